@@ -1,0 +1,61 @@
+//! The library's error type: what is wrong, where, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Everything that can go wrong on account of input, files or limits.
+///
+/// Numerical trouble during training is not here: it is data in the record (see [`crate::training`]).
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused a file operation.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried, as in "cannot {action} PATH".
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's own word.
+        source: io::Error,
+    },
+    /// A file's content is not what it should be; the problem names line or field.
+    #[error("{}: {problem}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, where in the file, and what to do.
+        problem: String,
+    },
+    /// A configuration value cannot be used.
+    #[error("configuration field `{field}`: {problem}")]
+    Config {
+        /// Dotted path of the field, as `--set` takes it.
+        field: String,
+        /// What is wrong and what is allowed.
+        problem: String,
+    },
+    /// A request beyond a documented limit, or arguments that do not fit together.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// Result with the library's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An [`Error::Io`] for use in `map_err`.
+    pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.as_ref().to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+
+    /// An [`Error::File`].
+    pub fn file(path: impl AsRef<Path>, problem: impl Into<String>) -> Self {
+        Self::File { path: path.as_ref().to_path_buf(), problem: problem.into() }
+    }
+
+    /// An [`Error::Config`].
+    pub fn config(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Config { field: field.into(), problem: problem.into() }
+    }
+}

@@ -1,0 +1,7 @@
+//! Train restricted Boltzmann machines and see log Z, with an error bar, while they train.
+
+pub mod error;
+pub mod model;
+pub mod ops;
+
+pub use error::{Error, Result};

@@ -1,0 +1,90 @@
+//! The parameters of an RBM as plain host arrays: what kernels, files and enumeration read.
+
+use crate::error::{Error, Result};
+
+/// Weights and biases on the host, f32, row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters {
+    /// Number of visible units, M.
+    pub n_visible: usize,
+    /// Number of hidden units, J.
+    pub n_hidden: usize,
+    /// W, shape [M, J], row-major.
+    pub weights: Vec<f32>,
+    /// c, shape [M].
+    pub visible_bias: Vec<f32>,
+    /// b, shape [J].
+    pub hidden_bias: Vec<f32>,
+}
+
+impl Parameters {
+    /// Checks that shapes agree and every value is finite.
+    pub fn new(
+        n_visible: usize,
+        n_hidden: usize,
+        weights: Vec<f32>,
+        visible_bias: Vec<f32>,
+        hidden_bias: Vec<f32>,
+    ) -> Result<Self> {
+        if n_visible == 0 || n_hidden == 0 {
+            return Err(Error::Invalid(format!(
+                "an RBM needs at least one visible and one hidden unit, got {n_visible} and {n_hidden}"
+            )));
+        }
+        let lengths = [
+            ("weights", weights.len(), n_visible * n_hidden),
+            ("visible_bias", visible_bias.len(), n_visible),
+            ("hidden_bias", hidden_bias.len(), n_hidden),
+        ];
+        for (name, found, expected) in lengths {
+            if found != expected {
+                return Err(Error::Invalid(format!(
+                    "`{name}` has {found} values, {expected} expected for {n_visible} visible and {n_hidden} hidden units"
+                )));
+            }
+        }
+        let parameters = Self { n_visible, n_hidden, weights, visible_bias, hidden_bias };
+        match parameters.not_finite() {
+            Some(name) => Err(Error::Invalid(format!("`{name}` contains NaN or infinity"))),
+            None => Ok(parameters),
+        }
+    }
+
+    /// All zeros: log Z = (M + J) log 2.
+    pub fn zeros(n_visible: usize, n_hidden: usize) -> Self {
+        Self {
+            n_visible,
+            n_hidden,
+            weights: vec![0.0; n_visible * n_hidden],
+            visible_bias: vec![0.0; n_visible],
+            hidden_bias: vec![0.0; n_hidden],
+        }
+    }
+
+    /// The same model with its layers exchanged: W transposed, biases swapped. log Z is the same.
+    pub fn transposed(&self) -> Self {
+        let mut weights = Vec::with_capacity(self.weights.len());
+        for j in 0..self.n_hidden {
+            weights.extend((0..self.n_visible).map(|i| self.weights[i * self.n_hidden + j]));
+        }
+        Self {
+            n_visible: self.n_hidden,
+            n_hidden: self.n_visible,
+            weights,
+            visible_bias: self.hidden_bias.clone(),
+            hidden_bias: self.visible_bias.clone(),
+        }
+    }
+
+    /// The name of a parameter that holds NaN or infinity, if there is one.
+    pub fn not_finite(&self) -> Option<&'static str> {
+        [
+            ("weights", &self.weights),
+            ("visible_bias", &self.visible_bias),
+            ("hidden_bias", &self.hidden_bias),
+        ]
+        .into_iter()
+        .find(|(_, values)| values.iter().any(|x| !x.is_finite()))
+        .map(|(name, _)| name)
+    }
+}
