@@ -5,3 +5,4 @@ mod rbm;
 
 pub use parameters::Parameters;
 pub use rbm::Rbm;
+pub(crate) use rbm::host;

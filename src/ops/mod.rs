@@ -1,6 +1,16 @@
 //! The fused operations algorithms are written in, and the random streams they draw from.
 
+mod beta_grid;
 mod bits;
+mod composed;
+pub mod cpu;
+mod matrix;
+mod operations;
 pub mod random;
 
+pub use beta_grid::BetaGrid;
 pub use bits::{BitMatrix, for_each_set_bit, words_per_row};
+pub use composed::Composed;
+pub use cpu::Fused;
+pub use matrix::{LANES, Matrix, padded};
+pub use operations::{Layer, PADDING, RbmOps};

@@ -1,0 +1,131 @@
+//! The composed reference: every operation of [`RbmOps`] from plain Burn tensor operations, on any device.
+//!
+//! Slow and obvious on purpose. Kernels are tested against it; it also serves devices without a kernel.
+
+use burn::tensor::activation::{sigmoid, softplus};
+use burn::tensor::{Device, Tensor, TensorData};
+
+use super::cpu::uniform;
+use super::matrix::padded;
+use super::random::{Streams, philox_lanes};
+use super::{BetaGrid, BitMatrix, Layer, Matrix, PADDING, RbmOps, words_per_row};
+use crate::model::{Rbm, host};
+
+/// [`RbmOps`] composed of Burn tensor operations.
+#[derive(Clone, Debug)]
+pub struct Composed {
+    rbm: Rbm,
+    device: Device,
+}
+
+impl Composed {
+    /// For the parameters of `rbm`, on its device.
+    pub fn new(rbm: &Rbm) -> Self {
+        Self { rbm: rbm.clone(), device: rbm.weights.val().device() }
+    }
+
+    fn states(&self, rows: usize, columns: usize, words: &[u64]) -> Tensor<2> {
+        let per_row = words_per_row(columns);
+        let mut values = Vec::with_capacity(rows * columns);
+        for row in words.chunks_exact(per_row) {
+            values.extend((0..columns).map(|j| (row[j / 64] >> (j % 64) & 1) as f32));
+        }
+        Tensor::from_data(TensorData::new(values, [rows, columns]), &self.device)
+    }
+
+    /// Rows without their padding as a tensor.
+    fn dense(&self, columns: usize, values: &[f32]) -> Tensor<2> {
+        let stride = padded(columns);
+        let rows = values.len() / stride;
+        let tight: Vec<f32> =
+            values.chunks_exact(stride).flat_map(|row| row[..columns].iter().copied()).collect();
+        Tensor::from_data(TensorData::new(tight, [rows, columns]), &self.device)
+    }
+}
+
+impl RbmOps for Composed {
+    fn n_units(&self, layer: Layer) -> usize {
+        match layer {
+            Layer::Visible => self.rbm.n_visible(),
+            Layer::Hidden => self.rbm.n_hidden(),
+        }
+    }
+
+    fn inputs(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
+        let units = self.n_units(layer.other());
+        let rows = given.len() / words_per_row(units);
+        let states = self.states(rows, units, given);
+        let (weights, bias) = match layer {
+            Layer::Hidden => (self.rbm.weights.val(), self.rbm.hidden_bias.val()),
+            Layer::Visible => (self.rbm.weights.val().transpose(), self.rbm.visible_bias.val()),
+        };
+        let columns = self.n_units(layer);
+        let values = host(states.matmul(weights) + bias.unsqueeze());
+        for (target, source) in
+            out.chunks_exact_mut(padded(columns)).zip(values.chunks_exact(columns))
+        {
+            target[..columns].copy_from_slice(source);
+            target[columns..].fill(PADDING);
+        }
+    }
+
+    fn draw(
+        &self,
+        n_units: usize,
+        inputs: &[f32],
+        beta: &[f32],
+        base: Option<&[f32]>,
+        streams: Streams,
+        first_row: u32,
+        out: &mut [u64],
+    ) {
+        let rows = beta.len();
+        let x = self.dense(n_units, inputs);
+        let beta = Tensor::<2>::from_data(TensorData::new(beta.to_vec(), [rows, 1]), &self.device);
+        let logits = match base {
+            Some(base) => {
+                let base = self.dense(n_units, base);
+                x * beta.clone() + (beta.neg() + 1.0) * base
+            }
+            None => x * beta,
+        };
+        let mut uniforms = Vec::with_capacity(rows * n_units);
+        for row in 0..rows {
+            let (key, fixed) = streams.row(first_row + row as u32).words();
+            for first in (0..n_units).step_by(64) {
+                let random = philox_lanes::<16>(first as u32 / 4, fixed, key);
+                let words = random.as_flattened();
+                uniforms.extend(words[..(n_units - first).min(64)].iter().map(|&w| uniform(w)));
+            }
+        }
+        let uniforms =
+            Tensor::<2>::from_data(TensorData::new(uniforms, [rows, n_units]), &self.device);
+        let ones = host(uniforms.lower(sigmoid(logits)).float());
+        for (packed, row) in
+            out.chunks_exact_mut(words_per_row(n_units)).zip(ones.chunks_exact(n_units))
+        {
+            packed.fill(0);
+            for (j, _) in row.iter().enumerate().filter(|(_, one)| **one > 0.5) {
+                packed[j / 64] |= 1 << (j % 64);
+            }
+        }
+    }
+
+    fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
+        let x = self.dense(n_units, inputs);
+        let n_betas = grid.betas().len();
+        for (k, &beta) in grid.betas().iter().enumerate() {
+            let values = host(softplus(x.clone() * beta as f32, 1.0));
+            for (row, units) in values.chunks_exact(n_units).enumerate() {
+                out[row * n_betas + k] = units.iter().map(|&y| f64::from(y)).sum();
+            }
+        }
+    }
+
+    fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
+        let v = self.states(visible.rows(), visible.columns(), visible.words());
+        let h = self.dense(hidden.columns(), hidden.as_slice());
+        let values = host(v.transpose().matmul(h));
+        Matrix::from_rows(visible.columns(), hidden.columns(), &values, 0.0)
+    }
+}

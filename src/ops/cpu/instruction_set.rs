@@ -1,0 +1,83 @@
+//! Which vector instructions this machine has, found once at run time.
+
+use std::sync::OnceLock;
+
+/// Instruction sets kernels are compiled for. All give the same bits: no kernel uses fused multiply-add, and sums run
+/// in the same order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstructionSet {
+    /// AVX-512 F, BW, DQ, VL.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// What the target always has (SSE2 on x86-64, NEON on 64-bit Arm), vectorised by the compiler.
+    Portable,
+}
+
+impl InstructionSet {
+    /// The best one here; `ZTRACK_INSTRUCTION_SET` = `portable` or `avx2` asks for a lesser one.
+    pub fn detect() -> Self {
+        static FOUND: OnceLock<InstructionSet> = OnceLock::new();
+        *FOUND.get_or_init(|| {
+            let wish = std::env::var("ZTRACK_INSTRUCTION_SET").unwrap_or_default();
+            Self::available()
+                .into_iter()
+                .find(|set| match wish.as_str() {
+                    "portable" => *set == Self::Portable,
+                    #[cfg(target_arch = "x86_64")]
+                    "avx2" => *set != Self::Avx512,
+                    _ => true,
+                })
+                .unwrap_or(Self::Portable)
+        })
+    }
+
+    /// All that this machine has, best first.
+    pub fn available() -> Vec<Self> {
+        let mut sets = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+            {
+                sets.push(Self::Avx512);
+            }
+            if is_x86_feature_detected!("avx2") {
+                sets.push(Self::Avx2);
+            }
+        }
+        sets.push(Self::Portable);
+        sets
+    }
+}
+
+/// Defines `$name(set, args)`: the inlined body `$body` compiled once per instruction set, chosen by `set`.
+macro_rules! dispatched {
+    ($(#[$meta:meta])* $visibility:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) = $body:path;) => {
+        $(#[$meta])*
+        #[allow(clippy::too_many_arguments)]
+        $visibility fn $name(set: $crate::ops::cpu::InstructionSet, $($arg: $type),*) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2")]
+            #[allow(clippy::too_many_arguments)]
+            fn avx512($($arg: $type),*) { $body($($arg),*) }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            #[allow(clippy::too_many_arguments)]
+            fn avx2($($arg: $type),*) { $body($($arg),*) }
+            match set {
+                // SAFETY: `set` is one that `InstructionSet::available` found on this machine.
+                #[cfg(target_arch = "x86_64")]
+                $crate::ops::cpu::InstructionSet::Avx512 => unsafe { avx512($($arg),*) },
+                #[cfg(target_arch = "x86_64")]
+                $crate::ops::cpu::InstructionSet::Avx2 => unsafe { avx2($($arg),*) },
+                $crate::ops::cpu::InstructionSet::Portable => $body($($arg),*),
+            }
+        }
+    };
+}
+pub(crate) use dispatched;

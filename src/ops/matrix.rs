@@ -1,0 +1,88 @@
+//! Dense f32 matrices as kernels like them: rows aligned to 64 bytes and padded to whole vectors of 16.
+
+/// Number of f32 in one aligned group.
+pub const LANES: usize = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(64))]
+struct Group([f32; LANES]);
+
+/// A matrix of shape [rows, columns] whose rows start at multiples of [`Matrix::stride`] floats.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    rows: usize,
+    columns: usize,
+    groups: Vec<Group>,
+}
+
+impl Matrix {
+    /// Every entry, padding included, is `value`.
+    pub fn filled(rows: usize, columns: usize, value: f32) -> Self {
+        let groups = vec![Group([value; LANES]); rows * columns.div_ceil(LANES)];
+        Self { rows, columns, groups }
+    }
+
+    /// From tight row-major values; padding is `padding`. `values` holds rows x columns numbers.
+    pub fn from_rows(rows: usize, columns: usize, values: &[f32], padding: f32) -> Self {
+        let mut matrix = Self::filled(rows, columns, padding);
+        for (row, source) in values.chunks_exact(columns.max(1)).enumerate().take(rows) {
+            matrix.row_mut(row).copy_from_slice(source);
+        }
+        matrix
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns, without padding.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Floats from one row's start to the next.
+    pub fn stride(&self) -> usize {
+        padded(self.columns)
+    }
+
+    /// One row without its padding.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.as_slice()[row * self.stride()..][..self.columns]
+    }
+
+    /// One row without its padding, for writing.
+    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        let (stride, columns) = (self.stride(), self.columns);
+        &mut self.as_mut_slice()[row * stride..][..columns]
+    }
+
+    /// All floats, padding included.
+    pub fn as_slice(&self) -> &[f32] {
+        // SAFETY: `Group` is repr(C) around [f32; LANES] with size 64 = its alignment, so groups are contiguous f32.
+        unsafe {
+            std::slice::from_raw_parts(self.groups.as_ptr().cast(), self.groups.len() * LANES)
+        }
+    }
+
+    /// All floats for writing, padding included.
+    pub fn as_mut_slice(&mut self) -> &mut [f32] {
+        // SAFETY: as in `as_slice`; the borrow of `self` is exclusive.
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                self.groups.as_mut_ptr().cast(),
+                self.groups.len() * LANES,
+            )
+        }
+    }
+
+    /// Tight row-major copy, shape [rows, columns].
+    pub fn to_rows(&self) -> Vec<f32> {
+        (0..self.rows).flat_map(|row| self.row(row).iter().copied()).collect()
+    }
+}
+
+/// `columns` rounded up to whole groups.
+pub const fn padded(columns: usize) -> usize {
+    columns.div_ceil(LANES) * LANES
+}

@@ -1,0 +1,62 @@
+//! The narrow trait algorithms are written in. Every kernel has a property test against [`super::Composed`].
+
+use super::random::Streams;
+use super::{BetaGrid, Matrix};
+
+/// One of the two layers of an RBM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// The M visible units.
+    Visible,
+    /// The J hidden units.
+    Hidden,
+}
+
+impl Layer {
+    /// The other layer.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Visible => Self::Hidden,
+            Self::Hidden => Self::Visible,
+        }
+    }
+}
+
+/// Value of padding in [`Matrix`] rows of pre-activations: sigmoid and log(1 + exp) of it are zero at any beta > 0.
+pub const PADDING: f32 = -1e30;
+
+/// The operations of one RBM with fixed parameters, over rows of chains, particles or data.
+///
+/// States are packed rows ([`super::BitMatrix`] words). Pre-activations are rows of a [`Matrix`] given as a slice with
+/// padding, `stride` floats a row; padding holds [`PADDING`]. Calls work on the rows they are given, in one thread
+/// (callers split rows over threads; see [`super::rows`]); results for a row never depend on the other rows.
+pub trait RbmOps: Send + Sync {
+    /// Number of units of a layer.
+    fn n_units(&self, layer: Layer) -> usize;
+
+    /// Pre-activations of `layer` given packed rows of the other one: x = b + v'W for hidden, c + Wh for visible units.
+    /// `out`: [rows, stride].
+    fn inputs(&self, layer: Layer, given: &[u64], out: &mut [f32]);
+
+    /// Draws rows of states from Bernoulli(sigma(beta_s x_s + (1 - beta_s) a)), a = 0 without `base`.
+    ///
+    /// `inputs`: [rows, stride] with `n_units` used; `beta`: [rows]; `base`: padded [stride]; `out`: packed rows.
+    /// Row `s` uses stream `first_row + s`: uniform `u` of unit `64 g + 16 w + i` is word `w` of block `16 g + i`.
+    fn draw(
+        &self,
+        n_units: usize,
+        inputs: &[f32],
+        beta: &[f32],
+        base: Option<&[f32]>,
+        streams: Streams,
+        first_row: u32,
+        out: &mut [u64],
+    );
+
+    /// sum_j softplus(beta_k x_j) for every row and every beta_k: `out` is [rows, K], f64.
+    fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]);
+
+    /// sum_s v_s h_s', shape [M, J], from packed visible rows and dense hidden rows (already weighted).
+    /// Uses all threads; the result does not depend on their number.
+    fn outer_products(&self, visible: &super::BitMatrix, hidden: &Matrix) -> Matrix;
+}

@@ -1,0 +1,170 @@
+//! Every operation of the fused kernel against the composed reference, on every instruction set of this machine.
+
+use burn::tensor::Device;
+use proptest::prelude::*;
+use ztrack::model::{Parameters, Rbm};
+use ztrack::ops::cpu::InstructionSet;
+use ztrack::ops::random::{Purpose, Streams};
+use ztrack::ops::{BetaGrid, BitMatrix, Composed, Fused, Layer, Matrix, RbmOps, padded};
+
+fn random_parameters(n_visible: usize, n_hidden: usize, scale: f64, seed: u64) -> Parameters {
+    let mut stream = Streams::new(seed, Purpose::TestSystem, 0).row(0);
+    let mut normals = |n: usize| (0..n).map(|_| (scale * stream.normal()) as f32).collect::<Vec<_>>();
+    let (weights, c, b) = (normals(n_visible * n_hidden), normals(n_visible), normals(n_hidden));
+    Parameters::new(n_visible, n_hidden, weights, c, b).unwrap()
+}
+
+fn random_bits(rows: usize, columns: usize, seed: u64) -> BitMatrix {
+    let mut stream = Streams::new(seed, Purpose::TestSystem, 1).row(0);
+    BitMatrix::from_fn(rows, columns, |_, _| stream.uniform() < 0.4)
+}
+
+/// The fused kernels on all instruction sets, and the composed reference on all devices.
+fn implementations(parameters: &Parameters) -> (Vec<Box<dyn RbmOps>>, Vec<Box<dyn RbmOps>>) {
+    let fused = InstructionSet::available()
+        .into_iter()
+        .map(|set| Box::new(Fused::with_instruction_set(parameters, set)) as Box<dyn RbmOps>)
+        .collect();
+    let mut devices = vec![Device::ndarray()];
+    #[cfg(feature = "flex")]
+    devices.push(Device::flex());
+    let composed = devices
+        .iter()
+        .map(|device| Box::new(Composed::new(&Rbm::from_parameters(parameters, device))) as _)
+        .collect();
+    (fused, composed)
+}
+
+fn inputs(ops: &dyn RbmOps, layer: Layer, given: &BitMatrix) -> Matrix {
+    let mut out = Matrix::filled(given.rows(), ops.n_units(layer), 0.0);
+    ops.inputs(layer, given.words(), out.as_mut_slice());
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn fused_kernels_agree_with_the_composed_reference(
+        n_visible in 1usize..200, n_hidden in 1usize..300, rows in 1usize..20, seed in 0u64..1000,
+    ) {
+        let parameters = random_parameters(n_visible, n_hidden, 0.3, seed);
+        let (fused, composed) = implementations(&parameters);
+        let visible = random_bits(rows, n_visible, seed);
+        let hidden = random_bits(rows, n_hidden, seed + 1);
+        // A sum of n f32 terms of size about 0.3 in two orders differs by at most n x 2^-23 x its partial sums.
+        let tolerance = 2e-7 * (n_visible.max(n_hidden) as f32) * 3.0;
+        for (layer, given) in [(Layer::Hidden, &visible), (Layer::Visible, &hidden)] {
+            let exact = inputs(composed[0].as_ref(), layer, given);
+            let first = inputs(fused[0].as_ref(), layer, given);
+            for ops in &composed {
+                for (a, b) in inputs(ops.as_ref(), layer, given).as_slice().iter().zip(exact.as_slice()) {
+                    prop_assert!((a - b).abs() <= tolerance);
+                }
+            }
+            for ops in &fused {
+                let x = inputs(ops.as_ref(), layer, given);
+                prop_assert_eq!(&x, &first, "instruction sets differ");
+                for (a, b) in x.as_slice().iter().zip(exact.as_slice()) {
+                    prop_assert!((a - b).abs() <= tolerance, "{} against {}", a, b);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn draws_are_the_same_up_to_rounding_of_the_probability(
+        n_units in 1usize..300, rows in 1usize..6, seed in 0u64..1000, with_base in any::<bool>(),
+    ) {
+        let parameters = random_parameters(3, n_units, 2.0, seed);
+        let (fused, composed) = implementations(&parameters);
+        let x = inputs(fused[0].as_ref(), Layer::Hidden, &random_bits(rows, 3, seed));
+        let beta: Vec<f32> = (0..rows).map(|s| s as f32 / rows as f32).collect();
+        let mut base = vec![0.5f32; padded(n_units)];
+        base[0] = -1.0;
+        let base = with_base.then_some(&base[..]);
+        let draw = |ops: &dyn RbmOps| {
+            let mut out = BitMatrix::zeros(rows, n_units);
+            let streams = Streams::new(seed, Purpose::SampleHidden, 5);
+            ops.draw(n_units, x.as_slice(), &beta, base, streams, 3, out.words_mut());
+            out
+        };
+        let reference = draw(composed[0].as_ref());
+        let first = draw(fused[0].as_ref());
+        // A draw differs only when u falls within rounding (about 1e-6) of the probability.
+        let differing: u32 =
+            first.words().iter().zip(reference.words()).map(|(a, b)| (a ^ b).count_ones()).sum();
+        prop_assert!(differing <= 1, "{} of {} draws differ", differing, rows * n_units);
+        for ops in &fused {
+            prop_assert_eq!(&draw(ops.as_ref()), &first, "instruction sets differ");
+        }
+    }
+
+    #[test]
+    fn softplus_sums_agree_with_the_composed_reference(
+        n_units in 1usize..2100, seed in 0u64..1000, bend in 0.5f64..2.0, scale in 0.1f64..5.0,
+    ) {
+        let parameters = random_parameters(3, n_units, scale, seed);
+        let (fused, composed) = implementations(&parameters);
+        let x = inputs(fused[0].as_ref(), Layer::Hidden, &random_bits(2, 3, seed));
+        for exponent in [1.0, bend] {
+            let betas: Vec<f64> = (0..=60).map(|k| (f64::from(k) / 60.0).powf(exponent)).collect();
+            let grid = BetaGrid::new(&betas);
+            let sums = |ops: &dyn RbmOps| {
+                let mut out = vec![0.0; 2 * betas.len()];
+                ops.softplus_sums(n_units, x.as_slice(), &grid, &mut out);
+                out
+            };
+            let first = sums(fused[0].as_ref());
+            // Each unit's softplus is good to a few f32 roundings of itself.
+            for (a, b) in first.iter().zip(sums(composed[0].as_ref())) {
+                prop_assert!((a - b).abs() <= 2e-6 * b.abs() + 1e-4, "{} against {}", a, b);
+            }
+            for ops in &fused {
+                prop_assert_eq!(&sums(ops.as_ref()), &first, "instruction sets differ");
+            }
+        }
+    }
+
+    #[test]
+    fn outer_products_agree_with_the_composed_reference(
+        n_visible in 1usize..150, n_hidden in 1usize..150, rows in 1usize..150, seed in 0u64..1000,
+    ) {
+        let parameters = Parameters::zeros(n_visible, n_hidden);
+        let (fused, composed) = implementations(&parameters);
+        let visible = random_bits(rows, n_visible, seed);
+        let mut stream = Streams::new(seed, Purpose::TestSystem, 2).row(0);
+        let values: Vec<f32> = (0..rows * n_hidden).map(|_| stream.uniform() as f32).collect();
+        let hidden = Matrix::from_rows(rows, n_hidden, &values, 0.0);
+        let exact = composed[0].outer_products(&visible, &hidden).to_rows();
+        for ops in &fused {
+            let found = ops.outer_products(&visible, &hidden).to_rows();
+            for (a, b) in found.iter().zip(&exact) {
+                prop_assert!((a - b).abs() <= 1e-5 * rows as f32);
+            }
+        }
+    }
+}
+
+#[test]
+fn draws_have_the_right_probability() {
+    let parameters = random_parameters(2, 130, 1.5, 7);
+    let ops = Fused::new(&parameters);
+    let x = inputs(&ops, Layer::Hidden, &random_bits(1, 2, 0));
+    let n = 20_000;
+    let mut counts = vec![0u32; 130];
+    for step in 0..n {
+        let mut out = BitMatrix::zeros(1, 130);
+        let streams = Streams::new(1, Purpose::SampleHidden, step);
+        ops.draw(130, x.as_slice(), &[0.7], None, streams, 0, out.words_mut());
+        for (j, count) in counts.iter_mut().enumerate() {
+            *count += u32::from(out.get(0, j));
+        }
+    }
+    for (j, count) in counts.iter().enumerate() {
+        let p = 1.0 / (1.0 + (-0.7 * f64::from(x.row(0)[j])).exp());
+        let z = (f64::from(*count) - n as f64 * p) / (n as f64 * p * (1.0 - p)).sqrt();
+        // 130 units: |z| > 4.5 happens by chance in one run of a thousand.
+        assert!(z.abs() < 4.5, "unit {j}: z = {z}");
+    }
+}
