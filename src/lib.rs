@@ -3,5 +3,7 @@
 pub mod error;
 pub mod model;
 pub mod ops;
+pub mod tempering;
+pub mod tracking;
 
 pub use error::{Error, Result};

@@ -9,7 +9,8 @@ use ztrack::ops::{BetaGrid, BitMatrix, Composed, Fused, Layer, Matrix, RbmOps, p
 
 fn random_parameters(n_visible: usize, n_hidden: usize, scale: f64, seed: u64) -> Parameters {
     let mut stream = Streams::new(seed, Purpose::TestSystem, 0).row(0);
-    let mut normals = |n: usize| (0..n).map(|_| (scale * stream.normal()) as f32).collect::<Vec<_>>();
+    let mut normals =
+        |n: usize| (0..n).map(|_| (scale * stream.normal()) as f32).collect::<Vec<_>>();
     let (weights, c, b) = (normals(n_visible * n_hidden), normals(n_visible), normals(n_hidden));
     Parameters::new(n_visible, n_hidden, weights, c, b).unwrap()
 }

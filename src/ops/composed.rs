@@ -122,6 +122,12 @@ impl RbmOps for Composed {
         }
     }
 
+    fn visible_dot(&self, visible: &[u64]) -> f64 {
+        let states = self.states(1, self.rbm.n_visible(), visible);
+        let terms = host(states * self.rbm.visible_bias.val().unsqueeze());
+        terms.iter().map(|&term| f64::from(term)).sum()
+    }
+
     fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
         let v = self.states(visible.rows(), visible.columns(), visible.words());
         let h = self.dense(hidden.columns(), hidden.as_slice());

@@ -56,6 +56,9 @@ pub trait RbmOps: Send + Sync {
     /// sum_j softplus(beta_k x_j) for every row and every beta_k: `out` is [rows, K], f64.
     fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]);
 
+    /// c.v of one packed visible row.
+    fn visible_dot(&self, visible: &[u64]) -> f64;
+
     /// sum_s v_s h_s', shape [M, J], from packed visible rows and dense hidden rows (already weighted).
     /// Uses all threads; the result does not depend on their number.
     fn outer_products(&self, visible: &super::BitMatrix, hidden: &Matrix) -> Matrix;

@@ -1,7 +1,7 @@
 //! Bernoulli draws: pre-activation, inverse temperature, base term, sigmoid, random number and comparison in one pass.
 
-use super::math::exp_f32;
 use super::dispatched;
+use super::math::exp_f32;
 use crate::ops::random::{Streams, philox_lanes};
 use crate::ops::words_per_row;
 

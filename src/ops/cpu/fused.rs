@@ -6,7 +6,9 @@ use super::{InstructionSet, accumulate, draw, softplus};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
 use crate::ops::random::Streams;
-use crate::ops::{BetaGrid, BitMatrix, Layer, Matrix, PADDING, RbmOps, words_per_row};
+use crate::ops::{
+    BetaGrid, BitMatrix, Layer, Matrix, PADDING, RbmOps, for_each_set_bit, words_per_row,
+};
 
 /// The fused CPU kernel for one set of parameters.
 #[derive(Clone, Debug)]
@@ -91,6 +93,12 @@ impl RbmOps for Fused {
 
     fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
         softplus::softplus_sums(self.set, n_units, padded(n_units), inputs, grid, out);
+    }
+
+    fn visible_dot(&self, visible: &[u64]) -> f64 {
+        let mut sum = 0.0;
+        for_each_set_bit(visible, |i| sum += f64::from(self.visible_bias[i]));
+        sum
     }
 
     fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {

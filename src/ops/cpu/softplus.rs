@@ -4,8 +4,8 @@
 //! so dozens multiply before one logarithm is taken, and along a run of equally spaced temperatures the exponentials
 //! form a geometric sequence: three operations per unit and temperature instead of an exponential and a logarithm.
 
-use super::math::{exp_f32, ln_f64};
 use super::dispatched;
+use super::math::{exp_f32, ln_f64};
 use crate::ops::BetaGrid;
 use crate::ops::matrix::LANES;
 

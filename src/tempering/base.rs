@@ -1,0 +1,84 @@
+//! The base distribution p1(v) = prod_i Bernoulli(sigma(a_i)) at inverse temperature 0.
+
+use crate::error::{Error, Result};
+use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BitMatrix, for_each_set_bit, padded};
+
+/// Independent visible units with logits a_i; sampled exactly, log Z_1 known exactly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BaseDistribution {
+    logits: Vec<f32>,
+    n_visible: usize,
+}
+
+impl BaseDistribution {
+    /// From given logits, shape [M].
+    pub fn from_logits(logits: &[f32]) -> Result<Self> {
+        if let Some(i) = logits.iter().position(|a| !a.is_finite()) {
+            return Err(Error::Invalid(format!("base logit {i} is {}", logits[i])));
+        }
+        let mut padded_logits = logits.to_vec();
+        padded_logits.resize(padded(logits.len()), 0.0);
+        Ok(Self { logits: padded_logits, n_visible: logits.len() })
+    }
+
+    /// a_i = 0: every visible state has the same probability.
+    pub fn uniform(n_visible: usize) -> Self {
+        Self { logits: vec![0.0; padded(n_visible)], n_visible }
+    }
+
+    /// a_i = logit((n_i + s)/(N + 2s)) from the column counts of N rows of training data (algorithms.md, section 1).
+    pub fn from_marginals(data: &BitMatrix, smoothing: f64) -> Result<Self> {
+        let rows = data.rows() as f64;
+        let logits: Vec<f32> = data
+            .column_counts()
+            .iter()
+            .map(|&count| {
+                let p = (count as f64 + smoothing) / (rows + 2.0 * smoothing);
+                (p / (1.0 - p)).ln() as f32
+            })
+            .collect();
+        Self::from_logits(&logits)
+    }
+
+    /// a_i, shape [M].
+    pub fn logits(&self) -> &[f32] {
+        &self.logits[..self.n_visible]
+    }
+
+    /// a_i padded to whole vectors, as kernels take them.
+    pub(crate) fn padded_logits(&self) -> &[f32] {
+        &self.logits
+    }
+
+    /// log Z_1 = J log 2 + sum_i softplus(a_i), exact.
+    pub fn log_partition(&self, n_hidden: usize) -> f64 {
+        let visible: f64 = self.logits().iter().map(|&a| softplus(f64::from(a))).sum();
+        n_hidden as f64 * std::f64::consts::LN_2 + visible
+    }
+
+    /// a.v for one packed row.
+    pub fn dot(&self, row: &[u64]) -> f64 {
+        let mut sum = 0.0;
+        for_each_set_bit(row, |i| sum += f64::from(self.logits[i]));
+        sum
+    }
+
+    /// Independent exact samples, one per row.
+    pub fn sample(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
+        let mut bits = BitMatrix::zeros(rows, self.n_visible);
+        let streams = Streams::new(seed, Purpose::ChainStart, step);
+        for row in 0..rows {
+            let mut stream = streams.row(row as u32);
+            for (i, &a) in self.logits().iter().enumerate() {
+                bits.set(row, i, stream.uniform() < 1.0 / (1.0 + f64::from(-a).exp()));
+            }
+        }
+        bits
+    }
+}
+
+/// log(1 + exp(x)) without overflow.
+pub fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}

@@ -1,0 +1,354 @@
+//! Persistent tempered chains: their state, and Gibbs sweeps in (v, h, k).
+//!
+//! One sweep of a chain (v, k): k ~ q(. | v); h ~ Bernoulli(sigma(beta_k x(v)));
+//! v ~ Bernoulli(sigma(beta_k (Wh + c) + (1 - beta_k) a)) (RTS Algorithm 1; algorithms.md, section 1).
+
+use rayon::prelude::*;
+
+use super::path::rows_per_task;
+use super::round_trips::RoundTrips;
+use super::{Evaluated, Path};
+use crate::ops::cpu::math::exp_f64;
+use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BitMatrix, Layer, Matrix, padded, words_per_row};
+
+/// How the inverse temperature of a chain is redrawn; both are valid Gibbs updates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BetaUpdate {
+    /// k ~ q(k | v), hidden units summed out. Worth four times the sweeps of `Joint` (algorithms.md, section 1).
+    Collapsed,
+    /// k ~ q(k | v, h), one scalar per chain, repeated with fresh h on the same pre-activations.
+    Joint {
+        /// Number of (h, k) draws per sweep, at least 1.
+        repeats: usize,
+    },
+}
+
+/// States of S chains, and the position of their random streams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TemperedChains {
+    /// v, shape [S, M].
+    pub visible: BitMatrix,
+    /// Index k of each chain's inverse temperature.
+    pub temperatures: Vec<u32>,
+    /// Round trips so far.
+    pub round_trips: RoundTrips,
+    /// Seed of the chains' random streams.
+    pub seed: u64,
+    /// Sweeps done so far: the step of the random streams.
+    pub sweeps: u64,
+}
+
+/// What a number of sweeps left behind.
+#[derive(Clone, Debug)]
+pub struct SweepRecord {
+    /// C_sk: mean over the measurements of q(k|v), shape [S, K].
+    pub occupancy: Vec<f64>,
+    /// sum of 1[v generated at j] q(k|v), shape [K, K].
+    pub transitions: Vec<f64>,
+    /// The final states' pre-activations and log f_k.
+    pub last: Evaluated,
+    /// q(k|v) of the final states, collapsed, shape [S, K].
+    pub posterior: Vec<f64>,
+    /// Round trips 1 -> K -> 1 completed in these sweeps, all chains together.
+    pub round_trips: u64,
+    /// Number of sweeps.
+    pub sweeps: usize,
+}
+
+impl TemperedChains {
+    /// Chains with given visible states, and inverse temperatures drawn uniformly.
+    pub fn new(visible: BitMatrix, temperatures: usize, seed: u64) -> Self {
+        let chains = visible.rows();
+        let mut chains = Self {
+            visible,
+            temperatures: vec![0; chains],
+            round_trips: RoundTrips::new(chains),
+            seed,
+            sweeps: 0,
+        };
+        chains.redraw_temperatures(temperatures);
+        chains
+    }
+
+    /// Number of chains, S.
+    pub fn len(&self) -> usize {
+        self.temperatures.len()
+    }
+
+    /// True without chains.
+    pub fn is_empty(&self) -> bool {
+        self.temperatures.is_empty()
+    }
+
+    /// Draws every chain's inverse temperature uniformly (RTS 2.4, between initial rounds).
+    pub fn redraw_temperatures(&mut self, temperatures: usize) {
+        let streams = Streams::new(self.seed, Purpose::Choice, self.sweeps);
+        for (chain, k) in self.temperatures.iter_mut().enumerate() {
+            *k = (streams.row(chain as u32).uniform() * temperatures as f64) as u32;
+        }
+        self.round_trips.forget_directions();
+    }
+
+    /// `sweeps` (at least 1) Gibbs sweeps of all chains with pseudo-prior `zeta` [K].
+    ///
+    /// `start`: the states' pre-activations and log f_k under this path, if they are known already. The statistics
+    /// are taken after each sweep, never of the state a call starts from, which may belong to other parameters.
+    pub fn sweep(
+        &mut self,
+        path: Path<'_>,
+        zeta: &[f64],
+        update: BetaUpdate,
+        sweeps: usize,
+        start: Option<Evaluated>,
+    ) -> SweepRecord {
+        let (chains, k) = (self.len(), path.ladder.len());
+        let known = start.is_some();
+        let mut last = start.unwrap_or_else(|| Evaluated {
+            inputs: Matrix::filled(chains, path.n_hidden(), 0.0),
+            log_f: vec![0.0; chains * k],
+        });
+        let mut occupancy = vec![0.0; chains * k];
+        let mut posterior = vec![0.0; chains * k];
+        let tilt: Vec<f64> =
+            path.ladder.log_prior().iter().zip(zeta).map(|(log_r, zeta)| log_r - zeta).collect();
+        let task = rows_per_task(chains);
+        let shared = Sweeper {
+            path,
+            tilt: &tilt,
+            update,
+            sweeps,
+            known,
+            seed: self.seed,
+            step: self.sweeps,
+        };
+        let tallies: Vec<Tally> = (
+            self.visible.words_mut().par_chunks_mut(task * words_per_row(path.n_visible())),
+            self.temperatures.par_chunks_mut(task),
+            self.round_trips.directions_mut().par_chunks_mut(task),
+            last.inputs.as_mut_slice().par_chunks_mut(task * padded(path.n_hidden())),
+            last.log_f.par_chunks_mut(task * k),
+            occupancy.par_chunks_mut(task * k),
+            posterior.par_chunks_mut(task * k),
+        )
+            .into_par_iter()
+            .enumerate()
+            .map(|(i, (visible, temperatures, directions, inputs, log_f, occupancy, posterior))| {
+                let rows = Rows {
+                    first: (i * task) as u32,
+                    visible,
+                    temperatures,
+                    directions,
+                    inputs,
+                    log_f,
+                    occupancy,
+                    posterior,
+                };
+                shared.run(rows)
+            })
+            .collect();
+        self.sweeps += sweeps as u64;
+        let mut transitions = vec![0.0; k * k];
+        let mut round_trips = 0;
+        for tally in tallies {
+            round_trips += tally.round_trips;
+            transitions.iter_mut().zip(&tally.transitions).for_each(|(all, one)| *all += one);
+        }
+        self.round_trips.add(round_trips, sweeps);
+        SweepRecord { occupancy, transitions, last, posterior, round_trips, sweeps }
+    }
+}
+
+/// The rows of one task.
+struct Rows<'a> {
+    first: u32,
+    visible: &'a mut [u64],
+    temperatures: &'a mut [u32],
+    directions: &'a mut [u8],
+    inputs: &'a mut [f32],
+    log_f: &'a mut [f64],
+    occupancy: &'a mut [f64],
+    posterior: &'a mut [f64],
+}
+
+struct Tally {
+    transitions: Vec<f64>,
+    round_trips: u64,
+}
+
+/// What all tasks share.
+struct Sweeper<'a> {
+    path: Path<'a>,
+    tilt: &'a [f64],
+    update: BetaUpdate,
+    sweeps: usize,
+    known: bool,
+    seed: u64,
+    step: u64,
+}
+
+impl Sweeper<'_> {
+    fn run(&self, rows: Rows<'_>) -> Tally {
+        let Path { ops, ladder, base } = self.path;
+        let k = ladder.len();
+        let (n_visible, n_hidden) = (self.path.n_visible(), self.path.n_hidden());
+        let chains = rows.temperatures.len();
+        let mut tally = Tally { transitions: vec![0.0; k * k], round_trips: 0 };
+        let mut hidden = BitMatrix::zeros(chains, n_hidden);
+        let mut visible_inputs = Matrix::filled(chains, n_visible, 0.0);
+        let mut beta = vec![0.0f32; chains];
+        for sweep in 0..self.sweeps {
+            let step = self.step + sweep as u64;
+            let streams = |purpose| Streams::new(self.seed, purpose, step);
+            let fresh = sweep > 0 || !self.known;
+            if fresh {
+                ops.inputs(Layer::Hidden, rows.visible, rows.inputs);
+            }
+            match self.update {
+                BetaUpdate::Collapsed => {
+                    if fresh {
+                        self.path.log_f(rows.visible, rows.inputs, rows.log_f);
+                    }
+                    for (s, log_f) in rows.log_f.chunks_exact(k).enumerate() {
+                        let q = &mut rows.posterior[s * k..][..k];
+                        softmax(log_f, self.tilt, q);
+                        if sweep > 0 {
+                            add_row(q, &mut rows.occupancy[s * k..][..k]);
+                            let generated_at = rows.temperatures[s] as usize;
+                            add_row(q, &mut tally.transitions[generated_at * k..][..k]);
+                        }
+                        let u = streams(Purpose::TemperedBeta).row(rows.first + s as u32).uniform();
+                        rows.temperatures[s] = choose(q, u);
+                    }
+                    self.set_betas(rows.temperatures, &mut beta);
+                    let streams = streams(Purpose::TemperedHidden);
+                    ops.draw(
+                        n_hidden,
+                        rows.inputs,
+                        &beta,
+                        None,
+                        streams,
+                        rows.first,
+                        hidden.words_mut(),
+                    );
+                }
+                BetaUpdate::Joint { repeats } => {
+                    let repeats = repeats.max(1);
+                    let scale = 1.0 / repeats as f64;
+                    let generated_at = rows.temperatures.to_vec();
+                    let mut energies = vec![0.0; k];
+                    for repeat in 0..repeats {
+                        // Streams of repeats lie side by side in the step's high range.
+                        let repeated = |purpose| {
+                            Streams::new(self.seed, purpose, step + ((repeat as u64) << 48))
+                        };
+                        self.set_betas(rows.temperatures, &mut beta);
+                        let draws = repeated(Purpose::TemperedHidden);
+                        ops.draw(
+                            n_hidden,
+                            rows.inputs,
+                            &beta,
+                            None,
+                            draws,
+                            rows.first,
+                            hidden.words_mut(),
+                        );
+                        for s in 0..chains {
+                            let v = &rows.visible[s * words_per_row(n_visible)..]
+                                [..words_per_row(n_visible)];
+                            let x = &rows.inputs[s * padded(n_hidden)..][..n_hidden];
+                            let mut delta = ops.visible_dot(v) - base.dot(v);
+                            crate::ops::for_each_set_bit(hidden.row(s), |j| {
+                                delta += f64::from(x[j])
+                            });
+                            energies
+                                .iter_mut()
+                                .zip(ladder.betas())
+                                .for_each(|(e, beta)| *e = beta * delta);
+                            let q = &mut rows.posterior[s * k..][..k];
+                            softmax(&energies, self.tilt, q);
+                            if sweep > 0 {
+                                q_scaled(q, scale, &mut rows.occupancy[s * k..][..k]);
+                                let row = generated_at[s] as usize * k;
+                                q_scaled(q, scale, &mut tally.transitions[row..][..k]);
+                            }
+                            let u = repeated(Purpose::TemperedBeta)
+                                .row(rows.first + s as u32)
+                                .uniform();
+                            rows.temperatures[s] = choose(q, u);
+                        }
+                    }
+                    // h was drawn at the previous k; (v | h, k) needs no redraw: h and k are one joint state.
+                    self.set_betas(rows.temperatures, &mut beta);
+                }
+            }
+            tally.round_trips +=
+                RoundTrips::advance(rows.directions, rows.temperatures, k as u32 - 1);
+            ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
+            ops.draw(
+                n_visible,
+                visible_inputs.as_slice(),
+                &beta,
+                Some(base.padded_logits()),
+                streams(Purpose::TemperedVisible),
+                rows.first,
+                rows.visible,
+            );
+        }
+        ops.inputs(Layer::Hidden, rows.visible, rows.inputs);
+        self.path.log_f(rows.visible, rows.inputs, rows.log_f);
+        let scale = 1.0 / self.sweeps as f64;
+        for (s, log_f) in rows.log_f.chunks_exact(k).enumerate() {
+            let q = &mut rows.posterior[s * k..][..k];
+            softmax(log_f, self.tilt, q);
+            let occupancy = &mut rows.occupancy[s * k..][..k];
+            add_row(q, occupancy);
+            occupancy.iter_mut().for_each(|c| *c *= scale);
+            add_row(q, &mut tally.transitions[rows.temperatures[s] as usize * k..][..k]);
+        }
+        tally
+    }
+
+    fn set_betas(&self, temperatures: &[u32], beta: &mut [f32]) {
+        let betas = self.path.ladder.betas();
+        for (beta, &k) in beta.iter_mut().zip(temperatures) {
+            *beta = betas[k as usize] as f32;
+        }
+    }
+}
+
+fn add_row(q: &[f64], out: &mut [f64]) {
+    out.iter_mut().zip(q).for_each(|(out, q)| *out += q);
+}
+
+fn q_scaled(q: &[f64], scale: f64, out: &mut [f64]) {
+    out.iter_mut().zip(q).for_each(|(out, q)| *out += scale * q);
+}
+
+/// q_k = softmax_k(log_f_k + tilt_k), every entry positive (exponents are cut at -700).
+pub(crate) fn softmax(log_f: &[f64], tilt: &[f64], q: &mut [f64]) {
+    let mut largest = f64::NEG_INFINITY;
+    for ((q, log_f), tilt) in q.iter_mut().zip(log_f).zip(tilt) {
+        *q = log_f + tilt;
+        largest = largest.max(*q);
+    }
+    let mut total = 0.0;
+    for q in q.iter_mut() {
+        *q = exp_f64(*q - largest);
+        total += *q;
+    }
+    let scale = 1.0 / total;
+    q.iter_mut().for_each(|q| *q *= scale);
+}
+
+/// The index a uniform number selects from probabilities that sum to 1.
+fn choose(q: &[f64], uniform: f64) -> u32 {
+    let mut sum = 0.0;
+    for (k, q) in q.iter().enumerate() {
+        sum += q;
+        if uniform < sum {
+            return k as u32;
+        }
+    }
+    q.len() as u32 - 1
+}

@@ -1,0 +1,95 @@
+//! The geometric path from the base distribution to the model: log f_k(v) at all temperatures.
+//!
+//! log f_k(v) = beta_k c.v + (1 - beta_k) a.v + sum_j softplus(beta_k x_j(v)): the JOINT f(v, h) is tempered, so that
+//! every temperature can be block-Gibbs sampled (algorithms.md, section 1).
+
+use rayon::prelude::*;
+
+use super::{BaseDistribution, Ladder};
+use crate::ops::{BetaGrid, BitMatrix, Layer, Matrix, RbmOps, padded, words_per_row};
+
+/// One model's tempered path.
+#[derive(Clone, Copy)]
+pub struct Path<'a> {
+    /// The model's operations.
+    pub ops: &'a dyn RbmOps,
+    /// beta_k and r_k.
+    pub ladder: &'a Ladder,
+    /// p1(v).
+    pub base: &'a BaseDistribution,
+}
+
+/// Rows of chains handled by one task: fixed by their number alone, so that results never depend on threads.
+pub(crate) fn rows_per_task(rows: usize) -> usize {
+    rows.div_ceil(8).clamp(8, 64)
+}
+
+impl Path<'_> {
+    /// Number of visible units.
+    pub fn n_visible(&self) -> usize {
+        self.ops.n_units(Layer::Visible)
+    }
+
+    /// Number of hidden units.
+    pub fn n_hidden(&self) -> usize {
+        self.ops.n_units(Layer::Hidden)
+    }
+
+    /// log Z_1.
+    pub fn log_z_base(&self) -> f64 {
+        self.base.log_partition(self.n_hidden())
+    }
+
+    /// log f_k for packed visible rows whose hidden pre-activations are `inputs` [rows, stride]; `out` [rows, K].
+    pub fn log_f(&self, visible: &[u64], inputs: &[f32], out: &mut [f64]) {
+        log_f(self.ops, self.base, self.ladder.grid(), visible, inputs, out);
+    }
+
+    /// Hidden pre-activations and log f_k of every row, in parallel.
+    pub fn evaluate(&self, visible: &BitMatrix) -> Evaluated {
+        let (rows, temperatures) = (visible.rows(), self.ladder.len());
+        let mut inputs = Matrix::filled(rows, self.n_hidden(), 0.0);
+        let mut log_f = vec![0.0; rows * temperatures];
+        let task = rows_per_task(rows);
+        let stride = padded(self.n_hidden());
+        (
+            visible.words().par_chunks(task * words_per_row(self.n_visible())),
+            inputs.as_mut_slice().par_chunks_mut(task * stride),
+            log_f.par_chunks_mut(task * temperatures),
+        )
+            .into_par_iter()
+            .for_each(|(visible, inputs, log_f)| {
+                self.ops.inputs(Layer::Hidden, visible, inputs);
+                self.log_f(visible, inputs, log_f);
+            });
+        Evaluated { inputs, log_f }
+    }
+}
+
+/// Pre-activations and log f_k of a set of rows under one model.
+#[derive(Clone, Debug)]
+pub struct Evaluated {
+    /// x(v), shape [rows, J].
+    pub inputs: Matrix,
+    /// log f_k(v), shape [rows, K], row-major.
+    pub log_f: Vec<f64>,
+}
+
+/// log f at any inverse temperatures; `out` [rows, grid length].
+pub(crate) fn log_f(
+    ops: &dyn RbmOps,
+    base: &BaseDistribution,
+    grid: &BetaGrid,
+    visible: &[u64],
+    inputs: &[f32],
+    out: &mut [f64],
+) {
+    ops.softplus_sums(ops.n_units(Layer::Hidden), inputs, grid, out);
+    let words = words_per_row(ops.n_units(Layer::Visible));
+    for (row, out) in visible.chunks_exact(words).zip(out.chunks_exact_mut(grid.betas().len())) {
+        let (model, base) = (ops.visible_dot(row), base.dot(row));
+        for (value, beta) in out.iter_mut().zip(grid.betas()) {
+            *value += beta * model + (1.0 - beta) * base;
+        }
+    }
+}

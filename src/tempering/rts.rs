@@ -1,0 +1,94 @@
+//! Rao-Blackwellized tempered sampling: log Z_k from the occupancy of the temperatures.
+//!
+//! y_k = zeta_k + log(c_k/r_k) - log(c_1/r_1) (RTS eq. 12), valid for any pseudo-prior zeta the chains used.
+//! Standard errors come from per-chain means (eq. 16 with parallel chains), never from autocorrelations.
+
+use super::Ladder;
+
+/// Occupancies of S chains, summed over any number of stretches with the same pseudo-prior.
+#[derive(Clone, Debug)]
+pub struct Occupancy {
+    chains: usize,
+    /// sum over sweeps of q(k|v), shape [S, K].
+    sums: Vec<f64>,
+    sweeps: usize,
+}
+
+/// A measurement of log Z_k at every temperature.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// y_k, shape [K]; y_1 is exact.
+    pub log_z: Vec<f64>,
+    /// Var(y_k), shape [K].
+    pub variance: Vec<f64>,
+    /// First-order bias of y_k (eq. 15), shape [K]; not subtracted.
+    pub bias: Vec<f64>,
+    /// c_k, shape [K].
+    pub occupancy: Vec<f64>,
+    /// G_sk = C_sk/c_k - C_s1/c_1, shape [S, K]: each chain's part of the error.
+    pub influence: Vec<f64>,
+}
+
+impl Occupancy {
+    /// Nothing yet.
+    pub fn new(chains: usize, temperatures: usize) -> Self {
+        Self { chains, sums: vec![0.0; chains * temperatures], sweeps: 0 }
+    }
+
+    /// Adds mean occupancies C_sk of `sweeps` sweeps.
+    pub fn add(&mut self, mean: &[f64], sweeps: usize) {
+        let weight = sweeps as f64;
+        self.sums.iter_mut().zip(mean).for_each(|(sum, c)| *sum += weight * c);
+        self.sweeps += sweeps;
+    }
+
+    /// The measurement, given the pseudo-prior the chains used; `zeta[0]` must be log Z_1.
+    pub fn measure(&self, ladder: &Ladder, zeta: &[f64]) -> Measurement {
+        let scale = 1.0 / self.sweeps.max(1) as f64;
+        let means: Vec<f64> = self.sums.iter().map(|sum| sum * scale).collect();
+        measure(&means, self.chains, ladder, zeta)
+    }
+}
+
+/// The measurement from mean occupancies C_sk [S, K] of one stretch.
+pub fn measure(means: &[f64], chains: usize, ladder: &Ladder, zeta: &[f64]) -> Measurement {
+    let k = ladder.len();
+    let s = chains as f64;
+    let mut occupancy = vec![0.0; k];
+    for row in means.chunks_exact(k) {
+        occupancy.iter_mut().zip(row).for_each(|(c, x)| *c += x / s);
+    }
+    let log_ratio: Vec<f64> =
+        occupancy.iter().zip(ladder.log_prior()).map(|(c, log_r)| c.ln() - log_r).collect();
+    let log_z =
+        zeta.iter().zip(&log_ratio).map(|(zeta, ratio)| zeta + ratio - log_ratio[0]).collect();
+    let inverse: Vec<f64> = occupancy.iter().map(|c| 1.0 / c).collect();
+    let mut influence = vec![0.0; means.len()];
+    let mut variance = vec![0.0; k];
+    let mut squares = vec![0.0; k];
+    for (row, out) in means.chunks_exact(k).zip(influence.chunks_exact_mut(k)) {
+        let first = row[0] * inverse[0];
+        for j in 0..k {
+            let relative = row[j] * inverse[j];
+            out[j] = relative - first;
+            variance[j] += out[j] * out[j];
+            squares[j] += (relative - 1.0).powi(2);
+        }
+    }
+    // var over chains / S; the influence has mean zero by construction.
+    let scale = 1.0 / (s * (s - 1.0).max(1.0));
+    variance.iter_mut().chain(&mut squares).for_each(|v| *v *= scale);
+    let bias = squares.iter().map(|square| 0.5 * (squares[0] - square)).collect();
+    Measurement { log_z, variance, bias, occupancy, influence }
+}
+
+impl Measurement {
+    /// max_k |log(c_k/r_k)|: how far the pseudo-prior is from the truth.
+    pub fn occupancy_error(&self, ladder: &Ladder) -> f64 {
+        self.occupancy
+            .iter()
+            .zip(ladder.log_prior())
+            .map(|(c, log_r)| (c.ln() - log_r).abs())
+            .fold(0.0, f64::max)
+    }
+}

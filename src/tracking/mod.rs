@@ -1,0 +1,13 @@
+//! Tracking log Z while parameters move, and log-likelihoods with error bars.
+
+mod alpha;
+mod kalman;
+mod likelihood;
+mod shift;
+mod tracker;
+
+pub use alpha::AlphaSmoother;
+pub use kalman::{Evidence, Kalman};
+pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f};
+pub use shift::{Shift, shift};
+pub use tracker::{Filter, LogZTracker, SavedTracker, Smoothing, TrackRecord, TrackerOptions};

@@ -1,0 +1,317 @@
+//! log Z, with an error bar, at every update of a model in training.
+//!
+//! Persistent tempered chains give a measurement y_k after every update; a filter joins it with what is known from
+//! before. Two filters: the drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
+
+use super::alpha::AlphaSmoother;
+use super::kalman::{Evidence, Kalman};
+use super::shift::shift;
+use crate::tempering::{
+    BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RoundsRecord, TemperedChains,
+    Transitions, measure,
+};
+
+/// Largest step of zeta_k in one update, in nats.
+const LARGEST_STEP: f64 = 2.0;
+/// max_k |log(c_k/r_k)| beyond which initial rounds are run again.
+const LOST: f64 = 3.0;
+/// Sweeps over which the transition matrix forgets.
+const TRANSITION_MEMORY: f64 = 1000.0;
+
+/// Which filter joins the measurements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Smoothing {
+    /// Drift-corrected Kalman filter.
+    Kalman,
+    /// RTS eq. 24 with this alpha.
+    Alpha(f64),
+}
+
+/// How chains are run between updates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrackerOptions {
+    /// The filter.
+    pub smoothing: Smoothing,
+    /// Gibbs sweeps of every chain per update, at least 1.
+    pub sweeps: usize,
+    /// How inverse temperatures are redrawn.
+    pub beta_update: BetaUpdate,
+    /// Rounds at the start, and whenever the chains are lost.
+    pub initial_rounds: InitialRounds,
+}
+
+/// The filter's state.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Filter {
+    /// See [`Kalman`].
+    Kalman(Kalman),
+    /// See [`AlphaSmoother`].
+    Alpha(AlphaSmoother),
+}
+
+/// Tracker of log Z_k.
+#[derive(Clone, Debug)]
+pub struct LogZTracker {
+    options: TrackerOptions,
+    /// The persistent chains.
+    pub chains: TemperedChains,
+    filter: Filter,
+    /// zeta^s of the last sweeps, [K].
+    pseudo_prior: Vec<f64>,
+    /// G_sk of the last measurement, [S, K].
+    influence: Vec<f64>,
+    transitions: Transitions,
+    /// The chains' states under the current parameters.
+    last: Evaluated,
+    /// q(k|v) of the chains' states, [S, K].
+    posterior: Vec<f64>,
+}
+
+/// What one update of the tracker found.
+#[derive(Clone, Debug)]
+pub struct TrackRecord {
+    /// This update's measurement alone.
+    pub measurement: Measurement,
+    /// max_k |log(c_k/r_k)|.
+    pub occupancy_error: f64,
+    /// Initial rounds that had to be run again.
+    pub rounds: Option<RoundsRecord>,
+    /// The filter just doubled its distrust of the predicted shift.
+    pub distrust: bool,
+}
+
+/// What a checkpoint keeps of a tracker beside its chains.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedTracker {
+    /// Filter state.
+    pub filter: Filter,
+    /// zeta^s, [K].
+    pub pseudo_prior: Vec<f64>,
+    /// G_sk, [S, K].
+    pub influence: Vec<f64>,
+    /// Accumulated transitions, [K, K].
+    pub transitions: Vec<f64>,
+}
+
+impl LogZTracker {
+    /// Runs initial rounds and starts tracking; `chains` may start anywhere.
+    pub fn start(
+        path: Path<'_>,
+        mut chains: TemperedChains,
+        options: TrackerOptions,
+    ) -> (Self, RoundsRecord) {
+        let rounds = options.initial_rounds.run(path, &mut chains, options.beta_update);
+        let k = path.ladder.len();
+        let last = path.evaluate(&chains.visible);
+        let mut tracker = Self {
+            options,
+            filter: new_filter(options.smoothing, &rounds.measurement),
+            pseudo_prior: rounds.measurement.log_z.clone(),
+            influence: vec![0.0; chains.len() * k],
+            transitions: Transitions::new(k),
+            posterior: vec![0.0; chains.len() * k],
+            chains,
+            last,
+        };
+        tracker.fill_posterior(path);
+        (tracker, rounds)
+    }
+
+    /// Continues from a checkpoint with the parameters it was taken at; `None` if shapes do not fit.
+    pub fn resume(
+        path: Path<'_>,
+        chains: TemperedChains,
+        options: TrackerOptions,
+        saved: SavedTracker,
+    ) -> Option<Self> {
+        let k = path.ladder.len();
+        let last = path.evaluate(&chains.visible);
+        let fits = saved.pseudo_prior.len() == k
+            && saved.influence.len() == chains.len() * k
+            && saved.filter.log_z().len() == k;
+        let mut tracker = Self {
+            options,
+            filter: saved.filter,
+            pseudo_prior: saved.pseudo_prior,
+            influence: saved.influence,
+            transitions: Transitions::restore(k, saved.transitions)?,
+            posterior: vec![0.0; chains.len() * k],
+            chains,
+            last,
+        };
+        fits.then(|| {
+            tracker.fill_posterior(path);
+            tracker
+        })
+    }
+
+    /// What a checkpoint needs beside the chains.
+    pub fn save(&self) -> SavedTracker {
+        SavedTracker {
+            filter: self.filter.clone(),
+            pseudo_prior: self.pseudo_prior.clone(),
+            influence: self.influence.clone(),
+            transitions: self.transitions.sums().to_vec(),
+        }
+    }
+
+    /// log Z of the current parameters.
+    pub fn log_z(&self) -> f64 {
+        self.filter.log_z()[self.posterior_width() - 1]
+    }
+
+    /// Standard error of [`LogZTracker::log_z`]; to be believed only where [`LogZTracker::mixed`].
+    pub fn std_error(&self) -> f64 {
+        let last = self.posterior_width() - 1;
+        match &self.filter {
+            Filter::Kalman(filter) => filter.std_error(last),
+            Filter::Alpha(filter) => filter.std_error(last),
+        }
+    }
+
+    /// Whether chains made enough round trips for the error bar to be believed.
+    pub fn mixed(&self) -> bool {
+        self.chains.round_trips.mixed()
+    }
+
+    /// Mean squared innovation over its predicted variance; about 1 for a right error bar. `None` for eq. 24.
+    pub fn consistency(&self) -> Option<f64> {
+        match &self.filter {
+            Filter::Kalman(filter) => Some(filter.consistency()),
+            Filter::Alpha(_) => None,
+        }
+    }
+
+    /// Recent transitions between temperatures.
+    pub fn transitions(&self) -> &Transitions {
+        &self.transitions
+    }
+
+    /// Pre-activations and log f_k of the chains' states under the current parameters.
+    pub fn evaluated(&self) -> &Evaluated {
+        &self.last
+    }
+
+    /// w_s = q(K|v_s)/sum q(K|v): importance weights of the chains for averages at beta = 1, [S].
+    pub fn weights(&self) -> Vec<f64> {
+        let k = self.posterior_width();
+        let total: f64 = self.posterior.chunks_exact(k).map(|q| q[k - 1]).sum();
+        self.posterior.chunks_exact(k).map(|q| q[k - 1] / total).collect()
+    }
+
+    /// (sum w)^2/sum w^2 of the weights.
+    pub fn effective_sample_size(&self) -> f64 {
+        1.0 / self.weights().iter().map(|w| w * w).sum::<f64>()
+    }
+
+    /// After parameters moved from `old` to `new`: sweeps, measurement, filter.
+    pub fn step(&mut self, old: Path<'_>, new: Path<'_>) -> TrackRecord {
+        let k = new.ladder.len();
+        let before = self.filter.log_z().to_vec();
+        let moved = new.evaluate(&self.chains.visible);
+        let pseudo_prior = match &self.filter {
+            Filter::Alpha(_) => before.clone(),
+            Filter::Kalman(filter) => {
+                let forward = shift(&self.posterior, &self.last.log_f, &moved.log_f, k);
+                let predicted = before.iter().zip(&forward.log_ratio).zip(&filter.bias);
+                let mut zeta: Vec<f64> = predicted.map(|((z, d), b)| z + limit(d + b)).collect();
+                zeta[0] = before[0];
+                zeta
+            }
+        };
+        let TrackerOptions { sweeps, beta_update, .. } = self.options;
+        let record = self.chains.sweep(new, &pseudo_prior, beta_update, sweeps.max(1), Some(moved));
+        let measurement = measure(&record.occupancy, self.chains.len(), new.ladder, &pseudo_prior);
+        self.transitions.add(&record.transitions, (-(sweeps as f64) / TRANSITION_MEMORY).exp());
+        let occupancy_error = measurement.occupancy_error(new.ladder);
+        let distrust = match &mut self.filter {
+            Filter::Alpha(filter) => {
+                filter.update(&measurement.log_z, &measurement.variance);
+                false
+            }
+            Filter::Kalman(filter) => {
+                let then = old.evaluate(&self.chains.visible);
+                let backward = shift(&record.posterior, &record.last.log_f, &then.log_f, k);
+                let mut lag_product = vec![0.0; k];
+                let mut lag_square = vec![0.0; k];
+                let rows =
+                    measurement.influence.chunks_exact(k).zip(self.influence.chunks_exact(k));
+                for (now, then) in rows {
+                    for j in 0..k {
+                        lag_product[j] += now[j] * then[j];
+                        lag_square[j] += now[j] * now[j];
+                    }
+                }
+                let shift: Vec<f64> = backward.log_ratio.iter().map(|d| limit(-d)).collect();
+                filter.update(&Evidence {
+                    shift: &shift,
+                    shift_variance: &backward.variance,
+                    measured: &measurement.log_z,
+                    measured_variance: &measurement.variance,
+                    lag_product: &lag_product,
+                    lag_square: &lag_square,
+                })
+            }
+        };
+        self.influence.clone_from(&measurement.influence);
+        self.last = record.last;
+        self.posterior = record.posterior;
+        self.pseudo_prior = pseudo_prior;
+        let lost = !occupancy_error.is_finite() || occupancy_error > LOST;
+        let rounds = lost.then(|| self.start_again(new));
+        TrackRecord { measurement, occupancy_error, rounds, distrust }
+    }
+
+    /// Initial rounds for chains that lost the ladder, from the states they are in.
+    fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
+        let TrackerOptions { initial_rounds, beta_update, smoothing, .. } = self.options;
+        let rounds = initial_rounds.run(path, &mut self.chains, beta_update);
+        self.filter = new_filter(smoothing, &rounds.measurement);
+        self.pseudo_prior.clone_from(&rounds.measurement.log_z);
+        self.influence.fill(0.0);
+        self.last = path.evaluate(&self.chains.visible);
+        self.fill_posterior(path);
+        rounds
+    }
+
+    fn posterior_width(&self) -> usize {
+        self.pseudo_prior.len()
+    }
+
+    fn fill_posterior(&mut self, path: Path<'_>) {
+        let k = path.ladder.len();
+        let tilt: Vec<f64> = path
+            .ladder
+            .log_prior()
+            .iter()
+            .zip(&self.pseudo_prior)
+            .map(|(log_r, zeta)| log_r - zeta)
+            .collect();
+        let rows = self.posterior.chunks_exact_mut(k).zip(self.last.log_f.chunks_exact(k));
+        for (q, log_f) in rows {
+            crate::tempering::softmax(log_f, &tilt, q);
+        }
+    }
+}
+
+impl Filter {
+    fn log_z(&self) -> &[f64] {
+        match self {
+            Self::Kalman(filter) => &filter.log_z,
+            Self::Alpha(filter) => &filter.log_z,
+        }
+    }
+}
+
+fn new_filter(smoothing: Smoothing, measurement: &Measurement) -> Filter {
+    let (log_z, variance) = (measurement.log_z.clone(), measurement.variance.clone());
+    match smoothing {
+        Smoothing::Kalman => Filter::Kalman(Kalman::new(log_z, variance)),
+        Smoothing::Alpha(alpha) => Filter::Alpha(AlphaSmoother::new(alpha, log_z, variance)),
+    }
+}
+
+fn limit(step: f64) -> f64 {
+    step.clamp(-LARGEST_STEP, LARGEST_STEP)
+}
