@@ -1,9 +1,11 @@
 //! Train restricted Boltzmann machines and see log Z, with an error bar, while they train.
 
+pub mod checkpoint;
 pub mod error;
 pub mod model;
 pub mod ops;
 pub mod tempering;
 pub mod tracking;
+pub mod training;
 
 pub use error::{Error, Result};

@@ -1,0 +1,243 @@
+//! All states of one layer in Gray-code order, with the other layer summed out of each.
+//!
+//! log f(s) = bias.s + sum_i softplus(x_i(s)),   x_i(s) = other_bias_i + sum_{a in s} W_ai
+//!
+//! Neighbouring states differ in one unit. While every |x_i| stays below [`ODDS_LIMIT`] the walk carries the odds
+//! exp(x_i): a flip multiplies them by exp(+-W_ai) and prod_i (1 + exp(x_i)) needs one logarithm a state and no
+//! exponential. Models beyond that range take the plain route: add +-W_ai, evaluate softplus. Both start afresh every
+//! [`BLOCK`] states, which keeps the rounding error of log f below about 1e-10.
+
+use std::ops::Range;
+
+use crate::model::Parameters;
+
+/// States between two fresh starts.
+pub(super) const BLOCK: u64 = 512;
+/// Work is cut into at most this many pieces, whatever the number of threads.
+const PIECES: u64 = 256;
+/// Largest |x_i| for which odds are carried; exp(2 x 300) is still far from overflow.
+const ODDS_LIMIT: f64 = 300.0;
+/// Independent running products, so that the compiler vectorises.
+const LANES: usize = 16;
+
+/// One layer to be enumerated and the other to be summed out, f64.
+pub(super) struct Enumeration {
+    /// Bias of the enumerated units.
+    pub(super) bias: Vec<f64>,
+    /// Units of the layer that is summed out.
+    pub(super) n_other: usize,
+    other_bias: Vec<f64>,
+    /// Row a: what unit a adds to x.
+    weights: Vec<Vec<f64>>,
+    /// Row a: exp(weights) and exp(-weights), padded with 1 to whole lanes. Empty where odds would overflow.
+    ratios: Vec<[Vec<f64>; 2]>,
+    /// Factors 1 + odds a lane can take before its exponent must be set aside.
+    safe_factors: usize,
+}
+
+/// A state on the way.
+pub(super) struct Visit<'a> {
+    /// Bit a is unit a.
+    pub(super) state: u64,
+    /// The unit that changed since the last visit; `None` at a fresh start.
+    pub(super) flipped: Option<usize>,
+    /// log f(state).
+    pub(super) log_f: f64,
+    values: &'a [f64],
+    are_odds: bool,
+}
+
+impl Visit<'_> {
+    /// P(other unit i is on | state), in order of i.
+    pub(super) fn for_each_probability(&self, mut use_it: impl FnMut(usize, f64)) {
+        if self.are_odds {
+            self.values.iter().enumerate().for_each(|(i, odds)| use_it(i, odds / (1.0 + odds)));
+        } else {
+            self.values.iter().enumerate().for_each(|(i, x)| use_it(i, 1.0 / (1.0 + (-x).exp())));
+        }
+    }
+}
+
+impl Enumeration {
+    /// The tempered joint beta log f(v,h) + (1 - beta) a.v with v (`visible`) or h enumerated.
+    pub(super) fn new(parameters: &Parameters, logits: &[f64], beta: f64, visible: bool) -> Self {
+        let scaled = |values: &[f32]| values.iter().map(|&x| beta * f64::from(x)).collect();
+        let mut visible_bias: Vec<f64> = scaled(&parameters.visible_bias);
+        for (c, a) in visible_bias.iter_mut().zip(logits) {
+            *c += (1.0 - beta) * a;
+        }
+        let hidden_bias: Vec<f64> = scaled(&parameters.hidden_bias);
+        let transposed;
+        let (weights, bias, other_bias) = if visible {
+            (&parameters.weights, visible_bias, hidden_bias)
+        } else {
+            transposed = parameters.transposed().weights;
+            (&transposed, hidden_bias, visible_bias)
+        };
+        let n_other = other_bias.len();
+        let weights: Vec<Vec<f64>> = weights.chunks_exact(n_other).map(scaled).collect();
+
+        let largest = (0..n_other)
+            .flat_map(|i| {
+                let x = |side: fn(f64, f64) -> f64| {
+                    other_bias[i] + weights.iter().map(|row| side(row[i], 0.0)).sum::<f64>()
+                };
+                [x(f64::max), -x(f64::min)]
+            })
+            .fold(0.0, f64::max);
+        let ratios = if largest <= ODDS_LIMIT {
+            let padded = |row: &[f64], sign: f64| {
+                let mut ratios: Vec<f64> = row.iter().map(|w| (sign * w).exp()).collect();
+                ratios.resize(n_other.next_multiple_of(LANES), 1.0);
+                ratios
+            };
+            weights.iter().map(|row| [padded(row, -1.0), padded(row, 1.0)]).collect()
+        } else {
+            Vec::new()
+        };
+        // 700 < log(largest f64), less a factor 2 that may already be in the lane.
+        let safe_factors = (700.0 / softplus(largest)) as usize;
+        Self { bias, n_other, other_bias, weights, ratios, safe_factors }
+    }
+
+    /// Enumerates the smaller layer.
+    pub(super) fn of_smaller(parameters: &Parameters, logits: &[f64], beta: f64) -> Self {
+        Self::new(parameters, logits, beta, parameters.n_visible < parameters.n_hidden)
+    }
+
+    /// Consecutive ranges of Gray-code positions, together all 2^n of them.
+    pub(super) fn pieces(&self) -> Vec<Range<u64>> {
+        let states = 1u64 << self.bias.len();
+        let size = (states / PIECES).max(64).min(states);
+        (0..states / size).map(|i| i * size..(i + 1) * size).collect()
+    }
+
+    /// Visits the states at the given Gray-code positions in order, with a fresh start every [`BLOCK`].
+    pub(super) fn walk(&self, positions: Range<u64>, mut visit: impl FnMut(Visit)) {
+        let are_odds = !self.ratios.is_empty();
+        let mut values = Vec::new();
+        let mut linear = 0.0;
+        for position in positions.clone() {
+            let state = position ^ (position >> 1);
+            let fresh = position == positions.start || position % BLOCK == 0;
+            let unit = position.trailing_zeros() as usize;
+            let on = !fresh && state >> unit & 1 == 1;
+            if fresh {
+                (values, linear) = self.start(state);
+            } else {
+                linear += if on { self.bias[unit] } else { -self.bias[unit] };
+            }
+            let log_f = linear
+                + match (are_odds, fresh) {
+                    (true, true) => self.log_product::<false>(&mut values, &[]),
+                    (true, false) => {
+                        self.log_product::<true>(&mut values, &self.ratios[unit][usize::from(on)])
+                    }
+                    (false, _) => {
+                        if !fresh {
+                            let sign = if on { 1.0 } else { -1.0 };
+                            let row = &self.weights[unit];
+                            values.iter_mut().zip(row).for_each(|(x, w)| *x += sign * w);
+                        }
+                        values.iter().map(|&x| softplus(x)).sum()
+                    }
+                };
+            let values = &values[..self.n_other];
+            visit(Visit { state, flipped: (!fresh).then_some(unit), log_f, values, are_odds });
+        }
+    }
+
+    /// x or the odds (padded with 0 to whole lanes), and bias.s, computed from nothing.
+    fn start(&self, state: u64) -> (Vec<f64>, f64) {
+        let mut x = self.other_bias.clone();
+        let mut linear = 0.0;
+        for unit in (0..self.bias.len()).filter(|unit| state >> unit & 1 == 1) {
+            linear += self.bias[unit];
+            x.iter_mut().zip(&self.weights[unit]).for_each(|(x, w)| *x += w);
+        }
+        if !self.ratios.is_empty() {
+            x.iter_mut().for_each(|x| *x = x.exp());
+            x.resize(self.n_other.next_multiple_of(LANES), 0.0);
+        }
+        (x, linear)
+    }
+
+    /// sum_i log(1 + odds_i), after odds_i *= ratios_i if `FLIP`.
+    fn log_product<const FLIP: bool>(&self, odds: &mut [f64], ratios: &[f64]) -> f64 {
+        let mut products = [1.0f64; LANES];
+        let mut exponents = [0i64; LANES];
+        let span = LANES * self.safe_factors;
+        for (block, start) in odds.chunks_mut(span).zip((0..).step_by(span)) {
+            let steps = block.chunks_exact_mut(LANES).zip((start..).step_by(LANES));
+            for (odds, first) in steps {
+                if FLIP {
+                    let ratios = &ratios[first..first + LANES];
+                    for lane in 0..LANES {
+                        odds[lane] *= ratios[lane];
+                    }
+                }
+                for lane in 0..LANES {
+                    products[lane] *= 1.0 + odds[lane];
+                }
+            }
+            // Every product is >= 1 and finite: set its binary exponent aside, keep the mantissa in [1, 2).
+            for lane in 0..LANES {
+                let bits = products[lane].to_bits();
+                exponents[lane] += (bits >> 52) as i64 - 1023;
+                products[lane] = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);
+            }
+        }
+        exponents.iter().sum::<i64>() as f64 * std::f64::consts::LN_2
+            + products.iter().product::<f64>().ln()
+    }
+}
+
+/// log(1 + exp(x)) without overflow.
+#[inline]
+pub(crate) fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::test_systems::gaussian_parameters;
+
+    #[test]
+    fn carried_odds_agree_with_softplus_on_every_state() {
+        for scale in [0.1, 2.0, 20.0] {
+            let parameters = gaussian_parameters(37, 11, scale, 5);
+            let mut walk = Enumeration::of_smaller(&parameters, &[], 1.0);
+            assert!(!walk.ratios.is_empty());
+            let log_f = |walk: &Enumeration| {
+                let mut all = Vec::new();
+                walk.walk(0..1 << 11, |visit| {
+                    let mut mean = 0.0;
+                    visit.for_each_probability(|_, p| mean += p);
+                    all.push((visit.state, visit.log_f, mean));
+                });
+                all
+            };
+            let odds = log_f(&walk);
+            walk.ratios.clear();
+            for ((state, fast, p), (other, slow, q)) in odds.into_iter().zip(log_f(&walk)) {
+                assert_eq!(state, other);
+                assert!((fast - slow).abs() < 1e-11 * slow.abs().max(1.0), "{fast} {slow}");
+                assert!((p - q).abs() < 1e-10, "{p} {q}");
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_cover_every_state_once() {
+        for n in 1..14 {
+            let parameters = Parameters::zeros(40, n);
+            let walk = Enumeration::of_smaller(&parameters, &[], 1.0);
+            let mut seen = vec![0; 1 << n];
+            for piece in walk.pieces() {
+                walk.walk(piece, |visit| seen[visit.state as usize] += 1);
+            }
+            assert!(seen.iter().all(|&count| count == 1), "{n} units: {seen:?}");
+        }
+    }
+}

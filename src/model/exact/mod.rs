@@ -1,0 +1,25 @@
+//! Exact answers by enumerating the smaller layer, in f64: log Z, moments, log-likelihood.
+//!
+//! Z = sum_h exp(b.h) prod_i (1 + exp(c_i + (Wh)_i)), or the same sum over v when the visible layer is the smaller.
+//! Exponential: 2^min(M,J) states, each O(max(M,J)); refused beyond [`MAX_UNITS`]. The states are visited in
+//! Gray-code order in fixed blocks whose sums are added in a fixed order, so that every result is the same for any
+//! number of threads.
+
+mod enumeration;
+mod likelihood;
+mod log_sum_exp;
+mod moments;
+mod partition;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use enumeration::softplus;
+pub use likelihood::{log_weights, mean_log_likelihood};
+pub use moments::{Moments, moments};
+pub use partition::{
+    MAX_TABLE_UNITS, log_partition, log_partition_at, log_probabilities_of_visible,
+    log_probabilities_of_visible_at,
+};
+
+/// Most units the smaller layer may have: 2^25 states of a 784-unit layer take about a minute of one core.
+pub const MAX_UNITS: usize = 25;

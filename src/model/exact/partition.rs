@@ -1,0 +1,101 @@
+//! log Z and, for tiny models, the whole distribution of v.
+
+use rayon::prelude::*;
+
+use super::MAX_UNITS;
+use super::enumeration::Enumeration;
+use super::log_sum_exp::LogSumExp;
+use crate::error::{Error, Result};
+use crate::model::Parameters;
+
+/// Most visible units for which [`log_probabilities_of_visible`] lists the distribution.
+pub const MAX_TABLE_UNITS: usize = 16;
+
+/// log Z in nats, exact to about 1e-10.
+///
+/// Cost: 2^min(M,J) states of O(max(M,J)).
+///
+/// # Errors
+/// The smaller layer has more than [`MAX_UNITS`] units.
+pub fn log_partition(parameters: &Parameters) -> Result<f64> {
+    log_partition_at(parameters, &vec![0.0; parameters.n_visible], 1.0)
+}
+
+/// log Z of the tempered joint beta log f(v,h) + (1 - beta) a.v, `base_logits` = a, shape [M].
+///
+/// At beta = 0 this is J log 2 + sum_i softplus(a_i), at beta = 1 it is [`log_partition`].
+///
+/// # Errors
+/// The smaller layer has more than [`MAX_UNITS`] units, or the number of logits is not M.
+pub fn log_partition_at(parameters: &Parameters, base_logits: &[f64], beta: f64) -> Result<f64> {
+    check_size(parameters)?;
+    check_logits(parameters, base_logits)?;
+    let enumeration = Enumeration::of_smaller(parameters, base_logits, beta);
+    let pieces: Vec<f64> = enumeration
+        .pieces()
+        .into_par_iter()
+        .map(|piece| {
+            let mut total = LogSumExp::EMPTY;
+            enumeration.walk(piece, |visit| total.add(visit.log_f));
+            total.value()
+        })
+        .collect();
+    Ok(LogSumExp::of(pieces))
+}
+
+/// log p(v) of all 2^M visible states; bit i of the index is v_i.
+///
+/// # Errors
+/// M exceeds [`MAX_TABLE_UNITS`].
+pub fn log_probabilities_of_visible(parameters: &Parameters) -> Result<Vec<f64>> {
+    log_probabilities_of_visible_at(parameters, &vec![0.0; parameters.n_visible], 1.0)
+}
+
+/// log p_beta(v) of all 2^M visible states of the tempered joint of [`log_partition_at`]; bit i of the index is v_i.
+///
+/// # Errors
+/// M exceeds [`MAX_TABLE_UNITS`], or the number of logits is not M.
+pub fn log_probabilities_of_visible_at(
+    parameters: &Parameters,
+    base_logits: &[f64],
+    beta: f64,
+) -> Result<Vec<f64>> {
+    if parameters.n_visible > MAX_TABLE_UNITS {
+        return Err(Error::Invalid(format!(
+            "a table of all 2^{} visible states is too large: at most {MAX_TABLE_UNITS} visible units",
+            parameters.n_visible
+        )));
+    }
+    check_logits(parameters, base_logits)?;
+    let enumeration = Enumeration::new(parameters, base_logits, beta, true);
+    let states = 1 << parameters.n_visible;
+    let mut table = vec![0.0; states];
+    enumeration.walk(0..states as u64, |visit| table[visit.state as usize] = visit.log_f);
+    let log_z = LogSumExp::of(table.iter().copied());
+    table.iter_mut().for_each(|log_f| *log_f -= log_z);
+    Ok(table)
+}
+
+/// Refuses what would not end in a reasonable time.
+pub(super) fn check_size(parameters: &Parameters) -> Result<()> {
+    let (n_visible, n_hidden) = (parameters.n_visible, parameters.n_hidden);
+    let smaller = n_visible.min(n_hidden);
+    if smaller <= MAX_UNITS {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "exact enumeration of a {n_visible}x{n_hidden} model would visit 2^{smaller} states; \
+         at most {MAX_UNITS} units in the smaller layer are enumerated: use an estimator such as rts or ais"
+    )))
+}
+
+fn check_logits(parameters: &Parameters, base_logits: &[f64]) -> Result<()> {
+    if base_logits.len() == parameters.n_visible {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "the base distribution has {} logits, the model {} visible units",
+        base_logits.len(),
+        parameters.n_visible
+    )))
+}

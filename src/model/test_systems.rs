@@ -1,0 +1,84 @@
+//! Models whose log Z is known in closed form, and random ones for enumeration. For tests, examples and benchmarks.
+
+use super::Parameters;
+use super::exact::{self, softplus};
+use crate::error::Result;
+use crate::ops::random::{Purpose, Streams};
+
+/// A model and its exact log Z in nats.
+#[derive(Clone, Debug)]
+pub struct TestSystem {
+    /// What it is.
+    pub name: &'static str,
+    /// The model.
+    pub parameters: Parameters,
+    /// log Z, f64.
+    pub log_partition: f64,
+}
+
+/// All parameters zero: log Z = (M + J) log 2.
+pub fn zero_weights(n_visible: usize, n_hidden: usize) -> TestSystem {
+    TestSystem {
+        name: "zero weights",
+        parameters: Parameters::zeros(n_visible, n_hidden),
+        log_partition: (n_visible + n_hidden) as f64 * std::f64::consts::LN_2,
+    }
+}
+
+/// Biases only: log Z = sum_i softplus(c_i) + sum_j softplus(b_j).
+///
+/// # Errors
+/// No units in a layer, or a bias that is not finite.
+pub fn independent_units(visible_bias: Vec<f32>, hidden_bias: Vec<f32>) -> Result<TestSystem> {
+    let (n_visible, n_hidden) = (visible_bias.len(), hidden_bias.len());
+    let log_partition =
+        visible_bias.iter().chain(&hidden_bias).map(|&x| softplus(f64::from(x))).sum();
+    let weights = vec![0.0; n_visible * n_hidden];
+    let parameters = Parameters::new(n_visible, n_hidden, weights, visible_bias, hidden_bias)?;
+    Ok(TestSystem { name: "independent units", parameters, log_partition })
+}
+
+/// One hidden unit: Z = prod_i (1 + exp(c_i)) + exp(b) prod_i (1 + exp(c_i + w_i)), a mixture of two products.
+///
+/// # Errors
+/// Lengths of weights and visible biases differ or are zero, or a value is not finite.
+pub fn one_hidden_unit(
+    weights: Vec<f32>,
+    visible_bias: Vec<f32>,
+    hidden_bias: f32,
+) -> Result<TestSystem> {
+    let parameters =
+        Parameters::new(visible_bias.len(), 1, weights, visible_bias, vec![hidden_bias])?;
+    let c = || parameters.visible_bias.iter().map(|&c| f64::from(c));
+    let off: f64 = c().map(softplus).sum();
+    let with_weights = c().zip(&parameters.weights).map(|(c, &w)| softplus(c + f64::from(w)));
+    let on = f64::from(hidden_bias) + with_weights.sum::<f64>();
+    let log_partition = off.max(on) + (-(off - on).abs()).exp().ln_1p();
+    Ok(TestSystem { name: "one hidden unit", parameters, log_partition })
+}
+
+/// Gaussian weights and biases (see [`gaussian_parameters`]) with log Z by enumeration.
+///
+/// # Errors
+/// The smaller layer is too large for [`exact::log_partition`].
+pub fn gaussian(n_visible: usize, n_hidden: usize, scale: f64, seed: u64) -> Result<TestSystem> {
+    let parameters = gaussian_parameters(n_visible, n_hidden, scale, seed);
+    let log_partition = exact::log_partition(&parameters)?;
+    Ok(TestSystem { name: "Gaussian weights", parameters, log_partition })
+}
+
+/// Independent normal weights and biases of standard deviation `scale`, a function of the seed alone.
+pub fn gaussian_parameters(n_visible: usize, n_hidden: usize, scale: f64, seed: u64) -> Parameters {
+    let streams = Streams::new(seed, Purpose::TestSystem, 0);
+    let normals = |row, count| {
+        let mut stream = streams.row(row);
+        (0..count).map(|_| (scale * stream.normal()) as f32).collect::<Vec<f32>>()
+    };
+    Parameters {
+        n_visible,
+        n_hidden,
+        weights: normals(0, n_visible * n_hidden),
+        visible_bias: normals(1, n_visible),
+        hidden_bias: normals(2, n_hidden),
+    }
+}

@@ -1,0 +1,1 @@
+//! Gradients, update rules, schedules, early stopping.
