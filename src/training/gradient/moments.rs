@@ -1,0 +1,79 @@
+//! Expected sufficient statistics E[v], E[h], E[vh'] over rows of visible states, hidden units at their means.
+
+use rayon::prelude::*;
+
+use crate::ops::cpu::math::exp_f32;
+use crate::ops::{BitMatrix, Layer, Matrix, RbmOps, for_each_set_bit, padded, words_per_row};
+use crate::tempering::rows_per_task;
+
+/// First moments of both layers and their products.
+#[derive(Clone, Debug)]
+pub struct Moments {
+    /// E[v], shape [M].
+    pub visible: Vec<f64>,
+    /// E[h], shape [J].
+    pub hidden: Vec<f64>,
+    /// E[vh'], shape [M, J].
+    pub products: Matrix,
+}
+
+/// Moments over packed rows with weights that sum to 1 (1/n each without).
+pub fn moments(ops: &dyn RbmOps, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
+    let n_hidden = ops.n_units(Layer::Hidden);
+    let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
+    let task = rows_per_task(visible.rows());
+    let words = words_per_row(visible.columns());
+    inputs
+        .as_mut_slice()
+        .par_chunks_mut(task * padded(n_hidden))
+        .zip(visible.words().par_chunks(task * words))
+        .for_each(|(inputs, visible)| ops.inputs(Layer::Hidden, visible, inputs));
+    moments_from_inputs(ops, visible, inputs, weights)
+}
+
+/// As [`moments`], with the hidden pre-activations at hand; they are overwritten.
+pub fn moments_from_inputs(
+    ops: &dyn RbmOps,
+    visible: &BitMatrix,
+    mut inputs: Matrix,
+    weights: Option<&[f64]>,
+) -> Moments {
+    let rows = visible.rows();
+    let (n_visible, n_hidden) = (visible.columns(), inputs.columns());
+    let even = 1.0 / rows.max(1) as f64;
+    let weight = |row: usize| weights.map_or(even, |w| w[row]);
+    let stride = inputs.stride();
+    let task = rows_per_task(rows);
+    let partial: Vec<Vec<f64>> = inputs
+        .as_mut_slice()
+        .par_chunks_mut(task * stride)
+        .enumerate()
+        .map(|(i, chunk)| {
+            let mut sums = vec![0.0; n_hidden];
+            for (s, x) in chunk.chunks_exact_mut(stride).enumerate() {
+                let w = weight(i * task + s) as f32;
+                x.iter_mut().for_each(|x| *x = w / (1.0 + exp_f32(-*x)));
+                sums.iter_mut().zip(x.iter()).for_each(|(sum, h)| *sum += f64::from(*h));
+            }
+            sums
+        })
+        .collect();
+    let mut hidden = vec![0.0; n_hidden];
+    for sums in partial {
+        hidden.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
+    }
+    let mut mean = vec![0.0; n_visible];
+    match weights {
+        None => {
+            let counts = visible.column_counts();
+            mean.iter_mut().zip(counts).for_each(|(m, count)| *m = count as f64 * even);
+        }
+        Some(weights) => {
+            for (row, w) in weights.iter().enumerate() {
+                for_each_set_bit(visible.row(row), |i| mean[i] += w);
+            }
+        }
+    }
+    let products = ops.outer_products(visible, &inputs);
+    Moments { visible: mean, hidden, products }
+}
