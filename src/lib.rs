@@ -1,6 +1,7 @@
 //! Train restricted Boltzmann machines and see log Z, with an error bar, while they train.
 
 pub mod checkpoint;
+pub mod data;
 pub mod error;
 pub mod model;
 pub mod ops;

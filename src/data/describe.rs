@@ -1,0 +1,168 @@
+//! What a data set holds, for people and programs.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::content::{hex, sha256_hex};
+use super::{Dataset, ImageShape, Values};
+use crate::ops::for_each_set_bit;
+
+/// Facts about a data set.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Description {
+    /// Name of the data set.
+    pub name: String,
+    /// `binary` or `intensity`.
+    pub kind: &'static str,
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// Height and width where rows are images.
+    pub image: Option<ImageShape>,
+    /// Mean of all cells, grey levels counted as level / 255.
+    pub density: f64,
+    /// Columns with the same value in every row: they carry nothing a model could learn but a bias.
+    pub constant_columns: usize,
+    /// Number of different rows.
+    pub distinct_rows: usize,
+    /// Rows that occur above them already: rows - distinct rows.
+    pub duplicate_rows: usize,
+    /// How often each label occurs.
+    pub labels: Option<BTreeMap<i64, usize>>,
+    /// SHA-256 of the line `binary ROWS COLUMNS` (or `intensity ...`), a newline, and one byte a cell, row-major:
+    /// 0 or 1, or the grey level. The same for the same cells whatever file format they came in; labels are left
+    /// out. In Python: `sha256(f"binary {rows} {columns}\n".encode() + x.astype("uint8").tobytes())`.
+    pub sha256: String,
+}
+
+/// Counts and checksums a data set. Cost: one pass over the cells, and a hash set over the rows.
+pub fn describe(dataset: &Dataset) -> Description {
+    let (rows, columns) = (dataset.rows(), dataset.columns());
+    let (kind, sums, constant_columns, distinct_rows) = match &dataset.values {
+        Values::Binary(bits) => {
+            let counts = bits.column_counts();
+            let constant = counts.iter().filter(|&&n| n == 0 || n == rows as u64).count();
+            let distinct = (0..rows).map(|row| bits.row(row)).collect::<HashSet<_>>().len();
+            ("binary", counts.iter().sum::<u64>() as f64, constant, distinct)
+        }
+        Values::Intensity(grey) => {
+            let sum: u64 = grey.levels().iter().map(|&level| u64::from(level)).sum();
+            let mut varies = vec![false; columns];
+            for row in 1..rows {
+                for (column, level) in grey.row(row).iter().enumerate() {
+                    varies[column] |= *level != grey.row(0)[column];
+                }
+            }
+            let constant = varies.iter().filter(|&&varies| !varies).count();
+            let distinct = (0..rows).map(|row| grey.row(row)).collect::<HashSet<_>>().len();
+            ("intensity", sum as f64 / 255.0, constant, distinct)
+        }
+    };
+    let labels = dataset.labels.as_ref().map(|labels| {
+        labels.iter().fold(BTreeMap::new(), |mut counts, &label| {
+            *counts.entry(label).or_default() += 1;
+            counts
+        })
+    });
+    Description {
+        name: dataset.name.clone(),
+        kind,
+        rows,
+        columns,
+        image: dataset.image,
+        density: sums / (rows as f64 * columns as f64),
+        constant_columns,
+        distinct_rows,
+        duplicate_rows: rows - distinct_rows,
+        labels,
+        sha256: checksum(kind, dataset),
+    }
+}
+
+fn checksum(kind: &str, dataset: &Dataset) -> String {
+    let head = format!("{kind} {} {}\n", dataset.rows(), dataset.columns());
+    match &dataset.values {
+        Values::Intensity(grey) => sha256_hex([head.as_bytes(), grey.levels()]),
+        Values::Binary(bits) => {
+            let mut hasher = Sha256::new();
+            hasher.update(head.as_bytes());
+            let mut cells = vec![0; bits.columns()];
+            for row in 0..bits.rows() {
+                cells.fill(0);
+                for_each_set_bit(bits.row(row), |column| cells[column] = 1);
+                hasher.update(&cells);
+            }
+            hex(hasher)
+        }
+    }
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.name)?;
+        writeln!(f, "  kind              {}", self.kind)?;
+        writeln!(f, "  rows              {}", self.rows)?;
+        write!(f, "  columns           {}", self.columns)?;
+        if let Some(ImageShape { height, width }) = self.image {
+            write!(f, " (images of {height} x {width})")?;
+        }
+        writeln!(f, "\n  density           {:.6}", self.density)?;
+        writeln!(f, "  constant columns  {}", self.constant_columns)?;
+        writeln!(f, "  distinct rows     {}", self.distinct_rows)?;
+        writeln!(f, "  duplicate rows    {}", self.duplicate_rows)?;
+        if let Some(labels) = &self.labels {
+            let shown = 20;
+            let counts: Vec<_> =
+                labels.iter().take(shown).map(|(l, n)| format!("{l}: {n}")).collect();
+            let more = labels.len().saturating_sub(shown);
+            let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
+            writeln!(f, "  labels            {}{rest}", counts.join(", "))?;
+        }
+        write!(f, "  sha256            {}", self.sha256)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Intensities;
+    use crate::ops::BitMatrix;
+
+    #[test]
+    fn counts_of_a_small_binary_set_are_right() {
+        // Rows 110, 110, 010: column 1 always one, column 2 always zero.
+        let bits = BitMatrix::from_fn(3, 3, |i, j| j == 1 || (j == 0 && i < 2));
+        let labels = Some(vec![2, 2, 1]);
+        let data = Dataset::new("small", Values::Binary(bits), labels, None).unwrap();
+        let found = describe(&data);
+        assert_eq!((found.rows, found.columns, found.kind), (3, 3, "binary"));
+        assert_eq!((found.distinct_rows, found.duplicate_rows), (2, 1));
+        assert_eq!(found.constant_columns, 2);
+        assert!((found.density - 5.0 / 9.0).abs() < 1e-15);
+        assert_eq!(found.labels, Some(BTreeMap::from([(1, 1), (2, 2)])));
+        // printf 'binary 3 3\n\1\1\0\1\1\0\0\1\0' | sha256sum
+        assert_eq!(
+            found.sha256,
+            "7cb8fa5224e2b871e000e786363671f0054451b190011c5a04120e127389cfae"
+        );
+        let text = found.to_string();
+        assert!(
+            text.contains("density           0.555556") && text.contains("1: 1, 2: 2"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn grey_levels_count_in_units_of_255() {
+        let levels = Intensities::new(2, vec![255, 51, 0, 51]).unwrap();
+        let image = Some(ImageShape { height: 1, width: 2 });
+        let data = Dataset::new("grey", Values::Intensity(levels), None, image).unwrap();
+        let found = describe(&data);
+        assert!((found.density - (1.0 + 0.2 + 0.2) / 4.0).abs() < 1e-15);
+        assert_eq!((found.constant_columns, found.distinct_rows, found.kind), (1, 2, "intensity"));
+    }
+}

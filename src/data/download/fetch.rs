@@ -1,0 +1,195 @@
+//! Fetching a data set: what is there and right is kept, what is missing comes from the first mirror that has it.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+
+use ureq::Agent;
+
+use super::transfer::{Failure, agent, transfer};
+use super::{REMOTE_SETS, RemoteFile, RemoteSet};
+use crate::error::{Error, Result};
+
+/// Requests to one mirror for one file that may break before the next mirror is tried.
+const ATTEMPTS: usize = 5;
+
+/// Where to fetch from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Mirrors {
+    /// The base URLs of the table.
+    #[default]
+    Official,
+    /// Other base URLs, in the order they are tried.
+    Custom(Vec<String>),
+}
+
+/// What happens to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress<'a> {
+    /// It is there already and right.
+    Kept {
+        /// The file.
+        file: &'a str,
+    },
+    /// It is on its way.
+    Receiving {
+        /// The file.
+        file: &'a str,
+        /// Where from.
+        url: &'a str,
+        /// Bytes so far.
+        received: u64,
+        /// Bytes in all, where the server says so.
+        total: Option<u64>,
+    },
+    /// A mirror failed; another attempt follows, or an error.
+    Failed {
+        /// The file.
+        file: &'a str,
+        /// Where from.
+        url: &'a str,
+        /// Why.
+        problem: &'a str,
+    },
+    /// It is there, checked.
+    Done {
+        /// The file.
+        file: &'a str,
+    },
+}
+
+/// Fetches the data set `name` into `FOLDER/name` and returns the paths of its files.
+///
+/// Files that are right are kept. A download grows in `NAME.part`, which a later call goes on with where the server
+/// can; it gets its name only after its content was checked. A wrong file under the final name is replaced, but only
+/// by a right one.
+///
+/// # Errors
+/// A name that is not in [`REMOTE_SETS`], a folder that cannot be written, another fetch at work in the same folder,
+/// or no mirror with the right content: the message then has each mirror's reason.
+pub fn fetch(
+    name: &str,
+    folder: &Path,
+    mirrors: &Mirrors,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<PathBuf>> {
+    let set = REMOTE_SETS.iter().find(|set| set.name == name).ok_or_else(|| {
+        let known: Vec<_> = REMOTE_SETS.iter().map(|set| set.name).collect();
+        Error::Invalid(format!("data set `{name}` cannot be fetched, only {}", known.join(" and ")))
+    })?;
+    fetch_files(set, folder, mirrors, progress)
+}
+
+/// [`fetch`] for a set outside the table.
+pub fn fetch_files(
+    set: &RemoteSet,
+    folder: &Path,
+    mirrors: &Mirrors,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<PathBuf>> {
+    let folder = folder.join(set.name);
+    let bases: Vec<String> = match mirrors {
+        Mirrors::Official => set.mirrors.iter().map(|base| base.to_string()).collect(),
+        Mirrors::Custom(bases) => bases.clone(),
+    };
+    let agent = agent();
+    set.files.iter().map(|file| fetch_file(&agent, file, &folder, &bases, progress)).collect()
+}
+
+fn fetch_file(
+    agent: &Agent,
+    file: &RemoteFile,
+    folder: &Path,
+    bases: &[String],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<PathBuf> {
+    let path = folder.join(file.name);
+    let unzipped = folder.join(file.name.strip_suffix(".gz").unwrap_or(file.name));
+    for present in [&path, &unzipped] {
+        if present.is_file() && file.check.problem(present, file.bytes)?.is_none() {
+            progress(Progress::Kept { file: file.name });
+            return Ok(present.clone());
+        }
+    }
+    fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
+    let part_path = folder.join(format!("{}.part", file.name));
+    let mut part = open_part(&part_path)?;
+    let is_right = |part: &File| -> Result<Option<String>> {
+        match part.metadata().map_err(Error::io("read", &part_path))?.len() {
+            0 => Ok(Some("server sends nothing".into())),
+            _ => file.check.problem(&part_path, file.bytes),
+        }
+    };
+    // A fetch that was cut off between the last byte and the renaming leaves a whole part.
+    let mut complete = is_right(&part)?.is_none();
+    let mut reasons = Vec::new();
+    'mirrors: for base in bases {
+        let url = format!("{}/{}", base.trim_end_matches('/'), file.name);
+        for _ in 0..ATTEMPTS {
+            if complete {
+                break 'mirrors;
+            }
+            let resumed = part.metadata().map_err(Error::io("read", &part_path))?.len() > 0;
+            // Compressed content can be a little longer than plain content, and text can have longer line ends.
+            let limit = file.bytes + file.bytes / 8 + 1024;
+            let result = transfer(agent, &url, &mut part, limit, &mut |received, total| {
+                progress(Progress::Receiving { file: file.name, url: &url, received, total });
+            });
+            let (problem, again) = match result {
+                Ok(()) => match is_right(&part)? {
+                    None => {
+                        complete = true;
+                        continue;
+                    }
+                    Some(problem) => {
+                        part.set_len(0).map_err(Error::io("write", &part_path))?;
+                        // Perhaps only the part it was joined to was wrong: once more from the start.
+                        (problem, resumed)
+                    }
+                },
+                Err(Failure::Broken(problem)) => (problem, true),
+                Err(Failure::Mirror(problem)) => (problem, false),
+                Err(Failure::Local(source)) => return Err(Error::io("write", &part_path)(source)),
+            };
+            progress(Progress::Failed { file: file.name, url: &url, problem: &problem });
+            if !again {
+                reasons.push(format!("{url}: {problem}"));
+                continue 'mirrors;
+            }
+            if reasons.last().is_none_or(|reason: &String| !reason.starts_with(&url)) {
+                reasons.push(format!("{url}: {problem}"));
+            }
+        }
+    }
+    if complete {
+        fs::rename(&part_path, &path).map_err(Error::io("rename", &part_path))?;
+        progress(Progress::Done { file: file.name });
+        return Ok(path);
+    }
+    if part.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+        fs::remove_file(&part_path).map_err(Error::io("remove", &part_path))?;
+    }
+    if reasons.is_empty() {
+        reasons.push("no mirrors".into());
+    }
+    let problem =
+        format!("cannot be fetched ({}); try again or put the file there", reasons.join("; "));
+    Err(Error::file(&path, problem))
+}
+
+/// Opens the part for one process at a time.
+fn open_part(path: &Path) -> Result<File> {
+    let part = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(Error::io("create", path))?;
+    match part.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(Error::file(path, "another fetch is at work on this file; wait until it is done"))
+        }
+        // A file system without locks still has the checksum.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(part),
+    }
+}

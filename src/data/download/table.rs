@@ -1,0 +1,109 @@
+//! Which files there are, where they come from, and their checksums.
+
+use super::Check;
+
+/// A data set that can be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemoteSet<'a> {
+    /// Name, and the folder inside the data folder.
+    pub name: &'a str,
+    /// Base URLs, ending in a slash, in the order they are tried.
+    pub mirrors: &'a [&'a str],
+    /// Its files.
+    pub files: &'a [RemoteFile<'a>],
+}
+
+/// A file to fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemoteFile<'a> {
+    /// Name under the base URL and on disk.
+    pub name: &'a str,
+    /// Size of the content after decompression, in bytes.
+    pub bytes: u64,
+    /// What the content after decompression must be.
+    pub check: Check<'a>,
+}
+
+/// The data sets `fetch` knows.
+pub const REMOTE_SETS: &[RemoteSet<'static>] = &[
+    RemoteSet {
+        name: "mnist",
+        // yann.lecun.com, the original place, refuses downloads; these two are what PyTorch and TensorFlow use.
+        mirrors: &[
+            "https://ossci-datasets.s3.amazonaws.com/mnist/",
+            "https://storage.googleapis.com/cvdf-datasets/mnist/",
+        ],
+        files: &[
+            RemoteFile {
+                name: "train-images-idx3-ubyte.gz",
+                bytes: 47_040_016,
+                check: Check::Sha256(
+                    "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+                ),
+            },
+            RemoteFile {
+                name: "train-labels-idx1-ubyte.gz",
+                bytes: 60_008,
+                check: Check::Sha256(
+                    "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+                ),
+            },
+            RemoteFile {
+                name: "t10k-images-idx3-ubyte.gz",
+                bytes: 7_840_016,
+                check: Check::Sha256(
+                    "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+                ),
+            },
+            RemoteFile {
+                name: "t10k-labels-idx1-ubyte.gz",
+                bytes: 10_008,
+                check: Check::Sha256(
+                    "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+                ),
+            },
+        ],
+    },
+    RemoteSet {
+        name: "dna",
+        mirrors: &["https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/"],
+        // Checksums are those of the copy this project was developed with, not published ones. The rows of
+        // dna.scale.val in that copy are dna.scale less dna.scale.tr, in an order that was derived: the official file
+        // may hold the same rows in another order, so its check does not look at the order.
+        files: &[
+            RemoteFile {
+                name: "dna.scale",
+                bytes: 499_248,
+                check: Check::Sha256(
+                    "03d39477c5e48415e9cd18e006efc8f7a3b5c3deaee8289a72511c35070e3cfe",
+                ),
+            },
+            RemoteFile {
+                name: "dna.scale.tr",
+                bytes: 349_928,
+                check: Check::Sha256(
+                    "101d8f3dc2b4da34263a9dd35694a3896df5830de16650f1307dfa4e0c47976c",
+                ),
+            },
+            RemoteFile {
+                name: "dna.scale.val",
+                bytes: 149_320,
+                check: Check::SortedLines(
+                    "6a759b01c58e2651f931a996838cb62cf07c22c3d873cf16e3856fa37305cd40",
+                ),
+            },
+            RemoteFile {
+                name: "dna.scale.t",
+                bytes: 293_744,
+                check: Check::Sha256(
+                    "d2eeed170e4e38ae2aba6aa4cd27a8ca4ecceb01a7751e8e509bb4e1a6bcef39",
+                ),
+            },
+        ],
+    },
+];
+
+/// Whether `fetch` knows the name.
+pub(in crate::data) fn is_known(name: &str) -> bool {
+    REMOTE_SETS.iter().any(|set| set.name == name)
+}

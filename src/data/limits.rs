@@ -1,0 +1,48 @@
+//! Limits that keep a hostile or mistaken file from taking all memory.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::ops::words_per_row;
+
+/// Most bytes of a data file after decompression, and most bytes a data set may take in memory: 2 GiB.
+pub(super) const MAX_BYTES: u64 = 2 << 30;
+
+/// Most columns of a data set.
+pub(super) const MAX_COLUMNS: usize = 1 << 20;
+
+/// Most rows of a data set: random streams number rows with 32 bits.
+pub(super) const MAX_ROWS: usize = u32::MAX as usize;
+
+/// A value, or what is wrong; the caller adds the place.
+pub(super) type Checked<T> = std::result::Result<T, String>;
+
+/// Refuses shapes without cells and shapes beyond the limits; packed counts bits, not bytes.
+pub(super) fn check_shape(rows: usize, columns: usize, packed: bool) -> Checked<()> {
+    if rows == 0 || columns == 0 {
+        return Err(format!("no data: {rows} rows of {columns} columns"));
+    }
+    if rows > MAX_ROWS || columns > MAX_COLUMNS {
+        return Err(format!(
+            "{rows} rows of {columns} columns; at most {MAX_ROWS} rows and {MAX_COLUMNS} columns are allowed"
+        ));
+    }
+    let row_bytes = if packed { 8 * words_per_row(columns) } else { columns };
+    if rows as u64 * row_bytes as u64 > MAX_BYTES {
+        return Err(format!(
+            "{rows} rows of {columns} columns would take more than {} GiB of memory",
+            MAX_BYTES >> 30
+        ));
+    }
+    Ok(())
+}
+
+/// [`check_shape`] for the content of a file.
+pub(super) fn check_file_shape(
+    path: &Path,
+    rows: usize,
+    columns: usize,
+    packed: bool,
+) -> Result<()> {
+    check_shape(rows, columns, packed).map_err(|problem| Error::file(path, problem))
+}

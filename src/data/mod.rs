@@ -1,0 +1,19 @@
+//! Data: the data set itself, readers, generators, splits, binarization, description, download.
+
+mod binarization;
+mod content;
+mod dataset;
+mod describe;
+pub mod download;
+pub mod generators;
+mod limits;
+mod readers;
+mod source;
+mod splits;
+
+pub use binarization::{Binarization, Binarizer};
+pub use dataset::{Dataset, ImageShape, Intensities, Values};
+pub use describe::{Description, describe};
+pub use readers::{FileOptions, load_file, read_bytes};
+pub use source::{Source, find_folder, resolve_name};
+pub use splits::{SplitOptions, Splits, load};

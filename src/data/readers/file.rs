@@ -1,0 +1,102 @@
+//! Which reader a file needs: told by content first, by name where the content says nothing.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use super::{csv, idx, libsvm, npy, npz};
+use crate::data::{Dataset, content::read_content};
+use crate::error::{Error, Result};
+
+/// What the caller knows about a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileOptions {
+    /// Number of columns the file must have. LIBSVM text needs it where the last columns can be all zero: without
+    /// it, the largest index in the file counts.
+    pub columns: Option<usize>,
+    /// Labels that are allowed, where the file has labels.
+    pub labels: Option<RangeInclusive<i64>>,
+}
+
+/// Reads a data file: IDX, npy, npz, LIBSVM text or CSV of 0/1, each plain or gzipped.
+///
+/// Labels of IDX images come from the label file beside them, where there is one (see `datasets/README.md`).
+///
+/// # Errors
+/// [`Error::Io`] where the file cannot be read, [`Error::File`] with the place and the remedy where its content is
+/// not sound.
+pub fn load_file(path: &Path, options: &FileOptions) -> Result<Dataset> {
+    let mut dataset = read_bytes(path, read_content(path)?, options)?;
+    if dataset.labels.is_none() && dataset.image.is_some() {
+        dataset.labels = idx::labels_beside(path, dataset.rows(), options)?;
+    }
+    Ok(dataset)
+}
+
+/// Reads a data file from bytes, already decompressed; `path` gives the name and serves for messages.
+pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &FileOptions) -> Result<Dataset> {
+    if bytes.is_empty() {
+        return Err(Error::file(path, "is empty"));
+    }
+    let dataset = match format_of(path, &bytes) {
+        Some(Format::Idx) => idx::read(path, bytes),
+        Some(Format::Npy) => npy::read(path, &bytes),
+        Some(Format::Npz) => npz::read(path, &bytes),
+        Some(Format::Libsvm) => libsvm::read(path, &bytes, options),
+        Some(Format::Csv) => csv::read(path, &bytes),
+        None => Err(Error::file(
+            path,
+            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text and CSV of 0/1 are read, plain or gzipped",
+        )),
+    }?;
+    match options.columns {
+        Some(columns) if columns != dataset.columns() => {
+            Err(Error::file(path, format!("has {} columns, {columns} expected", dataset.columns())))
+        }
+        _ => Ok(dataset),
+    }
+}
+
+enum Format {
+    Idx,
+    Npy,
+    Npz,
+    Libsvm,
+    Csv,
+}
+
+fn format_of(path: &Path, bytes: &[u8]) -> Option<Format> {
+    if bytes.starts_with(npy::MAGIC) {
+        return Some(Format::Npy);
+    } else if bytes.starts_with(b"PK") {
+        return Some(Format::Npz);
+    } else if bytes.starts_with(&[0, 0]) {
+        return Some(Format::Idx);
+    }
+    // The name decides next: a damaged file then meets the reader that can say what is wrong with it.
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "npy" => return Some(Format::Npy),
+        "npz" => return Some(Format::Npz),
+        "csv" => return Some(Format::Csv),
+        "libsvm" | "svm" | "svmlight" => return Some(Format::Libsvm),
+        "idx" => return Some(Format::Idx),
+        _ if name.ends_with("ubyte") => return Some(Format::Idx),
+        _ => {}
+    }
+    let head = &bytes[..bytes.len().min(1 << 16)];
+    if head.contains(&0) {
+        return None;
+    }
+    let first = head
+        .split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .find(|line| !line.is_empty() && !line.starts_with(b"#"))?;
+    if first.contains(&b',') {
+        Some(Format::Csv)
+    } else if first.contains(&b':') {
+        Some(Format::Libsvm)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,11 @@
+//! Readers, one a format; all take bytes already in memory.
+
+mod csv;
+mod file;
+mod idx;
+mod libsvm;
+mod npy;
+mod npy_header;
+mod npz;
+
+pub use file::{FileOptions, load_file, read_bytes};

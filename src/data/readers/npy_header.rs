@@ -1,0 +1,161 @@
+//! The header of an npy array (NumPy enhancement proposal 1).
+//!
+//! Read by hand because a header is input like any other: it may claim any size or nest without end, and nothing
+//! here allocates or recurses on its word.
+
+const MAGIC_LENGTH: usize = 6;
+
+/// What the header of a two-dimensional array of numbers says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NpyHeader {
+    pub element: Element,
+    pub fortran_order: bool,
+    pub rows: usize,
+    pub columns: usize,
+    /// Where the data begins.
+    pub data_start: usize,
+}
+
+/// Type of one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Element {
+    pub kind: Kind,
+    pub size: usize,
+    big_endian: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Unsigned,
+    Signed,
+    Float,
+}
+
+impl Element {
+    /// bool, u8..u64, i8..i64, f32 and f64, in either byte order.
+    fn parse(descr: &str) -> Option<Self> {
+        let (order, rest) = match descr.as_bytes().first()? {
+            b'<' | b'>' | b'|' | b'=' => descr.split_at(1),
+            _ => ("<", descr),
+        };
+        let kind = match rest.get(..1)? {
+            "b" if rest == "b1" => Kind::Unsigned,
+            "u" => Kind::Unsigned,
+            "i" => Kind::Signed,
+            "f" => Kind::Float,
+            _ => return None,
+        };
+        let size = match (kind, &rest[1..]) {
+            (Kind::Unsigned | Kind::Signed, "1") => 1,
+            (Kind::Unsigned | Kind::Signed, "2") => 2,
+            (_, "4") => 4,
+            (_, "8") => 8,
+            _ => return None,
+        };
+        Some(Self { kind, size, big_endian: order == ">" })
+    }
+
+    /// The value of `size` bytes. Integers beyond 2^53 are rounded, which only ever happens to refused values.
+    pub fn value(self, bytes: &[u8]) -> f64 {
+        let mut word = [0; 8];
+        word[..self.size].copy_from_slice(bytes);
+        if self.big_endian {
+            word[..self.size].reverse();
+        }
+        let word = u64::from_le_bytes(word);
+        let unused = 64 - 8 * self.size as u32;
+        match (self.kind, self.size) {
+            (Kind::Unsigned, _) => word as f64,
+            (Kind::Signed, _) => ((word << unused) as i64 >> unused) as f64,
+            (Kind::Float, 4) => f64::from(f32::from_bits(word as u32)),
+            (Kind::Float, _) => f64::from_bits(word),
+        }
+    }
+}
+
+impl NpyHeader {
+    /// Parses the header, or says what is wrong with it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let truncated = || "ends inside the npy header".to_string();
+        let length_bytes = match bytes.get(MAGIC_LENGTH).ok_or_else(truncated)? {
+            1 => 2,
+            2 | 3 => 4,
+            version => return Err(format!("npy format version {version}, expected 1, 2 or 3")),
+        };
+        let start = MAGIC_LENGTH + 2 + length_bytes;
+        let length = bytes.get(MAGIC_LENGTH + 2..start).ok_or_else(truncated)?;
+        let length = length.iter().rev().fold(0, |value, &byte| value << 8 | usize::from(byte));
+        let data_start = start + length;
+        let header = bytes.get(start..data_start).ok_or_else(truncated)?;
+        let header = std::str::from_utf8(header).map_err(|_| "npy header is not text")?;
+
+        let field =
+            |key| value_of(header, key).ok_or_else(|| format!("npy header has no field `{key}`"));
+        let descr = field("descr")?;
+        let element = quoted(descr).and_then(Element::parse).ok_or_else(|| {
+            let descr: String = descr.split([',', '}']).next().unwrap_or_default().into();
+            format!("npy element type {descr}; bool, integers, f4 and f8 are read")
+        })?;
+        let order = field("fortran_order")?;
+        let fortran_order = order.starts_with("True");
+        if !fortran_order && !order.starts_with("False") {
+            return Err("npy header field `fortran_order` is neither True nor False".into());
+        }
+        let shape = field("shape")?;
+        let shape = shape.strip_prefix('(').and_then(|shape| shape.split_once(')'));
+        let shape = shape.ok_or("npy header field `shape` is not a tuple")?.0;
+        let sizes: Option<Vec<usize>> = shape
+            .split(',')
+            .map(str::trim)
+            .filter(|size| !size.is_empty())
+            .map(|size| size.parse().ok())
+            .collect();
+        match sizes.ok_or_else(|| format!("npy shape ({shape}) is not a tuple of sizes"))?[..] {
+            [rows, columns] => Ok(Self { element, fortran_order, rows, columns, data_start }),
+            ref sizes => Err(format!(
+                "npy array has {} dimension(s), ({shape}); 2 expected: reshape it to (rows, columns)",
+                sizes.len()
+            )),
+        }
+    }
+}
+
+/// What stands behind `'key':`.
+fn value_of<'a>(header: &'a str, key: &str) -> Option<&'a str> {
+    [format!("'{key}'"), format!("\"{key}\"")].iter().find_map(|quoted_key| {
+        let rest = &header[header.find(quoted_key)? + quoted_key.len()..];
+        Some(rest.trim_start().strip_prefix(':')?.trim_start())
+    })
+}
+
+fn quoted(text: &str) -> Option<&str> {
+    let quote = text.chars().next().filter(|&quote| quote == '\'' || quote == '"')?;
+    text[1..].split_once(quote).map(|(inside, _)| inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_every_type_are_read() {
+        let value = |descr, bytes: &[u8]| Element::parse(descr).map(|element| element.value(bytes));
+        for (descr, bytes, expected) in [
+            ("|b1", &[1][..], 1.0),
+            ("|u1", &[255], 255.0),
+            ("|i1", &[255], -1.0),
+            ("<i2", &[254, 255], -2.0),
+            (">u2", &[1, 0], 256.0),
+            ("<i4", &(-7i32).to_le_bytes(), -7.0),
+            (">i8", &(-9i64).to_be_bytes(), -9.0),
+            ("<u8", &u64::MAX.to_le_bytes(), u64::MAX as f64),
+            ("<f4", &0.25f32.to_le_bytes(), 0.25),
+            (">f8", &(-0.75f64).to_be_bytes(), -0.75),
+        ] {
+            assert_eq!(value(descr, bytes), Some(expected), "{descr}");
+        }
+        for descr in ["", "<", "<f2", "<c8", "|S3", "<i3", "|O", "<é"] {
+            assert_eq!(Element::parse(descr), None, "{descr}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Train, validation and test rows of a source.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use super::source::{find_file, locate};
+use super::{Dataset, FileOptions, Source, load_file};
+use crate::error::{Error, Result};
+use crate::ops::random::{Purpose, Streams};
+
+const DNA_COLUMNS: usize = 180;
+const DNA_LABELS: RangeInclusive<i64> = 1..=3;
+
+/// How to split off what the source does not bring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SplitOptions {
+    /// Share of the training rows that becomes the validation set; 0 for none.
+    pub validation_fraction: f64,
+    /// Share of the training rows that becomes the test set; 0 for none.
+    pub test_fraction: f64,
+    /// Seed of the choice of rows.
+    pub seed: u64,
+}
+
+/// A source's rows in three parts with the same columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Splits {
+    /// Rows to train on.
+    pub train: Dataset,
+    /// Rows that decide when to stop.
+    pub validation: Option<Dataset>,
+    /// Rows that are looked at once, at the end.
+    pub test: Option<Dataset>,
+}
+
+/// Loads a source and splits it. Parts the source brings are taken as they are; a missing part is drawn without
+/// replacement from the training rows, by seed, and all parts keep the order of the rows.
+///
+/// # Errors
+/// Files that are missing or not sound; fractions that are not in [0, 1) or leave a part without rows; parts with
+/// different columns.
+pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Splits> {
+    check_fraction("data.validation_fraction", options.validation_fraction)?;
+    check_fraction("data.test_fraction", options.test_fraction)?;
+    let splits = match source {
+        Source::BarsAndStripes(settings) => only_train(settings.generate()?),
+        Source::DnaLike(settings) => only_train(settings.generate()?),
+        Source::Dna => {
+            let options = FileOptions { columns: Some(DNA_COLUMNS), labels: Some(DNA_LABELS) };
+            let files = ["dna.scale.tr", "dna.scale.val", "dna.scale.t"];
+            known(folder, "dna", "dna", files, &options)?
+        }
+        Source::Mnist => {
+            let files = ["train-images-idx3-ubyte", "", "t10k-images-idx3-ubyte"];
+            known(folder, "mnist", "mnist", files, &FileOptions::default())?
+        }
+        Source::BinarizedMnist => {
+            let files = [
+                "binarized_mnist_train-images-idx3-ubyte",
+                "binarized_mnist_valid-images-idx3-ubyte",
+                "binarized_mnist_test-images-idx3-ubyte",
+            ];
+            known(folder, "binarized-mnist", "binarized_mnist", files, &FileOptions::default())?
+        }
+        Source::Files { train, validation, test, columns } => {
+            let options = FileOptions { columns: *columns, labels: None };
+            let train = load_file(&locate(train, folder), &options)?;
+            let options = FileOptions { columns: Some(train.columns()), labels: None };
+            let part = |path: &Option<std::path::PathBuf>| {
+                path.as_ref().map(|path| load_file(&locate(path, folder), &options)).transpose()
+            };
+            Splits { validation: part(validation)?, test: part(test)?, train }
+        }
+    };
+    split_off(splits, options)
+}
+
+fn only_train(train: Dataset) -> Splits {
+    Splits { train, validation: None, test: None }
+}
+
+/// The files of a known set: train, validation, test; an empty name where it has none.
+fn known(
+    folder: &Path,
+    set: &str,
+    set_folder: &str,
+    files: [&str; 3],
+    options: &FileOptions,
+) -> Result<Splits> {
+    // All are looked for before the first is read: a missing one is told at once.
+    let mut paths = Vec::new();
+    for (file, part) in files.into_iter().zip(["train", "validation", "test"]) {
+        if !file.is_empty() {
+            paths.push((find_file(folder, set, set_folder, file)?, part));
+        }
+    }
+    let mut options = options.clone();
+    let mut load_part = |wanted: &str| -> Result<Option<Dataset>> {
+        let Some((path, part)) = paths.iter().find(|(_, part)| *part == wanted) else {
+            return Ok(None);
+        };
+        let mut dataset = load_file(path, &options)?;
+        options.columns = Some(dataset.columns());
+        dataset.name = format!("{set} {part}");
+        Ok(Some(dataset))
+    };
+    let train = load_part("train")?
+        .ok_or_else(|| Error::Invalid(format!("data set `{set}` has no training file")))?;
+    Ok(Splits { train, validation: load_part("validation")?, test: load_part("test")? })
+}
+
+fn check_fraction(field: &str, fraction: f64) -> Result<()> {
+    if (0.0..1.0).contains(&fraction) {
+        Ok(())
+    } else {
+        Err(Error::config(field, format!("{fraction} is outside [0, 1)")))
+    }
+}
+
+fn split_off(splits: Splits, options: &SplitOptions) -> Result<Splits> {
+    let rows = splits.train.rows();
+    let count = |field, brought: bool, fraction: f64| {
+        if brought || fraction == 0.0 {
+            return Ok(0);
+        }
+        match (rows as f64 * fraction).round() as usize {
+            0 => Err(Error::config(field, format!("{fraction} of {rows} rows leaves no rows"))),
+            count => Ok(count),
+        }
+    };
+    let test = count("data.test_fraction", splits.test.is_some(), options.test_fraction)?;
+    let validation = count(
+        "data.validation_fraction",
+        splits.validation.is_some(),
+        options.validation_fraction,
+    )?;
+    if test + validation == 0 {
+        return Ok(splits);
+    }
+    if test + validation >= rows {
+        let problem = format!(
+            "{validation} validation and {test} test rows leave none of {rows} rows to train on"
+        );
+        return Err(Error::config("data.validation_fraction", problem));
+    }
+    let mut order: Vec<_> = (0..rows).collect();
+    order.shuffle(&mut Streams::new(options.seed, Purpose::Split, 0).row(0));
+    let part = |range: std::ops::Range<usize>, name: &str| {
+        let mut chosen = order[range].to_vec();
+        chosen.sort_unstable();
+        let mut part = splits.train.select(&chosen);
+        part.name = format!("{}{name}", splits.train.name);
+        part
+    };
+    let taken = test + validation;
+    Ok(Splits {
+        validation: splits
+            .validation
+            .clone()
+            .or_else(|| (validation > 0).then(|| part(test..taken, " (validation part)"))),
+        test: splits.test.clone().or_else(|| (test > 0).then(|| part(0..test, " (test part)"))),
+        train: part(taken..rows, ""),
+    })
+}
