@@ -8,5 +8,9 @@ pub mod ops;
 pub mod tempering;
 pub mod tracking;
 pub mod training;
+pub mod error;
+pub mod model;
+pub mod ops;
+pub mod record;
 
 pub use error::{Error, Result};

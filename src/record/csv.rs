@@ -1,0 +1,222 @@
+//! metrics.csv: one row per record, an empty cell where a record has no value.
+//!
+//! A row is a single write to an unbuffered file, so what a kill can leave behind is at most a last line without its
+//! line end; resuming drops it. Numbers are printed with the digits that read back to the same f64.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Content, Record, Recorder, tags};
+use crate::checkpoint::{write_atomically, write_bytes};
+use crate::error::{Error, Result};
+
+/// Writes scalars that have a column in [`tags::TAGS`] as comma-separated rows.
+#[derive(Debug)]
+pub struct Csv {
+    path: PathBuf,
+    file: File,
+}
+
+impl Csv {
+    /// A new file with its header line; the parent folder is created if missing.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the file is there already; [`Error::Io`] if it cannot be written.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        if path.exists() {
+            return Err(Error::file(
+                path,
+                "is there already; resume the run or choose another folder",
+            ));
+        }
+        write_bytes(path, format!("{}\n", header()).as_bytes())?;
+        Self::open(path)
+    }
+
+    /// Goes on with a file: rows of updates after `after_update` and a torn last line are dropped. A missing file is
+    /// created.
+    ///
+    /// # Errors
+    /// [`Error::File`] if its columns are not ours or a row is damaged; [`Error::Io`] if it cannot be read or written.
+    pub fn resume(path: impl AsRef<Path>, after_update: u64) -> Result<Self> {
+        let path = path.as_ref();
+        let bytes = match fs::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Self::create(path),
+            bytes => bytes.map_err(Error::io("read", path))?,
+        };
+        let kept = keep(&bytes, after_update).map_err(|problem| Error::file(path, problem))?;
+        write_atomically(path, |file| kept.iter().try_for_each(|line| file.write_all(line)))?;
+        Self::open(path)
+    }
+
+    fn open(path: &Path) -> Result<Self> {
+        let file = OpenOptions::new().append(true).open(path).map_err(Error::io("open", path))?;
+        Ok(Self { path: path.to_path_buf(), file })
+    }
+}
+
+impl Recorder for Csv {
+    fn record(&mut self, record: &Record) -> Result<()> {
+        tags::check(record)?;
+        let row = row(record);
+        self.file.write_all(row.as_bytes()).map_err(Error::io("write", &self.path))
+    }
+}
+
+fn header() -> String {
+    tags::columns().collect::<Vec<_>>().join(",")
+}
+
+fn row(record: &Record) -> String {
+    let mut cells = vec![record.update.to_string(), number(record.epoch), number(record.seconds)];
+    for line in tags::TAGS.iter().filter(|line| line.column.is_some()) {
+        let entry = record.entries.iter().find(|e| (e.run, e.tag) == (line.run, line.tag));
+        cells.push(match entry.map(|entry| &entry.content) {
+            Some(Content::Scalar(value)) => number(*value),
+            _ => String::new(),
+        });
+    }
+    cells.join(",") + "\n"
+}
+
+/// Shortest decimal that reads back as the same f64; `NaN`, `inf`, `-inf`.
+fn number(value: f64) -> String {
+    let text = format!("{value:?}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// The lines to keep, with their line ends; the header if there is none.
+fn keep(bytes: &[u8], after_update: u64) -> std::result::Result<Vec<Vec<u8>>, String> {
+    let header = header();
+    let mut kept = vec![format!("{header}\n").into_bytes()];
+    for (i, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let Some(text) = line.strip_suffix(b"\n") else { break };
+        if i == 0 {
+            if text != header.as_bytes() {
+                return Err(format!(
+                    "line 1: its columns are not the ones this version writes ({header}); move the file away to resume"
+                ));
+            }
+            continue;
+        }
+        let fields = 1 + text.iter().filter(|&&byte| byte == b',').count();
+        let first = text.split(|&byte| byte == b',').next().unwrap_or_default();
+        let update = std::str::from_utf8(first).ok().and_then(|field| field.parse::<u64>().ok());
+        match update {
+            Some(update) if fields == tags::columns().count() => {
+                if update <= after_update {
+                    kept.push(line.to_vec());
+                }
+            }
+            _ => {
+                return Err(format!(
+                    "line {}: not a row of {} columns that begins with an update number; repair or delete the line to resume",
+                    i + 1,
+                    tags::columns().count()
+                ));
+            }
+        }
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Run;
+
+    fn record(update: u64) -> Record {
+        let mut record = Record::new(update, update as f64 / 3.0, 1e-300);
+        record.scalar(Run::Tracker, "log_z", 226.113155 + update as f64 / 7.0);
+        record.scalar(Run::Train, "log_likelihood", f64::NAN);
+        record.scalar(Run::Tracker, "mixed", 1.0);
+        record.scalar(Run::Validation, "log_likelihood", f64::NEG_INFINITY);
+        record.histogram(Run::Tracker, "weights", vec![1.0]);
+        record
+    }
+
+    fn cells(path: &Path, column: &str) -> Vec<String> {
+        let mut reader = ::csv::Reader::from_path(path).unwrap();
+        let at = reader.headers().unwrap().iter().position(|name| name == column).unwrap();
+        reader.records().map(|row| row.unwrap()[at].to_owned()).collect()
+    }
+
+    #[test]
+    fn cells_read_back_to_the_same_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run/metrics.csv");
+        let mut csv = Csv::create(&path).unwrap();
+        for update in [0, 7, 20] {
+            csv.record(&record(update)).unwrap();
+        }
+        csv.finish().unwrap();
+        let expected: Vec<_> = [0.0, 7.0, 20.0].iter().map(|u| 226.113155 + u / 7.0).collect();
+        let found: Vec<f64> = cells(&path, "log_z").iter().map(|x| x.parse().unwrap()).collect();
+        assert_eq!(found, expected);
+        assert_eq!(cells(&path, "seconds")[0].parse::<f64>().unwrap(), 1e-300);
+        assert_eq!(cells(&path, "update"), ["0", "7", "20"]);
+        assert_eq!(cells(&path, "mixed")[0], "1");
+        assert_eq!(cells(&path, "train_log_likelihood")[0], "NaN");
+        assert_eq!(cells(&path, "validation_log_likelihood")[0], "-inf");
+        assert_eq!(cells(&path, "exact_log_z")[0], "");
+    }
+
+    #[test]
+    fn a_file_cut_at_any_byte_resumes_to_the_uninterrupted_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.csv");
+        let mut csv = Csv::create(&path).unwrap();
+        (0..4).for_each(|update| csv.record(&record(update)).unwrap());
+        let whole = fs::read(&path).unwrap();
+        for length in 0..=whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            // The checkpoint is as old as the last whole row, or one older.
+            let rows = whole[..length].iter().filter(|&&byte| byte == b'\n').count() as u64;
+            for next in [rows.saturating_sub(1), rows.saturating_sub(2)] {
+                let mut csv = match next.checked_sub(1) {
+                    Some(after) => Csv::resume(&path, after).unwrap(),
+                    None => {
+                        fs::remove_file(&path).unwrap();
+                        Csv::resume(&path, 0).unwrap()
+                    }
+                };
+                (next..4).for_each(|update| csv.record(&record(update)).unwrap());
+                assert_eq!(fs::read(&path).unwrap(), whole, "cut at byte {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.csv");
+        fs::write(&path, "mine").unwrap();
+        assert!(Csv::create(&path).unwrap_err().to_string().contains("is there already"));
+        assert!(Csv::resume(&path, 3).is_ok(), "a header torn in its first write");
+        fs::write(&path, "mine\n1,2\n").unwrap();
+        assert!(Csv::resume(&path, 3).unwrap_err().to_string().contains("line 1"));
+        fs::write(&path, format!("{}\n1,2\n", header())).unwrap();
+        assert!(Csv::resume(&path, 3).unwrap_err().to_string().contains("line 2"));
+    }
+
+    #[test]
+    fn an_unknown_tag_is_refused_and_writes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.csv");
+        let mut csv = Csv::create(&path).unwrap();
+        let mut record = record(1);
+        record.scalar(Run::Tracker, "no_such_tag", 1.0);
+        assert!(csv.record(&record).unwrap_err().to_string().contains("no_such_tag"));
+        assert_eq!(cells(&path, "update").len(), 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_an_error_not_a_panic() {
+        let mut csv = Csv::open(Path::new("/dev/full")).unwrap();
+        let error = csv.record(&record(1)).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write /dev/full"), "{error}");
+    }
+}

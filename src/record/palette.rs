@@ -1,0 +1,71 @@
+//! Colours of numbers: a diverging scale for signed values, a perceptually uniform one for magnitudes.
+
+/// What NaN looks like: in neither scale.
+const NAN: [u8; 3] = [255, 0, 255];
+
+/// Ends of the diverging scale (ColorBrewer's RdBu) around white.
+const BLUE: [u8; 3] = [33, 102, 172];
+const WHITE: [u8; 3] = [255, 255, 255];
+const RED: [u8; 3] = [178, 24, 43];
+
+/// Viridis (matplotlib, CC0) at 0, 1/8, ..., 1; straight lines between them stay within 4 of 255 of the original.
+const VIRIDIS: [[u8; 3]; 9] = [
+    [68, 1, 84],
+    [71, 44, 122],
+    [59, 81, 139],
+    [44, 113, 142],
+    [33, 144, 141],
+    [39, 173, 129],
+    [92, 200, 99],
+    [170, 220, 50],
+    [253, 231, 37],
+];
+
+/// -1 blue, 0 white, 1 red; clamped beyond.
+pub(super) fn diverging(x: f64) -> [u8; 3] {
+    if x.is_nan() {
+        return NAN;
+    }
+    mix(WHITE, if x < 0.0 { BLUE } else { RED }, x.abs().min(1.0))
+}
+
+/// 0 dark violet, 1 yellow; clamped beyond.
+pub(super) fn viridis(x: f64) -> [u8; 3] {
+    if x.is_nan() {
+        return NAN;
+    }
+    let last = VIRIDIS.len() - 2;
+    let at = x.clamp(0.0, 1.0) * (last + 1) as f64;
+    let below = (at as usize).min(last);
+    mix(VIRIDIS[below], VIRIDIS[below + 1], at - below as f64)
+}
+
+fn mix(from: [u8; 3], to: [u8; 3], share: f64) -> [u8; 3] {
+    std::array::from_fn(|i| {
+        let (from, to) = (f64::from(from[i]), f64::from(to[i]));
+        (from + share * (to - from)).round() as u8
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_meet_their_ends_and_clamp() {
+        assert_eq!([-2.0, -1.0, 0.0, 1.0].map(diverging), [BLUE, BLUE, WHITE, RED]);
+        assert_eq!([-1.0, 0.0, 0.5, 1.0, f64::INFINITY].map(viridis), {
+            [VIRIDIS[0], VIRIDIS[0], VIRIDIS[4], VIRIDIS[8], VIRIDIS[8]]
+        });
+        assert_eq!([diverging(f64::NAN), viridis(f64::NAN)], [NAN; 2]);
+    }
+
+    #[test]
+    fn viridis_grows_lighter_all_the_way() {
+        let lightness = |[r, g, b]: [u8; 3]| {
+            0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b)
+        };
+        let steps: Vec<_> = (0..=40).map(|i| lightness(viridis(f64::from(i) / 40.0))).collect();
+        assert!(steps.windows(2).all(|pair| pair[0] < pair[1]), "{steps:?}");
+    }
+}

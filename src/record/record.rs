@@ -1,0 +1,111 @@
+//! A record: everything one evaluation has to say, flat, for any recorder to write.
+
+use super::Image;
+
+/// The TensorBoard run (folder) an entry belongs to; equal tags of two runs overlay in one chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Run {
+    /// Measured on training data.
+    Train,
+    /// Measured on validation data.
+    Validation,
+    /// The model, its chains and its log Z.
+    Tracker,
+}
+
+impl Run {
+    /// All runs.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Tracker];
+
+    /// The folder's name, also used in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Validation => "validation",
+            Self::Tracker => "tracker",
+        }
+    }
+}
+
+/// The value of an entry. Which tag holds which kind stands in [`super::tags::TAGS`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// One number; NaN and infinities are values like any other.
+    Scalar(f64),
+    /// The numbers themselves; the recorder counts them into buckets.
+    Histogram(Vec<f64>),
+    /// A picture.
+    Image(Image),
+}
+
+/// One tagged value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Whose value.
+    pub run: Run,
+    /// Its name in [`super::tags::TAGS`].
+    pub tag: &'static str,
+    /// The value.
+    pub content: Content,
+}
+
+/// All entries of one evaluation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    /// Parameter updates done.
+    pub update: u64,
+    /// Passes through the training data done.
+    pub epoch: f64,
+    /// Training time so far in seconds, resumed parts included.
+    pub seconds: f64,
+    /// The values, each (run, tag) at most once.
+    pub entries: Vec<Entry>,
+}
+
+impl Record {
+    /// A record without entries.
+    pub fn new(update: u64, epoch: f64, seconds: f64) -> Self {
+        Self { update, epoch, seconds, entries: Vec::new() }
+    }
+
+    /// Adds a number.
+    pub fn scalar(&mut self, run: Run, tag: &'static str, value: f64) {
+        self.entries.push(Entry { run, tag, content: Content::Scalar(value) });
+    }
+
+    /// Adds numbers to be shown as a histogram.
+    pub fn histogram(&mut self, run: Run, tag: &'static str, values: Vec<f64>) {
+        self.entries.push(Entry { run, tag, content: Content::Histogram(values) });
+    }
+
+    /// Adds a picture.
+    pub fn image(&mut self, run: Run, tag: &'static str, image: Image) {
+        self.entries.push(Entry { run, tag, content: Content::Image(image) });
+    }
+
+    /// The number under (run, tag), if this record has one.
+    pub fn get(&self, run: Run, tag: &str) -> Option<f64> {
+        self.entries.iter().find_map(|entry| match entry.content {
+            Content::Scalar(value) if entry.run == run && entry.tag == tag => Some(value),
+            _ => None,
+        })
+    }
+}
+
+/// Something a person should read while the run goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// All is well.
+    Info(String),
+    /// Look at this: low effective sample size, not mixed, audit disagrees, ...
+    Warning(String),
+}
+
+impl Notice {
+    /// The text without its level.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Info(text) | Self::Warning(text) => text,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The trait every recorder implements, and the progress it may show.
+
+use super::{Notice, Record};
+use crate::error::Result;
+
+/// Where a run stands. Values are (estimate, standard error); the latest known ones, not only fresh ones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Parameter updates done.
+    pub update: u64,
+    /// Parameter updates planned; early stopping may end the run before.
+    pub updates: u64,
+    /// Passes through the training data done.
+    pub epoch: f64,
+    /// Training time so far in seconds.
+    pub seconds: f64,
+    /// Expected time left in seconds.
+    pub seconds_left: Option<f64>,
+    /// Mean log-likelihood of the training data, nats.
+    pub train_log_likelihood: Option<(f64, f64)>,
+    /// Mean log-likelihood of the validation data, nats.
+    pub validation_log_likelihood: Option<(f64, f64)>,
+    /// Tracked log Z, nats.
+    pub log_z: Option<(f64, f64)>,
+    /// A word of doubt or phase, such as "not mixed" or "pre-training".
+    pub note: Option<String>,
+}
+
+/// Takes what a run has to tell. Training calls [`Self::record`] at every evaluation, [`Self::progress`] at every
+/// update, [`Self::notice`] when something happened, and [`Self::finish`] once at a regular end.
+pub trait Recorder {
+    /// Keeps a record. After a return of `Ok` it survives a kill of the process.
+    ///
+    /// # Errors
+    /// [`crate::Error::Invalid`] for an entry that is not in [`super::tags::TAGS`] or comes twice;
+    /// [`crate::Error::Io`] when writing fails.
+    fn record(&mut self, record: &Record) -> Result<()>;
+
+    /// Shows where the run stands. Called often, so it must be cheap, and it cannot fail a run.
+    fn progress(&mut self, _progress: &Progress) {}
+
+    /// Tells something that happened at an update.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] when writing fails.
+    fn notice(&mut self, _notice: &Notice, _update: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// Ends the recording: what is held back is written.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] when writing fails.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A borrowed recorder records, so that a caller can lend one to a [`super::Tee`] and look at it afterwards.
+impl<R: Recorder + ?Sized> Recorder for &mut R {
+    fn record(&mut self, record: &Record) -> Result<()> {
+        (**self).record(record)
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        (**self).progress(progress);
+    }
+
+    fn notice(&mut self, notice: &Notice, update: u64) -> Result<()> {
+        (**self).notice(notice, update)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        (**self).finish()
+    }
+}

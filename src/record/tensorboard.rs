@@ -1,0 +1,253 @@
+//! TensorBoard: the folders `train`, `validation` and `tracker`, one TensorBoard run each.
+//!
+//! All entries of one record and run are one event, so a kill loses whole evaluations or nothing. Built on the sound
+//! parts of tensorboard-rs only (its `SummaryWriter` loses events, panics, and swaps width and height of images).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tensorboard_proto::event::{Event, SessionLog, SessionLog_SessionStatus};
+use tensorboard_proto::summary::{Summary, Summary_Image, Summary_Value};
+use tensorboard_rs::summary::scalar;
+
+use super::events::{EventFile, event_files, trim};
+use super::{Content, Image, Record, Recorder, Run, histogram, tags};
+use crate::checkpoint::remove_leftovers;
+use crate::error::{Error, Result};
+
+/// Writes scalars (as f32), histograms and images to event files, each record at once.
+pub struct TensorBoard {
+    folder: PathBuf,
+    /// One of each [`Run`], opened by its first entry: a run without entries stays invisible.
+    files: [Option<EventFile>; Run::ALL.len()],
+    resumed_after: Option<u64>,
+}
+
+impl TensorBoard {
+    /// A new log in `folder`, which is created if missing.
+    ///
+    /// # Errors
+    /// [`Error::File`] if there are events already; [`Error::Io`] if the folders cannot be created.
+    pub fn create(folder: impl AsRef<Path>) -> Result<Self> {
+        let log = Self::open(folder.as_ref(), None)?;
+        for run in Run::ALL {
+            if !event_files(&log.run_folder(run))?.is_empty() {
+                return Err(Error::file(
+                    &log.folder,
+                    "holds TensorBoard events already; resume the run or choose another folder",
+                ));
+            }
+        }
+        Ok(log)
+    }
+
+    /// Goes on with a log: events of updates after `after_update` and torn last events are dropped, also in a
+    /// TensorBoard that is open meanwhile. Missing folders are created.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a damaged event file; [`Error::Io`] if files cannot be read or replaced.
+    pub fn resume(folder: impl AsRef<Path>, after_update: u64) -> Result<Self> {
+        let log = Self::open(folder.as_ref(), Some(after_update))?;
+        for run in Run::ALL {
+            let folder = log.run_folder(run);
+            remove_leftovers(&folder)?;
+            for path in event_files(&folder)? {
+                trim(&path, after_update)?;
+            }
+        }
+        Ok(log)
+    }
+
+    fn open(folder: &Path, resumed_after: Option<u64>) -> Result<Self> {
+        let log = Self { folder: folder.to_path_buf(), files: Default::default(), resumed_after };
+        for run in Run::ALL {
+            let folder = log.run_folder(run);
+            fs::create_dir_all(&folder).map_err(Error::io("create folder", &folder))?;
+        }
+        Ok(log)
+    }
+
+    fn run_folder(&self, run: Run) -> PathBuf {
+        self.folder.join(run.name())
+    }
+
+    fn file(&mut self, run: Run) -> Result<&mut EventFile> {
+        let folder = self.run_folder(run);
+        match &mut self.files[run as usize] {
+            Some(file) => Ok(file),
+            slot => Ok(slot.insert(start(&folder, self.resumed_after)?)),
+        }
+    }
+}
+
+impl Recorder for TensorBoard {
+    fn record(&mut self, record: &Record) -> Result<()> {
+        tags::check(record)?;
+        for run in Run::ALL {
+            let mut summary = Summary::new();
+            for entry in record.entries.iter().filter(|entry| entry.run == run) {
+                let mut part = match &entry.content {
+                    Content::Scalar(value) => scalar(entry.tag, *value as f32),
+                    Content::Histogram(values) => histogram::summary(entry.tag, values),
+                    Content::Image(image) => picture(entry.tag, image)?,
+                };
+                part.take_value().into_iter().for_each(|value| summary.mut_value().push(value));
+            }
+            if !summary.value.is_empty() {
+                let mut event = Event::new();
+                event.set_step(step(record.update));
+                event.set_summary(summary);
+                self.file(run)?.append(event)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A new file; after a resume it begins with the mark on which a reader forgets the steps that are to come again.
+fn start(folder: &Path, resumed_after: Option<u64>) -> Result<EventFile> {
+    let mut file = EventFile::create(folder)?;
+    if let Some(update) = resumed_after {
+        let mut session = SessionLog::new();
+        session.set_status(SessionLog_SessionStatus::START);
+        let mut event = Event::new();
+        event.set_step(step(update.saturating_add(1)));
+        event.set_session_log(session);
+        file.append(event)?;
+    }
+    Ok(file)
+}
+
+fn step(update: u64) -> i64 {
+    i64::try_from(update).unwrap_or(i64::MAX)
+}
+
+/// tensorboard-rs' own image summary swaps height and width.
+fn picture(tag: &str, image: &Image) -> Result<Summary> {
+    let pixels = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
+    let mut encoded = Summary_Image::new();
+    encoded.set_height(pixels(image.height()));
+    encoded.set_width(pixels(image.width()));
+    encoded.set_colorspace(pixels(image.channels()));
+    encoded.set_encoded_image_string(image.to_png()?);
+    let mut value = Summary_Value::new();
+    value.set_tag(tag.to_owned());
+    value.set_image(encoded);
+    let mut summary = Summary::new();
+    summary.mut_value().push(value);
+    Ok(summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::events::read_all;
+
+    fn record(update: u64) -> Record {
+        let mut record = Record::new(update, 0.0, 0.0);
+        record.scalar(Run::Train, "log_likelihood", -(update as f64));
+        record.scalar(Run::Tracker, "log_z", f64::NAN);
+        record.scalar(Run::Tracker, "mixed", 1.0);
+        record.histogram(Run::Tracker, "weights", vec![0.5; 10]);
+        record.image(Run::Tracker, "samples", Image::gray(2, 3, vec![0; 6]).unwrap());
+        record
+    }
+
+    /// Steps of the events of a run that hold values, with the number of values.
+    fn steps(folder: &Path, run: Run) -> Vec<(i64, usize)> {
+        let events = read_all(&folder.join(run.name())).into_iter();
+        events.filter(Event::has_summary).map(|e| (e.step, e.get_summary().value.len())).collect()
+    }
+
+    fn only_file(folder: &Path, run: Run) -> PathBuf {
+        let files = event_files(&folder.join(run.name())).unwrap();
+        assert_eq!(files.len(), 1);
+        files[0].clone()
+    }
+
+    #[test]
+    fn a_record_is_on_disk_when_record_returns() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = TensorBoard::create(folder.path()).unwrap();
+        for update in [0, 5] {
+            log.record(&record(update)).unwrap();
+            assert_eq!(steps(folder.path(), Run::Tracker).last(), Some(&(update as i64, 4)));
+        }
+        assert_eq!(steps(folder.path(), Run::Train), [(0, 1), (5, 1)]);
+        assert!(event_files(&folder.path().join("validation")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_log_cut_at_any_byte_resumes_without_gap_or_duplicate() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = TensorBoard::create(folder.path()).unwrap();
+        for update in 1..=2 {
+            log.record(&record(update)).unwrap();
+        }
+        drop(log);
+        let path = only_file(folder.path(), Run::Tracker);
+        let whole = fs::read(&path).unwrap();
+        for length in 0..=whole.len() {
+            let folder = tempfile::tempdir().unwrap();
+            let run_folder = folder.path().join("tracker");
+            fs::create_dir(&run_folder).unwrap();
+            fs::write(run_folder.join(path.file_name().unwrap()), &whole[..length]).unwrap();
+            let written = steps(folder.path(), Run::Tracker).len() as u64;
+            // A checkpoint as new as the log, and one older by an evaluation.
+            let after = if length % 2 == 0 { written } else { written.saturating_sub(1) };
+            let mut log = TensorBoard::resume(folder.path(), after).unwrap();
+            for update in after + 1..=4 {
+                log.record(&record(update)).unwrap();
+            }
+            let expected = [(1, 4), (2, 4), (3, 4), (4, 4)];
+            assert_eq!(steps(folder.path(), Run::Tracker), expected, "cut at byte {length}");
+        }
+    }
+
+    #[test]
+    fn files_of_one_second_do_not_overwrite_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        TensorBoard::create(folder.path()).unwrap().record(&record(1)).unwrap();
+        for after in 1..4 {
+            let mut log = TensorBoard::resume(folder.path(), after).unwrap();
+            log.record(&record(after + 1)).unwrap();
+        }
+        assert_eq!(steps(folder.path(), Run::Train), [(1, 1), (2, 1), (3, 1), (4, 1)]);
+        let found = TensorBoard::create(folder.path()).err().unwrap().to_string();
+        assert!(found.contains("holds TensorBoard events already"), "{found}");
+    }
+
+    #[test]
+    fn a_damaged_event_is_an_error_that_says_where() {
+        let folder = tempfile::tempdir().unwrap();
+        TensorBoard::create(folder.path()).unwrap().record(&record(1)).unwrap();
+        let path = only_file(folder.path(), Run::Tracker);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[20] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let error = TensorBoard::resume(folder.path(), 1).err().unwrap().to_string();
+        assert!(error.contains("tfevents") && error.contains("byte 0 is damaged"), "{error}");
+    }
+
+    #[test]
+    fn blocks_of_zeros_after_a_power_cut_are_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        TensorBoard::create(folder.path()).unwrap().record(&record(1)).unwrap();
+        let path = only_file(folder.path(), Run::Train);
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, [whole.clone(), vec![0; 512]].concat()).unwrap();
+        TensorBoard::resume(folder.path(), 1).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), whole);
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_an_error_not_a_panic() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "").unwrap();
+        assert!(TensorBoard::create(&path).err().unwrap().to_string().contains("cannot create"));
+        let mut log = TensorBoard::create(folder.path().join("log")).unwrap();
+        fs::remove_dir_all(folder.path().join("log")).unwrap();
+        assert!(log.record(&record(1)).is_err());
+    }
+}

@@ -1,0 +1,190 @@
+//! TensorBoard's own reader finds every documented tag with the right steps and values, also after a kill and resume.
+//!
+//! The Python package lives in a virtual environment under the target folder, made once. Without Python or a package
+//! index the test is skipped with a printed reason; with `ZTRACK_REQUIRE_TENSORBOARD` set (CI) that is a failure.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use ztrack::record::tags::{Kind, TAGS};
+use ztrack::record::{Image, Record, Recorder, Run, TensorBoard};
+
+const REQUIREMENTS: &str = include_str!("tensorboard_requirements.txt");
+
+fn run(program: impl AsRef<OsStr>, arguments: &[&OsStr]) -> Result<Vec<u8>, String> {
+    let program = program.as_ref();
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("cannot run {}: {error}", program.display()))?;
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(format!("{}: {}", program.display(), String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+/// The Python of an environment with TensorBoard; a marker file tells a whole one from one whose making was cut short.
+fn python() -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tensorboard-venv");
+    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let marker = folder.join("requirements-installed");
+    if fs::read_to_string(&marker).is_ok_and(|installed| installed == REQUIREMENTS) {
+        return Ok(python);
+    }
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tensorboard_requirements.txt");
+    let system = if cfg!(windows) { "python" } else { "python3" };
+    run(system, &["-m".as_ref(), "venv".as_ref(), "--clear".as_ref(), folder.as_ref()])?;
+    let install = ["-m", "pip", "install", "--quiet", "--retries=1", "-r"].map(OsStr::new);
+    run(&python, &[&install[..], &[list.as_ref()]].concat())?;
+    fs::write(&marker, REQUIREMENTS).map_err(|error| error.to_string())?;
+    Ok(python)
+}
+
+/// A different number for every tag and update, with more digits than an f32 has.
+fn number(line: usize, update: u64) -> f64 {
+    (line as f64 + 1.0) * 1.000_000_123_456 - update as f64 / 7.0
+}
+
+fn values(line: usize, update: u64) -> Vec<f64> {
+    (0..50).map(|i| (i as f64 - 20.0) * 0.37 * number(line, update)).collect()
+}
+
+/// Taller than wide and without symmetry, so that a transposed picture differs; grey and RGB in turn.
+fn picture(line: usize, update: u64) -> Image {
+    let pattern = |n: usize| (0..n).map(|i| (i * 37 + line * 5 + update as usize) as u8).collect();
+    match line % 2 {
+        0 => Image::gray(5, 3, pattern(15)),
+        _ => Image::rgb(4, 2, pattern(24)),
+    }
+    .unwrap()
+}
+
+fn record(update: u64) -> Record {
+    let mut record = Record::new(update, update as f64, 0.0);
+    for (i, line) in TAGS.iter().enumerate() {
+        match line.kind {
+            Kind::Scalar => record.scalar(line.run, line.tag, number(i, update)),
+            Kind::Histogram => record.histogram(line.run, line.tag, values(i, update)),
+            Kind::Image => record.image(line.run, line.tag, picture(i, update)),
+        }
+    }
+    record
+}
+
+fn read(python: &Path, folder: &Path) -> BTreeMap<String, Value> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tensorboard_reader.py");
+    let found = run(python, &[script.as_ref(), folder.as_ref()]).unwrap();
+    serde_json::from_slice(&found).unwrap()
+}
+
+fn float(value: &Value) -> f64 {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+fn check_scalar(found: &Value, i: usize, update: u64) {
+    assert_eq!(float(&found[1]), f64::from(number(i, update) as f32), "{:?}", TAGS[i]);
+}
+
+fn check_histogram(found: &Value, i: usize, update: u64) {
+    let values = values(i, update);
+    let expected = [
+        values.iter().copied().fold(f64::INFINITY, f64::min),
+        values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        values.len() as f64,
+        values.iter().sum(),
+        values.iter().map(|x| x * x).sum(),
+    ];
+    for (at, expected) in expected.into_iter().enumerate() {
+        assert_eq!(float(&found[at + 1]), expected, "{:?}, number {at}", TAGS[i]);
+    }
+    let list =
+        |value: &Value| -> Vec<f64> { value.as_array().unwrap().iter().map(float).collect() };
+    let (limits, counts) = (list(&found[6]), list(&found[7]));
+    assert_eq!(counts.iter().sum::<f64>(), values.len() as f64);
+    let mut below = 0.0;
+    for (limit, count) in limits.iter().zip(counts) {
+        below += count;
+        assert_eq!(below, values.iter().filter(|&x| x < limit).count() as f64, "under {limit}");
+    }
+}
+
+fn check_image(found: &Value, i: usize, update: u64) {
+    let image = picture(i, update);
+    let size = |at: usize| found[at].as_u64().unwrap() as usize;
+    assert_eq!([size(1), size(2)], [image.height(), image.width()], "decoded {:?}", TAGS[i]);
+    assert_eq!([size(4), size(5)], [image.height(), image.width()], "stated {:?}", TAGS[i]);
+    let repeat = 3 / image.channels();
+    let pixels: String =
+        image.bytes().iter().flat_map(|byte| vec![format!("{byte:02x}"); repeat]).collect();
+    assert_eq!(found[3].as_str().unwrap(), pixels, "{:?}", TAGS[i]);
+}
+
+/// Every tag of the table has exactly these steps with the right contents, and there is no other tag.
+fn check(found: &BTreeMap<String, Value>, updates: &[u64]) {
+    for (i, line) in TAGS.iter().enumerate() {
+        let (kind, check): (_, fn(&Value, usize, u64)) = match line.kind {
+            Kind::Scalar => ("scalars", check_scalar),
+            Kind::Histogram => ("histograms", check_histogram),
+            Kind::Image => ("images", check_image),
+        };
+        let events = found[line.run.name()][kind][line.tag].as_array().cloned().unwrap_or_default();
+        let steps: Vec<_> = events.iter().map(|event| event[0].as_u64().unwrap()).collect();
+        assert_eq!(steps, updates, "{line:?}");
+        for (event, &update) in events.iter().zip(updates) {
+            check(event, i, update);
+        }
+    }
+    let kinds = ["scalars", "histograms", "images"];
+    let tags = |run: &Value| kinds.map(|kind| run[kind].as_object().unwrap().len());
+    assert_eq!(found.values().flat_map(tags).sum::<usize>(), TAGS.len(), "undocumented tags");
+}
+
+#[test]
+fn tensorboard_reads_every_tag_step_and_value_also_after_a_kill() {
+    let python = match python() {
+        Ok(python) => python,
+        Err(reason) if std::env::var_os("ZTRACK_REQUIRE_TENSORBOARD").is_none() => {
+            return eprintln!("skipped: {}", reason.trim());
+        }
+        Err(reason) => panic!("{reason}"),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = TensorBoard::create(folder.path()).unwrap();
+    for update in [0, 10, 20, 30] {
+        log.record(&record(update)).unwrap();
+    }
+    check(&read(&python, folder.path()), &[0, 10, 20, 30]);
+
+    // Killed while it wrote update 30, of which the tracker's event is torn; the checkpoint is of update 10.
+    drop(log);
+    let run_folder = folder.path().join(Run::Tracker.name());
+    let path = fs::read_dir(run_folder).unwrap().next().unwrap().unwrap().path();
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(file.metadata().unwrap().len() - 7).unwrap();
+    let mut log = TensorBoard::resume(folder.path(), 10).unwrap();
+    check(&read(&python, folder.path()), &[0, 10]);
+    for update in [20, 30, 40] {
+        log.record(&record(update)).unwrap();
+    }
+    check(&read(&python, folder.path()), &[0, 10, 20, 30, 40]);
+    check_not_finite(&python);
+}
+
+fn check_not_finite(python: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = TensorBoard::create(folder.path()).unwrap();
+    for (update, value) in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].into_iter().enumerate() {
+        let mut record = Record::new(update as u64, 0.0, 0.0);
+        record.scalar(Run::Tracker, "log_z", value);
+        log.record(&record).unwrap();
+    }
+    let found = read(python, folder.path());
+    let events = found["tracker"]["scalars"]["log_z"].as_array().unwrap();
+    let texts: Vec<_> = events.iter().map(|event| event[1].as_str().unwrap()).collect();
+    assert_eq!(texts, ["nan", "inf", "-inf"]);
+}
