@@ -4,3 +4,17 @@
 mod atomic;
 
 pub use atomic::{remove_leftovers, write_atomically, write_bytes};
+
+mod atomic;
+pub mod float;
+mod model_file;
+mod safetensors;
+mod state_reader;
+mod state_writer;
+#[cfg(test)]
+mod tests;
+
+pub use atomic::write_bytes;
+pub use model_file::ModelFile;
+pub use state_reader::StateReader;
+pub use state_writer::StateWriter;

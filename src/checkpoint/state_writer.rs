@@ -1,0 +1,158 @@
+//! The full training state as one file: named arrays and JSON values under a checksum.
+//!
+//! A safetensors file, readable with any such tool. Its metadata holds `format`, `version`, `sha256`, the JSON values as
+//! `json.NAME` and the numbers of columns of bit matrices as `columns.NAME`. The SHA-256 is that of the whole file with
+//! the 64 digits of the checksum itself replaced by zeros, so that no byte of the file can change unnoticed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use super::safetensors::{Array, Element, encode, shape_text};
+use super::write_bytes;
+use crate::error::{Error, Result};
+use crate::model::Parameters;
+use crate::ops::BitMatrix;
+
+/// Value of `format`.
+pub(super) const FORMAT: &str = "ztrack-state";
+/// Value of `version`; raised when older programs could not read the file.
+pub(super) const VERSION: &str = "1";
+/// What stands in the checksum's place while the checksum is computed.
+pub(super) const NO_CHECKSUM: &str =
+    "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Collects a state. What cannot be stored is reported by [`StateWriter::to_bytes`] or [`StateWriter::write`].
+#[derive(Default)]
+pub struct StateWriter {
+    arrays: BTreeMap<String, Array>,
+    metadata: BTreeMap<String, String>,
+    problem: Option<String>,
+}
+
+impl StateWriter {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stores f32 values of the given shape, bit for bit (NaN included).
+    pub fn f32s(&mut self, name: &str, shape: &[usize], values: &[f32]) -> &mut Self {
+        self.array(name, shape, values)
+    }
+
+    /// Stores f64 values of the given shape, bit for bit (NaN included).
+    pub fn f64s(&mut self, name: &str, shape: &[usize], values: &[f64]) -> &mut Self {
+        self.array(name, shape, values)
+    }
+
+    /// Stores u64 values of the given shape.
+    pub fn u64s(&mut self, name: &str, shape: &[usize], values: &[u64]) -> &mut Self {
+        self.array(name, shape, values)
+    }
+
+    /// Stores u32 values of the given shape.
+    pub fn u32s(&mut self, name: &str, shape: &[usize], values: &[u32]) -> &mut Self {
+        self.array(name, shape, values)
+    }
+
+    /// Stores bytes of the given shape.
+    pub fn u8s(&mut self, name: &str, shape: &[usize], values: &[u8]) -> &mut Self {
+        self.array(name, shape, values)
+    }
+
+    /// Stores packed states.
+    pub fn bits(&mut self, name: &str, bits: &BitMatrix) -> &mut Self {
+        let words = crate::ops::words_per_row(bits.columns());
+        self.metadata.insert(format!("columns.{name}"), bits.columns().to_string());
+        self.array(name, &[bits.rows(), words], bits.words())
+    }
+
+    /// Stores a model under `weights`, `visible_bias` and `hidden_bias`.
+    pub fn parameters(&mut self, parameters: &Parameters) -> &mut Self {
+        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } = parameters;
+        self.f32s("weights", &[*n_visible, *n_hidden], weights)
+            .f32s("visible_bias", &[*n_visible], visible_bias)
+            .f32s("hidden_bias", &[*n_hidden], hidden_bias)
+    }
+
+    /// Stores a value as JSON: finite floats and all integers come back exactly. JSON has no NaN and no infinity: such
+    /// fields need [`super::float`], or [`Self::f64s`]; one that would not come back is reported when writing.
+    pub fn json<T: Serialize + DeserializeOwned>(&mut self, name: &str, value: &T) -> &mut Self {
+        let text = serde_json::to_string(value);
+        // Read it back now: better a checkpoint that says why it was not written than one that cannot be resumed.
+        match text.and_then(|text| serde_json::from_str::<T>(&text).map(|_| text)) {
+            Ok(text) => {
+                if self.metadata.insert(format!("json.{name}"), text).is_some() {
+                    self.fail(format!("`{name}` is stored twice"));
+                }
+            }
+            Err(e) => self.fail(format!(
+                "`{name}` does not survive JSON ({e}); a float that may be NaN needs `checkpoint::float`"
+            )),
+        }
+        self
+    }
+
+    /// The file's content; the same state gives the same bytes.
+    ///
+    /// # Errors
+    /// A value could not be stored.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let failed =
+            |problem| Error::Invalid(format!("cannot store the training state: {problem}"));
+        if let Some(problem) = &self.problem {
+            return Err(failed(problem.clone()));
+        }
+        let mut metadata = self.metadata.clone();
+        metadata.insert("format".into(), FORMAT.into());
+        metadata.insert("version".into(), VERSION.into());
+        metadata.insert("sha256".into(), NO_CHECKSUM.into());
+        let mut bytes = encode(&metadata, &self.arrays).map_err(|e| failed(e.to_string()))?;
+        let place = checksum_place(&bytes, NO_CHECKSUM)
+            .ok_or_else(|| failed("no place for the checksum".into()))?;
+        let checksum = hex_sha256(&bytes);
+        bytes[place..place + checksum.len()].copy_from_slice(checksum.as_bytes());
+        Ok(bytes)
+    }
+
+    /// Writes the file atomically.
+    ///
+    /// # Errors
+    /// A value could not be stored, or the file cannot be written.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
+        write_bytes(path.as_ref(), &self.to_bytes()?)
+    }
+
+    fn array<T: Element>(&mut self, name: &str, shape: &[usize], values: &[T]) -> &mut Self {
+        if shape.iter().product::<usize>() != values.len() {
+            let (count, shape) = (values.len(), shape_text(shape));
+            self.fail(format!("`{name}` has {count} values, its shape is [{shape}]"));
+        }
+        let array = Array { dtype: T::DTYPE, shape: shape.to_vec(), data: T::to_bytes(values) };
+        if self.arrays.insert(name.into(), array).is_some() {
+            self.fail(format!("`{name}` is stored twice"));
+        }
+        self
+    }
+
+    /// Keeps the first problem.
+    fn fail(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
+    }
+}
+
+/// Where the checksum's digits are in a file whose checksum reads `checksum`.
+pub(super) fn checksum_place(bytes: &[u8], checksum: &str) -> Option<usize> {
+    let field = format!("\"sha256\":\"{checksum}\"");
+    let start = bytes.windows(field.len()).position(|window| window == field.as_bytes())?;
+    Some(start + "\"sha256\":\"".len())
+}
+
+/// SHA-256 in lower-case hexadecimal digits.
+pub(super) fn hex_sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

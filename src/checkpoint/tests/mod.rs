@@ -1,0 +1,4 @@
+//! Files written, read back, damaged.
+
+mod model_file;
+mod state;
