@@ -3,14 +3,12 @@
 pub mod checkpoint;
 pub mod data;
 pub mod error;
-pub mod model;
-pub mod ops;
-pub mod tempering;
-pub mod tracking;
-pub mod training;
-pub mod error;
+pub mod estimators;
 pub mod model;
 pub mod ops;
 pub mod record;
+pub mod tempering;
+pub mod tracking;
+pub mod training;
 
 pub use error::{Error, Result};

@@ -1,9 +1,4 @@
-//! Model files and training state on disk.
-//! Files that survive a kill: atomic writes.
-
-mod atomic;
-
-pub use atomic::{remove_leftovers, write_atomically, write_bytes};
+//! Files that survive a kill: atomic writes, model files, training state.
 
 mod atomic;
 pub mod float;
@@ -14,7 +9,7 @@ mod state_writer;
 #[cfg(test)]
 mod tests;
 
-pub use atomic::write_bytes;
+pub use atomic::{remove_leftovers, write_atomically, write_bytes};
 pub use model_file::ModelFile;
 pub use state_reader::StateReader;
 pub use state_writer::StateWriter;

@@ -3,12 +3,7 @@
 //! The paper stops at max |r_k - c_k| < 0.1/K, which holds for uniform r only; for any r the rule is
 //! max_k |c_k/r_k - 1| < max(0.1, 3 se_k).
 
-use rayon::prelude::*;
-
-use super::path::{log_f, rows_per_task};
-use super::{BetaUpdate, Measurement, Path, TemperedChains};
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BetaGrid, BitMatrix, Layer, Matrix, words_per_row};
+use super::{BetaUpdate, Measurement, Path, TemperedChains, anneal};
 
 /// How initial rounds are run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,7 +51,14 @@ impl InitialRounds {
         update: BetaUpdate,
     ) -> RoundsRecord {
         let zeta = if self.annealed_start {
-            anneal(path, chains)
+            // Biased low, but near enough for rounds to start with chains at all temperatures.
+            let annealed = anneal(path, chains.len(), chains.seed, chains.sweeps);
+            chains.sweeps += path.ladder.len() as u64;
+            let zeta = (0..path.ladder.len())
+                .map(|k| path.log_z_base() + annealed.log_mean_weight(k))
+                .collect();
+            chains.visible = annealed.visible;
+            zeta
         } else {
             vec![path.log_z_base(); path.ladder.len()]
         };
@@ -94,87 +96,6 @@ impl InitialRounds {
                 }
             };
             return RoundsRecord { rounds, measurement, end };
-        }
-    }
-}
-
-/// One annealing pass up the ladder with the chains themselves: log Z_k at every temperature (biased low), and chains
-/// at beta = 1 to go on from.
-fn anneal(path: Path<'_>, chains: &mut TemperedChains) -> Vec<f64> {
-    let (rows, k) = (chains.len(), path.ladder.len());
-    let (seed, first_step) = (chains.seed, chains.sweeps);
-    chains.visible = path.base.sample(rows, seed, first_step);
-    let mut log_weights = vec![0.0; rows * k];
-    let task = rows_per_task(rows);
-    chains
-        .visible
-        .words_mut()
-        .par_chunks_mut(task * words_per_row(path.n_visible()))
-        .zip(log_weights.par_chunks_mut(task * k))
-        .enumerate()
-        .for_each(|(i, (visible, weights))| {
-            let pass = AnnealingPass { path, seed, first_step, first_row: (i * task) as u32 };
-            pass.run(visible, weights);
-        });
-    chains.sweeps += k as u64;
-    let mut zeta = vec![path.log_z_base(); k];
-    for (j, zeta) in zeta.iter_mut().enumerate() {
-        let column = (0..rows).map(|s| log_weights[s * k + j]);
-        *zeta += super::log_sum_exp(column) - (rows as f64).ln();
-    }
-    zeta
-}
-
-struct AnnealingPass<'a> {
-    path: Path<'a>,
-    seed: u64,
-    first_step: u64,
-    first_row: u32,
-}
-
-impl AnnealingPass<'_> {
-    /// `weights` [rows, K]: log importance weights at every temperature.
-    fn run(&self, visible: &mut [u64], weights: &mut [f64]) {
-        let Path { ops, ladder, base } = self.path;
-        let (k, betas) = (ladder.len(), ladder.betas());
-        let rows = weights.len() / k;
-        let mut inputs = Matrix::filled(rows, self.path.n_hidden(), 0.0);
-        let mut visible_inputs = Matrix::filled(rows, self.path.n_visible(), 0.0);
-        let mut hidden = BitMatrix::zeros(rows, self.path.n_hidden());
-        let mut pair = vec![0.0; rows * 2];
-        for j in 1..k {
-            ops.inputs(Layer::Hidden, visible, inputs.as_mut_slice());
-            let grid = BetaGrid::new(&betas[j - 1..=j]);
-            log_f(ops, base, &grid, visible, inputs.as_slice(), &mut pair);
-            for (row, pair) in weights.chunks_exact_mut(k).zip(pair.chunks_exact(2)) {
-                row[j] = row[j - 1] + pair[1] - pair[0];
-            }
-            let beta = vec![betas[j] as f32; rows];
-            let step = self.first_step + j as u64;
-            let draws = Streams::new(self.seed, Purpose::TemperedHidden, step);
-            let n_hidden = self.path.n_hidden();
-            ops.draw(
-                n_hidden,
-                inputs.as_slice(),
-                &beta,
-                None,
-                draws,
-                self.first_row,
-                hidden.words_mut(),
-            );
-            ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
-            let draws = Streams::new(self.seed, Purpose::TemperedVisible, step);
-            let base = Some(base.padded_logits());
-            let n_visible = self.path.n_visible();
-            ops.draw(
-                n_visible,
-                visible_inputs.as_slice(),
-                &beta,
-                base,
-                draws,
-                self.first_row,
-                visible,
-            );
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tempered chains: ladder, base distribution, sweeps, RTS statistics, mixing diagnostics.
 
+mod annealing;
 mod base;
 mod chains;
 mod initial_rounds;
@@ -9,6 +10,7 @@ mod path;
 mod round_trips;
 mod rts;
 
+pub use annealing::{Annealed, anneal};
 pub use base::{BaseDistribution, softplus};
 pub(crate) use chains::softmax;
 pub use chains::{BetaUpdate, SweepRecord, TemperedChains};
@@ -16,6 +18,6 @@ pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
 pub use ladder::{Ladder, Prior, log_sum_exp};
 pub use mixing::{Knot, Transitions};
 pub use path::{Evaluated, Path};
-pub(crate) use path::{log_f, rows_per_task};
+pub(crate) use path::rows_per_task;
 pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips};
 pub use rts::{Measurement, Occupancy, measure};

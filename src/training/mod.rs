@@ -1,1 +1,9 @@
-//! Gradients, update rules, schedules, early stopping.
+//! Gradients, update rules, schedules, early stopping, the trainer.
+
+mod early_stopping;
+pub mod gradient;
+mod learning_rate;
+pub mod update;
+
+pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};
+pub use learning_rate::{LearningRate, Schedule};

@@ -1,0 +1,36 @@
+//! What every estimator of log Z returns.
+
+use serde::Serialize;
+
+/// An estimate of log Z with everything needed to judge it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Estimate {
+    /// Name of the method, as `--method` takes it.
+    pub method: &'static str,
+    /// log Z in nats.
+    pub value: f64,
+    /// Standard error in nats; 0 for exact values.
+    pub std_error: f64,
+    /// Effective number of samples behind it; `None` where the notion does not apply.
+    pub effective_samples: Option<f64>,
+    /// Direction of the bias in expectation.
+    pub bias: Bias,
+    /// Gibbs sweeps of single chains spent (chains x sweeps each).
+    pub gibbs_sweeps: u64,
+    /// Wall time in seconds.
+    pub seconds: f64,
+    /// Why the error bar should not be believed, if so.
+    pub doubt: Option<String>,
+}
+
+/// Direction of an estimator's bias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bias {
+    /// No bias at all.
+    None,
+    /// Vanishes faster than the standard error, sign unknown.
+    Consistent,
+    /// Below log Z in expectation.
+    Low,
+}
