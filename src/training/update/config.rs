@@ -1,0 +1,65 @@
+//! The table of update rules and their settings.
+
+use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
+
+use super::{Adam, AdamConfig, RmsSpectral, RmsSpectralConfig, Sgd, SgdConfig, Ssd, UpdateRule};
+use crate::error::Result;
+
+/// `[training.update]`: `rule = "sgd" | "adam" | "rmsspectral" | "ssd"` and the rule's own settings.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "rule", rename_all = "lowercase", deny_unknown_fields)]
+pub enum UpdateRuleConfig {
+    /// Gradient ascent with momentum.
+    Sgd(SgdConfig),
+    /// Adam.
+    Adam(AdamConfig),
+    /// RMSspectral.
+    RmsSpectral(RmsSpectralConfig),
+    /// Stochastic spectral descent.
+    Ssd {},
+}
+
+impl Default for UpdateRuleConfig {
+    fn default() -> Self {
+        Self::Sgd(SgdConfig::default())
+    }
+}
+
+impl UpdateRuleConfig {
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the field `training.update....`.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Sgd(config) => config.check(),
+            Self::Adam(config) => config.check(),
+            Self::RmsSpectral(config) => config.check(),
+            Self::Ssd {} => Ok(()),
+        }
+    }
+
+    /// The rule for a model of this size with its memory on `device`. `initial_learning_rate` is the schedule's first
+    /// value, to which steps given on their own (the biases' in RMSspectral) are tied.
+    pub fn build(
+        &self,
+        n_visible: usize,
+        n_hidden: usize,
+        initial_learning_rate: f64,
+        device: &Device,
+    ) -> Box<dyn UpdateRule> {
+        match *self {
+            Self::Sgd(config) => Box::new(Sgd::new(config, n_visible, n_hidden, device)),
+            Self::Adam(config) => Box::new(Adam::new(config, n_visible, n_hidden, device)),
+            Self::RmsSpectral(config) => Box::new(RmsSpectral::new(
+                config,
+                n_visible,
+                n_hidden,
+                initial_learning_rate,
+                device,
+            )),
+            Self::Ssd {} => Box::new(Ssd),
+        }
+    }
+}
