@@ -6,8 +6,8 @@ use super::{Bias, Estimate};
 use crate::error::Result;
 use crate::ops::RbmOps;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Occupancy, Path, RoundsEnd,
-    TemperedChains,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Occupancy, Path,
+    RoundsEnd, TemperedChains,
 };
 
 /// Settings of Rao-Blackwellized tempered sampling.

@@ -17,7 +17,7 @@ pub use chains::{BetaUpdate, SweepRecord, TemperedChains};
 pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
 pub use ladder::{Ladder, Prior, log_sum_exp};
 pub use mixing::{Knot, Transitions};
-pub use path::{Evaluated, Path};
 pub(crate) use path::rows_per_task;
+pub use path::{Evaluated, Path};
 pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips};
 pub use rts::{Measurement, Occupancy, measure};

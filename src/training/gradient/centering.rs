@@ -29,7 +29,10 @@ impl Centering {
     /// Moves the offsets towards a batch's data moments.
     pub fn follow(&mut self, data: &Moments) {
         let slide = |offsets: &mut [f64], means: &[f64]| {
-            offsets.iter_mut().zip(means).for_each(|(offset, mean)| *offset += RATE * (mean - *offset));
+            offsets
+                .iter_mut()
+                .zip(means)
+                .for_each(|(offset, mean)| *offset += RATE * (mean - *offset));
         };
         slide(&mut self.visible, &data.visible);
         slide(&mut self.hidden, &data.hidden);
@@ -37,9 +40,15 @@ impl Centering {
 }
 
 /// The gradient on `device`; centered if offsets are given. `weight_decay` times W is to be subtracted by the caller.
-pub fn gradient(data: &Moments, model: &Moments, centering: Option<&Centering>, device: &Device) -> Gradient {
+pub fn gradient(
+    data: &Moments,
+    model: &Moments,
+    centering: Option<&Centering>,
+    device: &Device,
+) -> Gradient {
     let (m, j) = (data.visible.len(), data.hidden.len());
-    let difference = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
+    let difference =
+        |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
     let mut visible = difference(&data.visible, &model.visible);
     let mut hidden = difference(&data.hidden, &model.hidden);
     let mut weights = Vec::with_capacity(m * j);
@@ -57,7 +66,8 @@ pub fn gradient(data: &Moments, model: &Moments, centering: Option<&Centering>, 
                 let mut visible_correction = 0.0;
                 let rows = data.products.row(i).iter().zip(model.products.row(i));
                 for (col, (d, e)) in rows.enumerate() {
-                    let w = f64::from(d - e) - plain_visible[i] * lam[col] - mu[i] * plain_hidden[col];
+                    let w =
+                        f64::from(d - e) - plain_visible[i] * lam[col] - mu[i] * plain_hidden[col];
                     visible_correction += w * lam[col];
                     hidden_correction[col] += w * mu[i];
                     weights.push(w as f32);

@@ -24,25 +24,27 @@ impl Particles {
         let task = rows_per_task(self.visible.rows());
         let words = words_per_row(n_visible);
         let (seed, first_step) = (self.seed, self.sweeps);
-        self.visible.words_mut().par_chunks_mut(task * words).enumerate().for_each(|(i, visible)| {
-            let rows = visible.len() / words;
-            let first = (i * task) as u32;
-            let beta = vec![1.0f32; rows];
-            let mut hidden = BitMatrix::zeros(rows, n_hidden);
-            let mut hidden_inputs = Matrix::filled(rows, n_hidden, 0.0);
-            let mut visible_inputs = Matrix::filled(rows, n_visible, 0.0);
-            for step in first_step..first_step + sweeps as u64 {
-                let streams = |purpose| Streams::new(seed, purpose, step);
-                ops.inputs(Layer::Hidden, visible, hidden_inputs.as_mut_slice());
-                let draws = streams(Purpose::ParticleHidden);
-                let x = hidden_inputs.as_slice();
-                ops.draw(n_hidden, x, &beta, None, draws, first, hidden.words_mut());
-                ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
-                let draws = streams(Purpose::ParticleVisible);
-                let x = visible_inputs.as_slice();
-                ops.draw(n_visible, x, &beta, None, draws, first, visible);
-            }
-        });
+        self.visible.words_mut().par_chunks_mut(task * words).enumerate().for_each(
+            |(i, visible)| {
+                let rows = visible.len() / words;
+                let first = (i * task) as u32;
+                let beta = vec![1.0f32; rows];
+                let mut hidden = BitMatrix::zeros(rows, n_hidden);
+                let mut hidden_inputs = Matrix::filled(rows, n_hidden, 0.0);
+                let mut visible_inputs = Matrix::filled(rows, n_visible, 0.0);
+                for step in first_step..first_step + sweeps as u64 {
+                    let streams = |purpose| Streams::new(seed, purpose, step);
+                    ops.inputs(Layer::Hidden, visible, hidden_inputs.as_mut_slice());
+                    let draws = streams(Purpose::ParticleHidden);
+                    let x = hidden_inputs.as_slice();
+                    ops.draw(n_hidden, x, &beta, None, draws, first, hidden.words_mut());
+                    ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
+                    let draws = streams(Purpose::ParticleVisible);
+                    let x = visible_inputs.as_slice();
+                    ops.draw(n_visible, x, &beta, None, draws, first, visible);
+                }
+            },
+        );
         self.sweeps += sweeps as u64;
     }
 }
