@@ -1,0 +1,305 @@
+//! From text and overrides to a checked configuration.
+
+use std::path::Path;
+
+use super::{
+    Base, BetaUpdateConfig, Config, NegativePhase, PriorConfig, SmoothingConfig, TemperingConfig,
+};
+use crate::error::{Error, Result};
+use crate::ops::BitMatrix;
+use crate::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
+use crate::tracking::{Smoothing, TrackerOptions};
+
+/// Pseudo-count of base marginals: every unit keeps a chance to be 0 and 1.
+const BASE_SMOOTHING: f64 = 1.0;
+/// Largest layers, chains and temperatures accepted; beyond, arithmetic on sizes could overflow.
+const LARGEST: usize = 10_000_000;
+
+impl Config {
+    /// Reads a file, applies `key=value` overrides (dotted keys, TOML values), checks everything.
+    ///
+    /// # Errors
+    /// A missing file, a TOML error with its line, an unknown field, a value out of range.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(Error::io("read configuration", path))?;
+        let config = Self::parse(&text, overrides).map_err(|error| match error {
+            Error::Invalid(problem) => Error::file(path, problem),
+            other => other,
+        })?;
+        Ok(config)
+    }
+
+    /// As [`Config::load`] from text.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn parse(text: &str, overrides: &[String]) -> Result<Self> {
+        let config = if overrides.is_empty() {
+            toml::from_str(text).map_err(|error| Error::Invalid(one_line(&error, text)))?
+        } else {
+            let mut table: toml::Table =
+                toml::from_str(text).map_err(|error| Error::Invalid(one_line(&error, text)))?;
+            for setting in overrides {
+                set(&mut table, setting)?;
+            }
+            let text = table.to_string();
+            toml::from_str::<Self>(&text).map_err(|error| {
+                Error::Invalid(format!("after --set: {}", error.message().replace('\n', " ")))
+            })?
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The configuration as TOML, every default written out.
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self)
+            .map_err(|error| Error::Invalid(format!("cannot write the configuration: {error}")))
+    }
+
+    /// Checks ranges and combinations that do not need the data.
+    ///
+    /// # Errors
+    /// Names the first field that cannot be used.
+    pub fn check(&self) -> Result<()> {
+        let training = &self.training;
+        let (chains, audit) = (self.tempering.chains, &self.audit);
+        for (field, value, least) in [
+            ("model.hidden", self.model.hidden, 1),
+            ("training.batch", training.batch, 1),
+            ("tempering.chains", chains, 2),
+            ("tempering.temperatures", self.tempering.temperatures, 2),
+            ("tempering.sweeps", self.tempering.sweeps, 1),
+            ("tempering.initial_rounds.sweeps", self.tempering.initial_rounds.sweeps, 1),
+            ("tempering.initial_rounds.most", self.tempering.initial_rounds.most, 1),
+            ("audit.chains", audit.chains, 2),
+            ("audit.temperatures", audit.temperatures, 2),
+            ("evaluation.every", self.evaluation.every as usize, 1),
+            ("checkpoint.every", self.checkpoint.every as usize, 1),
+        ] {
+            if value < least || value > LARGEST {
+                return Err(Error::config(field, format!("{value} is not between {least} and {LARGEST}")));
+            }
+        }
+        for (field, value) in
+            [("model.weight_scale", self.model.weight_scale), ("training.weight_decay", training.weight_decay)]
+        {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(Error::config(field, format!("{value} is not a number of at least 0")));
+            }
+        }
+        match (training.epochs, training.updates) {
+            (Some(_), None) | (None, Some(_)) => {}
+            _ => return Err(Error::config("training.updates", "give either `updates` or `epochs`")),
+        }
+        if training.epochs == Some(0) || training.updates == Some(0) {
+            return Err(Error::config("training.updates", "a run needs at least one update"));
+        }
+        if let NegativePhase::Cd { sweeps } | NegativePhase::Pcd { sweeps, .. } = training.gradient
+            && !(1..=LARGEST).contains(&sweeps)
+        {
+            return Err(Error::config("training.gradient.sweeps", format!("{sweeps} is not at least 1")));
+        }
+        if let Some(pretraining) = &training.pretraining {
+            if !(pretraining.learning_rate > 0.0 && pretraining.learning_rate.is_finite()) {
+                let problem = format!("{} is not a positive number", pretraining.learning_rate);
+                return Err(Error::config("training.pretraining.learning_rate", problem));
+            }
+            if pretraining.batch == 0 {
+                return Err(Error::config("training.pretraining.batch", "must be at least 1 row"));
+            }
+        }
+        training.learning_rate.check()?;
+        training.update.check()?;
+        if let Some(stopping) = &training.early_stopping {
+            stopping.check()?;
+        }
+        crate::data::Binarizer::new(self.data.binarization)
+            .map_err(|error| Error::config("data.binarization", error.to_string()))?;
+        self.tempering.check()
+    }
+}
+
+impl TemperingConfig {
+    fn check(&self) -> Result<()> {
+        if let SmoothingConfig::Alpha(alpha) = self.smoothing
+            && !(alpha > 0.0 && alpha <= 1.0)
+        {
+            return Err(Error::config("tempering.smoothing.alpha", format!("{alpha} is not in (0, 1]")));
+        }
+        if let BetaUpdateConfig::Joint(repeats) = self.beta_update
+            && !(1..=255).contains(&repeats)
+        {
+            let problem = format!("{repeats} repeats are not between 1 and 255");
+            return Err(Error::config("tempering.beta_update.joint", problem));
+        }
+        self.ladder().map(|_| ())
+    }
+
+    /// The ladder.
+    ///
+    /// # Errors
+    /// Inverse temperatures or prior weights that make none.
+    pub fn ladder(&self) -> Result<Ladder> {
+        let prior = match &self.prior {
+            PriorConfig::Uniform => Prior::Uniform,
+            PriorConfig::Exponential(c) => Prior::Exponential(*c),
+            PriorConfig::Given(weights) => Prior::Given(weights.clone()),
+        };
+        match &self.betas {
+            Some(betas) => Ladder::new(betas, &prior),
+            None => Ladder::linear(self.temperatures, &prior),
+        }
+        .map_err(|error| Error::config("tempering", error.to_string()))
+    }
+
+    /// The base distribution for these training rows.
+    ///
+    /// # Errors
+    /// Given logits that are not finite or not one per visible unit.
+    pub fn base(&self, data: &BitMatrix) -> Result<BaseDistribution> {
+        match &self.base {
+            Base::Marginals => BaseDistribution::from_marginals(data, BASE_SMOOTHING),
+            Base::Uniform => Ok(BaseDistribution::uniform(data.columns())),
+            Base::Given(logits) if logits.len() == data.columns() => {
+                BaseDistribution::from_logits(logits)
+            }
+            Base::Given(logits) => Err(Error::config(
+                "tempering.base.given",
+                format!("{} logits for {} visible units", logits.len(), data.columns()),
+            )),
+        }
+    }
+
+    /// How the tracker runs.
+    pub fn tracker_options(&self) -> TrackerOptions {
+        let rounds = self.initial_rounds;
+        TrackerOptions {
+            smoothing: match self.smoothing {
+                SmoothingConfig::Kalman => Smoothing::Kalman,
+                SmoothingConfig::Alpha(alpha) => Smoothing::Alpha(alpha),
+            },
+            sweeps: self.sweeps,
+            beta_update: match self.beta_update {
+                BetaUpdateConfig::Collapsed => BetaUpdate::Collapsed,
+                BetaUpdateConfig::Joint(repeats) => BetaUpdate::Joint { repeats },
+            },
+            initial_rounds: InitialRounds {
+                sweeps: rounds.sweeps,
+                most: rounds.most,
+                annealed_start: rounds.annealed_start,
+            },
+        }
+    }
+}
+
+/// Applies one `key=value` override; a value that is not TOML is taken as a string.
+fn set(table: &mut toml::Table, setting: &str) -> Result<()> {
+    let Some((key, value)) = setting.split_once('=') else {
+        return Err(Error::Invalid(format!("--set {setting}: expected key=value, as in training.epochs=5")));
+    };
+    let (key, value) = (key.trim(), value.trim());
+    let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
+        .ok()
+        .and_then(|mut parsed| parsed.remove("value"))
+        .unwrap_or_else(|| toml::Value::String(value.into()));
+    let mut parts: Vec<&str> = key.split('.').collect();
+    let last = parts.pop().unwrap_or_default();
+    let mut section = table;
+    for part in parts {
+        let entry =
+            section.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::default()));
+        section = entry.as_table_mut().ok_or_else(|| {
+            Error::config(key, format!("`{part}` is a value, not a section"))
+        })?;
+    }
+    // Length may be given either way; the override wins.
+    if key == "training.epochs" {
+        section.remove("updates");
+    } else if key == "training.updates" {
+        section.remove("epochs");
+    }
+    section.insert(last.into(), value);
+    Ok(())
+}
+
+/// A TOML error in one line, with the line number it points to.
+fn one_line(error: &toml::de::Error, text: &str) -> String {
+    let message = error.message().replace('\n', " ");
+    match error.span() {
+        Some(span) => {
+            let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+            format!("line {line}: {message}")
+        }
+        None => message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+        [data]
+        source = { name = "bars-and-stripes", side = 3 }
+        [model]
+        hidden = 4
+        [training]
+        updates = 10
+        batch = 5
+        gradient = { kind = "pcd" }
+        learning_rate = { initial = 0.1 }
+    "#;
+
+    #[test]
+    fn every_shipped_configuration_parses_and_survives_a_round_trip() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
+        let mut count = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let config = Config::load(&path, &[]).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            let again = Config::parse(&config.to_toml().unwrap(), &[]).unwrap();
+            assert_eq!(config, again, "{}", path.display());
+            count += 1;
+        }
+        assert!(count >= 5, "{count} configurations");
+    }
+
+    #[test]
+    fn mistakes_name_line_or_field() {
+        for (bad, expected) in [
+            (SMALL.replace("hidden = 4", "hiden = 4"), "line 5"),
+            (SMALL.replace("hidden = 4", "hidden = 0"), "model.hidden"),
+            (SMALL.replace("hidden = 4", "hidden = -4"), "line 5"),
+            (SMALL.replace("updates = 10", ""), "training.updates"),
+            (SMALL.replace("0.1", "-0.1"), "training.learning_rate.initial"),
+            (SMALL.replace("pcd", "pdc"), "line 9"),
+            (SMALL.replace("batch = 5", "batch = [[5"), "line"),
+        ] {
+            let error = Config::parse(&bad, &[]).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn overrides_reach_any_field() {
+        let set = |settings: &[&str]| {
+            Config::parse(SMALL, &settings.iter().map(|s| (*s).to_string()).collect::<Vec<_>>())
+        };
+        let config = set(&[
+            "seed=7",
+            "training.epochs=3",
+            "tempering.chains = 50",
+            "tempering.smoothing={ alpha = 0.3 }",
+            "data.binarization=stochastic",
+        ])
+        .unwrap();
+        assert_eq!((config.seed, config.tempering.chains), (7, 50));
+        assert_eq!((config.training.epochs, config.training.updates), (Some(3), None));
+        assert_eq!(config.tempering.smoothing, SmoothingConfig::Alpha(0.3));
+        for bad in ["seed", "tempering.chians=3", "seed.x=1", "tempering.smoothing={ alpha = 0 }"] {
+            assert!(set(&[bad]).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The sections of a configuration file, with their defaults.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::{Binarization, Source};
+use crate::training::update::UpdateRuleConfig;
+use crate::training::{EarlyStoppingConfig, LearningRate};
+
+/// A whole configuration file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Seed of every random stream of the run.
+    #[serde(default)]
+    pub seed: u64,
+    /// `[data]`
+    pub data: DataConfig,
+    /// `[model]`
+    pub model: ModelConfig,
+    /// `[training]`
+    pub training: TrainingConfig,
+    /// `[tempering]`
+    #[serde(default)]
+    pub tempering: TemperingConfig,
+    /// `[evaluation]`
+    #[serde(default)]
+    pub evaluation: EvaluationConfig,
+    /// `[audit]`
+    #[serde(default)]
+    pub audit: AuditConfig,
+    /// `[checkpoint]`
+    #[serde(default)]
+    pub checkpoint: CheckpointConfig,
+}
+
+/// `[data]`: where rows come from and how they become zeros and ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataConfig {
+    /// The source, as in `{ name = "bars-and-stripes", side = 4 }` or `{ name = "mnist" }`.
+    pub source: Source,
+    /// Grey levels to zeros and ones: `"none"`, `"stochastic"` or `{ threshold = 0.5 }`.
+    #[serde(default)]
+    pub binarization: Binarization,
+    /// Share of the training rows that becomes the validation set where the source brings none.
+    #[serde(default)]
+    pub validation_fraction: f64,
+    /// Share of the training rows that becomes the test set where the source brings none.
+    #[serde(default)]
+    pub test_fraction: f64,
+    /// Seed of the split.
+    #[serde(default)]
+    pub split_seed: u64,
+    /// Data folder; else the environment variable ZTRACK_DATA, else `datasets`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+}
+
+/// `[model]`: size and start of the RBM.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelConfig {
+    /// Number of hidden units, J.
+    pub hidden: usize,
+    /// Standard deviation of the initial weights.
+    #[serde(default = "default_weight_scale")]
+    pub weight_scale: f64,
+    /// Start of the visible bias.
+    #[serde(default)]
+    pub visible_bias: VisibleBias,
+    /// Which implementation of the operations runs.
+    #[serde(default)]
+    pub kernel: Kernel,
+}
+
+fn default_weight_scale() -> f64 {
+    0.01
+}
+
+/// Start of the visible bias.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VisibleBias {
+    /// Logits of the training marginals (Hinton 2012).
+    #[default]
+    Marginals,
+    /// Zero.
+    Zero,
+}
+
+/// Implementation of the operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kernel {
+    /// The fused CPU kernel.
+    #[default]
+    Fused,
+    /// Plain Burn operations; the slow reference.
+    Composed,
+}
+
+/// `[training]`: gradient, update rule, length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingConfig {
+    /// Length in passes through the training data; exactly one of `epochs` and `updates` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epochs: Option<u64>,
+    /// Length in parameter updates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updates: Option<u64>,
+    /// Rows per minibatch.
+    pub batch: usize,
+    /// Negative phase of the gradient.
+    pub gradient: NegativePhase,
+    /// Centered gradient (Melchior, Fischer, Wiskott 2016).
+    #[serde(default)]
+    pub centering: bool,
+    /// L2 penalty on the weights: `weight_decay` x W is subtracted from the gradient.
+    #[serde(default)]
+    pub weight_decay: f64,
+    /// Step size and its schedule.
+    pub learning_rate: LearningRate,
+    /// Update rule and its settings.
+    #[serde(default)]
+    pub update: UpdateRuleConfig,
+    /// CD-1 phase before tracking starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pretraining: Option<PretrainingConfig>,
+    /// Ends the run on the validation log-likelihood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_stopping: Option<EarlyStoppingConfig>,
+}
+
+/// Where the model's expectations in the gradient come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum NegativePhase {
+    /// CD-k: `sweeps` sweeps from the batch (Hinton 2002).
+    Cd {
+        /// k.
+        #[serde(default = "one")]
+        sweeps: usize,
+    },
+    /// PCD-k: persistent particles, `sweeps` sweeps per update (Tieleman 2008).
+    Pcd {
+        /// k.
+        #[serde(default = "one")]
+        sweeps: usize,
+        /// Number of particles; 0 for as many as rows in a batch.
+        #[serde(default)]
+        particles: usize,
+    },
+    /// The tracker's tempered chains, weighted by q(K|v).
+    Tempered {},
+}
+
+fn one() -> usize {
+    1
+}
+
+/// `[training.pretraining]`: CD-1 with plain gradient ascent, before tracking starts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PretrainingConfig {
+    /// Parameter updates.
+    pub updates: u64,
+    /// Step size.
+    pub learning_rate: f64,
+    /// Rows per minibatch.
+    pub batch: usize,
+}
+
+/// `[tempering]`: chains, ladder and tracker of log Z.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TemperingConfig {
+    /// Number of persistent chains, S.
+    pub chains: usize,
+    /// Number of equally spaced inverse temperatures, K; ignored if `betas` is given.
+    pub temperatures: usize,
+    /// Inverse temperatures from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub betas: Option<Vec<f64>>,
+    /// Prior r_k: `"uniform"`, `{ exponential = 2.0 }` for exp(2 beta), or `{ given = [...] }`.
+    pub prior: PriorConfig,
+    /// Gibbs sweeps of every chain per update.
+    pub sweeps: usize,
+    /// Redrawing of inverse temperatures: `"collapsed"` or `{ joint = REPEATS }`.
+    pub beta_update: BetaUpdateConfig,
+    /// Base distribution: `"marginals"`, `"uniform"` or `{ given = [logits] }`.
+    pub base: Base,
+    /// Filter of log Z: `"kalman"` or `{ alpha = 0.2 }` (RTS eq. 24).
+    pub smoothing: SmoothingConfig,
+    /// Rounds that find the first log Z.
+    pub initial_rounds: InitialRoundsConfig,
+}
+
+impl Default for TemperingConfig {
+    fn default() -> Self {
+        Self {
+            chains: 100,
+            temperatures: 100,
+            betas: None,
+            prior: PriorConfig::Uniform,
+            sweeps: 5,
+            beta_update: BetaUpdateConfig::Collapsed,
+            base: Base::Marginals,
+            smoothing: SmoothingConfig::Kalman,
+            initial_rounds: InitialRoundsConfig::default(),
+        }
+    }
+}
+
+/// Prior of the temperatures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PriorConfig {
+    /// r_k = 1/K.
+    Uniform,
+    /// r_k proportional to exp(c beta_k).
+    Exponential(f64),
+    /// r_k proportional to these.
+    Given(Vec<f64>),
+}
+
+/// Redrawing of inverse temperatures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BetaUpdateConfig {
+    /// k ~ q(k|v).
+    Collapsed,
+    /// k ~ q(k|v,h), this many times a sweep.
+    Joint(usize),
+}
+
+/// Base distribution at beta = 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Base {
+    /// Smoothed training marginals.
+    Marginals,
+    /// Every state has the same probability.
+    Uniform,
+    /// These logits, one per visible unit.
+    Given(Vec<f32>),
+}
+
+/// Filter of log Z.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SmoothingConfig {
+    /// Drift-corrected Kalman filter.
+    Kalman,
+    /// RTS eq. 24 with this alpha in (0, 1].
+    Alpha(f64),
+}
+
+/// `[tempering.initial_rounds]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct InitialRoundsConfig {
+    /// Sweeps per round.
+    pub sweeps: usize,
+    /// Most rounds.
+    pub most: usize,
+    /// Start from an annealing pass instead of log Z_1 everywhere.
+    pub annealed_start: bool,
+}
+
+impl Default for InitialRoundsConfig {
+    fn default() -> Self {
+        Self { sweeps: 50, most: 20, annealed_start: true }
+    }
+}
+
+/// `[evaluation]`: when log-likelihoods are computed and recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EvaluationConfig {
+    /// Updates between evaluations.
+    pub every: u64,
+    /// Training rows evaluated; 0 for all.
+    pub train_rows: usize,
+    /// Evaluations between pictures in TensorBoard; 0 for none.
+    pub images_every: u64,
+}
+
+impl Default for EvaluationConfig {
+    fn default() -> Self {
+        Self { every: 100, train_rows: 0, images_every: 10 }
+    }
+}
+
+/// `[audit]`: log Z computed independently, to check the tracker: exact where the smaller layer has at most 20 units,
+/// else by annealed importance sampling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuditConfig {
+    /// Evaluations between audits; 0 for none but the one of the best model at the end.
+    pub every: u64,
+    /// Chains of annealed importance sampling.
+    pub chains: usize,
+    /// Its inverse temperatures.
+    pub temperatures: usize,
+}
+
+impl Default for AuditConfig {
+    fn default() -> Self {
+        Self { every: 10, chains: 100, temperatures: 10_000 }
+    }
+}
+
+/// `[checkpoint]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckpointConfig {
+    /// Updates between checkpoints.
+    pub every: u64,
+    /// Number of model checkpoints kept beside best and last; 0 keeps all.
+    pub keep: usize,
+}
+
+impl Default for CheckpointConfig {
+    fn default() -> Self {
+        Self { every: 1000, keep: 3 }
+    }
+}
