@@ -8,16 +8,24 @@ const BLUE: [u8; 3] = [33, 102, 172];
 const WHITE: [u8; 3] = [255, 255, 255];
 const RED: [u8; 3] = [178, 24, 43];
 
-/// Viridis (matplotlib, CC0) at 0, 1/8, ..., 1; straight lines between them stay within 4 of 255 of the original.
-const VIRIDIS: [[u8; 3]; 9] = [
+/// Viridis (matplotlib, CC0) at 0, 1/16, ..., 1; straight lines between them stay within 6 of 255 of the original.
+const VIRIDIS: [[u8; 3]; 17] = [
     [68, 1, 84],
-    [71, 44, 122],
-    [59, 81, 139],
-    [44, 113, 142],
-    [33, 144, 141],
-    [39, 173, 129],
-    [92, 200, 99],
-    [170, 220, 50],
+    [72, 24, 106],
+    [71, 45, 123],
+    [66, 64, 134],
+    [59, 82, 139],
+    [51, 99, 141],
+    [44, 114, 142],
+    [38, 129, 142],
+    [33, 144, 140],
+    [31, 159, 136],
+    [40, 174, 128],
+    [62, 188, 116],
+    [93, 201, 99],
+    [130, 211, 76],
+    [171, 220, 50],
+    [213, 226, 26],
     [253, 231, 37],
 ];
 
@@ -55,7 +63,7 @@ mod tests {
     fn scales_meet_their_ends_and_clamp() {
         assert_eq!([-2.0, -1.0, 0.0, 1.0].map(diverging), [BLUE, BLUE, WHITE, RED]);
         assert_eq!([-1.0, 0.0, 0.5, 1.0, f64::INFINITY].map(viridis), {
-            [VIRIDIS[0], VIRIDIS[0], VIRIDIS[4], VIRIDIS[8], VIRIDIS[8]]
+            [VIRIDIS[0], VIRIDIS[0], VIRIDIS[8], VIRIDIS[16], VIRIDIS[16]]
         });
         assert_eq!([diverging(f64::NAN), viridis(f64::NAN)], [NAN; 2]);
     }

@@ -47,7 +47,7 @@ impl ProgressBar {
     }
 
     fn bar() -> Self {
-        let style = ProgressStyle::with_template("{bar:24} {prefix}\n{wide_msg}")
+        let style = ProgressStyle::with_template("{bar:16} {prefix}\n{wide_msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar())
             .progress_chars("=> ");
         // Left as it stands when dropped on an error, so that it tells how far the run came.
@@ -63,14 +63,13 @@ impl ProgressBar {
         match &mut self.output {
             Output::Bar(bar) => {
                 bar.set_length(progress.updates);
-                bar.set_prefix(format!("{}  {}", position(progress), times(progress)));
+                bar.set_prefix(join([position(progress), times(progress), note(progress)]));
                 bar.set_message(values(progress));
                 bar.set_position(progress.update);
             }
             Output::Lines(out) => {
-                let parts = [position(progress), values(progress), times(progress)];
-                let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-                let _ = writeln!(out, "update {}", parts.join("  ")).and_then(|()| out.flush());
+                let parts = [position, values, note, times].map(|part| part(progress));
+                let _ = writeln!(out, "update {}", join(parts)).and_then(|()| out.flush());
             }
             Output::Quiet => {}
         }
@@ -136,19 +135,23 @@ fn position(progress: &Progress) -> String {
 }
 
 fn values(progress: &Progress) -> String {
-    let known = [
-        ("train", progress.train_log_likelihood),
-        ("validation", progress.validation_log_likelihood),
-        ("log Z", progress.log_z),
-    ];
-    let mut parts: Vec<_> = known
-        .into_iter()
-        .filter_map(|(name, value)| {
-            value.map(|(value, error)| format!("{name} {}", estimate(value, error)))
-        })
-        .collect();
-    parts.extend(progress.note.as_ref().map(|note| format!("({note})")));
-    parts.join("  ")
+    let one = |name: &str, value: Option<(f64, f64)>| match value {
+        Some((value, error)) => format!("{name} {}", estimate(value, error)),
+        None => String::new(),
+    };
+    join([
+        one("train", progress.train_log_likelihood),
+        one("validation", progress.validation_log_likelihood),
+        one("log Z", progress.log_z),
+    ])
+}
+
+fn note(progress: &Progress) -> String {
+    progress.note.as_ref().map_or(String::new(), |note| format!("({note})"))
+}
+
+fn join<const N: usize>(parts: [String; N]) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
 fn times(progress: &Progress) -> String {

@@ -28,6 +28,9 @@ pub struct Progress {
 
 /// Takes what a run has to tell. Training calls [`Self::record`] at every evaluation, [`Self::progress`] at every
 /// update, [`Self::notice`] when something happened, and [`Self::finish`] once at a regular end.
+///
+/// At one update: first the record, then the progress that shows its values, then the checkpoint. A resume drops what
+/// came after the checkpoint and so finds everything before it on disk.
 pub trait Recorder {
     /// Keeps a record. After a return of `Ok` it survives a kill of the process.
     ///

@@ -41,8 +41,8 @@ impl TensorBoard {
         Ok(log)
     }
 
-    /// Goes on with a log: events of updates after `after_update` and torn last events are dropped, also in a
-    /// TensorBoard that is open meanwhile. Missing folders are created.
+    /// Goes on with a log: events of updates after `after_update` and torn last events are dropped (by a TensorBoard
+    /// that is open meanwhile, as soon as the run's next event comes). Missing folders are created.
     ///
     /// # Errors
     /// [`Error::File`] for a damaged event file; [`Error::Io`] if files cannot be read or replaced.
