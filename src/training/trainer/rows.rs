@@ -1,0 +1,99 @@
+//! The rows a run works on: minibatches for the gradient, fixed binary sets for evaluation.
+
+use rand::seq::SliceRandom;
+
+use crate::config::DataConfig;
+use crate::data::{Binarizer, Dataset, ImageShape, Splits, Values};
+use crate::error::Result;
+use crate::ops::BitMatrix;
+use crate::ops::random::{Purpose, Streams};
+
+/// Epoch number under which evaluation sets are binarized: one draw for the whole run, shared with no training epoch.
+const EVALUATION_EPOCH: u64 = (1 << 56) - 1;
+
+/// Training rows, evaluation sets and the order of minibatches.
+#[derive(Clone, Debug)]
+pub(super) struct Rows {
+    train: Dataset,
+    binarizer: Binarizer,
+    seed: u64,
+    /// Order of the rows in the epoch it was drawn for.
+    order: Option<(u64, Vec<usize>)>,
+    /// Training rows that are evaluated.
+    pub train_evaluated: BitMatrix,
+    /// All training rows, binarized once (base marginals, centering).
+    pub marginals: Vec<f64>,
+    pub validation: Option<BitMatrix>,
+    pub test: Option<BitMatrix>,
+    pub image: Option<ImageShape>,
+}
+
+impl Rows {
+    pub fn new(splits: Splits, config: &DataConfig, train_rows: usize, seed: u64) -> Result<Self> {
+        let binarizer = Binarizer::new(config.binarization)?;
+        let fixed = |data: &Dataset| binarizer.binarize(data, EVALUATION_EPOCH, seed);
+        let Splits { mut train, validation, test } = splits;
+        let evaluated = match train_rows {
+            0 => train.rows(),
+            rows => rows.min(train.rows()),
+        };
+        let all = fixed(&train)?;
+        let n = all.rows() as f64;
+        let marginals = all.column_counts().iter().map(|&count| count as f64 / n).collect();
+        let train_evaluated =
+            if evaluated == all.rows() { all.clone() } else { all.select(0..evaluated) };
+        let rows = Self {
+            validation: validation.as_ref().map(&fixed).transpose()?,
+            test: test.as_ref().map(&fixed).transpose()?,
+            image: train.image,
+            train_evaluated,
+            marginals,
+            binarizer,
+            seed,
+            order: None,
+            train: {
+                // A fixed binarization makes grey levels superfluous: bits take an eighth of the memory.
+                if !matches!(config.binarization, crate::data::Binarization::Stochastic) {
+                    train.values = Values::Binary(all);
+                }
+                train
+            },
+        };
+        Ok(rows)
+    }
+
+    /// Number of training rows.
+    pub fn len(&self) -> usize {
+        self.train.rows()
+    }
+
+    /// Number of visible units.
+    pub fn columns(&self) -> usize {
+        self.train.columns()
+    }
+
+    /// Updates in one pass through the data; the last batch of a pass may be smaller.
+    pub fn updates_per_epoch(&self, batch: usize) -> u64 {
+        self.len().div_ceil(batch.clamp(1, self.len())) as u64
+    }
+
+    /// The batch of update `update` (counted from 0), a function of seed and update alone.
+    pub fn batch(&mut self, update: u64, batch: usize) -> Result<BitMatrix> {
+        let batch = batch.clamp(1, self.len());
+        let per_epoch = self.updates_per_epoch(batch);
+        let (epoch, index) = (update / per_epoch, (update % per_epoch) as usize);
+        if self.order.as_ref().is_none_or(|(drawn_for, _)| *drawn_for != epoch) {
+            let mut order: Vec<usize> = (0..self.len()).collect();
+            order.shuffle(&mut Streams::new(self.seed, Purpose::Shuffle, epoch).row(0));
+            self.order = Some((epoch, order));
+        }
+        let order = self.order.as_ref().map_or(&[][..], |(_, order)| order);
+        let rows = &order[index * batch..((index + 1) * batch).min(order.len())];
+        match &self.train.values {
+            Values::Binary(bits) => Ok(bits.select(rows.iter().copied())),
+            Values::Intensity(_) => {
+                self.binarizer.binarize_rows(&self.train, rows, epoch, self.seed)
+            }
+        }
+    }
+}
