@@ -357,6 +357,16 @@ fn unknown_names_and_unwritable_folders_are_told() {
 }
 
 #[test]
+fn two_fetches_do_not_share_a_part() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("set")).unwrap();
+    let other = std::fs::File::create(folder.path().join("set/file.gz.part")).unwrap();
+    other.try_lock().unwrap();
+    let error = fetch_one(folder.path(), &[]).0.unwrap_err().to_string();
+    assert!(error.contains("another fetch is at work"), "{error}");
+}
+
+#[test]
 fn the_table_agrees_with_the_real_files() {
     for name in ["mnist", "dna"] {
         let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/datasets").join(name);
