@@ -44,7 +44,7 @@ fn idx_images_and_matrices_are_read() {
     let grey = read("x", images.concat());
     assert_eq!(levels(&grey), [0, 9, 255, 1, 2, 3]);
     assert_eq!(grey.image, Some(ImageShape { height: 1, width: 3 }));
-    let binary = read("x", [&images[0], &[0, 1, 1, 1, 0, 0][..]].concat());
+    let binary = read("x", [images[0], &[0, 1, 1, 1, 0, 0][..]].concat());
     assert_eq!(bits(&binary).words(), [0b110, 0b001]);
     let matrix = read("x", [0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 2, 5, 6, 7, 8]);
     assert_eq!((levels(&matrix), matrix.image), (&[5, 6, 7, 8][..], None));
