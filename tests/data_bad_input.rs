@@ -1,0 +1,289 @@
+//! Every kind of bad data file gets one clear line, and no bytes at all make a reader panic.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ndarray::{Array1, Array2, Array3, array};
+use ndarray_npy::{NpzWriter, WriteNpyExt};
+use proptest::prelude::*;
+use tempfile::TempDir;
+use ztrack::data::{FileOptions, Source, SplitOptions, load, load_file, read_bytes};
+
+fn options(columns: Option<usize>) -> FileOptions {
+    FileOptions { columns, labels: None }
+}
+
+/// An IDX file: type, dimensions, data.
+fn idx(element: u8, dimensions: &[u32], data: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0, 0, element, dimensions.len() as u8];
+    dimensions.iter().for_each(|size| bytes.extend(size.to_be_bytes()));
+    bytes.extend(data);
+    bytes
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn npy<T: WriteNpyExt>(array: T) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    array.write_npy(&mut bytes).unwrap();
+    bytes
+}
+
+fn npz(arrays: &[(&str, Array2<u8>)]) -> Vec<u8> {
+    let mut writer = NpzWriter::new_compressed(std::io::Cursor::new(Vec::new()));
+    for (name, array) in arrays {
+        writer.add_array(*name, array).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// An npy file with a header written by hand.
+fn raw_npy(header: &str, data: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn with(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn each_bad_file_gets_one_clear_line() {
+    let ones = |n| vec![1; n];
+    let damaged = {
+        let mut bytes = gzip(&idx(8, &[2, 2, 2], &ones(8)));
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0xff;
+        bytes
+    };
+    let whole =
+        gzip(&idx(8, &[40, 5, 5], &(0..1000u32).map(|i| (i * 37) as u8).collect::<Vec<_>>()));
+    let shape = |shape| {
+        raw_npy(&format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}"), &[1; 4])
+    };
+    let floats = |value: f64| npy(array![[0.0, 1.0], [0.5, value]]);
+    #[rustfmt::skip]
+    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("empty.csv", vec![], "is empty"),
+        ("empty.gz", gzip(b""), "is empty"),
+        ("what.bin", b"hello world".to_vec(), "in no known format"),
+        ("what.dat", vec![0xff, 0, 3, 0xfe], "in no known format"),
+        ("blank.txt", b"\n\n".to_vec(), "in no known format"),
+        // gzip
+        ("cut-idx3-ubyte.gz", whole[..whole.len() / 2].to_vec(), "gzip data is truncated"),
+        ("damaged-idx3-ubyte.gz", damaged, "gzip data is damaged"),
+        // IDX
+        ("x-idx3-ubyte", b"IDX!....".to_vec(), "starts with 49 44 58 21, expected 00 00 08"),
+        ("x-idx3-ubyte", idx(13, &[1, 1], &[0]), "element type 0x0d, expected 0x08"),
+        ("x-idx3-ubyte", vec![0, 0, 8, 3, 0, 0], "ends inside the IDX header, after 6 bytes"),
+        ("x-idx3-ubyte", vec![0, 0], "is not IDX"),
+        ("x-idx3-ubyte", idx(8, &[2, 2, 2, 2], &ones(16)), "IDX with 4 dimensions"),
+        ("x-idx3-ubyte", idx(8, &[2, 3, 4], &ones(23)), "is truncated: IDX dimensions [2, 3, 4] need 24 bytes of data, 23 found"),
+        ("x-idx3-ubyte", idx(8, &[2, 3, 4], &ones(25)), "has trailing bytes"),
+        ("x-idx3-ubyte", idx(8, &[u32::MAX; 3], &ones(9)), "too large"),
+        ("x-idx3-ubyte", idx(8, &[u32::MAX; 2], &ones(9)), "is truncated"),
+        ("x-idx3-ubyte", idx(8, &[0, 3, 4], &[]), "no data"),
+        ("x-idx3-ubyte", idx(8, &[9], &ones(9)), "is this a label file?"),
+        // LIBSVM text
+        ("x.libsvm", b"1 1:1\n2 0:1\n".to_vec(), "line 2: feature index 0 is outside 1..180"),
+        ("x.libsvm", b"# c\n1 181:1\n".to_vec(), "line 2: feature index 181 is outside 1..180"),
+        ("x.libsvm", b"1 3:1 3:1\n".to_vec(), "line 1: feature index 3 after 3; indices must ascend"),
+        ("x.libsvm", b"1 4:1 3:1\n".to_vec(), "feature index 3 after 4"),
+        ("x.libsvm", b"1 -4:1\n".to_vec(), "feature index `-4` is not a whole number"),
+        ("x.libsvm", b"1 2:0.5\n".to_vec(), "value `0.5` of feature 2 is neither 0 nor 1"),
+        ("x.libsvm", b"1 2:NaN\n".to_vec(), "value `NaN` of feature 2 is neither"),
+        ("x.libsvm", b"1 2:inf\n".to_vec(), "value `inf` of feature 2 is neither"),
+        ("x.libsvm", b"1 2\n".to_vec(), "`2` is not index:value"),
+        ("x.libsvm", b"one 2:1\n".to_vec(), "line 1: label `one` is not an integer"),
+        ("x.libsvm", b"1 2:1\n\xff\xff 3:1\n".to_vec(), "line 2: is not text"),
+        ("x.libsvm", b"# nothing\n\n".to_vec(), "no data"),
+        // CSV
+        ("x.csv", b"0,1,1\n0,1\n".to_vec(), "line 2 has 2 columns, 3 expected"),
+        ("x.csv", b"a,b,c\n0,1\n".to_vec(), "line 2 has 2 columns, 3 expected"),
+        ("x.csv", b"a,b\n0,1\n0,2\n".to_vec(), "line 3, column 2: `2` is neither 0 nor 1"),
+        ("x.csv", b"0,1\nx,1\n".to_vec(), "line 2, column 1: `x` is neither"),
+        ("x.csv", b"0,nan\n".to_vec(), "line 1, column 2: `nan` is neither"),
+        ("x.csv", b"0,\n".to_vec(), "line 1, column 2: `` is neither"),
+        ("x.csv", b"a,b\n".to_vec(), "no data"),
+        // npy
+        ("x.npy", b"not numpy".to_vec(), "is not npy"),
+        ("x.npy", b"\x93NUMPY\x01".to_vec(), "ends inside the npy header"),
+        ("x.npy", b"\x93NUMPY\x07\x00\x00\x00".to_vec(), "npy format version 7"),
+        ("x.npy", raw_npy("{'descr': '|u1'}", &[]), "no field `fortran_order`"),
+        ("x.npy", raw_npy(&"(".repeat(60_000), &[]), "no field `descr`"),
+        ("x.npy", npy(Array1::<u8>::zeros(4)), "has 1 dimension(s)"),
+        ("x.npy", npy(Array3::<u8>::zeros((2, 3, 4))), "has 3 dimension(s), (2, 3, 4); 2 expected"),
+        ("x.npy", shape("(-2, 2)"), "is not a tuple of sizes"),
+        ("x.npy", shape("(9, 9)"), "does not fit the 4 bytes of data"),
+        ("x.npy", shape("(1, 3)"), "does not fit the 4 bytes of data"),
+        ("x.npy", shape("(4294967296, 4294967297)"), "does not fit the 4 bytes of data"),
+        ("x.npy", shape("(99999999999999999999, 1)"), "is not a tuple of sizes"),
+        ("x.npy", npy(Array2::<u8>::zeros((0, 4))), "no data"),
+        ("x.npy", raw_npy("{'descr': '<c16', 'fortran_order': False, 'shape': (1, 1)}", &[0; 16]), "element type '<c16'"),
+        ("x.npy", npy(array![[1i32, 0], [0, -1]]), "row 2, column 2: -1 is outside 0..255"),
+        ("x.npy", npy(array![[256i64, 0]]), "row 1, column 1: 256 is outside 0..255"),
+        ("x.npy", floats(f64::NAN), "row 2, column 2: NaN is outside 0..1"),
+        ("x.npy", floats(f64::INFINITY), "inf is outside 0..1"),
+        ("x.npy", floats(17.0), "17 is outside 0..1; divide grey levels by 255"),
+        // npz
+        ("x.npz", b"PK\x03\x04 and no more".to_vec(), "is not a sound npz"),
+        ("x.npz", npz(&[]), "npz holds no arrays"),
+        ("x.npz", npz(&[("a", array![[1]]), ("b", array![[1]])]), "npz holds 2 arrays (a, b) and none is named"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes, expected) in cases {
+        let path = with(&folder, name, &bytes);
+        let columns = name.ends_with("libsvm").then_some(180);
+        let error = match load_file(&path, &options(columns)) {
+            Ok(_) => panic!("{name} was read, expected: {expected}"),
+            Err(error) => error.to_string(),
+        };
+        assert!(error.contains(expected), "expected: {expected}\nfound: {error}");
+        assert!(error.contains(name), "names the file: {error}");
+        assert!(!error.contains('\n') && error.len() < 500, "one short line: {error}");
+    }
+}
+
+#[test]
+fn bad_labels_are_told_with_their_file() {
+    let images = |rows: u32| idx(8, &[rows, 1, 2], &vec![7; 2 * rows as usize]);
+    #[rustfmt::skip]
+    let cases = [
+        ("train", idx(8, &[2], &[3, 10]), "row 2: label 10 is outside 0..9"),
+        ("train", idx(8, &[3], &[3, 1, 1]), "has 3 labels for the 2 rows"),
+        ("train", idx(8, &[2, 1], &[3, 1]), "a label file has one dimension"),
+        ("train", vec![], "is empty"),
+        ("mine", gzip(&idx(8, &[2], &[3, 1]))[..12].to_vec(), "gzip data is truncated"),
+    ];
+    for (prefix, labels, expected) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let path = with(&folder, &format!("{prefix}-images-idx3-ubyte"), &images(2));
+        with(&folder, &format!("{prefix}-labels-idx1-ubyte"), &labels);
+        let error = load_file(&path, &options(None)).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("labels-idx1-ubyte"), "{error}");
+    }
+    // Labels up to 255 are fine elsewhere, and LIBSVM labels are held against what the caller allows.
+    let folder = tempfile::tempdir().unwrap();
+    let path = with(&folder, "mine-images-idx3-ubyte", &images(2));
+    with(&folder, "mine-labels-idx1-ubyte.gz", &gzip(&idx(8, &[2], &[3, 200])));
+    assert_eq!(load_file(&path, &options(None)).unwrap().labels, Some(vec![3, 200]));
+    let path = with(&folder, "x.libsvm", b"1 1:1\n4 1:1\n");
+    let three = FileOptions { columns: None, labels: Some(1..=3) };
+    let error = load_file(&path, &three).unwrap_err().to_string();
+    assert!(error.contains("line 2: label 4 is outside 1..3"), "{error}");
+}
+
+#[test]
+fn missing_files_and_folders_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |path: &Path| load_file(path, &options(None)).unwrap_err().to_string();
+    let missing = error(&folder.path().join("missing.npy"));
+    assert!(missing.starts_with("cannot open") && missing.contains("missing.npy"), "{missing}");
+    assert!(error(folder.path()).contains("is a folder"));
+    let split = SplitOptions::default();
+    for (source, file) in [
+        (Source::Dna, "dna.scale.tr"),
+        (Source::Mnist, "train-images-idx3-ubyte"),
+        (Source::BinarizedMnist, "binarized_mnist_train-images-idx3-ubyte"),
+    ] {
+        let error = load(&source, &split, folder.path()).unwrap_err().to_string();
+        for expected in [file, "data.folder", "--data-folder", "ZTRACK_DATA"] {
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
+
+#[test]
+fn parts_with_other_columns_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let train = with(&folder, "train.csv", b"0,1,1\n1,1,0\n");
+    let validation = Some(with(&folder, "validation.csv", b"0,1\n"));
+    let source = Source::Files { train, validation, test: None, columns: None };
+    let error = load(&source, &SplitOptions::default(), folder.path()).unwrap_err().to_string();
+    assert!(error.contains("validation.csv: has 2 columns, 3 expected"), "{error}");
+}
+
+/// A name that sends bytes to each reader, and bytes it starts with.
+fn readers() -> impl Strategy<Value = (&'static str, &'static [u8])> {
+    prop_oneof![
+        Just(("x", &b""[..])),
+        Just(("x.idx", &b"\0\0\x08"[..])),
+        Just(("x.idx", &b"\0\0\x08\x02\0\0\0\x02\0\0\0"[..])),
+        Just(("x.npy", &b"\x93NUMPY\x01\0"[..])),
+        Just((
+            "x.npy",
+            &b"\x93NUMPY\x01\0\x3a\0{'descr': '<f4', 'fortran_order': True, 'shape': "[..]
+        )),
+        Just(("x.npz", &b"PK\x03\x04"[..])),
+        Just(("x.npz", &b"PK\x05\x06\0\0\0\0"[..])),
+        Just(("x.csv", &b""[..])),
+        Just(("x.libsvm", &b"1 1:1 "[..])),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(
+        (name, start) in readers(),
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        columns in prop::option::of(0usize..10),
+    ) {
+        let bytes = [start, &bytes].concat();
+        let _ = read_bytes(Path::new(name), bytes, &options(columns));
+    }
+
+    #[test]
+    fn no_text_makes_a_reader_panic(
+        (name, start) in readers(),
+        text in "[0-9:,.#()'{} \n\t\"eE+-]{0,120}",
+    ) {
+        let bytes = [start, text.as_bytes()].concat();
+        let _ = read_bytes(Path::new(name), bytes, &options(None));
+    }
+
+    #[test]
+    fn no_damage_to_a_sound_file_makes_a_reader_panic(
+        which in 0usize..5,
+        position in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let (name, mut bytes) = match which {
+            0 => ("x.idx", idx(8, &[2, 2, 2], &[1, 2, 3, 4, 5, 6, 7, 8])),
+            1 => ("x.npy", npy(array![[0.5, 0.0], [1.0, 0.25]])),
+            2 => ("x.npz", npz(&[("data", array![[0, 1], [1, 0]]), ("b", array![[1]])])),
+            3 => ("x.libsvm", b"1 1:1 3:1\n2 2:1\n".to_vec()),
+            _ => ("x.csv", b"a,b\n0,1\n1,0\n".to_vec()),
+        };
+        let position = position.index(bytes.len());
+        bytes[position] = byte;
+        let cut = cut.index(bytes.len()) + 1;
+        let _ = read_bytes(Path::new(name), bytes.clone(), &options(None));
+        bytes.truncate(cut);
+        let _ = read_bytes(Path::new(name), bytes, &options(None));
+    }
+
+    #[test]
+    fn no_damage_to_gzip_makes_the_loader_panic(
+        position in any::<prop::sample::Index>(), byte in any::<u8>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bytes = gzip(&idx(8, &[2, 2, 2], &[1, 2, 3, 4, 5, 6, 7, 8]));
+        let position = position.index(bytes.len());
+        bytes[position] = byte;
+        let _ = load_file(&with(&folder, "x.gz", &bytes), &options(None));
+    }
+}
