@@ -235,7 +235,8 @@ mod tests {
         let patient = EarlyStoppingConfig { patience: 20, ..CONFIG };
         let smooth = EarlyStoppingConfig { smoothing: 0.8, ..CONFIG };
         let spike = [-90.0, -86.0, -89.5, -89.0, -88.5, -88.0, -87.5];
-        let table: [(&str, EarlyStoppingConfig, &[f64], f64, Option<usize>); 11] = [
+        type Case<'a> = (&'a str, EarlyStoppingConfig, &'a [f64], f64, Option<usize>);
+        let table: [Case; 11] = [
             ("a steady rise never stops", CONFIG, &rise, 0.001, None),
             // 0.005 nats a step against a bar of 0.028: recognised every sixth evaluation.
             ("a slow rise stops the impatient", CONFIG, &slow, 0.01, Some(4)),

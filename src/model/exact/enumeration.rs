@@ -205,8 +205,11 @@ mod tests {
 
     #[test]
     fn carried_odds_agree_with_softplus_on_every_state() {
-        for scale in [0.1, 2.0, 20.0] {
-            let parameters = gaussian_parameters(37, 11, scale, 5);
+        // All x = 290 in the last model: thirteen factors exp(290) to a lane would overflow unattended.
+        let mut steep = Parameters::zeros(205, 11);
+        steep.weights.fill(290.0 / 11.0);
+        let gaussian = |scale| gaussian_parameters(37, 11, scale, 5);
+        for parameters in [gaussian(0.1), gaussian(2.0), gaussian(20.0), steep] {
             let mut walk = Enumeration::of_smaller(&parameters, &[], 1.0);
             assert!(!walk.ratios.is_empty());
             let log_f = |walk: &Enumeration| {

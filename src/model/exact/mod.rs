@@ -17,9 +17,6 @@ pub(crate) use enumeration::softplus;
 pub use likelihood::{log_weights, mean_log_likelihood};
 pub use moments::{Moments, moments};
 pub use partition::{
-    MAX_TABLE_UNITS, log_partition, log_partition_at, log_probabilities_of_visible,
+    MAX_TABLE_UNITS, MAX_UNITS, log_partition, log_partition_at, log_probabilities_of_visible,
     log_probabilities_of_visible_at,
 };
-
-/// Most units the smaller layer may have: 2^25 states of a 784-unit layer take about a minute of one core.
-pub const MAX_UNITS: usize = 25;

@@ -19,7 +19,7 @@ pub struct Moments {
     pub products: Vec<f64>,
 }
 
-/// Moments by enumeration of the smaller layer; about three times the cost of [`log_partition`].
+/// Moments by enumeration of the smaller layer; about six times the cost of [`log_partition`].
 ///
 /// # Errors
 /// The smaller layer has more than [`super::MAX_UNITS`] units.

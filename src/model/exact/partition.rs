@@ -2,12 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::MAX_UNITS;
 use super::enumeration::Enumeration;
 use super::log_sum_exp::LogSumExp;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 
+/// Most units the smaller layer may have: 2^25 states beside 784 units take about ten seconds of one core.
+pub const MAX_UNITS: usize = 25;
 /// Most visible units for which [`log_probabilities_of_visible`] lists the distribution.
 pub const MAX_TABLE_UNITS: usize = 16;
 
