@@ -78,19 +78,25 @@ impl Config {
             ("checkpoint.every", self.checkpoint.every as usize, 1),
         ] {
             if value < least || value > LARGEST {
-                return Err(Error::config(field, format!("{value} is not between {least} and {LARGEST}")));
+                return Err(Error::config(
+                    field,
+                    format!("{value} is not between {least} and {LARGEST}"),
+                ));
             }
         }
-        for (field, value) in
-            [("model.weight_scale", self.model.weight_scale), ("training.weight_decay", training.weight_decay)]
-        {
+        for (field, value) in [
+            ("model.weight_scale", self.model.weight_scale),
+            ("training.weight_decay", training.weight_decay),
+        ] {
             if !(value >= 0.0 && value.is_finite()) {
                 return Err(Error::config(field, format!("{value} is not a number of at least 0")));
             }
         }
         match (training.epochs, training.updates) {
             (Some(_), None) | (None, Some(_)) => {}
-            _ => return Err(Error::config("training.updates", "give either `updates` or `epochs`")),
+            _ => {
+                return Err(Error::config("training.updates", "give either `updates` or `epochs`"));
+            }
         }
         if training.epochs == Some(0) || training.updates == Some(0) {
             return Err(Error::config("training.updates", "a run needs at least one update"));
@@ -98,7 +104,10 @@ impl Config {
         if let NegativePhase::Cd { sweeps } | NegativePhase::Pcd { sweeps, .. } = training.gradient
             && !(1..=LARGEST).contains(&sweeps)
         {
-            return Err(Error::config("training.gradient.sweeps", format!("{sweeps} is not at least 1")));
+            return Err(Error::config(
+                "training.gradient.sweeps",
+                format!("{sweeps} is not at least 1"),
+            ));
         }
         if let Some(pretraining) = &training.pretraining {
             if !(pretraining.learning_rate > 0.0 && pretraining.learning_rate.is_finite()) {
@@ -125,7 +134,10 @@ impl TemperingConfig {
         if let SmoothingConfig::Alpha(alpha) = self.smoothing
             && !(alpha > 0.0 && alpha <= 1.0)
         {
-            return Err(Error::config("tempering.smoothing.alpha", format!("{alpha} is not in (0, 1]")));
+            return Err(Error::config(
+                "tempering.smoothing.alpha",
+                format!("{alpha} is not in (0, 1]"),
+            ));
         }
         if let BetaUpdateConfig::Joint(repeats) = self.beta_update
             && !(1..=255).contains(&repeats)
@@ -196,7 +208,9 @@ impl TemperingConfig {
 /// Applies one `key=value` override; a value that is not TOML is taken as a string.
 fn set(table: &mut toml::Table, setting: &str) -> Result<()> {
     let Some((key, value)) = setting.split_once('=') else {
-        return Err(Error::Invalid(format!("--set {setting}: expected key=value, as in training.epochs=5")));
+        return Err(Error::Invalid(format!(
+            "--set {setting}: expected key=value, as in training.epochs=5"
+        )));
     };
     let (key, value) = (key.trim(), value.trim());
     let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
@@ -209,9 +223,9 @@ fn set(table: &mut toml::Table, setting: &str) -> Result<()> {
     for part in parts {
         let entry =
             section.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::default()));
-        section = entry.as_table_mut().ok_or_else(|| {
-            Error::config(key, format!("`{part}` is a value, not a section"))
-        })?;
+        section = entry
+            .as_table_mut()
+            .ok_or_else(|| Error::config(key, format!("`{part}` is a value, not a section")))?;
     }
     // Length may be given either way; the override wins.
     if key == "training.epochs" {
@@ -257,7 +271,8 @@ mod tests {
         let mut count = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            let config = Config::load(&path, &[]).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            let config =
+                Config::load(&path, &[]).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             let again = Config::parse(&config.to_toml().unwrap(), &[]).unwrap();
             assert_eq!(config, again, "{}", path.display());
             count += 1;

@@ -3,7 +3,11 @@
 mod early_stopping;
 pub mod gradient;
 mod learning_rate;
+mod trainer;
 pub mod update;
 
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};
 pub use learning_rate::{LearningRate, Schedule};
+pub use trainer::{
+    Audit, Checkpoints, EvaluationRecord, Outcome, StepRecord, StopReason, Trainer, run,
+};

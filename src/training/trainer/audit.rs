@@ -31,7 +31,11 @@ impl Audit {
 
 impl Trainer {
     /// Exact log Z where the smaller layer has at most 20 units, else annealed importance sampling.
-    pub(super) fn audit_estimate(&self, parameters: &Parameters, ops: &dyn RbmOps) -> Result<Estimate> {
+    pub(super) fn audit_estimate(
+        &self,
+        parameters: &Parameters,
+        ops: &dyn RbmOps,
+    ) -> Result<Estimate> {
         if parameters.n_visible.min(parameters.n_hidden) <= LARGEST_EXACT {
             return exact(parameters);
         }

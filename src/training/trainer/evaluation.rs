@@ -66,11 +66,8 @@ impl Trainer {
         let mut notices = Vec::new();
         let number = self.updates / self.config.evaluation.every;
         let due = |every: u64| every > 0 && number.is_multiple_of(every);
-        let audit = if due(self.config.audit.every) {
-            Some(self.audit(log_z, std_error)?)
-        } else {
-            None
-        };
+        let audit =
+            if due(self.config.audit.every) { Some(self.audit(log_z, std_error)?) } else { None };
         if let Some(audit) = &audit {
             record_audit(&mut record, audit);
             if audit.disagrees() {
@@ -105,10 +102,24 @@ impl Trainer {
             (_, None) => None,
         };
         let log_z = (log_z, std_error);
-        Ok(Some(EvaluationRecord { record, log_z, mixed, train, validation, audit, decision, notices }))
+        Ok(Some(EvaluationRecord {
+            record,
+            log_z,
+            mixed,
+            train,
+            validation,
+            audit,
+            decision,
+            notices,
+        }))
     }
 
-    fn record_chains(&self, record: &mut Record, tracker: &LogZTracker, last: Option<&TrackRecord>) {
+    fn record_chains(
+        &self,
+        record: &mut Record,
+        tracker: &LogZTracker,
+        last: Option<&TrackRecord>,
+    ) {
         let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
         let trips = &tracker.chains.round_trips;
         scalar("mixed", f64::from(u8::from(tracker.mixed())));

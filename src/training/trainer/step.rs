@@ -100,7 +100,12 @@ impl Trainer {
         Ok(Self {
             device: device.clone(),
             ops: operations(config.model.kernel, &rbm, &parameters),
-            rule: training.update.build(n_visible, n_hidden, training.learning_rate.initial, device),
+            rule: training.update.build(
+                n_visible,
+                n_hidden,
+                training.learning_rate.initial,
+                device,
+            ),
             centering: training.centering.then(|| Centering::new(rows.marginals.clone(), n_hidden)),
             tracker: None,
             early_stopping: EarlyStopping::new(),
@@ -235,11 +240,7 @@ impl Trainer {
         Ok(())
     }
 
-    fn negative_phase(
-        &mut self,
-        batch: crate::ops::BitMatrix,
-        tracker: &LogZTracker,
-    ) -> Moments {
+    fn negative_phase(&mut self, batch: crate::ops::BitMatrix, tracker: &LogZTracker) -> Moments {
         let ops = self.ops.as_ref();
         match (self.config.training.gradient, &mut self.particles) {
             (NegativePhase::Pcd { sweeps, .. }, Some(particles)) => {
@@ -335,11 +336,12 @@ fn initial_parameters(config: &Config, marginals: &[f64]) -> Parameters {
 fn check_memory(config: &Config, n_visible: usize, temperatures: usize) -> Result<()> {
     let chains = config.tempering.chains as f64;
     // Per chain: seven f64 tables over temperatures, pre-activations of both layers (f32, twice while sweeping), bits.
-    let per_chain = 56.0 * temperatures as f64
-        + 9.0 * (n_visible + config.model.hidden) as f64;
+    let per_chain = 56.0 * temperatures as f64 + 9.0 * (n_visible + config.model.hidden) as f64;
     // Four copies of the weights in kernels and tensors, three in update rules, K x K transitions per task.
     let weights = 28.0 * (n_visible as f64) * config.model.hidden as f64;
-    let transitions = 8.0 * (temperatures as f64).powi(2) * (4.0 + (chains / 8.0).clamp(1.0, (chains / 64.0).max(8.0)));
+    let transitions = 8.0
+        * (temperatures as f64).powi(2)
+        * (4.0 + (chains / 8.0).clamp(1.0, (chains / 64.0).max(8.0)));
     let needed = chains * per_chain + weights + transitions;
     let Some(free) = free_memory() else { return Ok(()) };
     if needed > MEMORY_SHARE * free {
@@ -348,7 +350,10 @@ fn check_memory(config: &Config, n_visible: usize, temperatures: usize) -> Resul
             "tempering.chains",
             format!(
                 "{} chains, {temperatures} temperatures and {} hidden units need about {:.1} GiB, {:.1} GiB are free",
-                config.tempering.chains, config.model.hidden, gib(needed), gib(free)
+                config.tempering.chains,
+                config.model.hidden,
+                gib(needed),
+                gib(free)
             ),
         ));
     }

@@ -1,0 +1,168 @@
+//! The training loop: steps, evaluations, records, checkpoints, until the end, a stop or an interruption.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{EvaluationRecord, StepRecord, Trainer};
+use crate::error::Result;
+use crate::record::{Notice, Progress, Recorder};
+use crate::tempering::{RoundsEnd, RoundsRecord};
+use crate::tracking::TrackRecord;
+
+/// Where a run's models and states are kept.
+pub trait Checkpoints {
+    /// Keeps the model of an evaluation that is the best so far.
+    ///
+    /// # Errors
+    /// Writing failed.
+    fn best(&mut self, trainer: &Trainer, evaluation: &EvaluationRecord) -> Result<()>;
+
+    /// Keeps the full state.
+    ///
+    /// # Errors
+    /// Writing failed.
+    fn state(&mut self, trainer: &Trainer) -> Result<()>;
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// All updates were done.
+    Finished,
+    /// Early stopping.
+    EarlyStopping,
+    /// A signal asked for it; the run can be resumed.
+    Interrupted,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Why.
+    pub reason: StopReason,
+    /// The last evaluation of this process.
+    pub last: Option<EvaluationRecord>,
+}
+
+/// Trains to the end. The state is checkpointed every `checkpoint.every` updates and at the end, whatever the reason.
+///
+/// # Errors
+/// Divergence, or a recorder or checkpoint that cannot be written; the last checkpoint stays as it is.
+pub fn run(
+    trainer: &mut Trainer,
+    recorder: &mut dyn Recorder,
+    checkpoints: &mut dyn Checkpoints,
+    interrupted: &AtomicBool,
+) -> Result<Outcome> {
+    let mut latest = Latest::default();
+    let every = trainer.config.checkpoint.every;
+    let (first_update, first_second) = (trainer.updates, trainer.seconds());
+    let reason = loop {
+        if trainer.updates >= trainer.total {
+            break StopReason::Finished;
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            break StopReason::Interrupted;
+        }
+        let mut evaluation = None;
+        match trainer.step()? {
+            StepRecord::Pretrained => {
+                if trainer.pretrained.is_multiple_of(every) {
+                    checkpoints.state(trainer)?;
+                }
+            }
+            StepRecord::TrackingStarted(rounds) => {
+                recorder.notice(&rounds_notice("initial rounds", &rounds), trainer.updates)?;
+                evaluation = trainer.evaluate(None)?;
+            }
+            StepRecord::Updated(record) => {
+                report(&record, recorder, trainer.updates)?;
+                let last = trainer.updates == trainer.total;
+                if last || trainer.updates.is_multiple_of(trainer.config.evaluation.every) {
+                    evaluation = trainer.evaluate(Some(&record))?;
+                }
+            }
+        }
+        let mut stop = false;
+        if let Some(evaluation) = evaluation {
+            recorder.record(&evaluation.record)?;
+            for notice in &evaluation.notices {
+                recorder.notice(notice, trainer.updates)?;
+            }
+            if evaluation.decision.is_some_and(|decision| decision.best) {
+                checkpoints.best(trainer, &evaluation)?;
+            }
+            stop = evaluation.decision.is_some_and(|decision| decision.stop);
+            latest.evaluation = Some(evaluation);
+        }
+        recorder.progress(&latest.progress(trainer, first_update, first_second));
+        if stop {
+            break StopReason::EarlyStopping;
+        }
+        if trainer.updates > 0 && trainer.updates.is_multiple_of(every) {
+            checkpoints.state(trainer)?;
+        }
+    };
+    checkpoints.state(trainer)?;
+    recorder.finish()?;
+    Ok(Outcome { reason, last: latest.evaluation })
+}
+
+#[derive(Default)]
+struct Latest {
+    evaluation: Option<EvaluationRecord>,
+}
+
+impl Latest {
+    fn progress(&self, trainer: &Trainer, first_update: u64, first_second: f64) -> Progress {
+        let seconds = trainer.seconds();
+        let done = trainer.updates - first_update;
+        let left = (trainer.total - trainer.updates) as f64;
+        let mut progress = Progress {
+            update: trainer.updates,
+            updates: trainer.total,
+            epoch: trainer.epoch(),
+            seconds,
+            seconds_left: (done > 0).then(|| (seconds - first_second) / done as f64 * left),
+            ..Progress::default()
+        };
+        match &trainer.tracker {
+            None => progress.note = Some(format!("pre-training, {} updates", trainer.pretrained)),
+            Some(tracker) => {
+                progress.log_z = Some((tracker.log_z(), tracker.std_error()));
+                if !tracker.mixed() {
+                    progress.note = Some("not mixed".into());
+                }
+            }
+        }
+        if let Some(evaluation) = &self.evaluation {
+            progress.train_log_likelihood =
+                Some((evaluation.train.value, evaluation.train.std_error));
+            progress.validation_log_likelihood =
+                evaluation.validation.map(|value| (value.value, value.std_error));
+        }
+        progress
+    }
+}
+
+fn report(record: &TrackRecord, recorder: &mut dyn Recorder, update: u64) -> Result<()> {
+    if let Some(rounds) = &record.rounds {
+        let notice = rounds_notice("the chains lost the ladder; initial rounds again", rounds);
+        recorder.notice(&Notice::Warning(notice.text().into()), update)?;
+    }
+    if record.distrust {
+        let text = "tracked log Z jumps more than its error bar; the error bar was widened";
+        recorder.notice(&Notice::Warning(text.into()), update)?;
+    }
+    Ok(())
+}
+
+fn rounds_notice(what: &str, rounds: &RoundsRecord) -> Notice {
+    let count = rounds.rounds.len();
+    match rounds.end {
+        RoundsEnd::Converged => Notice::Info(format!("{what}: converged after {count} rounds")),
+        RoundsEnd::Exhausted => Notice::Warning(format!(
+            "{what}: not converged after {count} rounds; more tempering.initial_rounds.most or temperatures may help"
+        )),
+    }
+}

@@ -1,0 +1,142 @@
+//! The trainer's full state in a checkpoint: a resumed run equals an uninterrupted one bit for bit.
+
+use burn::tensor::Device;
+
+use super::Trainer;
+use super::step::operations;
+use crate::checkpoint::{StateReader, StateWriter};
+use crate::config::Config;
+use crate::data::Splits;
+use crate::error::{Error, Result};
+use crate::model::Rbm;
+use crate::tempering::{RoundTrips, TemperedChains};
+use crate::tracking::{LogZTracker, SavedTracker};
+use crate::training::gradient::{Centering, Particles};
+
+/// Numbers of a checkpoint that are not arrays.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Position {
+    updates: u64,
+    pretrained: u64,
+    #[serde(with = "crate::checkpoint::float")]
+    seconds: f64,
+    tracking: bool,
+}
+
+/// Position of the chains' random streams and their recent round trips.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct ChainsPosition {
+    seed: u64,
+    sweeps: u64,
+    recent: [(u64, u64); 2],
+}
+
+impl Trainer {
+    /// Writes the full state into a checkpoint.
+    pub fn save(&self, state: &mut StateWriter) {
+        state.parameters(&self.rbm.parameters());
+        state.json(
+            "position",
+            &Position {
+                updates: self.updates,
+                pretrained: self.pretrained,
+                seconds: self.seconds(),
+                tracking: self.tracker.is_some(),
+            },
+        );
+        state.json("early_stopping", &self.early_stopping);
+        self.rule.save(state);
+        if let Some(Particles { visible, sweeps, .. }) = &self.particles {
+            state.bits("particles.visible", visible);
+            state.json("particles.sweeps", sweeps);
+        }
+        if let Some(Centering { visible, hidden }) = &self.centering {
+            state.f64s("centering.visible", &[visible.len()], visible);
+            state.f64s("centering.hidden", &[hidden.len()], hidden);
+        }
+        if let Some(tracker) = &self.tracker {
+            save_tracker(tracker, self.ladder.len(), state);
+        }
+    }
+
+    /// Continues the run a checkpoint was taken of.
+    ///
+    /// # Errors
+    /// A checkpoint of another configuration or model size.
+    pub fn resume(
+        config: &Config,
+        splits: Splits,
+        device: &Device,
+        state: &StateReader,
+    ) -> Result<Self> {
+        let mut trainer = Self::new(config, splits, device)?;
+        let (m, j) = (trainer.rows.columns(), config.model.hidden);
+        let parameters = state.parameters(m, j)?;
+        trainer.rbm = Rbm::from_parameters(&parameters, device);
+        trainer.ops = operations(config.model.kernel, &trainer.rbm, &parameters);
+        let position: Position = state.json("position")?;
+        trainer.updates = position.updates;
+        trainer.pretrained = position.pretrained;
+        trainer.seconds_before = position.seconds;
+        trainer.early_stopping = state.json("early_stopping")?;
+        trainer.rule.load(state)?;
+        if let Some(particles) = &mut trainer.particles {
+            particles.visible = state.bits("particles.visible", particles.visible.rows(), m)?;
+            particles.sweeps = state.json("particles.sweeps")?;
+        }
+        if let Some(centering) = &mut trainer.centering {
+            centering.visible = state.f64s("centering.visible", &[m])?;
+            centering.hidden = state.f64s("centering.hidden", &[j])?;
+        }
+        if position.tracking {
+            trainer.tracker = Some(trainer.load_tracker(state)?);
+        }
+        Ok(trainer)
+    }
+
+    fn load_tracker(&self, state: &StateReader) -> Result<LogZTracker> {
+        let (s, k) = (self.config.tempering.chains, self.ladder.len());
+        let position: ChainsPosition = state.json("chains.position")?;
+        let inconsistent =
+            |what: &str| Error::Invalid(format!("checkpoint: {what} do not fit the configuration"));
+        let directions = state.u8s("chains.directions", &[s])?;
+        let temperatures = state.u32s("chains.temperatures", &[s])?;
+        if temperatures.iter().any(|&t| t as usize >= k) {
+            return Err(inconsistent("the chains' temperatures"));
+        }
+        let chains = TemperedChains {
+            visible: state.bits("chains.visible", s, self.rows.columns())?,
+            temperatures,
+            round_trips: RoundTrips::restore(directions, position.recent)
+                .ok_or_else(|| inconsistent("the chains' directions"))?,
+            seed: position.seed,
+            sweeps: position.sweeps,
+        };
+        let saved = SavedTracker {
+            filter: state.json("tracker.filter")?,
+            pseudo_prior: state.f64s("tracker.pseudo_prior", &[k])?,
+            influence: state.f64s("tracker.influence", &[s, k])?,
+            transitions: state.f64s("tracker.transitions", &[k, k])?,
+        };
+        let options = self.config.tempering.tracker_options();
+        LogZTracker::resume(self.path(), chains, options, saved)
+            .ok_or_else(|| inconsistent("the tracker's temperatures"))
+    }
+}
+
+fn save_tracker(tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
+    let TemperedChains { visible, temperatures, round_trips, seed, sweeps } = &tracker.chains;
+    let s = temperatures.len();
+    state.bits("chains.visible", visible);
+    state.u32s("chains.temperatures", &[s], temperatures);
+    state.u8s("chains.directions", &[s], round_trips.directions());
+    state.json(
+        "chains.position",
+        &ChainsPosition { seed: *seed, sweeps: *sweeps, recent: round_trips.recent },
+    );
+    let saved = tracker.save();
+    state.json("tracker.filter", &saved.filter);
+    state.f64s("tracker.pseudo_prior", &[k], &saved.pseudo_prior);
+    state.f64s("tracker.influence", &[s, k], &saved.influence);
+    state.f64s("tracker.transitions", &[k, k], &saved.transitions);
+}
