@@ -1,6 +1,7 @@
 //! Train restricted Boltzmann machines and see log Z, with an error bar, while they train.
 
 pub mod checkpoint;
+pub mod cli;
 pub mod config;
 pub mod data;
 pub mod error;

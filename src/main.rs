@@ -1,1 +1,7 @@
-fn main() {}
+//! The command `ztrack`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ztrack::cli::main()
+}

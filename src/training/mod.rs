@@ -9,5 +9,6 @@ pub mod update;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};
 pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
-    Audit, Checkpoints, EvaluationRecord, Outcome, StepRecord, StopReason, Trainer, run,
+    Audit, Checkpoints, EvaluationRecord, FinalLikelihood, Outcome, StepRecord, StopReason,
+    Trainer, run,
 };

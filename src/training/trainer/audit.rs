@@ -4,7 +4,8 @@ use super::Trainer;
 use crate::error::Result;
 use crate::estimators::{Ais, Estimate, exact};
 use crate::model::Parameters;
-use crate::ops::RbmOps;
+use crate::ops::{BitMatrix, Fused, RbmOps};
+use crate::tracking::{LogLikelihood, mean_log_f};
 
 /// Largest smaller layer that is enumerated in an audit.
 const LARGEST_EXACT: usize = 20;
@@ -50,5 +51,37 @@ impl Trainer {
         let difference = log_z - estimate.value;
         let in_errors = difference / std_error.hypot(estimate.std_error).max(f64::MIN_POSITIVE);
         Ok(Audit { estimate, difference, in_errors })
+    }
+}
+
+/// The final word on a model: log Z by audit, and the log-likelihoods that follow.
+#[derive(Clone, Debug)]
+pub struct FinalLikelihood {
+    /// Audited log Z.
+    pub log_z: Estimate,
+    /// Mean log-likelihood of the training rows evaluated.
+    pub train: LogLikelihood,
+    /// Mean log-likelihood of the validation rows.
+    pub validation: Option<LogLikelihood>,
+    /// Mean log-likelihood of the test rows.
+    pub test: Option<LogLikelihood>,
+}
+
+impl Trainer {
+    /// Audits a model of this run, say the best one, and evaluates it on all rows, test rows included.
+    ///
+    /// # Errors
+    /// Audit settings that cannot be used.
+    pub fn final_likelihood(&self, parameters: &Parameters) -> Result<FinalLikelihood> {
+        let ops = Fused::new(parameters);
+        let log_z = self.audit_estimate(parameters, &ops)?;
+        let likelihood =
+            |rows: &BitMatrix| mean_log_f(&ops, rows).log_likelihood(log_z.value, log_z.std_error);
+        Ok(FinalLikelihood {
+            train: likelihood(&self.rows.train_evaluated),
+            validation: self.rows.validation.as_ref().map(likelihood),
+            test: self.rows.test.as_ref().map(likelihood),
+            log_z,
+        })
     }
 }

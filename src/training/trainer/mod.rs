@@ -8,7 +8,7 @@ mod run;
 mod state;
 mod step;
 
-pub use audit::Audit;
+pub use audit::{Audit, FinalLikelihood};
 pub use evaluation::EvaluationRecord;
 pub use run::{Checkpoints, Outcome, StopReason, run};
 pub use step::{StepRecord, Trainer};

@@ -150,6 +150,11 @@ impl Trainer {
         self.rbm.parameters()
     }
 
+    /// Updates of the pre-training phase done.
+    pub fn pretrained(&self) -> u64 {
+        self.pretrained
+    }
+
     /// The tracker, once pre-training is over.
     pub fn tracker(&self) -> Option<&LogZTracker> {
         self.tracker.as_ref()

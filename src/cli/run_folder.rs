@@ -1,0 +1,167 @@
+//! The folder of a run: configuration, metrics, TensorBoard, checkpoints, models, summary.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::checkpoint::{ModelFile, StateReader, StateWriter, remove_leftovers, write_bytes};
+use crate::model::Parameters;
+use crate::training::{Checkpoints, EvaluationRecord, Trainer};
+
+const CONFIG: &str = "config.toml";
+const METRICS: &str = "metrics.csv";
+/// Full states kept: the newest, and the one before in case the newest is damaged.
+const STATES_KEPT: usize = 2;
+
+/// A run's folder.
+pub struct RunFolder {
+    path: PathBuf,
+    /// Model checkpoints kept; 0 for all.
+    keep: usize,
+}
+
+impl RunFolder {
+    /// Makes a new folder; refuses one with anything in it.
+    pub fn create(path: &Path, config_toml: &str, keep: usize) -> Result<Self> {
+        let taken = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+        if taken {
+            bail!(
+                "run folder {} exists: continue it with --resume, or choose another with --out",
+                path.display()
+            );
+        }
+        let folder = Self { path: path.into(), keep };
+        for sub in [folder.path.clone(), folder.models(), folder.states()] {
+            fs::create_dir_all(&sub)
+                .with_context(|| format!("cannot create run folder {}", sub.display()))?;
+        }
+        write_bytes(&path.join(CONFIG), config_toml.as_bytes())?;
+        Ok(folder)
+    }
+
+    /// Opens the folder of an earlier run.
+    pub fn open(path: &Path, keep: usize) -> Result<Self> {
+        let folder = Self { path: path.into(), keep };
+        for sub in [folder.path.clone(), folder.models(), folder.states()] {
+            if sub.is_dir() {
+                remove_leftovers(&sub)?;
+            }
+        }
+        Ok(folder)
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The resolved configuration of a run folder.
+    pub fn config_path(path: &Path) -> PathBuf {
+        path.join(CONFIG)
+    }
+
+    /// metrics.csv
+    pub fn metrics(&self) -> PathBuf {
+        self.path.join(METRICS)
+    }
+
+    /// Folder of TensorBoard runs.
+    pub fn tensorboard(&self) -> PathBuf {
+        self.path.join("tensorboard")
+    }
+
+    /// The best model.
+    pub fn best_model(&self) -> PathBuf {
+        self.path.join("best.safetensors")
+    }
+
+    /// summary.json
+    pub fn summary(&self) -> PathBuf {
+        self.path.join("summary.json")
+    }
+
+    fn models(&self) -> PathBuf {
+        self.path.join("checkpoints")
+    }
+
+    fn states(&self) -> PathBuf {
+        self.path.join("checkpoints").join("state")
+    }
+
+    /// The newest full state; `None` if the run was killed before its first checkpoint.
+    pub fn newest_state(&self) -> Result<Option<StateReader>> {
+        let files = sorted_files(&self.states())?;
+        let Some(newest) = files.last() else { return Ok(None) };
+        let state = StateReader::open(newest).with_context(|| {
+            let before = match files.len() {
+                1 => "delete it to start the run from its beginning",
+                _ => "delete it to resume from the checkpoint before",
+            };
+            format!("cannot resume ({before})")
+        })?;
+        Ok(Some(state))
+    }
+
+    fn model_file(trainer: &Trainer, parameters: Parameters) -> ModelFile {
+        let (log_z, std_error) =
+            trainer.tracker().map_or((f64::NAN, f64::NAN), |t| (t.log_z(), t.std_error()));
+        let metadata = BTreeMap::from([
+            ("update".into(), trainer.updates().to_string()),
+            ("log_z".into(), log_z.to_string()),
+            ("log_z_std_error".into(), std_error.to_string()),
+            ("ztrack".into(), env!("CARGO_PKG_VERSION").into()),
+        ]);
+        ModelFile { parameters, metadata }
+    }
+
+    /// Writes last.safetensors.
+    pub fn write_last(&self, trainer: &Trainer) -> Result<()> {
+        Self::model_file(trainer, trainer.parameters()).save(self.path.join("last.safetensors"))?;
+        Ok(())
+    }
+}
+
+impl Checkpoints for RunFolder {
+    fn best(&mut self, trainer: &Trainer, _evaluation: &EvaluationRecord) -> crate::Result<()> {
+        Self::model_file(trainer, trainer.parameters()).save(self.best_model())
+    }
+
+    fn state(&mut self, trainer: &Trainer) -> crate::Result<()> {
+        // Pre-training comes before update 0; its checkpoints sort before all others.
+        let name = match trainer.tracker() {
+            None => format!("pretraining-{:08}", trainer.pretrained()),
+            Some(_) => format!("update-{:08}", trainer.updates()),
+        };
+        let model = Self::model_file(trainer, trainer.parameters());
+        model.save(self.models().join(format!("{name}.safetensors")))?;
+        let mut state = StateWriter::new();
+        trainer.save(&mut state);
+        state.write(self.states().join(format!("{name}.state")))?;
+        remove_oldest(&self.states(), STATES_KEPT)?;
+        if self.keep > 0 {
+            remove_oldest(&self.models(), self.keep)?;
+        }
+        Ok(())
+    }
+}
+
+/// Regular files of a folder, oldest checkpoint first (names sort by update).
+fn sorted_files(folder: &Path) -> crate::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).map_err(crate::Error::io("read folder", folder))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "state" || e == "safetensors"))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+fn remove_oldest(folder: &Path, keep: usize) -> crate::Result<()> {
+    let files = sorted_files(folder)?;
+    for file in &files[..files.len().saturating_sub(keep)] {
+        fs::remove_file(file).map_err(crate::Error::io("remove", file))?;
+    }
+    Ok(())
+}
