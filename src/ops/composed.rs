@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::cpu::uniform;
 use super::matrix::padded;
-use super::random::{Streams, philox_lanes};
+use super::random::Streams;
 use super::{BetaGrid, BitMatrix, Layer, Matrix, PADDING, RbmOps, words_per_row};
 use crate::model::{Rbm, host};
 
@@ -91,12 +91,8 @@ impl RbmOps for Composed {
         };
         let mut uniforms = Vec::with_capacity(rows * n_units);
         for row in 0..rows {
-            let (key, fixed) = streams.row(first_row + row as u32).words();
-            for first in (0..n_units).step_by(64) {
-                let random = philox_lanes::<16>(first as u32 / 4, fixed, key);
-                let words = random.as_flattened();
-                uniforms.extend(words[..(n_units - first).min(64)].iter().map(|&w| uniform(w)));
-            }
+            let stream = streams.row(first_row + row as u32);
+            uniforms.extend((0..n_units).map(|unit| uniform(&stream, unit)));
         }
         let uniforms =
             Tensor::<2>::from_data(TensorData::new(uniforms, [rows, n_units]), &self.device);

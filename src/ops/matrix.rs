@@ -1,11 +1,11 @@
-//! Dense f32 matrices as kernels like them: rows aligned to 64 bytes and padded to whole vectors of 16.
+//! Dense f32 matrices as kernels like them: rows aligned to 64 bytes and padded to whole panels of 32.
 
-/// Number of f32 in one aligned group.
-pub const LANES: usize = 16;
+/// Number of f32 in one aligned group: rows are padded to whole groups.
+pub const PANEL: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
-struct Group([f32; LANES]);
+struct Group([f32; PANEL]);
 
 /// A matrix of shape [rows, columns] whose rows start at multiples of [`Matrix::stride`] floats.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Matrix {
 impl Matrix {
     /// Every entry, padding included, is `value`.
     pub fn filled(rows: usize, columns: usize, value: f32) -> Self {
-        let groups = vec![Group([value; LANES]); rows * columns.div_ceil(LANES)];
+        let groups = vec![Group([value; PANEL]); rows * columns.div_ceil(PANEL)];
         Self { rows, columns, groups }
     }
 
@@ -59,9 +59,9 @@ impl Matrix {
 
     /// All floats, padding included.
     pub fn as_slice(&self) -> &[f32] {
-        // SAFETY: `Group` is repr(C) around [f32; LANES] with size 64 = its alignment, so groups are contiguous f32.
+        // SAFETY: `Group` is repr(C) around [f32; PANEL] with size 128, a multiple of its alignment, so groups are contiguous f32.
         unsafe {
-            std::slice::from_raw_parts(self.groups.as_ptr().cast(), self.groups.len() * LANES)
+            std::slice::from_raw_parts(self.groups.as_ptr().cast(), self.groups.len() * PANEL)
         }
     }
 
@@ -71,7 +71,7 @@ impl Matrix {
         unsafe {
             std::slice::from_raw_parts_mut(
                 self.groups.as_mut_ptr().cast(),
-                self.groups.len() * LANES,
+                self.groups.len() * PANEL,
             )
         }
     }
@@ -84,5 +84,5 @@ impl Matrix {
 
 /// `columns` rounded up to whole groups.
 pub const fn padded(columns: usize) -> usize {
-    columns.div_ceil(LANES) * LANES
+    columns.div_ceil(PANEL) * PANEL
 }

@@ -12,5 +12,5 @@ pub use beta_grid::BetaGrid;
 pub use bits::{BitMatrix, for_each_set_bit, words_per_row};
 pub use composed::Composed;
 pub use cpu::Fused;
-pub use matrix::{LANES, Matrix, padded};
+pub use matrix::{Matrix, PANEL, padded};
 pub use operations::{Layer, PADDING, RbmOps};

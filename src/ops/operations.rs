@@ -41,7 +41,7 @@ pub trait RbmOps: Send + Sync {
     /// Draws rows of states from Bernoulli(sigma(beta_s x_s + (1 - beta_s) a)), a = 0 without `base`.
     ///
     /// `inputs`: [rows, stride] with `n_units` used; `beta`: [rows]; `base`: padded [stride]; `out`: packed rows.
-    /// Row `s` uses stream `first_row + s`: uniform `u` of unit `64 g + 16 w + i` is word `w` of block `16 g + i`.
+    /// Row `s` uses stream `first_row + s`; which of its numbers decides a unit is fixed (`cpu::draw::uniform`).
     fn draw(
         &self,
         n_units: usize,

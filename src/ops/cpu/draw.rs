@@ -1,86 +1,153 @@
 //! Bernoulli draws: pre-activation, inverse temperature, base term, sigmoid, random number and comparison in one pass.
+//!
+//! A draw looks at 16 random bits first. They decide unless the probability falls into the same 1/65536, once in tens of
+//! thousands of draws; then 24 more bits are drawn. The result is that of a 40-bit uniform number at half the cost.
 
-use super::dispatched;
+use super::InstructionSet;
 use super::math::exp_f32;
-use crate::ops::random::{Streams, philox_lanes};
+use crate::ops::matrix::padded;
+use crate::ops::random::{Stream, Streams, philox, philox_lanes};
 use crate::ops::words_per_row;
 
-dispatched! {
-    /// [`crate::ops::RbmOps::draw`] for the fused kernel.
-    pub fn draw(
-        n_units: usize,
-        stride: usize,
-        inputs: &[f32],
-        beta: &[f32],
-        base: Option<&[f32]>,
-        streams: Streams,
-        first_row: u32,
-        out: &mut [u64],
-    ) = body;
+/// Units whose coarse bits come from one call of the vectorised generator.
+const GROUP: usize = 128;
+/// Spacing of the coarse uniform numbers.
+const COARSE: f32 = 1.0 / 65_536.0;
+/// First block of the fine bits in a stream; coarse blocks come from 0 upwards.
+const FINE_BLOCKS: u32 = 1 << 31;
+
+/// Rows to draw, as [`crate::ops::RbmOps::draw`] takes them.
+pub struct Draw<'a> {
+    /// Number of units.
+    pub n_units: usize,
+    /// Pre-activations, [rows, padded stride].
+    pub inputs: &'a [f32],
+    /// Inverse temperatures, [rows].
+    pub beta: &'a [f32],
+    /// Base logits, padded; 0 without.
+    pub base: Option<&'a [f32]>,
+    /// Random streams.
+    pub streams: Streams,
+    /// Stream of the first row.
+    pub first_row: u32,
 }
 
-#[allow(clippy::too_many_arguments)]
-#[inline(always)]
-fn body(
-    n_units: usize,
-    stride: usize,
-    inputs: &[f32],
-    beta: &[f32],
-    base: Option<&[f32]>,
-    streams: Streams,
-    first_row: u32,
-    out: &mut [u64],
-) {
-    let words = words_per_row(n_units);
-    let mut logits = [0.0f32; 64];
-    for (row, (packed, &beta)) in out.chunks_exact_mut(words).zip(beta).enumerate() {
-        let x = &inputs[row * stride..][..stride];
-        let (key, fixed) = streams.row(first_row + row as u32).words();
-        for (word, slot) in packed.iter_mut().enumerate() {
-            let first = word * 64;
-            let width = (stride - first).min(64);
-            let x = &x[first..first + width];
-            match base {
-                Some(base) => {
-                    let base = &base[first..first + width];
-                    for i in 0..width {
-                        logits[i] = beta * x[i] + (1.0 - beta) * base[i];
+impl Draw<'_> {
+    /// Draws all rows into packed `out`.
+    pub fn run(&self, set: InstructionSet, out: &mut [u64]) {
+        match set {
+            // SAFETY: the instruction set was detected on this machine.
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => unsafe { avx512(self, out) },
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 => unsafe { avx2(self, out) },
+            InstructionSet::Portable => self.rows(out, mask_portable),
+        }
+    }
+
+    #[inline(always)]
+    fn rows(&self, out: &mut [u64], below_one: impl Fn(&[f32; 16]) -> u64) {
+        let (words, stride) = (words_per_row(self.n_units), padded(self.n_units));
+        for (row, (packed, &beta)) in out.chunks_exact_mut(words).zip(self.beta).enumerate() {
+            let x = &self.inputs[row * stride..][..stride];
+            let stream = self.streams.row(self.first_row + row as u32);
+            let (key, fixed) = stream.words();
+            for (group, pair) in packed.chunks_mut(2).enumerate() {
+                let random = philox_lanes::<16>(group as u32 * 16, fixed, key);
+                for (half, slot) in pair.iter_mut().enumerate() {
+                    let first = group * GROUP + half * 64;
+                    let mut scale = [f32::INFINITY; 64];
+                    self.scales(x, first, beta, &mut scale);
+                    let (mut lower, mut upper) = (0u64, 0u64);
+                    for w in 0..4 {
+                        let (mut below, mut above) = ([0.0f32; 16], [0.0f32; 16]);
+                        for i in 0..16 {
+                            let coarse = (random[w][i] >> (16 * half)) & 0xFFFF;
+                            // At most 16 bits, so the conversion is exact and one instruction everywhere.
+                            let u = coarse as i32 as f32 * COARSE;
+                            below[i] = u * scale[w * 16 + i];
+                            above[i] = (u + COARSE) * scale[w * 16 + i];
+                        }
+                        lower |= below_one(&below) << (w * 16);
+                        upper |= below_one(&above) << (w * 16);
                     }
-                }
-                None => {
-                    for i in 0..width {
-                        logits[i] = beta * x[i];
+                    let used = self.n_units - first;
+                    let mask = if used < 64 { (1u64 << used) - 1 } else { u64::MAX };
+                    let mut ties = lower & !upper & mask;
+                    let mut bits = upper & mask;
+                    while ties != 0 {
+                        let i = ties.trailing_zeros() as usize;
+                        let one = uniform(&stream, first + i) * scale[i] < 1.0;
+                        bits |= u64::from(one) << i;
+                        ties &= ties - 1;
                     }
+                    *slot = bits;
                 }
             }
-            let random = philox_lanes::<16>(word as u32 * 16, fixed, key);
-            let used = n_units - first;
-            let mask = if used < 64 { (1u64 << used) - 1 } else { u64::MAX };
-            *slot = compare(&logits, &random) & mask;
+        }
+    }
+
+    /// 1 + exp(-logit), the reciprocal of the probability of a one, for units `first..first + 64`.
+    #[inline(always)]
+    fn scales(&self, x: &[f32], first: usize, beta: f32, scale: &mut [f32; 64]) {
+        let width = (x.len() - first).min(64);
+        let x = &x[first..first + width];
+        match self.base {
+            Some(base) => {
+                let base = &base[first..first + width];
+                for i in 0..width {
+                    scale[i] = 1.0 + exp_f32(-(beta * x[i] + (1.0 - beta) * base[i]));
+                }
+            }
+            None => {
+                for i in 0..width {
+                    scale[i] = 1.0 + exp_f32(-(beta * x[i]));
+                }
+            }
         }
     }
 }
 
-/// Bit i is 1 where uniform i < sigma(logit i), that is where u (1 + exp(-logit)) < 1.
-#[inline(always)]
-fn compare(logits: &[f32; 64], random: &[[u32; 16]; 4]) -> u64 {
-    let mut word = 0u64;
-    for w in 0..4 {
-        let mut below = [0u16; 16];
-        for i in 0..16 {
-            let u = uniform(random[w][i]);
-            let scaled = u + u * exp_f32(-logits[w * 16 + i]);
-            below[i] = u16::from(scaled < 1.0) << i;
-        }
-        let bits = below.iter().fold(0, |all, bit| all | bit);
-        word |= u64::from(bits) << (w * 16);
-    }
-    word
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2")]
+fn avx512(draw: &Draw<'_>, out: &mut [u64]) {
+    use std::arch::x86_64::{_CMP_LT_OQ, _mm512_cmp_ps_mask, _mm512_loadu_ps, _mm512_set1_ps};
+    draw.rows(out, |values| {
+        // SAFETY: 16 floats are read from an array of 16.
+        let values = unsafe { _mm512_loadu_ps(values.as_ptr()) };
+        u64::from(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(values, _mm512_set1_ps(1.0)))
+    });
 }
 
-/// A uniform f32 in the open interval (0, 1) with 24 random bits.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+fn avx2(draw: &Draw<'_>, out: &mut [u64]) {
+    use std::arch::x86_64::{
+        _CMP_LT_OQ, _mm256_cmp_ps, _mm256_loadu_ps, _mm256_movemask_ps, _mm256_set1_ps,
+    };
+    draw.rows(out, |values| {
+        let one = _mm256_set1_ps(1.0);
+        // SAFETY: twice 8 floats are read from an array of 16.
+        let halves =
+            unsafe { [_mm256_loadu_ps(values.as_ptr()), _mm256_loadu_ps(values.as_ptr().add(8))] };
+        let mask = |half| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(half, one)) as u32;
+        u64::from(mask(halves[0]) | mask(halves[1]) << 8)
+    });
+}
+
 #[inline(always)]
-pub fn uniform(word: u32) -> f32 {
-    // The shifted word fits an i32, whose conversion is one vector instruction everywhere.
-    ((word >> 8) as i32 as f32 + 0.5) * (1.0 / 16_777_216.0)
+fn mask_portable(values: &[f32; 16]) -> u64 {
+    values.iter().enumerate().fold(0, |mask, (i, &value)| mask | u64::from(value < 1.0) << i)
+}
+
+/// The uniform number in (0, 1) that decides a unit of a row: 16 coarse and 24 fine bits.
+pub fn uniform(stream: &Stream, unit: usize) -> f32 {
+    let (key, fixed) = stream.words();
+    let block = |number: u32| philox([number, fixed[0], fixed[1], fixed[2]], key);
+    let (group, i) = (unit / GROUP, unit % 64);
+    let word = block((group * 16 + i % 16) as u32)[i / 16];
+    let coarse = (word >> (16 * (unit / 64 % 2))) & 0xFFFF;
+    let fine = block(FINE_BLOCKS + unit as u32 / 4)[unit % 4] >> 8;
+    let fine = (fine as f32 + 0.5) * (1.0 / 16_777_216.0);
+    (coarse as f32 + fine) * COARSE
 }

@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::{InstructionSet, accumulate, draw, softplus};
+use super::draw::Draw;
+use super::{InstructionSet, Panels, accumulate, softplus};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
 use crate::ops::random::Streams;
@@ -15,9 +16,9 @@ use crate::ops::{
 pub struct Fused {
     set: InstructionSet,
     /// W [M, J]: rows are summed for the inputs of hidden units.
-    weights: Matrix,
+    weights: Panels,
     /// W' [J, M]: rows are summed for the inputs of visible units.
-    transposed: Matrix,
+    transposed: Panels,
     visible_bias: Vec<f32>,
     hidden_bias: Vec<f32>,
 }
@@ -31,17 +32,7 @@ impl Fused {
     /// As [`Fused::new`], with an instruction set from [`InstructionSet::available`].
     pub fn with_instruction_set(parameters: &Parameters, set: InstructionSet) -> Self {
         let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } = parameters;
-        let mut transposed = Matrix::filled(*n_hidden, *n_visible, 0.0);
-        let stride = transposed.stride();
-        let target = transposed.as_mut_slice();
-        // Blocks of 16 columns: the 16 rows written to stay in the L1 cache.
-        for first in (0..*n_hidden).step_by(16) {
-            for i in 0..*n_visible {
-                for j in first..(first + 16).min(*n_hidden) {
-                    target[j * stride + i] = weights[i * n_hidden + j];
-                }
-            }
-        }
+        let (m, j) = (*n_visible, *n_hidden);
         let bias = |values: &[f32]| {
             let mut bias = values.to_vec();
             bias.resize(padded(values.len()), PADDING);
@@ -49,8 +40,8 @@ impl Fused {
         };
         Self {
             set,
-            weights: Matrix::from_rows(*n_visible, *n_hidden, weights, 0.0),
-            transposed,
+            weights: Panels::new(m, j, weights, j),
+            transposed: Panels::transposed(m, j, weights),
             visible_bias: bias(visible_bias),
             hidden_bias: bias(hidden_bias),
         }
@@ -60,7 +51,7 @@ impl Fused {
 impl RbmOps for Fused {
     fn n_units(&self, layer: Layer) -> usize {
         match layer {
-            Layer::Visible => self.weights.rows(),
+            Layer::Visible => self.weights.units(),
             Layer::Hidden => self.weights.columns(),
         }
     }
@@ -73,8 +64,7 @@ impl RbmOps for Fused {
         for row in out.chunks_exact_mut(bias.len()) {
             row.copy_from_slice(bias);
         }
-        let units = matrix.rows();
-        accumulate::accumulate(self.set, units, given, matrix.as_slice(), bias.len(), out);
+        accumulate::accumulate(self.set, given, matrix, bias.len(), out);
     }
 
     fn draw(
@@ -87,12 +77,11 @@ impl RbmOps for Fused {
         first_row: u32,
         out: &mut [u64],
     ) {
-        let stride = padded(n_units);
-        draw::draw(self.set, n_units, stride, inputs, beta, base, streams, first_row, out);
+        Draw { n_units, inputs, beta, base, streams, first_row }.run(self.set, out);
     }
 
     fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
-        softplus::softplus_sums(self.set, n_units, padded(n_units), inputs, grid, out);
+        softplus::softplus_sums(self.set, n_units, inputs, grid, out);
     }
 
     fn visible_dot(&self, visible: &[u64]) -> f64 {
@@ -105,6 +94,8 @@ impl RbmOps for Fused {
         /// Rows of the result per task.
         const ROWS: usize = 16;
         let transposed = visible.transposed();
+        let panels =
+            Panels::new(hidden.rows(), hidden.columns(), hidden.as_slice(), hidden.stride());
         let mut out = Matrix::filled(visible.columns(), hidden.columns(), 0.0);
         let stride = out.stride();
         let words = words_per_row(visible.rows());
@@ -114,10 +105,7 @@ impl RbmOps for Fused {
         out.as_mut_slice()
             .par_chunks_mut(ROWS * stride)
             .zip(transposed.words().par_chunks(ROWS * words))
-            .for_each(|(out, bits)| {
-                let samples = visible.rows();
-                accumulate::accumulate(self.set, samples, bits, hidden.as_slice(), stride, out);
-            });
+            .for_each(|(out, bits)| accumulate::accumulate(self.set, bits, &panels, stride, out));
         out
     }
 }

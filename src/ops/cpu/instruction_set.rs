@@ -54,30 +54,3 @@ impl InstructionSet {
         sets
     }
 }
-
-/// Defines `$name(set, args)`: the inlined body `$body` compiled once per instruction set, chosen by `set`.
-macro_rules! dispatched {
-    ($(#[$meta:meta])* $visibility:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) = $body:path;) => {
-        $(#[$meta])*
-        #[allow(clippy::too_many_arguments)]
-        $visibility fn $name(set: $crate::ops::cpu::InstructionSet, $($arg: $type),*) {
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2")]
-            #[allow(clippy::too_many_arguments)]
-            fn avx512($($arg: $type),*) { $body($($arg),*) }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2")]
-            #[allow(clippy::too_many_arguments)]
-            fn avx2($($arg: $type),*) { $body($($arg),*) }
-            match set {
-                // SAFETY: `set` is one that `InstructionSet::available` found on this machine.
-                #[cfg(target_arch = "x86_64")]
-                $crate::ops::cpu::InstructionSet::Avx512 => unsafe { avx512($($arg),*) },
-                #[cfg(target_arch = "x86_64")]
-                $crate::ops::cpu::InstructionSet::Avx2 => unsafe { avx2($($arg),*) },
-                $crate::ops::cpu::InstructionSet::Portable => $body($($arg),*),
-            }
-        }
-    };
-}
-pub(crate) use dispatched;

@@ -5,9 +5,10 @@ mod draw;
 mod fused;
 mod instruction_set;
 pub mod math;
+mod panels;
 mod softplus;
 
 pub(crate) use draw::uniform;
 pub use fused::Fused;
 pub use instruction_set::InstructionSet;
-pub(crate) use instruction_set::dispatched;
+use panels::Panels;

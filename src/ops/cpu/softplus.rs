@@ -4,23 +4,56 @@
 //! so dozens multiply before one logarithm is taken, and along a run of equally spaced temperatures the exponentials
 //! form a geometric sequence: three operations per unit and temperature instead of an exponential and a logarithm.
 
-use super::dispatched;
+use super::InstructionSet;
 use super::math::{exp_f32, ln_f64};
-use crate::ops::BetaGrid;
-use crate::ops::matrix::LANES;
+use crate::ops::{BetaGrid, padded};
 
+/// Units in one vector of AVX-512.
+const LANES: usize = 16;
 /// Units that are multiplied together in one pass over the temperatures.
 const GROUP: usize = 4 * LANES;
 /// Passes before the products are turned into logarithms: 4 factors <= 2 each pass, below 2^112 in f32.
 const PASSES: usize = 28;
 
-dispatched! {
-    /// [`crate::ops::RbmOps::softplus_sums`] for the fused kernel.
-    pub fn softplus_sums(n_units: usize, stride: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) = body;
+/// [`crate::ops::RbmOps::softplus_sums`] for the fused kernel.
+pub fn softplus_sums(
+    set: InstructionSet,
+    n_units: usize,
+    inputs: &[f32],
+    grid: &BetaGrid,
+    out: &mut [f64],
+) {
+    match set {
+        // SAFETY: the instruction set was detected on this machine.
+        #[cfg(target_arch = "x86_64")]
+        InstructionSet::Avx512 => unsafe { avx512(n_units, inputs, grid, out) },
+        #[cfg(target_arch = "x86_64")]
+        InstructionSet::Avx2 => unsafe { avx2(n_units, inputs, grid, out) },
+        InstructionSet::Portable => body(n_units, inputs, grid, out, run_portable),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+fn avx512(n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
+    body(n_units, inputs, grid, out, |e, ratio, products| run_avx512(e, ratio, products));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2(n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
+    body(n_units, inputs, grid, out, run_portable);
 }
 
 #[inline(always)]
-fn body(n_units: usize, stride: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
+fn body(
+    n_units: usize,
+    inputs: &[f32],
+    grid: &BetaGrid,
+    out: &mut [f64],
+    run: impl Fn(&mut [f32; GROUP], &[f32; GROUP], &mut [[f32; LANES]]),
+) {
+    let stride = padded(n_units);
     let n_betas = grid.betas().len();
     let mut products = vec![[1.0f32; LANES]; n_betas];
     for (x, out) in inputs.chunks_exact(stride).zip(out.chunks_exact_mut(n_betas)) {
@@ -32,7 +65,7 @@ fn body(n_units: usize, stride: usize, inputs: &[f32], grid: &BetaGrid, out: &mu
                 for (target, x) in magnitude.iter_mut().zip(group) {
                     *target = x.abs();
                 }
-                multiply(&magnitude, grid, &mut products);
+                multiply(&magnitude, grid, &mut products, &run);
             }
             for (sum, product) in out.iter_mut().zip(&products) {
                 let mut lanes = [0.0f64; LANES / 2];
@@ -58,21 +91,65 @@ fn body(n_units: usize, stride: usize, inputs: &[f32], grid: &BetaGrid, out: &mu
 
 /// products[k] *= prod over the group of (1 + exp(-beta_k |x|)), lane by lane.
 #[inline(always)]
-fn multiply(magnitude: &[f32; GROUP], grid: &BetaGrid, products: &mut [[f32; LANES]]) {
+fn multiply(
+    magnitude: &[f32; GROUP],
+    grid: &BetaGrid,
+    products: &mut [[f32; LANES]],
+    run: &impl Fn(&mut [f32; GROUP], &[f32; GROUP], &mut [[f32; LANES]]),
+) {
+    let mut ratio = [0.0f32; GROUP];
+    let mut step = f32::NAN;
     for segment in grid.segments() {
         let mut e = [0.0f32; GROUP];
-        let mut ratio = [0.0f32; GROUP];
         for i in 0..GROUP {
             e[i] = exp_f32(-segment.start * magnitude[i]);
-            ratio[i] = exp_f32(-segment.step * magnitude[i]);
         }
-        for product in &mut products[segment.first..segment.first + segment.length] {
-            for i in 0..LANES {
-                product[i] *= ((1.0 + e[i]) * (1.0 + e[i + LANES]))
-                    * ((1.0 + e[i + 2 * LANES]) * (1.0 + e[i + 3 * LANES]));
-            }
+        if segment.step != step {
+            step = segment.step;
             for i in 0..GROUP {
-                e[i] *= ratio[i];
+                ratio[i] = exp_f32(-step * magnitude[i]);
+            }
+        }
+        run(&mut e, &ratio, &mut products[segment.first..segment.first + segment.length]);
+    }
+}
+
+/// One run of equally spaced temperatures: e is exp(-beta |x|) at the first one and is multiplied by `ratio` for each next.
+#[inline(always)]
+fn run_portable(e: &mut [f32; GROUP], ratio: &[f32; GROUP], products: &mut [[f32; LANES]]) {
+    for product in products {
+        for i in 0..LANES {
+            product[i] *= ((1.0 + e[i]) * (1.0 + e[i + LANES]))
+                * ((1.0 + e[i + 2 * LANES]) * (1.0 + e[i + 3 * LANES]));
+        }
+        for i in 0..GROUP {
+            e[i] *= ratio[i];
+        }
+    }
+}
+
+/// As [`run_portable`], with everything but the products kept in registers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn run_avx512(e: &mut [f32; GROUP], ratio: &[f32; GROUP], products: &mut [[f32; LANES]]) {
+    use std::arch::x86_64::{
+        _mm512_add_ps, _mm512_loadu_ps, _mm512_mul_ps, _mm512_set1_ps, _mm512_storeu_ps,
+    };
+    // SAFETY: vectors of 16 floats are read from and written to arrays of 64 and 16 floats.
+    unsafe {
+        let load =
+            |values: &[f32; GROUP], n: usize| _mm512_loadu_ps(values.as_ptr().add(n * LANES));
+        let mut x = [load(e, 0), load(e, 1), load(e, 2), load(e, 3)];
+        let r = [load(ratio, 0), load(ratio, 1), load(ratio, 2), load(ratio, 3)];
+        let one = _mm512_set1_ps(1.0);
+        for product in products {
+            let low = _mm512_mul_ps(_mm512_add_ps(one, x[0]), _mm512_add_ps(one, x[1]));
+            let high = _mm512_mul_ps(_mm512_add_ps(one, x[2]), _mm512_add_ps(one, x[3]));
+            let all = _mm512_mul_ps(low, high);
+            let old = _mm512_loadu_ps(product.as_ptr());
+            _mm512_storeu_ps(product.as_mut_ptr(), _mm512_mul_ps(old, all));
+            for n in 0..4 {
+                x[n] = _mm512_mul_ps(x[n], r[n]);
             }
         }
     }

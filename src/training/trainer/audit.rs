@@ -11,6 +11,8 @@ use crate::tracking::{LogLikelihood, mean_log_f};
 const LARGEST_EXACT: usize = 20;
 /// Combined standard errors beyond which tracker and audit disagree.
 const DISAGREEMENT: f64 = 3.0;
+/// Relative error that f32 pre-activations leave in any sampled estimate; matters only where errors are far below it.
+const ROUNDING: f64 = 1e-5;
 
 /// An audit beside what the tracker said at the same update.
 #[derive(Clone, Debug)]
@@ -49,7 +51,8 @@ impl Trainer {
     pub(super) fn audit(&self, log_z: f64, std_error: f64) -> Result<Audit> {
         let estimate = self.audit_estimate(&self.rbm.parameters(), self.ops.as_ref())?;
         let difference = log_z - estimate.value;
-        let in_errors = difference / std_error.hypot(estimate.std_error).max(f64::MIN_POSITIVE);
+        let rounding = ROUNDING * estimate.value.abs().max(1.0);
+        let in_errors = difference / std_error.hypot(estimate.std_error).hypot(rounding);
         Ok(Audit { estimate, difference, in_errors })
     }
 }
