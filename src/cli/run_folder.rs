@@ -52,11 +52,6 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// The folder itself.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The resolved configuration of a run folder.
     pub fn config_path(path: &Path) -> PathBuf {
         path.join(CONFIG)
