@@ -87,7 +87,9 @@ impl Describe {
         if self.json {
             return print_json(&descriptions);
         }
-        descriptions.iter().try_for_each(|description| print(&description.to_string()))
+        descriptions
+            .iter()
+            .try_for_each(|description| print(&format!("{}\n", description.to_string().trim_end())))
     }
 }
 

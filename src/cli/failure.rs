@@ -11,7 +11,15 @@ const USAGE: u8 = 2;
 
 /// A failed command: what failed, and why, from the outermost context inwards.
 pub fn of_command(error: &anyhow::Error) -> ExitCode {
-    tell(&format!("error: {}", one_line(&format!("{error:#}"))));
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        // Our own messages tell their cause already; it is a link of the chain all the same.
+        if !message.contains(&cause) {
+            message += if message.is_empty() { "" } else { ": " };
+            message += &cause;
+        }
+    }
+    tell(&format!("error: {}", one_line(&message)));
     ExitCode::FAILURE
 }
 

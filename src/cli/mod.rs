@@ -17,6 +17,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
+/// Each thread takes memory; more than this is a slip of the finger.
+const MOST_THREADS: usize = 1024;
+
 /// Train restricted Boltzmann machines and see log Z, with an error bar, while they train.
 #[derive(Parser)]
 #[command(name = "ztrack", version, about, max_term_width = 100)]
@@ -47,7 +50,10 @@ pub fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<ExitCode> {
     if let Some(threads) = arguments.threads {
-        anyhow::ensure!(threads > 0, "--threads: at least 1 is needed");
+        anyhow::ensure!(
+            (1..=MOST_THREADS).contains(&threads),
+            "--threads: {threads} is not between 1 and {MOST_THREADS}"
+        );
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build_global()

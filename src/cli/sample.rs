@@ -1,6 +1,6 @@
 //! `ztrack sample`: samples of a model file, as an array or a sheet of pictures.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -51,7 +51,7 @@ pub struct Sample {
     #[arg(long, default_value_t = 100, value_name = "K")]
     temperatures: usize,
     /// Sweeps between two samples of a chain
-    #[arg(long, default_value_t = 20, value_name = "N")]
+    #[arg(long, default_value_t = 100, value_name = "N")]
     sweeps: usize,
     /// Sweeps before the first sample
     #[arg(long, default_value_t = 500, value_name = "N")]
@@ -140,13 +140,9 @@ impl Sample {
                 );
                 Ok(Format::Png(shape))
             }
-            _ => bail!("--out {}: the name must end in .npy or .png", file(&self.out)),
+            _ => bail!("--out {}: the name must end in .npy or .png", self.out.display()),
         }
     }
-}
-
-fn file(path: &Path) -> String {
-    path.display().to_string()
 }
 
 fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {
