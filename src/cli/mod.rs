@@ -1,13 +1,24 @@
 //! The command line: one file per command, each parse -> build -> run -> report.
 
+mod data;
+mod data_options;
 mod device;
+mod estimate;
+mod evaluate;
+mod failure;
+mod log_z;
+mod output;
 mod run_folder;
+mod sample;
 mod train;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+
+/// Each thread takes memory; more than this is a slip of the finger.
+const MOST_THREADS: usize = 1024;
 
 /// Train restricted Boltzmann machines and see log Z, with an error bar, while they train.
 #[derive(Parser)]
@@ -22,29 +33,37 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Train a model, log Z and log-likelihoods tracked on the fly
     Train(train::Train),
+    Estimate(estimate::Estimate),
+    Evaluate(evaluate::Evaluate),
+    Sample(sample::Sample),
+    Data(data::Data),
 }
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(arguments) {
-        Ok(code) => code,
-        Err(error) => {
-            // One line: what failed, and why, from the outermost context inwards.
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
+    match Arguments::try_parse() {
+        Ok(arguments) => run(arguments).unwrap_or_else(|error| failure::of_command(&error)),
+        Err(error) => failure::of_arguments(&error),
     }
 }
 
 fn run(arguments: Arguments) -> Result<ExitCode> {
     if let Some(threads) = arguments.threads {
-        anyhow::ensure!(threads > 0, "--threads: at least 1 is needed");
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+        anyhow::ensure!(
+            (1..=MOST_THREADS).contains(&threads),
+            "--threads: {threads} is not between 1 and {MOST_THREADS}"
+        );
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()
+            .with_context(|| format!("--threads {threads}"))?;
     }
     match arguments.command {
         Command::Train(command) => command.run(),
+        Command::Estimate(command) => command.run(),
+        Command::Evaluate(command) => command.run(),
+        Command::Sample(command) => command.run(),
+        Command::Data(command) => command.run(),
     }
 }

@@ -25,6 +25,8 @@ pub struct RunFolder {
 impl RunFolder {
     /// Makes a new folder; refuses one with anything in it.
     pub fn create(path: &Path, config_toml: &str, keep: usize) -> Result<Self> {
+        // A process killed while it wrote the configuration leaves a temporary file and no run.
+        remove_leftovers(path)?;
         let taken = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
         if taken {
             bail!(
@@ -33,23 +35,28 @@ impl RunFolder {
             );
         }
         let folder = Self { path: path.into(), keep };
-        for sub in [folder.path.clone(), folder.models(), folder.states()] {
-            fs::create_dir_all(&sub)
-                .with_context(|| format!("cannot create run folder {}", sub.display()))?;
-        }
-        write_bytes(&path.join(CONFIG), config_toml.as_bytes())?;
+        fs::create_dir_all(path)
+            .with_context(|| format!("cannot create run folder {}", path.display()))?;
+        // First of all, so that the run can be resumed from its first moment.
+        write_bytes(path.join(CONFIG), config_toml.as_bytes())?;
+        folder.create_subfolders()?;
         Ok(folder)
     }
 
     /// Opens the folder of an earlier run.
     pub fn open(path: &Path, keep: usize) -> Result<Self> {
         let folder = Self { path: path.into(), keep };
+        folder.create_subfolders()?;
         for sub in [folder.path.clone(), folder.models(), folder.states()] {
-            if sub.is_dir() {
-                remove_leftovers(&sub)?;
-            }
+            remove_leftovers(&sub)?;
         }
         Ok(folder)
+    }
+
+    fn create_subfolders(&self) -> Result<()> {
+        let states = self.states();
+        fs::create_dir_all(&states)
+            .with_context(|| format!("cannot create run folder {}", states.display()))
     }
 
     /// The resolved configuration of a run folder.

@@ -10,13 +10,14 @@ use clap::Args;
 use serde::Serialize;
 
 use super::device::DeviceName;
+use super::output::{print, tell};
 use super::run_folder::RunFolder;
 use crate::checkpoint::{ModelFile, write_bytes};
 use crate::config::Config;
 use crate::data::{SplitOptions, Splits, find_folder, load};
 use crate::record::{Csv, ProgressBar, Recorder, Tee, TensorBoard};
 use crate::tracking::LogLikelihood;
-use crate::training::{EvaluationRecord, FinalLikelihood, StopReason, Trainer, run};
+use crate::training::{FinalLikelihood, StopReason, Trainer, run};
 
 /// Exit code of a run that was interrupted and can be resumed (128 + SIGINT).
 const INTERRUPTED: u8 = 130;
@@ -92,7 +93,7 @@ impl Train {
             vec![Box::new(tensorboard), Box::new(csv), Box::new(progress)];
         let mut recorder = Tee(recorders);
         if !self.quiet {
-            eprintln!("run folder {}", out.display());
+            tell(&format!("run folder {}", out.display()));
         }
         let outcome =
             run(&mut trainer, &mut recorder, &mut folder, &interrupted).with_context(|| {
@@ -104,19 +105,19 @@ impl Train {
             })?;
         drop(recorder);
         if outcome.reason == StopReason::Interrupted {
-            eprintln!(
+            tell(&format!(
                 "interrupted after update {}; continue with: ztrack train --out {} --resume",
                 trainer.updates(),
                 out.display()
-            );
+            ));
             return Ok(ExitCode::from(INTERRUPTED));
         }
         folder.write_last(&trainer)?;
-        let summary = Summary::new(&trainer, &folder, outcome.reason, outcome.last.as_ref())?;
+        let summary = Summary::new(&trainer, &folder, outcome.reason)?;
         let json = serde_json::to_string_pretty(&summary)?;
         write_bytes(&folder.summary(), format!("{json}\n").as_bytes())?;
         if !self.quiet {
-            print!("{}", summary.text(&out));
+            print(&summary.text(&out))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -200,7 +201,7 @@ fn interruption_flag() -> Result<Arc<AtomicBool>> {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(INTERRUPTED));
         }
-        eprintln!("\nfinishing the update and writing a checkpoint; once more to quit at once");
+        tell("\nfinishing the update and writing a checkpoint; once more to quit at once");
     })
     .context("cannot listen for Ctrl-C")?;
     Ok(flag)
@@ -240,12 +241,7 @@ struct Best {
 }
 
 impl Summary {
-    fn new(
-        trainer: &Trainer,
-        folder: &RunFolder,
-        reason: StopReason,
-        last: Option<&EvaluationRecord>,
-    ) -> Result<Self> {
+    fn new(trainer: &Trainer, folder: &RunFolder, reason: StopReason) -> Result<Self> {
         let best_path = folder.best_model();
         let (parameters, metadata) = if best_path.is_file() {
             let file = ModelFile::load(&best_path)?;
@@ -258,6 +254,7 @@ impl Summary {
         let number = |key: &str| metadata.get(key).and_then(|value| value.parse::<f64>().ok());
         let update = metadata.get("update").and_then(|value| value.parse().ok());
         let tracker = trainer.tracker();
+        let last = trainer.log_likelihoods();
         Ok(Self {
             stop_reason: reason,
             updates: trainer.updates(),
@@ -266,8 +263,8 @@ impl Summary {
             log_z: tracker.map_or(f64::NAN, crate::tracking::LogZTracker::log_z),
             log_z_std_error: tracker.map_or(f64::NAN, crate::tracking::LogZTracker::std_error),
             mixed: tracker.is_some_and(crate::tracking::LogZTracker::mixed),
-            train_log_likelihood: last.map(|evaluation| evaluation.train),
-            validation_log_likelihood: last.and_then(|evaluation| evaluation.validation),
+            train_log_likelihood: last.map(|(train, _)| train),
+            validation_log_likelihood: last.and_then(|(_, validation)| validation),
             best: Best {
                 update: update.unwrap_or(trainer.updates()),
                 audit_method: log_z.method,

@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, words_per_row};
 
+/// Epoch number under which evaluation sets are binarized: one draw for a whole run, shared with no training epoch.
+pub const EVALUATION_EPOCH: u64 = (1 << 56) - 1;
+
 /// How grey levels become zeros and ones. Data that is binary already stays as it is under each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

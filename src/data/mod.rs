@@ -11,7 +11,7 @@ mod readers;
 mod source;
 mod splits;
 
-pub use binarization::{Binarization, Binarizer};
+pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};
 pub use dataset::{Dataset, ImageShape, Intensities, Values};
 pub use describe::{Description, describe};
 pub use readers::{FileOptions, load_file, read_bytes};

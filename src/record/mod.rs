@@ -19,6 +19,6 @@ pub use image::Image;
 pub use memory::Memory;
 pub use progress::ProgressBar;
 pub use record::{Content, Entry, Notice, Record, Run};
-pub use recorder::{Progress, Recorder};
+pub use recorder::{AuditedLogZ, Progress, Recorder};
 pub use tee::Tee;
 pub use tensorboard::TensorBoard;

@@ -142,8 +142,25 @@ fn values(progress: &Progress) -> String {
     join([
         one("train", progress.train_log_likelihood),
         one("validation", progress.validation_log_likelihood),
-        one("log Z", progress.log_z),
+        one("log Z", progress.log_z) + &audit(progress),
     ])
+}
+
+/// The audit in parentheses, to as many decimals as the tracked value; with its update where that has passed.
+fn audit(progress: &Progress) -> String {
+    let (Some(audit), Some((_, tracked_error))) = (progress.audited_log_z, progress.log_z) else {
+        return String::new();
+    };
+    let decimals = decimals_of(tracked_error).unwrap_or(4);
+    let value = match decimals_of(audit.std_error) {
+        None => format!("{:.decimals$}", audit.value),
+        Some(_) => estimate(audit.value, audit.std_error),
+    };
+    let at = match audit.update == progress.update {
+        true => String::new(),
+        false => format!(" at {}", audit.update),
+    };
+    format!(" ({} {value}{at})", audit.method)
 }
 
 fn note(progress: &Progress) -> String {
@@ -161,11 +178,16 @@ fn times(progress: &Progress) -> String {
 
 /// Value ± error to two digits of the error; an exact value to four decimals.
 fn estimate(value: f64, error: f64) -> String {
-    if !(error.is_finite() && error > 0.0) {
-        return format!("{value:.4}");
+    match decimals_of(error) {
+        None => format!("{value:.4}"),
+        Some(decimals) => format!("{value:.decimals$} ± {error:.decimals$}"),
     }
-    let decimals = (1.0 - error.log10().floor()).clamp(0.0, 6.0) as usize;
-    format!("{value:.decimals$} ± {error:.decimals$}")
+}
+
+/// Decimals that show two digits of an error; `None` for the error of an exact value.
+fn decimals_of(error: f64) -> Option<usize> {
+    let known = error.is_finite() && error > 0.0;
+    known.then(|| (1.0 - error.log10().floor()).clamp(0.0, 6.0) as usize)
 }
 
 /// The two largest of hours, minutes and seconds.
@@ -184,7 +206,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::record::Run;
+    use crate::record::{AuditedLogZ, Run};
 
     #[derive(Clone, Default)]
     struct Shared(Rc<RefCell<Vec<u8>>>);
@@ -239,6 +261,18 @@ mod tests {
             String::from_utf8(out.0.take()).unwrap(),
             "update 12/100  epoch 0.50  train -88.212 ± 0.052  validation -90.10 ± 0.31  log Z 226.1132  (not mixed)  1h 02m, 4m 10s left\n"
         );
+    }
+
+    #[test]
+    fn an_audit_stands_beside_the_tracked_log_z() {
+        let audit = |update, std_error| {
+            let audited = AuditedLogZ { method: "exact", update, value: 26.190_123, std_error };
+            let mut progress = at(12, 1.0);
+            (progress.log_z, progress.audited_log_z) = (Some((26.11, 0.05)), Some(audited));
+            values(&progress)
+        };
+        assert_eq!(audit(12, 0.0), "log Z 26.110 ± 0.050 (exact 26.190)");
+        assert_eq!(audit(10, 0.2), "log Z 26.110 ± 0.050 (exact 26.19 ± 0.20 at 10)");
     }
 
     #[test]

@@ -22,8 +22,23 @@ pub struct Progress {
     pub validation_log_likelihood: Option<(f64, f64)>,
     /// Tracked log Z, nats.
     pub log_z: Option<(f64, f64)>,
+    /// The latest independent value of log Z.
+    pub audited_log_z: Option<AuditedLogZ>,
     /// A word of doubt or phase, such as "not mixed" or "pre-training".
     pub note: Option<String>,
+}
+
+/// log Z computed independently of the tracker.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AuditedLogZ {
+    /// Name of the estimator.
+    pub method: &'static str,
+    /// The update it belongs to; parameters may have moved since.
+    pub update: u64,
+    /// log Z, nats.
+    pub value: f64,
+    /// Its standard error; 0 for exact values.
+    pub std_error: f64,
 }
 
 /// Takes what a run has to tell. Training calls [`Self::record`] at every evaluation, [`Self::progress`] at every

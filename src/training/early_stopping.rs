@@ -140,6 +140,11 @@ impl EarlyStopping {
         self.without_improvement
     }
 
+    /// Whether an evaluation observed so far ended the run, under these settings.
+    pub fn stopped(&self, config: &EarlyStoppingConfig) -> bool {
+        self.without_improvement >= config.patience
+    }
+
     /// Takes in one evaluation and decides.
     pub fn observe(&mut self, config: &EarlyStoppingConfig, evaluation: Evaluation) -> Decision {
         let Evaluation { update, value, log_z_std_error: error, mixed } = evaluation;

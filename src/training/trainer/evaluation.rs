@@ -37,6 +37,17 @@ pub struct EvaluationRecord {
 }
 
 impl Trainer {
+    /// Mean log-likelihoods of the training rows evaluated and of the validation rows, with the tracked log Z; `None`
+    /// before the tracker has started.
+    pub fn log_likelihoods(&self) -> Option<(LogLikelihood, Option<LogLikelihood>)> {
+        let tracker = self.tracker.as_ref()?;
+        let likelihood = |rows: &BitMatrix| {
+            mean_log_f(self.ops.as_ref(), rows).log_likelihood(tracker.log_z(), tracker.std_error())
+        };
+        let validation = self.rows.validation.as_ref().map(likelihood);
+        Some((likelihood(&self.rows.train_evaluated), validation))
+    }
+
     /// Evaluates the current model; `None` before the tracker has started. `last`: the latest update's tracking record.
     ///
     /// # Errors

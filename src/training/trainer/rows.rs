@@ -3,13 +3,10 @@
 use rand::seq::SliceRandom;
 
 use crate::config::DataConfig;
-use crate::data::{Binarizer, Dataset, ImageShape, Splits, Values};
+use crate::data::{Binarizer, Dataset, EVALUATION_EPOCH, ImageShape, Splits, Values};
 use crate::error::Result;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, Streams};
-
-/// Epoch number under which evaluation sets are binarized: one draw for the whole run, shared with no training epoch.
-const EVALUATION_EPOCH: u64 = (1 << 56) - 1;
 
 /// Training rows, evaluation sets and the order of minibatches.
 #[derive(Clone, Debug)]

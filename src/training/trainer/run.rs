@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{EvaluationRecord, StepRecord, Trainer};
 use crate::error::Result;
-use crate::record::{Notice, Progress, Recorder};
+use crate::record::{AuditedLogZ, Notice, Progress, Recorder};
 use crate::tempering::{RoundsEnd, RoundsRecord};
 use crate::tracking::TrackRecord;
 
@@ -58,6 +58,11 @@ pub fn run(
     let every = trainer.config.checkpoint.every;
     let (first_update, first_second) = (trainer.updates, trainer.seconds());
     let reason = loop {
+        // Asked of the state, not of the last evaluation: a run that is resumed may have come to its end.
+        let stopping = trainer.config.training.early_stopping;
+        if stopping.is_some_and(|settings| trainer.early_stopping.stopped(&settings)) {
+            break StopReason::EarlyStopping;
+        }
         if trainer.updates >= trainer.total {
             break StopReason::Finished;
         }
@@ -83,7 +88,6 @@ pub fn run(
                 }
             }
         }
-        let mut stop = false;
         if let Some(evaluation) = evaluation {
             recorder.record(&evaluation.record)?;
             for notice in &evaluation.notices {
@@ -92,13 +96,17 @@ pub fn run(
             if evaluation.decision.is_some_and(|decision| decision.best) {
                 checkpoints.best(trainer, &evaluation)?;
             }
-            stop = evaluation.decision.is_some_and(|decision| decision.stop);
+            if let Some(audit) = &evaluation.audit {
+                latest.audit = Some(AuditedLogZ {
+                    method: audit.estimate.method,
+                    update: trainer.updates,
+                    value: audit.estimate.value,
+                    std_error: audit.estimate.std_error,
+                });
+            }
             latest.evaluation = Some(evaluation);
         }
         recorder.progress(&latest.progress(trainer, first_update, first_second));
-        if stop {
-            break StopReason::EarlyStopping;
-        }
         if trainer.updates > 0 && trainer.updates.is_multiple_of(every) {
             checkpoints.state(trainer)?;
         }
@@ -111,6 +119,7 @@ pub fn run(
 #[derive(Default)]
 struct Latest {
     evaluation: Option<EvaluationRecord>,
+    audit: Option<AuditedLogZ>,
 }
 
 impl Latest {
@@ -123,6 +132,7 @@ impl Latest {
             updates: trainer.total,
             epoch: trainer.epoch(),
             seconds,
+            audited_log_z: self.audit,
             seconds_left: (done > 0).then(|| (seconds - first_second) / done as f64 * left),
             ..Progress::default()
         };

@@ -20,6 +20,8 @@ struct Position {
     pretrained: u64,
     #[serde(with = "crate::checkpoint::float")]
     seconds: f64,
+    #[serde(with = "crate::checkpoint::float")]
+    gradient_norm: f64,
     tracking: bool,
 }
 
@@ -41,10 +43,13 @@ impl Trainer {
                 updates: self.updates,
                 pretrained: self.pretrained,
                 seconds: self.seconds(),
+                gradient_norm: self.gradient_norm,
                 tracking: self.tracker.is_some(),
             },
         );
         state.json("early_stopping", &self.early_stopping);
+        // Of the last gradient: an evaluation right after a resume tells it.
+        state.f64s("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
         self.rule.save(state);
         if let Some(Particles { visible, sweeps, .. }) = &self.particles {
             state.bits("particles.visible", visible);
@@ -78,6 +83,8 @@ impl Trainer {
         trainer.updates = position.updates;
         trainer.pretrained = position.pretrained;
         trainer.seconds_before = position.seconds;
+        trainer.gradient_norm = position.gradient_norm;
+        trainer.hidden_activity = state.f64s("hidden_activity", &[j])?;
         trainer.early_stopping = state.json("early_stopping")?;
         trainer.rule.load(state)?;
         if let Some(particles) = &mut trainer.particles {

@@ -5,13 +5,16 @@ use std::time::Instant;
 use burn::tensor::{Device, Tensor};
 
 use super::rows::Rows;
-use crate::config::{Config, Kernel, NegativePhase, VisibleBias};
+use crate::config::{AuditConfig, Config, Kernel, NegativePhase, VisibleBias};
 use crate::data::{ImageShape, Splits};
 use crate::error::{Error, Result};
 use crate::model::{Parameters, Rbm};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{Composed, Fused, RbmOps};
-use crate::tempering::{BaseDistribution, Ladder, Path, RoundsRecord, TemperedChains};
+use crate::tempering::{
+    BaseDistribution, Ladder, Path, RoundsRecord, TemperedChains, annealing_bytes, check_memory,
+    tempering_bytes,
+};
 use crate::tracking::{LogZTracker, TrackRecord};
 use crate::training::EarlyStopping;
 use crate::training::gradient::{
@@ -21,8 +24,6 @@ use crate::training::update::{Gradient, Sgd, SgdConfig, UpdateRule};
 
 /// Weights beyond this size saturate every unit: training has diverged.
 const LARGEST_WEIGHT: f32 = 1e3;
-/// Share of memory found free that chains may take.
-const MEMORY_SHARE: f64 = 0.9;
 
 /// A run in progress.
 pub struct Trainer {
@@ -76,7 +77,7 @@ impl Trainer {
         }
         let (n_visible, n_hidden) = (rows.columns(), config.model.hidden);
         let ladder = config.tempering.ladder()?;
-        check_memory(config, n_visible, ladder.len())?;
+        check_memory_of(config, n_visible, ladder.len())?;
         let base = config.tempering.base(&rows.train_evaluated)?;
         let parameters = initial_parameters(config, &rows.marginals);
         let rbm = Rbm::from_parameters(&parameters, device);
@@ -337,37 +338,20 @@ fn initial_parameters(config: &Config, marginals: &[f64]) -> Parameters {
     parameters
 }
 
-/// Refuses chains that would not fit in memory.
-fn check_memory(config: &Config, n_visible: usize, temperatures: usize) -> Result<()> {
-    let chains = config.tempering.chains as f64;
-    // Per chain: seven f64 tables over temperatures, pre-activations of both layers (f32, twice while sweeping), bits.
-    let per_chain = 56.0 * temperatures as f64 + 9.0 * (n_visible + config.model.hidden) as f64;
-    // Four copies of the weights in kernels and tensors, three in update rules, K x K transitions per task.
-    let weights = 28.0 * (n_visible as f64) * config.model.hidden as f64;
-    let transitions = 8.0
-        * (temperatures as f64).powi(2)
-        * (4.0 + (chains / 8.0).clamp(1.0, (chains / 64.0).max(8.0)));
-    let needed = chains * per_chain + weights + transitions;
-    let Some(free) = free_memory() else { return Ok(()) };
-    if needed > MEMORY_SHARE * free {
-        let gib = |bytes: f64| bytes / f64::from(1 << 30);
-        return Err(Error::config(
-            "tempering.chains",
-            format!(
-                "{} chains, {temperatures} temperatures and {} hidden units need about {:.1} GiB, {:.1} GiB are free",
-                config.tempering.chains,
-                config.model.hidden,
-                gib(needed),
-                gib(free)
-            ),
-        ));
+/// Refuses chains and audits that would not fit in memory.
+fn check_memory_of(config: &Config, n_visible: usize, temperatures: usize) -> Result<()> {
+    let (chains, hidden) = (config.tempering.chains, config.model.hidden);
+    let bytes = tempering_bytes(chains, temperatures, n_visible, hidden);
+    let what = format!("{chains} chains, {temperatures} temperatures and {hidden} hidden units");
+    check_memory(bytes, &what).map_err(|problem| Error::config("tempering.chains", problem))?;
+    let AuditConfig { chains, temperatures, .. } = config.audit;
+    let bytes = annealing_bytes(chains, temperatures, n_visible, hidden);
+    let what = format!("audits with {chains} chains and {temperatures} temperatures");
+    check_memory(bytes, &what).map_err(|problem| Error::config("audit.chains", problem))?;
+    if let NegativePhase::Pcd { particles, .. } = config.training.gradient {
+        let bytes = particles as f64 * 9.0 * (n_visible as f64 + hidden as f64);
+        check_memory(bytes, &format!("{particles} particles"))
+            .map_err(|problem| Error::config("training.gradient.particles", problem))?;
     }
     Ok(())
-}
-
-/// Bytes the system says are available; `None` where it does not say.
-fn free_memory() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
-    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kib| kib * 1024.0)
 }

@@ -1,0 +1,151 @@
+//! `ztrack data`: what a data set holds, and getting one.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::output::{print, print_json, tell};
+use crate::data::download::{self, Mirrors, Progress};
+use crate::data::{Source, SplitOptions, describe, find_folder, load, resolve_name};
+
+/// Describe data sets, or fetch one
+#[derive(Args)]
+pub struct Data {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Rows, columns, density, labels, duplicates and checksum of each part of a data set
+    Describe(Describe),
+    /// Download a data set into the data folder and check it
+    Fetch(Fetch),
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    ztrack data describe bars-and-stripes\n  \
+    ztrack data describe mine.libsvm --columns 180 --json")]
+struct Describe {
+    /// dna, mnist, binarized-mnist, bars-and-stripes, dna-like, or a data file
+    #[arg(value_name = "NAME|PATH")]
+    data: String,
+    /// Number of columns, for LIBSVM text whose last columns can be all zero
+    #[arg(long, value_name = "N")]
+    columns: Option<usize>,
+    /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
+    #[arg(long, value_name = "DIR")]
+    data_folder: Option<PathBuf>,
+    /// Print JSON: a list, one description for each part
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "What is there and right is kept; what was cut off is resumed.\n\nExamples:\n  \
+    ztrack data fetch mnist\n  \
+    ztrack data fetch dna --data-folder /data --mirror http://localhost:8000/dna"
+)]
+struct Fetch {
+    /// mnist or dna
+    name: String,
+    /// Base URL to fetch from instead of the usual ones; may be given several times
+    #[arg(long = "mirror", value_name = "URL")]
+    mirrors: Vec<String>,
+    /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
+    #[arg(long, value_name = "DIR")]
+    data_folder: Option<PathBuf>,
+}
+
+impl Data {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<ExitCode> {
+        match self.command {
+            Command::Describe(command) => command.run()?,
+            Command::Fetch(command) => command.run()?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Describe {
+    fn run(self) -> Result<()> {
+        let folder = find_folder(self.data_folder.as_deref());
+        let mut source = resolve_name(&self.data, &folder)?;
+        if let Source::Files { columns, .. } = &mut source {
+            *columns = self.columns;
+        }
+        let splits = load(&source, &SplitOptions::default(), &folder)?;
+        let parts = [Some(&splits.train), splits.validation.as_ref(), splits.test.as_ref()];
+        let descriptions: Vec<_> = parts.into_iter().flatten().map(describe).collect();
+        if self.json {
+            return print_json(&descriptions);
+        }
+        descriptions
+            .iter()
+            .try_for_each(|description| print(&format!("{}\n", description.to_string().trim_end())))
+    }
+}
+
+impl Fetch {
+    fn run(self) -> Result<()> {
+        let folder = find_folder(self.data_folder.as_deref());
+        let mirrors = match self.mirrors.is_empty() {
+            true => Mirrors::Official,
+            false => Mirrors::Custom(self.mirrors),
+        };
+        let mut display = Display { bar: None };
+        let paths = download::fetch(&self.name, &folder, &mirrors, &mut |progress| {
+            display.show(progress);
+        });
+        display.end();
+        paths?.iter().try_for_each(|path| print(&format!("{}\n", path.display())))
+    }
+}
+
+/// A bar on a terminal; lines for files that are done, on standard error.
+struct Display {
+    bar: Option<ProgressBar>,
+}
+
+impl Display {
+    fn show(&mut self, progress: Progress) {
+        match progress {
+            Progress::Kept { file } => tell(&format!("{file}: there already, checked")),
+            Progress::Receiving { file, received, total, .. } => {
+                if !io::stderr().is_terminal() {
+                    return;
+                }
+                let bar = self.bar.get_or_insert_with(|| {
+                    let style = ProgressStyle::with_template(
+                        "{msg}  {bar:24} {bytes}/{total_bytes}  {bytes_per_sec}, {eta} left",
+                    );
+                    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+                    ProgressBar::new(0).with_style(style).with_message(file.to_string())
+                });
+                bar.set_length(total.unwrap_or(received));
+                bar.set_position(received);
+            }
+            Progress::Failed { file, url, problem } => {
+                self.end();
+                tell(&format!("{file}: {url}: {problem}"));
+            }
+            Progress::Done { file } => {
+                self.end();
+                tell(&format!("{file}: fetched, checked"));
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `ztrack estimate`: log Z of a model file.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use super::data_options::DataOptions;
+use super::log_z::{LogZOptions, table};
+use super::output::{print, print_json};
+use crate::checkpoint::ModelFile;
+use crate::estimators;
+
+/// Estimate log Z of a model, with its standard error
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    ztrack estimate runs/dna/best.safetensors\n  \
+    ztrack estimate model.npz --method rts,ais --data mnist --json\n  \
+    ztrack estimate model.npz --method exact")]
+pub struct Estimate {
+    /// Model file: safetensors or npz
+    model: PathBuf,
+    /// Data whose marginals are the base distribution: a name, a file, or a configuration; else the visible bias is
+    #[arg(long, value_name = "NAME|PATH")]
+    data: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    log_z: LogZOptions,
+    #[command(flatten)]
+    options: DataOptions,
+}
+
+#[derive(Serialize)]
+struct Report {
+    model: PathBuf,
+    visible: usize,
+    hidden: usize,
+    base: String,
+    estimates: Vec<estimators::Estimate>,
+}
+
+impl Estimate {
+    /// Prints one line a method.
+    pub fn run(self) -> Result<ExitCode> {
+        let parameters = ModelFile::load(&self.model)?.parameters;
+        let data = self.data.as_deref();
+        let (base, base_name) =
+            self.options.base(data, &parameters.visible_bias, self.log_z.seed)?;
+        let report = Report {
+            visible: parameters.n_visible,
+            hidden: parameters.n_hidden,
+            base: base_name,
+            estimates: self.log_z.run(&parameters, &base)?,
+            model: self.model,
+        };
+        if self.json {
+            print_json(&report)?;
+        } else {
+            let Report { model, visible, hidden, base, estimates } = &report;
+            let model = model.display();
+            print(&format!(
+                "{model}: {visible} visible, {hidden} hidden units; base distribution: {base}\n\n{}",
+                table(estimates)
+            ))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,68 @@
+//! What a person sees when a command fails: one line on standard error that begins with `error:`.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+
+use super::output::tell;
+
+/// Exit code of a command line that makes no sense, as is the custom.
+const USAGE: u8 = 2;
+
+/// A failed command: what failed, and why, from the outermost context inwards.
+pub fn of_command(error: &anyhow::Error) -> ExitCode {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        // Our own messages tell their cause already; it is a link of the chain all the same.
+        if !message.contains(&cause) {
+            message += if message.is_empty() { "" } else { ": " };
+            message += &cause;
+        }
+    }
+    tell(&format!("error: {}", one_line(&message)));
+    ExitCode::FAILURE
+}
+
+/// A command line that cannot be parsed, or one that asks for help or the version.
+pub fn of_arguments(error: &clap::Error) -> ExitCode {
+    let asked = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if asked {
+        let _ = error.print();
+        return ExitCode::from(error.exit_code() as u8);
+    }
+    tell(&shortened(&error.to_string()));
+    ExitCode::from(USAGE)
+}
+
+/// clap's paragraphs in one line: the usage goes, since `--help` tells it better.
+fn shortened(message: &str) -> String {
+    let paragraphs = message.split("\n\n").filter(|paragraph| {
+        let start = paragraph.trim_start();
+        !start.starts_with("Usage:") && !start.starts_with("For more information")
+    });
+    let told: Vec<String> = paragraphs.map(one_line).filter(|text| !text.is_empty()).collect();
+    format!("{}; --help tells more", told.join("; "))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_become_one_line() {
+        let message = "error: unexpected argument '--sed' found\n\n  tip: a similar argument exists: '--seed'\n\nUsage: ztrack estimate\n\nFor more information, try '--help'.\n";
+        assert_eq!(
+            shortened(message),
+            "error: unexpected argument '--sed' found; tip: a similar argument exists: '--seed'; --help tells more"
+        );
+    }
+}

@@ -1,0 +1,27 @@
+//! Standard output and standard error of commands.
+//!
+//! `print!` panics when a reader is gone, as in `ztrack estimate MODEL | head -1`; these do not.
+
+use std::io::{self, ErrorKind, Write};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+/// Writes a command's result to standard output; a reader that has gone is no failure.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to standard output"),
+    }
+}
+
+/// [`print`] of JSON, indented.
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
+}
+
+/// Tells a person something on standard error; nobody listening is no failure.
+pub fn tell(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

@@ -1,0 +1,164 @@
+//! `ztrack sample`: samples of a model file, as an array or a sheet of pictures.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use ndarray::Array2;
+use ndarray_npy::WriteNpyExt;
+
+use super::data_options::DataOptions;
+use super::log_z::check_sizes;
+use super::output::tell;
+use crate::checkpoint::{ModelFile, write_bytes};
+use crate::data::ImageShape;
+use crate::ops::{BitMatrix, Fused};
+use crate::record::Image;
+use crate::tempering::{self, Sampler, check_memory, sampling_ladder, tempering_bytes};
+
+/// Pixels a side that small sheets are scaled up to.
+const SMALLEST_SIDE: usize = 300;
+
+/// Draw samples from a model, by tempered chains that change modes
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    ztrack sample runs/mnist/best.safetensors --count 100 --out digits.png\n  \
+    ztrack sample model.npz --count 10000 --out samples.npy --data dna\n\n\
+    An .npy file holds zeros and ones, uint8, shape [count, visible units].")]
+pub struct Sample {
+    /// Model file: safetensors or npz
+    model: PathBuf,
+    /// Number of samples
+    #[arg(long, value_name = "N")]
+    count: usize,
+    /// File to write: .npy for an array, .png for a sheet of pictures
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Overwrite the file
+    #[arg(long)]
+    force: bool,
+    /// Height and width of a picture [default: square]
+    #[arg(long, value_name = "HxW", value_parser = shape)]
+    shape: Option<ImageShape>,
+    /// Data whose marginals are the base distribution: a name, a file, or a configuration; else the visible bias is
+    #[arg(long, value_name = "NAME|PATH")]
+    data: Option<String>,
+    /// Tempered chains
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    chains: usize,
+    /// Inverse temperatures
+    #[arg(long, default_value_t = 100, value_name = "K")]
+    temperatures: usize,
+    /// Sweeps between two samples of a chain
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    sweeps: usize,
+    /// Sweeps before the first sample
+    #[arg(long, default_value_t = 500, value_name = "N")]
+    burn_in: usize,
+    /// Seed of all random numbers
+    #[arg(long, default_value_t = 0, value_name = "S")]
+    seed: u64,
+    #[command(flatten)]
+    options: DataOptions,
+}
+
+enum Format {
+    Npy,
+    Png(ImageShape),
+}
+
+fn shape(text: &str) -> Result<ImageShape, String> {
+    let parsed = text.split_once('x').and_then(|(h, w)| Some((h.parse().ok()?, w.parse().ok()?)));
+    match parsed {
+        Some((height @ 1.., width @ 1..)) => Ok(ImageShape { height, width }),
+        _ => Err("height x width is expected, as in 28x28".into()),
+    }
+}
+
+impl Sample {
+    /// Draws samples and writes the file.
+    pub fn run(self) -> Result<ExitCode> {
+        ensure!(self.count > 0, "--count: at least 1 is needed");
+        ensure!(self.sweeps > 0, "--sweeps: at least 1 is needed");
+        ensure!(
+            self.force || !self.out.exists(),
+            "{} exists: overwrite it with --force or choose another --out",
+            self.out.display()
+        );
+        let parameters = ModelFile::load(&self.model)?.parameters;
+        let (m, j) = (parameters.n_visible, parameters.n_hidden);
+        let format = self.format(m)?;
+        let bytes = tempering_bytes(self.chains, self.temperatures, m, j);
+        check_sizes(self.chains, self.temperatures, bytes)?;
+        // Bits, bytes of pixels, and the encoded file.
+        check_memory(3.0 * self.count as f64 * m as f64, &format!("--count {}", self.count))
+            .map_err(anyhow::Error::msg)?;
+        let data = self.data.as_deref();
+        let (base, _) = self.options.base(data, &parameters.visible_bias, self.seed)?;
+        let (ops, ladder) = (Fused::new(&parameters), sampling_ladder(self.temperatures)?);
+        let path = tempering::Path { ops: &ops, ladder: &ladder, base: &base };
+        let Self { chains, burn_in, sweeps: spacing, seed, .. } = self;
+        let samples = Sampler { chains, burn_in, spacing, seed }.run(path, self.count)?;
+        let bytes = match format {
+            Format::Npy => npy(&samples.visible)?,
+            Format::Png(shape) => sheet(&samples.visible, shape)?,
+        };
+        write_bytes(&self.out, &bytes)?;
+        if let Some(doubt) = samples.doubt() {
+            tell(&format!("warning: {doubt}"));
+        }
+        tell(&format!(
+            "{}: {} samples of {} chains, {:.1} round trips per chain",
+            self.out.display(),
+            self.count,
+            samples.chains_used,
+            samples.round_trips_per_chain
+        ));
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn format(&self, units: usize) -> Result<Format> {
+        match self.out.extension().and_then(|extension| extension.to_str()) {
+            Some("npy") => Ok(Format::Npy),
+            Some("png") => {
+                let shape = match self.shape {
+                    Some(shape) => shape,
+                    None => {
+                        let side = units.isqrt();
+                        ensure!(
+                            side * side == units,
+                            "{units} visible units make no square picture: give --shape HxW, or write an .npy file"
+                        );
+                        ImageShape { height: side, width: side }
+                    }
+                };
+                let ImageShape { height, width } = shape;
+                ensure!(
+                    height.checked_mul(width) == Some(units),
+                    "--shape {height}x{width} does not have the model's {units} visible units"
+                );
+                Ok(Format::Png(shape))
+            }
+            _ => bail!("--out {}: the name must end in .npy or .png", self.out.display()),
+        }
+    }
+}
+
+fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {
+    let shape = (rows.rows(), rows.columns());
+    let array = Array2::from_shape_fn(shape, |(i, j)| u8::from(rows.get(i, j)));
+    let mut bytes = Vec::new();
+    array.write_npy(&mut bytes).context("cannot encode the samples as npy")?;
+    Ok(bytes)
+}
+
+fn sheet(rows: &BitMatrix, ImageShape { height, width }: ImageShape) -> Result<Vec<u8>> {
+    let images = (0..rows.rows())
+        .map(|row| Image::from_bits(rows, row, height, width))
+        .collect::<crate::Result<Vec<_>>>()?;
+    let columns = images.len().isqrt() + usize::from(images.len().isqrt().pow(2) < images.len());
+    let sheet = Image::tile(&images, columns, 1)?;
+    let factor = SMALLEST_SIDE.div_ceil(sheet.width().max(sheet.height())).clamp(1, 8);
+    Ok(sheet.scale(factor).to_png()?)
+}

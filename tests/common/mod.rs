@@ -1,0 +1,179 @@
+//! What the tests of the command share: running it, a tiny configuration, and comparing run folders.
+
+// Each test file is a crate of its own and uses a part of this.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use protobuf::Message;
+use safetensors::SafeTensors;
+use serde_json::Value;
+use tensorboard_proto::event::Event;
+
+/// The command under test, away from the user's settings.
+pub fn ztrack() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ztrack"));
+    command.env_remove("ZTRACK_DATA").env_remove("RUST_BACKTRACE");
+    command
+}
+
+/// Runs the command to its end.
+pub fn run(arguments: &[&str]) -> Output {
+    ztrack().args(arguments).output().unwrap()
+}
+
+/// Runs a command that must succeed; returns its standard output.
+pub fn succeed(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Data shared between checkouts, if it is here; says so if it is not.
+pub fn shared(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared").join(path);
+    if !path.exists() {
+        eprintln!("skipped: {} is missing", path.display());
+    }
+    path.exists().then_some(path)
+}
+
+/// 3 x 3 bars and stripes, 6 hidden units; every section is there to be overridden with `--set`.
+pub const TINY: &str = r#"
+seed = 3
+[data]
+source = { name = "bars-and-stripes", side = 3, rows = 200, noise = 0.05 }
+validation_fraction = 0.2
+test_fraction = 0.2
+[model]
+hidden = 6
+[training]
+updates = 20
+batch = 16
+gradient = { kind = "pcd" }
+learning_rate = { initial = 0.05 }
+[tempering]
+chains = 40
+temperatures = 6
+sweeps = 1
+[evaluation]
+every = 5
+images_every = 2
+[audit]
+every = 2
+[checkpoint]
+every = 7
+"#;
+
+/// Writes [`TINY`] into a folder.
+pub fn tiny(folder: &Path) -> String {
+    let path = folder.join("tiny.toml");
+    fs::write(&path, TINY).unwrap();
+    text(&path)
+}
+
+pub fn text(path: &Path) -> String {
+    path.to_str().unwrap().to_string()
+}
+
+/// Everything a run leaves that does not depend on the clock, under a name each.
+pub fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut content = BTreeMap::new();
+    for file in files(folder) {
+        let name = text(file.strip_prefix(folder).unwrap());
+        let bytes = fs::read(&file).unwrap();
+        match file.extension().and_then(|extension| extension.to_str()).unwrap() {
+            "toml" | "safetensors" => content.insert(name, bytes),
+            "csv" => content.insert(name, without_seconds(&String::from_utf8(bytes).unwrap())),
+            "json" => {
+                let mut summary: Value = serde_json::from_slice(&bytes).unwrap();
+                summary.as_object_mut().unwrap().remove("seconds").unwrap();
+                content.insert(name, summary.to_string().into_bytes())
+            }
+            "state" => content.insert(name, timeless_state(&bytes)),
+            "ztrack" => None,
+            other => panic!("a file of unknown kind in a run folder: {name} ({other})"),
+        };
+    }
+    for run in ["train", "validation", "tracker"] {
+        for (step, tag, value) in events(&folder.join("tensorboard").join(run)) {
+            let twice = content.insert(format!("{run} {step:06} {tag}"), value);
+            assert!(twice.is_none(), "{run}: {tag} twice at step {step}");
+        }
+    }
+    content
+}
+
+/// Fails with the names that differ, not with pages of bytes.
+pub fn assert_same(one: &Path, other: &Path) {
+    let (one, other) = (content(one), content(other));
+    let names = |content: &BTreeMap<String, Vec<u8>>| content.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&one), names(&other));
+    let different: Vec<_> = one.iter().filter(|(name, bytes)| other[*name] != **bytes).collect();
+    let different: Vec<_> = different.iter().map(|(name, _)| name).collect();
+    assert!(different.is_empty(), "different: {different:?}");
+    assert!(one.contains_key("summary.json") && one.contains_key("best.safetensors"));
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { all.extend(files(&path)) } else { all.push(path) }
+    }
+    all
+}
+
+fn without_seconds(csv: &str) -> Vec<u8> {
+    let column = csv.lines().next().unwrap().split(',').position(|name| name == "seconds").unwrap();
+    let row = |line: &str| {
+        let cells = line.split(',').enumerate().filter(|(i, _)| *i != column);
+        cells.map(|(_, cell)| cell).collect::<Vec<_>>().join(",") + "\n"
+    };
+    csv.lines().map(row).collect::<String>().into_bytes()
+}
+
+/// A state without its seconds and, since it covers them, its checksum.
+fn timeless_state(bytes: &[u8]) -> Vec<u8> {
+    let (_, header) = SafeTensors::read_metadata(bytes).unwrap();
+    let mut metadata: BTreeMap<_, _> = header.metadata().clone().unwrap().into_iter().collect();
+    metadata.remove("sha256").unwrap();
+    let position = metadata.get_mut("json.position").unwrap();
+    let mut numbers: Value = serde_json::from_str(position).unwrap();
+    numbers.as_object_mut().unwrap().remove("seconds").unwrap();
+    *position = numbers.to_string();
+    let tensors = SafeTensors::deserialize(bytes).unwrap();
+    let mut arrays: Vec<_> = tensors.tensors();
+    arrays.sort_by(|one, other| one.0.cmp(&other.0));
+    let mut out = format!("{metadata:?}").into_bytes();
+    for (name, view) in arrays {
+        out.extend(format!("\n{name} {:?} {:?}\n", view.dtype(), view.shape()).bytes());
+        out.extend(view.data());
+    }
+    out
+}
+
+/// Step, tag and value of every event of a TensorBoard run, in order of files.
+pub fn events(folder: &Path) -> Vec<(i64, String, Vec<u8>)> {
+    let mut out = Vec::new();
+    let mut paths = files(folder);
+    paths.sort();
+    for path in paths {
+        let bytes = fs::read(path).unwrap();
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let length = u64::from_le_bytes(rest[..8].try_into().unwrap()) as usize;
+            let event = Event::parse_from_bytes(&rest[12..12 + length]).unwrap();
+            for value in event.get_summary().get_value() {
+                let bytes = value.write_to_bytes().unwrap();
+                out.push((event.get_step(), value.get_tag().to_string(), bytes));
+            }
+            rest = &rest[12 + length + 4..];
+        }
+    }
+    out
+}

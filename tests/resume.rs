@@ -1,0 +1,191 @@
+//! A run that is killed and resumed, or run with another number of threads, leaves the same bytes.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{assert_same, succeed, text, tiny, ztrack};
+use rand::RngExt;
+use tempfile::TempDir;
+use ztrack::ops::random::{Purpose, Streams};
+
+/// Pre-training, persistent chains, Adam, centering, Kalman: all that has a state.
+const PERSISTENT: &[&str] = &[
+    "training.updates=300",
+    "training.centering=true",
+    "training.weight_decay=0.0001",
+    "training.update={ rule = \"adam\" }",
+    "training.pretraining={ updates = 21, learning_rate = 0.05, batch = 10 }",
+    "training.early_stopping={ patience = 1000, smoothing = 0.5 }",
+    "training.learning_rate.schedule={ kind = \"linear-to-zero\" }",
+];
+
+/// CD, alpha smoothing, joint update of beta; the tempered gradient and RMSspectral are in `TEMPERED`.
+const SMOOTHED: &[&str] = &[
+    "training.updates=100",
+    "training.gradient={ kind = \"cd\", sweeps = 2 }",
+    "training.update={ rule = \"sgd\", momentum = 0.9 }",
+    "tempering.smoothing={ alpha = 0.2 }",
+    "tempering.beta_update={ joint = 3 }",
+    // Stops long before its last update: a resumed run must stop there too.
+    "training.early_stopping={ patience = 3, minimum_improvement = 10.0 }",
+];
+
+const TEMPERED: &[&str] = &[
+    "training.updates=100",
+    "training.gradient={ kind = \"tempered\" }",
+    "training.update={ rule = \"rmsspectral\" }",
+    "training.learning_rate={ initial = 0.0001 }",
+    "tempering.prior={ exponential = 2.0 }",
+    "audit.every=5",
+];
+
+fn arguments(config: &str, out: &Path, settings: &[&str]) -> Vec<String> {
+    let mut arguments = vec!["train".into(), config.into(), "--out".into(), text(out)];
+    for setting in settings {
+        arguments.extend(["--set".into(), setting.to_string()]);
+    }
+    arguments
+}
+
+/// Starts the run, or continues it where there is something to continue.
+fn start(config: &str, out: &Path, settings: &[&str]) -> Child {
+    let mut command = ztrack();
+    if out.join("config.toml").exists() {
+        command.args(["train", "--resume", "--out"]).arg(out);
+    } else {
+        command.args(arguments(config, out, settings));
+    }
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn train(config: &str, out: &Path, settings: &[&str], more: &[&str]) {
+    let mut arguments = arguments(config, out, settings);
+    arguments.extend(more.iter().map(|argument| argument.to_string()));
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    succeed(&arguments);
+}
+
+fn killed_runs_equal_one_left_alone(settings: &[&str], kills: u32, seed: u64) {
+    let folder = TempDir::new().unwrap();
+    let config = tiny(folder.path());
+    let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
+    let started = Instant::now();
+    train(&config, &whole, settings, &[]);
+    let duration = started.elapsed();
+    // Mean life 2 x the whole run / kills: what a life does after its last checkpoint is done again by the next.
+    let mut moments = Streams::new(seed, Purpose::TestSystem, 0).row(0);
+    let mut in_the_middle = 0;
+    for _ in 0..kills {
+        let life = duration.mul_f64(moments.random_range(0.0..4.0) / f64::from(kills));
+        let mut child = start(&config, &broken, settings);
+        std::thread::sleep(life);
+        let running = child.try_wait().unwrap().is_none();
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        in_the_middle += u32::from(running);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("error:"), "{stderr}");
+    }
+    assert!(
+        in_the_middle * 2 >= kills,
+        "only {in_the_middle} of {kills} kills hit a running process"
+    );
+    let output = start(&config, &broken, settings).wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_same(&whole, &broken);
+}
+
+#[test]
+fn twenty_kills_change_nothing() {
+    killed_runs_equal_one_left_alone(PERSISTENT, 20, 1);
+}
+
+#[test]
+fn kills_change_nothing_with_smoothing_and_early_stopping() {
+    killed_runs_equal_one_left_alone(SMOOTHED, 8, 2);
+}
+
+#[test]
+fn kills_change_nothing_with_the_tempered_gradient() {
+    killed_runs_equal_one_left_alone(TEMPERED, 8, 3);
+}
+
+#[test]
+fn resuming_a_finished_run_changes_nothing() {
+    for settings in [PERSISTENT, SMOOTHED] {
+        let folder = TempDir::new().unwrap();
+        let config = tiny(folder.path());
+        let (whole, again) = (folder.path().join("whole"), folder.path().join("again"));
+        train(&config, &whole, settings, &[]);
+        train(&config, &again, settings, &[]);
+        succeed(&["train", "--resume", "--out", &text(&again)]);
+        assert_same(&whole, &again);
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    for settings in [PERSISTENT, SMOOTHED, TEMPERED] {
+        let folder = TempDir::new().unwrap();
+        let config = tiny(folder.path());
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        train(&config, &one, settings, &["--threads", "1"]);
+        train(&config, &two, settings, &["--threads", "2"]);
+        assert_same(&one, &two);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_says_how_to_go_on_and_does() {
+    let folder = TempDir::new().unwrap();
+    let config = tiny(folder.path());
+    let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
+    train(&config, &whole, PERSISTENT, &[]);
+    let child = start(&config, &broken, PERSISTENT);
+    let waiting = Instant::now();
+    while fs::read_to_string(broken.join("metrics.csv")).map_or(0, |text| text.lines().count()) < 4
+    {
+        assert!(waiting.elapsed() < Duration::from_secs(60), "no metrics");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    let advice = format!("continue with: ztrack train --out {} --resume", broken.display());
+    assert!(stderr.contains("interrupted after update") && stderr.contains(&advice), "{stderr}");
+    assert!(!broken.join("summary.json").exists());
+    succeed(&["train", "--resume", "--out", &text(&broken)]);
+    assert_same(&whole, &broken);
+}
+
+/// Rounding differs, so after some updates a draw falls the other way and the runs part; until then they agree.
+#[cfg(feature = "flex")]
+#[test]
+fn devices_agree_to_rounding() {
+    let log_z = |csv: String| -> Vec<f64> {
+        let column =
+            csv.lines().next().unwrap().split(',').position(|name| name == "log_z").unwrap();
+        let cell = |line: &str| line.split(',').nth(column).unwrap().parse().unwrap();
+        csv.lines().skip(1).map(cell).collect()
+    };
+    for settings in [PERSISTENT, TEMPERED] {
+        let folder = TempDir::new().unwrap();
+        let config = tiny(folder.path());
+        let curves = ["ndarray", "flex"].map(|device| {
+            let out = folder.path().join(device);
+            let more = ["--device", device, "--set", "evaluation.every=1"];
+            train(&config, &out, settings, &more);
+            log_z(fs::read_to_string(out.join("metrics.csv")).unwrap())
+        });
+        for (update, (one, other)) in curves[0].iter().zip(&curves[1]).enumerate().take(10) {
+            assert!((one - other).abs() < 1e-4, "update {update}: {one} and {other}");
+        }
+    }
+}
