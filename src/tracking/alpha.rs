@@ -1,44 +1,81 @@
 //! The paper's alpha-smoothed partial update (RTS eq. 24), applied to every temperature.
 //!
 //! zeta_k <- zeta_k + alpha (y_k - zeta_k). It lags behind moving parameters by (1 - alpha)/alpha drifts per update, so
-//! its error bar carries the lag it can see beside the noise.
+//! its error bar carries what it can see of the lag beside the noise:
+//!
+//!     Var = var_s(I_s)/S + (1 - alpha)^2 max(0, E[(y - zeta)^2] - E[var_s(G_s - I_s)/S])
+//!
+//! I_s <- (1 - alpha) I_s + alpha G_s is each chain's part of zeta's error as G_s is of y's: chains are independent, so its
+//! spread holds every autocorrelation of successive measurements. Steps larger than the two spreads explain are lag.
 
 use serde::{Deserialize, Serialize};
 
+use crate::tempering::Measurement;
+
+/// Memory of squared steps.
 const MEMORY: f64 = 0.95;
 
-/// Smoother state, one entry per temperature in every vector.
+/// Smoother state; the error bar is kept for beta = 1 alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlphaSmoother {
     /// Share of the way to go to each measurement, in (0, 1].
     pub alpha: f64,
-    /// zeta_k, the estimate of log Z_k.
+    /// zeta_k, the estimate of log Z_k, [K].
     pub log_z: Vec<f64>,
-    measurement_variance: Vec<f64>,
-    mean_step: Vec<f64>,
+    /// I_s at beta = 1, [S].
+    influence: Vec<f64>,
+    /// Moving average of (y - zeta)^2 minus what noise explains of it, at beta = 1.
+    square_lag: f64,
 }
 
 impl AlphaSmoother {
     /// Starts from a measurement.
-    pub fn new(alpha: f64, log_z: Vec<f64>, variance: Vec<f64>) -> Self {
-        Self { alpha, mean_step: vec![0.0; log_z.len()], log_z, measurement_variance: variance }
-    }
-
-    /// One partial update.
-    pub fn update(&mut self, measured: &[f64], measured_variance: &[f64]) {
-        for k in 1..self.log_z.len() {
-            let step = measured[k] - self.log_z[k];
-            self.log_z[k] += self.alpha * step;
-            self.mean_step[k] = MEMORY * self.mean_step[k] + (1.0 - MEMORY) * step;
-            self.measurement_variance[k] =
-                MEMORY * self.measurement_variance[k] + (1.0 - MEMORY) * measured_variance[k];
+    pub fn new(alpha: f64, measurement: &Measurement) -> Self {
+        Self {
+            alpha,
+            log_z: measurement.log_z.clone(),
+            influence: at_top(measurement).collect(),
+            square_lag: 0.0,
         }
     }
 
-    /// Noise passed on by the smoother, and the lag behind the measurements.
-    pub fn std_error(&self, k: usize) -> f64 {
-        let noise = self.alpha / (2.0 - self.alpha) * self.measurement_variance[k];
-        let lag = (1.0 - self.alpha) * self.mean_step[k];
-        (noise + lag * lag).sqrt()
+    /// One partial update, by the same chains as before.
+    pub fn update(&mut self, measurement: &Measurement) {
+        let (alpha, last) = (self.alpha, self.log_z.len() - 1);
+        let step = measurement.log_z[last] - self.log_z[last];
+        for (zeta, y) in self.log_z.iter_mut().zip(&measurement.log_z).skip(1) {
+            *zeta += alpha * (y - *zeta);
+        }
+        let mut noise = 0.0;
+        for (own, new) in self.influence.iter_mut().zip(at_top(measurement)) {
+            noise += (new - *own).powi(2);
+            *own += alpha * (new - *own);
+        }
+        let lag = step * step - noise / pairs(self.influence.len());
+        self.square_lag = MEMORY * self.square_lag + (1.0 - MEMORY) * lag;
     }
+
+    /// Number of chains it follows, S.
+    pub(super) fn chains(&self) -> usize {
+        self.influence.len()
+    }
+
+    /// Standard error of zeta at beta = 1: noise passed on by the smoother, and lag behind the measurements.
+    pub fn std_error(&self) -> f64 {
+        let square: f64 = self.influence.iter().map(|i| i * i).sum();
+        let lag = (1.0 - self.alpha).powi(2) * self.square_lag.max(0.0);
+        (square / pairs(self.influence.len()) + lag).sqrt()
+    }
+}
+
+/// G_s at beta = 1.
+fn at_top(measurement: &Measurement) -> impl Iterator<Item = f64> {
+    let k = measurement.log_z.len();
+    measurement.influence.iter().skip(k - 1).step_by(k).copied()
+}
+
+/// S (S - 1): the variance of a mean of S numbers of mean zero is their square sum over this.
+fn pairs(chains: usize) -> f64 {
+    let n = chains as f64;
+    n * (n - 1.0).max(1.0)
 }

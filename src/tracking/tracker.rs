@@ -129,7 +129,11 @@ impl LogZTracker {
         let last = path.evaluate(&chains.visible);
         let fits = saved.pseudo_prior.len() == k
             && saved.influence.len() == chains.len() * k
-            && saved.filter.log_z().len() == k;
+            && saved.filter.log_z().len() == k
+            && match &saved.filter {
+                Filter::Kalman(_) => true,
+                Filter::Alpha(filter) => filter.chains() == chains.len(),
+            };
         let mut tracker = Self {
             options,
             filter: saved.filter,
@@ -166,7 +170,7 @@ impl LogZTracker {
         let last = self.posterior_width() - 1;
         match &self.filter {
             Filter::Kalman(filter) => filter.std_error(last),
-            Filter::Alpha(filter) => filter.std_error(last),
+            Filter::Alpha(filter) => filter.std_error(),
         }
     }
 
@@ -227,7 +231,7 @@ impl LogZTracker {
         let occupancy_error = measurement.occupancy_error(new.ladder);
         let distrust = match &mut self.filter {
             Filter::Alpha(filter) => {
-                filter.update(&measurement.log_z, &measurement.variance);
+                filter.update(&measurement);
                 false
             }
             Filter::Kalman(filter) => {
@@ -305,10 +309,11 @@ impl Filter {
 }
 
 fn new_filter(smoothing: Smoothing, measurement: &Measurement) -> Filter {
-    let (log_z, variance) = (measurement.log_z.clone(), measurement.variance.clone());
     match smoothing {
-        Smoothing::Kalman => Filter::Kalman(Kalman::new(log_z, variance)),
-        Smoothing::Alpha(alpha) => Filter::Alpha(AlphaSmoother::new(alpha, log_z, variance)),
+        Smoothing::Kalman => {
+            Filter::Kalman(Kalman::new(measurement.log_z.clone(), measurement.variance.clone()))
+        }
+        Smoothing::Alpha(alpha) => Filter::Alpha(AlphaSmoother::new(alpha, measurement)),
     }
 }
 
