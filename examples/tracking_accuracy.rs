@@ -89,11 +89,12 @@ fn report() -> Result<bool> {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let (settings, updates) = if quick { (&SETTINGS[..1], 500) } else { (&SETTINGS[..], 2000) };
     println!(
-        "Tracked minus exact log Z (nats) over {SEEDS} seeds x {updates} updates of {VISIBLE}x{HIDDEN} models learning \
-         {ROWS} noisy prototypes,\n{TEMPERATURES} temperatures. Filters: eq. 24 with alpha, and the drift-corrected \
-         Kalman filter. Settings: main is SGD with rate .1 and\nPCD-1, 100 chains, 5 sweeps per update; the others differ \
-         from it as named; tempered takes the gradient from the tracker's\nown chains, few of which then steer the model \
-         they measure. Coverage: |error| <= 2 standard errors; z = error/standard error.\n\n\
+        "Tracked minus exact log Z in nats, {SEEDS} seeds x {updates} updates, {VISIBLE}x{HIDDEN} models learning {ROWS} noisy prototypes.\n\
+         alpha: RTS eq. 24; Kalman: the drift-corrected filter. Both with {TEMPERATURES} temperatures, collapsed updates of beta.\n\
+         main: SGD with rate .1, PCD-1 with {PARTICLES} particles, 100 tempered chains, 5 sweeps per update; the others differ as\n\
+         named. momentum .9: rate .01. tempered: the gradient comes from the tracker's own chains, so that their noise steers\n\
+         the very model they measure: a bias no filter sees, which more chains or sweeps remove.\n\
+         coverage: share of updates with |error| <= 2 standard errors; z: error/standard error.\n\n\
          {:<18}{:<12}{:>8}{:>9}{:>10}{:>9}",
         "setting", "filter", "RMSE", "bias", "coverage", "mean z^2"
     );

@@ -1,0 +1,121 @@
+//! ztrack as a library: train on bars and stripes, watch log Z with its error bar beside the exact one.
+//!
+//!     cargo run --release --example quickstart
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use burn::tensor::Device;
+use ztrack::Result;
+use ztrack::config::Config;
+use ztrack::data::{SplitOptions, load};
+use ztrack::model::Parameters;
+use ztrack::record::{Notice, Record, Recorder, Run};
+use ztrack::training::{Checkpoints, EvaluationRecord, Trainer, run};
+
+/// The same text could stand in a file; every field left out has its default.
+const CONFIG: &str = r#"
+    seed = 1
+
+    [data]
+    source = { name = "bars-and-stripes", side = 4, rows = 1000, noise = 0.02 }
+    validation_fraction = 0.2
+
+    [model]
+    hidden = 12
+
+    [training]
+    updates = 3000
+    batch = 50
+    gradient = { kind = "pcd" }
+    centering = true
+    learning_rate = { initial = 0.05 }
+
+    [tempering]
+    chains = 100
+    temperatures = 20
+
+    [evaluation]
+    every = 30
+
+    [audit]
+    every = 10 # log Z by enumeration at every tenth evaluation
+"#;
+
+/// A recorder of one's own: prints every tenth record.
+#[derive(Default)]
+struct Table {
+    records: usize,
+}
+
+impl Recorder for Table {
+    fn record(&mut self, record: &Record) -> Result<()> {
+        if self.records.is_multiple_of(10) {
+            let get = |run, tag| record.get(run, tag).unwrap_or(f64::NAN);
+            println!(
+                "{:>6}  {:>8.3} +- {:<6.3}{:>9.3}  {:>12.3}  {:>10.3}",
+                record.update,
+                get(Run::Tracker, "log_z"),
+                get(Run::Tracker, "log_z_std_error"),
+                get(Run::Tracker, "exact_log_z"),
+                get(Run::Train, "log_likelihood"),
+                get(Run::Validation, "log_likelihood"),
+            );
+        }
+        self.records += 1;
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &Notice, update: u64) -> Result<()> {
+        println!("update {update}: {}", notice.text());
+        Ok(())
+    }
+}
+
+/// Keeps the best model in memory; a program with long runs would write the state that [`Trainer::save`] gives.
+#[derive(Default)]
+struct Best {
+    model: Option<(Parameters, EvaluationRecord)>,
+}
+
+impl Checkpoints for Best {
+    fn best(&mut self, trainer: &Trainer, evaluation: &EvaluationRecord) -> Result<()> {
+        self.model = Some((trainer.parameters(), evaluation.clone()));
+        Ok(())
+    }
+
+    fn state(&mut self, _trainer: &Trainer) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() -> Result<()> {
+    let config = Config::parse(CONFIG, &[])?;
+    let options = SplitOptions {
+        validation_fraction: config.data.validation_fraction,
+        ..SplitOptions::default()
+    };
+    // Generated data needs no folder.
+    let splits = load(&config.data.source, &options, Path::new(""))?;
+    let mut trainer = Trainer::new(&config, splits, &Device::default())?;
+
+    println!("Nats; log-likelihoods are means per row, with the tracked log Z.\n");
+    println!("update  tracked log Z +- error  exact  train log-lik  validation");
+    let (mut table, mut best) = (Table::default(), Best::default());
+    let outcome = run(&mut trainer, &mut table, &mut best, &AtomicBool::new(false))?;
+
+    println!("\n{:?} after {} updates.", outcome.reason, trainer.updates());
+    if let Some((model, evaluation)) = best.model
+        && let Some(validation) = evaluation.validation
+    {
+        println!(
+            "Best model ({}x{}) at update {}: validation log-likelihood {:.3} +- {:.3}.",
+            model.n_visible,
+            model.n_hidden,
+            evaluation.record.update,
+            validation.value,
+            validation.std_error
+        );
+    }
+    Ok(())
+}

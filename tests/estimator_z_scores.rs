@@ -1,0 +1,166 @@
+//! Estimators against enumeration: errors in units of the estimator's own error bar.
+//!
+//! For n independent z-scores of a right error bar, their mean has standard deviation 1/sqrt(n) and their standard
+//! deviation about 1/sqrt(2n); with n = 60 the bounds below are 3.9 and more than 3.3 of those away.
+
+use std::path::{Path, PathBuf};
+
+use ztrack::checkpoint::ModelFile;
+use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
+use ztrack::estimators::{Ais, Estimate, Rts, exact};
+use ztrack::model::test_systems::{TestSystem, gaussian, independent_units, one_hidden_unit};
+use ztrack::ops::Fused;
+use ztrack::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
+
+const RUNS: u64 = 60;
+
+fn rts(prior: &Prior, chains: usize, sweeps: usize, seed: u64) -> Rts {
+    Rts {
+        chains,
+        sweeps,
+        ladder: Ladder::linear(20, prior).unwrap(),
+        beta_update: BetaUpdate::Collapsed,
+        initial_rounds: InitialRounds::default(),
+        seed,
+    }
+}
+
+/// Logits that differ from unit to unit, as those of data do.
+fn data_like(n_visible: usize) -> BaseDistribution {
+    let logits: Vec<f32> = (0..n_visible).map(|i| ((i * 5) % 7) as f32 * 0.4 - 1.2).collect();
+    BaseDistribution::from_logits(&logits).unwrap()
+}
+
+fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let square = values.iter().map(|z| (z - mean).powi(2)).sum::<f64>();
+    (mean, (square / (n - 1.0)).sqrt())
+}
+
+/// z-scores of `RUNS` runs, each on its own random model.
+fn z_scores(estimate: impl Fn(&TestSystem, u64) -> Estimate) -> Vec<f64> {
+    (0..RUNS)
+        .map(|seed| {
+            let system = gaussian(16, 8, 0.6, 100 + seed).unwrap();
+            let found = estimate(&system, seed);
+            assert!(found.doubt.is_none(), "{:?}", found.doubt);
+            (found.value - system.log_partition) / found.std_error
+        })
+        .collect()
+}
+
+#[test]
+fn rts_is_right_within_its_own_error_bar() {
+    let updates = [BetaUpdate::Collapsed, BetaUpdate::Joint { repeats: 2 }];
+    for (prior, beta_update) in [
+        (Prior::Uniform, updates[0]),
+        (Prior::Exponential(2.0), updates[0]),
+        (Prior::Uniform, updates[1]),
+    ] {
+        let scores = z_scores(|system, seed| {
+            let settings = Rts { beta_update, ..rts(&prior, 100, 150, seed) };
+            settings.run(&Fused::new(&system.parameters), &data_like(16)).unwrap()
+        });
+        let (mean, deviation) = mean_and_deviation(&scores);
+        let what =
+            format!("{prior:?}, {beta_update:?}: mean z {mean:.2}, deviation {deviation:.2}");
+        println!("{what}");
+        assert!(mean.abs() < 0.5 && (0.7..1.4).contains(&deviation), "{what}");
+    }
+}
+
+#[test]
+fn ais_is_unbiased_for_z_and_low_for_log_z() {
+    // One model and a coarse ladder, so that weights spread and the bias of log Z shows.
+    let system = gaussian(16, 8, 0.8, 7).unwrap();
+    let ops = Fused::new(&system.parameters);
+    let errors: Vec<f64> = (0..1000)
+        .map(|seed| {
+            let ais = Ais { chains: 5, temperatures: 10, seed };
+            ais.run(&ops, &data_like(16)).unwrap().value - system.log_partition
+        })
+        .collect();
+    let n = errors.len() as f64;
+    let ratios: Vec<f64> = errors.iter().map(|e| e.exp()).collect();
+    let (ratio, spread) = mean_and_deviation(&ratios);
+    println!("Z estimate/Z: {ratio:.3} +- {:.3}", spread / n.sqrt());
+    assert!((ratio - 1.0).abs() < 4.0 * spread / n.sqrt(), "Z is off: {ratio}");
+    let (bias, spread) = mean_and_deviation(&errors);
+    println!("log Z: {bias:.3} +- {:.3}", spread / n.sqrt());
+    assert!(bias < -4.0 * spread / n.sqrt(), "log Z is not low: {bias}");
+}
+
+#[test]
+fn ais_is_right_within_its_own_error_bar_when_weights_are_even() {
+    let scores = z_scores(|system, seed| {
+        let ais = Ais { chains: 200, temperatures: 200, seed };
+        ais.run(&Fused::new(&system.parameters), &data_like(16)).unwrap()
+    });
+    let (mean, deviation) = mean_and_deviation(&scores);
+    println!("mean z {mean:.2}, deviation {deviation:.2}");
+    assert!(mean.abs() < 0.5 && (0.7..1.4).contains(&deviation), "{mean} {deviation}");
+}
+
+#[test]
+fn closed_forms_are_met() {
+    let visible = vec![0.3, -1.0, 2.0, 0.5];
+    for system in [
+        independent_units(visible.clone(), vec![1.0, -0.5, 0.2]).unwrap(),
+        one_hidden_unit(vec![1.5, -2.0, 0.7, 1.0], visible, -0.4).unwrap(),
+    ] {
+        let ops = Fused::new(&system.parameters);
+        let found = exact(&system.parameters).unwrap().value;
+        assert!((found - system.log_partition).abs() < 1e-6, "{}: exact {found}", system.name);
+        let base = BaseDistribution::uniform(4);
+        let ais = Ais { chains: 200, temperatures: 50, seed: 1 }.run(&ops, &base).unwrap();
+        let rts = rts(&Prior::Uniform, 100, 200, 1).run(&ops, &base).unwrap();
+        for found in [ais, rts] {
+            let z = (found.value - system.log_partition) / found.std_error;
+            assert!(z.abs() < 4.0, "{} of {}: z = {z:.1}", found.method, system.name);
+        }
+    }
+}
+
+fn shared(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared").join(path);
+    if !path.exists() {
+        println!("skipped: {} is missing", path.display());
+    }
+    path.exists().then_some(path)
+}
+
+/// MNIST 784x10 with log Z = 226.113155 by enumeration; three bases a user may have at hand.
+#[test]
+fn rts_finds_log_z_of_an_mnist_model() {
+    const SEEDS: u64 = 20;
+    let Some(path) = shared("models/mnist-h10.npz") else { return };
+    let model = ModelFile::load(path).unwrap().parameters;
+    let truth = exact(&model).unwrap().value;
+    assert!((truth - 226.113155).abs() < 1e-5, "{truth}");
+    let mut bases =
+        vec![("visible bias", BaseDistribution::from_logits(&model.visible_bias).unwrap())];
+    if let Some(folder) = shared("datasets") {
+        let splits = load(&Source::Mnist, &SplitOptions::default(), &folder).unwrap();
+        let binarizer = Binarizer::new(Binarization::Threshold(0.5)).unwrap();
+        let rows = binarizer.binarize(&splits.train, 0, 0).unwrap();
+        bases.push(("marginals", BaseDistribution::from_marginals(&rows, 1.0).unwrap()));
+    }
+    let ops = Fused::new(&model);
+    for (name, base) in bases {
+        let scores: Vec<f64> = (0..SEEDS)
+            .map(|seed| {
+                let ladder = Ladder::linear(100, &Prior::Uniform).unwrap();
+                let found = Rts { ladder, ..rts(&Prior::Uniform, 100, 200, seed) };
+                let found = found.run(&ops, &base).unwrap();
+                (found.value - truth) / found.std_error
+            })
+            .collect();
+        let (mean, deviation) = mean_and_deviation(&scores);
+        println!("{name}: mean z {mean:.2}, deviation {deviation:.2}");
+        let inside = scores.iter().filter(|z| z.abs() <= 3.0).count();
+        assert!(inside >= 19, "{name}: {inside} of {SEEDS} within 3 errors: {scores:.1?}");
+        // 20 z-scores: 4.5 and 3.5 standard deviations.
+        assert!(mean.abs() < 1.0 && (0.4..1.6).contains(&deviation), "{name}: {scores:.1?}");
+    }
+}

@@ -1,0 +1,331 @@
+//! The tracker and the gradients against enumeration.
+
+use burn::tensor::Device;
+use ztrack::estimators::Rts;
+use ztrack::model::exact::{
+    self, log_partition, log_partition_at, log_probabilities_of_visible_at, mean_log_likelihood,
+};
+use ztrack::model::test_systems::{gaussian_parameters, one_hidden_unit};
+use ztrack::model::{Parameters, Rbm};
+use ztrack::ops::random::{Purpose, Streams};
+use ztrack::ops::{BitMatrix, Fused, Matrix};
+use ztrack::tempering::{
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, RoundsEnd, TemperedChains,
+};
+use ztrack::tracking::{LogZTracker, Smoothing, TrackerOptions, shift};
+use ztrack::training::gradient::{Centering, Moments, Particles, gradient, moments};
+use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
+
+const M: usize = 10;
+const J: usize = 6;
+const K: usize = 12;
+
+fn options(smoothing: Smoothing, sweeps: usize) -> TrackerOptions {
+    let initial_rounds = InitialRounds::default();
+    TrackerOptions { smoothing, sweeps, beta_update: BetaUpdate::Collapsed, initial_rounds }
+}
+
+fn base() -> BaseDistribution {
+    let logits: Vec<f32> = (0..M).map(|i| (i % 4) as f32 * 0.5 - 0.8).collect();
+    BaseDistribution::from_logits(&logits).unwrap()
+}
+
+fn ladder() -> Ladder {
+    Ladder::linear(K, &Prior::Uniform).unwrap()
+}
+
+fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let square = values.iter().map(|z| (z - mean).powi(2)).sum::<f64>();
+    (mean, (square / (n - 1.0)).sqrt())
+}
+
+/// Error of tracked log Z and its claimed standard error at every update of PCD training on noisy prototypes.
+fn track(smoothing: Smoothing, seed: u64) -> Vec<(f64, f64)> {
+    let device = Device::default();
+    let mut stream = Streams::new(seed, Purpose::Generator, 0).row(0);
+    let prototypes: Vec<bool> = (0..5 * M).map(|_| stream.uniform() < 0.5).collect();
+    let data = BitMatrix::from_fn(400, M, |row, i| {
+        prototypes[row % 5 * M + i] != (stream.uniform() < 0.1)
+    });
+    let base = BaseDistribution::from_marginals(&data, 1.0).unwrap();
+    let ladder = ladder();
+    let path = |ops| Path { ops, ladder: &ladder, base: &base };
+    let mut rbm = Rbm::from_parameters(&gaussian_parameters(M, J, 0.01, seed), &device);
+    let mut ops = Fused::new(&rbm.parameters());
+    let mut rule = Sgd::new(SgdConfig::default(), M, J, &device);
+    let mut particles = Particles { visible: base.sample(100, seed, 1), seed, sweeps: 0 };
+    let chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
+    let mut tracker = LogZTracker::start(path(&ops), chains, options(smoothing, 4)).0;
+    let update = |t: usize| {
+        let batch = data.select((50 * t..50 * t + 50).map(|row| row % 400));
+        particles.sweep(&ops, 1);
+        let (positive, negative) =
+            (moments(&ops, &batch, None), moments(&ops, &particles.visible, None));
+        rbm = rule.step(rbm.clone(), gradient(&positive, &negative, None, &device), 0.1);
+        let moved = Fused::new(&rbm.parameters());
+        let before = std::mem::replace(&mut ops, moved);
+        let record = tracker.step(
+            Path { ops: &before, ladder: &ladder, base: &base },
+            Path { ops: &ops, ladder: &ladder, base: &base },
+        );
+        assert!(record.rounds.is_none(), "chains lost at update {t}");
+        assert!(t < 100 || tracker.mixed());
+        (tracker.log_z() - log_partition(&rbm.parameters()).unwrap(), tracker.std_error())
+    };
+    (0..600).map(update).collect()
+}
+
+/// The full measurement is the example `tracking_accuracy`.
+#[test]
+fn kalman_tracks_closer_than_eq_24_and_both_error_bars_hold() {
+    let accuracy = |smoothing| {
+        let points: Vec<(f64, f64)> = (0..3).flat_map(|seed| track(smoothing, seed)).collect();
+        let mean = |f: &dyn Fn(f64, f64) -> f64| {
+            points.iter().map(|&(e, s)| f(e, s)).sum::<f64>() / points.len() as f64
+        };
+        let rmse = mean(&|e, _| e * e).sqrt();
+        let coverage = mean(&|e, s| f64::from(u8::from(e.abs() <= 2.0 * s)));
+        let square = mean(&|e, s| (e / s).powi(2));
+        println!("{smoothing:?}: RMSE {rmse:.4}, coverage {coverage:.3}, mean z^2 {square:.2}");
+        // Errors stay correlated over tens of updates: 1800 points count like some 60 to 100 independent ones, for which
+        // 95 % has a standard error of 2.5 %, and mean z^2 = 1 one of .2.
+        assert!((0.85..1.0).contains(&coverage) && (0.4..1.8).contains(&square));
+        rmse
+    };
+    let (kalman, paper) = (accuracy(Smoothing::Kalman), accuracy(Smoothing::Alpha(0.2)));
+    assert!(kalman < 0.05 && 2.0 * kalman < paper, "{kalman} against {paper}");
+}
+
+#[test]
+fn a_model_whose_chains_cannot_mix_is_not_vouched_for() {
+    // 24 visible units all off or all on: at three temperatures next to no state is likely at two of them.
+    let (weights, visible_bias) = (vec![16.0; 24], vec![-8.0; 24]);
+    let system = one_hidden_unit(weights, visible_bias, 0.0).unwrap();
+    let ladder = Ladder::linear(3, &Prior::Uniform).unwrap();
+    let (ops, base) = (Fused::new(&system.parameters), BaseDistribution::uniform(24));
+    let path = Path { ops: &ops, ladder: &ladder, base: &base };
+    for smoothing in [Smoothing::Kalman, Smoothing::Alpha(0.2)] {
+        let chains = TemperedChains::new(base.sample(100, 1, 0), 3, 1);
+        let mut tracker = LogZTracker::start(path, chains, options(smoothing, 5)).0;
+        for _ in 0..100 {
+            tracker.step(path, path);
+        }
+        assert!(!tracker.mixed(), "{:?}", tracker.chains.round_trips.rate());
+    }
+    let rts = Rts {
+        chains: 100,
+        sweeps: 500,
+        ladder: ladder.clone(),
+        beta_update: BetaUpdate::Collapsed,
+        initial_rounds: InitialRounds::default(),
+        seed: 1,
+    };
+    let doubt = rts.run(&ops, &base).unwrap().doubt.unwrap_or_default();
+    assert!(doubt.contains("not mixed"), "{doubt:?}");
+    // Fifty temperatures bridge the gap, and the doubt goes.
+    let ladder = Ladder::linear(50, &Prior::Uniform).unwrap();
+    let found = Rts { ladder, sweeps: 2000, ..rts }.run(&ops, &base).unwrap();
+    assert!(found.doubt.is_none(), "{:?}", found.doubt);
+    assert!((found.value - system.log_partition).abs() < 4.0 * found.std_error, "{found:?}");
+}
+
+#[test]
+fn shifts_are_right_within_their_own_error_bar() {
+    const CHAINS: usize = 400;
+    const RUNS: usize = 100;
+    let (base, ladder) = (base(), ladder());
+    let logits: Vec<f64> = base.logits().iter().map(|&a| f64::from(a)).collect();
+    let from = gaussian_parameters(M, J, 0.6, 1);
+    let step = gaussian_parameters(M, J, 0.05, 2);
+    let mut to = from.clone();
+    to.weights.iter_mut().zip(&step.weights).for_each(|(w, d)| *w += d);
+    to.visible_bias.iter_mut().zip(&step.visible_bias).for_each(|(c, d)| *c += d);
+    let log_z = |p: &Parameters| -> Vec<f64> {
+        ladder.betas().iter().map(|&b| log_partition_at(p, &logits, b).unwrap()).collect()
+    };
+    let (zeta, zeta_to) = (log_z(&from), log_z(&to));
+    // v from sum_k r_k p_k(v), the exact marginal of tempered chains.
+    let mut cumulative = vec![0.0; 1 << M];
+    for &beta in ladder.betas() {
+        let table = log_probabilities_of_visible_at(&from, &logits, beta).unwrap();
+        cumulative.iter_mut().zip(table).for_each(|(c, log_p)| *c += log_p.exp() / K as f64);
+    }
+    for i in 1..1 << M {
+        cumulative[i] += cumulative[i - 1];
+    }
+    let mut stream = Streams::new(3, Purpose::TestSystem, 0).row(0);
+    let (old, new) = (Fused::new(&from), Fused::new(&to));
+    let mut scores = vec![Vec::new(); K];
+    for _ in 0..RUNS {
+        let states: Vec<usize> = (0..CHAINS)
+            .map(|_| {
+                let u = stream.uniform();
+                cumulative.partition_point(|c| *c < u).min((1 << M) - 1)
+            })
+            .collect();
+        let visible = BitMatrix::from_fn(CHAINS, M, |s, i| states[s] >> i & 1 == 1);
+        let f = Path { ops: &old, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
+        let g = Path { ops: &new, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
+        let mut posterior = Vec::with_capacity(f.len());
+        for row in f.chunks_exact(K) {
+            let weights: Vec<f64> = row.iter().zip(&zeta).map(|(f, z)| (f - z).exp()).collect();
+            let total: f64 = weights.iter().sum();
+            posterior.extend(weights.iter().map(|w| w / total));
+        }
+        let found = shift(&posterior, &f, &g, K);
+        for k in 1..K {
+            let error = found.log_ratio[k] - (zeta_to[k] - zeta[k]);
+            scores[k].push(error / found.variance[k].sqrt());
+        }
+    }
+    for (k, scores) in scores.iter().enumerate().skip(1) {
+        let (mean, deviation) = mean_and_deviation(scores);
+        // 5 and more than 4 standard deviations of mean and spread of 100 z-scores.
+        assert!(mean.abs() < 0.5 && (0.7..1.4).contains(&deviation), "k = {k}: {mean} {deviation}");
+    }
+}
+
+#[test]
+fn initial_rounds_converge_to_log_z_from_either_start() {
+    let (base, ladder) = (base(), ladder());
+    for seed in 0..10 {
+        let parameters = gaussian_parameters(M, J, 0.8, seed);
+        let ops = Fused::new(&parameters);
+        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        for annealed_start in [true, false] {
+            let rounds = InitialRounds { annealed_start, ..InitialRounds::default() };
+            let mut chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
+            let record = rounds.run(path, &mut chains, BetaUpdate::Collapsed);
+            assert_eq!(record.end, RoundsEnd::Converged, "after {} rounds", record.rounds.len());
+            let error = record.measurement.log_z[K - 1] - log_partition(&parameters).unwrap();
+            let z = error / record.measurement.variance[K - 1].sqrt();
+            assert!(z.abs() < 4.5, "seed {seed}, annealed start {annealed_start}: z = {z:.1}");
+        }
+    }
+}
+
+#[test]
+fn chains_that_lost_the_ladder_run_initial_rounds_again() {
+    let (base, ladder) = (base(), ladder());
+    let before = gaussian_parameters(M, J, 0.3, 1);
+    let mut after = gaussian_parameters(M, J, 0.3, 2);
+    after.visible_bias.iter_mut().for_each(|c| *c += 4.0);
+    let (old, new) = (Fused::new(&before), Fused::new(&after));
+    let path = |ops| Path { ops, ladder: &ladder, base: &base };
+    for smoothing in [Smoothing::Kalman, Smoothing::Alpha(0.2)] {
+        let chains = TemperedChains::new(base.sample(100, 1, 0), K, 1);
+        let mut tracker = LogZTracker::start(path(&old), chains, options(smoothing, 2)).0;
+        assert!(tracker.step(path(&old), path(&old)).rounds.is_none());
+        let record = tracker.step(path(&old), path(&new));
+        let rounds = record.rounds.expect("a jump of tens of nats must lose the ladder");
+        assert!(record.occupancy_error > 3.0 && rounds.end == RoundsEnd::Converged);
+        let z = (tracker.log_z() - log_partition(&after).unwrap()) / tracker.std_error();
+        assert!(z.abs() < 4.0, "{smoothing:?}: z = {z:.1}");
+    }
+}
+
+fn exact_moments(parameters: &Parameters) -> Moments {
+    let exact = exact::moments(parameters).unwrap();
+    let products: Vec<f32> = exact.products.iter().map(|&x| x as f32).collect();
+    let (m, j) = (parameters.n_visible, parameters.n_hidden);
+    let products = Matrix::from_rows(m, j, &products, 0.0);
+    Moments { visible: exact.visible, hidden: exact.hidden, products }
+}
+
+#[test]
+fn gradients_are_finite_differences_of_the_exact_log_likelihood() {
+    const STEP: f32 = 1.0 / 64.0;
+    let (m, j) = (5, 4);
+    let parameters = gaussian_parameters(m, j, 0.7, 1);
+    let mut stream = Streams::new(1, Purpose::TestSystem, 9).row(0);
+    let data = BitMatrix::from_fn(30, m, |_, i| stream.uniform() < 0.2 + 0.1 * i as f64);
+    let device = Device::default();
+    let (positive, negative) =
+        (moments(&Fused::new(&parameters), &data, None), exact_moments(&parameters));
+    let slope = |direction: &dyn Fn(&mut Parameters, f32)| {
+        let at = |t: f32| {
+            let mut moved = parameters.clone();
+            direction(&mut moved, t);
+            mean_log_likelihood(&moved, &data).unwrap()
+        };
+        (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP))
+    };
+    let centering = Centering {
+        visible: (0..m).map(|i| 0.2 + 0.15 * i as f64).collect(),
+        hidden: (0..j).map(|j| 0.7 - 0.1 * j as f64).collect(),
+    };
+    let zero = Centering { visible: vec![0.0; m], hidden: vec![0.0; j] };
+    for (given, Centering { visible: mu, hidden: lam }) in
+        [(None, &zero), (Some(&centering), &centering)]
+    {
+        let found = gradient(&positive, &negative, given, &device);
+        let rbm =
+            Rbm::from_tensors(found.weights, found.visible_bias, found.hidden_bias).parameters();
+        // Central differences are off by STEP^2/6 third derivatives; f32 parameters move in exact binary steps only roughly.
+        let near = |a: f64, b: f64, what: String| assert!((a - b).abs() < 2e-4, "{what}: {a} {b}");
+        let mut from_hidden = vec![0.0; j];
+        for i in 0..m {
+            let mut from_visible = 0.0;
+            for col in 0..j {
+                // A centered weight moves with (v - mu)(h - lam): the plain biases move against it.
+                let expected = slope(&|p, t| {
+                    p.weights[i * j + col] += t;
+                    p.visible_bias[i] -= t * lam[col] as f32;
+                    p.hidden_bias[col] -= t * mu[i] as f32;
+                });
+                let w = f64::from(rbm.weights[i * j + col]);
+                near(w, expected, format!("w {i} {col}"));
+                from_visible += w * lam[col];
+                from_hidden[col] += w * mu[i];
+            }
+            let expected = slope(&|p, t| p.visible_bias[i] += t) - from_visible;
+            near(f64::from(rbm.visible_bias[i]), expected, format!("c {i}"));
+        }
+        for (col, from) in from_hidden.into_iter().enumerate() {
+            let expected = slope(&|p, t| p.hidden_bias[col] += t) - from;
+            near(f64::from(rbm.hidden_bias[col]), expected, format!("b {col}"));
+        }
+    }
+}
+
+#[test]
+fn tempered_weights_give_unbiased_moments_of_the_model() {
+    const RUNS: u64 = 30;
+    let (base, ladder) = (base(), ladder());
+    let parameters = gaussian_parameters(M, J, 0.7, 5);
+    let exact = exact::moments(&parameters).unwrap();
+    let ops = Fused::new(&parameters);
+    let path = Path { ops: &ops, ladder: &ladder, base: &base };
+    // One value per run: its mean over 20 updates of 1000 chains. The bias of a ratio, 1/ESS, is far below its noise.
+    let runs: Vec<Vec<f64>> = (0..RUNS)
+        .map(|seed| {
+            let chains = TemperedChains::new(base.sample(1000, seed, 0), K, seed);
+            let mut tracker = LogZTracker::start(path, chains, options(Smoothing::Kalman, 3)).0;
+            let mut sums = vec![0.0; M + J + M * J];
+            for _ in 0..20 {
+                tracker.step(path, path);
+                let found = moments(&ops, &tracker.chains.visible, Some(&tracker.weights()));
+                let products = found.products.to_rows().into_iter().map(f64::from);
+                let all = found.visible.into_iter().chain(found.hidden).chain(products);
+                sums.iter_mut().zip(all).for_each(|(sum, x)| *sum += x / 20.0);
+            }
+            sums
+        })
+        .collect();
+    let exact: Vec<f64> =
+        exact.visible.into_iter().chain(exact.hidden).chain(exact.products).collect();
+    let scores: Vec<f64> = (0..exact.len())
+        .map(|i| {
+            let values: Vec<f64> = runs.iter().map(|run| run[i]).collect();
+            let (mean, deviation) = mean_and_deviation(&values);
+            (mean - exact[i]) / (deviation / (RUNS as f64).sqrt())
+        })
+        .collect();
+    let largest = scores.iter().fold(0.0f64, |max, z| max.max(z.abs()));
+    let square = scores.iter().map(|z| z * z).sum::<f64>() / scores.len() as f64;
+    println!("largest |z| {largest:.2}, mean z^2 {square:.2}");
+    // 76 correlated z-scores with 29 degrees of freedom: |z| > 4.7 once in 200 runs.
+    assert!(largest < 4.7 && square < 2.5, "{scores:.1?}");
+}
