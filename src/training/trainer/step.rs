@@ -273,7 +273,9 @@ impl Trainer {
         }
         self.hidden_activity.clone_from(&data.hidden);
         let mut gradient = gradient(data, model, self.centering.as_ref(), &self.device);
-        self.gradient_norm = norm(gradient.weights.clone());
+        if (self.updates + 1).is_multiple_of(self.config.evaluation.every) {
+            self.gradient_norm = norm(gradient.weights.clone());
+        }
         let decay = self.config.training.weight_decay;
         if decay > 0.0 {
             gradient.weights = gradient.weights - self.rbm.weights.val() * decay;
