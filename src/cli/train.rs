@@ -95,14 +95,11 @@ impl Train {
         if !self.quiet {
             tell(&format!("run folder {}", out.display()));
         }
-        let outcome =
-            run(&mut trainer, &mut recorder, &mut folder, &interrupted).with_context(|| {
-                format!(
-                    "run {}: the last checkpoint in {}/checkpoints is kept",
-                    out.display(),
-                    out.display()
-                )
-            })?;
+        let outcome = run(&mut trainer, &mut recorder, &mut folder, &interrupted);
+        let outcome = outcome.with_context(|| match folder.newest_state() {
+            Ok(None) => format!("run {} failed before its first checkpoint", out.display()),
+            _ => format!("run {} failed, its last checkpoint is kept", out.display()),
+        })?;
         drop(recorder);
         if outcome.reason == StopReason::Interrupted {
             tell(&format!(

@@ -1,0 +1,229 @@
+//! Commands from the outside: what they print, and what they write.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
+
+use common::{run, shared, succeed, text, tiny};
+use serde_json::Value;
+use tempfile::TempDir;
+use ztrack::checkpoint::ModelFile;
+use ztrack::data::generators::BarsAndStripes;
+use ztrack::data::{Dataset, Values};
+use ztrack::model::{Parameters, exact, test_systems};
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&succeed(arguments)).unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("not a number: {value}"))
+}
+
+fn save(folder: &Path, parameters: Parameters) -> String {
+    let path = folder.join("model.safetensors");
+    ModelFile { parameters, metadata: Default::default() }.save(&path).unwrap();
+    text(&path)
+}
+
+#[test]
+fn the_known_log_z_of_a_published_model() {
+    let Some(model) = shared("models/mnist-h10.npz") else { return };
+    let report = json(&["estimate", &text(&model), "--method", "exact", "--json"]);
+    assert!((number(&report["estimates"][0]["value"]) - 226.113155).abs() < 1e-5);
+    assert!(succeed(&["estimate", &text(&model)]).contains(" 226.113155 "));
+}
+
+#[test]
+fn estimators_agree_with_enumeration() {
+    let folder = TempDir::new().unwrap();
+    let system = test_systems::gaussian(16, 5, 0.7, 1).unwrap();
+    let model = save(folder.path(), system.parameters);
+    for data in [&[][..], &["--data", "bars-and-stripes"]] {
+        let arguments =
+            [&["estimate", &model, "--method", "all", "--temperatures", "30", "--json"][..], data];
+        let report = json(&arguments.concat());
+        assert_eq!((&report["visible"], &report["hidden"]), (&16.into(), &5.into()));
+        let estimates = report["estimates"].as_array().unwrap();
+        let methods: Vec<_> = estimates.iter().map(|e| e["method"].as_str().unwrap()).collect();
+        assert_eq!(methods, ["exact", "rts", "ais"]);
+        for estimate in estimates {
+            // The seed is fixed: four errors are no matter of luck.
+            let error = number(&estimate["value"]) - system.log_partition;
+            assert!(error.abs() < 1e-6 + 4.0 * number(&estimate["std_error"]), "{estimate}");
+            assert!(number(&estimate["std_error"]) < 0.1, "{estimate}");
+        }
+    }
+}
+
+#[test]
+fn evaluation_equals_the_exact_log_likelihood() {
+    let folder = TempDir::new().unwrap();
+    let parameters = test_systems::gaussian_parameters(16, 5, 0.5, 2);
+    let Dataset { values: Values::Binary(rows), .. } =
+        BarsAndStripes::default().generate().unwrap()
+    else {
+        panic!("bars and stripes are binary")
+    };
+    let expected = exact::mean_log_likelihood(&parameters, &rows).unwrap();
+    let model = save(folder.path(), parameters);
+    let report = json(&["evaluate", &model, "--data", "bars-and-stripes", "--json"]);
+    let [line] = &report["log_likelihoods"].as_array().unwrap()[..] else { panic!("{report}") };
+    assert_eq!((&line["split"], &line["rows"]), (&"train".into(), &30.into()));
+    assert!((number(&line["value"]) - expected).abs() < 1e-4, "{line} {expected}");
+    assert_eq!(number(&line["log_z_std_error"]), 0.0);
+
+    // Splits by fraction, errors of data and log Z together.
+    let arguments = ["evaluate", &model, "--data", "bars-and-stripes", "--validation-fraction"];
+    let arguments = [&arguments[..], &["0.2", "--method", "exact,rts", "--json"]].concat();
+    let report = json(&arguments);
+    let lines = report["log_likelihoods"].as_array().unwrap();
+    assert_eq!(lines.len(), 4);
+    assert_eq!((&lines[2]["split"], &lines[2]["rows"]), (&"validation".into(), &6.into()));
+    for line in lines {
+        let parts = number(&line["data_std_error"]).hypot(number(&line["log_z_std_error"]));
+        assert!((number(&line["std_error"]) - parts).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn evaluation_with_a_runs_configuration_repeats_its_summary() {
+    let folder = TempDir::new().unwrap();
+    let (config, out) = (tiny(folder.path()), text(&folder.path().join("out")));
+    let table = succeed(&["train", &config, "--out", &out]);
+    assert!(table.contains("best model: update") && table.contains("log Z exact"), "{table}");
+    let [model, config] = ["best.safetensors", "config.toml"].map(|name| format!("{out}/{name}"));
+    let report = json(&["evaluate", &model, "--data", &config, "--json"]);
+    let summary = fs::read(format!("{out}/summary.json")).unwrap();
+    let summary: Value = serde_json::from_slice(&summary).unwrap();
+    for line in report["log_likelihoods"].as_array().unwrap() {
+        let name = format!("{}_log_likelihood", line["split"].as_str().unwrap());
+        assert_eq!(line["value"], summary["best"][&name]["value"], "{name}");
+    }
+}
+
+#[test]
+fn samples_are_arrays_or_pictures() {
+    let folder = TempDir::new().unwrap();
+    // Independent units that are almost surely 0, 1, 0, 1, ...
+    let bias = (0..16).map(|i| if i % 2 == 0 { -20.0 } else { 20.0 }).collect();
+    let system = test_systems::independent_units(bias, vec![0.0; 3]).unwrap();
+    let model = save(folder.path(), system.parameters);
+    let [npy, png] = ["a/samples.npy", "samples.png"].map(|name| text(&folder.path().join(name)));
+    let base = ["sample", &model, "--count", "10", "--out"];
+    assert_eq!(succeed(&[&base[..], &[&npy]].concat()), "");
+    let array: ndarray::Array2<u8> = ndarray_npy::read_npy(&npy).unwrap();
+    assert_eq!(array, ndarray::Array2::from_shape_fn((10, 16), |(_, i)| (i % 2) as u8));
+
+    succeed(&[&base[..], &[&png]].concat());
+    // 4 x 3 pictures of 4 x 4 pixels with gaps of 1, each pixel scaled alike.
+    let image = fs::read(&png).unwrap();
+    let size = |at: usize| u32::from_be_bytes(image[at..at + 4].try_into().unwrap());
+    assert!(image.starts_with(b"\x89PNG") && size(16) % 19 == 0);
+    assert_eq!(size(16) / 19 * 14, size(20));
+
+    // Never overwritten silently; the same seed gives the same bytes.
+    assert!(!run(&[&base[..], &[&png]].concat()).status.success());
+    succeed(&[&base[..], &[&png, "--force"]].concat());
+    assert_eq!(fs::read(&png).unwrap(), image);
+    succeed(&[&base[..], &[&png, "--force", "--shape", "2x8"]].concat());
+    assert_ne!(fs::read(&png).unwrap(), image);
+}
+
+#[test]
+fn data_is_described() {
+    let report = json(&["data", "describe", "bars-and-stripes", "--json"]);
+    let part = &report[0];
+    assert_eq!((&part["rows"], &part["columns"]), (&30.into(), &16.into()));
+    assert_eq!((number(&part["density"]), &part["duplicate_rows"]), (0.5, &0.into()));
+    let lines = succeed(&["data", "describe", "dna-like"]);
+    assert!(lines.ends_with('\n') && lines.contains("sha256") && lines.contains("180"), "{lines}");
+
+    let folder = TempDir::new().unwrap();
+    let file = text(&folder.path().join("few.libsvm"));
+    fs::write(&file, "1 2:1\n2 3:1\n").unwrap();
+    let columns = |more: &[&str]| {
+        let arguments = [&["data", "describe", &file, "--json"][..], more].concat();
+        json(&arguments)[0]["columns"].clone()
+    };
+    assert_eq!((columns(&[]), columns(&["--columns", "7"])), (3.into(), 7.into()));
+}
+
+/// Serves the files of a folder, one request a connection; anything else is not found.
+fn serve(folder: std::path::PathBuf) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let first = lines.next().unwrap().unwrap();
+            let name = first.split(' ').nth(1).unwrap().trim_start_matches('/').to_string();
+            lines.map(Result::unwrap).take_while(|line| !line.is_empty()).for_each(drop);
+            let (status, body) = match fs::read(folder.join(name)) {
+                Ok(body) => ("200 OK", body),
+                Err(_) => ("404 Not Found", Vec::new()),
+            };
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+            );
+            let _ = stream.write_all(&[head.as_bytes(), &body].concat());
+        }
+    });
+    base
+}
+
+#[test]
+fn data_is_fetched_from_a_mirror_and_checked() {
+    let folder = TempDir::new().unwrap();
+    let target = text(folder.path());
+    let fetch =
+        |mirror: &str| run(&["data", "fetch", "dna", "--data-folder", &target, "--mirror", mirror]);
+    let empty = TempDir::new().unwrap();
+    let output = fetch(&serve(empty.path().into()));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && stderr.contains("404"), "{stderr}");
+    assert!(stderr.lines().last().unwrap().starts_with("error: "), "{stderr}");
+
+    let Some(dna) = shared("datasets/dna") else { return };
+    let mirror = serve(dna);
+    for told in ["fetched, checked", "there already"] {
+        let output = fetch(&mirror);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && stderr.contains(told), "{stderr}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 4);
+    }
+    let report = json(&["data", "describe", "dna", "--data-folder", &target, "--json"]);
+    assert_eq!(report.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn help_has_examples_and_goes_to_standard_output() {
+    for command in ["train", "estimate", "evaluate", "sample"] {
+        let help = succeed(&[command, "--help"]);
+        assert!(help.contains("Examples:\n  ztrack") && help.contains("--threads"), "{help}");
+    }
+    for command in ["describe", "fetch"] {
+        assert!(succeed(&["data", command, "--help"]).contains("Examples:\n  ztrack"));
+    }
+    assert!(succeed(&["--version"]).starts_with("ztrack "));
+    for command in ["train", "estimate", "evaluate", "sample", "data"] {
+        assert!(succeed(&["--help"]).contains(&format!("\n  {command} ")), "{command}");
+    }
+}
+
+#[test]
+fn progress_shows_tracked_and_exact_log_z() {
+    let folder = TempDir::new().unwrap();
+    let config = tiny(folder.path());
+    let out = text(&folder.path().join("out"));
+    let output = run(&["train", &config, "--out", &out]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains(" (exact ") && stderr.contains("update 20/20"), "{stderr}");
+    let quiet = run(&["train", &config, "--out", &format!("{out}-quiet"), "--quiet"]);
+    assert!(quiet.status.success() && quiet.stdout.is_empty() && quiet.stderr.is_empty());
+}
