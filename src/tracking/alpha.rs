@@ -79,3 +79,62 @@ fn pairs(chains: usize) -> f64 {
     let n = chains as f64;
     n * (n - 1.0).max(1.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::random::{Purpose, Streams};
+
+    const CHAINS: usize = 100;
+
+    /// A measurement of log Z = (0, `truth`) by chains whose parts of the error at beta = 1 are `parts`.
+    fn measurement(truth: f64, parts: &[f64]) -> Measurement {
+        let mean = parts.iter().sum::<f64>() / parts.len() as f64;
+        Measurement {
+            log_z: vec![0.0, truth + mean],
+            variance: Vec::new(),
+            bias: Vec::new(),
+            occupancy: Vec::new(),
+            influence: parts.iter().flat_map(|part| [0.0, part - mean]).collect(),
+        }
+    }
+
+    #[test]
+    fn without_noise_the_error_bar_is_the_lag() {
+        for alpha in [0.05, 0.2, 0.5] {
+            let mut smoother = AlphaSmoother::new(alpha, &measurement(0.0, &[0.0; CHAINS]));
+            let steps = 400;
+            for t in 1..=steps {
+                smoother.update(&measurement(0.03 * f64::from(t), &[0.0; CHAINS]));
+            }
+            let error = 0.03 * f64::from(steps) - smoother.log_z[1];
+            assert!((error - 0.03 * (1.0 - alpha) / alpha).abs() < 1e-6);
+            assert!((smoother.std_error() / error - 1.0).abs() < 1e-3, "alpha = {alpha}");
+        }
+    }
+
+    #[test]
+    fn autocorrelated_noise_is_covered() {
+        let mut stream = Streams::new(1, Purpose::TestSystem, 0).row(0);
+        for (alpha, correlation) in [(0.2, 0.0), (0.2, 0.8), (0.05, 0.8)] {
+            let mut parts: Vec<f64> = (0..CHAINS).map(|_| stream.normal()).collect();
+            let mut smoother = AlphaSmoother::new(alpha, &measurement(0.0, &parts));
+            let (mut errors, mut claimed) = (0.0, 0.0);
+            for _ in 0..4000 {
+                for part in &mut parts {
+                    let fresh = (1.0f64 - correlation * correlation).sqrt();
+                    *part = correlation * *part + fresh * stream.normal();
+                }
+                smoother.update(&measurement(0.0, &parts));
+                errors += smoother.log_z[1].powi(2);
+                claimed += smoother.std_error().powi(2);
+            }
+            // At alpha = .05 some 4000/60 errors are independent, so their mean square is good to about 17 %.
+            let ratio = errors / claimed;
+            assert!(
+                (0.5..1.5).contains(&ratio),
+                "alpha = {alpha}, correlation {correlation}: {ratio}"
+            );
+        }
+    }
+}
