@@ -83,6 +83,12 @@ pub fn measure(means: &[f64], chains: usize, ladder: &Ladder, zeta: &[f64]) -> M
 }
 
 impl Measurement {
+    /// G_s at the last temperature, beta = 1.
+    pub fn influence_at_one(&self) -> impl Iterator<Item = f64> {
+        let k = self.log_z.len();
+        self.influence.iter().skip(k - 1).step_by(k).copied()
+    }
+
     /// max_k |log(c_k/r_k)|: how far the pseudo-prior is from the truth.
     pub fn occupancy_error(&self, ladder: &Ladder) -> f64 {
         self.occupancy

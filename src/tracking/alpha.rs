@@ -34,7 +34,7 @@ impl AlphaSmoother {
         Self {
             alpha,
             log_z: measurement.log_z.clone(),
-            influence: at_top(measurement).collect(),
+            influence: measurement.influence_at_one().collect(),
             square_lag: 0.0,
         }
     }
@@ -47,7 +47,7 @@ impl AlphaSmoother {
             *zeta += alpha * (y - *zeta);
         }
         let mut noise = 0.0;
-        for (own, new) in self.influence.iter_mut().zip(at_top(measurement)) {
+        for (own, new) in self.influence.iter_mut().zip(measurement.influence_at_one()) {
             noise += (new - *own).powi(2);
             *own += alpha * (new - *own);
         }
@@ -66,12 +66,6 @@ impl AlphaSmoother {
         let lag = (1.0 - self.alpha).powi(2) * self.square_lag.max(0.0);
         (square / pairs(self.influence.len()) + lag).sqrt()
     }
-}
-
-/// G_s at beta = 1.
-fn at_top(measurement: &Measurement) -> impl Iterator<Item = f64> {
-    let k = measurement.log_z.len();
-    measurement.influence.iter().skip(k - 1).step_by(k).copied()
 }
 
 /// S (S - 1): the variance of a mean of S numbers of mean zero is their square sum over this.

@@ -7,7 +7,7 @@ mod shift;
 mod tracker;
 
 pub use alpha::AlphaSmoother;
-pub use kalman::{Evidence, Kalman};
+pub use kalman::Kalman;
 pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f};
 pub use shift::{Shift, shift};
 pub use tracker::{Filter, LogZTracker, SavedTracker, Smoothing, TrackRecord, TrackerOptions};

@@ -12,6 +12,8 @@ pub struct Shift {
     pub log_ratio: Vec<f64>,
     /// Var(D_k), chains taken as independent.
     pub variance: Vec<f64>,
+    /// Each chain's part of the error of D_K (the last temperature), shape [S]; mean zero.
+    pub influence: Vec<f64>,
 }
 
 /// `posterior`, `log_f_from`, `log_f_to`: [S, K], row-major.
@@ -25,15 +27,19 @@ pub fn shift(posterior: &[f64], log_f_from: &[f64], log_f_to: &[f64], k: usize) 
     let sum_stayed = column_sums(posterior, k);
     // Differences of relative weights have mean zero over chains, so their variance is their mean square.
     let mut variance = vec![0.0; k];
+    let mut influence = Vec::with_capacity(chains);
     let n = chains as f64;
     for (u, q) in moved.chunks_exact(k).zip(posterior.chunks_exact(k)) {
+        let mut part = 0.0;
         for j in 0..k {
-            variance[j] += (u[j] * n / sum_moved[j] - q[j] * n / sum_stayed[j]).powi(2);
+            part = u[j] * n / sum_moved[j] - q[j] * n / sum_stayed[j];
+            variance[j] += part * part;
         }
+        influence.push(part);
     }
     variance.iter_mut().for_each(|v| *v /= n * (n - 1.0).max(1.0));
     let log_ratio = sum_moved.iter().zip(&sum_stayed).map(|(u, q)| (u / q).ln()).collect();
-    Shift { log_ratio, variance }
+    Shift { log_ratio, variance, influence }
 }
 
 fn column_sums(rows: &[f64], k: usize) -> Vec<f64> {

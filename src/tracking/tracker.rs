@@ -4,8 +4,8 @@
 //! before. Two filters: the drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
 
 use super::alpha::AlphaSmoother;
-use super::kalman::{Evidence, Kalman};
-use super::shift::shift;
+use super::kalman::Kalman;
+use super::shift::{Shift, shift};
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RoundsRecord, TemperedChains,
     Transitions, measure,
@@ -59,8 +59,6 @@ pub struct LogZTracker {
     filter: Filter,
     /// zeta^s of the last sweeps, [K].
     pseudo_prior: Vec<f64>,
-    /// G_sk of the last measurement, [S, K].
-    influence: Vec<f64>,
     transitions: Transitions,
     /// The chains' states under the current parameters.
     last: Evaluated,
@@ -88,8 +86,6 @@ pub struct SavedTracker {
     pub filter: Filter,
     /// zeta^s, [K].
     pub pseudo_prior: Vec<f64>,
-    /// G_sk, [S, K].
-    pub influence: Vec<f64>,
     /// Accumulated transitions, [K, K].
     pub transitions: Vec<f64>,
 }
@@ -108,7 +104,6 @@ impl LogZTracker {
             options,
             filter: new_filter(options.smoothing, &rounds.measurement),
             pseudo_prior: rounds.measurement.log_z.clone(),
-            influence: vec![0.0; chains.len() * k],
             transitions: Transitions::new(k),
             posterior: vec![0.0; chains.len() * k],
             chains,
@@ -128,17 +123,15 @@ impl LogZTracker {
         let k = path.ladder.len();
         let last = path.evaluate(&chains.visible);
         let fits = saved.pseudo_prior.len() == k
-            && saved.influence.len() == chains.len() * k
             && saved.filter.log_z().len() == k
             && match &saved.filter {
-                Filter::Kalman(_) => true,
+                Filter::Kalman(filter) => filter.chains() == chains.len(),
                 Filter::Alpha(filter) => filter.chains() == chains.len(),
             };
         let mut tracker = Self {
             options,
             filter: saved.filter,
             pseudo_prior: saved.pseudo_prior,
-            influence: saved.influence,
             transitions: Transitions::restore(k, saved.transitions)?,
             posterior: vec![0.0; chains.len() * k],
             chains,
@@ -155,7 +148,6 @@ impl LogZTracker {
         SavedTracker {
             filter: self.filter.clone(),
             pseudo_prior: self.pseudo_prior.clone(),
-            influence: self.influence.clone(),
             transitions: self.transitions.sums().to_vec(),
         }
     }
@@ -167,9 +159,8 @@ impl LogZTracker {
 
     /// Standard error of [`LogZTracker::log_z`]; to be believed only where [`LogZTracker::mixed`].
     pub fn std_error(&self) -> f64 {
-        let last = self.posterior_width() - 1;
         match &self.filter {
-            Filter::Kalman(filter) => filter.std_error(last),
+            Filter::Kalman(filter) => filter.std_error(),
             Filter::Alpha(filter) => filter.std_error(),
         }
     }
@@ -237,28 +228,15 @@ impl LogZTracker {
             Filter::Kalman(filter) => {
                 let then = old.evaluate(&self.chains.visible);
                 let backward = shift(&record.posterior, &record.last.log_f, &then.log_f, k);
-                let mut lag_product = vec![0.0; k];
-                let mut lag_square = vec![0.0; k];
-                let rows =
-                    measurement.influence.chunks_exact(k).zip(self.influence.chunks_exact(k));
-                for (now, then) in rows {
-                    for j in 0..k {
-                        lag_product[j] += now[j] * then[j];
-                        lag_square[j] += now[j] * now[j];
-                    }
-                }
-                let shift: Vec<f64> = backward.log_ratio.iter().map(|d| limit(-d)).collect();
-                filter.update(&Evidence {
-                    shift: &shift,
-                    shift_variance: &backward.variance,
-                    measured: &measurement.log_z,
-                    measured_variance: &measurement.variance,
-                    lag_product: &lag_product,
-                    lag_square: &lag_square,
-                })
+                // Backwards in time: from the new parameters to the old ones.
+                let backward = Shift {
+                    log_ratio: backward.log_ratio.iter().map(|d| limit(-d)).collect(),
+                    influence: backward.influence.iter().map(|part| -part).collect(),
+                    variance: backward.variance,
+                };
+                filter.update(&backward, &measurement)
             }
         };
-        self.influence.clone_from(&measurement.influence);
         self.last = record.last;
         self.posterior = record.posterior;
         self.pseudo_prior = pseudo_prior;
@@ -273,7 +251,6 @@ impl LogZTracker {
         let rounds = initial_rounds.run(path, &mut self.chains, beta_update);
         self.filter = new_filter(smoothing, &rounds.measurement);
         self.pseudo_prior.clone_from(&rounds.measurement.log_z);
-        self.influence.fill(0.0);
         self.last = path.evaluate(&self.chains.visible);
         self.fill_posterior(path);
         rounds
@@ -310,9 +287,7 @@ impl Filter {
 
 fn new_filter(smoothing: Smoothing, measurement: &Measurement) -> Filter {
     match smoothing {
-        Smoothing::Kalman => {
-            Filter::Kalman(Kalman::new(measurement.log_z.clone(), measurement.variance.clone()))
-        }
+        Smoothing::Kalman => Filter::Kalman(Kalman::new(measurement)),
         Smoothing::Alpha(alpha) => Filter::Alpha(AlphaSmoother::new(alpha, measurement)),
     }
 }

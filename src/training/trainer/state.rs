@@ -122,7 +122,6 @@ impl Trainer {
         let saved = SavedTracker {
             filter: state.json("tracker.filter")?,
             pseudo_prior: state.f64s("tracker.pseudo_prior", &[k])?,
-            influence: state.f64s("tracker.influence", &[s, k])?,
             transitions: state.f64s("tracker.transitions", &[k, k])?,
         };
         let options = self.config.tempering.tracker_options();
@@ -144,6 +143,5 @@ fn save_tracker(tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
     let saved = tracker.save();
     state.json("tracker.filter", &saved.filter);
     state.f64s("tracker.pseudo_prior", &[k], &saved.pseudo_prior);
-    state.f64s("tracker.influence", &[s, k], &saved.influence);
     state.f64s("tracker.transitions", &[k, k], &saved.transitions);
 }
