@@ -2,6 +2,9 @@
 //!
 //! For n independent z-scores of a right error bar, their mean has standard deviation 1/sqrt(n) and their standard
 //! deviation about 1/sqrt(2n); with n = 60 the bounds below are 3.9 and more than 3.3 of those away.
+//!
+//! Deliberately broken versions that were tried, each failing a test here: y without log(c_1/r_1); its error without c_1;
+//! AIS weights 2 % too large.
 
 use std::path::{Path, PathBuf};
 

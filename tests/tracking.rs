@@ -1,4 +1,8 @@
 //! The tracker and the gradients against enumeration.
+//!
+//! Deliberately broken versions that were tried, each failing a test here: the predicted shift with the wrong sign, or
+//! without the bias state; measurements taken as uncorrelated; eq. 24's error bar without its lag; gradient weights of
+//! temperature K - 1; the centered visible gradient without its correction; lost chains left alone.
 
 use burn::tensor::Device;
 use ztrack::estimators::Rts;
@@ -57,13 +61,13 @@ fn track(smoothing: Smoothing, seed: u64) -> Vec<(f64, f64)> {
     let mut rule = Sgd::new(SgdConfig::default(), M, J, &device);
     let mut particles = Particles { visible: base.sample(100, seed, 1), seed, sweeps: 0 };
     let chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
-    let mut tracker = LogZTracker::start(path(&ops), chains, options(smoothing, 4)).0;
+    let mut tracker = LogZTracker::start(path(&ops), chains, options(smoothing, 1)).0;
     let update = |t: usize| {
         let batch = data.select((50 * t..50 * t + 50).map(|row| row % 400));
         particles.sweep(&ops, 1);
         let (positive, negative) =
             (moments(&ops, &batch, None), moments(&ops, &particles.visible, None));
-        rbm = rule.step(rbm.clone(), gradient(&positive, &negative, None, &device), 0.1);
+        rbm = rule.step(rbm.clone(), gradient(&positive, &negative, None, &device), 0.3);
         let moved = Fused::new(&rbm.parameters());
         let before = std::mem::replace(&mut ops, moved);
         let record = tracker.step(
@@ -81,7 +85,7 @@ fn track(smoothing: Smoothing, seed: u64) -> Vec<(f64, f64)> {
 #[test]
 fn kalman_tracks_closer_than_eq_24_and_both_error_bars_hold() {
     let accuracy = |smoothing| {
-        let points: Vec<(f64, f64)> = (0..3).flat_map(|seed| track(smoothing, seed)).collect();
+        let points: Vec<(f64, f64)> = (0..5).flat_map(|seed| track(smoothing, seed)).collect();
         let mean = |f: &dyn Fn(f64, f64) -> f64| {
             points.iter().map(|&(e, s)| f(e, s)).sum::<f64>() / points.len() as f64
         };
@@ -89,9 +93,9 @@ fn kalman_tracks_closer_than_eq_24_and_both_error_bars_hold() {
         let coverage = mean(&|e, s| f64::from(u8::from(e.abs() <= 2.0 * s)));
         let square = mean(&|e, s| (e / s).powi(2));
         println!("{smoothing:?}: RMSE {rmse:.4}, coverage {coverage:.3}, mean z^2 {square:.2}");
-        // Errors stay correlated over tens of updates: 1800 points count like some 60 to 100 independent ones, for which
-        // 95 % has a standard error of 2.5 %, and mean z^2 = 1 one of .2.
-        assert!((0.85..1.0).contains(&coverage) && (0.4..1.8).contains(&square));
+        // Errors stay correlated over tens of updates: 3000 points count like some 150 independent ones, for which 95 %
+        // has a standard error of 1.8 %, and mean z^2 = 1 one of .115.
+        assert!((0.89..1.0).contains(&coverage) && (0.6..1.4).contains(&square));
         rmse
     };
     let (kalman, paper) = (accuracy(Smoothing::Kalman), accuracy(Smoothing::Alpha(0.2)));
