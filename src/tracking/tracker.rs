@@ -17,6 +17,10 @@ const LARGEST_STEP: f64 = 2.0;
 const LOST: f64 = 3.0;
 /// Sweeps over which the transition matrix forgets.
 const TRANSITION_MEMORY: f64 = 1000.0;
+/// Memory of the model's movement.
+const MOVEMENT_MEMORY: f64 = 0.98;
+/// Movement within one round trip beyond which chains lag behind the model.
+const FASTEST_MOVEMENT: f64 = 0.5;
 
 /// Which filter joins the measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +64,8 @@ pub struct LogZTracker {
     /// zeta^s of the last sweeps, [K].
     pseudo_prior: Vec<f64>,
     transitions: Transitions,
+    /// Moving average of the variance of the chains' relative weights between successive models at beta = 1.
+    movement: f64,
     /// The chains' states under the current parameters.
     last: Evaluated,
     /// q(k|v) of the chains' states, [S, K].
@@ -88,6 +94,8 @@ pub struct SavedTracker {
     pub pseudo_prior: Vec<f64>,
     /// Accumulated transitions, [K, K].
     pub transitions: Vec<f64>,
+    /// Moving average of the model's movement.
+    pub movement: f64,
 }
 
 impl LogZTracker {
@@ -105,6 +113,7 @@ impl LogZTracker {
             filter: new_filter(options.smoothing, &rounds.measurement),
             pseudo_prior: rounds.measurement.log_z.clone(),
             transitions: Transitions::new(k),
+            movement: 0.0,
             posterior: vec![0.0; chains.len() * k],
             chains,
             last,
@@ -133,6 +142,7 @@ impl LogZTracker {
             filter: saved.filter,
             pseudo_prior: saved.pseudo_prior,
             transitions: Transitions::restore(k, saved.transitions)?,
+            movement: saved.movement,
             posterior: vec![0.0; chains.len() * k],
             chains,
             last,
@@ -149,6 +159,7 @@ impl LogZTracker {
             filter: self.filter.clone(),
             pseudo_prior: self.pseudo_prior.clone(),
             transitions: self.transitions.sums().to_vec(),
+            movement: self.movement,
         }
     }
 
@@ -165,9 +176,18 @@ impl LogZTracker {
         }
     }
 
-    /// Whether chains made enough round trips for the error bar to be believed.
+    /// Whether the error bar can be believed: chains made enough round trips, and the model does not run away from them.
     pub fn mixed(&self) -> bool {
-        self.chains.round_trips.mixed()
+        self.chains.round_trips.mixed() && self.movement_per_round_trip() < FASTEST_MOVEMENT
+    }
+
+    /// How far the model moves at beta = 1 while a chain makes one round trip: the variance of relative weights per update,
+    /// added up over the trip. Beyond 0.5 chains may lag behind the model, which no spread over chains shows (784x16, one sweep per update: errors of
+    /// 3 standard errors at a movement of 1; none seen below 0.3).
+    pub fn movement_per_round_trip(&self) -> f64 {
+        let rate = self.chains.round_trips.rate().unwrap_or(0.0);
+        let updates = 1000.0 / rate / self.options.sweeps as f64;
+        if self.movement == 0.0 { 0.0 } else { self.movement * updates }
     }
 
     /// Mean squared innovation over its predicted variance; about 1 for a right error bar. `None` for eq. 24.
@@ -205,10 +225,12 @@ impl LogZTracker {
         let k = new.ladder.len();
         let before = self.filter.log_z().to_vec();
         let moved = new.evaluate(&self.chains.visible);
+        let forward = shift(&self.posterior, &self.last.log_f, &moved.log_f, k);
+        let per_update = forward.variance[k - 1] * self.chains.len() as f64;
+        self.movement = MOVEMENT_MEMORY * self.movement + (1.0 - MOVEMENT_MEMORY) * per_update;
         let pseudo_prior = match &self.filter {
             Filter::Alpha(_) => before.clone(),
             Filter::Kalman(filter) => {
-                let forward = shift(&self.posterior, &self.last.log_f, &moved.log_f, k);
                 let predicted = before.iter().zip(&forward.log_ratio).zip(&filter.bias);
                 let mut zeta: Vec<f64> = predicted.map(|((z, d), b)| z + limit(d + b)).collect();
                 zeta[0] = before[0];

@@ -135,6 +135,7 @@ impl Trainer {
         let trips = &tracker.chains.round_trips;
         scalar("mixed", f64::from(u8::from(tracker.mixed())));
         scalar("window_round_trips", trips.per_chain());
+        scalar("movement_per_round_trip", tracker.movement_per_round_trip());
         if let Some(rate) = trips.rate() {
             scalar("round_trips_per_1000_sweeps", rate);
         }

@@ -123,6 +123,7 @@ impl Trainer {
             filter: state.json("tracker.filter")?,
             pseudo_prior: state.f64s("tracker.pseudo_prior", &[k])?,
             transitions: state.f64s("tracker.transitions", &[k, k])?,
+            movement: state.json("tracker.movement")?,
         };
         let options = self.config.tempering.tracker_options();
         LogZTracker::resume(self.path(), chains, options, saved)
@@ -144,4 +145,5 @@ fn save_tracker(tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
     state.json("tracker.filter", &saved.filter);
     state.f64s("tracker.pseudo_prior", &[k], &saved.pseudo_prior);
     state.f64s("tracker.transitions", &[k, k], &saved.transitions);
+    state.json("tracker.movement", &saved.movement);
 }
