@@ -29,13 +29,13 @@ const PERSISTENT: &[&str] = &[
 
 /// CD, alpha smoothing, joint update of beta; the tempered gradient and RMSspectral are in `TEMPERED`.
 const SMOOTHED: &[&str] = &[
-    "training.updates=100",
+    "training.updates=200",
     "training.gradient={ kind = \"cd\", sweeps = 2 }",
     "training.update={ rule = \"sgd\", momentum = 0.9 }",
     "tempering.smoothing={ alpha = 0.2 }",
     "tempering.beta_update={ joint = 3 }",
     // Stops long before its last update: a resumed run must stop there too.
-    "training.early_stopping={ patience = 3, minimum_improvement = 10.0 }",
+    "training.early_stopping={ patience = 20, minimum_improvement = 10.0 }",
 ];
 
 const TEMPERED: &[&str] = &[
