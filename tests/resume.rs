@@ -10,7 +10,11 @@ use std::time::{Duration, Instant};
 use common::{assert_same, succeed, text, tiny, ztrack};
 use rand::RngExt;
 use tempfile::TempDir;
+use ztrack::checkpoint::{StateReader, StateWriter};
+use ztrack::config::Config;
+use ztrack::data::{SplitOptions, load};
 use ztrack::ops::random::{Purpose, Streams};
+use ztrack::training::{StepRecord, Trainer};
 
 /// Pre-training, persistent chains, Adam, centering, Kalman: all that has a state.
 const PERSISTENT: &[&str] = &[
@@ -25,13 +29,13 @@ const PERSISTENT: &[&str] = &[
 
 /// CD, alpha smoothing, joint update of beta; the tempered gradient and RMSspectral are in `TEMPERED`.
 const SMOOTHED: &[&str] = &[
-    "training.updates=100",
+    "training.updates=200",
     "training.gradient={ kind = \"cd\", sweeps = 2 }",
     "training.update={ rule = \"sgd\", momentum = 0.9 }",
     "tempering.smoothing={ alpha = 0.2 }",
     "tempering.beta_update={ joint = 3 }",
     // Stops long before its last update: a resumed run must stop there too.
-    "training.early_stopping={ patience = 3, minimum_improvement = 10.0 }",
+    "training.early_stopping={ patience = 20, minimum_improvement = 10.0 }",
 ];
 
 const TEMPERED: &[&str] = &[
@@ -49,6 +53,37 @@ fn arguments(config: &str, out: &Path, settings: &[&str]) -> Vec<String> {
         arguments.extend(["--set".into(), setting.to_string()]);
     }
     arguments
+}
+
+/// A step and an evaluation after a resume, at every single update, pre-training included.
+#[test]
+fn a_state_holds_all_at_every_update() {
+    #[allow(deprecated)]
+    let device = burn::tensor::Device::ndarray();
+    for settings in [PERSISTENT, SMOOTHED, TEMPERED] {
+        let settings: Vec<_> = settings.iter().map(|setting| setting.to_string()).collect();
+        let config = Config::parse(common::TINY, &settings).unwrap();
+        let options = SplitOptions { validation_fraction: 0.2, ..Default::default() };
+        let splits = load(&config.data.source, &options, Path::new("")).unwrap();
+        let mut trainer = Trainer::new(&config, splits.clone(), &device).unwrap();
+        for step in 0..50 {
+            let mut state = StateWriter::new();
+            trainer.save(&mut state);
+            let state = StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap();
+            let mut resumed = Trainer::resume(&config, splits.clone(), &device, &state).unwrap();
+            let [one, other] = [&mut trainer, &mut resumed].map(|trainer| {
+                let record = match trainer.step().unwrap() {
+                    StepRecord::Updated(record) => Some(record),
+                    _ => None,
+                };
+                let evaluation = trainer.evaluate(record.as_ref()).unwrap();
+                // Debug tells NaN from NaN no more than from itself, and prints numbers to the last bit.
+                evaluation.map(|evaluation| format!("{:?}", evaluation.record.entries))
+            });
+            assert_eq!(one, other, "step {step}");
+            assert_eq!(trainer.parameters(), resumed.parameters(), "step {step}");
+        }
+    }
 }
 
 /// Starts the run, or continues it where there is something to continue.

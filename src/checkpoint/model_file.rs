@@ -1,16 +1,17 @@
 //! Model files: safetensors with `weights` [visible, hidden], `visible_bias`, `hidden_bias`; `.npz` is read too.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
 use ::safetensors::{Dtype, SafeTensors, tensor::TensorView};
-use ndarray::ArrayD;
-use ndarray_npy::{NpzReader, ReadNpyError, ReadNpzError, ReadableElement};
+use zip::ZipArchive;
 
 use super::safetensors::{Array, Element, encode, shape_text};
 use super::write_bytes;
+use crate::data::{Kind, NpyHeader, read_entry};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 
@@ -62,7 +63,7 @@ impl ModelFile {
         let path = path.as_ref();
         let bytes = fs::read(path).map_err(Error::io("read", path))?;
         let content =
-            if bytes.starts_with(b"PK") { read_npz(bytes) } else { read_safetensors(&bytes) };
+            if bytes.starts_with(b"PK") { read_npz(&bytes) } else { read_safetensors(&bytes) };
         content
             .and_then(|(arrays, metadata)| Ok(Self { parameters: assemble(arrays)?, metadata }))
             .map_err(|problem| Error::file(path, problem))
@@ -96,37 +97,40 @@ fn floats(name: &str, view: &TensorView) -> std::result::Result<Vec<f32>, String
     }
 }
 
-fn read_npz(bytes: Vec<u8>) -> Content {
-    let damaged = |e: ReadNpzError| format!("damaged npz file ({e}): write it again");
-    let mut file = NpzReader::new(Cursor::new(bytes)).map_err(damaged)?;
-    let present = file.names().map_err(damaged)?;
+fn read_npz(bytes: &[u8]) -> Content {
+    let damaged = |e: &dyn Display| format!("damaged npz file ({e}): write it again");
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(&e))?;
     let mut arrays = BTreeMap::new();
     for name in NAMES.as_flattened() {
-        if !present.iter().any(|other| other == name) {
+        let entries = [format!("{name}.npy"), name.to_string()];
+        let Some(entry) = entries.iter().find(|entry| archive.index_for_name(entry).is_some())
+        else {
             continue;
-        }
-        let array = match read_npy::<f64>(&mut file, name) {
-            Err(ReadNpzError::Npy(ReadNpyError::WrongDescriptor(_))) => {
-                read_npy::<f32>(&mut file, name)
-            }
-            read => read.map(|array| array.mapv(|x| x as f32)),
         };
-        let array = array.map_err(|e| match e {
-            ReadNpzError::Npy(ReadNpyError::WrongDescriptor(found)) => {
-                format!("`{name}` is of type {found}: f32 or f64 expected")
-            }
-            other => format!("`{name}`: {}", damaged(other)),
-        })?;
-        arrays.insert(name.to_string(), (array.shape().to_vec(), array.into_iter().collect()));
+        let found = read_entry(&mut archive, entry).and_then(|bytes| read_npy(&bytes));
+        arrays.insert(name.to_string(), found.map_err(|problem| format!("`{name}` {problem}"))?);
     }
     Ok((arrays, BTreeMap::new()))
 }
 
-fn read_npy<T: ReadableElement>(
-    file: &mut NpzReader<Cursor<Vec<u8>>>,
-    name: &str,
-) -> std::result::Result<ArrayD<T>, ReadNpzError> {
-    file.by_name(name)
+/// Shape and row-major values of an npy array of floats with one or two dimensions.
+fn read_npy(bytes: &[u8]) -> std::result::Result<Found, String> {
+    let header = NpyHeader::parse(bytes).map_err(|problem| format!("is damaged: {problem}"))?;
+    if header.element.kind != Kind::Float {
+        return Err("is of type integer: f32 or f64 expected".into());
+    }
+    let data = header.data(bytes).map_err(|problem| format!("is damaged: {problem}"))?;
+    let values: Vec<f32> = data
+        .chunks_exact(header.element.size)
+        .map(|bytes| header.element.value(bytes) as f32)
+        .collect();
+    match header.shape[..] {
+        [rows, columns] if header.fortran_order => {
+            let row_major = (0..rows * columns).map(|i| values[i % columns * rows + i / columns]);
+            Ok((vec![rows, columns], row_major.collect()))
+        }
+        _ => Ok((header.shape, values)),
+    }
 }
 
 /// Checks names and shapes.

@@ -68,7 +68,7 @@ impl Train {
                     .with_context(|| format!("cannot resume {}", out.display()))?,
                 None => Trainer::new(&config, splits, &device)?,
             };
-            write_bytes(&RunFolder::config_path(&out), config.to_toml()?.as_bytes())?;
+            write_bytes(RunFolder::config_path(&out), config.to_toml()?.as_bytes())?;
             // A checkpoint is taken after the records of its update; before tracking there are none.
             let (tensorboard, csv) = if trainer.tracker().is_some() {
                 let update = trainer.updates();
@@ -112,7 +112,7 @@ impl Train {
         folder.write_last(&trainer)?;
         let summary = Summary::new(&trainer, &folder, outcome.reason)?;
         let json = serde_json::to_string_pretty(&summary)?;
-        write_bytes(&folder.summary(), format!("{json}\n").as_bytes())?;
+        write_bytes(folder.summary(), format!("{json}\n").as_bytes())?;
         if !self.quiet {
             print(&summary.text(&out))?;
         }

@@ -15,5 +15,6 @@ pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};
 pub use dataset::{Dataset, ImageShape, Intensities, Values};
 pub use describe::{Description, describe};
 pub use readers::{FileOptions, load_file, read_bytes};
+pub(crate) use readers::{Kind, NpyHeader, read_entry};
 pub use source::{Source, find_folder, resolve_name};
 pub use splits::{SplitOptions, Splits, load};

@@ -33,7 +33,7 @@ pub fn annealing_bytes(
 pub fn check_memory(bytes: f64, what: &str) -> Result<(), String> {
     let gib = |bytes: f64| bytes / f64::from(1 << 30);
     match free_memory() {
-        Some(free) if !(bytes <= SHARE * free) => Err(format!(
+        Some(free) if bytes.is_nan() || bytes > SHARE * free => Err(format!(
             "{what} need about {:.1} GiB of memory, {:.1} GiB are free",
             gib(bytes),
             gib(free)

@@ -129,7 +129,7 @@ mod tests {
     use crate::tempering::BaseDistribution;
 
     /// Total variation between samples and the enumerated distribution. Breaking the choice (taking every chain
-    /// instead of those at beta = 1) gives 0.3.
+    /// instead of those at beta = 1) gives 0.39.
     #[test]
     fn samples_follow_the_enumerated_distribution() {
         let parameters = test_systems::gaussian_parameters(6, 4, 1.5, 3);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use ::safetensors::Dtype;
@@ -112,6 +112,39 @@ fn double_precision_safetensors_are_read() {
     assert!(broken(2, &[2], &[0.0; 2]).contains("`hidden_bias` has shape [2], 1 values expected"));
     assert!(broken(2, &[1], &[f64::NAN]).contains("`hidden_bias` contains NaN"));
     assert!(broken(0, &[2, 1], &[0.0, 1e300]).contains("`weights` contains NaN or infinity"));
+}
+
+/// The header of an array may claim any size: no memory is taken on its word.
+#[test]
+fn npz_arrays_of_any_claim_and_order_are_read_safely() {
+    let p = example().parameters;
+    let npy = |shape: &str, fortran: &str, values: &[f32]| {
+        let header = format!("{{'descr': '<f4', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+        let start = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..]].concat();
+        [&start[..], header.as_bytes(), &f32::to_bytes(values)].concat()
+    };
+    let file = |weights: Vec<u8>| {
+        let mut file = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, bytes) in [
+            ("weights.npy", weights),
+            ("visible_bias.npy", npy("(5,)", "False", &p.visible_bias)),
+            ("hidden_bias.npy", npy("(1, 3)", "True", &p.hidden_bias)),
+        ] {
+            file.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            file.write_all(&bytes).unwrap();
+        }
+        file.finish().unwrap().into_inner()
+    };
+    let folder = folder();
+    let transposed = p.transposed().weights;
+    for weights in [npy("(5, 3)", "False", &p.weights), npy("(5, 3)", "True", &transposed)] {
+        let path = written(folder.path(), &file(weights));
+        assert_eq!(ModelFile::load(path).unwrap().parameters, p);
+    }
+    for shape in ["(99999999999, 3)", "(5, 4)", "(9223372036854775807, 9223372036854775807)"] {
+        let problem = problem(&file(npy(shape, "False", &p.weights)));
+        assert!(problem.contains("`weights` is damaged: npy shape"), "{problem}");
+    }
 }
 
 #[test]

@@ -8,4 +8,7 @@ mod npy;
 mod npy_header;
 mod npz;
 
+pub(crate) use npy_header::{Kind, NpyHeader};
+pub(crate) use npz::read_entry;
+
 pub use file::{FileOptions, load_file, read_bytes};

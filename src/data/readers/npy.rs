@@ -24,18 +24,17 @@ fn parse(bytes: &[u8]) -> Checked<Values> {
     if !bytes.starts_with(MAGIC) {
         return Err("is not npy: the first bytes are not \\x93NUMPY".into());
     }
-    let NpyHeader { element, fortran_order, rows, columns, data_start } = NpyHeader::parse(bytes)?;
-    let found = bytes.len() - data_start;
-    let cells =
-        rows.checked_mul(columns).filter(|cells| cells.checked_mul(element.size) == Some(found));
-    let Some(cells) = cells else {
+    let header = NpyHeader::parse(bytes)?;
+    let [rows, columns] = header.shape[..] else {
         return Err(format!(
-            "npy shape ({rows}, {columns}) of {} bytes each does not fit the {found} bytes of data",
-            element.size
+            "npy array has {} dimension(s), {}; 2 expected: reshape it to (rows, columns)",
+            header.shape.len(),
+            header.shape_text()
         ));
     };
+    let data = header.data(bytes)?;
     check_shape(rows, columns, false)?;
-    let data = &bytes[data_start..];
+    let (cells, NpyHeader { element, fortran_order, .. }) = (rows * columns, header);
     let value = |cell: usize| {
         let (row, column) = (cell / columns, cell % columns);
         let position = if fortran_order { column * rows + row } else { cell };

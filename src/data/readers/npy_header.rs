@@ -5,27 +5,26 @@
 
 const MAGIC_LENGTH: usize = 6;
 
-/// What the header of a two-dimensional array of numbers says.
+/// What the header of an array of numbers says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NpyHeader {
+pub(crate) struct NpyHeader {
     pub element: Element,
     pub fortran_order: bool,
-    pub rows: usize,
-    pub columns: usize,
+    pub shape: Vec<usize>,
     /// Where the data begins.
     pub data_start: usize,
 }
 
 /// Type of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Element {
+pub(crate) struct Element {
     pub kind: Kind,
     pub size: usize,
     big_endian: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Unsigned,
     Signed,
     Float,
@@ -110,13 +109,29 @@ impl NpyHeader {
             .filter(|size| !size.is_empty())
             .map(|size| size.parse().ok())
             .collect();
-        match sizes.ok_or_else(|| format!("npy shape ({shape}) is not a tuple of sizes"))?[..] {
-            [rows, columns] => Ok(Self { element, fortran_order, rows, columns, data_start }),
-            ref sizes => Err(format!(
-                "npy array has {} dimension(s), ({shape}); 2 expected: reshape it to (rows, columns)",
-                sizes.len()
-            )),
+        let shape = sizes.ok_or_else(|| format!("npy shape ({shape}) is not a tuple of sizes"))?;
+        Ok(Self { element, fortran_order, shape, data_start })
+    }
+
+    /// The bytes of the data of a file whose header this is, if they are as many as the shape says.
+    pub fn data<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8], String> {
+        let data = bytes.get(self.data_start..).unwrap_or_default();
+        let size = self.shape.iter().try_fold(self.element.size, |size, &n| size.checked_mul(n));
+        if size == Some(data.len()) {
+            return Ok(data);
         }
+        Err(format!(
+            "npy shape {} of {} bytes each does not fit the {} bytes of data",
+            self.shape_text(),
+            self.element.size,
+            data.len()
+        ))
+    }
+
+    /// The shape as Python writes it.
+    pub fn shape_text(&self) -> String {
+        let sizes: Vec<_> = self.shape.iter().map(ToString::to_string).collect();
+        format!("({}{})", sizes.join(", "), if sizes.len() == 1 { "," } else { "" })
     }
 }
 

@@ -1,6 +1,6 @@
 //! NumPy archives: the only array in the file, or the one named `data`, `x` or `train`.
 
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Seek};
 use std::path::Path;
 
 use zip::ZipArchive;
@@ -18,21 +18,26 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Dataset> {
         |source: &dyn std::fmt::Display| Error::file(path, format!("is not a sound npz: {source}"));
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|source| damaged(&source))?;
     let entry = choose(&archive).map_err(|problem| Error::file(path, problem))?;
-    let mut array = Vec::new();
-    archive
-        .by_name(&entry)
-        .map_err(|source| damaged(&source))?
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut array)
-        .map_err(|source| damaged(&source))?;
-    if array.len() as u64 > MAX_BYTES {
-        let problem = format!("array holds more than {} GiB, the limit", MAX_BYTES >> 30);
-        return Err(Error::file(path, problem));
-    }
+    let array = read_entry(&mut archive, &entry).map_err(|problem| Error::file(path, problem))?;
     npy::read(path, &array)
 }
 
-fn choose<R: Read + std::io::Seek>(archive: &ZipArchive<R>) -> Checked<String> {
+/// The decompressed bytes of an entry; memory grows with what really comes, up to the limit.
+pub(crate) fn read_entry<R: Read + Seek>(
+    archive: &mut ZipArchive<R>,
+    entry: &str,
+) -> Checked<Vec<u8>> {
+    let damaged = |source: &dyn std::fmt::Display| format!("is not a sound npz: {source}");
+    let mut bytes = Vec::new();
+    let content = archive.by_name(entry).map_err(|source| damaged(&source))?;
+    content.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|source| damaged(&source))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!("array holds more than {} GiB, the limit", MAX_BYTES >> 30));
+    }
+    Ok(bytes)
+}
+
+fn choose<R: Read + Seek>(archive: &ZipArchive<R>) -> Checked<String> {
     let names: Vec<_> = archive.file_names().collect();
     let stem = |name: &str| name.strip_suffix(".npy").unwrap_or(name).to_ascii_lowercase();
     if let [only] = names[..] {
