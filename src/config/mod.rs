@@ -5,6 +5,6 @@ mod sections;
 
 pub use sections::{
     AuditConfig, Base, BetaUpdateConfig, CheckpointConfig, Config, DataConfig, EvaluationConfig,
-    InitialRoundsConfig, Kernel, ModelConfig, NegativePhase, PretrainingConfig, PriorConfig,
-    SmoothingConfig, TemperingConfig, TrainingConfig, VisibleBias,
+    Kernel, ModelConfig, NegativePhase, PretrainingConfig, PriorConfig, SmoothingConfig,
+    TemperingConfig, TrainingConfig, VisibleBias,
 };

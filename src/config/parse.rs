@@ -7,7 +7,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
-use crate::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
+use crate::tempering::{BaseDistribution, BetaUpdate, Ladder, Prior};
 use crate::tracking::{Smoothing, TrackerOptions};
 
 /// Pseudo-count of base marginals: every unit keeps a chance to be 0 and 1.
@@ -185,7 +185,6 @@ impl TemperingConfig {
 
     /// How the tracker runs.
     pub fn tracker_options(&self) -> TrackerOptions {
-        let rounds = self.initial_rounds;
         TrackerOptions {
             smoothing: match self.smoothing {
                 SmoothingConfig::Kalman => Smoothing::Kalman,
@@ -196,11 +195,7 @@ impl TemperingConfig {
                 BetaUpdateConfig::Collapsed => BetaUpdate::Collapsed,
                 BetaUpdateConfig::Joint(repeats) => BetaUpdate::Joint { repeats },
             },
-            initial_rounds: InitialRounds {
-                sweeps: rounds.sweeps,
-                most: rounds.most,
-                annealed_start: rounds.annealed_start,
-            },
+            initial_rounds: self.initial_rounds,
         }
     }
 }

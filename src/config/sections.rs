@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Binarization, Source};
+use crate::tempering::InitialRounds;
 use crate::training::update::UpdateRuleConfig;
 use crate::training::{EarlyStoppingConfig, LearningRate};
 
@@ -195,7 +196,7 @@ pub struct TemperingConfig {
     /// Filter of log Z: `"kalman"` or `{ alpha = 0.2 }` (RTS eq. 24).
     pub smoothing: SmoothingConfig,
     /// Rounds that find the first log Z.
-    pub initial_rounds: InitialRoundsConfig,
+    pub initial_rounds: InitialRounds,
 }
 
 impl Default for TemperingConfig {
@@ -209,7 +210,7 @@ impl Default for TemperingConfig {
             beta_update: BetaUpdateConfig::Collapsed,
             base: Base::Marginals,
             smoothing: SmoothingConfig::Kalman,
-            initial_rounds: InitialRoundsConfig::default(),
+            initial_rounds: InitialRounds::default(),
         }
     }
 }
@@ -256,24 +257,6 @@ pub enum SmoothingConfig {
     Kalman,
     /// RTS eq. 24 with this alpha in (0, 1].
     Alpha(f64),
-}
-
-/// `[tempering.initial_rounds]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct InitialRoundsConfig {
-    /// Sweeps per round.
-    pub sweeps: usize,
-    /// Most rounds.
-    pub most: usize,
-    /// Start from an annealing pass instead of log Z_1 everywhere.
-    pub annealed_start: bool,
-}
-
-impl Default for InitialRoundsConfig {
-    fn default() -> Self {
-        Self { sweeps: 50, most: 20, annealed_start: true }
-    }
 }
 
 /// `[evaluation]`: when log-likelihoods are computed and recorded.

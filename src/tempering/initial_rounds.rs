@@ -3,10 +3,13 @@
 //! The paper stops at max |r_k - c_k| < 0.1/K, which holds for uniform r only; for any r the rule is
 //! max_k |c_k/r_k - 1| < max(0.1, 3 se_k).
 
+use serde::{Deserialize, Serialize};
+
 use super::{BetaUpdate, Measurement, Path, TemperedChains, anneal};
 
-/// How initial rounds are run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How initial rounds are run; `[tempering.initial_rounds]` of a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct InitialRounds {
     /// Sweeps per round.
     pub sweeps: usize,
