@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use ztrack::model::{Parameters, Rbm};
 use ztrack::ops::cpu::InstructionSet;
 use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BetaGrid, BitMatrix, Composed, Fused, Layer, Matrix, RbmOps, padded};
+use ztrack::ops::{BetaGrid, BitMatrix, Composed, Draw, Fused, Layer, Matrix, RbmOps, padded};
 
 fn random_parameters(n_visible: usize, n_hidden: usize, scale: f64, seed: u64) -> Parameters {
     let mut stream = Streams::new(seed, Purpose::TestSystem, 0).row(0);
@@ -20,15 +20,20 @@ fn random_bits(rows: usize, columns: usize, seed: u64) -> BitMatrix {
     BitMatrix::from_fn(rows, columns, |_, _| stream.uniform() < 0.4)
 }
 
+type Implementations = Vec<Box<dyn RbmOps>>;
+
 /// The fused kernels on all instruction sets, and the composed reference on all devices.
-fn implementations(parameters: &Parameters) -> (Vec<Box<dyn RbmOps>>, Vec<Box<dyn RbmOps>>) {
+#[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
+fn implementations(parameters: &Parameters) -> (Implementations, Implementations) {
     let fused = InstructionSet::available()
         .into_iter()
         .map(|set| Box::new(Fused::with_instruction_set(parameters, set)) as Box<dyn RbmOps>)
         .collect();
-    let mut devices = vec![Device::ndarray()];
-    #[cfg(feature = "flex")]
-    devices.push(Device::flex());
+    let devices = [
+        Device::ndarray(),
+        #[cfg(feature = "flex")]
+        Device::flex(),
+    ];
     let composed = devices
         .iter()
         .map(|device| Box::new(Composed::new(&Rbm::from_parameters(parameters, device))) as _)
@@ -87,7 +92,7 @@ proptest! {
         let draw = |ops: &dyn RbmOps| {
             let mut out = BitMatrix::zeros(rows, n_units);
             let streams = Streams::new(seed, Purpose::SampleHidden, 5);
-            ops.draw(n_units, x.as_slice(), &beta, base, streams, 3, out.words_mut());
+            ops.draw(&Draw { n_units, inputs: x.as_slice(), beta: &beta, base, streams, first_row: 3 }, out.words_mut());
             out
         };
         let reference = draw(composed[0].as_ref());
@@ -157,7 +162,17 @@ fn draws_have_the_right_probability() {
     for step in 0..n {
         let mut out = BitMatrix::zeros(1, 130);
         let streams = Streams::new(1, Purpose::SampleHidden, step);
-        ops.draw(130, x.as_slice(), &[0.7], None, streams, 0, out.words_mut());
+        ops.draw(
+            &Draw {
+                n_units: 130,
+                inputs: x.as_slice(),
+                beta: &[0.7],
+                base: None,
+                streams,
+                first_row: 0,
+            },
+            out.words_mut(),
+        );
         for (j, count) in counts.iter_mut().enumerate() {
             *count += u32::from(out.get(0, j));
         }

@@ -16,7 +16,7 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::model::{Parameters, Rbm};
 use ztrack::ops::cpu::InstructionSet;
 use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BitMatrix, Composed, Fused, Matrix, RbmOps, for_each_set_bit};
+use ztrack::ops::{BitMatrix, Composed, Draw, Fused, Matrix, RbmOps, for_each_set_bit};
 use ztrack::tempering::{BaseDistribution, BetaUpdate, Ladder, Path, Prior, TemperedChains};
 use ztrack::training::gradient::Particles;
 
@@ -240,7 +240,17 @@ fn draws_of_units_rows_and_steps_are_independent() {
                 let mut out = BitMatrix::zeros(2, UNITS);
                 let streams = Streams::new(11, purpose, step as u64);
                 let x = inputs.as_slice();
-                ops.draw(UNITS, x, &[1.0, 1.0], None, streams, 0, out.words_mut());
+                ops.draw(
+                    &Draw {
+                        n_units: UNITS,
+                        inputs: x,
+                        beta: &[1.0, 1.0],
+                        base: None,
+                        streams,
+                        first_row: 0,
+                    },
+                    out.words_mut(),
+                );
                 for row in 0..2 {
                     for_each_set_bit(out.row(row), |i| {
                         bits.set(step, (2 * p + row) * UNITS + i, true);

@@ -55,7 +55,7 @@ impl ModelFile {
         write_bytes(path.as_ref(), &bytes)
     }
 
-    /// Reads safetensors or npz (told apart by content), f32 or f64; biases of shape [n], [1, n] or [n, 1].
+    /// Reads safetensors or npz (told apart by content), f32 or f64; biases of shape `[n]`, [1, n] or [n, 1].
     ///
     /// # Errors
     /// The file cannot be read, is damaged, lacks an array, or holds a wrong shape, type, NaN or infinity.

@@ -15,7 +15,7 @@ use crate::tempering::{
 pub struct Rts {
     /// Number of chains, S.
     pub chains: usize,
-    /// Sweeps of every chain after the initial rounds.
+    /// Sweeps of every chain that are counted, after the initial rounds and a fifth as many to settle.
     pub sweeps: usize,
     /// Inverse temperatures and their prior.
     pub ladder: Ladder,
@@ -35,6 +35,8 @@ impl Rts {
     pub fn run(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
         /// Sweeps between two looks at the statistics (bounds the memory of a call).
         const STRETCH: usize = 100;
+        /// One more sweep in so many is run before counting.
+        const BURN_IN: usize = 5;
         let start = Instant::now();
         super::at_least_two_chains(self.chains)?;
         let path = Path { ops, ladder: &self.ladder, base };
@@ -43,6 +45,8 @@ impl Rts {
         let mut chains = TemperedChains::new(visible, k, self.seed);
         let rounds = self.initial_rounds.run(path, &mut chains, self.beta_update);
         let zeta = rounds.measurement.log_z;
+        // The last round left chains spread for the zeta before; the first fifth under the new one is not counted.
+        chains.sweep(path, &zeta, self.beta_update, (self.sweeps / BURN_IN).max(1), None);
         let mut occupancy = Occupancy::new(self.chains, k);
         let mut round_trips = 0;
         let mut done = 0;

@@ -11,9 +11,9 @@ pub struct Parameters {
     pub n_hidden: usize,
     /// W, shape [M, J], row-major.
     pub weights: Vec<f32>,
-    /// c, shape [M].
+    /// c, shape `[M]`.
     pub visible_bias: Vec<f32>,
-    /// b, shape [J].
+    /// b, shape `[J]`.
     pub hidden_bias: Vec<f32>,
 }
 

@@ -12,9 +12,9 @@ use super::Parameters;
 pub struct Rbm {
     /// W, shape [M, J].
     pub weights: Param<Tensor<2>>,
-    /// c, shape [M].
+    /// c, shape `[M]`.
     pub visible_bias: Param<Tensor<1>>,
-    /// b, shape [J].
+    /// b, shape `[J]`.
     pub hidden_bias: Param<Tensor<1>>,
 }
 
@@ -29,7 +29,7 @@ impl Rbm {
         )
     }
 
-    /// From tensors of shapes [M, J], [M] and [J].
+    /// From tensors of shapes [M, J], `[M]` and `[J]`.
     pub fn from_tensors(
         weights: Tensor<2>,
         visible_bias: Tensor<1>,

@@ -7,8 +7,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::cpu::uniform;
 use super::matrix::padded;
-use super::random::Streams;
-use super::{BetaGrid, BitMatrix, Layer, Matrix, PADDING, RbmOps, words_per_row};
+use super::{BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, RbmOps, words_per_row};
 use crate::model::{Rbm, host};
 
 /// [`RbmOps`] composed of Burn tensor operations.
@@ -69,16 +68,8 @@ impl RbmOps for Composed {
         }
     }
 
-    fn draw(
-        &self,
-        n_units: usize,
-        inputs: &[f32],
-        beta: &[f32],
-        base: Option<&[f32]>,
-        streams: Streams,
-        first_row: u32,
-        out: &mut [u64],
-    ) {
+    fn draw(&self, draw: &Draw<'_>, out: &mut [u64]) {
+        let Draw { n_units, inputs, beta, base, streams, first_row } = *draw;
         let rows = beta.len();
         let x = self.dense(n_units, inputs);
         let beta = Tensor::<2>::from_data(TensorData::new(beta.to_vec(), [rows, 1]), &self.device);

@@ -13,4 +13,4 @@ pub use bits::{BitMatrix, for_each_set_bit, words_per_row};
 pub use composed::Composed;
 pub use cpu::Fused;
 pub use matrix::{Matrix, PANEL, padded};
-pub use operations::{Layer, PADDING, RbmOps};
+pub use operations::{Draw, Layer, PADDING, RbmOps};

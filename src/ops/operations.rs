@@ -25,11 +25,28 @@ impl Layer {
 /// Value of padding in [`Matrix`] rows of pre-activations: sigmoid and log(1 + exp) of it are zero at any beta > 0.
 pub const PADDING: f32 = -1e30;
 
+/// Rows of states to draw.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw<'a> {
+    /// Number of units in a row.
+    pub n_units: usize,
+    /// Pre-activations x, [rows, padded stride].
+    pub inputs: &'a [f32],
+    /// Inverse temperatures beta_s, `[rows]`.
+    pub beta: &'a [f32],
+    /// Base logits a, [padded stride]; 0 without.
+    pub base: Option<&'a [f32]>,
+    /// Row `s` uses stream `first_row + s`; which of its numbers decides a unit is fixed (`cpu::draw::uniform`).
+    pub streams: Streams,
+    /// Stream of the first row.
+    pub first_row: u32,
+}
+
 /// The operations of one RBM with fixed parameters, over rows of chains, particles or data.
 ///
 /// States are packed rows ([`super::BitMatrix`] words). Pre-activations are rows of a [`Matrix`] given as a slice with
 /// padding, `stride` floats a row; padding holds [`PADDING`]. Calls work on the rows they are given, in one thread
-/// (callers split rows over threads; see [`super::rows`]); results for a row never depend on the other rows.
+/// (callers split rows over threads); results for a row never depend on the other rows.
 pub trait RbmOps: Send + Sync {
     /// Number of units of a layer.
     fn n_units(&self, layer: Layer) -> usize;
@@ -38,20 +55,8 @@ pub trait RbmOps: Send + Sync {
     /// `out`: [rows, stride].
     fn inputs(&self, layer: Layer, given: &[u64], out: &mut [f32]);
 
-    /// Draws rows of states from Bernoulli(sigma(beta_s x_s + (1 - beta_s) a)), a = 0 without `base`.
-    ///
-    /// `inputs`: [rows, stride] with `n_units` used; `beta`: [rows]; `base`: padded [stride]; `out`: packed rows.
-    /// Row `s` uses stream `first_row + s`; which of its numbers decides a unit is fixed (`cpu::draw::uniform`).
-    fn draw(
-        &self,
-        n_units: usize,
-        inputs: &[f32],
-        beta: &[f32],
-        base: Option<&[f32]>,
-        streams: Streams,
-        first_row: u32,
-        out: &mut [u64],
-    );
+    /// Draws rows of states from Bernoulli(sigma(beta_s x_s + (1 - beta_s) a)) into packed rows.
+    fn draw(&self, draw: &Draw<'_>, out: &mut [u64]);
 
     /// sum_j softplus(beta_k x_j) for every row and every beta_k: `out` is [rows, K], f64.
     fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]);

@@ -207,9 +207,10 @@ mod tests {
     fn lanes_are_the_scalar_blocks() {
         let (key, fixed) = ([7, 9], [1, 2, 3]);
         let lanes = philox_lanes::<16>(5, fixed, key);
-        for i in 0..16 {
-            let scalar = philox([5 + i as u32, 1, 2, 3], key);
-            assert_eq!([lanes[0][i], lanes[1][i], lanes[2][i], lanes[3][i]], scalar);
+        let [w0, w1, w2, w3] = lanes;
+        for (i, words) in w0.iter().zip(&w1).zip(w2.iter().zip(&w3)).enumerate() {
+            let ((a, b), (c, d)) = words;
+            assert_eq!([*a, *b, *c, *d], philox([5 + i as u32, 1, 2, 3], key));
         }
     }
 

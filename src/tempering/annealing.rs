@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::path::{log_f, rows_per_task};
 use super::{Path, log_sum_exp};
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BetaGrid, BitMatrix, Layer, Matrix, padded, words_per_row};
+use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, padded, words_per_row};
 
 /// Chains after an annealing pass.
 #[derive(Clone, Debug)]
@@ -64,12 +64,25 @@ fn run(
         let beta = vec![betas[j] as f32; rows];
         let step = first_step + j as u64;
         let draws = Streams::new(seed, Purpose::AnnealedHidden, step);
-        ops.draw(n_hidden, inputs.as_slice(), &beta, None, draws, first_row, hidden.words_mut());
+        ops.draw(
+            &Draw {
+                n_units: n_hidden,
+                inputs: inputs.as_slice(),
+                beta: &beta,
+                base: None,
+                streams: draws,
+                first_row,
+            },
+            hidden.words_mut(),
+        );
         ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
         let draws = Streams::new(seed, Purpose::AnnealedVisible, step);
         let base = Some(base.padded_logits());
         let x = visible_inputs.as_slice();
-        ops.draw(n_visible, x, &beta, base, draws, first_row, visible);
+        ops.draw(
+            &Draw { n_units: n_visible, inputs: x, beta: &beta, base, streams: draws, first_row },
+            visible,
+        );
     }
 }
 

@@ -12,7 +12,7 @@ pub struct BaseDistribution {
 }
 
 impl BaseDistribution {
-    /// From given logits, shape [M].
+    /// From given logits, shape `[M]`.
     pub fn from_logits(logits: &[f32]) -> Result<Self> {
         if let Some(i) = logits.iter().position(|a| !a.is_finite()) {
             return Err(Error::Invalid(format!("base logit {i} is {}", logits[i])));
@@ -41,7 +41,7 @@ impl BaseDistribution {
         Self::from_logits(&logits)
     }
 
-    /// a_i, shape [M].
+    /// a_i, shape `[M]`.
     pub fn logits(&self) -> &[f32] {
         &self.logits[..self.n_visible]
     }

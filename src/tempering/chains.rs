@@ -10,7 +10,7 @@ use super::round_trips::RoundTrips;
 use super::{Evaluated, Path};
 use crate::ops::cpu::math::exp_f64;
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Layer, Matrix, padded, words_per_row};
+use crate::ops::{BitMatrix, Draw, Layer, Matrix, padded, words_per_row};
 
 /// How the inverse temperature of a chain is redrawn; both are valid Gibbs updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl TemperedChains {
         self.round_trips.forget_directions();
     }
 
-    /// `sweeps` (at least 1) Gibbs sweeps of all chains with pseudo-prior `zeta` [K].
+    /// `sweeps` (at least 1) Gibbs sweeps of all chains with pseudo-prior `zeta` `[K]`.
     ///
     /// `start`: the states' pre-activations and log f_k under this path, if they are known already. The statistics
     /// are taken after each sweep, never of the state a call starts from, which may belong to other parameters.
@@ -223,12 +223,14 @@ impl Sweeper<'_> {
                     self.set_betas(rows.temperatures, &mut beta);
                     let streams = streams(Purpose::TemperedHidden);
                     ops.draw(
-                        n_hidden,
-                        rows.inputs,
-                        &beta,
-                        None,
-                        streams,
-                        rows.first,
+                        &Draw {
+                            n_units: n_hidden,
+                            inputs: rows.inputs,
+                            beta: &beta,
+                            base: None,
+                            streams,
+                            first_row: rows.first,
+                        },
                         hidden.words_mut(),
                     );
                 }
@@ -245,15 +247,17 @@ impl Sweeper<'_> {
                         self.set_betas(rows.temperatures, &mut beta);
                         let draws = repeated(Purpose::TemperedHidden);
                         ops.draw(
-                            n_hidden,
-                            rows.inputs,
-                            &beta,
-                            None,
-                            draws,
-                            rows.first,
+                            &Draw {
+                                n_units: n_hidden,
+                                inputs: rows.inputs,
+                                beta: &beta,
+                                base: None,
+                                streams: draws,
+                                first_row: rows.first,
+                            },
                             hidden.words_mut(),
                         );
-                        for s in 0..chains {
+                        for (s, &generated_at) in generated_at.iter().enumerate() {
                             let v = &rows.visible[s * words_per_row(n_visible)..]
                                 [..words_per_row(n_visible)];
                             let x = &rows.inputs[s * padded(n_hidden)..][..n_hidden];
@@ -269,7 +273,7 @@ impl Sweeper<'_> {
                             softmax(&energies, self.tilt, q);
                             if sweep > 0 {
                                 q_scaled(q, scale, &mut rows.occupancy[s * k..][..k]);
-                                let row = generated_at[s] as usize * k;
+                                let row = generated_at as usize * k;
                                 q_scaled(q, scale, &mut tally.transitions[row..][..k]);
                             }
                             let u = repeated(Purpose::TemperedBeta)
@@ -286,12 +290,14 @@ impl Sweeper<'_> {
                 RoundTrips::advance(rows.directions, rows.temperatures, k as u32 - 1);
             ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
             ops.draw(
-                n_visible,
-                visible_inputs.as_slice(),
-                &beta,
-                Some(base.padded_logits()),
-                streams(Purpose::TemperedVisible),
-                rows.first,
+                &Draw {
+                    n_units: n_visible,
+                    inputs: visible_inputs.as_slice(),
+                    beta: &beta,
+                    base: Some(base.padded_logits()),
+                    streams: streams(Purpose::TemperedVisible),
+                    first_row: rows.first,
+                },
                 rows.visible,
             );
         }

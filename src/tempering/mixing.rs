@@ -72,8 +72,8 @@ impl Transitions {
             self.sums.chunks_exact(k).map(|row| row.iter().sum::<f64>() / total).collect();
         let mut conductances = Vec::with_capacity(k - 1);
         let mut below = 0.0;
-        for cut in 0..k - 1 {
-            below += row_mass[cut];
+        for (cut, mass) in row_mass.iter().take(k - 1).enumerate() {
+            below += mass;
             let flow: f64 = (0..=cut)
                 .map(|i| self.sums[i * k + cut + 1..(i + 1) * k].iter().sum::<f64>() / total)
                 .sum();

@@ -17,13 +17,13 @@ pub struct Occupancy {
 /// A measurement of log Z_k at every temperature.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// y_k, shape [K]; y_1 is exact.
+    /// y_k, shape `[K]`; y_1 is exact.
     pub log_z: Vec<f64>,
-    /// Var(y_k), shape [K].
+    /// Var(y_k), shape `[K]`.
     pub variance: Vec<f64>,
-    /// First-order bias of y_k (eq. 15), shape [K]; not subtracted.
+    /// First-order bias of y_k (eq. 15), shape `[K]`; not subtracted.
     pub bias: Vec<f64>,
-    /// c_k, shape [K].
+    /// c_k, shape `[K]`.
     pub occupancy: Vec<f64>,
     /// G_sk = C_sk/c_k - C_s1/c_1, shape [S, K]: each chain's part of the error.
     pub influence: Vec<f64>,

@@ -20,9 +20,9 @@ const MEMORY: f64 = 0.95;
 pub struct AlphaSmoother {
     /// Share of the way to go to each measurement, in (0, 1].
     pub alpha: f64,
-    /// zeta_k, the estimate of log Z_k, [K].
+    /// zeta_k, the estimate of log Z_k, `[K]`.
     pub log_z: Vec<f64>,
-    /// I_s at beta = 1, [S].
+    /// I_s at beta = 1, `[S]`.
     influence: Vec<f64>,
     /// Moving average of (y - zeta)^2 minus what noise explains of it, at beta = 1.
     square_lag: f64,

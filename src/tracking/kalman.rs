@@ -36,11 +36,11 @@ pub struct Kalman {
     bias_variance: Vec<f64>,
     measurement_variance: Vec<f64>,
     prediction_variance: Vec<f64>,
-    /// I_s: each chain's part of the error of zeta_K, [S].
+    /// I_s: each chain's part of the error of zeta_K, `[S]`.
     influence: Vec<f64>,
-    /// Each chain's part of the error of b_K, [S].
+    /// Each chain's part of the error of b_K, `[S]`.
     bias_influence: Vec<f64>,
-    /// Slow moving mean of each chain's part of the measurements, [S].
+    /// Slow moving mean of each chain's part of the measurements, `[S]`.
     slow_influence: Vec<f64>,
     /// Variance of the slow mean if measurements were independent with variance 1.
     slow_weight: f64,

@@ -5,14 +5,14 @@
 
 use crate::ops::cpu::math::exp_f64;
 
-/// Estimated shifts and their variances, both [K].
+/// Estimated shifts and their variances, both `[K]`.
 #[derive(Clone, Debug)]
 pub struct Shift {
     /// D_k.
     pub log_ratio: Vec<f64>,
     /// Var(D_k), chains taken as independent.
     pub variance: Vec<f64>,
-    /// Each chain's part of the error of D_K (the last temperature), shape [S]; mean zero.
+    /// Each chain's part of the error of D_K (the last temperature), shape `[S]`; mean zero.
     pub influence: Vec<f64>,
 }
 

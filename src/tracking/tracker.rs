@@ -47,7 +47,7 @@ pub struct TrackerOptions {
 #[serde(rename_all = "snake_case")]
 pub enum Filter {
     /// See [`Kalman`].
-    Kalman(Kalman),
+    Kalman(Box<Kalman>),
     /// See [`AlphaSmoother`].
     Alpha(AlphaSmoother),
 }
@@ -59,7 +59,7 @@ pub struct LogZTracker {
     /// The persistent chains.
     pub chains: TemperedChains,
     filter: Filter,
-    /// zeta^s of the last sweeps, [K].
+    /// zeta^s of the last sweeps, `[K]`.
     pseudo_prior: Vec<f64>,
     transitions: Transitions,
     /// Moving average of the variance of the chains' relative weights between successive models at beta = 1.
@@ -88,7 +88,7 @@ pub struct TrackRecord {
 pub struct SavedTracker {
     /// Filter state.
     pub filter: Filter,
-    /// zeta^s, [K].
+    /// zeta^s, `[K]`.
     pub pseudo_prior: Vec<f64>,
     /// Accumulated transitions, [K, K].
     pub transitions: Vec<f64>,
@@ -207,7 +207,7 @@ impl LogZTracker {
         &self.last
     }
 
-    /// w_s = q(K|v_s)/sum q(K|v): importance weights of the chains for averages at beta = 1, [S].
+    /// w_s = q(K|v_s)/sum q(K|v): importance weights of the chains for averages at beta = 1, `[S]`.
     pub fn weights(&self) -> Vec<f64> {
         let k = self.posterior_width();
         let total: f64 = self.posterior.chunks_exact(k).map(|q| q[k - 1]).sum();
@@ -308,7 +308,7 @@ impl Filter {
 
 fn new_filter(smoothing: Smoothing, measurement: &Measurement) -> Filter {
     match smoothing {
-        Smoothing::Kalman => Filter::Kalman(Kalman::new(measurement)),
+        Smoothing::Kalman => Filter::Kalman(Box::new(Kalman::new(measurement))),
         Smoothing::Alpha(alpha) => Filter::Alpha(AlphaSmoother::new(alpha, measurement)),
     }
 }

@@ -1,4 +1,4 @@
-//! Exact first and second moments: E[v], E[h], E[vh'], the gradient of log Z with respect to c, b and W.
+//! Exact first and second moments: `E[v]`, `E[h]`, `E[vh']`, the gradient of log Z with respect to c, b and W.
 
 use rayon::prelude::*;
 
@@ -11,9 +11,9 @@ use crate::model::Parameters;
 /// Expectations under the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
-    /// E[v], shape [M].
+    /// `E[v]`, shape `[M]`.
     pub visible: Vec<f64>,
-    /// E[h], shape [J].
+    /// `E[h]`, shape `[J]`.
     pub hidden: Vec<f64>,
     /// E[v h'], shape [M, J], row-major.
     pub products: Vec<f64>,

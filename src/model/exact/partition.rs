@@ -22,7 +22,7 @@ pub fn log_partition(parameters: &Parameters) -> Result<f64> {
     log_partition_at(parameters, &vec![0.0; parameters.n_visible], 1.0)
 }
 
-/// log Z of the tempered joint beta log f(v,h) + (1 - beta) a.v, `base_logits` = a, shape [M].
+/// log Z of the tempered joint beta log f(v,h) + (1 - beta) a.v, `base_logits` = a, shape `[M]`.
 ///
 /// At beta = 0 this is J log 2 + sum_i softplus(a_i), at beta = 1 it is [`log_partition`].
 ///

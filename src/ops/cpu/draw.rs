@@ -5,8 +5,9 @@
 
 use super::InstructionSet;
 use super::math::exp_f32;
+use crate::ops::Draw;
 use crate::ops::matrix::padded;
-use crate::ops::random::{Stream, Streams, philox, philox_lanes};
+use crate::ops::random::{Stream, philox, philox_lanes};
 use crate::ops::words_per_row;
 
 /// Units whose coarse bits come from one call of the vectorised generator.
@@ -16,25 +17,9 @@ const COARSE: f32 = 1.0 / 65_536.0;
 /// First block of the fine bits in a stream; coarse blocks come from 0 upwards.
 const FINE_BLOCKS: u32 = 1 << 31;
 
-/// Rows to draw, as [`crate::ops::RbmOps::draw`] takes them.
-pub struct Draw<'a> {
-    /// Number of units.
-    pub n_units: usize,
-    /// Pre-activations, [rows, padded stride].
-    pub inputs: &'a [f32],
-    /// Inverse temperatures, [rows].
-    pub beta: &'a [f32],
-    /// Base logits, padded; 0 without.
-    pub base: Option<&'a [f32]>,
-    /// Random streams.
-    pub streams: Streams,
-    /// Stream of the first row.
-    pub first_row: u32,
-}
-
 impl Draw<'_> {
-    /// Draws all rows into packed `out`.
-    pub fn run(&self, set: InstructionSet, out: &mut [u64]) {
+    /// [`crate::ops::RbmOps::draw`] for the fused kernel.
+    pub(super) fn run(&self, set: InstructionSet, out: &mut [u64]) {
         match set {
             // SAFETY: the instruction set was detected on this machine.
             #[cfg(target_arch = "x86_64")]

@@ -2,13 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::draw::Draw;
 use super::{InstructionSet, Panels, accumulate, softplus};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
-use crate::ops::random::Streams;
 use crate::ops::{
-    BetaGrid, BitMatrix, Layer, Matrix, PADDING, RbmOps, for_each_set_bit, words_per_row,
+    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, RbmOps, for_each_set_bit, words_per_row,
 };
 
 /// The fused CPU kernel for one set of parameters.
@@ -67,17 +65,8 @@ impl RbmOps for Fused {
         accumulate::accumulate(self.set, given, matrix, bias.len(), out);
     }
 
-    fn draw(
-        &self,
-        n_units: usize,
-        inputs: &[f32],
-        beta: &[f32],
-        base: Option<&[f32]>,
-        streams: Streams,
-        first_row: u32,
-        out: &mut [u64],
-    ) {
-        Draw { n_units, inputs, beta, base, streams, first_row }.run(self.set, out);
+    fn draw(&self, draw: &Draw<'_>, out: &mut [u64]) {
+        draw.run(self.set, out);
     }
 
     fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {

@@ -10,7 +10,7 @@ use crate::ops::{Matrix, PANEL};
 pub struct Panels {
     units: usize,
     columns: usize,
-    /// One row per (panel, unit), [PANEL] floats each.
+    /// One row per (panel, unit), `[PANEL]` floats each.
     rows: Matrix,
 }
 

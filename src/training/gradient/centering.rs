@@ -14,9 +14,9 @@ const RATE: f64 = 0.01;
 /// Offsets of centered gradients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Centering {
-    /// mu, shape [M].
+    /// mu, shape `[M]`.
     pub visible: Vec<f64>,
-    /// lam, shape [J].
+    /// lam, shape `[J]`.
     pub hidden: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Expected sufficient statistics E[v], E[h], E[vh'] over rows of visible states, hidden units at their means.
+//! Expected sufficient statistics `E[v]`, `E[h]`, `E[vh']` over rows of visible states, hidden units at their means.
 
 use rayon::prelude::*;
 
@@ -9,11 +9,11 @@ use crate::tempering::rows_per_task;
 /// First moments of both layers and their products.
 #[derive(Clone, Debug)]
 pub struct Moments {
-    /// E[v], shape [M].
+    /// `E[v]`, shape `[M]`.
     pub visible: Vec<f64>,
-    /// E[h], shape [J].
+    /// `E[h]`, shape `[J]`.
     pub hidden: Vec<f64>,
-    /// E[vh'], shape [M, J].
+    /// `E[vh']`, shape [M, J].
     pub products: Matrix,
 }
 

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Layer, Matrix, RbmOps, words_per_row};
+use crate::ops::{BitMatrix, Draw, Layer, Matrix, RbmOps, words_per_row};
 use crate::tempering::rows_per_task;
 
 /// Visible states and the position of their random streams.
@@ -37,11 +37,31 @@ impl Particles {
                     ops.inputs(Layer::Hidden, visible, hidden_inputs.as_mut_slice());
                     let draws = streams(Purpose::ParticleHidden);
                     let x = hidden_inputs.as_slice();
-                    ops.draw(n_hidden, x, &beta, None, draws, first, hidden.words_mut());
+                    ops.draw(
+                        &Draw {
+                            n_units: n_hidden,
+                            inputs: x,
+                            beta: &beta,
+                            base: None,
+                            streams: draws,
+                            first_row: first,
+                        },
+                        hidden.words_mut(),
+                    );
                     ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
                     let draws = streams(Purpose::ParticleVisible);
                     let x = visible_inputs.as_slice();
-                    ops.draw(n_visible, x, &beta, None, draws, first, visible);
+                    ops.draw(
+                        &Draw {
+                            n_units: n_visible,
+                            inputs: x,
+                            beta: &beta,
+                            base: None,
+                            streams: draws,
+                            first_row: first,
+                        },
+                        visible,
+                    );
                 }
             },
         );

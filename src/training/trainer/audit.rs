@@ -28,7 +28,7 @@ pub struct Audit {
 impl Audit {
     /// Whether the tracker's error bar does not explain the difference.
     pub fn disagrees(&self) -> bool {
-        !(self.in_errors.abs() <= DISAGREEMENT)
+        self.in_errors.is_nan() || self.in_errors.abs() > DISAGREEMENT
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Audit, Trainer};
 use crate::config::NegativePhase;
 use crate::error::Result;
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Layer, Matrix, for_each_set_bit};
+use crate::ops::{BitMatrix, Draw, Layer, Matrix, for_each_set_bit};
 use crate::record::{Notice, Record, Run};
 use crate::tracking::{LogLikelihood, LogZTracker, MeanLogF, TrackRecord, mean_log_f};
 use crate::training::{Decision, Evaluation};
@@ -213,7 +213,17 @@ impl Trainer {
         let mut hidden = BitMatrix::zeros(rows, j);
         let streams = Streams::new(self.config.seed, Purpose::SampleHidden, self.updates);
         let beta = vec![1.0; rows];
-        ops.draw(j, inputs.as_slice(), &beta, None, streams, 0, hidden.words_mut());
+        ops.draw(
+            &Draw {
+                n_units: j,
+                inputs: inputs.as_slice(),
+                beta: &beta,
+                base: None,
+                streams,
+                first_row: 0,
+            },
+            hidden.words_mut(),
+        );
         let mut inputs = Matrix::filled(rows, m, 0.0);
         ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
         let mut sum = 0.0;

@@ -11,9 +11,9 @@ use crate::model::{Rbm, host};
 pub struct Gradient {
     /// d/dW, shape [M, J].
     pub weights: Tensor<2>,
-    /// d/dc, shape [M].
+    /// d/dc, shape `[M]`.
     pub visible_bias: Tensor<1>,
-    /// d/db, shape [J].
+    /// d/db, shape `[J]`.
     pub hidden_bias: Tensor<1>,
 }
 
