@@ -3,7 +3,9 @@
 //! zeta_k <- zeta_k + alpha (y_k - zeta_k). It lags behind moving parameters by (1 - alpha)/alpha drifts per update, so
 //! its error bar carries what it can see of the lag beside the noise:
 //!
-//!     Var = var_s(I_s)/S + (1 - alpha)^2 max(0, E[(y - zeta)^2] - E[var_s(G_s - I_s)/S])
+//! ```text
+//! Var = var_s(I_s)/S + (1 - alpha)^2 max(0, E[(y - zeta)^2] - E[var_s(G_s - I_s)/S])
+//! ```
 //!
 //! I_s <- (1 - alpha) I_s + alpha G_s is each chain's part of zeta's error as G_s is of y's: chains are independent, so its
 //! spread holds every autocorrelation of successive measurements. Steps larger than the two spreads explain are lag.
