@@ -154,7 +154,7 @@ fn rts_finds_log_z_of_an_mnist_model() {
         let scores: Vec<f64> = (0..SEEDS)
             .map(|seed| {
                 let ladder = Ladder::linear(100, &Prior::Uniform).unwrap();
-                let found = Rts { ladder, ..rts(&Prior::Uniform, 100, 500, seed) };
+                let found = Rts { ladder, ..rts(&Prior::Uniform, 100, 200, seed) };
                 let found = found.run(&ops, &base).unwrap();
                 (found.value - truth) / found.std_error
             })

@@ -8,7 +8,7 @@ mod rts;
 pub use ais::Ais;
 pub use estimate::{Bias, Estimate};
 pub use exact::exact;
-pub use rts::Rts;
+pub use rts::{Rts, rts};
 
 /// An error bar needs independent chains to compare.
 fn at_least_two_chains(chains: usize) -> crate::error::Result<()> {

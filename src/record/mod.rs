@@ -1,5 +1,6 @@
 //! What a run leaves behind while it trains: training hands over flat records, recorders write them.
 
+mod chart;
 mod csv;
 mod events;
 mod histogram;
@@ -14,6 +15,7 @@ pub mod tags;
 mod tee;
 mod tensorboard;
 
+pub use chart::{Chart, Series};
 pub use csv::Csv;
 pub use image::Image;
 pub use memory::Memory;

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BetaUpdate, Measurement, Path, TemperedChains, anneal};
+use super::{Measurement, SimulatedTempering};
 
 /// How initial rounds are run; `[tempering.initial_rounds]` of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,44 +47,31 @@ pub struct RoundsRecord {
 
 impl InitialRounds {
     /// Runs rounds; the last measurement's `log_z` is the zeta to go on with.
-    pub fn run(
-        &self,
-        path: Path<'_>,
-        chains: &mut TemperedChains,
-        update: BetaUpdate,
-    ) -> RoundsRecord {
+    pub fn run(&self, chains: &mut dyn SimulatedTempering) -> RoundsRecord {
         let zeta = if self.annealed_start {
-            // Biased low, but near enough for rounds to start with chains at all temperatures.
-            let annealed = anneal(path, chains.len(), chains.seed, chains.sweeps);
-            chains.sweeps += path.ladder.len() as u64;
-            let zeta = (0..path.ladder.len())
-                .map(|k| path.log_z_base() + annealed.log_mean_weight(k))
-                .collect();
-            chains.visible = annealed.visible;
-            zeta
+            chains.guess_zeta()
         } else {
-            vec![path.log_z_base(); path.ladder.len()]
+            vec![chains.log_z_base(); chains.ladder().len()]
         };
-        self.run_from(path, chains, update, zeta)
+        self.run_from(chains, zeta)
     }
 
     /// Runs rounds from a given zeta.
     pub fn run_from(
         &self,
-        path: Path<'_>,
-        chains: &mut TemperedChains,
-        update: BetaUpdate,
+        chains: &mut dyn SimulatedTempering,
         mut zeta: Vec<f64>,
     ) -> RoundsRecord {
         let mut rounds = Vec::new();
         loop {
-            chains.redraw_temperatures(path.ladder.len());
-            let record = chains.sweep(path, &zeta, update, self.sweeps.max(1), None);
-            let measurement = super::measure(&record.occupancy, chains.len(), path.ladder, &zeta);
+            chains.redraw_temperatures();
+            let swept = chains.sweep(&zeta, self.sweeps.max(1));
+            let (n, ladder) = (chains.chains(), chains.ladder());
+            let measurement = super::measure(&swept.occupancy, n, ladder, &zeta);
             let converged = measurement
                 .occupancy
                 .iter()
-                .zip(path.ladder.log_prior())
+                .zip(ladder.log_prior())
                 .zip(&measurement.variance)
                 .all(|((c, log_r), variance)| {
                     (c / log_r.exp() - 1.0).abs() < 0.1f64.max(3.0 * variance.sqrt())

@@ -11,6 +11,7 @@ mod path;
 mod round_trips;
 mod rts;
 mod sampler;
+mod simulated;
 
 pub use annealing::{Annealed, anneal};
 pub use base::{BaseDistribution, softplus};
@@ -25,3 +26,4 @@ pub use path::{Evaluated, Path};
 pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips};
 pub use rts::{Measurement, Occupancy, measure};
 pub use sampler::{Sampler, Samples, sampling_ladder};
+pub use simulated::{RbmTempering, SimulatedTempering, Slopes, Swept};

@@ -4,7 +4,8 @@
 //! chain is at k = K its v is a draw from the model, so states are taken there, with sweeps between two looks.
 
 use super::{
-    BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Path, Prior, TemperedChains, measure,
+    BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Path, Prior, RbmTempering, TemperedChains,
+    measure,
 };
 use crate::error::{Error, Result};
 use crate::ops::{BitMatrix, words_per_row};
@@ -79,7 +80,8 @@ impl Sampler {
         let update = BetaUpdate::Collapsed;
         let visible = path.base.sample(self.chains, self.seed, 0);
         let mut chains = TemperedChains::new(visible, k, self.seed);
-        let rounds = InitialRounds::default().run(path, &mut chains, update);
+        let rounds =
+            InitialRounds::default().run(&mut RbmTempering::new(path, &mut chains, update));
         let mut zeta = rounds.measurement.log_z;
         let mut round_trips = 0;
         if self.burn_in > 0 {

@@ -7,8 +7,8 @@ use super::alpha::AlphaSmoother;
 use super::kalman::Kalman;
 use super::shift::{Shift, shift};
 use crate::tempering::{
-    BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RoundsRecord, TemperedChains,
-    Transitions, measure,
+    BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RbmTempering, RoundsRecord,
+    TemperedChains, Transitions, measure,
 };
 
 /// Largest step of zeta_k in one update, in nats.
@@ -103,7 +103,11 @@ impl LogZTracker {
         mut chains: TemperedChains,
         options: TrackerOptions,
     ) -> (Self, RoundsRecord) {
-        let rounds = options.initial_rounds.run(path, &mut chains, options.beta_update);
+        let rounds = options.initial_rounds.run(&mut RbmTempering::new(
+            path,
+            &mut chains,
+            options.beta_update,
+        ));
         let k = path.ladder.len();
         let last = path.evaluate(&chains.visible);
         let mut tracker = Self {
@@ -269,7 +273,8 @@ impl LogZTracker {
     /// Initial rounds for chains that lost the ladder, from the states they are in.
     fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, smoothing, .. } = self.options;
-        let rounds = initial_rounds.run(path, &mut self.chains, beta_update);
+        let rounds =
+            initial_rounds.run(&mut RbmTempering::new(path, &mut self.chains, beta_update));
         self.filter = new_filter(smoothing, &rounds.measurement);
         self.pseudo_prior.clone_from(&rounds.measurement.log_z);
         self.last = path.evaluate(&self.chains.visible);
