@@ -52,7 +52,7 @@ proptest! {
 
     #[test]
     fn fused_kernels_agree_with_the_composed_reference(
-        n_visible in 1usize..200, n_hidden in 1usize..300, rows in 1usize..20, seed in 0u64..1000,
+        n_visible in 1usize..200, n_hidden in 1usize..300, rows in 1usize..60, seed in 0u64..1000,
     ) {
         let parameters = random_parameters(n_visible, n_hidden, 0.3, seed);
         let (fused, composed) = implementations(&parameters);
@@ -71,6 +71,9 @@ proptest! {
             for ops in &fused {
                 let x = inputs(ops.as_ref(), layer, given);
                 prop_assert_eq!(&x, &first, "instruction sets differ");
+                // Few rows take another way through the kernel than many: the bits must be the same.
+                let alone = inputs(ops.as_ref(), layer, &given.select([rows - 1]));
+                prop_assert_eq!(alone.row(0), x.row(rows - 1));
                 for (a, b) in x.as_slice().iter().zip(exact.as_slice()) {
                     prop_assert!((a - b).abs() <= tolerance, "{} against {}", a, b);
                 }

@@ -47,9 +47,9 @@ pub enum Purpose {
     TestSystem = 17,
 }
 
-const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
-const ROUNDS: usize = 10;
+pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
+pub(crate) const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
+pub(crate) const ROUNDS: usize = 10;
 
 /// Streams of one seed, purpose and step: one for every row (chain, particle, data row).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

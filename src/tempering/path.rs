@@ -19,9 +19,10 @@ pub struct Path<'a> {
     pub base: &'a BaseDistribution,
 }
 
-/// Rows of chains handled by one task: fixed by their number alone, so that results never depend on threads.
+/// Rows of chains handled by one task: fixed by their number alone, so that results never depend on threads. Kernels
+/// prepare tables for each task, which pays from some dozens of rows on.
 pub(crate) fn rows_per_task(rows: usize) -> usize {
-    rows.div_ceil(8).clamp(8, 64)
+    rows.div_ceil(8).clamp(50, 256)
 }
 
 impl Path<'_> {

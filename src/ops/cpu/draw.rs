@@ -2,8 +2,12 @@
 //!
 //! A draw looks at 16 random bits first. They decide unless the probability falls into the same 1/65536, once in tens of
 //! thousands of draws; then 24 more bits are drawn. The result is that of a 40-bit uniform number at half the cost.
+//!
+//! Definition, the same on every instruction set: a unit is one if `uniform(unit) * (1 + exp_f32(-logit)) < 1`.
 
 use super::InstructionSet;
+#[cfg(target_arch = "x86_64")]
+use super::draw_avx512;
 use super::math::exp_f32;
 use crate::ops::Draw;
 use crate::ops::matrix::padded;
@@ -11,7 +15,7 @@ use crate::ops::random::{Stream, philox, philox_lanes};
 use crate::ops::words_per_row;
 
 /// Units whose coarse bits come from one call of the vectorised generator.
-const GROUP: usize = 128;
+pub(super) const GROUP: usize = 128;
 /// Spacing of the coarse uniform numbers.
 const COARSE: f32 = 1.0 / 65_536.0;
 /// First block of the fine bits in a stream; coarse blocks come from 0 upwards.
@@ -23,7 +27,7 @@ impl Draw<'_> {
         match set {
             // SAFETY: the instruction set was detected on this machine.
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx512 => unsafe { avx512(self, out) },
+            InstructionSet::Avx512 => unsafe { draw_avx512::rows(self, out) },
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2 => unsafe { avx2(self, out) },
             InstructionSet::Portable => self.rows(out, mask_portable),
@@ -32,17 +36,16 @@ impl Draw<'_> {
 
     #[inline(always)]
     fn rows(&self, out: &mut [u64], below_one: impl Fn(&[f32; 16]) -> u64) {
-        let (words, stride) = (words_per_row(self.n_units), padded(self.n_units));
+        let words = words_per_row(self.n_units);
         for (row, (packed, &beta)) in out.chunks_exact_mut(words).zip(self.beta).enumerate() {
-            let x = &self.inputs[row * stride..][..stride];
-            let stream = self.streams.row(self.first_row + row as u32);
-            let (key, fixed) = stream.words();
+            let row = self.row(row, beta);
+            let (key, fixed) = row.stream.words();
             for (group, pair) in packed.chunks_mut(2).enumerate() {
                 let random = philox_lanes::<16>(group as u32 * 16, fixed, key);
                 for (half, slot) in pair.iter_mut().enumerate() {
                     let first = group * GROUP + half * 64;
                     let mut scale = [f32::INFINITY; 64];
-                    self.scales(x, first, beta, &mut scale);
+                    row.scales(first, &mut scale);
                     let (mut lower, mut upper) = (0u64, 0u64);
                     for w in 0..4 {
                         let (mut below, mut above) = ([0.0f32; 16], [0.0f32; 16]);
@@ -56,52 +59,69 @@ impl Draw<'_> {
                         lower |= below_one(&below) << (w * 16);
                         upper |= below_one(&above) << (w * 16);
                     }
-                    let used = self.n_units - first;
-                    let mask = if used < 64 { (1u64 << used) - 1 } else { u64::MAX };
-                    let mut ties = lower & !upper & mask;
-                    let mut bits = upper & mask;
-                    while ties != 0 {
-                        let i = ties.trailing_zeros() as usize;
-                        let one = uniform(&stream, first + i) * scale[i] < 1.0;
-                        bits |= u64::from(one) << i;
-                        ties &= ties - 1;
-                    }
-                    *slot = bits;
+                    *slot = row.settle(first, upper, lower & !upper);
                 }
             }
         }
     }
 
-    /// 1 + exp(-logit), the reciprocal of the probability of a one, for units `first..first + 64`.
-    #[inline(always)]
-    fn scales(&self, x: &[f32], first: usize, beta: f32, scale: &mut [f32; 64]) {
-        let width = (x.len() - first).min(64);
-        let x = &x[first..first + width];
-        match self.base {
-            Some(base) => {
-                let base = &base[first..first + width];
-                for i in 0..width {
-                    scale[i] = 1.0 + exp_f32(-(beta * x[i] + (1.0 - beta) * base[i]));
-                }
-            }
-            None => {
-                for i in 0..width {
-                    scale[i] = 1.0 + exp_f32(-(beta * x[i]));
-                }
-            }
+    pub(super) fn row(&self, row: usize, beta: f32) -> Row<'_> {
+        let stride = padded(self.n_units);
+        Row {
+            n_units: self.n_units,
+            inputs: &self.inputs[row * stride..][..stride],
+            base: self.base.map(|base| &base[..stride]),
+            beta,
+            stream: self.streams.row(self.first_row + row as u32),
         }
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2")]
-fn avx512(draw: &Draw<'_>, out: &mut [u64]) {
-    use std::arch::x86_64::{_CMP_LT_OQ, _mm512_cmp_ps_mask, _mm512_loadu_ps, _mm512_set1_ps};
-    draw.rows(out, |values| {
-        // SAFETY: 16 floats are read from an array of 16.
-        let values = unsafe { _mm512_loadu_ps(values.as_ptr()) };
-        u64::from(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(values, _mm512_set1_ps(1.0)))
-    });
+/// One row of states to draw.
+pub(super) struct Row<'a> {
+    n_units: usize,
+    /// x, padded.
+    pub inputs: &'a [f32],
+    /// a, padded.
+    pub base: Option<&'a [f32]>,
+    pub beta: f32,
+    pub stream: Stream,
+}
+
+impl Row<'_> {
+    /// 1 + exp(-logit), the reciprocal of the probability of a one, for units `first..first + 64`.
+    #[inline(always)]
+    fn scales(&self, first: usize, scale: &mut [f32; 64]) {
+        let width = (self.inputs.len() - first).min(64);
+        for (i, scale) in scale[..width].iter_mut().enumerate() {
+            *scale = self.scale(first + i);
+        }
+    }
+
+    #[inline(always)]
+    fn scale(&self, unit: usize) -> f32 {
+        let logit = match self.base {
+            Some(base) => self.beta * self.inputs[unit] + (1.0 - self.beta) * base[unit],
+            None => self.beta * self.inputs[unit],
+        };
+        1.0 + exp_f32(-logit)
+    }
+
+    /// The word of units from `first` on: `ones`, but for `ties` the coarse bits could not decide.
+    #[inline(always)]
+    pub fn settle(&self, first: usize, ones: u64, ties: u64) -> u64 {
+        let used = self.n_units - first;
+        let mask = if used < 64 { (1u64 << used) - 1 } else { u64::MAX };
+        let mut bits = ones & !ties & mask;
+        let mut ties = ties & mask;
+        while ties != 0 {
+            let i = ties.trailing_zeros() as usize;
+            let one = uniform(&self.stream, first + i) * self.scale(first + i) < 1.0;
+            bits |= u64::from(one) << i;
+            ties &= ties - 1;
+        }
+        bits
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -80,8 +80,8 @@ impl RbmOps for Fused {
     }
 
     fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
-        /// Rows of the result per task.
-        const ROWS: usize = 16;
+        // Rows of the result per task: tables are prepared for each.
+        let rows = visible.columns().div_ceil(8).max(64);
         let transposed = visible.transposed();
         let panels =
             Panels::new(hidden.rows(), hidden.columns(), hidden.as_slice(), hidden.stride());
@@ -92,8 +92,8 @@ impl RbmOps for Fused {
             return out;
         }
         out.as_mut_slice()
-            .par_chunks_mut(ROWS * stride)
-            .zip(transposed.words().par_chunks(ROWS * words))
+            .par_chunks_mut(rows * stride)
+            .zip(transposed.words().par_chunks(rows * words))
             .for_each(|(out, bits)| accumulate::accumulate(self.set, bits, &panels, stride, out));
         out
     }

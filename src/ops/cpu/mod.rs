@@ -2,6 +2,8 @@
 
 mod accumulate;
 mod draw;
+#[cfg(target_arch = "x86_64")]
+mod draw_avx512;
 mod fused;
 mod instruction_set;
 pub mod math;

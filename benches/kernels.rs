@@ -1,0 +1,111 @@
+//! Kernels of the Gibbs sweep, one row of the report each, with the composed Burn reference as their peer.
+//!
+//! `cargo bench --bench kernels -- 180x500` runs one size; RAYON_NUM_THREADS sets the threads of whole sweeps and outer
+//! products (the other rows run in one thread). States are those of chains at equilibrium, not coin flips.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use burn::tensor::Device;
+use criterion::{Criterion, criterion_group, criterion_main};
+use ztrack::model::{Parameters, Rbm, test_systems::gaussian_parameters};
+use ztrack::ops::random::{Purpose, Streams};
+use ztrack::ops::{BetaGrid, BitMatrix, Composed, Draw, Fused, Layer, Matrix, RbmOps};
+use ztrack::training::gradient::Particles;
+
+const SIZES: [(usize, usize); 2] = [(180, 500), (784, 500)];
+const CHAINS: [usize; 3] = [100, 500, 2000];
+
+fn particles(chains: usize, n_visible: usize) -> Particles {
+    let mut stream = Streams::new(1, Purpose::ChainStart, 0).row(0);
+    let visible = BitMatrix::from_fn(chains, n_visible, |_, _| stream.uniform() < 0.5);
+    Particles { visible, seed: 1, sweeps: 0 }
+}
+
+#[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
+fn composed(parameters: &Parameters) -> Composed {
+    Composed::new(&Rbm::from_parameters(parameters, &Device::ndarray()))
+}
+
+fn kernels(criterion: &mut Criterion) {
+    for (n_visible, n_hidden) in SIZES {
+        let parameters = gaussian_parameters(n_visible, n_hidden, 0.1, 1);
+        let ops = Fused::new(&parameters);
+        let reference = composed(&parameters);
+        for chains in CHAINS {
+            let mut group = criterion.benchmark_group(format!("{n_visible}x{n_hidden}/{chains}"));
+            group.sample_size(20).measurement_time(Duration::from_secs(2));
+            let mut states = particles(chains, n_visible);
+            states.sweep(&ops, 10);
+            let mut hidden_inputs = Matrix::filled(chains, n_hidden, 0.0);
+            let mut visible_inputs = Matrix::filled(chains, n_visible, 0.0);
+            let mut hidden = BitMatrix::zeros(chains, n_hidden);
+            let beta = vec![1.0; chains];
+
+            group.bench_function("hidden inputs", |bencher| {
+                bencher.iter(|| {
+                    let given = black_box(states.visible.words());
+                    ops.inputs(Layer::Hidden, given, hidden_inputs.as_mut_slice());
+                });
+            });
+            group.bench_function("hidden draw", |bencher| {
+                let mut step = 0;
+                bencher.iter(|| {
+                    step += 1;
+                    let draw = Draw {
+                        n_units: n_hidden,
+                        inputs: black_box(hidden_inputs.as_slice()),
+                        beta: &beta,
+                        base: None,
+                        streams: Streams::new(1, Purpose::ParticleHidden, step),
+                        first_row: 0,
+                    };
+                    ops.draw(&draw, hidden.words_mut());
+                });
+            });
+            group.bench_function("visible inputs", |bencher| {
+                bencher.iter(|| {
+                    let given = black_box(hidden.words());
+                    ops.inputs(Layer::Visible, given, visible_inputs.as_mut_slice());
+                });
+            });
+            let grid: Vec<f64> = (0..100).map(|k| f64::from(k) / 99.0).collect();
+            let grid = BetaGrid::new(&grid);
+            let mut sums = vec![0.0; chains * 100];
+            group.bench_function("softplus sums at 100 temperatures", |bencher| {
+                bencher.iter(|| {
+                    let inputs = black_box(hidden_inputs.as_slice());
+                    ops.softplus_sums(n_hidden, inputs, &grid, &mut sums);
+                });
+            });
+            group.bench_function("outer products", |bencher| {
+                bencher.iter(|| ops.outer_products(black_box(&states.visible), &hidden_inputs));
+            });
+            group.bench_function("sweep", |bencher| bencher.iter(|| states.sweep(&ops, 1)));
+            group.sample_size(10);
+            group.bench_function("sweep, composed reference", |bencher| {
+                bencher.iter(|| states.sweep(&reference, 1));
+            });
+            group.finish();
+        }
+    }
+}
+
+/// The product for few rows, where summing set bits and looking sums up cross.
+fn crossover(criterion: &mut Criterion) {
+    let ops = Fused::new(&gaussian_parameters(784, 500, 0.1, 1));
+    let mut group = criterion.benchmark_group("crossover");
+    group.sample_size(20).measurement_time(Duration::from_secs(1));
+    for rows in [4, 8, 12, 16, 20, 24, 32, 48] {
+        let states = particles(rows, 784).visible;
+        let mut out = Matrix::filled(rows, 500, 0.0);
+        group.bench_function(format!("{rows} rows"), |bencher| {
+            let given = black_box(states.words());
+            bencher.iter(|| ops.inputs(Layer::Hidden, given, out.as_mut_slice()));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, kernels, crossover);
+criterion_main!(benches);
