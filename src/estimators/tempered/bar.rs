@@ -13,7 +13,7 @@ use super::reweighting::Pooled;
 /// BAR along the ladder.
 pub fn bar(run: &KeptRun) -> Estimate {
     let start = Instant::now();
-    let (k, states, zeta) = (run.ladder.len(), &run.states, &run.counted.zeta);
+    let (k, states, zeta) = (run.ladder.len(), &run.states, run.measurement().log_z);
     let mut rows_at = vec![Vec::new(); k];
     states.generated_at.iter().enumerate().for_each(|(i, &at)| rows_at[at as usize].push(i));
     let nodes: Vec<usize> =
@@ -25,11 +25,10 @@ pub fn bar(run: &KeptRun) -> Estimate {
         let rows = || {
             pair.iter().enumerate().flat_map(|(at, &j)| rows_at[j].iter().map(move |&i| (at, i)))
         };
+        let pair_of = |i: usize| pair.iter().map(move |&j| states.log_f[i * k + j]);
         let pooled = Pooled {
             k: 2,
-            log_f: rows()
-                .flat_map(|(_, i)| pair.iter().map(move |&j| states.log_f[i * k + j]))
-                .collect(),
+            log_f: rows().flat_map(|(_, i)| pair_of(i)).collect(),
             generated_at: rows().map(|(at, _)| at as u32).collect(),
             chain: rows().map(|(_, i)| (i % run.chains) as u32).collect(),
             chains: run.chains,

@@ -3,6 +3,7 @@
 //! n_k counts the temperature that GENERATED a state; pseudo-prior and prior play no part (RTS section 3.4 and App. D, where
 //! eq. 31 sums to K and eq. 33 lost r_k).
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use super::super::Estimate;
@@ -27,8 +28,8 @@ impl Mbar {
         let rows = states.generated_at.len();
         let pooled = Pooled {
             k: guess.len(),
-            log_f: states.log_f.clone(),
-            generated_at: states.generated_at.clone(),
+            log_f: Cow::Borrowed(&states.log_f),
+            generated_at: Cow::Borrowed(&states.generated_at),
             chain: (0..rows).map(|i| (i % chains) as u32).collect(),
             chains,
         };
@@ -40,11 +41,10 @@ impl Mbar {
 /// MBAR of the run's kept states.
 pub fn mbar(run: &KeptRun) -> Estimate {
     let start = Instant::now();
-    let zeta = &run.counted.zeta;
-    let solved = Mbar::solve(&run.states, run.chains, zeta);
+    let solved = Mbar::solve(&run.states, run.chains, &run.measurement().log_z);
     let (found, converged) = solved.map_or(((f64::NAN, f64::NAN), false), |mbar| {
         let last = mbar.log_z.len() - 1;
-        ((zeta[0] + mbar.log_z[last], mbar.std_error), mbar.converged)
+        ((run.counted.zeta[0] + mbar.log_z[last], mbar.std_error), mbar.converged)
     });
     let doubt = (!converged).then(|| "Newton's method did not converge: use more sweeps".into());
     run.estimate("mbar", start, found, doubt)

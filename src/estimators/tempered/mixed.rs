@@ -5,7 +5,7 @@
 //! concave, by Newton. One group gives RTS eq. 12. Errors: the estimating equation's scores, summed chain by chain.
 //!
 //! The chains of the first rounds start far from equilibrium (an annealing pass puts them all at beta = 1), which no
-//! likelihood knows; so the first half of the rounds is left out.
+//! likelihood knows; so the first half of the rounds is left out (with it, 60 z-scores on 16x8 models have mean .40, else .11).
 
 use std::time::Instant;
 

@@ -9,7 +9,7 @@ use faer::{Mat, Side};
 /// A step below this many nats in every coordinate ends the search: the next would be its square.
 const SMALL_STEP: f64 = 1e-9;
 const MOST_STEPS: usize = 100;
-const MOST_HALVINGS: usize = 40;
+const MOST_HALVINGS: usize = 60;
 
 /// A convex function at one point.
 pub(super) struct Local {
@@ -50,10 +50,21 @@ fn step(factor: Option<&Llt<f64>>, b: &[f64]) -> Vec<f64> {
     x
 }
 
-fn factor(hessian: &Mat<f64>) -> Option<Llt<f64>> {
+fn factor(hessian: &Mat<f64>, ridge: f64) -> Option<Llt<f64>> {
     let rest = hessian.nrows() - 1;
-    let reduced = Mat::from_fn(rest, rest, |i, j| hessian[(i + 1, j + 1)]);
+    let reduced =
+        Mat::from_fn(rest, rest, |i, j| hessian[(i + 1, j + 1)] + if i == j { ridge } else { 0.0 });
     if rest == 0 { None } else { reduced.llt(Side::Lower).ok() }
+}
+
+/// A direction of descent, and whether it is Newton's: far from the minimum the Hessian may be singular in f64.
+fn direction(local: &Local) -> Option<(Vec<f64>, bool)> {
+    let ridges = [0.0].into_iter().chain((-14..=0).map(|power| 10f64.powi(power)));
+    ridges
+        .filter_map(|ridge| {
+            Some((step(Some(&factor(&local.hessian, ridge)?), &local.gradient), ridge == 0.0))
+        })
+        .find(|(step, _)| step.iter().all(|x| x.is_finite()))
 }
 
 /// Minimises from `at`.
@@ -61,9 +72,7 @@ pub(super) fn minimise(mut at: Vec<f64>, local: impl Fn(&[f64]) -> Local) -> Min
     let mut here = local(&at);
     let mut converged = at.len() == 1;
     for _ in 0..MOST_STEPS {
-        let Some(newton) = factor(&here.hessian).map(|f| step(Some(&f), &here.gradient)) else {
-            break;
-        };
+        let Some((newton, whole)) = direction(&here) else { break };
         let largest = newton.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
         let mut length = 1.0;
         let mut found = None;
@@ -79,12 +88,12 @@ pub(super) fn minimise(mut at: Vec<f64>, local: impl Fn(&[f64]) -> Local) -> Min
         }
         let Some(found) = found else { break };
         (at, here) = found;
-        if largest < SMALL_STEP {
+        if whole && largest < SMALL_STEP {
             converged = true;
             break;
         }
     }
-    Minimum { factor: factor(&here.hessian), at, converged }
+    Minimum { factor: factor(&here.hessian, 0.0), at, converged }
 }
 
 #[cfg(test)]
@@ -97,7 +106,7 @@ mod tests {
         let p = [0.1, 0.2, 0.3, 0.4];
         let w = [5.0f64, 1e-3, 1.0, 20.0];
         let minimum =
-            minimise(vec![0.0, 30.0, -20.0, 5.0], |x| {
+            minimise(vec![0.0, 60.0, -40.0, 5.0], |x| {
                 let value =
                     crate::tempering::log_sum_exp(x.iter().zip(&w).map(|(x, w)| x + w.ln()));
                 let q: Vec<f64> =

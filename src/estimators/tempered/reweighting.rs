@@ -8,6 +8,8 @@
 //! label k_i (Geyer 1994), whose scores e_{k_i} - w_i are summed chain by chain (sandwich), so that correlation along a chain
 //! is in the error bar.
 
+use std::borrow::Cow;
+
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
@@ -20,13 +22,13 @@ use crate::tempering::log_sum_exp;
 const TASK: usize = 256;
 
 /// N states and K unnormalised densities.
-pub(super) struct Pooled {
+pub(super) struct Pooled<'a> {
     /// Number of densities, K.
     pub k: usize,
     /// log f_k(x_i), shape [N, K].
-    pub log_f: Vec<f64>,
+    pub log_f: Cow<'a, [f64]>,
     /// The density x_i was drawn from, shape `[N]`.
-    pub generated_at: Vec<u32>,
+    pub generated_at: Cow<'a, [u32]>,
     /// The chain x_i is of, shape `[N]`, and the number of chains.
     pub chain: Vec<u32>,
     pub chains: usize,
@@ -42,7 +44,7 @@ pub(super) struct Reweighted {
     pub converged: bool,
 }
 
-impl Pooled {
+impl Pooled<'_> {
     /// Solves from a first guess of log Z_k; `None` without states.
     pub fn solve(&self, guess: &[f64]) -> Option<Reweighted> {
         let (k, n) = (self.k, self.generated_at.len() as f64);
@@ -53,14 +55,22 @@ impl Pooled {
             return None;
         }
         let m = drawn.len();
-        let columns: Vec<f64> =
-            (self.log_f.chunks_exact(k)).flat_map(|row| drawn.iter().map(|&j| row[j])).collect();
+        let columns = if m == k {
+            Cow::Borrowed(&*self.log_f)
+        } else {
+            let rows = self.log_f.chunks_exact(k);
+            Cow::Owned(rows.flat_map(|row| drawn.iter().map(|&j| row[j])).collect())
+        };
         let share: Vec<f64> = drawn.iter().map(|&j| counts[j] / n).collect();
         let start: Vec<f64> = drawn.iter().map(|&j| guess[j] - guess[drawn[0]]).collect();
         let minimum = minimise(start, |zeta| objective(&columns, &share, zeta));
-        let Weights { log_sums, weights } = weigh(&columns, &tilt(&share, &minimum.at));
+        let tilt = tilt(&share, &minimum.at);
 
         // Z_k = sum_i f_k(x_i)/D_i; log_sums are log(D_i/N), and N cancels from differences.
+        let log_sums: Vec<f64> = columns
+            .par_chunks(TASK * m)
+            .flat_map_iter(|rows| weigh(rows, &tilt).log_sums)
+            .collect();
         let column = |j: usize| {
             let terms = self.log_f.iter().skip(j).step_by(k).zip(&log_sums);
             terms.map(|(log_f, log_sum)| log_f - log_sum)
@@ -72,18 +82,26 @@ impl Pooled {
             .zip(column(0))
             .map(|(last, first)| (last - raw[k - 1]).exp() - (first - raw[0]).exp())
             .collect();
+        let blocks = || columns.chunks(TASK * m).zip(difference.chunks(TASK)).enumerate();
         let mut pull = vec![0.0; m];
-        for (row, difference) in weights.chunks_exact(m).zip(&difference) {
-            pull.iter_mut().zip(row).for_each(|(sum, w)| *sum += difference * w);
+        for (_, (rows, difference)) in blocks() {
+            let weights = weigh(rows, &tilt).weights;
+            for (row, difference) in weights.chunks_exact(m).zip(difference) {
+                pull.iter_mut().zip(row).for_each(|(sum, w)| *sum += difference * w);
+            }
         }
         let y = if m == 1 { vec![0.0] } else { minimum.solve(&pull) };
         let mut place = vec![0; k];
         drawn.iter().enumerate().for_each(|(place_of, &j)| place[j] = place_of);
         let mut influence = vec![0.0; self.chains];
-        for (i, row) in weights.chunks_exact(m).enumerate() {
-            let label = y[place[self.generated_at[i] as usize]];
-            let expected: f64 = row.iter().zip(&y).map(|(w, y)| w * y).sum();
-            influence[self.chain[i] as usize] += difference[i] - (label - expected) / n;
+        for (block, (rows, difference)) in blocks() {
+            let weights = weigh(rows, &tilt).weights;
+            for (r, (row, difference)) in weights.chunks_exact(m).zip(difference).enumerate() {
+                let i = block * TASK + r;
+                let label = y[place[self.generated_at[i] as usize]];
+                let expected: f64 = row.iter().zip(&y).map(|(w, y)| w * y).sum();
+                influence[self.chain[i] as usize] += difference - (label - expected) / n;
+            }
         }
         let log_z = raw.iter().map(|z| z - raw[0]).collect();
         Some(Reweighted { log_z, influence, converged: minimum.converged })
