@@ -63,6 +63,7 @@ fn every_consistent_estimator_is_right_within_its_own_error_bar() {
             found.push((estimate.value - system.log_partition, estimate));
         }
     }
+    let mut wrong = Vec::new();
     for found in found {
         let scores: Vec<f64> = found.iter().map(|(error, e)| error / e.std_error).collect();
         let (mean, deviation) = mean_and_deviation(&scores);
@@ -72,17 +73,21 @@ fn every_consistent_estimator_is_right_within_its_own_error_bar() {
             "{method}: mean z {mean:.2}, deviation {deviation:.2}; error {bias:.4} +- {spread:.4}"
         );
         println!("{what}");
-        match found[0].1.bias {
+        let right = match found[0].1.bias {
             Bias::Consistent => {
-                assert!(mean.abs() < 0.5 && (0.7..1.4).contains(&deviation), "{what}");
-                assert!(found.iter().all(|e| e.1.doubt.is_none()), "{what}");
+                let believed = found.iter().all(|e| e.1.doubt.is_none());
+                mean.abs() < 0.5 && (0.7..1.4).contains(&deviation) && believed
             }
             // The right Riemann sum of a rising slope is too large, visibly so with 20 temperatures.
-            Bias::High => assert!(bias > 4.0 * spread / (RUNS as f64).sqrt(), "{what}"),
+            Bias::High => bias > 4.0 * spread / (RUNS as f64).sqrt(),
             // The trapezoid rule is off to second order: a hundredth of a nat here.
-            _ => assert!(bias.abs() < 0.02, "{what}"),
+            _ => bias.abs() < 0.02,
+        };
+        if !right {
+            wrong.push(what);
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
