@@ -1,6 +1,6 @@
 //! MBAR equals pymbar on the same samples to 1e-6 at every temperature, also at one that no sample was drawn at.
 //!
-//! Deliberately broken version that was tried and fails: n_k taken from q(k|x) instead of the generating temperature.
+//! Deliberately broken version that was tried and fails: n_k all equal.
 
 mod python;
 

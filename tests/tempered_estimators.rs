@@ -4,7 +4,9 @@
 //! deviation about 1/sqrt(2n); with n = 60 the bounds below are 3.9 and more than 3.3 of those away. Estimators share chains, so
 //! their scores are correlated with each other but not from run to run.
 //!
-//! Deliberately broken versions that were tried: TODO
+//! Deliberately broken versions that were tried, each failing a test here: SD and RSD without r_k (mean z 12 and 31); mixed
+//! without r_k (28); the influence of labels on MBAR with the wrong sign (deviation .55); Delta's variance without that of
+//! the hidden units (heat capacity, and corrected integration).
 
 use ztrack::estimators::tempered::{KeptRun, READERS, free_curves, ti, ti_corrected, ti_rb};
 use ztrack::estimators::{Bias, Estimate, Rts};

@@ -133,7 +133,7 @@ mod tests {
     }
 
     /// 200 z-scores: bounds are 4 standard deviations of their mean and spread. Tried: with zeta^(g) of the second group used
-    /// for the first too, the mean is beyond 20.
+    /// for the first too, the mean is 14.
     #[test]
     fn groups_under_different_pseudo_priors_agree_with_the_truth() {
         let ladder = Ladder::linear(K, &Prior::Uniform).unwrap();
