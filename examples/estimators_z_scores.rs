@@ -25,7 +25,10 @@ const MODELS: u64 = 20;
 const CHAINS: usize = 100;
 
 /// Estimators that do not read the shared chains: one line each.
-const OTHERS: [(&str, fn(&Case, u64) -> Result<Estimate>); 1] = [("ais", ais)];
+const OTHERS: [Other; 1] = [ais];
+
+/// An estimate of a case from a seed.
+type Other = fn(&Case, u64) -> Result<Estimate>;
 
 /// A model, how its chains are run, and the truth.
 struct Case {
@@ -159,7 +162,7 @@ impl Case {
         let shared = chains.sample_and_keep(&self.ops, &self.base)?;
         let mut found: Vec<Estimate> =
             READERS.iter().map(|(_, reader)| reader.read(&shared)).collect();
-        for (_, other) in OTHERS {
+        for other in OTHERS {
             found.push(other(self, seed)?);
         }
         Ok(found.into_iter().map(|estimate| self.score(seed, estimate)).collect())
@@ -234,8 +237,8 @@ fn summarise(scores: &[Score]) -> Vec<Summary> {
 
 fn print(summaries: &[Summary]) {
     println!(
-        "{:<14}{:>6}{:>9}{:>8}{:>11}{:>9}{:>10}{:>9}  {}",
-        "method", "runs", "mean z", "sd z", "mean error", "RMSE", "claimed", "doubted", "bias"
+        "{:<14}{:>6}{:>9}{:>8}{:>11}{:>9}{:>10}{:>9}  bias",
+        "method", "runs", "mean z", "sd z", "mean error", "RMSE", "claimed", "doubted"
     );
     for s in summaries {
         println!(

@@ -18,11 +18,11 @@ pub struct CurvePoint {
     pub log_z: f64,
     /// Its standard error.
     pub log_z_std_error: f64,
-    /// U(beta) = -E[Delta] in nats.
+    /// U(beta) = -E in nats.
     pub energy: f64,
     /// Its standard error.
     pub energy_std_error: f64,
-    /// beta^2 Var[Delta].
+    /// beta^2 V.
     pub heat_capacity: f64,
     /// Its standard error.
     pub heat_capacity_std_error: f64,
