@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use ztrack::checkpoint::ModelFile;
 use ztrack::data::generators::BarsAndStripes;
 use ztrack::data::{Dataset, Values};
+use ztrack::estimators::tempered::READERS;
 use ztrack::model::{Parameters, exact, test_systems};
 
 fn json(arguments: &[&str]) -> Value {
@@ -49,14 +50,41 @@ fn estimators_agree_with_enumeration() {
         assert_eq!((&report["visible"], &report["hidden"]), (&16.into(), &5.into()));
         let estimates = report["estimates"].as_array().unwrap();
         let methods: Vec<_> = estimates.iter().map(|e| e["method"].as_str().unwrap()).collect();
-        assert_eq!(methods, ["exact", "rts", "ais"]);
+        let shared = READERS.iter().map(|(name, _)| *name);
+        for method in ["exact", "ais"].into_iter().chain(shared) {
+            assert!(methods.contains(&method), "{method} is not in {methods:?}");
+        }
         for estimate in estimates {
-            // The seed is fixed: four errors are no matter of luck.
             let error = number(&estimate["value"]) - system.log_partition;
-            assert!(error.abs() < 1e-6 + 4.0 * number(&estimate["std_error"]), "{estimate}");
-            assert!(number(&estimate["std_error"]) < 0.1, "{estimate}");
+            if ["none", "consistent", "low"].contains(&estimate["bias"].as_str().unwrap()) {
+                // The seed is fixed: four errors are no matter of luck.
+                assert!(error.abs() < 1e-6 + 4.0 * number(&estimate["std_error"]), "{estimate}");
+                assert!(number(&estimate["std_error"]) < 0.1, "{estimate}");
+            }
         }
     }
+}
+
+#[test]
+fn estimators_share_chains_and_curves_are_written() {
+    let folder = TempDir::new().unwrap();
+    let system = test_systems::gaussian(9, 4, 0.7, 1).unwrap();
+    let model = save(folder.path(), system.parameters);
+    let curves = folder.path().join("new/curves");
+    let arguments = ["estimate", &model, "--method", "mbar,rts", "--temperatures", "7"];
+    let out = succeed(&[&arguments[..], &["--sweeps", "100", "--curves", &text(&curves)]].concat());
+    let order = ["mbar ", "rts ", "mbar, rts read the same chains"].map(|part| out.find(part));
+    assert!(order[0].is_some() && order.is_sorted(), "{out}");
+    let table = fs::read_to_string(curves.join("curves.csv")).unwrap();
+    assert!(table.starts_with("beta,log_z,log_z_std_error,energy,"), "{table}");
+    assert_eq!(table.lines().count(), 8);
+    for picture in ["log_z.svg", "energy.svg", "heat_capacity.svg", "entropy.svg"] {
+        assert!(fs::read_to_string(curves.join(picture)).unwrap().contains("<svg"));
+    }
+    // Curves need chains even where no method does.
+    let exact = ["estimate", &model, "--method", "exact", "--curves", &text(&curves)];
+    succeed(&[&exact[..], &["--sweeps", "50", "--temperatures", "5"]].concat());
+    assert_eq!(fs::read_to_string(curves.join("curves.csv")).unwrap().lines().count(), 6);
 }
 
 #[test]

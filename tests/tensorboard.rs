@@ -3,47 +3,15 @@
 //! The Python package lives in a virtual environment under the target folder, made once. Without Python or a package
 //! index the test is skipped with a printed reason; with `ZTRACK_REQUIRE_TENSORBOARD` set (CI) that is a failure.
 
+mod python;
+
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use serde_json::Value;
 use ztrack::record::tags::{Kind, TAGS};
 use ztrack::record::{Image, Record, Recorder, Run, TensorBoard};
-
-const REQUIREMENTS: &str = include_str!("tensorboard_requirements.txt");
-
-fn run(program: impl AsRef<OsStr>, arguments: &[&OsStr]) -> Result<Vec<u8>, String> {
-    let program = program.as_ref();
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .map_err(|error| format!("cannot run {}: {error}", program.display()))?;
-    if output.status.success() {
-        Ok(output.stdout)
-    } else {
-        Err(format!("{}: {}", program.display(), String::from_utf8_lossy(&output.stderr)))
-    }
-}
-
-/// The Python of an environment with TensorBoard; a marker file tells a whole one from one whose making was cut short.
-fn python() -> Result<PathBuf, String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tensorboard-venv");
-    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let marker = folder.join("requirements-installed");
-    if fs::read_to_string(&marker).is_ok_and(|installed| installed == REQUIREMENTS) {
-        return Ok(python);
-    }
-    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tensorboard_requirements.txt");
-    let system = if cfg!(windows) { "python" } else { "python3" };
-    run(system, &["-m".as_ref(), "venv".as_ref(), "--clear".as_ref(), folder.as_ref()])?;
-    let install = ["-m", "pip", "install", "--quiet", "--retries=1", "-r"].map(OsStr::new);
-    run(&python, &[&install[..], &[list.as_ref()]].concat())?;
-    fs::write(&marker, REQUIREMENTS).map_err(|error| error.to_string())?;
-    Ok(python)
-}
 
 /// A different number for every tag and update, with more digits than an f32 has.
 fn number(line: usize, update: u64) -> f64 {
@@ -78,7 +46,7 @@ fn record(update: u64) -> Record {
 
 fn read(python: &Path, folder: &Path) -> BTreeMap<String, Value> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tensorboard_reader.py");
-    let found = run(python, &[script.as_ref(), folder.as_ref()]).unwrap();
+    let found = python::run(python, &[script.as_ref(), folder.as_ref()]).unwrap();
     serde_json::from_slice(&found).unwrap()
 }
 
@@ -146,13 +114,7 @@ fn check(found: &BTreeMap<String, Value>, updates: &[u64]) {
 
 #[test]
 fn tensorboard_reads_every_tag_step_and_value_also_after_a_kill() {
-    let python = match python() {
-        Ok(python) => python,
-        Err(reason) if std::env::var_os("ZTRACK_REQUIRE_TENSORBOARD").is_none() => {
-            return eprintln!("skipped: {}", reason.trim());
-        }
-        Err(reason) => panic!("{reason}"),
-    };
+    let Some(python) = python::environment("tensorboard") else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut log = TensorBoard::create(folder.path()).unwrap();
     for update in [0, 10, 20, 30] {

@@ -7,17 +7,20 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
+use super::curves;
 use super::data_options::DataOptions;
-use super::log_z::{LogZOptions, table};
+use super::log_z::{Estimates, LogZOptions, table};
 use super::output::{print, print_json};
 use crate::checkpoint::ModelFile;
 use crate::estimators;
+use crate::estimators::tempered::free_curves;
 
 /// Estimate log Z of a model, with its standard error
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     ztrack estimate runs/dna/best.safetensors\n  \
     ztrack estimate model.npz --method rts,ais --data mnist --json\n  \
+    ztrack estimate model.npz --method all --data mnist --curves curves\n  \
     ztrack estimate model.npz --method exact")]
 pub struct Estimate {
     /// Model file: safetensors or npz
@@ -28,6 +31,9 @@ pub struct Estimate {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Also write log Z, mean energy, heat capacity and entropy at every inverse temperature, as CSV and pictures
+    #[arg(long, value_name = "FOLDER")]
+    curves: Option<PathBuf>,
     #[command(flatten)]
     log_z: LogZOptions,
     #[command(flatten)]
@@ -50,11 +56,16 @@ impl Estimate {
         let data = self.data.as_deref();
         let (base, base_name) =
             self.options.base(data, &parameters.visible_bias, self.log_z.seed)?;
+        let Estimates { estimates, kept } =
+            self.log_z.run(&parameters, &base, self.curves.is_some())?;
+        if let (Some(folder), Some(run)) = (&self.curves, kept) {
+            curves::write(folder, &free_curves(&run))?;
+        }
         let report = Report {
             visible: parameters.n_visible,
             hidden: parameters.n_hidden,
             base: base_name,
-            estimates: self.log_z.run(&parameters, &base)?,
+            estimates,
             model: self.model,
         };
         if self.json {

@@ -82,7 +82,7 @@ impl Evaluate {
         for (name, dataset) in self.splits(&data)? {
             rows.push((name, data.binarized(dataset)?));
         }
-        let estimates = self.log_z.run(&parameters, &data.base()?)?;
+        let estimates = self.log_z.run(&parameters, &data.base()?, false)?.estimates;
         let ops = Fused::new(&parameters);
         let mut log_likelihoods = Vec::new();
         for (split, rows) in &rows {

@@ -1,5 +1,6 @@
 //! The command line: one file per command, each parse -> build -> run -> report.
 
+mod curves;
 mod data;
 mod data_options;
 mod device;
@@ -7,6 +8,7 @@ mod estimate;
 mod evaluate;
 mod failure;
 mod log_z;
+mod method;
 mod output;
 mod run_folder;
 mod sample;

@@ -15,9 +15,9 @@ pub struct Estimate {
     pub effective_samples: Option<f64>,
     /// Direction of the bias in expectation.
     pub bias: Bias,
-    /// Gibbs sweeps of single chains spent (chains x sweeps each).
+    /// Gibbs sweeps of single chains spent (chains x sweeps each), those of a run shared with other methods included.
     pub gibbs_sweeps: u64,
-    /// Wall time in seconds.
+    /// Wall time in seconds: that of the chains, shared or not, and the method's own.
     pub seconds: f64,
     /// Why the error bar should not be believed, if so.
     pub doubt: Option<String>,
@@ -33,4 +33,8 @@ pub enum Bias {
     Consistent,
     /// Below log Z in expectation.
     Low,
+    /// Above log Z in expectation.
+    High,
+    /// An error of either sign that more samples do not remove.
+    Biased,
 }

@@ -4,6 +4,7 @@ mod ais;
 mod estimate;
 mod exact;
 mod rts;
+pub mod tempered;
 
 pub use ais::Ais;
 pub use estimate::{Bias, Estimate};

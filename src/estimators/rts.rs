@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use super::{Bias, Estimate};
+use super::Estimate;
+use super::tempered::{KeptRun, TemperedRun};
 use crate::error::Result;
 use crate::ops::RbmOps;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Occupancy, Path,
-    RbmTempering, RoundsEnd, SimulatedTempering, TemperedChains,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, RbmTempering, SimulatedTempering,
+    TemperedChains,
 };
 
 /// Settings of Rao-Blackwellized tempered sampling.
@@ -33,11 +34,39 @@ impl Rts {
     /// # Errors
     /// Fewer than two chains, of which no error bar can be made.
     pub fn run(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
+        Ok(self.sample(ops, base)?.rts())
+    }
+
+    /// [`Rts::run`] for several estimators: occupancies of the same chains.
+    ///
+    /// # Errors
+    /// Fewer than two chains, of which no error bar can be made.
+    pub fn sample(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<TemperedRun> {
+        self.with_chains(ops, base, |chains| {
+            TemperedRun::new(chains, &self.initial_rounds, self.sweeps)
+        })
+    }
+
+    /// [`Rts::run`] for all estimators: the same chains, with everything kept that can be read off them.
+    ///
+    /// # Errors
+    /// Fewer than two chains, of which no error bar can be made.
+    pub fn sample_and_keep(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<KeptRun> {
+        self.with_chains(ops, base, |chains| {
+            KeptRun::new(chains, &self.initial_rounds, self.sweeps)
+        })
+    }
+
+    fn with_chains<T>(
+        &self,
+        ops: &dyn RbmOps,
+        base: &BaseDistribution,
+        run: impl FnOnce(&mut dyn SimulatedTempering) -> T,
+    ) -> T {
         let path = Path { ops, ladder: &self.ladder, base };
         let visible = base.sample(self.chains, self.seed, 0);
         let mut chains = TemperedChains::new(visible, self.ladder.len(), self.seed);
-        let mut tempering = RbmTempering::new(path, &mut chains, self.beta_update);
-        rts(&mut tempering, &self.initial_rounds, self.sweeps)
+        run(&mut RbmTempering::new(path, &mut chains, self.beta_update))
     }
 }
 
@@ -50,48 +79,14 @@ pub fn rts(
     initial_rounds: &InitialRounds,
     sweeps: usize,
 ) -> Result<Estimate> {
-    /// Sweeps between two looks at the statistics (bounds the memory of a call).
-    const STRETCH: usize = 100;
-    /// One more sweep in so many is run before counting.
-    const BURN_IN: usize = 5;
-    let start = Instant::now();
-    let (n, k) = (chains.chains(), chains.ladder().len());
-    super::at_least_two_chains(n)?;
-    let before = chains.sweeps_done();
-    let rounds = initial_rounds.run(chains);
-    let zeta = rounds.measurement.log_z;
-    // The last round left chains spread for the zeta before; the first fifth under the new one is not counted.
-    chains.sweep(&zeta, (sweeps / BURN_IN).max(1));
-    let mut occupancy = Occupancy::new(n, k);
-    let mut round_trips = 0;
-    let mut done = 0;
-    while done < sweeps.max(1) {
-        let stretch = STRETCH.min(sweeps.max(1) - done);
-        let swept = chains.sweep(&zeta, stretch);
-        occupancy.add(&swept.occupancy, stretch);
-        round_trips += swept.round_trips;
-        done += stretch;
+    Ok(TemperedRun::new(chains, initial_rounds, sweeps)?.rts())
+}
+
+impl TemperedRun {
+    /// Rao-Blackwellized tempered sampling.
+    pub fn rts(&self) -> Estimate {
+        let (start, last) = (Instant::now(), self.ladder.len() - 1);
+        let y = self.measurement();
+        self.estimate("rts", start, (y.log_z[last], y.variance[last].sqrt()), None)
     }
-    let measurement = occupancy.measure(chains.ladder(), &zeta);
-    let per_chain = round_trips as f64 / n as f64;
-    let doubt = if per_chain < NEEDED_PER_CHAIN {
-        Some(format!(
-            "not mixed: {per_chain:.2} round trips per chain, {NEEDED_PER_CHAIN} needed: use more sweeps or temperatures"
-        ))
-    } else if rounds.end == RoundsEnd::Exhausted {
-        Some("initial rounds did not converge: use more rounds or sweeps per round".into())
-    } else {
-        None
-    };
-    Ok(Estimate {
-        method: "rts",
-        value: measurement.log_z[k - 1],
-        std_error: measurement.variance[k - 1].sqrt(),
-        // A round trip forgets where a chain came from.
-        effective_samples: Some(round_trips as f64),
-        bias: Bias::Consistent,
-        gibbs_sweeps: (chains.sweeps_done() - before) * n as u64,
-        seconds: start.elapsed().as_secs_f64(),
-        doubt,
-    })
 }

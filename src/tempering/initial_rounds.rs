@@ -39,6 +39,8 @@ pub enum RoundsEnd {
 pub struct RoundsRecord {
     /// zeta of each round's start and the measured c_k, for pictures like RTS Fig. 1.
     pub rounds: Vec<(Vec<f64>, Vec<f64>)>,
+    /// C_sk of each round, shape [S, K]: each chain's mean occupancy.
+    pub occupancies: Vec<Vec<f64>>,
     /// The last measurement.
     pub measurement: Measurement,
     /// What ended them.
@@ -62,7 +64,7 @@ impl InitialRounds {
         chains: &mut dyn SimulatedTempering,
         mut zeta: Vec<f64>,
     ) -> RoundsRecord {
-        let mut rounds = Vec::new();
+        let (mut rounds, mut occupancies) = (Vec::new(), Vec::new());
         loop {
             chains.redraw_temperatures();
             let swept = chains.sweep(&zeta, self.sweeps.max(1));
@@ -77,6 +79,7 @@ impl InitialRounds {
                     (c / log_r.exp() - 1.0).abs() < 0.1f64.max(3.0 * variance.sqrt())
                 });
             rounds.push((zeta, measurement.occupancy.clone()));
+            occupancies.push(swept.occupancy);
             let end = match (converged, rounds.len() >= self.most) {
                 (true, _) => RoundsEnd::Converged,
                 (false, true) => RoundsEnd::Exhausted,
@@ -85,7 +88,7 @@ impl InitialRounds {
                     continue;
                 }
             };
-            return RoundsRecord { rounds, measurement, end };
+            return RoundsRecord { rounds, occupancies, measurement, end };
         }
     }
 }

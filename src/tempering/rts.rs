@@ -42,11 +42,15 @@ impl Occupancy {
         self.sweeps += sweeps;
     }
 
+    /// C_sk over all sweeps so far, shape [S, K].
+    pub fn means(&self) -> Vec<f64> {
+        let scale = 1.0 / self.sweeps.max(1) as f64;
+        self.sums.iter().map(|sum| sum * scale).collect()
+    }
+
     /// The measurement, given the pseudo-prior the chains used; `zeta[0]` must be log Z_1.
     pub fn measure(&self, ladder: &Ladder, zeta: &[f64]) -> Measurement {
-        let scale = 1.0 / self.sweeps.max(1) as f64;
-        let means: Vec<f64> = self.sums.iter().map(|sum| sum * scale).collect();
-        measure(&means, self.chains, ladder, zeta)
+        measure(&self.means(), self.chains, ladder, zeta)
     }
 }
 

@@ -1,0 +1,68 @@
+//! The estimators of log Z that commands offer: the one place a new one is added to, as a variant and, unless it reads the
+//! shared chains, an arm of [`super::log_z::LogZOptions::run`].
+
+use clap::ValueEnum;
+
+use crate::estimators::tempered::{READERS, Reader};
+use crate::model::Parameters;
+use crate::model::exact::MAX_UNITS;
+
+/// Estimators of log Z, in the order of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Method {
+    /// Enumeration of the smaller layer, at most 25 units
+    Exact,
+    /// Rao-Blackwellized tempered sampling
+    Rts,
+    /// Tempered sampling by counts
+    Ts,
+    /// Stationary distribution of counted moves between temperatures
+    Sd,
+    /// The same, Rao-Blackwellized
+    Rsd,
+    /// Thermodynamic integration, right Riemann sum: too high
+    TiRiemann,
+    /// Thermodynamic integration, trapezoid rule
+    Ti,
+    /// Thermodynamic integration, corrected trapezoid rule
+    TiCorrected,
+    /// The same, Rao-Blackwellized
+    TiRb,
+    /// Bennett's acceptance ratio between neighbouring temperatures
+    Bar,
+    /// Multistate Bennett acceptance ratio (UWHAM)
+    Mbar,
+    /// Maximum likelihood over initial rounds and counted sweeps
+    Mixed,
+    /// Annealed importance sampling
+    Ais,
+    /// All of them that the model allows, at equal sweeps
+    All,
+}
+
+impl Method {
+    /// Replaces [`Method::All`] by what the model allows.
+    pub fn expand(methods: &[Self], parameters: &Parameters) -> Vec<Self> {
+        let small = parameters.n_visible.min(parameters.n_hidden) <= MAX_UNITS;
+        let allowed = |method: &Self| match method {
+            Self::All => false,
+            Self::Exact => small,
+            _ => true,
+        };
+        let all = || Self::value_variants().iter().copied().filter(allowed);
+        let mut expanded = Vec::new();
+        for &method in methods {
+            match method {
+                Self::All => expanded.extend(all()),
+                one => expanded.push(one),
+            }
+        }
+        expanded
+    }
+
+    /// How the shared chains are read, for the estimators that share them.
+    pub fn reader(self) -> Option<Reader> {
+        let value = self.to_possible_value()?;
+        READERS.iter().find(|(name, _)| *name == value.get_name()).map(|(_, reader)| *reader)
+    }
+}

@@ -1,0 +1,62 @@
+//! Estimators that read one shared run of tempered chains, one file each.
+
+mod bar;
+mod curves;
+mod errors;
+mod kept;
+mod mbar;
+mod mixed;
+mod newton;
+mod reweighting;
+mod run;
+mod slopes;
+mod stationary;
+mod thermodynamic;
+mod ts;
+
+pub use bar::bar;
+pub use curves::{CurvePoint, free_curves};
+pub use kept::{KeptRun, KeptStates, kept_bytes};
+pub use mbar::{Mbar, mbar};
+pub use mixed::mixed;
+pub use run::{Group, TemperedRun};
+pub use slopes::{NodeMoments, SlopeSums};
+pub use stationary::{rsd, sd};
+pub use thermodynamic::{ti, ti_corrected, ti_rb, ti_riemann};
+pub use ts::ts;
+
+use super::Estimate;
+
+/// What an estimator reads of a shared run.
+#[derive(Clone, Copy)]
+pub enum Reader {
+    /// Occupancies alone, which need little memory.
+    Occupancy(fn(&TemperedRun) -> Estimate),
+    /// Also what a [`KeptRun`] keeps.
+    Kept(fn(&KeptRun) -> Estimate),
+}
+
+/// Every estimator that shares the chains, in the order of tables.
+pub const READERS: [(&str, Reader); 11] = [
+    ("rts", Reader::Occupancy(TemperedRun::rts)),
+    ("ts", Reader::Kept(ts)),
+    ("sd", Reader::Kept(sd)),
+    ("rsd", Reader::Kept(rsd)),
+    ("ti-riemann", Reader::Kept(ti_riemann)),
+    ("ti", Reader::Kept(ti)),
+    ("ti-corrected", Reader::Kept(ti_corrected)),
+    ("ti-rb", Reader::Kept(ti_rb)),
+    ("bar", Reader::Kept(bar)),
+    ("mbar", Reader::Kept(mbar)),
+    ("mixed", Reader::Occupancy(mixed)),
+];
+
+impl Reader {
+    /// The estimate from a run that kept everything.
+    pub fn read(self, run: &KeptRun) -> Estimate {
+        match self {
+            Self::Occupancy(method) => method(&run.run),
+            Self::Kept(method) => method(run),
+        }
+    }
+}

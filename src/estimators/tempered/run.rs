@@ -1,0 +1,147 @@
+//! One run of tempered chains, to be read by any number of estimators.
+//!
+//! Initial rounds find zeta, a fifth of the sweeps lets the chains settle under it, then `sweeps` are counted with zeta
+//! fixed (RTS Algorithm 1). This file keeps occupancies only, O(S K) memory; [`super::KeptRun`] keeps more.
+
+use std::time::Instant;
+
+use super::super::{Bias, Estimate, at_least_two_chains};
+use crate::error::Result;
+use crate::tempering::{
+    InitialRounds, Ladder, Measurement, NEEDED_PER_CHAIN, Occupancy, RoundsEnd, SimulatedTempering,
+    Swept, measure,
+};
+
+/// One more sweep in so many is run before counting: the last round left chains spread for the zeta before.
+const BURN_IN: usize = 5;
+/// Sweeps of a call where nobody looks in between.
+pub(super) const STRETCH: usize = 100;
+
+/// Occupancies of tempered chains, and what it took to get them.
+#[derive(Clone, Debug)]
+pub struct TemperedRun {
+    /// beta_k and r_k.
+    pub ladder: Ladder,
+    /// One for each pseudo-prior: those of the initial rounds in their order.
+    pub rounds: Vec<Group>,
+    /// The counted sweeps.
+    pub counted: Group,
+    /// What ended the initial rounds.
+    pub rounds_end: RoundsEnd,
+    /// Number of chains, S.
+    pub chains: usize,
+    /// Round trips 1 -> K -> 1 in the counted sweeps, all chains together.
+    pub round_trips: u64,
+    /// Sweeps of single chains, initial rounds included.
+    pub gibbs_sweeps: u64,
+    /// Wall time in seconds.
+    pub seconds: f64,
+}
+
+/// Sweeps under one pseudo-prior.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// zeta_k, shape `[K]`; zeta_1 = log Z_1.
+    pub zeta: Vec<f64>,
+    /// C_sk: each chain's mean of q(k|x), shape [S, K].
+    pub occupancy: Vec<f64>,
+    /// Number of sweeps.
+    pub sweeps: usize,
+}
+
+impl TemperedRun {
+    /// Runs the chains; `sweeps` (at least 1) are counted.
+    ///
+    /// # Errors
+    /// Fewer than two chains, of which no error bar can be made.
+    pub fn new(
+        chains: &mut dyn SimulatedTempering,
+        initial_rounds: &InitialRounds,
+        sweeps: usize,
+    ) -> Result<Self> {
+        Self::watched(chains, initial_rounds, sweeps, STRETCH, &mut |_, _| ())
+    }
+
+    /// [`TemperedRun::new`] with a `look` at the chains after every `stretch` of counted sweeps.
+    pub(super) fn watched(
+        chains: &mut dyn SimulatedTempering,
+        initial_rounds: &InitialRounds,
+        sweeps: usize,
+        stretch: usize,
+        look: &mut dyn FnMut(&dyn SimulatedTempering, &Swept),
+    ) -> Result<Self> {
+        let start = Instant::now();
+        let (n, k, sweeps) = (chains.chains(), chains.ladder().len(), sweeps.max(1));
+        at_least_two_chains(n)?;
+        let before = chains.sweeps_done();
+        let record = initial_rounds.run(chains);
+        let zeta = record.measurement.log_z;
+        chains.sweep(&zeta, (sweeps / BURN_IN).max(1));
+        let mut occupancy = Occupancy::new(n, k);
+        let (mut round_trips, mut done) = (0, 0);
+        while done < sweeps {
+            let stretch = stretch.min(sweeps - done);
+            let swept = chains.sweep(&zeta, stretch);
+            occupancy.add(&swept.occupancy, stretch);
+            round_trips += swept.round_trips;
+            done += stretch;
+            look(&*chains, &swept);
+        }
+        let rounds = record.rounds.into_iter().zip(record.occupancies);
+        let round = |((zeta, _), occupancy)| {
+            let sweeps = initial_rounds.sweeps.max(1);
+            Group { zeta, occupancy, sweeps }
+        };
+        Ok(Self {
+            ladder: chains.ladder().clone(),
+            rounds: rounds.map(round).collect(),
+            counted: Group { zeta, occupancy: occupancy.means(), sweeps },
+            rounds_end: record.end,
+            chains: n,
+            round_trips,
+            gibbs_sweeps: (chains.sweeps_done() - before) * n as u64,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// log Z_k at every temperature by RTS (eq. 12).
+    pub fn measurement(&self) -> Measurement {
+        let Group { zeta, occupancy, .. } = &self.counted;
+        measure(occupancy, self.chains, &self.ladder, zeta)
+    }
+
+    /// Why no estimate from these chains should be believed, if so.
+    pub fn doubt(&self) -> Option<String> {
+        let per_chain = self.round_trips as f64 / self.chains as f64;
+        if per_chain < NEEDED_PER_CHAIN {
+            Some(format!(
+                "not mixed: {per_chain:.2} round trips per chain, {NEEDED_PER_CHAIN} needed: use more sweeps or temperatures"
+            ))
+        } else if self.rounds_end == RoundsEnd::Exhausted {
+            Some("initial rounds did not converge: use more rounds or sweeps per round".into())
+        } else {
+            None
+        }
+    }
+
+    /// An estimate that a method made of this run since `start`. The run's own doubt comes first, then the method's.
+    pub(in super::super) fn estimate(
+        &self,
+        method: &'static str,
+        start: Instant,
+        (value, std_error): (f64, f64),
+        doubt: Option<String>,
+    ) -> Estimate {
+        Estimate {
+            method,
+            value,
+            std_error,
+            // A round trip forgets where a chain came from.
+            effective_samples: Some(self.round_trips as f64),
+            bias: Bias::Consistent,
+            gibbs_sweeps: self.gibbs_sweeps,
+            seconds: self.seconds + start.elapsed().as_secs_f64(),
+            doubt: self.doubt().or(doubt),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Thermodynamic integration: log Z = log Z_1 + integral over beta of E_beta[Delta].
+//!
+//! With h_k = beta_{k+1} - beta_k and moments E_k, V_k of [`super::SlopeSums`] (algorithms.md, section 5):
+//! right Riemann sum h_k E_{k+1}, always high since log Z is convex; trapezoid sum h_k (E_k + E_{k+1})/2; corrected (Friel, Hurn,
+//! Wyse 2014) trapezoid - sum h_k^2/12 (V_{k+1} - V_k), V the TOTAL variance; Rao-Blackwellized: the corrected rule with weights q(k|x).
+//! The correction is what the trapezoid misses to leading order, so the plain rule is doubted where it exceeds the error bar.
+
+use std::time::Instant;
+
+use super::super::{Bias, Estimate};
+use super::errors::between_chains;
+use super::{KeptRun, NodeMoments, SlopeSums};
+
+/// How E_k and V_k are summed.
+#[derive(Clone, Copy, PartialEq)]
+enum Rule {
+    Riemann,
+    Trapezoid,
+    Corrected,
+}
+
+/// Right Riemann sum, biased high.
+pub fn ti_riemann(run: &KeptRun) -> Estimate {
+    integrate(run, "ti-riemann", &run.slopes_at, Rule::Riemann)
+}
+
+/// Trapezoid rule.
+pub fn ti(run: &KeptRun) -> Estimate {
+    integrate(run, "ti", &run.slopes_at, Rule::Trapezoid)
+}
+
+/// Corrected trapezoid rule.
+pub fn ti_corrected(run: &KeptRun) -> Estimate {
+    integrate(run, "ti-corrected", &run.slopes_at, Rule::Corrected)
+}
+
+/// Corrected trapezoid rule of Rao-Blackwellized moments.
+pub fn ti_rb(run: &KeptRun) -> Estimate {
+    integrate(run, "ti-rb", &run.slopes, Rule::Corrected)
+}
+
+fn integrate(run: &KeptRun, method: &'static str, sums: &SlopeSums, rule: Rule) -> Estimate {
+    let start = Instant::now();
+    let betas = run.ladder.betas();
+    // Temperatures without states are no nodes; the ends must be.
+    let nodes: Vec<(f64, NodeMoments)> = (0..betas.len())
+        .filter(|&k| sums.is_visited(k))
+        .map(|k| (betas[k], sums.moments(k)))
+        .collect();
+    let beta = |node: Option<&(f64, NodeMoments)>| node.map(|node| node.0);
+    let bias = match rule {
+        Rule::Riemann => Bias::High,
+        Rule::Trapezoid => Bias::Biased,
+        Rule::Corrected => Bias::Consistent,
+    };
+    if beta(nodes.first()) != Some(0.0) || beta(nodes.last()) != Some(1.0) {
+        let doubt = "no state was generated at beta = 0 or beta = 1: use more sweeps".to_string();
+        let missing = run.estimate(method, start, (f64::NAN, f64::NAN), Some(doubt));
+        return Estimate { bias, ..missing };
+    }
+    let mut value = run.counted.zeta[0];
+    let mut correction = 0.0;
+    let mut influence = vec![0.0; run.chains];
+    // Every rule is linear in the moments: value = sum_k a_k E_k + b_k V_k.
+    let mut add = |(_, node): &(f64, NodeMoments), a: f64, b: f64| {
+        value += a * node.mean;
+        correction += b * node.variance;
+        let b = if rule == Rule::Corrected { b } else { 0.0 };
+        let parts = node.mean_influence.iter().zip(&node.variance_influence);
+        influence.iter_mut().zip(parts).for_each(|(sum, (mean, variance))| {
+            *sum += a * mean + b * variance;
+        });
+    };
+    for pair in nodes.windows(2) {
+        let h = pair[1].0 - pair[0].0;
+        let left = if rule == Rule::Riemann { 0.0 } else { 0.5 };
+        add(&pair[0], left * h, h * h / 12.0);
+        add(&pair[1], (1.0 - left) * h, -h * h / 12.0);
+    }
+    if rule == Rule::Corrected {
+        value += correction;
+    }
+    let std_error = between_chains(&influence);
+    let coarse = rule == Rule::Trapezoid && correction.abs() > std_error;
+    let doubt = coarse.then(|| {
+        format!("the ladder is too coarse for the trapezoid rule by about {correction:+.3} nats: use ti-corrected or more temperatures")
+    });
+    Estimate { bias, ..run.estimate(method, start, (value, std_error), doubt) }
+}
