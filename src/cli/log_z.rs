@@ -4,13 +4,13 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use crate::error::Error;
-use crate::estimators::{Ais, Estimate, Rts, exact};
+use crate::estimators::{Ais, Estimate, Rts, Sams, WangLandau, exact};
 use crate::model::Parameters;
 use crate::model::exact::MAX_UNITS;
 use crate::ops::Fused;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, annealing_bytes, check_memory,
-    tempering_bytes,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, RbmTempering, TemperedChains,
+    annealing_bytes, check_memory, tempering_bytes,
 };
 
 /// Largest smaller layer that is enumerated unless another method is asked for.
@@ -25,6 +25,10 @@ pub enum Method {
     Rts,
     /// Annealed importance sampling
     Ais,
+    /// Self-adjusted mixture sampling
+    Sams,
+    /// Wang-Landau with the 1/t rule
+    WangLandau,
     /// All of them that the model allows
     All,
 }
@@ -59,7 +63,12 @@ impl LogZOptions {
             match method {
                 Method::All => {
                     methods.extend((smaller <= MAX_UNITS).then_some(Method::Exact));
-                    methods.extend([Method::Rts, Method::Ais]);
+                    methods.extend([
+                        Method::Rts,
+                        Method::Ais,
+                        Method::Sams,
+                        Method::WangLandau,
+                    ]);
                 }
                 one => methods.push(one),
             }
@@ -79,6 +88,19 @@ impl LogZOptions {
                     self.check(temperatures, annealing_bytes(self.chains, temperatures, m, j))?;
                     let Self { chains, seed, .. } = *self;
                     Ok(Ais { chains, temperatures, seed }.run(&ops, base)?)
+                }
+                Method::Sams | Method::WangLandau => {
+                    let temperatures = self.temperatures.unwrap_or(100);
+                    self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;
+                    let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
+                    let path = Path { ops: &ops, ladder: &ladder, base };
+                    let visible = base.sample(self.chains, self.seed, 0);
+                    let mut chains = TemperedChains::new(visible, temperatures, self.seed);
+                    let mut chains = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+                    Ok(match method {
+                        Method::Sams => Sams::new(self.sweeps).run(&mut chains)?,
+                        _ => WangLandau { sweeps: self.sweeps }.run(&mut chains)?,
+                    })
                 }
                 Method::Rts | Method::All => {
                     let temperatures = self.temperatures.unwrap_or(100);

@@ -1,0 +1,57 @@
+//! Self-adjusted mixture sampling (Tan 2015): the gain that makes adaptive weights as good as fixed ones.
+//!
+//! Gain min(r, t^-b) for the first t0 sweeps, min(r, 1/(t - t0 + t0^b)) after, r = min r_k. (RTS eq. 19 gives 1/t alone,
+//! without cut and stages.) From t0 on, zeta is the mean over all sweeps since, to first order.
+
+use super::stochastic_approximation::Recursion;
+use super::{Estimate, at_least_one_sweep};
+use crate::error::{Error, Result};
+use crate::tempering::SimulatedTempering;
+
+/// Settings of self-adjusted mixture sampling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sams {
+    /// Sweeps of every chain in the second stage; the first takes a fifth as many before.
+    pub sweeps: usize,
+    /// b, in (1/2, 1]; Tan takes .6 to .8.
+    pub exponent: f64,
+}
+
+impl Sams {
+    /// The paper's exponent.
+    pub fn new(sweeps: usize) -> Self {
+        Self { sweeps, exponent: 0.8 }
+    }
+
+    /// Runs both stages.
+    ///
+    /// # Errors
+    /// Fewer than two chains, no sweeps, or an exponent out of range.
+    pub fn run(&self, chains: &mut dyn SimulatedTempering) -> Result<Estimate> {
+        at_least_one_sweep(self.sweeps)?;
+        if !(self.exponent > 0.5 && self.exponent <= 1.0) {
+            return Err(Error::Invalid(format!(
+                "SAMS exponent {}: above 0.5 and at most 1 is needed",
+                self.exponent
+            )));
+        }
+        let mut recursion = Recursion::new(chains)?;
+        let first_stage = (self.sweeps / 5).max(1);
+        for t in 1..=first_stage + self.sweeps {
+            let gain = self.gain(t as f64, first_stage as f64);
+            recursion.step(gain.min(recursion.largest_gain()));
+            if t == first_stage {
+                recursion.forget_histogram();
+            }
+        }
+        Ok(recursion.finish("sams", None))
+    }
+
+    fn gain(&self, t: f64, first_stage: f64) -> f64 {
+        if t <= first_stage {
+            t.powf(-self.exponent)
+        } else {
+            1.0 / (t - first_stage + first_stage.powf(self.exponent))
+        }
+    }
+}
