@@ -63,12 +63,7 @@ impl LogZOptions {
             match method {
                 Method::All => {
                     methods.extend((smaller <= MAX_UNITS).then_some(Method::Exact));
-                    methods.extend([
-                        Method::Rts,
-                        Method::Ais,
-                        Method::Sams,
-                        Method::WangLandau,
-                    ]);
+                    methods.extend([Method::Rts, Method::Ais, Method::Sams, Method::WangLandau]);
                 }
                 one => methods.push(one),
             }

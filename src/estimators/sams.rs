@@ -1,7 +1,8 @@
 //! Self-adjusted mixture sampling (Tan 2015): the gain that makes adaptive weights as good as fixed ones.
 //!
-//! Gain min(r, t^-b) for the first t0 sweeps, min(r, 1/(t - t0 + t0^b)) after, r = min r_k. (RTS eq. 19 gives 1/t alone,
-//! without cut and stages.) From t0 on, zeta is the mean over all sweeps since, to first order.
+//! Gain min(r, n^-b) for the first n0 steps, min(r, 1/(n - n0 + n0^b)) after, r = min r_k. (RTS eq. 19 gives 1/n alone,
+//! without cut and stages.) A sweep of S chains counts as S steps of the paper's single chain, made at once: its gain is
+//! S times that, at most 1. From n0 on, zeta is the mean over all sweeps since, to first order.
 
 use super::stochastic_approximation::Recursion;
 use super::{Estimate, at_least_one_sweep};
@@ -38,7 +39,7 @@ impl Sams {
         let mut recursion = Recursion::new(chains)?;
         let first_stage = (self.sweeps / 5).max(1);
         for t in 1..=first_stage + self.sweeps {
-            let gain = self.gain(t as f64, first_stage as f64);
+            let gain = self.gain(t as f64, first_stage as f64, recursion.chain_count());
             recursion.step(gain.min(recursion.largest_gain()));
             if t == first_stage {
                 recursion.forget_histogram();
@@ -47,11 +48,11 @@ impl Sams {
         Ok(recursion.finish("sams", None))
     }
 
-    fn gain(&self, t: f64, first_stage: f64) -> f64 {
+    fn gain(&self, t: f64, first_stage: f64, chains: f64) -> f64 {
         if t <= first_stage {
-            t.powf(-self.exponent)
+            chains * (chains * t).powf(-self.exponent)
         } else {
-            1.0 / (t - first_stage + first_stage.powf(self.exponent))
+            1.0 / (t - first_stage + (chains * first_stage).powf(self.exponent) / chains)
         }
     }
 }

@@ -40,7 +40,8 @@ impl<'a> Recursion<'a> {
         at_least_two_chains(chains.chains())?;
         let sweeps_before = chains.sweeps_done();
         let zeta = chains.guess_zeta();
-        let inverse_prior = chains.ladder().log_prior().iter().map(|log_r| (-log_r).exp()).collect();
+        let inverse_prior =
+            chains.ladder().log_prior().iter().map(|log_r| (-log_r).exp()).collect();
         let (n, k) = (chains.chains(), zeta.len());
         Ok(Self {
             chains,
@@ -55,17 +56,23 @@ impl<'a> Recursion<'a> {
         })
     }
 
-    /// The largest gain that moves no zeta_k by more than 1 nat: min r_k. (Gains that differ between temperatures, as in
-    /// min(r_k, .), would have no common fixed point while they are cut.)
+    /// The largest gain: S chains one after the other, each moving no zeta_k by more than 1 nat (g <= min r_k), at most
+    /// the Newton step. (Gains that differ between temperatures, as in min(r_k, .), would have no common fixed point.)
     pub(super) fn largest_gain(&self) -> f64 {
-        1.0 / self.inverse_prior.iter().copied().fold(0.0, f64::max)
+        let smallest_prior = 1.0 / self.inverse_prior.iter().copied().fold(0.0, f64::max);
+        (self.chain_count() * smallest_prior).min(1.0)
+    }
+
+    /// S.
+    pub(super) fn chain_count(&self) -> f64 {
+        self.influence.len() as f64
     }
 
     /// One sweep, then one move of zeta.
     pub(super) fn step(&mut self, gain: f64) {
         let k = self.zeta.len();
         let swept = self.chains.sweep(&self.zeta, 1);
-        let n = self.influence.len() as f64;
+        let n = self.chain_count();
         let mut mean = vec![0.0; k];
         for row in swept.occupancy.chunks_exact(k) {
             mean.iter_mut().zip(row).for_each(|(mean, q)| *mean += q / n);
@@ -98,7 +105,7 @@ impl<'a> Recursion<'a> {
 
     /// zeta_K; `doubt` is the method's own, round trips and flatness are looked at here.
     pub(super) fn finish(self, method: &'static str, doubt: Option<String>) -> Estimate {
-        let n = self.influence.len() as f64;
+        let n = self.chain_count();
         let square: f64 = self.influence.iter().map(|a| a * a).sum();
         let per_chain = self.round_trips as f64 / n;
         let flatness = self.flatness();

@@ -1,6 +1,6 @@
 //! Wang-Landau on the temperatures (Wang and Landau 2001), ended by the 1/t rule of Belardinelli and Pereyra (2007).
 //!
-//! zeta_k += gamma q_k/r_k, renormalised to zeta_1; gamma starts at min r_k and is halved each time the histogram is flat
+//! zeta_k += gamma q_k/r_k, renormalised to zeta_1; gamma starts at min(1, S min r_k) and is halved each time the histogram is flat
 //! (min_k c_k/r_k > .8), until 1/t is larger, which it then stays at. Halving for ever would freeze zeta at whatever
 //! error it has: the sum of all gains would be finite.
 //!
@@ -35,7 +35,7 @@ impl WangLandau {
                 gamma = last;
             } else if recursion.flatness() > FLAT {
                 gamma /= 2.0;
-                // 1/t starts far above min r_k: only once it has come down can it take over.
+                // 1/t starts high: only once it has come down can it take over.
                 if last <= recursion.largest_gain() && gamma <= last {
                     (gamma, halving) = (last, false);
                 }
