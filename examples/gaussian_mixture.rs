@@ -16,7 +16,6 @@ use ztrack::tempering::{InitialRounds, Ladder, Prior, SimulatedTempering};
 
 const CHAINS: usize = 10;
 const TEMPERATURES: usize = 100;
-const REPEATS: u64 = 10;
 const KERNEL: Kernel = Kernel::Hamiltonian { leapfrog_steps: 10 };
 const RULES: [(&str, StepSizes); 2] =
     [("adaptive", StepSizes::Adaptive), ("fixed", StepSizes::Fixed)];
@@ -34,31 +33,27 @@ fn chains<'a>(
     Ok(chains)
 }
 
-/// Every method's estimate with so many sweeps. Estimators that share tempered samples join here, on chains of their own.
-fn estimates(
-    fresh: impl Fn() -> Result<ContinuousTempering<'static>>,
-    sweeps: usize,
-) -> Result<Vec<Estimate>> {
+/// Every method's estimate with so many sweeps of its own copy of the chains. Estimators that share tempered samples join
+/// here.
+fn estimates(chains: &ContinuousTempering, sweeps: usize) -> Result<Vec<Estimate>> {
     Ok(vec![
-        rts(&mut fresh()?, &InitialRounds::default(), sweeps)?,
-        Sams::new(sweeps).run(&mut fresh()?)?,
-        WangLandau { sweeps: sweeps + sweeps / 5 }.run(&mut fresh()?)?,
+        rts(&mut chains.clone(), &InitialRounds::default(), sweeps)?,
+        Sams::new(sweeps).run(&mut chains.clone())?,
+        WangLandau { sweeps: sweeps + sweeps / 5 }.run(&mut chains.clone())?,
     ])
 }
 
 fn main() -> Result<()> {
     let options = Options::read("gaussian_mixture");
-    let sizes: &[usize] = if options.quick { &[100, 300] } else { &[100, 300, 1000, 3000, 10_000] };
-    // Leaked once: chains of all repeats borrow them.
-    let target: &'static GaussianMixture =
-        Box::leak(Box::new(GaussianMixture::two_in_ten_dimensions()));
-    let ladder: &'static Ladder =
-        Box::leak(Box::new(Ladder::linear(TEMPERATURES, &Prior::Uniform)?));
+    let (sizes, repeats): (&[usize], u64) =
+        if options.quick { (&[100, 300], 4) } else { (&[100, 300, 1000, 3000, 10_000], 10) };
+    let target = GaussianMixture::two_in_ten_dimensions();
+    let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
     let truth = target.log_partition();
     println!(
-        "Two Gaussians in 10 dimensions, exact log Z = {truth:.6}. {CHAINS} chains, {TEMPERATURES} temperatures, {REPEATS} repeats.\n"
+        "Two Gaussians in 10 dimensions, exact log Z = {truth:.6}. {CHAINS} chains, {TEMPERATURES} temperatures, {repeats} repeats.\n"
     );
-    let bar = progress(RULES.len() * sizes.len() * REPEATS as usize);
+    let bar = progress(RULES.len() * sizes.len() * repeats as usize);
     let mut rows = Vec::new();
     let mut curves: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     println!(
@@ -68,9 +63,9 @@ fn main() -> Result<()> {
     for (rule_name, rule) in RULES {
         for &sweeps in sizes {
             let mut all: Vec<Vec<Estimate>> = Vec::new();
-            for seed in 0..REPEATS {
+            for seed in 0..repeats {
                 bar.set_message(format!("{rule_name} step sizes, {sweeps} sweeps"));
-                all.push(estimates(|| chains(target, ladder, rule, seed), sweeps)?);
+                all.push(estimates(&chains(&target, &ladder, rule, seed)?, sweeps)?);
                 bar.inc(1);
             }
             for method in 0..all[0].len() {
@@ -88,7 +83,7 @@ fn main() -> Result<()> {
                 let (Errors { bias, rmse, rmse_error }, se) = (errors, mean(&|e| e.std_error));
                 bar.suspend(|| {
                     println!(
-                        "{rule_name:<10}{name:<13}{samples:>9}{bias:>9.3}{rmse:>9.3} +- {rmse_error:.3}{se:>10.3}{trips:>14.1}{doubts:>8}/{REPEATS}"
+                        "{rule_name:<10}{name:<13}{samples:>9}{bias:>9.3}{rmse:>9.3} +- {rmse_error:.3}{se:>10.3}{trips:>14.1}{doubts:>8}/{repeats}"
                     );
                 });
                 let numbers = [bias, rmse, rmse_error, se, trips].map(|x| x.to_string());
@@ -145,7 +140,7 @@ fn main() -> Result<()> {
         ..Chart::default()
     };
     for (name, rule) in RULES {
-        let mut chains = chains(target, ladder, rule, 0)?;
+        let mut chains = chains(&target, &ladder, rule, 0)?;
         let zeta = InitialRounds::default().run(&mut chains).measurement.log_z;
         let mut points = Vec::new();
         for sweep in 0..1000 {

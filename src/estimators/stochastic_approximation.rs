@@ -15,8 +15,8 @@ use super::{Bias, Estimate, at_least_two_chains};
 use crate::error::Result;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
 
-/// Smallest share of a temperature's prior that a flat histogram has everywhere.
-pub(super) const FLAT: f64 = 0.8;
+/// Share of its prior that a temperature must have got: below, zeta has not settled, however few chains count.
+const EVEN: f64 = 0.5;
 
 /// Chains and what has been learnt from them.
 pub(super) struct Recursion<'a> {
@@ -114,8 +114,8 @@ impl<'a> Recursion<'a> {
                 "not mixed: {per_chain:.2} round trips per chain, {NEEDED_PER_CHAIN} needed: use more sweeps or temperatures"
             )
         });
-        let uneven = (flatness < FLAT).then(|| {
-            format!("not flat: a temperature got {flatness:.2} of its share of sweeps, {FLAT} needed: use more sweeps")
+        let uneven = (flatness < EVEN).then(|| {
+            format!("not flat: a temperature got {flatness:.2} of its share of sweeps, {EVEN} needed: use more sweeps")
         });
         Estimate {
             method,

@@ -6,10 +6,13 @@
 //!
 //! The weight of early sweeps, taken far from the solution, fades only as 1/t: noisier and more biased than SAMS.
 
-use super::stochastic_approximation::{FLAT, Recursion};
+use super::stochastic_approximation::Recursion;
 use super::{Estimate, at_least_one_sweep};
 use crate::error::Result;
 use crate::tempering::SimulatedTempering;
+
+/// Smallest share of a temperature's prior in a flat histogram.
+const FLAT: f64 = 0.8;
 
 /// Settings of Wang-Landau.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

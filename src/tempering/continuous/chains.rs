@@ -20,6 +20,7 @@ use crate::tempering::{
 };
 
 /// Chains in (x, k), and the position of their random streams.
+#[derive(Clone)]
 pub struct ContinuousTempering<'a> {
     pub(super) path: TemperedTarget<'a>,
     ladder: &'a Ladder,
