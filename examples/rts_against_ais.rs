@@ -118,8 +118,8 @@ fn main() -> Result<ExitCode> {
     };
     println!("{CHAINS} chains, {TEMPERATURES} temperatures (RTS), {repeats} repeats\n");
     println!(
-        "{:<17}{:<7}{:>8}{:>12}{:>9}{:>18}{:>8}  {}",
-        "model", "method", "sweeps", "mean", "bias", "RMSE", "paper", "against log Z"
+        "{:<17}{:<7}{:>8}{:>12}{:>9}{:>18}{:>8}  against log Z",
+        "model", "method", "sweeps", "mean", "bias", "RMSE", "paper"
     );
     let bar = progress(models.len() * budgets.len() * METHODS.len() * repeats as usize);
     let mut good = true;
