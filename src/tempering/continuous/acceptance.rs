@@ -115,8 +115,8 @@ mod tests {
     use super::*;
     use crate::ops::random::{Purpose, Streams};
 
-    /// Accepted-or-not trials of a known falling model; a few hundred each, so logits are known to about .25. Without
-    /// the projection the fit is not monotone; with the sign of w1 reversed it is flat in the step size.
+    /// Accepted-or-not trials of a known falling model; a few hundred each, so logits are known to about .25. Broken
+    /// versions that failed: no projection (not monotone), the gradient of l_j reversed (acceptance .31 instead of .651).
     #[test]
     fn the_fit_is_monotone_and_near_the_truth() {
         let (k, range) = (20, (0.2, 1.2));
