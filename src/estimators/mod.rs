@@ -4,12 +4,17 @@ mod ais;
 mod estimate;
 mod exact;
 mod rts;
+mod sams;
+mod stochastic_approximation;
+mod wang_landau;
 pub mod tempered;
 
 pub use ais::Ais;
 pub use estimate::{Bias, Estimate};
 pub use exact::exact;
 pub use rts::{Rts, rts};
+pub use sams::Sams;
+pub use wang_landau::WangLandau;
 
 /// An error bar needs independent chains to compare.
 fn at_least_two_chains(chains: usize) -> crate::error::Result<()> {
@@ -17,6 +22,14 @@ fn at_least_two_chains(chains: usize) -> crate::error::Result<()> {
         return Err(crate::error::Error::Invalid(format!(
             "{chains} chains give no error bar: use at least 2"
         )));
+    }
+    Ok(())
+}
+
+/// An average needs something to average.
+fn at_least_one_sweep(sweeps: usize) -> crate::error::Result<()> {
+    if sweeps == 0 {
+        return Err(crate::error::Error::Invalid("0 sweeps: at least 1 is needed".into()));
     }
     Ok(())
 }

@@ -45,6 +45,8 @@ pub enum Purpose {
     Choice = 16,
     /// Random models in tests and examples.
     TestSystem = 17,
+    /// Transitions of tempered chains on continuous targets.
+    ContinuousChain = 18,
 }
 
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];

@@ -348,7 +348,7 @@ pub(crate) fn softmax(log_f: &[f64], tilt: &[f64], q: &mut [f64]) {
 }
 
 /// The index a uniform number selects from probabilities that sum to 1.
-fn choose(q: &[f64], uniform: f64) -> u32 {
+pub(super) fn choose(q: &[f64], uniform: f64) -> u32 {
     let mut sum = 0.0;
     for (k, q) in q.iter().enumerate() {
         sum += q;

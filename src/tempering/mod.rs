@@ -3,6 +3,7 @@
 mod annealing;
 mod base;
 mod chains;
+pub mod continuous;
 mod initial_rounds;
 mod ladder;
 mod memory;

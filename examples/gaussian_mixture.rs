@@ -1,0 +1,153 @@
+//! RTS Fig. 2 and Fig. 6 (App. E): log Z of two Gaussians in 10 dimensions, with adaptive Hamiltonian Monte Carlo.
+//!
+//!     cargo run --release --example gaussian_mixture [-- --quick] [--out DIR]
+//!
+//! The paper gives pictures, no numbers: all estimators nearly identical (Fig. 2), slower mixing in beta and a larger error
+//! with one fixed step size (Fig. 6). It does not say how many temperatures, chains and leapfrog steps it used.
+
+mod support;
+
+use support::{Errors, Options, progress};
+use ztrack::Result;
+use ztrack::estimators::{Estimate, Sams, WangLandau, rts};
+use ztrack::record::{Chart, Series};
+use ztrack::tempering::continuous::{ContinuousTempering, GaussianMixture, Kernel, StepSizes};
+use ztrack::tempering::{InitialRounds, Ladder, Prior, SimulatedTempering};
+
+const CHAINS: usize = 10;
+const TEMPERATURES: usize = 100;
+const KERNEL: Kernel = Kernel::Hamiltonian { leapfrog_steps: 10 };
+const RULES: [(&str, StepSizes); 2] =
+    [("adaptive", StepSizes::Adaptive), ("fixed", StepSizes::Fixed)];
+
+/// Adapted chains, the same for every method.
+fn chains<'a>(
+    target: &'a GaussianMixture,
+    ladder: &'a Ladder,
+    rule: StepSizes,
+    seed: u64,
+) -> Result<ContinuousTempering<'a>> {
+    let base_sd = 30.0f64.sqrt();
+    let mut chains = ContinuousTempering::new(target, ladder, base_sd, KERNEL, 1.0, CHAINS, seed)?;
+    chains.adapt(rule)?;
+    Ok(chains)
+}
+
+/// Every method's estimate with so many sweeps of its own copy of the chains. Estimators that share tempered samples join
+/// here.
+fn estimates(chains: &ContinuousTempering, sweeps: usize) -> Result<Vec<Estimate>> {
+    Ok(vec![
+        rts(&mut chains.clone(), &InitialRounds::default(), sweeps)?,
+        Sams::new(sweeps).run(&mut chains.clone())?,
+        WangLandau { sweeps: sweeps + sweeps / 5 }.run(&mut chains.clone())?,
+    ])
+}
+
+fn main() -> Result<()> {
+    let options = Options::read("gaussian_mixture");
+    let (sizes, repeats): (&[usize], u64) =
+        if options.quick { (&[100, 300], 4) } else { (&[100, 300, 1000, 3000, 10_000], 10) };
+    let target = GaussianMixture::two_in_ten_dimensions();
+    let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
+    let truth = target.log_partition();
+    println!(
+        "Two Gaussians in 10 dimensions, exact log Z = {truth:.6}. {CHAINS} chains, {TEMPERATURES} temperatures, {repeats} repeats.\n"
+    );
+    let bar = progress(RULES.len() * sizes.len() * repeats as usize);
+    let mut rows = Vec::new();
+    let mut curves: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    println!(
+        "{:<10}{:<13}{:>9}{:>9}{:>18}{:>10}{:>14}{:>11}",
+        "steps", "method", "samples", "bias", "RMSE", "mean se", "trips/1000", "in doubt"
+    );
+    for (rule_name, rule) in RULES {
+        for &sweeps in sizes {
+            let mut all: Vec<Vec<Estimate>> = Vec::new();
+            for seed in 0..repeats {
+                bar.set_message(format!("{rule_name} step sizes, {sweeps} sweeps"));
+                all.push(estimates(&chains(&target, &ladder, rule, seed)?, sweeps)?);
+                bar.inc(1);
+            }
+            for method in 0..all[0].len() {
+                let name = all[0][method].method;
+                let found: Vec<&Estimate> =
+                    all.iter().map(|estimates| &estimates[method]).collect();
+                let mean = |f: &dyn Fn(&Estimate) -> f64| {
+                    found.iter().map(|e| f(e)).sum::<f64>() / found.len() as f64
+                };
+                let values: Vec<f64> = found.iter().map(|e| e.value).collect();
+                let errors = Errors::of(&values, truth);
+                let samples = CHAINS * sweeps;
+                let trips = mean(&|e| e.effective_samples.unwrap_or(0.0)) * 1000.0 / samples as f64;
+                let doubts = found.iter().filter(|e| e.doubt.is_some()).count();
+                let (Errors { bias, rmse, rmse_error }, se) = (errors, mean(&|e| e.std_error));
+                bar.suspend(|| {
+                    println!(
+                        "{rule_name:<10}{name:<13}{samples:>9}{bias:>9.3}{rmse:>9.3} +- {rmse_error:.3}{se:>10.3}{trips:>14.1}{doubts:>8}/{repeats}"
+                    );
+                });
+                let numbers = [bias, rmse, rmse_error, se, trips].map(|x| x.to_string());
+                let mut row = vec![rule_name.to_string(), name.to_string(), samples.to_string()];
+                row.extend(numbers);
+                rows.push(row);
+                let label = format!("{name}, {rule_name}");
+                match curves.iter_mut().find(|(name, _)| *name == label) {
+                    Some((_, points)) => points.push((samples as f64, rmse)),
+                    None => curves.push((label, vec![(samples as f64, rmse)])),
+                }
+            }
+        }
+    }
+    bar.finish_and_clear();
+    println!();
+    options.save_csv(
+        "rmse.csv",
+        &[
+            "steps",
+            "method",
+            "samples",
+            "bias",
+            "rmse",
+            "rmse_error",
+            "mean_std_error",
+            "trips_per_1000",
+        ],
+        &rows,
+    )?;
+    let chart = |title: &str, keep: &dyn Fn(&str) -> bool| Chart {
+        title: title.into(),
+        x_label: "samples (chains x sweeps)".into(),
+        y_label: "RMSE of log Z, nats".into(),
+        log_x: true,
+        log_y: true,
+        series: curves
+            .iter()
+            .filter(|(name, _)| keep(name))
+            .map(|(name, points)| Series::line(name, points.clone()))
+            .collect(),
+    };
+    let adaptive = chart("Estimators on the Gaussian mixture (RTS Fig. 2)", &|name| {
+        name.ends_with("adaptive")
+    });
+    options.save_chart("fig2_rmse.svg", &adaptive)?;
+    let steps =
+        chart("Fixed and adaptive step sizes (RTS Fig. 6, right)", &|name| name.starts_with("rts"));
+    options.save_chart("fig6_rmse.svg", &steps)?;
+    let mut mixing = Chart {
+        title: "One chain's inverse temperature (RTS Fig. 6, left and middle)".into(),
+        x_label: "sweep".into(),
+        y_label: "beta".into(),
+        ..Chart::default()
+    };
+    for (name, rule) in RULES {
+        let mut chains = chains(&target, &ladder, rule, 0)?;
+        let zeta = InitialRounds::default().run(&mut chains).measurement.log_z;
+        let mut points = Vec::new();
+        for sweep in 0..1000 {
+            chains.sweep(&zeta, 1);
+            points.push((f64::from(sweep), ladder.betas()[chains.temperatures()[0] as usize]));
+        }
+        mixing.series.push(Series::line(name, points));
+    }
+    options.save_chart("fig6_mixing.svg", &mixing)
+}

@@ -1,0 +1,81 @@
+//! What the reproductions of the papers' tables and figures share: options, errors over repeats, and where results go.
+
+// Each example is a crate of its own and uses a part of this.
+#![allow(dead_code)]
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use ztrack::record::Chart;
+use ztrack::{Error, Result, checkpoint};
+
+/// Options of every reproduction.
+#[derive(Parser)]
+pub struct Options {
+    /// A smaller version, for continuous integration
+    #[arg(long)]
+    pub quick: bool,
+    /// Where the CSV and the pictures go [default: results/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[arg(skip)]
+    name: &'static str,
+}
+
+impl Options {
+    /// From the command line.
+    pub fn read(name: &'static str) -> Self {
+        Self { name, ..Self::parse() }
+    }
+
+    /// Writes a chart and returns its path for the reader.
+    pub fn save_chart(&self, file: &str, chart: &Chart) -> Result<()> {
+        let path = self.path(file)?;
+        chart.save(&path)?;
+        println!("picture: {}", path.display());
+        Ok(())
+    }
+
+    /// Writes rows of numbers and names.
+    pub fn save_csv(&self, file: &str, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
+        let path = self.path(file)?;
+        let lines = rows.iter().map(|row| row.join(","));
+        let text = std::iter::once(header.join(",")).chain(lines).collect::<Vec<_>>().join("\n");
+        checkpoint::write_bytes(&path, (text + "\n").as_bytes())?;
+        println!("numbers: {}", path.display());
+        Ok(())
+    }
+
+    fn path(&self, file: &str) -> Result<PathBuf> {
+        let folder = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(self.name));
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| Error::Invalid(format!("--out {}: {error}", folder.display())))?;
+        Ok(folder.join(file))
+    }
+}
+
+/// A bar on standard error with the time left; hidden where there is no terminal.
+pub fn progress(steps: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg:40} {wide_bar} {pos}/{len}, {eta} left");
+    let bar = ProgressBar::new(steps as u64);
+    style.map(|style| bar.clone().with_style(style)).unwrap_or(bar)
+}
+
+/// Errors of repeated estimates of one number.
+#[derive(Clone, Copy, Debug)]
+pub struct Errors {
+    pub bias: f64,
+    pub rmse: f64,
+    /// Standard error of `rmse`, about rmse/sqrt(2n).
+    pub rmse_error: f64,
+}
+
+impl Errors {
+    pub fn of(estimates: &[f64], truth: f64) -> Self {
+        let n = estimates.len() as f64;
+        let bias = estimates.iter().map(|x| x - truth).sum::<f64>() / n;
+        let rmse = (estimates.iter().map(|x| (x - truth).powi(2)).sum::<f64>() / n).sqrt();
+        Self { bias, rmse, rmse_error: rmse / (2.0 * n).sqrt() }
+    }
+}

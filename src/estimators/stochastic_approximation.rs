@@ -1,0 +1,131 @@
+//! The recursion under SAMS and Wang-Landau: zeta moves after every sweep, towards even occupancy of the temperatures.
+//!
+//! zeta_k += g (q_k/r_k - q_1/r_1), q(k|x) averaged over all chains, which share zeta; zeta_1 = log Z_1 stays.
+//!
+//! Error bar: near the solution E[q_k/r_k - q_1/r_1] = (log Z_k - zeta_k) + second order, so that the error of zeta obeys
+//! e <- (1 - g) e + g (noise), and splits into parts of single chains, A_s <- (1 - g) A_s + g (chain s's noise). Given the
+//! path of zeta the chains are independent: Var(zeta_K) = var_s(A_s)/S. This holds for any chains' autocorrelation, as in
+//! RTS eq. 16; what it leaves out is how far the first zeta was off, which fades as the product of all (1 - g).
+//!
+//! Cost: that of the sweeps.
+
+use std::time::Instant;
+
+use super::{Bias, Estimate, at_least_two_chains};
+use crate::error::Result;
+use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
+
+/// Share of its prior that a temperature must have got: below, zeta has not settled, however few chains count.
+const EVEN: f64 = 0.5;
+
+/// Chains and what has been learnt from them.
+pub(super) struct Recursion<'a> {
+    chains: &'a mut dyn SimulatedTempering,
+    zeta: Vec<f64>,
+    /// 1/r_k.
+    inverse_prior: Vec<f64>,
+    /// A_s at the last temperature.
+    influence: Vec<f64>,
+    histogram: Vec<f64>,
+    counted: usize,
+    round_trips: u64,
+    sweeps_before: u64,
+    start: Instant,
+}
+
+impl<'a> Recursion<'a> {
+    /// Starts from the chains' own guess of zeta.
+    pub(super) fn new(chains: &'a mut dyn SimulatedTempering) -> Result<Self> {
+        let start = Instant::now();
+        at_least_two_chains(chains.chains())?;
+        let sweeps_before = chains.sweeps_done();
+        let zeta = chains.guess_zeta();
+        let inverse_prior =
+            chains.ladder().log_prior().iter().map(|log_r| (-log_r).exp()).collect();
+        let (n, k) = (chains.chains(), zeta.len());
+        Ok(Self {
+            chains,
+            zeta,
+            inverse_prior,
+            influence: vec![0.0; n],
+            histogram: vec![0.0; k],
+            counted: 0,
+            round_trips: 0,
+            sweeps_before,
+            start,
+        })
+    }
+
+    /// The largest gain: S chains one after the other, each moving no zeta_k by more than 1 nat (g <= min r_k), at most
+    /// the Newton step. (Gains that differ between temperatures, as in min(r_k, .), would have no common fixed point.)
+    pub(super) fn largest_gain(&self) -> f64 {
+        let smallest_prior = 1.0 / self.inverse_prior.iter().copied().fold(0.0, f64::max);
+        (self.chain_count() * smallest_prior).min(1.0)
+    }
+
+    /// S.
+    pub(super) fn chain_count(&self) -> f64 {
+        self.influence.len() as f64
+    }
+
+    /// One sweep, then one move of zeta.
+    pub(super) fn step(&mut self, gain: f64) {
+        let k = self.zeta.len();
+        let swept = self.chains.sweep(&self.zeta, 1);
+        let n = self.chain_count();
+        let mut mean = vec![0.0; k];
+        for row in swept.occupancy.chunks_exact(k) {
+            mean.iter_mut().zip(row).for_each(|(mean, q)| *mean += q / n);
+        }
+        let ratio = |q: &[f64], k: usize| q[k] * self.inverse_prior[k];
+        for (influence, row) in self.influence.iter_mut().zip(swept.occupancy.chunks_exact(k)) {
+            let own = ratio(row, k - 1) - ratio(row, 0);
+            let all = ratio(&mean, k - 1) - ratio(&mean, 0);
+            *influence += gain * (own - all - *influence);
+        }
+        for (j, zeta) in self.zeta.iter_mut().enumerate().skip(1) {
+            *zeta += gain * (ratio(&mean, j) - ratio(&mean, 0));
+        }
+        self.histogram.iter_mut().zip(&mean).for_each(|(sum, q)| *sum += q);
+        self.counted += 1;
+        self.round_trips += swept.round_trips;
+    }
+
+    /// min_k c_k/r_k since the histogram was last forgotten.
+    pub(super) fn flatness(&self) -> f64 {
+        let lowest = self.histogram.iter().zip(&self.inverse_prior).map(|(sum, r)| sum * r);
+        lowest.fold(f64::INFINITY, f64::min) / self.counted.max(1) as f64
+    }
+
+    /// Starts a new histogram.
+    pub(super) fn forget_histogram(&mut self) {
+        self.histogram.fill(0.0);
+        self.counted = 0;
+    }
+
+    /// zeta_K; `doubt` is the method's own, round trips and flatness are looked at here.
+    pub(super) fn finish(self, method: &'static str, doubt: Option<String>) -> Estimate {
+        let n = self.chain_count();
+        let square: f64 = self.influence.iter().map(|a| a * a).sum();
+        let per_chain = self.round_trips as f64 / n;
+        let flatness = self.flatness();
+        let unmixed = (per_chain < NEEDED_PER_CHAIN).then(|| {
+            format!(
+                "not mixed: {per_chain:.2} round trips per chain, {NEEDED_PER_CHAIN} needed: use more sweeps or temperatures"
+            )
+        });
+        let uneven = (flatness < EVEN).then(|| {
+            format!("not flat: a temperature got {flatness:.2} of its share of sweeps, {EVEN} needed: use more sweeps")
+        });
+        Estimate {
+            method,
+            value: self.zeta[self.zeta.len() - 1],
+            std_error: (square / (n * (n - 1.0))).sqrt(),
+            effective_samples: Some(self.round_trips as f64),
+            bias: Bias::Consistent,
+            gibbs_sweeps: (self.chains.sweeps_done() - self.sweeps_before) * n as u64,
+            seconds: self.start.elapsed().as_secs_f64(),
+            doubt: unmixed.or(doubt).or(uneven),
+        }
+    }
+}
