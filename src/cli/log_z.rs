@@ -3,14 +3,14 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
+use super::schedule_options::{Plan, ScheduleOptions};
 use crate::error::Error;
-use crate::estimators::{Ais, Estimate, Rts, exact};
+use crate::estimators::{Estimate, Rts, ais, exact};
 use crate::model::Parameters;
 use crate::model::exact::MAX_UNITS;
 use crate::ops::Fused;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, annealing_bytes, check_memory,
-    tempering_bytes,
+    BaseDistribution, BetaUpdate, InitialRounds, annealing_bytes, check_memory, tempering_bytes,
 };
 
 /// Largest smaller layer that is enumerated unless another method is asked for.
@@ -48,6 +48,8 @@ pub struct LogZOptions {
     /// Seed of all random numbers
     #[arg(long, default_value_t = 0, value_name = "S")]
     pub seed: u64,
+    #[command(flatten)]
+    schedule: ScheduleOptions,
 }
 
 impl LogZOptions {
@@ -70,23 +72,25 @@ impl LogZOptions {
         }
         let ops = Fused::new(parameters);
         let (m, j) = (parameters.n_visible, parameters.n_hidden);
+        let (asked, seed) = (self.temperatures, self.seed);
+        let plan = |usual| Plan { parameters, ops: &ops, base, asked, usual, seed };
         methods
             .into_iter()
             .map(|method| match method {
                 Method::Exact => Ok(exact(parameters)?),
                 Method::Ais => {
-                    let temperatures = self.temperatures.unwrap_or(10_000);
+                    let temperatures = self.schedule.temperatures(asked, 10_000)?;
                     self.check(temperatures, annealing_bytes(self.chains, temperatures, m, j))?;
-                    let Self { chains, seed, .. } = *self;
-                    Ok(Ais { chains, temperatures, seed }.run(&ops, base)?)
+                    self.schedule.annealed(&plan(10_000), |path| ais(path, self.chains, seed))
                 }
                 Method::Rts | Method::All => {
-                    let temperatures = self.temperatures.unwrap_or(100);
+                    let temperatures = self.schedule.temperatures(asked, 100)?;
                     self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;
+                    let (ladder, _) = self.schedule.ladder(&plan(100))?;
                     let rts = Rts {
                         chains: self.chains,
                         sweeps: self.sweeps,
-                        ladder: Ladder::linear(temperatures, &Prior::Uniform)?,
+                        ladder,
                         beta_update: BetaUpdate::Collapsed,
                         initial_rounds: InitialRounds::default(),
                         seed: self.seed,

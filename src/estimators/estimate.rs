@@ -33,4 +33,6 @@ pub enum Bias {
     Consistent,
     /// Below log Z in expectation.
     Low,
+    /// Above log Z in expectation.
+    High,
 }

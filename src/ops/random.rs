@@ -45,6 +45,12 @@ pub enum Purpose {
     Choice = 16,
     /// Random models in tests and examples.
     TestSystem = 17,
+    /// Hidden units of chains that anneal downwards.
+    DescendingHidden = 18,
+    /// Visible units of chains that anneal downwards.
+    DescendingVisible = 19,
+    /// Exact samples of enumerated models.
+    ExactSample = 20,
 }
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];

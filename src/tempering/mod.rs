@@ -3,6 +3,7 @@
 mod annealing;
 mod base;
 mod chains;
+mod geometric_walker;
 mod initial_rounds;
 mod ladder;
 mod memory;
@@ -11,9 +12,10 @@ mod path;
 mod round_trips;
 mod rts;
 mod sampler;
+pub mod schedules;
 mod simulated;
 
-pub use annealing::{Annealed, anneal};
+pub use annealing::{Annealed, AnnealingPath, Keep, MeanWeight, Walker, anneal, descend};
 pub use base::{BaseDistribution, softplus};
 pub(crate) use chains::softmax;
 pub use chains::{BetaUpdate, SweepRecord, TemperedChains};
