@@ -110,13 +110,13 @@ impl SlopeVariance {
                 "a schedule of {temperatures} temperatures: at least 2 are needed"
             )));
         }
-        let g = self.smoothed();
-        if let Some(k) = g.iter().position(|g| !g.is_finite()) {
+        if let Some(k) = self.variance.iter().position(|g| !g.is_finite()) {
             return Err(Error::Invalid(format!(
                 "the variance at beta = {} is {}: use more chains for it",
-                self.betas[k], g[k]
+                self.betas[k], self.variance[k]
             )));
         }
+        let g = self.smoothed();
         let flat = g.iter().all(|g| *g == 0.0);
         let speed: Vec<f64> = g.iter().map(|g| if flat { 1.0 } else { g.sqrt() }).collect();
         let mut length = vec![0.0];
@@ -141,17 +141,21 @@ impl SlopeVariance {
     }
 }
 
-/// sum w (x - mean)^2/sum w; two passes, since slopes are large and differ little.
+/// sum w (x - mean)^2/sum w/(1 - sum w^2/(sum w)^2), unbiased for fixed weights: a survey of few effective samples would
+/// else find too small a variance where its weights are uneven. Two passes, since slopes are large and differ little.
 fn weighted_variance(samples: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
     let total: f64 = samples.clone().map(|(w, _)| w).sum();
     let mean = samples.clone().map(|(w, x)| w * x).sum::<f64>() / total;
-    samples.map(|(w, x)| w * (x - mean).powi(2)).sum::<f64>() / total
+    let concentration = samples.clone().map(|(w, _)| (w / total).powi(2)).sum::<f64>();
+    let square = samples.map(|(w, x)| w * (x - mean).powi(2)).sum::<f64>() / total;
+    // One sample has no variance to tell.
+    if concentration < 1.0 { square / (1.0 - concentration) } else { 0.0 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::exact::log_partition_at;
+    use crate::model::exact::log_probabilities_of_visible_at;
     use crate::model::test_systems::gaussian_parameters;
     use crate::ops::Fused;
     use crate::tempering::{
@@ -186,21 +190,16 @@ mod tests {
         let base = BaseDistribution::uniform(8);
         let exact = |beta: f64| {
             // d/dbeta log f_beta(v) = log p_beta(v) differentiated, plus a constant.
-            let table = |beta: f64| {
-                crate::model::exact::log_probabilities_of_visible_at(&parameters, &[0.0; 8], beta)
-                    .unwrap()
-            };
+            let table =
+                |beta: f64| log_probabilities_of_visible_at(&parameters, &[0.0; 8], beta).unwrap();
             let (low, middle, high) = (table(beta - 1e-4), table(beta), table(beta + 1e-4));
-            weighted_variance(
-                middle
-                    .iter()
-                    .zip(low.iter().zip(&high))
-                    .map(|(p, (low, high))| (p.exp(), (high - low) / 2e-4))
-                    .collect::<Vec<_>>()
-                    .into_iter(),
-            )
+            let slopes = || {
+                let pairs = low.iter().zip(&high);
+                middle.iter().zip(pairs).map(|(p, (low, high))| (p.exp(), (high - low) / 2e-4))
+            };
+            let mean: f64 = slopes().map(|(p, x)| p * x).sum();
+            slopes().map(|(p, x)| p * (x - mean).powi(2)).sum::<f64>()
         };
-        assert!(log_partition_at(&parameters, &[0.0; 8], 0.5).is_ok());
         let ladder = Ladder::linear(200, &Prior::Uniform).unwrap();
         let path = Path { ops: &ops, ladder: &ladder, base: &base };
         let annealed = SlopeVariance::from_annealing(&path, 4000, 1);
