@@ -18,8 +18,8 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
 use ztrack::record::{Chart, Image, Series};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Occupancy, Path, Prior,
-    RbmTempering, SimulatedTempering, TemperedChains, Transitions,
+    BaseDistribution, BetaUpdate, InitialRounds, Keep, Ladder, NEEDED_PER_CHAIN, Occupancy, Path,
+    Prior, RbmTempering, SimulatedTempering, TemperedChains, Transitions, anneal,
 };
 use ztrack::{Error, Result};
 
@@ -77,7 +77,16 @@ fn report() -> Result<()> {
     let path = Path { ops: &ops, ladder: &ladder, base: &base };
     let mut chains = TemperedChains::new(base.sample(CHAINS, SEED, 0), TEMPERATURES, SEED);
     let mut tempering = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
-    let rounds = InitialRounds::default().run(&mut tempering);
+    // From so bad a base rounds of 50 sweeps on 100 temperatures throw all chains from one side of the knot to the other; a
+    // finer annealing pass finds a zeta they can start from.
+    let (finer, round) = if quick { (20, 200) } else { (50, 500) };
+    let long = Ladder::linear((TEMPERATURES - 1) * finer + 1, &Prior::Uniform)?;
+    let annealed = anneal(&Path { ladder: &long, ..path }, CHAINS, SEED + 1, 0, Keep::All);
+    let zeta = (0..TEMPERATURES)
+        .map(|k| path.log_z_base() + annealed.mean_weight(k * finer).log_mean)
+        .collect();
+    let rounds = InitialRounds { sweeps: round, most: 10, annealed_start: true };
+    let rounds = rounds.run_from(&mut tempering, zeta);
     eprintln!("initial rounds: {} ({:?})", rounds.rounds.len(), rounds.end);
     let zeta = rounds.measurement.log_z;
     let mut occupancy = Occupancy::new(CHAINS, TEMPERATURES);

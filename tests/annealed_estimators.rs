@@ -40,8 +40,8 @@ fn equilibrium(system: &TestSystem, ops: &Fused, count: usize, seed: u64) -> Equ
     Equilibrium::draw(&system.parameters, ops, &data_like(16), count, seed).unwrap()
 }
 
-/// A coarse ladder, so that weights spread and every bias shows. Tried: descending without the sweep at beta = 1's
-/// neighbour (weights of consecutive steps at one state) gives E[Z/estimate] = 1.6; the sign of a bound turned round.
+/// A coarse ladder, so that weights spread and every bias shows. Tried: log weights on the way down 2 % too large, which puts
+/// E[Z/Z estimate] 11 standard errors off.
 #[test]
 fn bounds_hold_in_expectation_and_weights_are_unbiased() {
     let system = gaussian(16, 8, 0.8, 7).unwrap();
@@ -71,7 +71,7 @@ fn bounds_hold_in_expectation_and_weights_are_unbiased() {
     }
 }
 
-/// Tried: log weights 2 % too large; Bennett's equation without log(S_up/S_down).
+/// Tried: log weights on the way down 2 % too large (mean z 2.1, deviation 1.9).
 #[test]
 fn reverse_ais_and_the_sandwich_are_right_within_their_error_bars() {
     const RUNS: u64 = 60;
@@ -124,8 +124,8 @@ fn equilibrium_of_a_large_model_comes_from_tempered_chains() {
     }
 }
 
-/// Knots that were never fitted, and fitted ones: both unbiased for Z. Tried: mixing the pre-activations without the
-/// linear part gives ratios of e^2; leaving `hidden_inputs` evaluated after a sweep gives 0.7.
+/// Knots that were never fitted, and fitted ones: both unbiased for Z. Tried: keeping the hidden inputs of the states before
+/// a sweep (ratio .48 with a standard error of .09).
 #[test]
 fn annealing_along_any_knots_is_unbiased_for_z() {
     let system = gaussian(16, 8, 0.8, 7).unwrap();
@@ -190,7 +190,8 @@ fn temperatures_needed(
     }
 }
 
-/// The same ESS from a uniform base. Tried: g in place of its root (steps too uneven) needs more than linear on one of them.
+/// The same ESS from a uniform base: 188 against 235 and 78 against 97 temperatures. Tried: g in place of its root, which
+/// needs as many as linear.
 #[test]
 fn varopt_needs_fewer_temperatures_than_linear() {
     for parameters in [mixture(30), gaussian_parameters(20, 10, 1.0, 3)] {

@@ -136,7 +136,7 @@ mod tests {
     use crate::ops::random::{Purpose, Streams};
 
     /// Normal work: W ~ N(D - v/2, v) and U ~ N(-D - v/2, v) obey Crooks' relation. 200 z-scores: their mean has standard
-    /// deviation .07, their deviation .05. Leaving out m, or one of the two variances, fails it.
+    /// deviation .07, their deviation .05. Tried: m = 0.
     #[test]
     fn bennett_is_right_within_its_error_for_normal_work() {
         let (truth, variance) = (3.0, 2.0f64);

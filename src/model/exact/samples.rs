@@ -97,8 +97,8 @@ mod tests {
     use crate::model::exact::log_probabilities_of_visible;
     use crate::model::test_systems::gaussian_parameters;
 
-    /// Chi-square against the enumerated distribution, whichever layer is enumerated. Skipping the stream's first
-    /// number no more (so that it chooses both the state and unit 0) fails it.
+    /// Chi-square against the enumerated distribution, whichever layer is enumerated. Tried: using the
+    /// number that chose the state for unit 0 as well.
     #[test]
     fn samples_follow_the_distribution() {
         for (m, j) in [(4, 7), (6, 3)] {

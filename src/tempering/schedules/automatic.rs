@@ -105,8 +105,8 @@ mod tests {
     }
 
     /// Two phases: one hidden unit off and few visible units on, or it and most of them on. They weigh the same at one
-    /// beta, and chains cross from one to the other a little above. Tried: refining the cut of largest conductance ends
-    /// with the ladder full and the knot still there.
+    /// beta, and chains cross from one to the other a little above. Tried: halving around the mirrored
+    /// cut fills the ladder with the knot still there.
     #[test]
     fn the_ladder_is_refined_at_the_knot_until_it_is_gone() {
         let (m, bias) = (14, -21.0);

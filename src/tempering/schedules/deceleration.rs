@@ -54,7 +54,7 @@ mod tests {
     use crate::tempering::schedules::{geometric, linear, salakhutdinov_murray};
     use crate::tempering::{Ladder, Prior};
 
-    /// Clipping once and scaling by the sum, as printed, gives a longest step above the limit: it fails here.
+    /// Clipping once and scaling, as printed, leaves a longest step of the limit over the clipped sum, above the limit.
     #[test]
     fn steps_sum_to_1_and_the_longest_is_the_limit() {
         for betas in [
