@@ -116,7 +116,7 @@ impl ScheduleOptions {
             "--path moments: only annealed estimators such as ais follow it"
         );
         let Plan { ops, base, .. } = *plan;
-        self.along(plan, &|ladder, use_it| use_it(&Path { ops, ladder, base }))
+        self.planned(plan, |ladder| survey(&Path { ops, ladder, base }, plan.seed))
     }
 
     /// Runs an annealed estimator along the path asked for; what was spent on planning is added to its cost.
@@ -137,8 +137,7 @@ impl ScheduleOptions {
             PathKind::Moments => {
                 let fit = MomentAveraging { seed, ..MomentAveraging::default() };
                 let knots = fit.fit(base, parameters)?;
-                (ladder, spent) =
-                    self.along(plan, &|ladder, use_it| use_it(&knots.path(ladder)))?;
+                (ladder, spent) = self.planned(plan, |ladder| survey(&knots.path(ladder), seed))?;
                 spent += (fit.knots * fit.updates * fit.chains) as u64;
                 estimate(&knots.path(&ladder))?
             }
@@ -150,11 +149,11 @@ impl ScheduleOptions {
         })
     }
 
-    /// The schedule for a path given as a function of its ladder.
-    fn along(
+    /// The schedule; `survey` finds g of the path along a ladder, for VAROPT.
+    fn planned(
         &self,
         plan: &Plan<'_>,
-        path: &dyn Fn(&Ladder, &mut dyn FnMut(&dyn AnnealingPath)),
+        survey: impl FnOnce(&Ladder) -> SlopeVariance,
     ) -> Result<(Ladder, u64)> {
         let temperatures = self.temperatures(plan.asked, plan.usual)?;
         let mut spent = 0;
@@ -164,17 +163,9 @@ impl ScheduleOptions {
             Schedule::Geometric => geometric(temperatures, GEOMETRIC_FIRST)?,
             Schedule::List(file) => read_list(file)?,
             Schedule::Varopt => {
-                let survey = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
-                let mut variance = None;
-                path(&survey, &mut |path| {
-                    let seed = plan.seed ^ 0x7A2F_0000_0000_0000;
-                    variance = Some(SlopeVariance::from_annealing(path, SURVEY_CHAINS, seed));
-                });
                 spent = (SURVEY_CHAINS * SURVEY_TEMPERATURES) as u64;
-                match variance {
-                    Some(variance) => variance.schedule(temperatures)?,
-                    None => linear(temperatures)?,
-                }
+                let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
+                survey(&ladder).schedule(temperatures)?
             }
             Schedule::Automatic => {
                 ensure!(
@@ -200,4 +191,9 @@ impl ScheduleOptions {
         };
         Ok((Ladder::new(&betas, &Prior::Uniform)?, spent))
     }
+}
+
+/// g from a cheap annealing pass.
+fn survey(path: &dyn AnnealingPath, seed: u64) -> SlopeVariance {
+    SlopeVariance::from_annealing(path, SURVEY_CHAINS, seed ^ 0x7A2F_0000_0000_0000)
 }
