@@ -190,5 +190,5 @@ fn write(out: &FilePath, ladder: &Ladder, exact: &[f64], both: [&[Round]; 2]) ->
             .save(&out.join(format!("{name}-{file}.svg")))?;
         }
     }
-    write_bytes(&out.join("initial_rounds.csv"), csv.as_bytes())
+    write_bytes(out.join("initial_rounds.csv"), csv.as_bytes())
 }

@@ -161,9 +161,9 @@ fn report() -> Result<()> {
         let (value, error) = (ais.value, ais.std_error);
         csv += &format!("{sweeps},{log_z},{std_error},{round_trips},{value},{error},{truth}\n");
     }
-    write_bytes(&out.join("knot.csv"), csv.as_bytes())?;
+    write_bytes(out.join("knot.csv"), csv.as_bytes())?;
     let picture = Image::heat(&transitions.matrix(), TEMPERATURES, true)?.scale(4);
-    write_bytes(&out.join("transitions.png"), &picture.to_png()?)?;
+    write_bytes(out.join("transitions.png"), &picture.to_png()?)?;
     let points = conductance.iter().enumerate();
     let points = points.map(|(k, phi)| ((k as f64 + 0.5) / (TEMPERATURES - 1) as f64, *phi));
     Chart {

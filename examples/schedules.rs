@@ -358,7 +358,7 @@ fn write(sizes: &Sizes, runs: &[Run]) -> Result<()> {
             ess(estimate)
         );
     }
-    write_bytes(&sizes.out.join("schedules.csv"), csv.as_bytes())?;
+    write_bytes(sizes.out.join("schedules.csv"), csv.as_bytes())?;
     for (model, (name, _)) in MODELS.iter().enumerate().take(sizes.models) {
         let series = (0..PAPER.len()).map(|schedule| {
             let points = runs.iter().filter(|run| (run.model, run.schedule) == (model, schedule));
