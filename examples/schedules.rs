@@ -49,6 +49,7 @@ struct Sizes {
     updates: usize,
     chains: usize,
     temperatures: Vec<usize>,
+    fit: MomentAveraging,
     models: usize,
     out: PathBuf,
 }
@@ -77,6 +78,7 @@ fn sizes() -> Result<Sizes> {
         updates: 30_000,
         chains: 1000,
         temperatures: vec![1000, 3162, 10_000, 31_623, 100_000],
+        fit: MomentAveraging { seed: SEED, ..MomentAveraging::default() },
         models: 3,
         out: "results/schedules".into(),
     };
@@ -89,9 +91,9 @@ fn sizes() -> Result<Sizes> {
         };
         match argument.as_str() {
             "--quick" => {
-                let out = sizes.out;
-                let temperatures = vec![200, 400, 800];
-                sizes = Sizes { updates: 1000, chains: 200, temperatures, models: 2, out };
+                let fit = MomentAveraging { chains: 200, updates: 100, ..sizes.fit };
+                let temperatures = vec![200, 400];
+                sizes = Sizes { updates: 500, chains: 200, temperatures, fit, models: 2, ..sizes };
             }
             "--out" => sizes.out = value()?.into(),
             "--most" => {
@@ -200,8 +202,7 @@ fn anneal_all(
     let survey = ladder(&linear(SURVEY.1)?)?;
     let path = Path { ops: &ops, ladder: &survey, base };
     let variance = SlopeVariance::from_annealing(&path, SURVEY.0, SEED + 1);
-    let fit = MomentAveraging { seed: SEED, ..MomentAveraging::default() };
-    let knots = fit.fit(base, parameters)?;
+    let knots = sizes.fit.fit(base, parameters)?;
     let along_moments = SlopeVariance::from_annealing(&knots.path(&survey), SURVEY.0, SEED + 1);
     figure_1(sizes, model, &variance)?;
     let mut runs = Vec::new();
