@@ -28,6 +28,10 @@ fn rts(prior: &Prior, chains: usize, sweeps: usize, seed: u64) -> Rts {
     }
 }
 
+fn linear(temperatures: usize) -> Ladder {
+    Ladder::linear(temperatures, &Prior::Uniform).unwrap()
+}
+
 /// Logits that differ from unit to unit, as those of data do.
 fn data_like(n_visible: usize) -> BaseDistribution {
     let logits: Vec<f32> = (0..n_visible).map(|i| ((i * 5) % 7) as f32 * 0.4 - 1.2).collect();
@@ -80,7 +84,7 @@ fn ais_is_unbiased_for_z_and_low_for_log_z() {
     let ops = Fused::new(&system.parameters);
     let errors: Vec<f64> = (0..1000)
         .map(|seed| {
-            let ais = Ais { chains: 5, temperatures: 10, seed };
+            let ais = Ais { chains: 5, ladder: linear(10), seed };
             ais.run(&ops, &data_like(16)).unwrap().value - system.log_partition
         })
         .collect();
@@ -97,7 +101,7 @@ fn ais_is_unbiased_for_z_and_low_for_log_z() {
 #[test]
 fn ais_is_right_within_its_own_error_bar_when_weights_are_even() {
     let scores = z_scores(|system, seed| {
-        let ais = Ais { chains: 200, temperatures: 200, seed };
+        let ais = Ais { chains: 200, ladder: linear(200), seed };
         ais.run(&Fused::new(&system.parameters), &data_like(16)).unwrap()
     });
     let (mean, deviation) = mean_and_deviation(&scores);
@@ -116,7 +120,7 @@ fn closed_forms_are_met() {
         let found = exact(&system.parameters).unwrap().value;
         assert!((found - system.log_partition).abs() < 1e-6, "{}: exact {found}", system.name);
         let base = BaseDistribution::uniform(4);
-        let ais = Ais { chains: 200, temperatures: 50, seed: 1 }.run(&ops, &base).unwrap();
+        let ais = Ais { chains: 200, ladder: linear(50), seed: 1 }.run(&ops, &base).unwrap();
         let rts = rts(&Prior::Uniform, 100, 200, 1).run(&ops, &base).unwrap();
         for found in [ais, rts] {
             let z = (found.value - system.log_partition) / found.std_error;

@@ -12,6 +12,7 @@ mod method;
 mod output;
 mod run_folder;
 mod sample;
+mod schedule_options;
 mod train;
 
 use std::process::ExitCode;

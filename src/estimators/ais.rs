@@ -8,47 +8,59 @@ use std::time::Instant;
 use super::{Bias, Estimate};
 use crate::error::Result;
 use crate::ops::RbmOps;
-use crate::tempering::{BaseDistribution, Ladder, Path, Prior, anneal};
+use crate::tempering::{AnnealingPath, BaseDistribution, Keep, Ladder, MeanWeight, Path, anneal};
 
 /// Settings of annealed importance sampling.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ais {
     /// Number of independent chains, S.
     pub chains: usize,
-    /// Number of equally spaced inverse temperatures, K.
-    pub temperatures: usize,
+    /// Inverse temperatures; their prior plays no part.
+    pub ladder: Ladder,
     /// Seed of all random streams.
     pub seed: u64,
 }
 
 impl Ais {
-    /// Runs all chains.
+    /// Runs all chains along the geometric path.
     ///
     /// # Errors
-    /// Fewer than two chains or temperatures.
+    /// Fewer than two chains.
     pub fn run(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
-        let start = Instant::now();
-        super::at_least_two_chains(self.chains)?;
-        let ladder = Ladder::linear(self.temperatures, &Prior::Uniform)?;
-        let path = Path { ops, ladder: &ladder, base };
-        let annealed = anneal(path, self.chains, self.seed, 0);
-        let last = ladder.len() - 1;
-        let (std_error, effective) = annealed.std_error_and_sample_size(last);
-        let share = effective / self.chains as f64;
-        Ok(Estimate {
-            method: "ais",
-            value: path.log_z_base() + annealed.log_mean_weight(last),
-            std_error,
-            effective_samples: Some(effective),
-            bias: Bias::Low,
-            gibbs_sweeps: (self.chains * last) as u64,
-            seconds: start.elapsed().as_secs_f64(),
-            doubt: (share < 0.1).then(|| {
-                format!(
-                    "only {effective:.1} of {} chains carry the weight: use more temperatures",
-                    self.chains
-                )
-            }),
-        })
+        ais(&Path { ops, ladder: &self.ladder, base }, self.chains, self.seed)
     }
+}
+
+/// Annealed importance sampling along any path.
+///
+/// # Errors
+/// Fewer than two chains.
+pub fn ais(path: &dyn AnnealingPath, chains: usize, seed: u64) -> Result<Estimate> {
+    let start = Instant::now();
+    super::at_least_two_chains(chains)?;
+    let annealed = anneal(path, chains, seed, 0, Keep::Last);
+    let mean = annealed.mean_weight(0);
+    Ok(Estimate {
+        method: "ais",
+        value: path.log_z_base() + mean.log_mean,
+        std_error: mean.std_error,
+        effective_samples: Some(mean.effective),
+        bias: Bias::Low,
+        gibbs_sweeps: steps(path, chains),
+        seconds: start.elapsed().as_secs_f64(),
+        doubt: doubt_of_weights(&mean, chains),
+    })
+}
+
+/// Gibbs sweeps of one pass along a path.
+pub(super) fn steps(path: &dyn AnnealingPath, chains: usize) -> u64 {
+    (chains * (path.ladder().len() - 1)) as u64
+}
+
+/// Why a mean of weights should not be believed, if so.
+pub(super) fn doubt_of_weights(mean: &MeanWeight, chains: usize) -> Option<String> {
+    let effective = mean.effective;
+    (effective < 0.1 * chains as f64).then(|| {
+        format!("only {effective:.1} of {chains} chains carry the weight: use more temperatures")
+    })
 }

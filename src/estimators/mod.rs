@@ -1,20 +1,30 @@
 //! Estimators of log Z for a fixed model, one file each.
 
 mod ais;
+mod equilibrium;
 mod estimate;
 mod exact;
+mod moments;
+mod raise;
+mod reverse_ais;
 mod rts;
 mod sams;
 mod stochastic_approximation;
 mod wang_landau;
 pub mod tempered;
+mod sandwich;
 
-pub use ais::Ais;
+pub use ais::{Ais, ais};
+pub use equilibrium::Equilibrium;
 pub use estimate::{Bias, Estimate};
 pub use exact::exact;
+pub use moments::{MomentAveraging, MomentKnots, MomentPath};
+pub use raise::raise;
+pub use reverse_ais::reverse_ais;
 pub use rts::{Rts, rts};
 pub use sams::Sams;
 pub use wang_landau::WangLandau;
+pub use sandwich::{Balance, Sandwich, bennett, sandwich};
 
 /// An error bar needs independent chains to compare.
 fn at_least_two_chains(chains: usize) -> crate::error::Result<()> {

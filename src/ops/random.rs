@@ -47,6 +47,12 @@ pub enum Purpose {
     TestSystem = 17,
     /// Transitions of tempered chains on continuous targets.
     ContinuousChain = 18,
+    /// Hidden units of chains that anneal downwards.
+    DescendingHidden = 19,
+    /// Visible units of chains that anneal downwards.
+    DescendingVisible = 20,
+    /// Exact samples of enumerated models.
+    ExactSample = 21,
 }
 
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];

@@ -1,111 +1,165 @@
-//! One annealing pass up a ladder: importance weights at every temperature (Neal 2001).
+//! Annealing passes up and down a path of densities: importance weights (Neal 2001).
 //!
-//! v ~ p1; for k = 2..K: log w += log f_k(v) - log f_{k-1}(v) at the current v, then a sweep at k. (SCHEDULES Alg. 1 draws
-//! the start inside the loop, which would be a different and useless algorithm.)
+//! Up: v ~ p1; for k = 2..K: log w += log f_k(v) - log f_{k-1}(v) at the current v, then a sweep at k; E[w] = Z_K/Z_1.
+//! (SCHEDULES Alg. 1 draws the start inside the loop, which would be a different and useless algorithm.)
+//! Down: from given v; for k = K..2: a sweep at k, then log w += log f_{k-1}(v) - log f_k(v); with v ~ p_K, E[w] = Z_1/Z_K.
+//! Both hold because a sweep (h | v, then v | h) leaves f_k(v) invariant and is its own reversal.
+//!
+//! Cost: one sweep and one evaluation of two log f a step and chain.
 
 use rayon::prelude::*;
 
-use super::path::{log_f, rows_per_task};
-use super::{Path, log_sum_exp};
+use super::path::rows_per_task;
+use super::{BaseDistribution, Ladder, log_sum_exp};
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, padded, words_per_row};
+use crate::ops::{BitMatrix, words_per_row};
 
-/// Chains after an annealing pass.
+/// Unnormalised densities f_1, ..., f_K of v, the first normalised exactly, each with a sweep that leaves it invariant.
+pub trait AnnealingPath: Sync {
+    /// beta_k.
+    fn ladder(&self) -> &Ladder;
+
+    /// p1(v).
+    fn base(&self) -> &BaseDistribution;
+
+    /// log Z_1.
+    fn log_z_base(&self) -> f64;
+
+    /// Takes charge of packed rows of states; their random streams are those of rows `first_row` and on.
+    fn walker<'a>(&'a self, visible: &'a mut [u64], first_row: u32) -> Box<dyn Walker + 'a>;
+}
+
+/// Some chains on their way along a path.
+pub trait Walker {
+    /// log f_to(v) - log f_from(v) of each row, in nats.
+    fn log_ratio(&mut self, from: usize, to: usize, out: &mut [f64]);
+
+    /// One sweep h | v, v | h at index `k`.
+    fn sweep(&mut self, k: usize, hidden: Streams, visible: Streams);
+}
+
+/// Which log weights an annealing pass hands back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Those at every temperature.
+    All,
+    /// Those at the last one, for long ladders.
+    Last,
+}
+
+/// Chains after an annealing pass up.
 #[derive(Clone, Debug)]
 pub struct Annealed {
     /// Final states at beta = 1, shape [S, M].
     pub visible: BitMatrix,
-    /// log w at every temperature, shape [S, K].
+    /// log w at the temperatures kept, shape [S, K] or [S, 1].
     pub log_weights: Vec<f64>,
-    temperatures: usize,
+    kept: usize,
 }
 
-/// Anneals `chains` independent chains; random streams are those of (seed, annealing, `first_step` + k).
-pub fn anneal(path: Path<'_>, chains: usize, seed: u64, first_step: u64) -> Annealed {
-    let k = path.ladder.len();
-    let mut visible = path.base.sample(chains, seed, first_step);
-    let mut log_weights = vec![0.0; chains * k];
-    let task = rows_per_task(chains);
-    visible
-        .words_mut()
-        .par_chunks_mut(task * words_per_row(path.n_visible()))
-        .zip(log_weights.par_chunks_mut(task * k))
-        .enumerate()
-        .for_each(|(i, (visible, weights))| {
-            run(path, visible, weights, (i * task) as u32, seed, first_step);
-        });
-    Annealed { visible, log_weights, temperatures: k }
-}
-
-fn run(
-    path: Path<'_>,
-    visible: &mut [u64],
-    weights: &mut [f64],
-    first_row: u32,
+/// Anneals `chains` independent chains upwards; random streams are those of (seed, annealing, `first_step` + k).
+pub fn anneal(
+    path: &dyn AnnealingPath,
+    chains: usize,
     seed: u64,
     first_step: u64,
-) {
-    let Path { ops, ladder, base } = path;
-    let (k, betas) = (ladder.len(), ladder.betas());
-    let (n_visible, n_hidden) = (path.n_visible(), path.n_hidden());
-    let rows = weights.len() / k;
-    let mut inputs = Matrix::filled(rows, n_hidden, 0.0);
-    let mut visible_inputs = Matrix::filled(rows, n_visible, 0.0);
-    let mut hidden = BitMatrix::zeros(rows, n_hidden);
-    let mut pair = vec![0.0; rows * 2];
-    debug_assert_eq!(inputs.stride(), padded(n_hidden));
-    for j in 1..k {
-        ops.inputs(Layer::Hidden, visible, inputs.as_mut_slice());
-        let grid = BetaGrid::new(&betas[j - 1..=j]);
-        log_f(ops, base, &grid, visible, inputs.as_slice(), &mut pair);
-        for (row, pair) in weights.chunks_exact_mut(k).zip(pair.chunks_exact(2)) {
-            row[j] = row[j - 1] + pair[1] - pair[0];
+    keep: Keep,
+) -> Annealed {
+    let k = path.ladder().len();
+    let kept = if keep == Keep::All { k } else { 1 };
+    let mut visible = path.base().sample(chains, seed, first_step);
+    let mut log_weights = vec![0.0; chains * kept];
+    each_task(&mut visible, &mut log_weights, kept, |rows, weights, first_row| {
+        let mut walker = path.walker(rows, first_row);
+        let mut sums = vec![0.0; weights.len() / kept];
+        let mut ratio = sums.clone();
+        for j in 1..k {
+            walker.log_ratio(j - 1, j, &mut ratio);
+            for ((sum, ratio), row) in sums.iter_mut().zip(&ratio).zip(weights.chunks_mut(kept)) {
+                *sum += ratio;
+                row[if keep == Keep::All { j } else { 0 }] = *sum;
+            }
+            let streams = |purpose| Streams::new(seed, purpose, first_step + j as u64);
+            walker.sweep(j, streams(Purpose::AnnealedHidden), streams(Purpose::AnnealedVisible));
         }
-        let beta = vec![betas[j] as f32; rows];
-        let step = first_step + j as u64;
-        let draws = Streams::new(seed, Purpose::AnnealedHidden, step);
-        ops.draw(
-            &Draw {
-                n_units: n_hidden,
-                inputs: inputs.as_slice(),
-                beta: &beta,
-                base: None,
-                streams: draws,
-                first_row,
-            },
-            hidden.words_mut(),
-        );
-        ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
-        let draws = Streams::new(seed, Purpose::AnnealedVisible, step);
-        let base = Some(base.padded_logits());
-        let x = visible_inputs.as_slice();
-        ops.draw(
-            &Draw { n_units: n_visible, inputs: x, beta: &beta, base, streams: draws, first_row },
-            visible,
-        );
-    }
+    });
+    Annealed { visible, log_weights, kept }
+}
+
+/// Anneals chains downwards from given states, shape [S, M]; returns log w, shape `[S]`.
+pub fn descend(path: &dyn AnnealingPath, start: &BitMatrix, seed: u64) -> Vec<f64> {
+    let mut visible = start.clone();
+    let mut log_weights = vec![0.0; start.rows()];
+    each_task(&mut visible, &mut log_weights, 1, |rows, weights, first_row| {
+        let mut walker = path.walker(rows, first_row);
+        let mut ratio = vec![0.0; weights.len()];
+        for j in (1..path.ladder().len()).rev() {
+            let streams = |purpose| Streams::new(seed, purpose, j as u64);
+            walker.sweep(
+                j,
+                streams(Purpose::DescendingHidden),
+                streams(Purpose::DescendingVisible),
+            );
+            walker.log_ratio(j, j - 1, &mut ratio);
+            weights.iter_mut().zip(&ratio).for_each(|(weight, ratio)| *weight += ratio);
+        }
+    });
+    log_weights
+}
+
+/// Rows of chains and of `width` numbers each, cut into tasks of a fixed size and worked on in parallel.
+fn each_task(
+    visible: &mut BitMatrix,
+    numbers: &mut [f64],
+    width: usize,
+    work: impl Fn(&mut [u64], &mut [f64], u32) + Sync,
+) {
+    let task = rows_per_task(visible.rows());
+    let words = words_per_row(visible.columns());
+    visible
+        .words_mut()
+        .par_chunks_mut(task * words)
+        .zip(numbers.par_chunks_mut(task * width))
+        .enumerate()
+        .for_each(|(i, (visible, numbers))| work(visible, numbers, (i * task) as u32));
 }
 
 impl Annealed {
-    /// log mean w at temperature k: the estimate of log Z_k - log Z_1, biased low.
-    pub fn log_mean_weight(&self, k: usize) -> f64 {
-        let chains = self.log_weights.len() / self.temperatures;
-        log_sum_exp(self.column(k)) - (chains as f64).ln()
+    /// The weights at the `k`-th temperature kept.
+    pub fn mean_weight(&self, k: usize) -> MeanWeight {
+        MeanWeight::of(self.log_weights.iter().skip(k).step_by(self.kept).copied())
     }
 
-    /// Standard error of [`Annealed::log_mean_weight`], sqrt(var w/S)/mean w, and effective sample size
+    /// The weights at beta = 1.
+    pub fn final_weights(&self) -> impl Iterator<Item = f64> + Clone {
+        self.log_weights.iter().skip(self.kept - 1).step_by(self.kept).copied()
+    }
+}
+
+/// The mean of importance weights, and what it is worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanWeight {
+    /// log mean w, biased low.
+    pub log_mean: f64,
+    /// Standard error of `log_mean`, sqrt(var w/S)/mean w.
+    pub std_error: f64,
     /// (sum w)^2/sum w^2.
-    pub fn std_error_and_sample_size(&self, k: usize) -> (f64, f64) {
-        let largest = self.column(k).fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = self.column(k).map(|w| (w - largest).exp()).collect();
+    pub effective: f64,
+}
+
+impl MeanWeight {
+    /// Of weights given by their logarithms.
+    pub fn of(log_weights: impl Iterator<Item = f64> + Clone) -> Self {
+        let largest = log_weights.clone().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = log_weights.clone().map(|w| (w - largest).exp()).collect();
         let n = weights.len() as f64;
         let mean = weights.iter().sum::<f64>() / n;
         let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
         let square = weights.iter().map(|w| w * w).sum::<f64>();
-        ((variance / n).sqrt() / mean, (n * mean).powi(2) / square)
-    }
-
-    fn column(&self, k: usize) -> impl Iterator<Item = f64> + Clone {
-        self.log_weights.iter().skip(k).step_by(self.temperatures).copied()
+        Self {
+            log_mean: log_sum_exp(log_weights) - n.ln(),
+            std_error: (variance / n).sqrt() / mean,
+            effective: (n * mean).powi(2) / square,
+        }
     }
 }

@@ -19,14 +19,14 @@ pub fn tempering_bytes(
     chains * per_chain + weights + 8.0 * k * k * (4.0 + tasks)
 }
 
-/// Bytes for one annealing pass: log weights at every temperature, states and pre-activations.
+/// Bytes for one annealing pass: states, pre-activations and one log weight a chain; the ladder.
 pub fn annealing_bytes(
     chains: usize,
     temperatures: usize,
     n_visible: usize,
     n_hidden: usize,
 ) -> f64 {
-    chains as f64 * (8.0 * temperatures as f64 + 9.0 * (n_visible as f64 + n_hidden as f64))
+    chains as f64 * (16.0 + 9.0 * (n_visible as f64 + n_hidden as f64)) + 48.0 * temperatures as f64
 }
 
 /// Refuses what does not fit; `what` begins the message. Passes where the system does not say what is free.

@@ -37,6 +37,8 @@ pub struct Samples {
     pub round_trips_per_chain: f64,
     /// Different chains the samples come from.
     pub chains_used: usize,
+    /// Sweeps of every chain spent, initial rounds and burn-in included.
+    pub sweeps: u64,
 }
 
 impl Samples {
@@ -113,6 +115,7 @@ impl Sampler {
                     visible,
                     round_trips_per_chain: round_trips as f64 / self.chains as f64,
                     chains_used: used.iter().filter(|used| **used).count(),
+                    sweeps: chains.sweeps,
                 });
             }
         }

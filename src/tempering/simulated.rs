@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use super::chains::SweepRecord;
-use super::{BetaUpdate, Evaluated, Ladder, Path, TemperedChains, anneal};
+use super::{BetaUpdate, Evaluated, Keep, Ladder, Path, TemperedChains, anneal};
 use crate::ops::{padded, words_per_row};
 
 /// Parallel chains in (x, k) on a ladder of unnormalised densities f_k, with f_1 normalised exactly.
@@ -100,9 +100,11 @@ impl SimulatedTempering for RbmTempering<'_> {
     /// An annealing pass of the chains: biased low, but near enough for rounds to start with chains everywhere.
     fn guess_zeta(&mut self) -> Vec<f64> {
         let k = self.path.ladder.len();
-        let annealed = anneal(self.path, self.chains.len(), self.chains.seed, self.chains.sweeps);
+        let annealed =
+            anneal(&self.path, self.chains.len(), self.chains.seed, self.chains.sweeps, Keep::All);
         self.chains.sweeps += k as u64;
-        let zeta = (0..k).map(|k| self.path.log_z_base() + annealed.log_mean_weight(k)).collect();
+        let zeta =
+            (0..k).map(|k| self.path.log_z_base() + annealed.mean_weight(k).log_mean).collect();
         self.chains.visible = annealed.visible;
         self.last = None;
         zeta

@@ -10,6 +10,7 @@ mod likelihood;
 mod log_sum_exp;
 mod moments;
 mod partition;
+mod samples;
 #[cfg(test)]
 mod tests;
 
@@ -20,3 +21,4 @@ pub use partition::{
     MAX_TABLE_UNITS, MAX_UNITS, log_partition, log_partition_at, log_probabilities_of_visible,
     log_probabilities_of_visible_at,
 };
+pub use samples::samples;

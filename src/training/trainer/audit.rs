@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::estimators::{Ais, Estimate, exact};
 use crate::model::Parameters;
 use crate::ops::{BitMatrix, Fused, RbmOps};
+use crate::tempering::{Ladder, Prior};
 use crate::tracking::{LogLikelihood, mean_log_f};
 
 /// Largest smaller layer that is enumerated in an audit.
@@ -44,7 +45,8 @@ impl Trainer {
         }
         let audit = self.config.audit;
         let seed = self.config.seed ^ self.updates.rotate_left(32);
-        Ais { chains: audit.chains, temperatures: audit.temperatures, seed }.run(ops, &self.base)
+        let ladder = Ladder::linear(audit.temperatures, &Prior::Uniform)?;
+        Ais { chains: audit.chains, ladder, seed }.run(ops, &self.base)
     }
 
     /// Compares the tracker with an audit of the current model.

@@ -1,0 +1,199 @@
+//! Options that say where inverse temperatures lie and along which path models are annealed.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+
+use crate::estimators::{Estimate, MomentAveraging};
+use crate::model::Parameters;
+use crate::ops::RbmOps;
+use crate::tempering::schedules::{
+    Automatic, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear, read_list,
+    resample, salakhutdinov_murray,
+};
+use crate::tempering::{AnnealingPath, BaseDistribution, Ladder, Path, Prior};
+
+/// Chains and temperatures of the cheap pass VAROPT goes by, as in its paper.
+const SURVEY_CHAINS: usize = 100;
+const SURVEY_TEMPERATURES: usize = 1000;
+/// Smallest positive inverse temperature of the geometric schedule.
+const GEOMETRIC_FIRST: f64 = 1e-3;
+/// From so many temperatures on a ladder is one for annealing.
+const MANY: usize = 1000;
+/// Chains, sweeps and largest ladder of the runs that look for knots.
+const KNOT_CHAINS: usize = 100;
+const KNOT_SWEEPS: usize = 200;
+const KNOT_TEMPERATURES: usize = 100;
+
+/// Where the inverse temperatures of a ladder lie.
+#[derive(Clone, Debug, PartialEq)]
+enum Schedule {
+    Linear,
+    SalakhutdinovMurray,
+    Geometric,
+    Varopt,
+    Automatic,
+    List(PathBuf),
+}
+
+/// From the base distribution to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PathKind {
+    /// Mixtures of log f with the base distribution
+    Geometric,
+    /// Over models whose moments are averages (annealed estimators only)
+    Moments,
+}
+
+/// Where inverse temperatures lie
+#[derive(Args)]
+#[command(next_help_heading = "Schedule and path")]
+pub struct ScheduleOptions {
+    /// Schedule: linear, salakhutdinov-murray, geometric, varopt, automatic, or a file with one inverse temperature a line
+    #[arg(long, default_value = "linear", value_name = "NAME|FILE", value_parser = schedule)]
+    schedule: Schedule,
+    /// Longest step of beta allowed; the others are stretched
+    #[arg(long, value_name = "MAX_STEP")]
+    deceleration: Option<f64>,
+    /// Path of annealed estimators
+    #[arg(long, value_enum, default_value_t = PathKind::Geometric)]
+    path: PathKind,
+}
+
+fn schedule(text: &str) -> Result<Schedule, String> {
+    Ok(match text {
+        "linear" => Schedule::Linear,
+        "salakhutdinov-murray" => Schedule::SalakhutdinovMurray,
+        "geometric" => Schedule::Geometric,
+        "varopt" => Schedule::Varopt,
+        "automatic" => Schedule::Automatic,
+        file if std::path::Path::new(file).is_file() => Schedule::List(file.into()),
+        other => {
+            return Err(format!(
+                "`{other}` is neither linear, salakhutdinov-murray, geometric, varopt, automatic nor a file"
+            ));
+        }
+    })
+}
+
+/// A model and everything its ladder is planned with.
+pub struct Plan<'a> {
+    pub parameters: &'a Parameters,
+    pub ops: &'a dyn RbmOps,
+    pub base: &'a BaseDistribution,
+    /// Number of temperatures asked for, if any.
+    pub asked: Option<usize>,
+    /// Number of temperatures where none is asked for.
+    pub usual: usize,
+    pub seed: u64,
+}
+
+impl ScheduleOptions {
+    /// Number of temperatures the ladder will have.
+    pub fn temperatures(&self, asked: Option<usize>, usual: usize) -> Result<usize> {
+        Ok(match (&self.schedule, asked) {
+            (Schedule::List(path), asked) => {
+                let listed = read_list(path)?.len();
+                let differs = asked.is_some_and(|asked| asked != listed);
+                ensure!(
+                    !differs,
+                    "--temperatures: {} lists {listed} of them: leave this option out",
+                    path.display()
+                );
+                listed
+            }
+            (_, Some(asked)) => asked,
+            (Schedule::SalakhutdinovMurray, None) if usual >= MANY => SALAKHUTDINOV_MURRAY,
+            (_, None) => usual,
+        })
+    }
+
+    /// The ladder of tempered estimators, and the Gibbs sweeps spent on planning it.
+    pub fn ladder(&self, plan: &Plan<'_>) -> Result<(Ladder, u64)> {
+        ensure!(
+            self.path == PathKind::Geometric,
+            "--path moments: only annealed estimators such as ais follow it"
+        );
+        let Plan { ops, base, .. } = *plan;
+        self.planned(plan, |ladder| survey(&Path { ops, ladder, base }, plan.seed))
+    }
+
+    /// Runs an annealed estimator along the path asked for; what was spent on planning is added to its cost.
+    pub fn annealed(
+        &self,
+        plan: &Plan<'_>,
+        estimate: impl FnOnce(&dyn AnnealingPath) -> crate::Result<Estimate>,
+    ) -> Result<Estimate> {
+        let start = std::time::Instant::now();
+        let Plan { ops, base, parameters, seed, .. } = *plan;
+        let mut spent;
+        let ladder;
+        let found = match self.path {
+            PathKind::Geometric => {
+                (ladder, spent) = self.ladder(plan)?;
+                estimate(&Path { ops, ladder: &ladder, base })?
+            }
+            PathKind::Moments => {
+                let fit = MomentAveraging { seed, ..MomentAveraging::default() };
+                let knots = fit.fit(base, parameters)?;
+                (ladder, spent) = self.planned(plan, |ladder| survey(&knots.path(ladder), seed))?;
+                spent += (fit.knots * fit.updates * fit.chains) as u64;
+                estimate(&knots.path(&ladder))?
+            }
+        };
+        Ok(Estimate {
+            gibbs_sweeps: found.gibbs_sweeps + spent,
+            seconds: start.elapsed().as_secs_f64(),
+            ..found
+        })
+    }
+
+    /// The schedule; `survey` finds g of the path along a ladder, for VAROPT.
+    fn planned(
+        &self,
+        plan: &Plan<'_>,
+        survey: impl FnOnce(&Ladder) -> SlopeVariance,
+    ) -> Result<(Ladder, u64)> {
+        let temperatures = self.temperatures(plan.asked, plan.usual)?;
+        let mut spent = 0;
+        let betas = match &self.schedule {
+            Schedule::Linear => linear(temperatures)?,
+            Schedule::SalakhutdinovMurray => salakhutdinov_murray(temperatures)?,
+            Schedule::Geometric => geometric(temperatures, GEOMETRIC_FIRST)?,
+            Schedule::List(file) => read_list(file)?,
+            Schedule::Varopt => {
+                spent = (SURVEY_CHAINS * SURVEY_TEMPERATURES) as u64;
+                let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
+                survey(&ladder).schedule(temperatures)?
+            }
+            Schedule::Automatic => {
+                ensure!(
+                    self.path == PathKind::Geometric,
+                    "--schedule automatic looks for knots of the geometric path: leave out --path moments"
+                );
+                let most = temperatures.clamp(2, KNOT_TEMPERATURES);
+                let refined = Automatic {
+                    chains: KNOT_CHAINS,
+                    sweeps: KNOT_SWEEPS,
+                    first: most.div_ceil(2).max(2),
+                    most,
+                    seed: plan.seed,
+                }
+                .run(plan.ops, plan.base)?;
+                spent = refined.gibbs_sweeps;
+                resample(&refined.betas, temperatures)?
+            }
+        };
+        let betas = match self.deceleration {
+            Some(longest) => decelerate(&betas, longest)?,
+            None => betas,
+        };
+        Ok((Ladder::new(&betas, &Prior::Uniform)?, spent))
+    }
+}
+
+/// g from a cheap annealing pass.
+fn survey(path: &dyn AnnealingPath, seed: u64) -> SlopeVariance {
+    SlopeVariance::from_annealing(path, SURVEY_CHAINS, seed ^ 0x7A2F_0000_0000_0000)
+}

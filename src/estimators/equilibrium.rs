@@ -1,0 +1,54 @@
+//! Samples of the model at beta = 1: where reverse annealing starts.
+
+use crate::error::Result;
+use crate::model::{Parameters, exact};
+use crate::ops::{BitMatrix, RbmOps};
+use crate::tempering::{BaseDistribution, Path, Sampler, sampling_ladder};
+
+/// Largest smaller layer that is enumerated.
+const LARGEST_EXACT: usize = 20;
+/// Temperatures and sweeps of tempered chains that draw samples instead, one chain a sample.
+const TEMPERATURES: usize = 100;
+const BURN_IN: usize = 500;
+const SPACING: usize = 20;
+
+/// Samples of the model, and what they cost.
+#[derive(Clone, Debug)]
+pub struct Equilibrium {
+    /// v, shape [N, M].
+    pub visible: BitMatrix,
+    /// Gibbs sweeps of single chains spent on them; 0 where they are exact.
+    pub gibbs_sweeps: u64,
+    /// Why they may miss parts of the distribution, if so.
+    pub doubt: Option<String>,
+}
+
+impl Equilibrium {
+    /// `count` samples: exact and independent where the smaller layer has at most 20 units, else of as many tempered
+    /// chains at beta = 1.
+    ///
+    /// # Errors
+    /// Fewer than two samples, or chains that hardly ever come to beta = 1.
+    pub fn draw(
+        parameters: &Parameters,
+        ops: &dyn RbmOps,
+        base: &BaseDistribution,
+        count: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        if parameters.n_visible.min(parameters.n_hidden) <= LARGEST_EXACT {
+            let visible = exact::samples(parameters, count, seed)?;
+            return Ok(Self { visible, gibbs_sweeps: 0, doubt: None });
+        }
+        let ladder = sampling_ladder(TEMPERATURES)?;
+        // Another seed than that of annealing, whose first guess would otherwise repeat the pass it is compared with.
+        let seed = seed ^ 0x5A3D_0000_0000_0000;
+        let sampler = Sampler { chains: count, burn_in: BURN_IN, spacing: SPACING, seed };
+        let samples = sampler.run(Path { ops, ladder: &ladder, base }, count)?;
+        Ok(Self {
+            gibbs_sweeps: samples.sweeps * count as u64,
+            doubt: samples.doubt(),
+            visible: samples.visible,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! Chains between two RBMs: pre-activations are linear in the parameters, so both are evaluated and mixed.
+//!
+//! Cost: twice the matrix products of the geometric path.
+
+use super::MomentPath;
+use crate::ops::random::Streams;
+use crate::ops::{BetaGrid, BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
+use crate::tempering::{AnnealingPath, BaseDistribution, Ladder, Walker};
+
+impl AnnealingPath for MomentPath<'_> {
+    fn ladder(&self) -> &Ladder {
+        self.ladder
+    }
+
+    fn base(&self) -> &BaseDistribution {
+        &self.knots.base
+    }
+
+    fn log_z_base(&self) -> f64 {
+        self.knots.base.log_partition(self.knots.n_hidden)
+    }
+
+    fn walker<'a>(&'a self, visible: &'a mut [u64], first_row: u32) -> Box<dyn Walker + 'a> {
+        let (m, j) = (self.knots.base.logits().len(), self.knots.n_hidden);
+        let rows = visible.len() / words_per_row(m);
+        Box::new(MomentWalker {
+            path: *self,
+            hidden_inputs: Inputs::new(Layer::Hidden, rows, j),
+            visible_inputs: Inputs::new(Layer::Visible, rows, m),
+            hidden: BitMatrix::zeros(rows, j),
+            one: BetaGrid::new(&[1.0]),
+            sums: vec![0.0; rows],
+            visible,
+            first_row,
+        })
+    }
+}
+
+struct MomentWalker<'a> {
+    path: MomentPath<'a>,
+    visible: &'a mut [u64],
+    first_row: u32,
+    hidden_inputs: Inputs,
+    visible_inputs: Inputs,
+    hidden: BitMatrix,
+    one: BetaGrid,
+    sums: Vec<f64>,
+}
+
+/// Pre-activations of one layer under the two knots of a leg, and their mixture.
+struct Inputs {
+    layer: Layer,
+    ends: [Matrix; 2],
+    mixed: Matrix,
+    /// The leg whose ends are evaluated at the current states.
+    leg: Option<usize>,
+}
+
+impl Inputs {
+    fn new(layer: Layer, rows: usize, units: usize) -> Self {
+        let empty = || Matrix::filled(rows, units, 0.0);
+        Self { layer, ends: [empty(), empty()], mixed: empty(), leg: None }
+    }
+
+    fn mix(&mut self, models: &[Fused], (leg, share): (usize, f64), given: &[u64]) -> &[f32] {
+        if self.leg != Some(leg) {
+            for (end, model) in self.ends.iter_mut().zip(&models[leg..]) {
+                model.inputs(self.layer, given, end.as_mut_slice());
+            }
+            self.leg = Some(leg);
+        }
+        let share = share as f32;
+        let [from, to] = &self.ends;
+        let ends = from.as_slice().iter().zip(to.as_slice());
+        for (mixed, (from, to)) in self.mixed.as_mut_slice().iter_mut().zip(ends) {
+            *mixed = (1.0 - share) * from + share * to;
+        }
+        self.mixed.as_slice()
+    }
+}
+
+impl Walker for MomentWalker<'_> {
+    fn log_ratio(&mut self, from: usize, to: usize, out: &mut [f64]) {
+        let models = &self.path.knots.models;
+        let words = words_per_row(self.path.knots.base.logits().len());
+        out.fill(0.0);
+        for (k, sign) in [(from, -1.0), (to, 1.0)] {
+            let (leg, share) = self.path.place(k);
+            let x = self.hidden_inputs.mix(models, (leg, share), self.visible);
+            models[leg].softplus_sums(self.path.knots.n_hidden, x, &self.one, &mut self.sums);
+            for ((out, sum), row) in
+                out.iter_mut().zip(&self.sums).zip(self.visible.chunks_exact(words))
+            {
+                let linear = |model: &Fused| model.visible_dot(row);
+                let mixed = (1.0 - share) * linear(&models[leg]) + share * linear(&models[leg + 1]);
+                *out += sign * (mixed + sum);
+            }
+        }
+    }
+
+    fn sweep(&mut self, k: usize, hidden: Streams, visible: Streams) {
+        let place = self.path.place(k);
+        let knots = self.path.knots;
+        let beta = vec![1.0; self.hidden.rows()];
+        let draw = Draw {
+            n_units: knots.n_hidden,
+            inputs: self.hidden_inputs.mix(&knots.models, place, self.visible),
+            beta: &beta,
+            base: None,
+            streams: hidden,
+            first_row: self.first_row,
+        };
+        knots.models[place.0].draw(&draw, self.hidden.words_mut());
+        self.visible_inputs.leg = None;
+        let draw = Draw {
+            n_units: knots.base.logits().len(),
+            inputs: self.visible_inputs.mix(&knots.models, place, self.hidden.words()),
+            streams: visible,
+            ..draw
+        };
+        knots.models[place.0].draw(&draw, self.visible);
+        self.hidden_inputs.leg = None;
+    }
+}

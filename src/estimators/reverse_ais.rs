@@ -1,0 +1,42 @@
+//! Reverse annealing: from samples of the model down to the base distribution.
+//!
+//! E[w] = Z_1/Z, so log Z = log Z_1 - log mean w, se as for AIS: biased high in expectation, where AIS is low. From samples
+//! of part of the distribution only it is the log Z of that part, which is low: hence the doubt of unmixed samples.
+
+use std::time::Instant;
+
+use super::ais::{doubt_of_weights, steps};
+use super::{Bias, Equilibrium, Estimate};
+use crate::error::Result;
+use crate::tempering::{AnnealingPath, MeanWeight, descend};
+
+/// Reverse annealing along any path, one chain from each sample.
+///
+/// # Errors
+/// Fewer than two samples.
+pub fn reverse_ais(path: &dyn AnnealingPath, start: &Equilibrium, seed: u64) -> Result<Estimate> {
+    let clock = Instant::now();
+    super::at_least_two_chains(start.visible.rows())?;
+    let log_weights = descend(path, &start.visible, seed);
+    Ok(Estimate { seconds: clock.elapsed().as_secs_f64(), ..of_weights(path, start, &log_weights) })
+}
+
+/// The estimate that given weights make.
+pub(super) fn of_weights(
+    path: &dyn AnnealingPath,
+    start: &Equilibrium,
+    log_weights: &[f64],
+) -> Estimate {
+    let chains = log_weights.len();
+    let mean = MeanWeight::of(log_weights.iter().copied());
+    Estimate {
+        method: "reverse-ais",
+        value: path.log_z_base() - mean.log_mean,
+        std_error: mean.std_error,
+        effective_samples: Some(mean.effective),
+        bias: Bias::High,
+        gibbs_sweeps: steps(path, chains) + start.gibbs_sweeps,
+        seconds: 0.0,
+        doubt: start.doubt.clone().or_else(|| doubt_of_weights(&mean, chains)),
+    }
+}

@@ -1,0 +1,13 @@
+//! Schedules: where the inverse temperatures 0 = beta_1 < ... < beta_K = 1 of a ladder lie.
+
+mod automatic;
+mod deceleration;
+mod fixed;
+mod list;
+mod varopt;
+
+pub use automatic::{Automatic, Refined};
+pub use deceleration::decelerate;
+pub use fixed::{SALAKHUTDINOV_MURRAY, geometric, linear, resample, salakhutdinov_murray};
+pub use list::read_list;
+pub use varopt::SlopeVariance;

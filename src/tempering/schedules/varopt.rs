@@ -1,0 +1,227 @@
+//! VAROPT: the schedule that minimises the variance of log w if chains forget at every sweep (SCHEDULES section 4).
+//!
+//! K Var[log w] -> integral of beta'(t)^2 g(beta) dt with g(beta) = Var_beta[d/dbeta log f_beta(v)]; its minimum has
+//! sqrt(g) beta' = const (eq. 9 integrated once, so that no differential equation is left to solve):
+//! Lambda(beta) = integral_0^beta sqrt(g), beta_k = Lambda^-1((k - 1)/(K - 1) Lambda(1)).
+//!
+//! g comes from a cheap annealing pass, of the increments of log w themselves (along any path), or free from tempered
+//! samples: E[Delta|v, beta_k] with weights q(k|v).
+
+use crate::error::{Error, Result};
+use crate::tempering::{
+    Annealed, AnnealingPath, Keep, Ladder, SimulatedTempering, anneal, softmax,
+};
+
+/// g is kept above this share of its maximum, so that no step is unboundedly long.
+const FLOOR: f64 = 1e-3;
+/// Standard deviation, in beta, of the Gaussian that smooths g.
+const SMOOTHING: f64 = 0.01;
+
+/// g at some inverse temperatures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlopeVariance {
+    /// Ascending, from 0 to 1.
+    pub betas: Vec<f64>,
+    /// Var of d/dbeta log f_beta(v) there, estimated, not smoothed.
+    pub variance: Vec<f64>,
+}
+
+impl SlopeVariance {
+    /// From an annealing pass of `chains` chains along a path: at every step, the weighted variance of
+    /// (log f_{k+1} - log f_k)/(beta_{k+1} - beta_k). SCHEDULES takes 100 chains and 1000 equal steps.
+    pub fn from_annealing(path: &dyn AnnealingPath, chains: usize, seed: u64) -> Self {
+        Self::from_annealed(&anneal(path, chains, seed, 0, Keep::All), path.ladder())
+    }
+
+    /// As [`SlopeVariance::from_annealing`], of a pass that kept all weights.
+    pub fn from_annealed(annealed: &Annealed, ladder: &Ladder) -> Self {
+        let betas = ladder.betas().to_vec();
+        let k = betas.len();
+        let mut variance: Vec<f64> = (1..k)
+            .map(|j| {
+                let rows = || annealed.log_weights.chunks_exact(k);
+                let largest = rows().map(|row| row[j - 1]).fold(f64::NEG_INFINITY, f64::max);
+                weighted_variance(rows().map(|row| {
+                    let slope = (row[j] - row[j - 1]) / (betas[j] - betas[j - 1]);
+                    ((row[j - 1] - largest).exp(), slope)
+                }))
+            })
+            .collect();
+        variance.push(variance.last().copied().unwrap_or(0.0));
+        Self { betas, variance }
+    }
+
+    /// From tempered chains with pseudo-prior `zeta`: `looks` times `spacing` sweeps and a look at all of them.
+    pub fn from_tempering(
+        chains: &mut dyn SimulatedTempering,
+        zeta: &[f64],
+        looks: usize,
+        spacing: usize,
+    ) -> Self {
+        let k = zeta.len();
+        let tilt: Vec<f64> = chains
+            .ladder()
+            .log_prior()
+            .iter()
+            .zip(zeta)
+            .map(|(log_r, zeta)| log_r - zeta)
+            .collect();
+        let mut q = vec![0.0; k];
+        let mut samples: Vec<Vec<(f64, f64)>> = vec![Vec::new(); k];
+        for _ in 0..looks.max(1) {
+            chains.sweep(zeta, spacing.max(1));
+            let slopes = chains.slopes().mean;
+            for (log_f, slopes) in chains.log_f().chunks_exact(k).zip(slopes.chunks_exact(k)) {
+                softmax(log_f, &tilt, &mut q);
+                for ((samples, q), slope) in samples.iter_mut().zip(&q).zip(slopes) {
+                    samples.push((*q, *slope));
+                }
+            }
+        }
+        Self {
+            betas: chains.ladder().betas().to_vec(),
+            variance: samples.into_iter().map(|s| weighted_variance(s.into_iter())).collect(),
+        }
+    }
+
+    /// g smoothed and kept above its floor: what [`SlopeVariance::schedule`] goes by.
+    pub fn smoothed(&self) -> Vec<f64> {
+        let smooth = |at: f64| {
+            let (mut sum, mut total) = (0.0, 0.0);
+            for (beta, g) in self.betas.iter().zip(&self.variance) {
+                let weight = (-0.5 * ((beta - at) / SMOOTHING).powi(2)).exp();
+                (sum, total) = (sum + weight * g, total + weight);
+            }
+            sum / total
+        };
+        let mut g: Vec<f64> = self.betas.iter().map(|&beta| smooth(beta)).collect();
+        let floor = FLOOR * g.iter().copied().fold(0.0, f64::max);
+        g.iter_mut().for_each(|g| *g = g.max(floor));
+        g
+    }
+
+    /// beta_k = Lambda^-1((k - 1)/(K - 1) Lambda(1)) for K temperatures.
+    ///
+    /// # Errors
+    /// Fewer than two temperatures, or g that is not finite. A g of zero everywhere gives the linear schedule.
+    pub fn schedule(&self, temperatures: usize) -> Result<Vec<f64>> {
+        if temperatures < 2 {
+            return Err(Error::Invalid(format!(
+                "a schedule of {temperatures} temperatures: at least 2 are needed"
+            )));
+        }
+        if let Some(k) = self.variance.iter().position(|g| !g.is_finite()) {
+            return Err(Error::Invalid(format!(
+                "the variance at beta = {} is {}: use more chains for it",
+                self.betas[k], self.variance[k]
+            )));
+        }
+        let g = self.smoothed();
+        let flat = g.iter().all(|g| *g == 0.0);
+        let speed: Vec<f64> = g.iter().map(|g| if flat { 1.0 } else { g.sqrt() }).collect();
+        let mut length = vec![0.0];
+        for i in 1..self.betas.len() {
+            let width = self.betas[i] - self.betas[i - 1];
+            length.push(length[i - 1] + 0.5 * width * (speed[i] + speed[i - 1]));
+        }
+        let last = length.len() - 1;
+        let mut i = 0;
+        let mut betas: Vec<f64> = (0..temperatures)
+            .map(|k| {
+                let at = length[last] * k as f64 / (temperatures - 1) as f64;
+                while i + 1 < last && length[i + 1] < at {
+                    i += 1;
+                }
+                let share = (at - length[i]) / (length[i + 1] - length[i]);
+                self.betas[i] + share * (self.betas[i + 1] - self.betas[i])
+            })
+            .collect();
+        (betas[0], betas[temperatures - 1]) = (0.0, 1.0);
+        Ok(betas)
+    }
+}
+
+/// sum w (x - mean)^2/sum w/(1 - sum w^2/(sum w)^2), unbiased for fixed weights: a survey of few effective samples would
+/// else find too small a variance where its weights are uneven. Two passes, since slopes are large and differ little.
+fn weighted_variance(samples: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
+    let total: f64 = samples.clone().map(|(w, _)| w).sum();
+    let mean = samples.clone().map(|(w, x)| w * x).sum::<f64>() / total;
+    let concentration = samples.clone().map(|(w, _)| (w / total).powi(2)).sum::<f64>();
+    let square = samples.map(|(w, x)| w * (x - mean).powi(2)).sum::<f64>() / total;
+    // One sample has no variance to tell.
+    if concentration < 1.0 { square / (1.0 - concentration) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::exact::log_probabilities_of_visible_at;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::ops::Fused;
+    use crate::tempering::{
+        BaseDistribution, BetaUpdate, InitialRounds, Path, Prior, RbmTempering, TemperedChains,
+    };
+
+    /// With g = (1 + 3 beta)^2, Lambda = beta + 3/2 beta^2, Lambda(1) = 5/2.
+    #[test]
+    fn the_schedule_inverts_the_length() {
+        let betas: Vec<f64> = (0..=1000).map(|k| f64::from(k) / 1000.0).collect();
+        let variance = betas.iter().map(|b| (1.0 + 3.0 * b).powi(2)).collect();
+        let schedule = SlopeVariance { betas, variance }.schedule(101).unwrap();
+        for (k, beta) in schedule.iter().enumerate() {
+            let length = (beta + 1.5 * beta * beta) / 2.5;
+            // Smoothing flattens g within .01 of the ends.
+            assert!((length - k as f64 / 100.0).abs() < 2e-3, "{k}: {length}");
+        }
+        Ladder::new(&schedule, &Prior::Uniform).unwrap();
+        let flat = SlopeVariance { betas: vec![0.0, 0.3, 1.0], variance: vec![0.0; 3] };
+        assert!((flat.schedule(11).unwrap()[5] - 0.5).abs() < 1e-12);
+        assert!(flat.schedule(1).is_err());
+        let wrong = SlopeVariance { betas: vec![0.0, 1.0], variance: vec![f64::NAN; 2] };
+        assert!(wrong.schedule(5).is_err());
+    }
+
+    /// Both estimates of g against enumeration. Var[d log f(v, h)/dbeta] = d^2 log Z/dbeta^2 exceeds g by the mean
+    /// variance of what was summed out; g itself is enumerated over v.
+    #[test]
+    fn both_estimates_of_g_agree_with_enumeration() {
+        let parameters = gaussian_parameters(8, 5, 0.8, 4);
+        let ops = Fused::new(&parameters);
+        let base = BaseDistribution::uniform(8);
+        let exact = |beta: f64| {
+            // d/dbeta log f_beta(v) = log p_beta(v) differentiated, plus a constant.
+            let table =
+                |beta: f64| log_probabilities_of_visible_at(&parameters, &[0.0; 8], beta).unwrap();
+            let (low, middle, high) = (table(beta - 1e-4), table(beta), table(beta + 1e-4));
+            let slopes = || {
+                let pairs = low.iter().zip(&high);
+                middle.iter().zip(pairs).map(|(p, (low, high))| (p.exp(), (high - low) / 2e-4))
+            };
+            let mean: f64 = slopes().map(|(p, x)| p * x).sum();
+            slopes().map(|(p, x)| p * (x - mean).powi(2)).sum::<f64>()
+        };
+        let ladder = Ladder::linear(200, &Prior::Uniform).unwrap();
+        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        let annealed = SlopeVariance::from_annealing(&path, 4000, 1);
+        let short = Ladder::linear(20, &Prior::Uniform).unwrap();
+        let path = Path { ladder: &short, ..path };
+        let mut chains = TemperedChains::new(base.sample(200, 3, 0), 20, 3);
+        let mut tempering = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+        let zeta = InitialRounds::default().run(&mut tempering).measurement.log_z;
+        let tempered = SlopeVariance::from_tempering(&mut tempering, &zeta, 100, 2);
+        // A variance of n effective samples has a relative error of about sqrt(2/n), more for long tails: some 3 %
+        // for 4000 chains, and for 200 x 100 visits of which a share belongs to each temperature.
+        for (found, k) in [
+            (&annealed, 40),
+            (&annealed, 100),
+            (&annealed, 160),
+            (&tempered, 4),
+            (&tempered, 10),
+            (&tempered, 16),
+        ] {
+            let expected = exact(found.betas[k]);
+            let ratio = found.variance[k] / expected;
+            assert!((ratio - 1.0).abs() < 0.12, "beta {}: {ratio}", found.betas[k]);
+        }
+    }
+}
