@@ -4,11 +4,15 @@ mod ais;
 mod estimate;
 mod exact;
 mod rts;
+pub mod starts;
+pub mod tap;
 
 pub use ais::Ais;
 pub use estimate::{Bias, Estimate};
 pub use exact::exact;
 pub use rts::{Rts, rts};
+pub use starts::Start;
+pub use tap::{Tap, TapOrder};
 
 /// An error bar needs independent chains to compare.
 fn at_least_two_chains(chains: usize) -> crate::error::Result<()> {

@@ -45,6 +45,10 @@ pub enum Purpose {
     Choice = 16,
     /// Random models in tests and examples.
     TestSystem = 17,
+    /// Hidden states from which a base distribution is guessed (Signs_h).
+    StartHidden = 30,
+    /// Starting magnetisations of TAP.
+    TapStart = 31,
 }
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
