@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::data_options::DataOptions;
 use super::log_z::{LogZOptions, table};
 use super::output::{print, print_json};
+use super::start_options::StartOptions;
 use crate::checkpoint::ModelFile;
 use crate::estimators;
 
@@ -18,6 +19,7 @@ use crate::estimators;
 #[command(after_help = "Examples:\n  \
     ztrack estimate runs/dna/best.safetensors\n  \
     ztrack estimate model.npz --method rts,ais --data mnist --json\n  \
+    ztrack estimate spins.safetensors --units plus-minus --start signs --transpose\n  \
     ztrack estimate model.npz --method exact")]
 pub struct Estimate {
     /// Model file: safetensors or npz
@@ -30,6 +32,8 @@ pub struct Estimate {
     json: bool,
     #[command(flatten)]
     log_z: LogZOptions,
+    #[command(flatten)]
+    start: StartOptions,
     #[command(flatten)]
     options: DataOptions,
 }
@@ -46,15 +50,15 @@ struct Report {
 impl Estimate {
     /// Prints one line a method.
     pub fn run(self) -> Result<ExitCode> {
-        let parameters = ModelFile::load(&self.model)?.parameters;
-        let data = self.data.as_deref();
-        let (base, base_name) =
-            self.options.base(data, &parameters.visible_bias, self.log_z.seed)?;
+        let file = ModelFile::load(&self.model)?;
+        let model =
+            self.start.prepare(file, self.data.as_deref(), &self.options, self.log_z.seed)?;
+        let parameters = model.parameters();
         let report = Report {
             visible: parameters.n_visible,
             hidden: parameters.n_hidden,
-            base: base_name,
-            estimates: self.log_z.run(&parameters, &base)?,
+            estimates: model.restore(self.log_z.run(parameters, &model.base)?),
+            base: model.base_name,
             model: self.model,
         };
         if self.json {

@@ -10,6 +10,7 @@ mod log_z;
 mod output;
 mod run_folder;
 mod sample;
+mod start_options;
 mod train;
 
 use std::process::ExitCode;

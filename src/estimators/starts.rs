@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn spins_without_field_start_uniformly() {
         let glass: Vec<f64> = (0..10).map(|i| (f64::from(i) * 1.7).sin()).collect();
-        let rbm = ring(&glass, &[0.0; 10]).unwrap().to_rbm().unwrap();
+        let rbm = ring(&glass, &[0.0; 10]).unwrap().to_rbm(Units::Binary).unwrap();
         let mean_field = means(&Start::MeanField.base(&rbm.parameters, Units::Binary, 0).unwrap());
         assert!(largest_difference(&mean_field, &[0.5; 5]) < 1e-4, "{mean_field:?}");
         let mut spins = gaussian_parameters(5, 5, 1.0, 1);

@@ -21,10 +21,10 @@ pub enum Units {
     PlusMinus,
 }
 
-/// A model in {0, 1} units that stands for another one.
+/// An RBM that stands for another model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Converted {
-    /// The model in {0, 1} units.
+    /// The RBM.
     pub parameters: Parameters,
     /// Add this to its log Z to get the log Z of the model it stands for, nats.
     pub log_constant: f64,
@@ -51,7 +51,7 @@ pub fn to_binary(parameters: &Parameters, units: Units) -> Result<Converted> {
         visible_bias: doubles(&parameters.visible_bias),
         hidden_bias: doubles(&parameters.hidden_bias),
     }
-    .to_binary()
+    .to(Units::Binary)
 }
 
 /// An RBM with units in {-1, +1} in double precision: c.s + s'Wt + b.t.
@@ -68,16 +68,21 @@ pub(crate) struct Couplings {
 }
 
 impl Couplings {
-    /// The same distribution over {0, 1} units.
-    pub(crate) fn to_binary(&self) -> Result<Converted> {
+    /// The same distribution over the given units, rounded to f32.
+    pub(crate) fn to(&self, units: Units) -> Result<Converted> {
         let Self { n_visible, n_hidden, weights, visible_bias, hidden_bias } = self;
-        let mut visible = visible_bias.clone();
-        let mut hidden = hidden_bias.clone();
-        for (c, row) in visible.iter_mut().zip(weights.chunks_exact(*n_hidden)) {
-            for (b, w) in hidden.iter_mut().zip(row) {
-                *c -= w;
-                *b -= w;
+        let (mut visible, mut hidden) = (visible_bias.clone(), hidden_bias.clone());
+        let (mut factors, mut log_constant) = ([1.0, 1.0], 0.0);
+        if units == Units::Binary {
+            for (c, row) in visible.iter_mut().zip(weights.chunks_exact(*n_hidden)) {
+                for (b, w) in hidden.iter_mut().zip(row) {
+                    *c -= w;
+                    *b -= w;
+                }
             }
+            let sum = |values: &[f64]| values.iter().sum::<f64>();
+            log_constant = sum(weights) - sum(visible_bias) - sum(hidden_bias);
+            factors = [4.0, 2.0];
         }
         // Every unit and pair of units weighs at most once in log f, hence the sum of the parameters' errors bounds it.
         let mut rounding = 0.0;
@@ -89,11 +94,9 @@ impl Couplings {
             };
             values.iter().map(round).collect()
         };
-        let weights_01 = scaled(weights, 4.0);
-        let (visible, hidden) = (scaled(&visible, 2.0), scaled(&hidden, 2.0));
-        let parameters = Parameters::new(*n_visible, *n_hidden, weights_01, visible, hidden)?;
-        let sum = |values: &[f64]| values.iter().sum::<f64>();
-        let log_constant = sum(weights) - sum(visible_bias) - sum(hidden_bias);
+        let weights = scaled(weights, factors[0]);
+        let (visible, hidden) = (scaled(&visible, factors[1]), scaled(&hidden, factors[1]));
+        let parameters = Parameters::new(*n_visible, *n_hidden, weights, visible, hidden)?;
         Ok(Converted { parameters, log_constant, rounding })
     }
 }

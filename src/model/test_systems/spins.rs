@@ -13,7 +13,7 @@ use std::f64::consts::LN_2;
 
 use crate::error::{Error, Result};
 use crate::model::exact::LogSumExp;
-use crate::model::plus_minus::{Converted, Couplings};
+use crate::model::plus_minus::{Converted, Couplings, Units};
 
 /// Most spins that are enumerated directly.
 pub const MAX_SPINS: usize = 25;
@@ -51,15 +51,20 @@ impl SpinModel {
         self.fields.len()
     }
 
-    /// The RBM with units in {0, 1} whose distribution is that of the spins (of the visible half, or with the hidden
-    /// units of the decoupling summed out).
+    /// The RBM whose distribution is that of the spins: of both layers together, or of the visible layer where couplings
+    /// had to be decoupled. `units` are those of the RBM.
     ///
     /// # Errors
-    /// A converted parameter overflows f32.
-    pub fn to_rbm(&self) -> Result<Converted> {
+    /// A parameter overflows f32.
+    pub fn to_rbm(&self, units: Units) -> Result<Converted> {
         match self.two_colours() {
-            Some(hidden) => self.direct(&hidden),
-            None => self.decoupled(),
+            Some(hidden) => self.direct(&hidden).to(units),
+            None => {
+                let (couplings, log_constant) = self.decoupled();
+                let mut rbm = couplings.to(units)?;
+                rbm.log_constant += log_constant;
+                Ok(rbm)
+            }
         }
     }
 
@@ -134,7 +139,7 @@ impl SpinModel {
         colour.into_iter().collect()
     }
 
-    fn direct(&self, hidden: &[bool]) -> Result<Converted> {
+    fn direct(&self, hidden: &[bool]) -> Couplings {
         // Place of a spin in its layer.
         let mut count = [0, 0];
         let place: Vec<usize> = hidden
@@ -155,10 +160,11 @@ impl SpinModel {
             spins.map(|(field, _)| *field).collect()
         };
         let (visible_bias, hidden_bias) = (bias(false), bias(true));
-        Couplings { n_visible, n_hidden, weights, visible_bias, hidden_bias }.to_binary()
+        Couplings { n_visible, n_hidden, weights, visible_bias, hidden_bias }
     }
 
-    fn decoupled(&self) -> Result<Converted> {
+    /// The decoupled model and the constant its log Z lacks.
+    fn decoupled(&self) -> (Couplings, f64) {
         let (n_visible, n_hidden) = (self.spins(), self.couplings.len());
         let mut weights = vec![0.0; n_visible * n_hidden];
         let mut factors = 0.0;
@@ -169,10 +175,7 @@ impl SpinModel {
             factors -= j.abs() + LN_2;
         }
         let (visible_bias, hidden_bias) = (self.fields.clone(), vec![0.0; n_hidden]);
-        let mut converted =
-            Couplings { n_visible, n_hidden, weights, visible_bias, hidden_bias }.to_binary()?;
-        converted.log_constant += factors;
-        Ok(converted)
+        (Couplings { n_visible, n_hidden, weights, visible_bias, hidden_bias }, factors)
     }
 }
 
@@ -204,7 +207,7 @@ mod tests {
             (SpinModel::new(chain, draw(4)).unwrap(), (2, 2)),
         ] {
             let truth = model.log_partition().unwrap();
-            let rbm = model.to_rbm().unwrap();
+            let rbm = model.to_rbm(Units::Binary).unwrap();
             assert_eq!((rbm.parameters.n_visible, rbm.parameters.n_hidden), layers);
             let found = exact::log_partition(&rbm.parameters).unwrap() + rbm.log_constant;
             let error = (found - truth).abs();
@@ -218,7 +221,7 @@ mod tests {
         let j = 0.5 * (1.5f64.cosh()).ln();
         let triangle = vec![(0, 1, j), (1, 2, -j), (0, 2, j)];
         let model = SpinModel::new(triangle, vec![0.25, -0.5, 1.0]).unwrap();
-        let rbm = model.to_rbm().unwrap();
+        let rbm = model.to_rbm(Units::Binary).unwrap();
         let found = exact::log_partition(&rbm.parameters).unwrap() + rbm.log_constant;
         assert!((found - model.log_partition().unwrap()).abs() < 1e-9);
         assert!(rbm.rounding < 1e-14);
@@ -233,7 +236,7 @@ mod tests {
         // Six ground states at energy -J (one coupling is always frustrated).
         let truth = 1e4 + 6f64.ln();
         assert!((model.log_partition().unwrap() - truth).abs() < 1e-9);
-        let rbm = model.to_rbm().unwrap();
+        let rbm = model.to_rbm(Units::Binary).unwrap();
         let found = exact::log_partition(&rbm.parameters).unwrap() + rbm.log_constant;
         assert!((found - truth).abs() < rbm.rounding + 1e-6, "{found}");
     }
