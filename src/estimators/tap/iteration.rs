@@ -16,10 +16,12 @@ use crate::ops::random::{Purpose, Streams};
 pub struct Tap {
     /// Order of the expansion.
     pub order: TapOrder,
-    /// Starting points: all means 1/2 first, uniform random ones after that.
+    /// Starting points: all means 1/2 first, then uniform random ones.
     pub starts: usize,
     /// Share of the old value that is kept at an update, in [0, 1); 0 is COMPARISON's undamped iteration.
     pub damping: f64,
+    /// Iterations after which what is not kept is halved, and again after as many more; 0: never.
+    pub halve_after: usize,
     /// Most iterations.
     pub iterations: usize,
     /// Converged when no magnetisation changes by more (before damping).
@@ -30,10 +32,20 @@ pub struct Tap {
 
 impl Default for Tap {
     fn default() -> Self {
-        let order = TapOrder::Second;
-        Self { order, starts: 10, damping: 0.5, iterations: 2000, tolerance: 1e-8, seed: 0 }
+        Self {
+            order: TapOrder::Second,
+            starts: 10,
+            damping: 0.5,
+            halve_after: 500,
+            iterations: 4000,
+            tolerance: 1e-6,
+            seed: 0,
+        }
     }
 }
+
+/// Two iterations that end this much nearer to where they began than one does are a cycle of two.
+const RETURN: f64 = 1e-3;
 
 /// How the iteration from one starting point ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -121,15 +133,18 @@ impl Tap {
             (0..j).for_each(|i| hidden[(i, column)] = stream.uniform());
         }
         let mut before = (visible.clone(), hidden.clone());
+        let mut step = 1.0 - self.damping;
         let mut ends = vec![(TapEnd::Unsettled, self.iterations); n];
         for iteration in 1..=self.iterations {
+            if self.halve_after > 0 && iteration % self.halve_after == 0 {
+                step *= 0.5;
+            }
             let two_before = std::mem::replace(&mut before, (visible.clone(), hidden.clone()));
             let new_hidden =
                 expansion.means(&expansion.transposed, &visible, &hidden, &expansion.b);
-            let moved = self.towards(&mut hidden, &new_hidden);
+            let moved = towards(&mut hidden, &new_hidden, step);
             let new_visible = expansion.means(&expansion.powers, &hidden, &visible, &expansion.c);
-            let moved: Vec<f64> = self
-                .towards(&mut visible, &new_visible)
+            let moved: Vec<f64> = towards(&mut visible, &new_visible, step)
                 .into_iter()
                 .zip(moved)
                 .map(|(a, b)| a.max(b))
@@ -141,13 +156,11 @@ impl Tap {
                         _ => (TapEnd::Converged, iteration),
                     }
                 } else {
-                    let back = distance(&visible, &two_before.0, column).max(distance(
-                        &hidden,
-                        &two_before.1,
-                        column,
-                    ));
-                    let end =
-                        if back < self.tolerance { TapEnd::PeriodTwo } else { TapEnd::Unsettled };
+                    let since = |(v, h): &(Mat<f64>, Mat<f64>)| {
+                        distance(&visible, v, column).max(distance(&hidden, h, column))
+                    };
+                    let cycle = since(&two_before) < RETURN * since(&before);
+                    let end = if cycle { TapEnd::PeriodTwo } else { TapEnd::Unsettled };
                     (end, self.iterations)
                 };
             }
@@ -163,17 +176,17 @@ impl Tap {
         };
         Ok(ends.into_iter().zip(values).enumerate().map(solution).collect())
     }
+}
 
-    /// Moves means towards new ones; the largest undamped change of every column.
-    fn towards(&self, means: &mut Mat<f64>, new: &Mat<f64>) -> Vec<f64> {
-        let moved = (0..means.ncols()).map(|c| distance(means, new, c)).collect();
-        for c in 0..means.ncols() {
-            for i in 0..means.nrows() {
-                means[(i, c)] = self.damping * means[(i, c)] + (1.0 - self.damping) * new[(i, c)];
-            }
+/// Moves means a share of the way to new ones; the whole way's largest component in every column.
+fn towards(means: &mut Mat<f64>, new: &Mat<f64>, step: f64) -> Vec<f64> {
+    let moved = (0..means.ncols()).map(|c| distance(means, new, c)).collect();
+    for c in 0..means.ncols() {
+        for i in 0..means.nrows() {
+            means[(i, c)] += step * (new[(i, c)] - means[(i, c)]);
         }
-        moved
     }
+    moved
 }
 
 /// What the reader should know about the solutions.
