@@ -154,7 +154,7 @@ mod tests {
         a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
     }
 
-    /// b = -W'x for a chosen x inside the range. Tried: +(W^+)'b, W^+ without its transpose (no square W here).
+    /// b = -W'x for a chosen x inside the range. +(W^+)'b fails here.
     #[test]
     fn pinv_finds_the_point_where_the_gradient_is_zero() {
         for (units, low, high) in [(Units::Binary, 0.05, 0.95), (Units::PlusMinus, -0.9, 0.9)] {
@@ -173,7 +173,8 @@ mod tests {
         }
     }
 
-    /// Signs_h against all 2^J hidden states: 1024 draws have a standard error of at most 1/64.
+    /// Signs_h against all 2^J hidden states: 1024 draws have a standard error of at most 1/64. Units that
+    /// are on with probability .7 fail here.
     #[test]
     fn signs_average_over_uniform_hidden_states() {
         let p = gaussian_parameters(8, 6, 1.0, 4);
@@ -216,6 +217,7 @@ mod tests {
     }
 
     /// The start that MEAN-FIELD calls optimal is: no other product distribution is nearer to p(v).
+    /// Means of the model before its conversion to {0, 1} fail here.
     #[test]
     fn exact_means_are_nearest_to_the_model() {
         let p = gaussian_parameters(6, 4, 0.8, 9);

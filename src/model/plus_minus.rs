@@ -127,8 +127,8 @@ mod tests {
         log_sum_exp(values.iter().copied())
     }
 
-    /// On a grid of 1/64 no parameter is rounded, and the conversion is exact to f64 rounding. Tried: biases without W1
-    /// (off by 3.9 nats), a constant without the biases (off by 1.2).
+    /// On a grid of 1/64 no parameter is rounded, and the conversion is exact to f64 rounding. Visible biases without W1
+    /// fail here.
     #[test]
     fn a_conversion_without_rounding_is_exact() {
         for seed in 0..5 {
@@ -144,6 +144,7 @@ mod tests {
         }
     }
 
+    /// A bound that is always zero fails here.
     #[test]
     fn rounding_is_told_and_bounds_the_error() {
         for seed in 0..5 {

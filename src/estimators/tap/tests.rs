@@ -19,8 +19,8 @@ fn every_order_is_exact_without_weights() {
     }
 }
 
-/// Halving W divides the error by 2^2, 2^3, 2^4 (Plefka 1982). Tried: 1/2 for 2/3 (ratio 8 at third order),
-/// -1/2 W^2 as COMPARISON prints (ratio 4 at second order).
+/// Halving W divides the error by 2^2, 2^3, 2^4 (Plefka 1982). 1/2 for 2/3 in the third order fails here (power
+/// 3.25), and so does -1/2 for 1/2 in the second.
 #[test]
 fn errors_fall_with_the_power_of_the_weights() {
     let errors = |order, scale: f32| {
@@ -40,7 +40,7 @@ fn errors_fall_with_the_power_of_the_weights() {
     }
 }
 
-/// A solution is a stationary point of its own value. Tried: (1/2 - 2 qh) in the third order.
+/// A solution is a stationary point of its own value. (1/2 - 2 qh) in the third order fails here.
 #[test]
 fn solutions_are_stationary() {
     let p = gaussian_parameters(9, 7, 0.4, 3);
@@ -66,6 +66,7 @@ fn solutions_are_stationary() {
 }
 
 /// Two units that repel each other: undamped and updated by turns, strong second-order reaction makes them jump.
+/// Taking no end for a cycle fails here.
 #[test]
 fn cycles_and_several_solutions_are_told() {
     let p = Parameters::new(2, 2, vec![20.0; 4], vec![-20.0; 2], vec![-20.0; 2]).unwrap();

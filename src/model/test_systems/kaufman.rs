@@ -85,8 +85,8 @@ mod tests {
     use super::*;
     use crate::model::test_systems::square;
 
-    /// Both phases, the critical point (K = .4407), antiferromagnets, double bonds. Tried: |g_0| (wrong for K < .44 by up
-    /// to .6 nats), odd and even angles exchanged.
+    /// Both phases, the critical point (K = .4407), antiferromagnets, double bonds. |g_0| in place of g_0 fails here (log 2
+    /// off at K = 1e-6), and so do even angles that leave g_0 out.
     #[test]
     fn small_lattices_equal_their_enumeration() {
         for (rows, columns) in [(3, 4), (4, 3), (4, 4), (2, 4), (2, 2), (3, 3)] {

@@ -192,7 +192,7 @@ mod tests {
     use crate::ops::random::{Purpose, Streams};
 
     /// Spin glasses whose graphs are bipartite (ring of 10, 4 x 4, chain with a free spin) and not (ring of 9, 3 x 4,
-    /// complete). Tried: K without its sign (3 of 5 glasses wrong), constant without log 2 a pair.
+    /// complete). K without its sign fails here.
     #[test]
     fn every_mapping_keeps_log_z() {
         let mut stream = Streams::new(5, Purpose::TestSystem, 1).row(0);
