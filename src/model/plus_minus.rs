@@ -2,7 +2,9 @@
 //!
 //! With s = 2v - 1 and t = 2h - 1,
 //!
-//!     c.s + s'Wt + b.t = 2(c - W1).v + 4 v'Wh + 2(b - W'1).h + (1'W1 - c.1 - b.1),
+//! ```text
+//! c.s + s'Wt + b.t = 2(c - W1).v + 4 v'Wh + 2(b - W'1).h + (1'W1 - c.1 - b.1),
+//! ```
 //!
 //! so the weights become 4W, the biases 2(c - W1) and 2(b - W'1), and log Z_{+-1} = log Z_{01} + 1'W1 - c.1 - b.1
 //! (algorithms.md, section 5; MEAN-FIELD leaves it to the reader). States correspond one to one, so that every

@@ -2,13 +2,17 @@
 //!
 //! With magnetisations mv, mh, q = m - m^2 and W^2, W^3 elementwise,
 //!
-//!     log Z ~ S(mv) + S(mh) + c.mv + b.mh + mv'W mh                                        naive: a lower bound
-//!             + 1/2 qv'W^2 qh                                                              second order
-//!             + 2/3 [qv(1/2 - mv)]'W^3 [qh(1/2 - mh)]                                      third order
+//! ```text
+//! log Z ~ S(mv) + S(mh) + c.mv + b.mh + mv'W mh                                        naive: a lower bound
+//!         + 1/2 qv'W^2 qh                                                              second order
+//!         + 2/3 [qv(1/2 - mv)]'W^3 [qh(1/2 - mh)]                                      third order
+//! ```
 //!
 //! S the Bernoulli entropies, at a point where the derivatives are zero:
 //!
-//!     mh = sigma( b + W'mv + (W^2)'qv (1/2 - mh) + 2/3 (W^3)'[qv(1/2 - mv)] (1/2 - 3 qh) ),      mv alike
+//! ```text
+//! mh = sigma( b + W'mv + (W^2)'qv (1/2 - mh) + 2/3 (W^3)'[qv(1/2 - mv)] (1/2 - 3 qh) ),      mv alike
+//! ```
 //!
 //! (Gabrie, Tramel, Krzakala 2015; COMPARISON eqs. 13 and 14, whose errors algorithms.md lists: the second line of 13 is
 //! m^v, a and b are exchanged, 14's last term is +1/2 W^2, "F = log Z" is -log Z.) Errors are O(W^2), O(W^3), O(W^4); from the

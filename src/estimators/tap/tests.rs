@@ -65,7 +65,7 @@ fn solutions_are_stationary() {
     }
 }
 
-/// Two units that repel each other: undamped and updated by turns, strong second-order reaction makes them jump.
+/// Units that are on or off together: undamped, the second order jumps between two points from some starts.
 /// Taking no end for a cycle fails here.
 #[test]
 fn cycles_and_several_solutions_are_told() {

@@ -2,8 +2,10 @@
 //!
 //! For m rows and n columns with coupling K > 0 everywhere,
 //!
-//!     Z = (2 sinh 2K)^(mn/2) / 2 [ prod_r 2 cosh(m g_odd/2) + prod_r 2 sinh(m g_odd/2)
-//!                                + prod_r 2 cosh(m g_even/2) + prod_r 2 sinh(m g_even/2) ],
+//! ```text
+//! Z = (2 sinh 2K)^(mn/2) / 2 [ prod_r 2 cosh(m g_odd/2) + prod_r 2 sinh(m g_odd/2)
+//!                            + prod_r 2 cosh(m g_even/2) + prod_r 2 sinh(m g_even/2) ],
+//! ```
 //!
 //! odd: g_1, g_3, ..., g_{2n-1}; even: g_0, g_2, ..., g_{2n-2};  cosh g_r = cosh^2 2K/sinh 2K - cos(pi r/n), g_r > 0 except
 //! g_0 = 2K + log tanh K, which is negative above the critical temperature: its sign must be kept. K < 0 gives the same Z

@@ -4,7 +4,9 @@
 //! section IV, 3). Any other graph keeps all spins visible and gets one hidden t in {-1, +1} a pair, which decouples it
 //! exactly: with cosh 2K = exp(2|J|),
 //!
-//!     exp(J s_a s_b) = exp(-|J|)/2 sum_t exp(K t (s_a + sign(J) s_b)),
+//! ```text
+//! exp(J s_a s_b) = exp(-|J|)/2 sum_t exp(K t (s_a + sign(J) s_b)),
+//! ```
 //!
 //! since the sum is 2 cosh 2K where J s_a s_b = |J| and 2 where it is -|J|. In both cases [`super::super::plus_minus`]
 //! then turns {-1, +1} into {0, 1}. log Z_spins = log Z of the RBM + its constant.
