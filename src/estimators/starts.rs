@@ -1,8 +1,8 @@
 //! Guesses of the base distribution p1(v) from the model alone (MEAN-FIELD, sections V and VI).
 //!
-//! The best product distribution has the model's own means, a_i = logit <v_i> (eq. 26). Each start is a guess of those:
+//! The best product distribution has the model's own means, a_i = logit `E[v_i]` (eq. 26). Each start is a guess of those:
 //!
-//! | start | <v> |
+//! | start | mean of v |
 //! |---|---|
 //! | uniform | 1/2 |
 //! | visible bias | sigma(c), as if there were no hidden units |
@@ -11,7 +11,7 @@
 //! | Signs_h | average over 1024 uniform h of 1[c + Wh > 0]; where c + Wh = 0 of 1/2 |
 //!
 //! Data marginals, where there are data: [`BaseDistribution::from_marginals`]. For units in {-1, +1} everything is computed in
-//! those units and turned into logits of (1 + s)/2: B = atanh <s> there (the paper's eq. 27 has the wrong sign), a = 2B.
+//! those units and turned into logits of (1 + s)/2: B = atanh of the mean of s there (the paper's eq. 27 has the wrong sign), a = 2B.
 //! Eq. 28 is componentwise; its product sign is an error. Means are kept within [.01, .99], so that no state of the model
 //! is out of reach of p1. The larger layer should carry p1: [`Parameters::transposed`] where that is the hidden one.
 //! Cost: O(MJ min(M,J)) for Pinv, 1024 MJ for Signs_h, 2^min(M,J) for mean field.

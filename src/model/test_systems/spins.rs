@@ -8,7 +8,7 @@
 //! exp(J s_a s_b) = exp(-|J|)/2 sum_t exp(K t (s_a + sign(J) s_b)),
 //! ```
 //!
-//! since the sum is 2 cosh 2K where J s_a s_b = |J| and 2 where it is -|J|. In both cases [`super::super::plus_minus`]
+//! since the sum is 2 cosh 2K where J s_a s_b = |J| and 2 where it is -|J|. In both cases [`crate::model::plus_minus`]
 //! then turns {-1, +1} into {0, 1}. log Z_spins = log Z of the RBM + its constant.
 
 use std::f64::consts::LN_2;
