@@ -150,7 +150,7 @@ fn lines(subject: &Subject, base: &BaseDistribution, quick: bool) -> Result<Vec<
     let ais = Ais { chains, temperatures: 10_000 / scale, seed: 1 };
     let printed_ais =
         paper(&|p| format!("{:.2} +- {:.2} (3 sd), {:.0} s", p.ais.0, p.ais.1, p.seconds.0));
-    add("AIS from data", ais.run(&ops, base)?, printed_ais);
+    add("AIS, b initialised", ais.run(&ops, base)?, printed_ais);
     add("AIS from uniform", ais.run(&ops, &BaseDistribution::uniform(parameters.n_visible))?, None);
     let rts = Rts {
         chains,
