@@ -6,7 +6,7 @@
 //! summary.csv and z_scores.svg. Exit code 1 if a consistent estimator's z-scores have a mean beyond .5 or a standard deviation
 //! outside .7 to 1.4, or (AIS, RAISE, TI Riemann) a bias of the wrong sign.
 
-use std::path::{Path, PathBuf};
+use std::path::{Path as FilePath, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -14,25 +14,31 @@ use rayon::prelude::*;
 use serde::Serialize;
 use ztrack::checkpoint::{ModelFile, write_bytes};
 use ztrack::estimators::tempered::READERS;
-use ztrack::estimators::{Ais, Bias, Estimate, Rts, exact};
+use ztrack::estimators::{
+    Bias, Equilibrium, Estimate, Rts, Sams, WangLandau, exact, raise, sandwich,
+};
 use ztrack::model::Parameters;
+use ztrack::model::exact::samples as exact_samples;
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
 use ztrack::record::{Chart, Series};
-use ztrack::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
+use ztrack::tempering::{
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, RbmTempering, TemperedChains,
+};
 
 const MODELS: u64 = 20;
 const CHAINS: usize = 100;
 
 /// Estimators that do not read the shared chains: one line each.
-const OTHERS: [Other; 1] = [ais];
+const OTHERS: [Other; 4] = [annealed, raise_from_samples, sams, wang_landau];
 
-/// An estimate of a case from a seed.
-type Other = fn(&Case, u64) -> Result<Estimate>;
+/// Estimates of a case from a seed.
+type Other = fn(&Case, u64) -> Result<Vec<Estimate>>;
 
 /// A model, how its chains are run, and the truth.
 struct Case {
     name: String,
+    parameters: Parameters,
     ops: Fused,
     base: BaseDistribution,
     temperatures: usize,
@@ -99,7 +105,7 @@ fn report() -> Result<bool> {
         eprint!("\r{} of {MODELS} small models", model + 1);
     }
     eprintln!();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/models/mnist-h10.npz");
+    let path = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../shared/models/mnist-h10.npz");
     if path.exists() {
         let parameters = ModelFile::load(&path)?.parameters;
         eprintln!("{large_runs} runs of mnist-h10");
@@ -135,6 +141,7 @@ impl Case {
     ) -> Result<Self> {
         Ok(Self {
             name,
+            parameters: parameters.clone(),
             ops: Fused::new(parameters),
             base: BaseDistribution::from_logits(&parameters.visible_bias)?,
             temperatures,
@@ -163,9 +170,23 @@ impl Case {
         let mut found: Vec<Estimate> =
             READERS.iter().map(|(_, reader)| reader.read(&shared)).collect();
         for other in OTHERS {
-            found.push(other(self, seed)?);
+            found.extend(other(self, seed)?);
         }
         Ok(found.into_iter().map(|estimate| self.score(seed, estimate)).collect())
+    }
+
+    /// One estimate from chains of its own.
+    fn tempered(
+        &self,
+        seed: u64,
+        estimate: impl FnOnce(&mut RbmTempering<'_>) -> ztrack::Result<Estimate>,
+    ) -> Result<Vec<Estimate>> {
+        let ladder = Ladder::linear(self.temperatures, &Prior::Uniform)?;
+        let path = Path { ops: &self.ops, ladder: &ladder, base: &self.base };
+        let visible = self.base.sample(CHAINS, seed, 0);
+        let mut chains = TemperedChains::new(visible, self.temperatures, seed);
+        let mut chains = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+        Ok(vec![estimate(&mut chains)?])
     }
 
     fn score(&self, seed: u64, estimate: Estimate) -> Score {
@@ -186,8 +207,27 @@ impl Case {
     }
 }
 
-fn ais(case: &Case, seed: u64) -> Result<Estimate> {
-    Ok(Ais { chains: CHAINS, temperatures: case.sweeps, seed }.run(&case.ops, &case.base)?)
+/// AIS, reverse AIS from exact samples, and Bennett's acceptance ratio between them.
+fn annealed(case: &Case, seed: u64) -> Result<Vec<Estimate>> {
+    let ladder = Ladder::linear(case.sweeps, &Prior::Uniform)?;
+    let path = Path { ops: &case.ops, ladder: &ladder, base: &case.base };
+    let start = Equilibrium::draw(&case.parameters, &case.ops, &case.base, CHAINS, seed)?;
+    Ok(sandwich(&path, CHAINS, &start, seed)?.estimates().into())
+}
+
+fn raise_from_samples(case: &Case, seed: u64) -> Result<Vec<Estimate>> {
+    let ladder = Ladder::linear(case.sweeps, &Prior::Uniform)?;
+    let path = Path { ops: &case.ops, ladder: &ladder, base: &case.base };
+    let samples = exact_samples(&case.parameters, CHAINS, seed)?;
+    Ok(vec![raise(&path, &samples, seed)?])
+}
+
+fn sams(case: &Case, seed: u64) -> Result<Vec<Estimate>> {
+    case.tempered(seed, |chains| Sams::new(case.sweeps).run(chains))
+}
+
+fn wang_landau(case: &Case, seed: u64) -> Result<Vec<Estimate>> {
+    case.tempered(seed, |chains| WangLandau { sweeps: case.sweeps }.run(chains))
 }
 
 fn mean_and_deviation(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
@@ -257,7 +297,7 @@ fn print(summaries: &[Summary]) {
     }
 }
 
-fn save(out: &Path, scores: &[Score], summaries: &[Summary]) -> Result<()> {
+fn save(out: &FilePath, scores: &[Score], summaries: &[Summary]) -> Result<()> {
     std::fs::create_dir_all(out).with_context(|| format!("--out {}", out.display()))?;
     write_bytes(out.join("runs.csv"), &csv_of(scores)?)?;
     write_bytes(out.join("summary.csv"), &csv_of(summaries)?)?;

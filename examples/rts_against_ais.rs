@@ -17,7 +17,10 @@ use std::process::ExitCode;
 use support::{Errors, Options, progress};
 use ztrack::checkpoint::ModelFile;
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
+use ztrack::estimators::raise;
+use ztrack::model::exact::samples;
 use ztrack::model::test_systems::gaussian;
+use ztrack::ops::BitMatrix;
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, InitialRounds, Ladder, Occupancy, Path, Prior, RbmTempering,
@@ -35,15 +38,17 @@ struct Model {
     name: &'static str,
     parameters: Parameters,
     base: BaseDistribution,
+    /// Training rows, for RAISE.
+    rows: BitMatrix,
     /// log Z and where it is from; errors are against the first.
     truths: Vec<(&'static str, f64)>,
     /// Sweeps, RMSE of RTS and of AIS as the paper's figure shows them.
     paper: &'static [(usize, f64, f64)],
 }
 
-/// Methods compared, each from a budget of sweeps and a seed. RAISE joins here.
+/// Methods compared, each from a budget of sweeps and a seed.
 type Method = (&'static str, fn(&Model, usize, u64) -> Result<f64>);
-const METHODS: [Method; 2] = [("RTS", rts), ("AIS", ais)];
+const METHODS: [Method; 3] = [("RTS", rts), ("AIS", ais), ("RAISE", from_above)];
 
 fn rts(model: &Model, budget: usize, seed: u64) -> Result<f64> {
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
@@ -63,8 +68,17 @@ fn rts(model: &Model, budget: usize, seed: u64) -> Result<f64> {
 }
 
 fn ais(model: &Model, budget: usize, seed: u64) -> Result<f64> {
-    let settings = Ais { chains: CHAINS, temperatures: budget, seed };
+    let settings = Ais { chains: CHAINS, ladder: Ladder::linear(budget, &Prior::Uniform)?, seed };
     Ok(settings.run(&Fused::new(&model.parameters), &model.base)?.value)
+}
+
+/// RAISE from training rows, as the paper has it.
+fn from_above(model: &Model, budget: usize, seed: u64) -> Result<f64> {
+    let ladder = Ladder::linear(budget, &Prior::Uniform)?;
+    let ops = Fused::new(&model.parameters);
+    let path = Path { ops: &ops, ladder: &ladder, base: &model.base };
+    let first = seed as usize * CHAINS % (model.rows.rows() - CHAINS + 1);
+    Ok(raise(&path, &model.rows.select(first..first + CHAINS), seed)?.value)
 }
 
 /// The shared models, or `None` if one of them or MNIST is missing.
@@ -84,6 +98,7 @@ fn mnist_models(quick: bool) -> Option<Vec<Model>> {
             name: "mnist-cd25-h500",
             parameters: parameters("mnist-cd25-h500.npz")?,
             base: base.clone(),
+            rows: rows.clone(),
             truths: vec![("the paper's", 451.255), ("our reference", 451.20)],
             paper: &[(1000, 0.43, 1.06), (10_000, 0.10, 0.43)],
         });
@@ -92,6 +107,7 @@ fn mnist_models(quick: bool) -> Option<Vec<Model>> {
         name: "mnist-h100",
         parameters: parameters("mnist-h100.npz")?,
         base,
+        rows,
         truths: vec![("our reference", 348.407)],
         paper: &[],
     });
@@ -105,7 +121,9 @@ fn small_model() -> Result<Vec<Model>> {
     let system = gaussian(16, 8, 1.0, 1)?;
     let truths = vec![("exact", system.log_partition)];
     let base = BaseDistribution::uniform(16);
-    Ok(vec![Model { name: "random-16x8", parameters: system.parameters, base, truths, paper: &[] }])
+    let rows = samples(&system.parameters, 1000, 1)?;
+    let parameters = system.parameters;
+    Ok(vec![Model { name: "random-16x8", parameters, base, rows, truths, paper: &[] }])
 }
 
 fn main() -> Result<ExitCode> {
@@ -141,7 +159,11 @@ fn main() -> Result<ExitCode> {
                 for (i, (source, truth)) in model.truths.iter().enumerate() {
                     let Errors { bias, rmse, rmse_error } = Errors::of(&values, *truth);
                     let paper = model.paper.iter().find(|paper| paper.0 == budget);
-                    let paper = paper.map(|paper| if name == "RTS" { paper.1 } else { paper.2 });
+                    let paper = paper.and_then(|paper| match name {
+                        "RTS" => Some(paper.1),
+                        "AIS" => Some(paper.2),
+                        _ => None,
+                    });
                     let shown = paper.map_or("-".into(), |rmse| format!("{rmse:.2}"));
                     bar.suspend(|| {
                         println!(

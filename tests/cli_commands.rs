@@ -14,6 +14,7 @@ use ztrack::checkpoint::ModelFile;
 use ztrack::data::generators::BarsAndStripes;
 use ztrack::data::{Dataset, Values};
 use ztrack::estimators::tempered::READERS;
+use ztrack::model::plus_minus::{Units, to_binary};
 use ztrack::model::{Parameters, exact, test_systems};
 
 fn json(arguments: &[&str]) -> Value {
@@ -62,6 +63,44 @@ fn estimators_agree_with_enumeration() {
                 assert!(number(&estimate["std_error"]) < 0.1, "{estimate}");
             }
         }
+    }
+}
+
+/// Every start, layer order and unit gives the same log Z.
+#[test]
+fn estimates_do_not_depend_on_the_start_or_the_larger_layer() {
+    let folder = TempDir::new().unwrap();
+    let parameters = test_systems::gaussian_parameters(6, 16, 0.5, 4);
+    let truth = exact::log_partition(&parameters).unwrap();
+    let spins = to_binary(&parameters, Units::PlusMinus).unwrap();
+    let spin_truth = exact::log_partition(&spins.parameters).unwrap() + spins.log_constant;
+    let model = save(folder.path(), parameters);
+    let common = ["estimate", &model, "--method", "exact,ais", "--temperatures", "200", "--json"];
+    for start in ["uniform", "visible-bias", "mean-field", "pinv", "signs"] {
+        for (units, truth) in [("binary", truth), ("plus-minus", spin_truth)] {
+            for transpose in [&[][..], &["--transpose"]] {
+                let options = [&["--start", start, "--units", units][..], transpose].concat();
+                let report = json(&[&common[..], &options].concat());
+                let sizes = if transpose.is_empty() { (6, 16) } else { (16, 6) };
+                assert_eq!(
+                    (&report["visible"], &report["hidden"]),
+                    (&sizes.0.into(), &sizes.1.into())
+                );
+                for estimate in report["estimates"].as_array().unwrap() {
+                    let error = number(&estimate["value"]) - truth;
+                    let bound = 1e-5 + 4.0 * number(&estimate["std_error"]);
+                    assert!(error.abs() < bound, "{options:?}: {estimate}, truth {truth}");
+                }
+            }
+        }
+    }
+    for (options, expected) in [
+        (&["--start", "marginals"][..], "--data"),
+        (&["--transpose", "--data", "bars-and-stripes"], "--start signs"),
+    ] {
+        let output = run(&[&common[..], options].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains(expected), "{options:?}: {stderr}");
     }
 }
 

@@ -14,7 +14,8 @@ use ztrack::model::{Parameters, Rbm};
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Fused, Matrix};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, RoundsEnd, TemperedChains,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, RbmTempering, RoundsEnd,
+    TemperedChains,
 };
 use ztrack::tracking::{LogZTracker, Smoothing, TrackerOptions, shift};
 use ztrack::training::gradient::{Centering, Moments, Particles, gradient, moments};
@@ -201,7 +202,8 @@ fn initial_rounds_converge_to_log_z_from_either_start() {
         for annealed_start in [true, false] {
             let rounds = InitialRounds { annealed_start, ..InitialRounds::default() };
             let mut chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
-            let record = rounds.run(path, &mut chains, BetaUpdate::Collapsed);
+            let mut tempering = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+            let record = rounds.run(&mut tempering);
             assert_eq!(record.end, RoundsEnd::Converged, "after {} rounds", record.rounds.len());
             let error = record.measurement.log_z[K - 1] - log_partition(&parameters).unwrap();
             let z = error / record.measurement.variance[K - 1].sqrt();

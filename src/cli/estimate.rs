@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
@@ -11,6 +11,7 @@ use super::curves;
 use super::data_options::DataOptions;
 use super::log_z::{Estimates, LogZOptions, table};
 use super::output::{print, print_json};
+use super::start_options::StartOptions;
 use crate::checkpoint::ModelFile;
 use crate::estimators;
 use crate::estimators::tempered::free_curves;
@@ -21,6 +22,7 @@ use crate::estimators::tempered::free_curves;
     ztrack estimate runs/dna/best.safetensors\n  \
     ztrack estimate model.npz --method rts,ais --data mnist --json\n  \
     ztrack estimate model.npz --method all --data mnist --curves curves\n  \
+    ztrack estimate spins.safetensors --units plus-minus --start signs --transpose\n  \
     ztrack estimate model.npz --method exact")]
 pub struct Estimate {
     /// Model file: safetensors or npz
@@ -37,6 +39,8 @@ pub struct Estimate {
     #[command(flatten)]
     log_z: LogZOptions,
     #[command(flatten)]
+    start: StartOptions,
+    #[command(flatten)]
     options: DataOptions,
 }
 
@@ -47,36 +51,46 @@ struct Report {
     hidden: usize,
     base: String,
     estimates: Vec<estimators::Estimate>,
+    /// Methods of `all` this model does not allow, with the reason.
+    skipped: Vec<String>,
 }
 
 impl Estimate {
     /// Prints one line a method.
     pub fn run(self) -> Result<ExitCode> {
-        let parameters = ModelFile::load(&self.model)?.parameters;
-        let data = self.data.as_deref();
-        let (base, base_name) =
-            self.options.base(data, &parameters.visible_bias, self.log_z.seed)?;
-        let Estimates { estimates, kept } =
-            self.log_z.run(&parameters, &base, self.curves.is_some())?;
+        let file = ModelFile::load(&self.model)?;
+        let model =
+            self.start.prepare(file, self.data.as_deref(), &self.options, self.log_z.seed)?;
+        let parameters = model.parameters();
+        let Estimates { estimates, skipped, kept } =
+            self.log_z.run(parameters, &model.base, self.curves.is_some())?;
         if let (Some(folder), Some(run)) = (&self.curves, kept) {
+            ensure!(
+                model.log_constant() == 0.0,
+                "--curves: the path of units -1 and +1 is not that of the converted model: leave out --units"
+            );
             curves::write(folder, &free_curves(&run))?;
         }
         let report = Report {
             visible: parameters.n_visible,
             hidden: parameters.n_hidden,
-            base: base_name,
-            estimates,
+            estimates: model.restore(estimates),
+            skipped,
+            base: model.base_name,
             model: self.model,
         };
         if self.json {
             print_json(&report)?;
         } else {
-            let Report { model, visible, hidden, base, estimates } = &report;
+            let Report { model, visible, hidden, base, estimates, skipped } = &report;
             let model = model.display();
             print(&format!(
                 "{model}: {visible} visible, {hidden} hidden units; base distribution: {base}\n\n{}",
                 table(estimates)
             ))?;
+            for reason in skipped {
+                print(&format!("\nnot run: {reason}\n"))?;
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -4,18 +4,25 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use super::method::Method;
+use super::schedule_options::{Plan, ScheduleOptions};
 use crate::error::Error;
 use crate::estimators::tempered::{KeptRun, READERS, Reader, TemperedRun, kept_bytes};
-use crate::estimators::{Ais, Bias, Estimate, Rts, exact};
+use crate::estimators::{
+    Bias, Equilibrium, Estimate, Rts, Sams, Tap, TapOrder, WangLandau, ais, exact, raise,
+    reverse_ais, sandwich,
+};
 use crate::model::Parameters;
 use crate::ops::Fused;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, annealing_bytes, check_memory,
-    tempering_bytes,
+    AnnealingPath, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, RbmTempering,
+    TemperedChains, annealing_bytes, check_memory, tempering_bytes,
 };
 
 /// Largest smaller layer that is enumerated unless another method is asked for.
 const EXACT_BY_DEFAULT: usize = 20;
+
+/// Temperatures of tempered chains where none are asked for.
+const USUAL: usize = 100;
 
 /// How log Z is estimated
 #[derive(Args)]
@@ -36,6 +43,8 @@ pub struct LogZOptions {
     /// Seed of all random numbers
     #[arg(long, default_value_t = 0, value_name = "S")]
     pub seed: u64,
+    #[command(flatten)]
+    schedule: ScheduleOptions,
 }
 
 /// The chains that estimators share, run once.
@@ -47,14 +56,23 @@ enum Shared {
 
 /// What was found.
 pub struct Estimates {
-    /// One a method, in the order they were asked for.
+    /// One or more a method, in the order they were asked for.
     pub estimates: Vec<Estimate>,
+    /// Methods of `all` this model does not allow, with the reason.
+    pub skipped: Vec<String>,
     /// The shared chains, where they were kept.
     pub kept: Option<Box<KeptRun>>,
 }
 
+/// A model, and what its estimators start from.
+struct Problem<'a> {
+    parameters: &'a Parameters,
+    ops: &'a Fused,
+    base: &'a BaseDistribution,
+}
+
 impl LogZOptions {
-    /// One estimate a method. The shared chains are run at most once; `keep` has them kept for a caller in any case.
+    /// Estimates of all methods. The shared chains are run at most once; `keep` has them kept for a caller in any case.
     pub fn run(
         &self,
         parameters: &Parameters,
@@ -66,78 +84,125 @@ impl LogZOptions {
             let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT_BY_DEFAULT;
             methods.push(if small { Method::Exact } else { Method::Rts });
         }
-        let ops = Fused::new(parameters);
-        let shared = self.shared(&methods, parameters, &ops, base, keep)?;
-        let mut estimates = Vec::with_capacity(methods.len());
+        let problem = Problem { parameters, ops: &Fused::new(parameters), base };
+        let shared = self.shared(&methods, &problem, keep)?;
+        let (mut estimates, mut skipped) = (Vec::new(), Vec::new());
         for method in methods {
-            estimates.push(match method {
-                Method::Exact => exact(parameters)?,
-                Method::Ais => self.ais(parameters, &ops, base)?,
-                shares => (shares.reader())
-                    .and_then(|reader| shared.read(reader))
-                    .with_context(|| format!("{shares:?} is no estimator by itself"))?,
-            });
+            match self.estimate(method, &problem, &shared) {
+                Ok(found) => estimates.extend(found),
+                // Whoever asks for everything wants what can be had.
+                Err(error) if self.methods.contains(&Method::All) => {
+                    skipped.push(format!("{}: {error:#}", method.name()));
+                }
+                Err(error) => return Err(error),
+            }
         }
         let kept = if let Shared::Kept(run) = shared { Some(run) } else { None };
-        Ok(Estimates { estimates, kept })
+        Ok(Estimates { estimates, skipped, kept })
     }
 
-    fn shared(
+    fn estimate(
         &self,
-        methods: &[Method],
-        parameters: &Parameters,
-        ops: &Fused,
-        base: &BaseDistribution,
-        keep: bool,
-    ) -> Result<Shared> {
+        method: Method,
+        problem: &Problem<'_>,
+        shared: &Shared,
+    ) -> Result<Vec<Estimate>> {
+        let &Problem { parameters, ops, base } = problem;
+        let (chains, seed) = (self.chains, self.seed);
+        let equilibrium = || Equilibrium::draw(parameters, ops, base, chains, seed);
+        Ok(match method {
+            Method::Exact => vec![exact(parameters)?],
+            Method::Ais => self.annealed(problem, |path| Ok(vec![ais(path, chains, seed)?]))?,
+            Method::ReverseAis => {
+                self.annealed(problem, |path| Ok(vec![reverse_ais(path, &equilibrium()?, seed)?]))?
+            }
+            Method::Raise => self.annealed(problem, |path| {
+                let start = equilibrium()?;
+                let mut found = raise(path, &start.visible, seed)?;
+                found.gibbs_sweeps += start.gibbs_sweeps;
+                Ok(vec![found])
+            })?,
+            Method::Sandwich => self.annealed(problem, |path| {
+                Ok(sandwich(path, chains, &equilibrium()?, seed)?.estimates().into())
+            })?,
+            Method::Sams | Method::WangLandau => {
+                let ladder = self.ladder(problem, 0.0)?;
+                let path = Path { ops, ladder: &ladder, base };
+                let visible = base.sample(chains, seed, 0);
+                let mut chains = TemperedChains::new(visible, ladder.len(), seed);
+                let mut chains = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+                vec![match method {
+                    Method::Sams => Sams::new(self.sweeps).run(&mut chains)?,
+                    _ => WangLandau { sweeps: self.sweeps }.run(&mut chains)?,
+                }]
+            }
+            Method::TapNaive => tap(TapOrder::Naive, seed, parameters)?,
+            Method::TapSecond => tap(TapOrder::Second, seed, parameters)?,
+            Method::TapThird => tap(TapOrder::Third, seed, parameters)?,
+            shares => vec![
+                (shares.reader())
+                    .and_then(|reader| shared.read(reader))
+                    .with_context(|| format!("{} is no estimator by itself", shares.name()))?,
+            ],
+        })
+    }
+
+    fn shared(&self, methods: &[Method], problem: &Problem<'_>, keep: bool) -> Result<Shared> {
         let readers: Vec<Reader> = methods.iter().filter_map(|method| method.reader()).collect();
         let keep = keep || readers.iter().any(|reader| matches!(reader, Reader::Kept(_)));
         if readers.is_empty() && !keep {
             return Ok(Shared::NotNeeded);
         }
-        let (m, j) = (parameters.n_visible, parameters.n_hidden);
-        let temperatures = self.temperatures.unwrap_or(100);
-        let mut bytes = tempering_bytes(self.chains, temperatures, m, j);
+        let temperatures = self.schedule.temperatures(self.temperatures, USUAL)?;
         // Only sizes of at least 1 can be multiplied; the check refuses others.
-        if keep && self.chains.min(self.sweeps).min(temperatures) > 0 {
-            bytes += kept_bytes(self.chains, self.sweeps, temperatures);
-        }
-        self.check(temperatures, bytes)?;
+        let kept = if keep && self.chains.min(self.sweeps).min(temperatures) > 0 {
+            kept_bytes(self.chains, self.sweeps, temperatures)
+        } else {
+            0.0
+        };
         let rts = Rts {
             chains: self.chains,
             sweeps: self.sweeps,
-            ladder: Ladder::linear(temperatures, &Prior::Uniform)?,
+            ladder: self.ladder(problem, kept)?,
             beta_update: BetaUpdate::Collapsed,
             initial_rounds: InitialRounds::default(),
             seed: self.seed,
         };
         Ok(if keep {
-            Shared::Kept(Box::new(rts.sample_and_keep(ops, base)?))
+            Shared::Kept(Box::new(rts.sample_and_keep(problem.ops, problem.base)?))
         } else {
-            Shared::Occupancy(rts.sample(ops, base)?)
+            Shared::Occupancy(rts.sample(problem.ops, problem.base)?)
         })
     }
 
-    fn ais(
-        &self,
-        parameters: &Parameters,
-        ops: &Fused,
-        base: &BaseDistribution,
-    ) -> Result<Estimate> {
-        let temperatures = self.annealing_temperatures();
-        let (m, j) = (parameters.n_visible, parameters.n_hidden);
-        self.check(temperatures, annealing_bytes(self.chains, temperatures, m, j))?;
-        let Self { chains, seed, .. } = *self;
-        Ok(Ais { chains, temperatures, seed }.run(ops, base)?)
+    /// The ladder of tempered chains, once it is known that they and `more` bytes fit in memory.
+    fn ladder(&self, problem: &Problem<'_>, more: f64) -> Result<Ladder> {
+        let temperatures = self.schedule.temperatures(self.temperatures, USUAL)?;
+        let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
+        self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j) + more)?;
+        Ok(self.schedule.ladder(&self.plan(problem, self.temperatures, USUAL))?.0)
     }
 
-    /// Temperatures of an annealing pass, one sweep each: side by side with all others, as many as counted sweeps.
-    fn annealing_temperatures(&self) -> usize {
-        if self.methods.contains(&Method::All) {
-            self.sweeps
+    fn annealed(
+        &self,
+        problem: &Problem<'_>,
+        estimate: impl FnOnce(&dyn AnnealingPath) -> Result<Vec<Estimate>>,
+    ) -> Result<Vec<Estimate>> {
+        // One sweep a temperature: side by side with all others, as many as counted sweeps.
+        let (asked, usual) = if self.methods.contains(&Method::All) {
+            (None, self.sweeps)
         } else {
-            self.temperatures.unwrap_or(10_000)
-        }
+            (self.temperatures, 10_000)
+        };
+        let temperatures = self.schedule.temperatures(asked, usual)?;
+        let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
+        self.check(temperatures, annealing_bytes(self.chains, temperatures, m, j))?;
+        self.schedule.annealed(&self.plan(problem, asked, usual), estimate)
+    }
+
+    fn plan<'a>(&self, problem: &Problem<'a>, asked: Option<usize>, usual: usize) -> Plan<'a> {
+        let &Problem { parameters, ops, base } = problem;
+        Plan { parameters, ops, base, asked, usual, seed: self.seed }
     }
 
     fn check(&self, temperatures: usize, bytes: f64) -> Result<()> {
@@ -158,6 +223,10 @@ impl Shared {
     }
 }
 
+fn tap(order: TapOrder, seed: u64, parameters: &Parameters) -> Result<Vec<Estimate>> {
+    Ok(vec![Tap { order, seed, ..Tap::default() }.run(parameters)?])
+}
+
 /// Refuses chains and temperatures that are too few or do not fit in memory (`bytes`).
 pub fn check_sizes(chains: usize, temperatures: usize, bytes: f64) -> Result<()> {
     for (option, value) in [("--chains", chains), ("--temperatures", temperatures)] {
@@ -175,8 +244,9 @@ pub fn table(estimates: &[Estimate]) -> String {
     );
     for estimate in estimates {
         let error = match estimate.std_error {
-            0.0 => "-".to_string(),
-            error => format!("{error:.6}"),
+            error if error > 0.0 => format!("{error:.6}"),
+            // Exact, or without a notion of chance.
+            _ => "-".to_string(),
         };
         let samples = estimate.effective_samples.map_or("-".into(), |n| format!("{n:.0}"));
         let bias = match estimate.bias {

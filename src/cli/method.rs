@@ -36,6 +36,22 @@ pub enum Method {
     Mixed,
     /// Annealed importance sampling
     Ais,
+    /// Annealed importance sampling downwards, from samples of the model
+    ReverseAis,
+    /// Both and Bennett's acceptance ratio between them
+    Sandwich,
+    /// Reverse annealed importance sampling estimator, from samples of the model: an upper bound
+    Raise,
+    /// Self-adjusted mixture sampling
+    Sams,
+    /// Wang-Landau with the 1/t rule
+    WangLandau,
+    /// Naive mean field
+    TapNaive,
+    /// Thouless, Anderson and Palmer, second order
+    TapSecond,
+    /// The same, third order
+    TapThird,
     /// All of them that the model allows, at equal sweeps
     All,
 }
@@ -45,7 +61,8 @@ impl Method {
     pub fn expand(methods: &[Self], parameters: &Parameters) -> Vec<Self> {
         let small = parameters.n_visible.min(parameters.n_hidden) <= MAX_UNITS;
         let allowed = |method: &Self| match method {
-            Self::All => false,
+            // The sandwich has both passes.
+            Self::All | Self::Ais | Self::ReverseAis => false,
             Self::Exact => small,
             _ => true,
         };
@@ -62,7 +79,12 @@ impl Method {
 
     /// How the shared chains are read, for the estimators that share them.
     pub fn reader(self) -> Option<Reader> {
-        let value = self.to_possible_value()?;
-        READERS.iter().find(|(name, _)| *name == value.get_name()).map(|(_, reader)| *reader)
+        let own = self.name();
+        READERS.iter().find(|(name, _)| *name == own).map(|(_, reader)| *reader)
+    }
+
+    /// The name `--method` takes.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().into())
     }
 }

@@ -13,6 +13,7 @@ mod output;
 mod run_folder;
 mod sample;
 mod schedule_options;
+mod start_options;
 mod train;
 
 use std::process::ExitCode;

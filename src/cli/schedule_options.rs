@@ -119,19 +119,21 @@ impl ScheduleOptions {
         self.planned(plan, |ladder| survey(&Path { ops, ladder, base }, plan.seed))
     }
 
-    /// Runs an annealed estimator along the path asked for; what was spent on planning is added to its cost.
+    /// Runs annealed estimators along the path asked for; what was spent on planning is added to the cost of each.
     pub fn annealed(
         &self,
         plan: &Plan<'_>,
-        estimate: impl FnOnce(&dyn AnnealingPath) -> crate::Result<Estimate>,
-    ) -> Result<Estimate> {
+        estimate: impl FnOnce(&dyn AnnealingPath) -> Result<Vec<Estimate>>,
+    ) -> Result<Vec<Estimate>> {
         let start = std::time::Instant::now();
         let Plan { ops, base, parameters, seed, .. } = *plan;
         let mut spent;
         let ladder;
-        let found = match self.path {
+        let seconds;
+        let mut found = match self.path {
             PathKind::Geometric => {
                 (ladder, spent) = self.ladder(plan)?;
+                seconds = start.elapsed().as_secs_f64();
                 estimate(&Path { ops, ladder: &ladder, base })?
             }
             PathKind::Moments => {
@@ -139,14 +141,15 @@ impl ScheduleOptions {
                 let knots = fit.fit(base, parameters)?;
                 (ladder, spent) = self.planned(plan, |ladder| survey(&knots.path(ladder), seed))?;
                 spent += (fit.knots * fit.updates * fit.chains) as u64;
+                seconds = start.elapsed().as_secs_f64();
                 estimate(&knots.path(&ladder))?
             }
         };
-        Ok(Estimate {
-            gibbs_sweeps: found.gibbs_sweeps + spent,
-            seconds: start.elapsed().as_secs_f64(),
-            ..found
-        })
+        for estimate in &mut found {
+            estimate.gibbs_sweeps += spent;
+            estimate.seconds += seconds;
+        }
+        Ok(found)
     }
 
     /// The schedule; `survey` finds g of the path along a ladder, for VAROPT.

@@ -9,7 +9,7 @@ pub struct Estimate {
     pub method: &'static str,
     /// log Z in nats.
     pub value: f64,
-    /// Standard error in nats; 0 for exact values.
+    /// Standard error in nats; 0 for exact values, NaN (`null` in JSON) where a method has none.
     pub std_error: f64,
     /// Effective number of samples behind it; `None` where the notion does not apply.
     pub effective_samples: Option<f64>,

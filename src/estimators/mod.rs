@@ -9,10 +9,12 @@ mod raise;
 mod reverse_ais;
 mod rts;
 mod sams;
-mod stochastic_approximation;
-mod wang_landau;
-pub mod tempered;
 mod sandwich;
+pub mod starts;
+mod stochastic_approximation;
+pub mod tap;
+pub mod tempered;
+mod wang_landau;
 
 pub use ais::{Ais, ais};
 pub use equilibrium::Equilibrium;
@@ -23,8 +25,10 @@ pub use raise::raise;
 pub use reverse_ais::reverse_ais;
 pub use rts::{Rts, rts};
 pub use sams::Sams;
-pub use wang_landau::WangLandau;
 pub use sandwich::{Balance, Sandwich, bennett, sandwich};
+pub use starts::Start;
+pub use tap::{Tap, TapOrder};
+pub use wang_landau::WangLandau;
 
 /// An error bar needs independent chains to compare.
 fn at_least_two_chains(chains: usize) -> crate::error::Result<()> {

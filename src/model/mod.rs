@@ -1,7 +1,8 @@
-//! The model: parameters, the Burn module, exact enumeration, test systems.
+//! The model: parameters, the Burn module, exact enumeration, {-1, +1} units, test systems.
 
 pub mod exact;
 mod parameters;
+pub mod plus_minus;
 mod rbm;
 pub mod test_systems;
 

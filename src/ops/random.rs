@@ -53,6 +53,10 @@ pub enum Purpose {
     DescendingVisible = 20,
     /// Exact samples of enumerated models.
     ExactSample = 21,
+    /// Hidden states from which a base distribution is guessed (Signs_h).
+    StartHidden = 22,
+    /// Starting magnetisations of TAP.
+    TapStart = 23,
 }
 
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];

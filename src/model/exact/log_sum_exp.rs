@@ -2,18 +2,18 @@
 
 /// log(sum of exp) of the values seen so far, as a running maximum and a scaled sum.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LogSumExp {
+pub(crate) struct LogSumExp {
     maximum: f64,
     sum: f64,
 }
 
 impl LogSumExp {
     /// Of no values: minus infinity.
-    pub(super) const EMPTY: Self = Self { maximum: f64::NEG_INFINITY, sum: 0.0 };
+    pub(crate) const EMPTY: Self = Self { maximum: f64::NEG_INFINITY, sum: 0.0 };
 
     /// Adds exp(value).
     #[inline]
-    pub(super) fn add(&mut self, value: f64) {
+    pub(crate) fn add(&mut self, value: f64) {
         if value <= self.maximum {
             self.sum += (value - self.maximum).exp();
         } else {
@@ -23,12 +23,12 @@ impl LogSumExp {
     }
 
     /// The logarithm of the sum.
-    pub(super) fn value(self) -> f64 {
+    pub(crate) fn value(self) -> f64 {
         self.maximum + self.sum.ln()
     }
 
     /// Of a whole sequence, in its order.
-    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> f64 {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> f64 {
         let mut total = Self::EMPTY;
         values.into_iter().for_each(|value| total.add(value));
         total.value()

@@ -16,6 +16,7 @@ mod tests;
 
 pub(crate) use enumeration::softplus;
 pub use likelihood::{log_weights, mean_log_likelihood};
+pub(crate) use log_sum_exp::LogSumExp;
 pub use moments::{Moments, moments};
 pub use partition::{
     MAX_TABLE_UNITS, MAX_UNITS, log_partition, log_partition_at, log_probabilities_of_visible,

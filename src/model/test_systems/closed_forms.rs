@@ -1,20 +1,9 @@
-//! Models whose log Z is known in closed form, and random ones for enumeration. For tests, examples and benchmarks.
+//! Models whose log Z is a formula: independent units, one hidden unit.
 
-use super::Parameters;
-use super::exact::{self, softplus};
+use super::TestSystem;
 use crate::error::Result;
-use crate::ops::random::{Purpose, Streams};
-
-/// A model and its exact log Z in nats.
-#[derive(Clone, Debug)]
-pub struct TestSystem {
-    /// What it is.
-    pub name: &'static str,
-    /// The model.
-    pub parameters: Parameters,
-    /// log Z, f64.
-    pub log_partition: f64,
-}
+use crate::model::Parameters;
+use crate::model::exact::softplus;
 
 /// All parameters zero: log Z = (M + J) log 2.
 pub fn zero_weights(n_visible: usize, n_hidden: usize) -> TestSystem {
@@ -55,30 +44,4 @@ pub fn one_hidden_unit(
     let on = f64::from(hidden_bias) + with_weights.sum::<f64>();
     let log_partition = off.max(on) + (-(off - on).abs()).exp().ln_1p();
     Ok(TestSystem { name: "one hidden unit", parameters, log_partition })
-}
-
-/// Gaussian weights and biases (see [`gaussian_parameters`]) with log Z by enumeration.
-///
-/// # Errors
-/// The smaller layer is too large for [`exact::log_partition`].
-pub fn gaussian(n_visible: usize, n_hidden: usize, scale: f64, seed: u64) -> Result<TestSystem> {
-    let parameters = gaussian_parameters(n_visible, n_hidden, scale, seed);
-    let log_partition = exact::log_partition(&parameters)?;
-    Ok(TestSystem { name: "Gaussian weights", parameters, log_partition })
-}
-
-/// Independent normal weights and biases of standard deviation `scale`, a function of the seed alone.
-pub fn gaussian_parameters(n_visible: usize, n_hidden: usize, scale: f64, seed: u64) -> Parameters {
-    let streams = Streams::new(seed, Purpose::TestSystem, 0);
-    let normals = |row, count| {
-        let mut stream = streams.row(row);
-        (0..count).map(|_| (scale * stream.normal()) as f32).collect::<Vec<f32>>()
-    };
-    Parameters {
-        n_visible,
-        n_hidden,
-        weights: normals(0, n_visible * n_hidden),
-        visible_bias: normals(1, n_visible),
-        hidden_bias: normals(2, n_hidden),
-    }
 }

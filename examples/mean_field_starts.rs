@@ -1,0 +1,325 @@
+//! MEAN-FIELD Fig. 5 (and 2, 4): how often is AIS within 5 % of log Z, by the distribution it starts from?
+//!
+//!     cargo run --release --example mean_field_starts [-- --quick] [--models N] [--temperatures K] [--out DIR]
+//!
+//! Random models of the paper's recipes: Gaussian weights with Gaussian moments, 20 x 180, as they are and with layers
+//! exchanged; Ising models and spin glasses on rings of 200 and 16 x 16 (glass: 6 x 6) tori at the paper's temperatures, all
+//! with exact log Z. The paper: 100 models a set, 10 runs each, 1024 chains, 4096 temperatures, about a day on this machine.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use ztrack::estimators::starts::from_means;
+use ztrack::estimators::{Ais, Start};
+use ztrack::model::plus_minus::{Units, to_binary};
+use ztrack::model::test_systems::{
+    SpinModel, gaussian_moments, ring, ring_log_partition, square, square_ising_log_partition,
+};
+use ztrack::model::{Parameters, exact};
+use ztrack::ops::Fused;
+use ztrack::ops::random::{Purpose, Stream, Streams};
+use ztrack::record::{Chart, Series};
+use ztrack::tempering::{Ladder, Prior};
+
+/// What counts as right: |estimate - log Z| <= 5 % of |log Z|.
+const RIGHT: f64 = 0.05;
+/// `None`: the exact means, where they can be enumerated.
+const STARTS: [(&str, Option<Start>); 4] = [
+    ("uniform", Some(Start::Uniform)),
+    ("pinv", Some(Start::Pinv)),
+    ("signs", Some(Start::Signs)),
+    ("exact means", None),
+];
+/// Exact means cost six enumerations.
+const LARGEST_FOR_MEANS: usize = 20;
+
+/// How often AIS is within 5 % of log Z, by its start (MEAN-FIELD Fig. 5)
+#[derive(Parser)]
+struct Options {
+    /// A few seconds instead of minutes
+    #[arg(long)]
+    quick: bool,
+    /// Models of every set [default: 20, quick 4]
+    #[arg(long)]
+    models: Option<u64>,
+    /// AIS chains [default: 200, quick 50]
+    #[arg(long)]
+    chains: Option<usize>,
+    /// AIS temperatures [default: 1000, quick 100]
+    #[arg(long)]
+    temperatures: Option<usize>,
+    /// Folder for CSV and picture
+    #[arg(long, default_value = "results/mean_field_starts")]
+    out: PathBuf,
+}
+
+/// One random model in its own units, with log Z in those units.
+struct Model {
+    own: Parameters,
+    units: Units,
+    log_partition: f64,
+}
+
+type Draw = fn(&mut Stream, seed: u64, quick: bool) -> ztrack::Result<Model>;
+
+/// Recipes of models; the first, whose layers differ in size, gives two lines.
+const SETS: [(&str, Draw); 12] = [
+    ("GWGM", |_, seed, quick| gwgm(seed, quick)),
+    ("1DIsing T=10", |s, _, _| chain(s, 10.0, true)),
+    ("1DIsing T=1", |s, _, _| chain(s, 1.0, true)),
+    ("1DIsing T=.1", |s, _, _| chain(s, 0.1, true)),
+    ("1DSG T=10", |s, _, _| chain(s, 10.0, false)),
+    ("1DSG T=1", |s, _, _| chain(s, 1.0, false)),
+    ("1DSG T=.1", |s, _, _| chain(s, 0.1, false)),
+    ("2DIsing T=10", |s, _, _| torus(s, 10.0)),
+    ("2DIsing T=1", |s, _, _| torus(s, 1.0)),
+    ("2DIsing T=.1", |s, _, _| torus(s, 0.1)),
+    ("2DSG T=10", |s, _, quick| glass(s, 10.0, quick)),
+    ("2DSG T=.1", |s, _, quick| glass(s, 0.1, quick)),
+];
+
+fn gwgm(seed: u64, quick: bool) -> ztrack::Result<Model> {
+    let system =
+        if quick { gaussian_moments(12, 108, seed) } else { gaussian_moments(20, 180, seed) }?;
+    Ok(Model { own: system.parameters, units: Units::Binary, log_partition: system.log_partition })
+}
+
+/// Numbers from the paper's N(-100, 200), over the temperature.
+fn interactions(stream: &mut Stream, count: usize, temperature: f64, equal: bool) -> Vec<f64> {
+    let mut draw = || (-100.0 + 200.0 * stream.normal()) / temperature;
+    if equal { vec![draw(); count] } else { (0..count).map(|_| draw()).collect() }
+}
+
+fn spins(model: &SpinModel, log_partition: f64) -> ztrack::Result<Model> {
+    let own = model.to_rbm(Units::PlusMinus)?;
+    Ok(Model { own: own.parameters, units: Units::PlusMinus, log_partition })
+}
+
+fn chain(stream: &mut Stream, temperature: f64, equal: bool) -> ztrack::Result<Model> {
+    let mut draw = || interactions(stream, 200, temperature, equal);
+    let (couplings, fields) = (draw(), draw());
+    spins(&ring(&couplings, &fields)?, ring_log_partition(&couplings, &fields))
+}
+
+fn torus(stream: &mut Stream, temperature: f64) -> ztrack::Result<Model> {
+    const SIDE: usize = 16;
+    let bonds = interactions(stream, SIDE * SIDE, temperature, true);
+    let model = square(SIDE, SIDE, &bonds, &bonds, &[0.0; SIDE * SIDE])?;
+    spins(&model, square_ising_log_partition(SIDE, SIDE, bonds[0])?)
+}
+
+/// Couplings from N(10^4, 10^4); enumerated as an RBM of half the spins.
+fn glass(stream: &mut Stream, temperature: f64, quick: bool) -> ztrack::Result<Model> {
+    let side = if quick { 4 } else { 6 };
+    let n = side * side;
+    let mut draw =
+        || (0..n).map(|_| 1e4 * (1.0 + stream.normal()) / temperature).collect::<Vec<f64>>();
+    let model = square(side, side, &draw(), &draw(), &vec![0.0; n])?;
+    let binary = model.to_rbm(Units::Binary)?;
+    spins(&model, exact::log_partition(&binary.parameters)? + binary.log_constant)
+}
+
+/// Share of right estimates, with a standard error that is not zero where all or none are right.
+#[derive(Clone, Copy)]
+struct Share {
+    right: u64,
+    total: u64,
+}
+
+impl Share {
+    fn percent(self) -> f64 {
+        100.0 * self.right as f64 / self.total as f64
+    }
+
+    fn error(self) -> f64 {
+        let p = (self.right as f64 + 1.0) / (self.total as f64 + 2.0);
+        100.0 * (p * (1.0 - p) / self.total as f64).sqrt()
+    }
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    let quick = options.quick;
+    let models = options.models.unwrap_or(if quick { 4 } else { 20 }).max(1);
+    let chains = options.chains.unwrap_or(if quick { 50 } else { 200 });
+    let temperatures = options.temperatures.unwrap_or(if quick { 100 } else { 1000 });
+    std::fs::create_dir_all(&options.out)
+        .with_context(|| format!("cannot create {}", options.out.display()))?;
+    let mut csv = csv::Writer::from_path(options.out.join("mean_field_starts.csv"))?;
+    csv.write_record([
+        "set",
+        "transposed",
+        "model",
+        "start",
+        "log_z",
+        "estimate",
+        "std_error",
+        "relative_error",
+    ])?;
+    println!(
+        "Share of models (%) whose AIS estimate is within 5 % of log Z, +- its standard error.\n\
+         {models} models a set, {chains} chains, {temperatures} temperatures; GWGM {}.\n",
+        if quick {
+            "12 x 108 instead of 20 x 180, 2DSG 4 x 4 instead of 6 x 6"
+        } else {
+            "20 x 180"
+        }
+    );
+    print!("{:<17}", "set");
+    STARTS.iter().for_each(|(name, _)| print!("{name:>14}"));
+    println!();
+    let mut rows: Vec<Row> = Vec::new();
+    for (set, draw) in SETS {
+        let first = rows.len();
+        for seed in 0..models {
+            eprint!("\r{set:<17} model {} of {models} ", seed + 1);
+            let mut stream = Streams::new(seed, Purpose::TestSystem, 0).row(100);
+            let model = draw(&mut stream, seed, quick)?;
+            let own = model.own.clone();
+            let smaller = own.n_visible.min(own.n_hidden);
+            let binary = to_binary(&own, model.units)?.parameters;
+            // One enumeration serves both orders of the layers.
+            let means =
+                (smaller <= LARGEST_FOR_MEANS).then(|| exact::moments(&binary)).transpose()?;
+            let transposed = own.n_visible != own.n_hidden;
+            for (place, transpose) in
+                [false, true].into_iter().take(1 + usize::from(transposed)).enumerate()
+            {
+                if rows.len() == first + place {
+                    let name =
+                        if transpose { format!("{set} transposed") } else { set.to_string() };
+                    rows.push(Row { name, shares: [None; STARTS.len()] });
+                }
+                let own = if transpose { own.transposed() } else { own.clone() };
+                let converted = to_binary(&own, model.units)?;
+                let ops = Fused::new(&converted.parameters);
+                for ((name, start), share) in STARTS.iter().zip(&mut rows[first + place].shares) {
+                    let base = match (start, &means) {
+                        (Some(start), _) => start.base(&own, model.units, seed)?,
+                        (None, Some(means)) if transpose => from_means(&means.hidden)?,
+                        (None, Some(means)) => from_means(&means.visible)?,
+                        (None, None) => continue,
+                    };
+                    let found = Ais {
+                        chains,
+                        ladder: Ladder::linear(temperatures, &Prior::Uniform)?,
+                        seed,
+                    }
+                    .run(&ops, &base)?;
+                    let value = found.value + converted.log_constant;
+                    let error = value / model.log_partition - 1.0;
+                    let share = share.get_or_insert(Share { right: 0, total: 0 });
+                    share.right += u64::from(error.abs() <= RIGHT);
+                    share.total += 1;
+                    let line = (
+                        set,
+                        transpose,
+                        seed,
+                        name,
+                        model.log_partition,
+                        value,
+                        found.std_error,
+                        error,
+                    );
+                    csv.serialize(line)?;
+                }
+            }
+        }
+        csv.flush()?;
+        eprint!("\r{:40}\r", "");
+        rows[first..].iter().for_each(Row::print);
+    }
+    statements(&rows);
+    picture(&rows).save(&options.out.join("mean_field_starts.svg"))?;
+    println!("\nCSV and picture: {}", options.out.display());
+    Ok(())
+}
+
+/// One line of the table.
+struct Row {
+    name: String,
+    shares: [Option<Share>; STARTS.len()],
+}
+
+impl Row {
+    fn print(&self) {
+        print!("{:<17}", self.name);
+        for share in self.shares {
+            match share {
+                Some(share) => print!("{:>9.0} +- {:<2.0}", share.percent(), share.error()),
+                None => print!("{:>14}", "-"),
+            }
+        }
+        println!();
+    }
+
+    fn percent(&self, start: usize) -> f64 {
+        self.shares[start].map_or(f64::NAN, Share::percent)
+    }
+}
+
+/// What the paper says of its figures (their bars are not given as numbers), and what was found.
+fn statements(rows: &[Row]) {
+    let beside_uniform = |start: usize| {
+        let difference = |row: &Row| row.percent(start) - row.percent(0);
+        let above = rows.iter().filter(|row| difference(row) > 0.0).count();
+        let below = rows.iter().filter(|row| difference(row) < 0.0).count();
+        format!("above in {above}, below in {below}")
+    };
+    let without_field = rows.iter().filter(|row| row.name.starts_with("2D"));
+    let apart = without_field
+        .flat_map(|row| [1, 2].map(|start| (row.percent(start) - row.percent(0)).abs()))
+        .fold(0.0, f64::max);
+    println!("\n{:<82}here", "the paper");
+    for (said, found) in [
+        (
+            "Fig. 5: Pinv and Signs_h outperform B = 0 in most sets",
+            format!(
+                "Pinv {}; Signs_h {}; of {} sets",
+                beside_uniform(1),
+                beside_uniform(2),
+                rows.len()
+            ),
+        ),
+        (
+            "Fig. 5: without fields (2D sets) all three are alike and very good",
+            format!("at most {apart:.0} points apart"),
+        ),
+        (
+            "Fig. 4: from exact means about 20 % of the GWGM models are far off as they are",
+            format!("{:.0} % of them not within 5 %", 100.0 - rows[0].percent(3)),
+        ),
+        (
+            "Fig. 4: ... and none with layers exchanged",
+            format!("{:.0} %", 100.0 - rows[1].percent(3)),
+        ),
+    ] {
+        println!("{said:<82}{found}");
+    }
+}
+
+fn picture(rows: &[Row]) -> Chart {
+    let series = STARTS.iter().enumerate().map(|(start, (name, _))| {
+        let found = || {
+            rows.iter().enumerate().filter_map(|(place, row)| row.shares[start].map(|s| (place, s)))
+        };
+        // A little to the side of each other.
+        let x = |place: usize| (place + 1) as f64 + 0.12 * (start as f64 - 1.5);
+        Series {
+            name: (*name).into(),
+            points: found().map(|(place, share)| (x(place), share.percent())).collect(),
+            errors: found().map(|(_, share)| share.error()).collect(),
+            marks_only: true,
+        }
+    });
+    Chart {
+        title: "AIS within 5 % of log Z, by start".into(),
+        x_label:
+            "1 GWGM, 2 transposed, 3-5 1DIsing, 6-8 1DSG, 9-11 2DIsing, 12-13 2DSG (T falling)"
+                .into(),
+        y_label: "models, %".into(),
+        series: series.collect(),
+        ..Chart::default()
+    }
+}

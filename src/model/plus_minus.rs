@@ -1,0 +1,169 @@
+//! RBMs with units in {-1, +1}, turned into the same model with units in {0, 1} plus a constant in log Z.
+//!
+//! With s = 2v - 1 and t = 2h - 1,
+//!
+//! ```text
+//! c.s + s'Wt + b.t = 2(c - W1).v + 4 v'Wh + 2(b - W'1).h + (1'W1 - c.1 - b.1),
+//! ```
+//!
+//! so the weights become 4W, the biases 2(c - W1) and 2(b - W'1), and log Z_{+-1} = log Z_{01} + 1'W1 - c.1 - b.1
+//! (algorithms.md, section 5; MEAN-FIELD leaves it to the reader). States correspond one to one, so that every
+//! estimator, start and sampler for {0, 1} units serves both. Cost O(MJ).
+
+use super::Parameters;
+use crate::error::Result;
+
+/// What the units of a layer can be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Units {
+    /// {0, 1}, as everywhere in this library.
+    #[default]
+    Binary,
+    /// {-1, +1}, as in spin models.
+    PlusMinus,
+}
+
+/// An RBM that stands for another model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Converted {
+    /// The RBM.
+    pub parameters: Parameters,
+    /// Add this to its log Z to get the log Z of the model it stands for, nats.
+    pub log_constant: f64,
+    /// Largest error of log Z that the rounding of parameters to f32 can have made, nats.
+    pub rounding: f64,
+}
+
+/// The model as it is, or its equivalent in {0, 1} units.
+///
+/// 4W is exact in f32; a bias is summed in f64 and rounded once, which moves log Z by at most `rounding`.
+///
+/// # Errors
+/// A converted parameter overflows f32.
+pub fn to_binary(parameters: &Parameters, units: Units) -> Result<Converted> {
+    if units == Units::Binary {
+        let parameters = parameters.clone();
+        return Ok(Converted { parameters, log_constant: 0.0, rounding: 0.0 });
+    }
+    let doubles = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+    Couplings {
+        n_visible: parameters.n_visible,
+        n_hidden: parameters.n_hidden,
+        weights: doubles(&parameters.weights),
+        visible_bias: doubles(&parameters.visible_bias),
+        hidden_bias: doubles(&parameters.hidden_bias),
+    }
+    .to(Units::Binary)
+}
+
+/// An RBM with units in {-1, +1} in double precision: c.s + s'Wt + b.t.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Couplings {
+    pub n_visible: usize,
+    pub n_hidden: usize,
+    /// W, shape [M, J], row-major.
+    pub weights: Vec<f64>,
+    /// c, shape `[M]`.
+    pub visible_bias: Vec<f64>,
+    /// b, shape `[J]`.
+    pub hidden_bias: Vec<f64>,
+}
+
+impl Couplings {
+    /// The same distribution over the given units, rounded to f32.
+    pub(crate) fn to(&self, units: Units) -> Result<Converted> {
+        let Self { n_visible, n_hidden, weights, visible_bias, hidden_bias } = self;
+        let (mut visible, mut hidden) = (visible_bias.clone(), hidden_bias.clone());
+        let (mut factors, mut log_constant) = ([1.0, 1.0], 0.0);
+        if units == Units::Binary {
+            for (c, row) in visible.iter_mut().zip(weights.chunks_exact(*n_hidden)) {
+                for (b, w) in hidden.iter_mut().zip(row) {
+                    *c -= w;
+                    *b -= w;
+                }
+            }
+            let sum = |values: &[f64]| values.iter().sum::<f64>();
+            log_constant = sum(weights) - sum(visible_bias) - sum(hidden_bias);
+            factors = [4.0, 2.0];
+        }
+        // Every unit and pair of units weighs at most once in log f, hence the sum of the parameters' errors bounds it.
+        let mut rounding = 0.0;
+        let mut scaled = |values: &[f64], factor: f64| -> Vec<f32> {
+            let round = |x: &f64| {
+                let rounded = (factor * x) as f32;
+                rounding += (factor * x - f64::from(rounded)).abs();
+                rounded
+            };
+            values.iter().map(round).collect()
+        };
+        let weights = scaled(weights, factors[0]);
+        let (visible, hidden) = (scaled(&visible, factors[1]), scaled(&hidden, factors[1]));
+        let parameters = Parameters::new(*n_visible, *n_hidden, weights, visible, hidden)?;
+        Ok(Converted { parameters, log_constant, rounding })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::exact::log_partition;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::log_sum_exp;
+
+    /// log Z over {-1, +1} by the definition: every pair of states.
+    fn by_definition(p: &Parameters) -> f64 {
+        let sign = |state: usize, i: usize| if state >> i & 1 == 1 { 1.0 } else { -1.0 };
+        let log_f = |v: usize, h: usize| -> f64 {
+            let visible = (0..p.n_visible).map(|i| {
+                let x: f64 = (0..p.n_hidden)
+                    .map(|j| sign(h, j) * f64::from(p.weights[i * p.n_hidden + j]))
+                    .sum();
+                sign(v, i) * (x + f64::from(p.visible_bias[i]))
+            });
+            let hidden = (0..p.n_hidden).map(|j| sign(h, j) * f64::from(p.hidden_bias[j]));
+            visible.chain(hidden).sum()
+        };
+        let states = 0..1usize << (p.n_visible + p.n_hidden);
+        let values: Vec<f64> =
+            states.map(|s| log_f(s & ((1 << p.n_visible) - 1), s >> p.n_visible)).collect();
+        log_sum_exp(values.iter().copied())
+    }
+
+    /// On a grid of 1/64 no parameter is rounded, and the conversion is exact to f64 rounding. Visible biases without W1
+    /// fail here.
+    #[test]
+    fn a_conversion_without_rounding_is_exact() {
+        for seed in 0..5 {
+            let mut p = gaussian_parameters(7, 4, 1.0, seed);
+            for x in p.weights.iter_mut().chain(&mut p.visible_bias).chain(&mut p.hidden_bias) {
+                *x = (*x * 64.0).round() / 64.0;
+            }
+            let converted = to_binary(&p, Units::PlusMinus).unwrap();
+            assert_eq!(converted.rounding, 0.0);
+            let found = log_partition(&converted.parameters).unwrap() + converted.log_constant;
+            let error = found - by_definition(&p);
+            assert!(error.abs() < 1e-9, "{error}");
+        }
+    }
+
+    /// A bound that is always zero fails here.
+    #[test]
+    fn rounding_is_told_and_bounds_the_error() {
+        for seed in 0..5 {
+            let p = gaussian_parameters(7, 4, 1.0, seed);
+            let converted = to_binary(&p, Units::PlusMinus).unwrap();
+            let found = log_partition(&converted.parameters).unwrap() + converted.log_constant;
+            let error = (found - by_definition(&p)).abs();
+            assert!(error < converted.rounding + 1e-9 && converted.rounding < 1e-5, "{error}");
+        }
+    }
+
+    #[test]
+    fn overflow_is_an_error_and_binary_units_stay_as_they_are() {
+        let mut p = gaussian_parameters(3, 2, 1.0, 1);
+        let same = to_binary(&p, Units::Binary).unwrap();
+        assert_eq!((&same.parameters, same.log_constant), (&p, 0.0));
+        p.weights[0] = f32::MAX;
+        assert!(to_binary(&p, Units::PlusMinus).is_err());
+    }
+}
