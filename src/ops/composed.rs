@@ -115,6 +115,18 @@ impl RbmOps for Composed {
         terms.iter().map(|&term| f64::from(term)).sum()
     }
 
+    fn means(&self, n_units: usize, inputs: &mut [f32], weights: &[f32]) {
+        let rows = weights.len();
+        let w = Tensor::<2>::from_data(TensorData::new(weights.to_vec(), [rows, 1]), &self.device);
+        let values = host(sigmoid(self.dense(n_units, inputs)) * w);
+        for (target, source) in
+            inputs.chunks_exact_mut(padded(n_units)).zip(values.chunks_exact(n_units))
+        {
+            target[..n_units].copy_from_slice(source);
+            target[n_units..].fill(0.0);
+        }
+    }
+
     fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
         let v = self.states(visible.rows(), visible.columns(), visible.words());
         let h = self.dense(hidden.columns(), hidden.as_slice());

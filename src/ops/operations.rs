@@ -64,6 +64,9 @@ pub trait RbmOps: Send + Sync {
     /// c.v of one packed visible row.
     fn visible_dot(&self, visible: &[u64]) -> f64;
 
+    /// Replaces pre-activations by w_s sigma(x), `weights`: w, one a row. `inputs`: [rows, stride].
+    fn means(&self, n_units: usize, inputs: &mut [f32], weights: &[f32]);
+
     /// sum_s v_s h_s', shape [M, J], from packed visible rows and dense hidden rows (already weighted).
     /// Uses all threads; the result does not depend on their number.
     fn outer_products(&self, visible: &super::BitMatrix, hidden: &Matrix) -> Matrix;

@@ -9,7 +9,7 @@
 
 use rayon::prelude::*;
 
-use super::path::rows_per_task;
+use super::path::rows_per_thread;
 use super::{BaseDistribution, Ladder, log_sum_exp};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, words_per_row};
@@ -114,7 +114,7 @@ fn each_task(
     width: usize,
     work: impl Fn(&mut [u64], &mut [f64], u32) + Sync,
 ) {
-    let task = rows_per_task(visible.rows());
+    let task = rows_per_thread(visible.rows());
     let words = words_per_row(visible.columns());
     visible
         .words_mut()

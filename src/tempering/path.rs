@@ -19,10 +19,19 @@ pub struct Path<'a> {
     pub base: &'a BaseDistribution,
 }
 
-/// Rows of chains handled by one task: fixed by their number alone, so that results never depend on threads. Kernels
-/// prepare tables for each task, which pays from some dozens of rows on.
+/// Fewest and most rows of a task: kernels prepare tables for each, which pays from some dozens of rows on, and what a task
+/// works on should fit in a cache.
+const TASK: (usize, usize) = (50, 256);
+
+/// Rows handled by one task where sums are taken over tasks: fixed by their number alone, so that sums never depend on
+/// threads.
 pub(crate) fn rows_per_task(rows: usize) -> usize {
-    rows.div_ceil(8).clamp(50, 256)
+    rows.div_ceil(8).clamp(TASK.0, TASK.1)
+}
+
+/// Rows handled by one task where every row is by itself: kernels give a row the same bits in any company.
+pub(crate) fn rows_per_thread(rows: usize) -> usize {
+    rows.div_ceil(rayon::current_num_threads()).clamp(TASK.0, TASK.1)
 }
 
 impl Path<'_> {
@@ -51,7 +60,7 @@ impl Path<'_> {
         let (rows, temperatures) = (visible.rows(), self.ladder.len());
         let mut inputs = Matrix::filled(rows, self.n_hidden(), 0.0);
         let mut log_f = vec![0.0; rows * temperatures];
-        let task = rows_per_task(rows);
+        let task = rows_per_thread(rows);
         let stride = padded(self.n_hidden());
         (
             visible.words().par_chunks(task * words_per_row(self.n_visible())),

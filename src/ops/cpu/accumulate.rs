@@ -23,73 +23,77 @@ const SUMS: usize = 1 << GROUP;
 /// Most groups with a set bit in a word for which going from one to the next beats going through all.
 const SPARSE: u32 = 7;
 
-/// Adds the sums of one word of one row to a panel of its output.
-type Block = unsafe fn(word: u64, groups: usize, table: *const f32, out: *mut f32);
-/// Fills the table of one word of units.
-type Tabulate = unsafe fn(units: &[f32], table: &mut [f32]);
+/// Packed rows, and where their sums go.
+pub struct Rows<'a> {
+    /// Packed rows of `words` words.
+    pub given: &'a [u64],
+    /// Words in a row.
+    pub words: usize,
+    /// Output rows of `stride` floats.
+    pub out: &'a mut [f32],
+    /// Floats from one output row to the next.
+    pub stride: usize,
+}
 
-/// Adds the product to `out`, rows of `stride` floats (whole panels). `given`: packed rows of `matrix.units()` bits.
-///
-/// Panics if the slices do not fit these shapes (a bug in the caller, never input).
-pub fn accumulate(
-    set: InstructionSet,
-    given: &[u64],
-    matrix: &Panels,
-    stride: usize,
-    out: &mut [f32],
-) {
-    let words = words_per_row(matrix.units());
-    let rows = given.len() / words.max(1);
-    assert!(stride.is_multiple_of(PANEL) && stride >= matrix.columns());
-    assert!(given.len() == rows * words && out.len() >= rows * stride);
-    let (tabulate, look_up, add_up): (Tabulate, Block, Block) = match set {
+/// Adds the sums of one word of every row to a panel of the output. `source`: the table, or the matrix rows themselves.
+type Block = unsafe fn(rows: &mut Rows<'_>, word: usize, column: usize, source: &[f32]);
+/// Fills the table of one word of units from matrix rows `row_stride` floats apart.
+type Tabulate = unsafe fn(units: &[f32], row_stride: usize, table: &mut [f32]);
+
+fn kernels(set: InstructionSet) -> (Tabulate, Block, Block) {
+    match set {
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx512 => (avx512::tabulate, avx512::look_up, avx512::add_up),
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => (avx2::tabulate, avx2::look_up, avx2::add_up),
         InstructionSet::Portable => (portable::tabulate, portable::look_up, portable::add_up),
-    };
-    let tabulated = rows >= FEWEST_ROWS;
-    let block = if tabulated { look_up } else { add_up };
-    let mut table = tabulated.then(|| Matrix::filled(GROUPS * SUMS, PANEL, 0.0));
-    for panel in 0..stride / PANEL {
-        let values = matrix.panel(panel);
-        for (word, units) in values.chunks(64 * PANEL).enumerate() {
-            let source = match &mut table {
-                Some(table) => {
-                    // SAFETY: the instruction set was detected on this machine.
-                    unsafe { tabulate(units, table.as_mut_slice()) };
-                    table.as_slice()
-                }
-                None => units,
-            };
-            let groups = units.len().div_ceil(GROUP * PANEL);
-            for row in 0..rows {
-                let bits = given[row * words + word];
-                if bits != 0 {
-                    let target = &mut out[row * stride + panel * PANEL..][..PANEL];
-                    // SAFETY: padding bits are zero, so set bits lie inside `units` and groups inside the table;
-                    // `target` is one panel wide; the instruction set was detected on this machine.
-                    unsafe { block(bits, groups, source.as_ptr(), target.as_mut_ptr()) };
+    }
+}
+
+/// Room for the table of one word of units.
+pub fn empty_table() -> Matrix {
+    Matrix::filled(GROUPS * SUMS, PANEL, 0.0)
+}
+
+/// Adds the product to rows of `stride` floats (whole panels). The packed rows have `matrix.units()` bits.
+///
+/// Panics if the slices do not fit these shapes (a bug in the caller, never input).
+pub fn accumulate(set: InstructionSet, matrix: &Panels, rows: &mut Rows<'_>) {
+    assert!(rows.words == words_per_row(matrix.units()) && rows.stride >= matrix.columns());
+    let (tabulate, look_up, add_up) = kernels(set);
+    let many = rows.given.len() >= FEWEST_ROWS * rows.words;
+    let mut table = many.then(empty_table);
+    for panel in 0..rows.stride / PANEL {
+        for (word, units) in matrix.panel(panel).chunks(64 * PANEL).enumerate() {
+            // SAFETY: the instruction set was detected on this machine.
+            unsafe {
+                match &mut table {
+                    Some(table) => {
+                        tabulate(units, PANEL, table.as_mut_slice());
+                        look_up(rows, word, panel * PANEL, table.as_slice());
+                    }
+                    None => add_up(rows, word, panel * PANEL, units),
                 }
             }
         }
     }
 }
 
-/// The sums of every group: entry (group, s) is the sum of the group's rows in s, ascending. `units`: rows of a panel.
-#[inline(always)]
-fn fill(units: &[f32], table: &mut [f32]) {
-    for (group, sums) in units.chunks(GROUP * PANEL).zip(table.chunks_exact_mut(SUMS * PANEL)) {
-        // The first entry is zero from the start; each unit doubles what is there.
-        for (unit, row) in group.chunks_exact(PANEL).enumerate() {
-            let half = PANEL << unit;
-            let (without, with) = sums.split_at_mut(half);
-            for (without, with) in without.chunks_exact(PANEL).zip(with.chunks_exact_mut(PANEL)) {
-                for n in 0..PANEL {
-                    with[n] = without[n] + row[n];
-                }
-            }
+/// As [`accumulate`] for one panel of columns of a row-major matrix with many packed rows, `stride` = one panel: nothing is
+/// copied, since a table reads each matrix row once. `matrix`: rows from the panel's first column on.
+pub fn accumulate_panel(
+    set: InstructionSet,
+    matrix: &[f32],
+    row_stride: usize,
+    table: &mut Matrix,
+    rows: &mut Rows<'_>,
+) {
+    let (tabulate, look_up, _) = kernels(set);
+    for (word, units) in matrix.chunks(64 * row_stride).enumerate() {
+        // SAFETY: the instruction set was detected on this machine.
+        unsafe {
+            tabulate(units, row_stride, table.as_mut_slice());
+            look_up(rows, word, 0, table.as_slice());
         }
     }
 }
@@ -97,76 +101,115 @@ fn fill(units: &[f32], table: &mut [f32]) {
 /// The kernels over `$n` vectors of `$width` floats; a macro because intrinsics need the caller's target features.
 macro_rules! kernels {
     ($(#[$attribute:meta])* $n:literal, $width:literal, $zero:expr, $load:path, $add:path, $store:path) => {
-        use super::{GROUP, PANEL, SPARSE, SUMS};
+        use super::{GROUP, GROUPS, PANEL, Rows, SPARSE, SUMS};
 
-        /// All sums of all groups.
+        /// The sums of every group: entry (group, s) is the sum of the group's rows in s, ascending.
         $(#[$attribute])*
-        pub unsafe fn tabulate(units: &[f32], table: &mut [f32]) {
-            super::fill(units, table);
-        }
-
-        /// One look-up a group.
-        $(#[$attribute])*
-        pub unsafe fn look_up(word: u64, groups: usize, table: *const f32, out: *mut f32) {
-            // SAFETY: the caller keeps `out` and the tables of all groups inside their slices.
-            unsafe {
-                let mut sums: [_; $n] = std::array::from_fn(|n| $load(out.add(n * $width)));
-                let mut used = word | word >> 1;
-                used = (used | used >> 2) & 0x1111_1111_1111_1111;
-                if used.count_ones() <= SPARSE {
-                    while used != 0 {
-                        let first = used.trailing_zeros() as usize;
-                        let sum = (word >> first) as usize & (SUMS - 1);
-                        let entry = table.add((first / GROUP * SUMS + sum) * PANEL);
-                        for n in 0..$n {
-                            sums[n] = $add(sums[n], $load(entry.add(n * $width)));
-                        }
-                        used &= used - 1;
-                    }
-                } else {
-                    let mut rest = word;
-                    let mut entries = table;
-                    for _ in 0..groups {
-                        let entry = entries.add((rest as usize & (SUMS - 1)) * PANEL);
-                        for n in 0..$n {
-                            sums[n] = $add(sums[n], $load(entry.add(n * $width)));
-                        }
-                        entries = entries.wrapping_add(SUMS * PANEL);
-                        rest >>= GROUP;
-                    }
-                }
+        pub unsafe fn tabulate(units: &[f32], row_stride: usize, table: &mut [f32]) {
+            assert!(table.len() >= GROUPS * SUMS * PANEL);
+            let count = units.len().div_ceil(row_stride);
+            for (group, sums) in table.chunks_exact_mut(SUMS * PANEL).enumerate() {
                 for n in 0..$n {
-                    $store(out.add(n * $width), sums[n]);
+                    // Missing units of the last group count nothing; their bits are never set.
+                    let mut rows = [$zero; GROUP];
+                    for (i, row) in rows.iter_mut().enumerate() {
+                        let unit = group * GROUP + i;
+                        if unit < count {
+                            let from = &units[unit * row_stride..][n * $width..(n + 1) * $width];
+                            // SAFETY: the slice is one vector long.
+                            *row = unsafe { $load(from.as_ptr()) };
+                        }
+                    }
+                    // Each unit doubles what is there.
+                    let mut entries = [$zero; SUMS];
+                    for (i, row) in rows.into_iter().enumerate() {
+                        for s in 0..1 << i {
+                            entries[s + (1 << i)] = $add(entries[s], row);
+                        }
+                    }
+                    for (s, entry) in entries.into_iter().enumerate() {
+                        let to = &mut sums[s * PANEL + n * $width..][..$width];
+                        // SAFETY: the slice is one vector long.
+                        unsafe { $store(to.as_mut_ptr(), entry) };
+                    }
                 }
             }
         }
 
-        /// One matrix row a set bit.
+        /// One look-up a group.
         $(#[$attribute])*
-        pub unsafe fn add_up(word: u64, _groups: usize, units: *const f32, out: *mut f32) {
-            // SAFETY: the caller keeps `out` and all rows of set bits inside their slices.
-            unsafe {
-                let mut sums: [_; $n] = std::array::from_fn(|n| $load(out.add(n * $width)));
-                let mut rest = word;
-                while rest != 0 {
-                    let first = rest.trailing_zeros() as usize / GROUP * GROUP;
-                    let mut group = rest >> first & (SUMS as u64 - 1);
-                    rest &= !(group << first);
-                    // From zero, as in the table.
-                    let mut part: [_; $n] = [$zero; $n];
-                    while group != 0 {
-                        let row = units.add((first + group.trailing_zeros() as usize) * PANEL);
-                        for n in 0..$n {
-                            part[n] = $add(part[n], $load(row.add(n * $width)));
+        pub unsafe fn look_up(rows: &mut Rows<'_>, word: usize, column: usize, table: &[f32]) {
+            assert!(table.len() >= GROUPS * SUMS * PANEL);
+            let given = rows.given.chunks_exact(rows.words);
+            for (given, out) in given.zip(rows.out.chunks_exact_mut(rows.stride)) {
+                let word = given[word];
+                let mut used = word | word >> 1;
+                used = (used | used >> 2) & 0x1111_1111_1111_1111;
+                if used == 0 {
+                    continue;
+                }
+                let out = out[column..column + PANEL].as_mut_ptr();
+                // SAFETY: `out` is one panel wide, and every group has its entries in the table.
+                unsafe {
+                    let mut sums: [_; $n] = std::array::from_fn(|n| $load(out.add(n * $width)));
+                    if used.count_ones() <= SPARSE {
+                        while used != 0 {
+                            let first = used.trailing_zeros() as usize;
+                            let sum = (word >> first) as usize & (SUMS - 1);
+                            let entry = table.as_ptr().add((first / GROUP * SUMS + sum) * PANEL);
+                            for n in 0..$n {
+                                sums[n] = $add(sums[n], $load(entry.add(n * $width)));
+                            }
+                            used &= used - 1;
                         }
-                        group &= group - 1;
+                    } else {
+                        // All groups: what is not there is zero bits, and their entry is zero.
+                        for group in 0..GROUPS {
+                            let sum = (word >> (group * GROUP)) as usize & (SUMS - 1);
+                            let entry = table.as_ptr().add((group * SUMS + sum) * PANEL);
+                            for n in 0..$n {
+                                sums[n] = $add(sums[n], $load(entry.add(n * $width)));
+                            }
+                        }
                     }
                     for n in 0..$n {
-                        sums[n] = $add(sums[n], part[n]);
+                        $store(out.add(n * $width), sums[n]);
                     }
                 }
-                for n in 0..$n {
-                    $store(out.add(n * $width), sums[n]);
+            }
+        }
+
+        /// One matrix row a set bit; `units` are rows of a panel.
+        $(#[$attribute])*
+        pub unsafe fn add_up(rows: &mut Rows<'_>, word: usize, column: usize, units: &[f32]) {
+            let given = rows.given.chunks_exact(rows.words);
+            for (given, out) in given.zip(rows.out.chunks_exact_mut(rows.stride)) {
+                let mut rest = given[word];
+                let out = out[column..column + PANEL].as_mut_ptr();
+                // SAFETY: `out` is one panel wide; rows of units are checked.
+                unsafe {
+                    let mut sums: [_; $n] = std::array::from_fn(|n| $load(out.add(n * $width)));
+                    while rest != 0 {
+                        let first = rest.trailing_zeros() as usize / GROUP * GROUP;
+                        let mut group = rest >> first & (SUMS as u64 - 1);
+                        rest &= !(group << first);
+                        // From zero, as in the table.
+                        let mut part: [_; $n] = [$zero; $n];
+                        while group != 0 {
+                            let unit = first + group.trailing_zeros() as usize;
+                            let row = units[unit * PANEL..(unit + 1) * PANEL].as_ptr();
+                            for n in 0..$n {
+                                part[n] = $add(part[n], $load(row.add(n * $width)));
+                            }
+                            group &= group - 1;
+                        }
+                        for n in 0..$n {
+                            sums[n] = $add(sums[n], part[n]);
+                        }
+                    }
+                    for n in 0..$n {
+                        $store(out.add(n * $width), sums[n]);
+                    }
                 }
             }
         }
@@ -193,10 +236,10 @@ mod avx2 {
 
 /// For the compiler to vectorise with what the target always has.
 mod portable {
-    type Vector = [f32; PANEL];
+    type Vector = [f32; 4];
 
     unsafe fn load(from: *const f32) -> Vector {
-        // SAFETY: the caller points at a whole panel.
+        // SAFETY: the caller points at a whole vector.
         unsafe { from.cast::<Vector>().read_unaligned() }
     }
 
@@ -205,9 +248,9 @@ mod portable {
     }
 
     unsafe fn store(to: *mut f32, value: Vector) {
-        // SAFETY: the caller points at a whole panel.
+        // SAFETY: the caller points at a whole vector.
         unsafe { to.cast::<Vector>().write_unaligned(value) }
     }
 
-    kernels! { 1, 32, [0.0; PANEL], load, add, store }
+    kernels! { 8, 4, [0.0; 4], load, add, store }
 }

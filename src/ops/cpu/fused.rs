@@ -2,11 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::{InstructionSet, Panels, accumulate, softplus};
+use super::accumulate::{Rows, accumulate, accumulate_panel, empty_table};
+use super::{InstructionSet, Panels, means, softplus};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
 use crate::ops::{
-    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, RbmOps, for_each_set_bit, words_per_row,
+    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, for_each_set_bit,
+    words_per_row,
 };
 
 /// The fused CPU kernel for one set of parameters.
@@ -62,7 +64,9 @@ impl RbmOps for Fused {
         for row in out.chunks_exact_mut(bias.len()) {
             row.copy_from_slice(bias);
         }
-        accumulate::accumulate(self.set, given, matrix, bias.len(), out);
+        let words = words_per_row(matrix.units());
+        let mut rows = Rows { given, words, out, stride: bias.len() };
+        accumulate(self.set, matrix, &mut rows);
     }
 
     fn draw(&self, draw: &Draw<'_>, out: &mut [u64]) {
@@ -79,22 +83,36 @@ impl RbmOps for Fused {
         sum
     }
 
+    fn means(&self, n_units: usize, inputs: &mut [f32], weights: &[f32]) {
+        means::means(self.set, padded(n_units), inputs, weights);
+    }
+
     fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
-        // Rows of the result per task: tables are prepared for each.
-        let rows = visible.columns().div_ceil(8).max(64);
         let transposed = visible.transposed();
-        let panels =
-            Panels::new(hidden.rows(), hidden.columns(), hidden.as_slice(), hidden.stride());
-        let mut out = Matrix::filled(visible.columns(), hidden.columns(), 0.0);
-        let stride = out.stride();
+        let (m, stride) = (visible.columns(), hidden.stride());
         let words = words_per_row(visible.rows());
+        let mut out = Matrix::filled(m, hidden.columns(), 0.0);
         if words == 0 {
             return out;
         }
-        out.as_mut_slice()
-            .par_chunks_mut(rows * stride)
-            .zip(transposed.words().par_chunks(rows * words))
-            .for_each(|(out, bits)| accumulate::accumulate(self.set, bits, &panels, stride, out));
+        // One task a panel of columns: each builds its tables once, for all rows.
+        let panels: Vec<Vec<f32>> = (0..stride / PANEL)
+            .into_par_iter()
+            .map_init(empty_table, |table, panel| {
+                let mut out = vec![0.0; m * PANEL];
+                let given = transposed.words();
+                let mut rows = Rows { given, words, out: &mut out, stride: PANEL };
+                let matrix = &hidden.as_slice()[panel * PANEL..];
+                accumulate_panel(self.set, matrix, stride, table, &mut rows);
+                out
+            })
+            .collect();
+        for (panel, source) in panels.iter().enumerate() {
+            for (row, source) in source.chunks_exact(PANEL).enumerate() {
+                let first = row * stride + panel * PANEL;
+                out.as_mut_slice()[first..first + PANEL].copy_from_slice(source);
+            }
+        }
         out
     }
 }

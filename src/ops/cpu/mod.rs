@@ -7,6 +7,7 @@ mod draw_avx512;
 mod fused;
 mod instruction_set;
 pub mod math;
+mod means;
 mod panels;
 mod softplus;
 

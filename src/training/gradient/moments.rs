@@ -2,9 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::ops::cpu::math::exp_f32;
 use crate::ops::{BitMatrix, Layer, Matrix, RbmOps, for_each_set_bit, padded, words_per_row};
-use crate::tempering::rows_per_task;
+use crate::tempering::{rows_per_task, rows_per_thread};
 
 /// First moments of both layers and their products.
 #[derive(Clone, Debug)]
@@ -21,7 +20,7 @@ pub struct Moments {
 pub fn moments(ops: &dyn RbmOps, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
     let n_hidden = ops.n_units(Layer::Hidden);
     let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
-    let task = rows_per_task(visible.rows());
+    let task = rows_per_thread(visible.rows());
     let words = words_per_row(visible.columns());
     inputs
         .as_mut_slice()
@@ -41,7 +40,6 @@ pub fn moments_from_inputs(
     let rows = visible.rows();
     let (n_visible, n_hidden) = (visible.columns(), inputs.columns());
     let even = 1.0 / rows.max(1) as f64;
-    let weight = |row: usize| weights.map_or(even, |w| w[row]);
     let stride = inputs.stride();
     let task = rows_per_task(rows);
     let partial: Vec<Vec<f64>> = inputs
@@ -50,10 +48,16 @@ pub fn moments_from_inputs(
         .enumerate()
         .map(|(i, chunk)| {
             let mut sums = vec![0.0; n_hidden];
-            for (s, x) in chunk.chunks_exact_mut(stride).enumerate() {
-                let w = weight(i * task + s) as f32;
-                x.iter_mut().for_each(|x| *x = w / (1.0 + exp_f32(-*x)));
-                sums.iter_mut().zip(x.iter()).for_each(|(sum, h)| *sum += f64::from(*h));
+            let chunk_rows = chunk.len() / stride;
+            let w: Vec<f32> = match weights {
+                Some(weights) => {
+                    weights[i * task..i * task + chunk_rows].iter().map(|w| *w as f32).collect()
+                }
+                None => vec![even as f32; chunk_rows],
+            };
+            ops.means(n_hidden, chunk, &w);
+            for means in chunk.chunks_exact(stride) {
+                sums.iter_mut().zip(means).for_each(|(sum, h)| *sum += f64::from(*h));
             }
             sums
         })

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, RbmOps, words_per_row};
-use crate::tempering::rows_per_task;
+use crate::tempering::rows_per_thread;
 
 /// Visible states and the position of their random streams.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ impl Particles {
     /// `sweeps` sweeps h | v, v | h of all particles at beta = 1.
     pub fn sweep(&mut self, ops: &dyn RbmOps, sweeps: usize) {
         let (n_visible, n_hidden) = (ops.n_units(Layer::Visible), ops.n_units(Layer::Hidden));
-        let task = rows_per_task(self.visible.rows());
+        let task = rows_per_thread(self.visible.rows());
         let words = words_per_row(n_visible);
         let (seed, first_step) = (self.seed, self.sweeps);
         self.visible.words_mut().par_chunks_mut(task * words).enumerate().for_each(
