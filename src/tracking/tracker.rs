@@ -297,7 +297,7 @@ impl LogZTracker {
             .collect();
         let rows = self.posterior.chunks_exact_mut(k).zip(self.last.log_f.chunks_exact(k));
         for (q, log_f) in rows {
-            crate::tempering::softmax(log_f, &tilt, q);
+            crate::ops::cpu::rows::softmax(log_f, &tilt, q);
         }
     }
 }

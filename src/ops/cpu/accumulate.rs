@@ -13,7 +13,7 @@ use super::{InstructionSet, Panels};
 use crate::ops::{Matrix, PANEL, words_per_row};
 
 /// Fewest rows for which tables pay (measured: `cargo bench --bench kernels -- crossover`).
-const FEWEST_ROWS: usize = 20;
+const FEWEST_ROWS: usize = 16;
 /// Units in a group.
 const GROUP: usize = 4;
 /// Groups in a word.

@@ -3,13 +3,10 @@
 use rayon::prelude::*;
 
 use super::accumulate::{Rows, accumulate, accumulate_panel, empty_table};
-use super::{InstructionSet, Panels, means, softplus};
+use super::{InstructionSet, Panels, means, rows, softplus};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
-use crate::ops::{
-    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, for_each_set_bit,
-    words_per_row,
-};
+use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, words_per_row};
 
 /// The fused CPU kernel for one set of parameters.
 #[derive(Clone, Debug)]
@@ -78,9 +75,7 @@ impl RbmOps for Fused {
     }
 
     fn visible_dot(&self, visible: &[u64]) -> f64 {
-        let mut sum = 0.0;
-        for_each_set_bit(visible, |i| sum += f64::from(self.visible_bias[i]));
-        sum
+        rows::sum_of_set(visible, &self.visible_bias)
     }
 
     fn means(&self, n_units: usize, inputs: &mut [f32], weights: &[f32]) {

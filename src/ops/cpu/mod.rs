@@ -9,6 +9,7 @@ mod instruction_set;
 pub mod math;
 mod means;
 mod panels;
+pub(crate) mod rows;
 mod softplus;
 
 pub(crate) use draw::uniform;

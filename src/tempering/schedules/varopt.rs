@@ -8,9 +8,8 @@
 //! samples: E[Delta|v, beta_k] with weights q(k|v).
 
 use crate::error::{Error, Result};
-use crate::tempering::{
-    Annealed, AnnealingPath, Keep, Ladder, SimulatedTempering, anneal, softmax,
-};
+use crate::ops::cpu::rows::softmax;
+use crate::tempering::{Annealed, AnnealingPath, Keep, Ladder, SimulatedTempering, anneal};
 
 /// g is kept above this share of its maximum, so that no step is unboundedly long.
 const FLOOR: f64 = 1e-3;
@@ -158,6 +157,7 @@ mod tests {
     use crate::model::exact::log_probabilities_of_visible_at;
     use crate::model::test_systems::gaussian_parameters;
     use crate::ops::Fused;
+    use crate::ops::cpu::rows::softmax;
     use crate::tempering::{
         BaseDistribution, BetaUpdate, InitialRounds, Path, Prior, RbmTempering, TemperedChains,
     };
