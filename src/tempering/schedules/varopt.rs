@@ -157,7 +157,6 @@ mod tests {
     use crate::model::exact::log_probabilities_of_visible_at;
     use crate::model::test_systems::gaussian_parameters;
     use crate::ops::Fused;
-    use crate::ops::cpu::rows::softmax;
     use crate::tempering::{
         BaseDistribution, BetaUpdate, InitialRounds, Path, Prior, RbmTempering, TemperedChains,
     };
