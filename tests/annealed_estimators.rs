@@ -4,6 +4,9 @@
 //! Bounds follow from the number of runs: 4 standard errors of a mean over runs; for n z-scores the mean within 3.9/sqrt(n),
 //! their standard deviation 3.3/sqrt(2n) from 1. Deliberately broken versions that were tried are named at each test.
 
+mod statistics;
+
+use statistics::{data_like, mean_and_deviation};
 use ztrack::BitMatrix;
 use ztrack::estimators::{
     Equilibrium, Estimate, MomentAveraging, MomentKnots, ais, raise, reverse_ais, sandwich,
@@ -16,18 +19,6 @@ use ztrack::tempering::{BaseDistribution, Keep, Ladder, Path, Prior, anneal};
 
 fn ladder(temperatures: usize) -> Ladder {
     Ladder::linear(temperatures, &Prior::Uniform).unwrap()
-}
-
-fn data_like(n_visible: usize) -> BaseDistribution {
-    let logits: Vec<f32> = (0..n_visible).map(|i| ((i * 5) % 7) as f32 * 0.4 - 1.2).collect();
-    BaseDistribution::from_logits(&logits).unwrap()
-}
-
-fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let square = values.iter().map(|z| (z - mean).powi(2)).sum::<f64>();
-    (mean, (square / (n - 1.0)).sqrt())
 }
 
 /// Mean of the errors in their standard errors.

@@ -6,8 +6,11 @@
 //! Deliberately broken versions that were tried, each failing a test here: y without log(c_1/r_1); its error without c_1;
 //! AIS weights 2 % too large.
 
+mod statistics;
+
 use std::path::{Path, PathBuf};
 
+use statistics::{data_like, mean_and_deviation};
 use ztrack::checkpoint::ModelFile;
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
 use ztrack::estimators::{Ais, Estimate, Rts, exact};
@@ -30,19 +33,6 @@ fn rts(prior: &Prior, chains: usize, sweeps: usize, seed: u64) -> Rts {
 
 fn linear(temperatures: usize) -> Ladder {
     Ladder::linear(temperatures, &Prior::Uniform).unwrap()
-}
-
-/// Logits that differ from unit to unit, as those of data do.
-fn data_like(n_visible: usize) -> BaseDistribution {
-    let logits: Vec<f32> = (0..n_visible).map(|i| ((i * 5) % 7) as f32 * 0.4 - 1.2).collect();
-    BaseDistribution::from_logits(&logits).unwrap()
-}
-
-fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let square = values.iter().map(|z| (z - mean).powi(2)).sum::<f64>();
-    (mean, (square / (n - 1.0)).sqrt())
 }
 
 /// z-scores of `RUNS` runs, each on its own random model.

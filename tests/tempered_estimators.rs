@@ -8,6 +8,9 @@
 //! without r_k (28); the influence of labels on MBAR with the wrong sign (deviation .55); Delta's variance without that of
 //! the hidden units (heat capacity, and corrected integration).
 
+mod statistics;
+
+use statistics::{data_like, mean_and_deviation};
 use ztrack::estimators::tempered::{KeptRun, READERS, free_curves, ti, ti_corrected, ti_rb};
 use ztrack::estimators::{Bias, Estimate, Rts};
 use ztrack::model::exact::log_partition_at;
@@ -38,18 +41,6 @@ fn run_on(
         seed,
     };
     settings.sample_and_keep(&Fused::new(&system.parameters), base).unwrap()
-}
-
-/// Logits that differ from unit to unit, as those of data do.
-fn data_like(n_visible: usize) -> BaseDistribution {
-    let logits: Vec<f32> = (0..n_visible).map(|i| ((i * 5) % 7) as f32 * 0.4 - 1.2).collect();
-    BaseDistribution::from_logits(&logits).unwrap()
-}
-
-fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    (mean, (values.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
 }
 
 #[test]

@@ -36,11 +36,20 @@ impl Ais {
 /// # Errors
 /// Fewer than two chains.
 pub fn ais(path: &dyn AnnealingPath, chains: usize, seed: u64) -> Result<Estimate> {
+    Ok(ais_with_weights(path, chains, seed)?.0)
+}
+
+/// The estimate, and the log weights it is from.
+pub(super) fn ais_with_weights(
+    path: &dyn AnnealingPath,
+    chains: usize,
+    seed: u64,
+) -> Result<(Estimate, Vec<f64>)> {
     let start = Instant::now();
     super::at_least_two_chains(chains)?;
     let annealed = anneal(path, chains, seed, 0, Keep::Last);
     let mean = annealed.mean_weight(0);
-    Ok(Estimate {
+    let estimate = Estimate {
         method: "ais",
         value: path.log_z_base() + mean.log_mean,
         std_error: mean.std_error,
@@ -49,7 +58,8 @@ pub fn ais(path: &dyn AnnealingPath, chains: usize, seed: u64) -> Result<Estimat
         gibbs_sweeps: steps(path, chains),
         seconds: start.elapsed().as_secs_f64(),
         doubt: doubt_of_weights(&mean, chains),
-    })
+    };
+    Ok((estimate, annealed.final_weights().collect()))
 }
 
 /// Gibbs sweeps of one pass along a path.

@@ -7,10 +7,10 @@
 
 use std::time::Instant;
 
-use super::ais::{doubt_of_weights, steps};
+use super::ais::ais_with_weights;
 use super::{Bias, Equilibrium, Estimate, reverse_ais};
 use crate::error::Result;
-use crate::tempering::{AnnealingPath, Keep, anneal, descend};
+use crate::tempering::{AnnealingPath, descend};
 
 /// Share of all chains that should take part in the balance.
 const NEEDED: f64 = 0.05;
@@ -45,23 +45,11 @@ pub fn sandwich(
 ) -> Result<Sandwich> {
     super::at_least_two_chains(chains.min(start.visible.rows()))?;
     let clock = Instant::now();
-    let annealed = anneal(path, chains, seed, 0, Keep::Last);
-    let mean = annealed.mean_weight(0);
-    let lower = Estimate {
-        method: "ais",
-        value: path.log_z_base() + mean.log_mean,
-        std_error: mean.std_error,
-        effective_samples: Some(mean.effective),
-        bias: Bias::Low,
-        gibbs_sweeps: steps(path, chains),
-        seconds: clock.elapsed().as_secs_f64(),
-        doubt: doubt_of_weights(&mean, chains),
-    };
+    let (lower, up) = ais_with_weights(path, chains, seed)?;
     let clock_down = Instant::now();
     let down = descend(path, &start.visible, seed);
     let upper = reverse_ais::of_weights(path, start, &down);
     let upper = Estimate { seconds: clock_down.elapsed().as_secs_f64(), ..upper };
-    let up: Vec<f64> = annealed.final_weights().collect();
     let balance = bennett(&up, &down);
     let all = (up.len() + down.len()) as f64;
     let between = Estimate {
