@@ -35,6 +35,6 @@ pub enum Bias {
     Low,
     /// Above log Z in expectation.
     High,
-    /// An error of either sign that more samples do not remove.
+    /// An error of either sign that more samples do not remove, or not soon enough to be left out of account.
     Biased,
 }

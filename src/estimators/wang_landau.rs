@@ -4,10 +4,11 @@
 //! (min_k c_k/r_k > .8), until 1/t is larger, which it then stays at. Halving for ever would freeze zeta at whatever
 //! error it has: the sum of all gains would be finite.
 //!
-//! The weight of early sweeps, taken far from the solution, fades only as 1/t: noisier and more biased than SAMS.
+//! The weight of early sweeps, taken far from the solution, fades only as 1/t: noisier than SAMS, and biased at any length a
+//! user would run.
 
 use super::stochastic_approximation::Recursion;
-use super::{Estimate, at_least_one_sweep};
+use super::{Bias, Estimate, at_least_one_sweep};
 use crate::error::Result;
 use crate::tempering::SimulatedTempering;
 
@@ -48,6 +49,6 @@ impl WangLandau {
         let doubt = halving.then(|| {
             "the gain was still being halved at the end, its error is not averaged: use more sweeps".into()
         });
-        Ok(recursion.finish("wang-landau", doubt))
+        Ok(Estimate { bias: Bias::Biased, ..recursion.finish("wang-landau", doubt) })
     }
 }
