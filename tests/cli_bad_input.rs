@@ -125,6 +125,7 @@ fn bad_configurations() {
         ("training.learning_rate.initial=nan", "training.learning_rate.initial"),
         ("training.gradient={ kind = \"pcd\", particles = 1000000000000 }", "GiB"),
         ("tempering.chains=1", "tempering.chains"),
+        ("tempering.every=0", "tempering.every"),
         ("tempering={ chains = 9000000, temperatures = 10000 }", "GiB"),
         ("tempering.chains=999999999999", "tempering.chains"),
         ("tempering.temperatures=9000000", "GiB"),

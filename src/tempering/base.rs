@@ -1,8 +1,9 @@
 //! The base distribution p1(v) = prod_i Bernoulli(sigma(a_i)) at inverse temperature 0.
 
 use crate::error::{Error, Result};
+use crate::ops::cpu::selected_sum;
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, for_each_set_bit, padded};
+use crate::ops::{BitMatrix, padded};
 
 /// Independent visible units with logits a_i; sampled exactly, log Z_1 known exactly.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,9 +60,7 @@ impl BaseDistribution {
 
     /// a.v for one packed row.
     pub fn dot(&self, row: &[u64]) -> f64 {
-        let mut sum = 0.0;
-        for_each_set_bit(row, |i| sum += f64::from(self.logits[i]));
-        sum
+        selected_sum(row, &self.logits)
     }
 
     /// Independent exact samples, one per row.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::path::rows_per_task;
 use super::round_trips::RoundTrips;
 use super::{Evaluated, Path};
-use crate::ops::cpu::math::exp_f64;
+use crate::ops::cpu::{selected_sum, softmax};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, padded, words_per_row};
 
@@ -239,6 +239,11 @@ impl Sweeper<'_> {
                     let scale = 1.0 / repeats as f64;
                     let generated_at = rows.temperatures.to_vec();
                     let mut energies = vec![0.0; k];
+                    let of_visible: Vec<f64> = rows
+                        .visible
+                        .chunks_exact(words_per_row(n_visible))
+                        .map(|v| ops.visible_dot(v) - base.dot(v))
+                        .collect();
                     for repeat in 0..repeats {
                         // Streams of repeats lie side by side in the step's high range.
                         let repeated = |purpose| {
@@ -258,13 +263,8 @@ impl Sweeper<'_> {
                             hidden.words_mut(),
                         );
                         for (s, &generated_at) in generated_at.iter().enumerate() {
-                            let v = &rows.visible[s * words_per_row(n_visible)..]
-                                [..words_per_row(n_visible)];
-                            let x = &rows.inputs[s * padded(n_hidden)..][..n_hidden];
-                            let mut delta = ops.visible_dot(v) - base.dot(v);
-                            crate::ops::for_each_set_bit(hidden.row(s), |j| {
-                                delta += f64::from(x[j])
-                            });
+                            let x = &rows.inputs[s * padded(n_hidden)..][..padded(n_hidden)];
+                            let delta = of_visible[s] + selected_sum(hidden.row(s), x);
                             energies
                                 .iter_mut()
                                 .zip(ladder.betas())
@@ -329,22 +329,6 @@ fn add_row(q: &[f64], out: &mut [f64]) {
 
 fn q_scaled(q: &[f64], scale: f64, out: &mut [f64]) {
     out.iter_mut().zip(q).for_each(|(out, q)| *out += scale * q);
-}
-
-/// q_k = softmax_k(log_f_k + tilt_k), every entry positive (exponents are cut at -700).
-pub(crate) fn softmax(log_f: &[f64], tilt: &[f64], q: &mut [f64]) {
-    let mut largest = f64::NEG_INFINITY;
-    for ((q, log_f), tilt) in q.iter_mut().zip(log_f).zip(tilt) {
-        *q = log_f + tilt;
-        largest = largest.max(*q);
-    }
-    let mut total = 0.0;
-    for q in q.iter_mut() {
-        *q = exp_f64(*q - largest);
-        total += *q;
-    }
-    let scale = 1.0 / total;
-    q.iter_mut().for_each(|q| *q *= scale);
 }
 
 /// The index a uniform number selects from probabilities that sum to 1.

@@ -16,9 +16,9 @@ mod sampler;
 pub mod schedules;
 mod simulated;
 
+pub(crate) use crate::ops::cpu::softmax;
 pub use annealing::{Annealed, AnnealingPath, Keep, MeanWeight, Walker, anneal, descend};
 pub use base::{BaseDistribution, softplus};
-pub(crate) use chains::softmax;
 pub use chains::{BetaUpdate, SweepRecord, TemperedChains};
 pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
 pub use ladder::{Ladder, Prior, log_sum_exp};

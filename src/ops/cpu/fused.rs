@@ -2,12 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::{InstructionSet, Panels, accumulate, softplus};
+use super::{InstructionSet, Panels, accumulate, selected_sum, softplus};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
-use crate::ops::{
-    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, RbmOps, for_each_set_bit, words_per_row,
-};
+use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, RbmOps, words_per_row};
 
 /// The fused CPU kernel for one set of parameters.
 #[derive(Clone, Debug)]
@@ -74,9 +72,7 @@ impl RbmOps for Fused {
     }
 
     fn visible_dot(&self, visible: &[u64]) -> f64 {
-        let mut sum = 0.0;
-        for_each_set_bit(visible, |i| sum += f64::from(self.visible_bias[i]));
-        sum
+        selected_sum(visible, &self.visible_bias)
     }
 
     fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
