@@ -3,7 +3,7 @@
 //! PCD-1: one training run, followed by a tracker of each kind with as many chains as particles, one sweep an update; the
 //! cost is the tracker's step over the update without it. Tempered gradient: its chains have to be swept anyway, so the
 //! cost is what the tracker's step takes beyond the same sweeps under a pseudo-prior that stays as it is. All variants
-//! take turns at every update; numbers are medians over updates, which a machine shared with others hardly moves.
+//! take turns at every update; numbers are lower quartiles over updates, since neighbours on the machine only add time.
 //!
 //! `cargo bench --bench tracking_cost`, `-- --quick` for a smoke run. Writes results/tracking_cost/{costs,profile}.csv.
 

@@ -34,17 +34,17 @@ pub fn parts(
 
 /// From the timed parts: what a step of each kind is made of.
 pub fn lines(clock: &Clock) -> Vec<(&'static str, f64)> {
-    let log_f = clock.median("product h|v and log f") - clock.median("product h|v");
-    let plain = clock.median("sweeps at beta = 1");
+    let log_f = clock.typical("product h|v and log f") - clock.typical("product h|v");
+    let plain = clock.typical("sweeps at beta = 1");
     // n sweeps that start from known pre-activations end with those of the last states, and their log f.
-    let beta = |part| clock.median(part) - plain - log_f;
+    let beta = |part| clock.typical(part) - plain - log_f;
     vec![
         ("sweeps, without beta", plain),
         ("joint beta updates of these sweeps", beta("sweeps, joint")),
         ("collapsed beta updates of these sweeps", beta("sweeps, collapsed")),
-        ("one product h|v", clock.median("product h|v")),
+        ("one product h|v", clock.typical("product h|v")),
         ("one log f at all temperatures", log_f),
-        ("one shift", clock.median("shift")),
-        ("measurement", clock.median("measurement")),
+        ("one shift", clock.typical("shift")),
+        ("measurement", clock.typical("measurement")),
     ]
 }
