@@ -26,19 +26,22 @@ PY
 short="--set training.updates=20 --set evaluation.every=10 --set checkpoint.every=10 --set audit.temperatures=50
     --set tempering.initial_rounds.most=1 --set tempering.initial_rounds.sweeps=5"
 
-printf '%-44s %s\n' "run" "MiB"
-for chains in 100 500 1000 2000 4000; do
-    printf '%-44s ' "MNIST, 784x500, $chains chains"
+row() {
+    printf '%-44s ' "$1"
+    shift
     # shellcheck disable=SC2086
-    peak configs/mnist.toml $short --set tempering.chains=$chains
+    peak "$@" $short
+}
+
+printf '%-44s %s\n' "784x500" "MiB"
+for chains in 100 2000 4000 8000; do
+    row "MNIST, $chains chains" configs/mnist.toml --set tempering.chains=$chains
 done
-printf '%-44s ' "MNIST, 784x500, 2000 chains and particles"
-# shellcheck disable=SC2086
-peak configs/mnist.toml $short --set tempering.chains=2000 --set training.batch=2000
-for rows in 1000 60000 240000; do
-    printf '%-44s ' "784 columns, $rows rows, 784x500, 100 chains"
-    sed "s/^source = .*/source = { name = \"bars-and-stripes\", side = 28, rows = $rows }/; /^binarization/d" \
+row "MNIST, 2000 chains, 2000 particles" configs/mnist.toml --set tempering.chains=2000 --set training.batch=2000
+synthetic() {
+    sed "s/^source = .*/source = { name = \"bars-and-stripes\", side = 28, rows = $1 }/; /^binarization/d" \
         configs/mnist.toml > "$out/rows.toml"
-    # shellcheck disable=SC2086
-    peak "$out/rows.toml" $short
-done
+    row "$1 generated rows, $2 chains" "$out/rows.toml" --set tempering.chains="$2"
+}
+for chains in 100 500 1000 2000 4000; do synthetic 1000 $chains; done
+for rows in 60000 240000; do synthetic $rows 100; done

@@ -45,7 +45,7 @@ pub fn run(
         })
         .collect();
     let mut aside = trackers[0].chains.clone();
-    let mut clock = Clock::default();
+    let mut clock = Clock::new(setting.threads);
     for update in 0..updates + 2 {
         if update == 2 {
             clock.restart();

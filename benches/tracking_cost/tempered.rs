@@ -47,7 +47,7 @@ pub fn run(
         trackers.iter().map(|tracker| tracker.chains.clone()).collect();
     let mut aside = trackers[0].chains.clone();
     let zeta = trackers[0].save().pseudo_prior;
-    let mut clock = Clock::default();
+    let mut clock = Clock::new(setting.threads);
     for update in 0..updates + 2 {
         if update == 2 {
             clock.restart();
