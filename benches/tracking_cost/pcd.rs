@@ -82,7 +82,7 @@ pub fn run(
     }
     let alone = clock.typical("update");
     println!("\nPCD-1, {}: {alone:.2} ms an update without tracking", setting.name());
-    println!("  {:<20}{:>12}{:>10}  {}", "tracker", "ms a step", "ratio", "10 % or less with");
+    println!("  {:<20}{:>12}{:>10}  10 % or less with", "tracker", "ms a step", "ratio");
     for (name, ..) in TRACKERS {
         let step = clock.typical(name);
         println!(
