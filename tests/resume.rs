@@ -19,6 +19,7 @@ use ztrack::training::{StepRecord, Trainer};
 /// Pre-training, persistent chains, Adam, centering, Kalman: all that has a state.
 const PERSISTENT: &[&str] = &[
     "training.updates=300",
+    "tempering.every=3",
     "training.centering=true",
     "training.weight_decay=0.0001",
     "training.update={ rule = \"adam\" }",
@@ -73,7 +74,7 @@ fn a_state_holds_all_at_every_update() {
             let mut resumed = Trainer::resume(&config, splits.clone(), &device, &state).unwrap();
             let [one, other] = [&mut trainer, &mut resumed].map(|trainer| {
                 let record = match trainer.step().unwrap() {
-                    StepRecord::Updated(record) => Some(record),
+                    StepRecord::Updated(record) => record,
                     _ => None,
                 };
                 let evaluation = trainer.evaluate(record.as_ref()).unwrap();

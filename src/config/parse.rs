@@ -70,6 +70,7 @@ impl Config {
             ("tempering.chains", chains, 2),
             ("tempering.temperatures", self.tempering.temperatures, 2),
             ("tempering.sweeps", self.tempering.sweeps, 1),
+            ("tempering.every", self.tempering.every as usize, 1),
             ("tempering.initial_rounds.sweeps", self.tempering.initial_rounds.sweeps, 1),
             ("tempering.initial_rounds.most", self.tempering.initial_rounds.most, 1),
             ("audit.chains", audit.chains, 2),
@@ -107,6 +108,12 @@ impl Config {
             return Err(Error::config(
                 "training.gradient.sweeps",
                 format!("{sweeps} is not at least 1"),
+            ));
+        }
+        if self.tempering.every > 1 && matches!(training.gradient, NegativePhase::Tempered {}) {
+            return Err(Error::config(
+                "tempering.every",
+                "the tempered gradient needs the chains at every update: set it to 1",
             ));
         }
         if let Some(pretraining) = &training.pretraining {

@@ -187,8 +187,11 @@ pub struct TemperingConfig {
     pub betas: Option<Vec<f64>>,
     /// Prior r_k: `"uniform"`, `{ exponential = 2.0 }` for exp(2 beta), or `{ given = [...] }`.
     pub prior: PriorConfig,
-    /// Gibbs sweeps of every chain per update.
+    /// Gibbs sweeps of every chain per step of the tracker.
     pub sweeps: usize,
+    /// Updates between steps of the tracker, which also follow before every evaluation. More than 1 makes tracking
+    /// cheaper and its error bar wider; not for the tempered gradient, whose chains must keep up with the model.
+    pub every: u64,
     /// Redrawing of inverse temperatures: `"collapsed"` or `{ joint = REPEATS }`.
     pub beta_update: BetaUpdateConfig,
     /// Base distribution: `"marginals"`, `"uniform"` or `{ given = [logits] }`.
@@ -207,6 +210,7 @@ impl Default for TemperingConfig {
             betas: None,
             prior: PriorConfig::Uniform,
             sweeps: 5,
+            every: 1,
             beta_update: BetaUpdateConfig::Collapsed,
             base: Base::Marginals,
             smoothing: SmoothingConfig::Kalman,

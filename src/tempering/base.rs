@@ -1,7 +1,7 @@
 //! The base distribution p1(v) = prod_i Bernoulli(sigma(a_i)) at inverse temperature 0.
 
 use crate::error::{Error, Result};
-use crate::ops::cpu::rows::sum_of_set;
+use crate::ops::cpu::selected_sum;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, padded};
 
@@ -60,7 +60,7 @@ impl BaseDistribution {
 
     /// a.v for one packed row.
     pub fn dot(&self, row: &[u64]) -> f64 {
-        sum_of_set(row, &self.logits)
+        selected_sum(row, &self.logits)
     }
 
     /// Independent exact samples, one per row.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::path::rows_per_task;
 use super::round_trips::RoundTrips;
 use super::{Evaluated, Path};
-use crate::ops::cpu::rows::{softmax, sum_of_set};
+use crate::ops::cpu::{selected_sum, softmax};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, padded, words_per_row};
 
@@ -239,6 +239,11 @@ impl Sweeper<'_> {
                     let scale = 1.0 / repeats as f64;
                     let generated_at = rows.temperatures.to_vec();
                     let mut energies = vec![0.0; k];
+                    let of_visible: Vec<f64> = rows
+                        .visible
+                        .chunks_exact(words_per_row(n_visible))
+                        .map(|v| ops.visible_dot(v) - base.dot(v))
+                        .collect();
                     for repeat in 0..repeats {
                         // Streams of repeats lie side by side in the step's high range.
                         let repeated = |purpose| {
@@ -258,11 +263,8 @@ impl Sweeper<'_> {
                             hidden.words_mut(),
                         );
                         for (s, &generated_at) in generated_at.iter().enumerate() {
-                            let v = &rows.visible[s * words_per_row(n_visible)..]
-                                [..words_per_row(n_visible)];
                             let x = &rows.inputs[s * padded(n_hidden)..][..padded(n_hidden)];
-                            let mut delta = ops.visible_dot(v) - base.dot(v);
-                            delta += sum_of_set(hidden.row(s), x);
+                            let delta = of_visible[s] + selected_sum(hidden.row(s), x);
                             energies
                                 .iter_mut()
                                 .zip(ladder.betas())

@@ -60,6 +60,13 @@ impl Ladder {
         Self::new(&betas, prior)
     }
 
+    /// The temperatures of these indices alone, with their share of the prior as it is.
+    pub(crate) fn only(&self, indices: &[usize]) -> Self {
+        let betas: Vec<f64> = indices.iter().map(|&k| self.betas()[k]).collect();
+        let log_prior = indices.iter().map(|&k| self.log_prior[k]).collect();
+        Self { grid: BetaGrid::new(&betas), log_prior }
+    }
+
     /// Number of temperatures, K.
     pub fn len(&self) -> usize {
         self.log_prior.len()

@@ -3,6 +3,7 @@
 mod alpha;
 mod kalman;
 mod likelihood;
+mod prediction;
 mod shift;
 mod tracker;
 

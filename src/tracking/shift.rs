@@ -3,7 +3,10 @@
 //! With weights q_ik: D_k = log sum_i q_ik f_k(v_i; to)/f_k(v_i; from) - log sum_i q_ik (importance sampling).
 //! Samples of `from` give log Z_k(to) - log Z_k(from) (algorithms.md, section 3, steps 1 and 3).
 
-use crate::ops::cpu::math::exp_f64;
+use rayon::prelude::*;
+
+use crate::ops::cpu::reweigh;
+use crate::tempering::rows_per_task;
 
 /// Estimated shifts and their variances, both `[K]`.
 #[derive(Clone, Debug)]
@@ -16,27 +19,49 @@ pub struct Shift {
     pub influence: Vec<f64>,
 }
 
-/// `posterior`, `log_f_from`, `log_f_to`: [S, K], row-major.
+/// `posterior`, `log_f_from`, `log_f_to`: [S, K], row-major. Uses all threads; the result does not depend on their number.
 pub fn shift(posterior: &[f64], log_f_from: &[f64], log_f_to: &[f64], k: usize) -> Shift {
     let chains = posterior.len() / k;
+    let task = k * rows_per_task(chains);
     let mut moved = vec![0.0; posterior.len()];
-    for (((moved, q), from), to) in moved.iter_mut().zip(posterior).zip(log_f_from).zip(log_f_to) {
-        *moved = q * exp_f64(to - from);
-    }
-    let sum_moved = column_sums(&moved, k);
-    let sum_stayed = column_sums(posterior, k);
+    let tasks = (
+        moved.par_chunks_mut(task),
+        posterior.par_chunks(task),
+        log_f_from.par_chunks(task),
+        log_f_to.par_chunks(task),
+    );
+    let sums = tasks.into_par_iter().map(|(moved, q, from, to)| {
+        reweigh(q, from, to, moved);
+        [column_sums(moved, k), column_sums(q, k)]
+    });
+    let [sum_moved, sum_stayed] = sums.collect::<Vec<_>>().into_iter().fold(
+        [vec![0.0; k], vec![0.0; k]],
+        |[mut all_moved, mut all_stayed], [moved, stayed]| {
+            add(&mut all_moved, &moved);
+            add(&mut all_stayed, &stayed);
+            [all_moved, all_stayed]
+        },
+    );
     // Differences of relative weights have mean zero over chains, so their variance is their mean square.
-    let mut variance = vec![0.0; k];
-    let mut influence = Vec::with_capacity(chains);
     let n = chains as f64;
-    for (u, q) in moved.chunks_exact(k).zip(posterior.chunks_exact(k)) {
-        let mut part = 0.0;
-        for j in 0..k {
-            part = u[j] * n / sum_moved[j] - q[j] * n / sum_stayed[j];
-            variance[j] += part * part;
+    let relative = |sums: &[f64]| sums.iter().map(|sum| n / sum).collect::<Vec<f64>>();
+    let (scale_moved, scale_stayed) = (relative(&sum_moved), relative(&sum_stayed));
+    let mut influence = vec![0.0; chains];
+    let tasks =
+        (influence.par_chunks_mut(task / k), moved.par_chunks(task), posterior.par_chunks(task));
+    let squares = tasks.into_par_iter().map(|(influence, moved, q)| {
+        let mut squares = vec![0.0; k];
+        let rows = moved.chunks_exact(k).zip(q.chunks_exact(k));
+        for (last, (u, q)) in influence.iter_mut().zip(rows) {
+            for j in 0..k {
+                squares[j] += (u[j] * scale_moved[j] - q[j] * scale_stayed[j]).powi(2);
+            }
+            *last = u[k - 1] * scale_moved[k - 1] - q[k - 1] * scale_stayed[k - 1];
         }
-        influence.push(part);
-    }
+        squares
+    });
+    let mut variance = vec![0.0; k];
+    squares.collect::<Vec<_>>().iter().for_each(|squares| add(&mut variance, squares));
     variance.iter_mut().for_each(|v| *v /= n * (n - 1.0).max(1.0));
     let log_ratio = sum_moved.iter().zip(&sum_stayed).map(|(u, q)| (u / q).ln()).collect();
     Shift { log_ratio, variance, influence }
@@ -44,8 +69,10 @@ pub fn shift(posterior: &[f64], log_f_from: &[f64], log_f_to: &[f64], k: usize) 
 
 fn column_sums(rows: &[f64], k: usize) -> Vec<f64> {
     let mut sums = vec![0.0; k];
-    for row in rows.chunks_exact(k) {
-        sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
-    }
+    rows.chunks_exact(k).for_each(|row| add(&mut sums, row));
     sums
+}
+
+fn add(sums: &mut [f64], values: &[f64]) {
+    sums.iter_mut().zip(values).for_each(|(sum, x)| *sum += x);
 }

@@ -5,6 +5,7 @@
 
 use super::alpha::AlphaSmoother;
 use super::kalman::Kalman;
+use super::prediction::predict;
 use super::shift::{Shift, shift};
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RbmTempering, RoundsRecord,
@@ -19,6 +20,9 @@ const LOST: f64 = 3.0;
 const TRANSITION_MEMORY: f64 = 1000.0;
 /// Memory of the model's movement.
 const MOVEMENT_MEMORY: f64 = 0.98;
+
+/// Temperatures at which the shift is predicted under the joint update, about; interpolated in between.
+const PREDICTED: usize = 16;
 
 /// Which filter joins the measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -227,9 +231,10 @@ impl LogZTracker {
     pub fn step(&mut self, old: Path<'_>, new: Path<'_>) -> TrackRecord {
         let k = new.ladder.len();
         let before = self.filter.log_z().to_vec();
-        let moved = new.evaluate(&self.chains.visible);
-        let forward = shift(&self.posterior, &self.last.log_f, &moved.log_f, k);
-        let per_update = forward.variance[k - 1] * self.chains.len() as f64;
+        let step = self.prediction_step(k);
+        let (moved, forward) =
+            predict(new, &self.chains.visible, &self.posterior, &self.last.log_f, step);
+        let per_update = forward.variance_at_one * self.chains.len() as f64;
         self.movement = MOVEMENT_MEMORY * self.movement + (1.0 - MOVEMENT_MEMORY) * per_update;
         let pseudo_prior = match &self.filter {
             Filter::Alpha(_) => before.clone(),
@@ -270,6 +275,16 @@ impl LogZTracker {
         TrackRecord { measurement, occupancy_error, rounds, distrust }
     }
 
+    /// Every how many temperatures the shift is predicted: at all where the sweeps need all of log f anyway, at some for
+    /// the joint update, at none but the ends where the filter does not predict and only the movement is asked for.
+    fn prediction_step(&self, temperatures: usize) -> usize {
+        match (self.options.beta_update, &self.filter) {
+            (BetaUpdate::Collapsed, _) => 1,
+            (BetaUpdate::Joint { .. }, Filter::Kalman(_)) => (temperatures / PREDICTED).max(1),
+            (BetaUpdate::Joint { .. }, Filter::Alpha(_)) => temperatures,
+        }
+    }
+
     /// Initial rounds for chains that lost the ladder, from the states they are in.
     fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, smoothing, .. } = self.options;
@@ -297,7 +312,7 @@ impl LogZTracker {
             .collect();
         let rows = self.posterior.chunks_exact_mut(k).zip(self.last.log_f.chunks_exact(k));
         for (q, log_f) in rows {
-            crate::ops::cpu::rows::softmax(log_f, &tilt, q);
+            crate::ops::cpu::softmax(log_f, &tilt, q);
         }
     }
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::accumulate::{Rows, accumulate, accumulate_panel, empty_table};
-use super::{InstructionSet, Panels, means, rows, softplus};
+use super::{InstructionSet, Panels, means, selected_sum, softplus};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
 use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, words_per_row};
@@ -75,7 +75,7 @@ impl RbmOps for Fused {
     }
 
     fn visible_dot(&self, visible: &[u64]) -> f64 {
-        rows::sum_of_set(visible, &self.visible_bias)
+        selected_sum(visible, &self.visible_bias)
     }
 
     fn means(&self, n_units: usize, inputs: &mut [f32], weights: &[f32]) {

@@ -9,10 +9,13 @@ mod instruction_set;
 pub mod math;
 mod means;
 mod panels;
-pub(crate) mod rows;
+mod selected_sum;
+mod softmax;
 mod softplus;
 
 pub(crate) use draw::uniform;
 pub use fused::Fused;
 pub use instruction_set::InstructionSet;
 use panels::Panels;
+pub(crate) use selected_sum::selected_sum;
+pub(crate) use softmax::{reweigh, softmax};

@@ -12,7 +12,7 @@ use super::step_sizes::Trial;
 use super::target::{Densities, TemperedTarget};
 use super::{Kernel, LogDensity};
 use crate::error::{Error, Result};
-use crate::ops::cpu::rows::softmax;
+use crate::ops::cpu::softmax;
 use crate::ops::random::{Purpose, Stream, Streams};
 use crate::tempering::chains::choose;
 use crate::tempering::round_trips::RoundTrips;

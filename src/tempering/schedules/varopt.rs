@@ -8,7 +8,7 @@
 //! samples: E[Delta|v, beta_k] with weights q(k|v).
 
 use crate::error::{Error, Result};
-use crate::ops::cpu::rows::softmax;
+use crate::ops::cpu::softmax;
 use crate::tempering::{Annealed, AnnealingPath, Keep, Ladder, SimulatedTempering, anneal};
 
 /// g is kept above this share of its maximum, so that no step is unboundedly long.

@@ -81,10 +81,12 @@ pub fn run(
                 evaluation = trainer.evaluate(None)?;
             }
             StepRecord::Updated(record) => {
-                report(&record, recorder, trainer.updates)?;
+                if let Some(record) = &record {
+                    report(record, recorder, trainer.updates)?;
+                }
                 let last = trainer.updates == trainer.total;
                 if last || trainer.updates.is_multiple_of(trainer.config.evaluation.every) {
-                    evaluation = trainer.evaluate(Some(&record))?;
+                    evaluation = trainer.evaluate(record.as_ref())?;
                 }
             }
         }

@@ -3,13 +3,13 @@
 use burn::tensor::Device;
 
 use super::Trainer;
-use super::step::operations;
+use super::step::{Followed, operations};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
 use crate::data::Splits;
 use crate::error::{Error, Result};
-use crate::model::Rbm;
-use crate::tempering::{RoundTrips, TemperedChains};
+use crate::model::{Parameters, Rbm, host};
+use crate::tempering::{Path, RoundTrips, TemperedChains};
 use crate::tracking::{LogZTracker, SavedTracker};
 use crate::training::gradient::{Centering, Particles};
 
@@ -59,6 +59,23 @@ impl Trainer {
             state.f64s("centering.visible", &[visible.len()], visible);
             state.f64s("centering.hidden", &[hidden.len()], hidden);
         }
+        if let Some(Followed { rbm, .. }) = &self.followed {
+            state.f32s(
+                "followed.weights",
+                &[self.rows.columns(), self.config.model.hidden],
+                &host(rbm.weights.val()),
+            );
+            state.f32s(
+                "followed.visible_bias",
+                &[self.rows.columns()],
+                &host(rbm.visible_bias.val()),
+            );
+            state.f32s(
+                "followed.hidden_bias",
+                &[self.config.model.hidden],
+                &host(rbm.hidden_bias.val()),
+            );
+        }
         if let Some(tracker) = &self.tracker {
             save_tracker(tracker, self.ladder.len(), state);
         }
@@ -95,6 +112,15 @@ impl Trainer {
             centering.visible = state.f64s("centering.visible", &[m])?;
             centering.hidden = state.f64s("centering.hidden", &[j])?;
         }
+        if state.has("followed.weights") {
+            let weights = state.f32s("followed.weights", &[m, j])?;
+            let visible_bias = state.f32s("followed.visible_bias", &[m])?;
+            let hidden_bias = state.f32s("followed.hidden_bias", &[j])?;
+            let parameters = Parameters::new(m, j, weights, visible_bias, hidden_bias)?;
+            let rbm = Rbm::from_parameters(&parameters, device);
+            let ops = operations(config.model.kernel, &rbm, &parameters);
+            trainer.followed = Some(Followed { rbm, ops });
+        }
         if position.tracking {
             trainer.tracker = Some(trainer.load_tracker(state)?);
         }
@@ -126,7 +152,8 @@ impl Trainer {
             movement: state.json("tracker.movement")?,
         };
         let options = self.config.tempering.tracker_options();
-        LogZTracker::resume(self.path(), chains, options, saved)
+        let ops = self.followed.as_ref().map_or(&self.ops, |followed| &followed.ops).as_ref();
+        LogZTracker::resume(Path { ops, ..self.path() }, chains, options, saved)
             .ok_or_else(|| inconsistent("the tracker's temperatures"))
     }
 }

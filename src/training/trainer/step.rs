@@ -38,6 +38,8 @@ pub struct Trainer {
     pub(super) ladder: Ladder,
     pub(super) base: BaseDistribution,
     pub(super) tracker: Option<LogZTracker>,
+    /// The model the tracker has followed so far, if that is not the current one (`tempering.every` > 1).
+    pub(super) followed: Option<Followed>,
     pub(super) early_stopping: EarlyStopping,
     pub(super) updates: u64,
     pub(super) total: u64,
@@ -56,8 +58,8 @@ pub enum StepRecord {
     Pretrained,
     /// The tracker started: initial rounds were run.
     TrackingStarted(RoundsRecord),
-    /// One update with tracking.
-    Updated(TrackRecord),
+    /// One update; with what the tracker found, unless its next step is still to come (`tempering.every`).
+    Updated(Option<TrackRecord>),
 }
 
 impl Trainer {
@@ -109,6 +111,7 @@ impl Trainer {
             ),
             centering: training.centering.then(|| Centering::new(rows.marginals.clone(), n_hidden)),
             tracker: None,
+            followed: None,
             early_stopping: EarlyStopping::new(),
             updates: 0,
             pretrained: 0,
@@ -156,7 +159,8 @@ impl Trainer {
         self.pretrained
     }
 
-    /// The tracker, once pre-training is over.
+    /// The tracker, once pre-training is over. With `tempering.every` > 1 it is up to date after every such number of
+    /// updates and wherever an evaluation is due.
     pub fn tracker(&self) -> Option<&LogZTracker> {
         self.tracker.as_ref()
     }
@@ -193,12 +197,26 @@ impl Trainer {
         let gradient = self.gradient(&data, &model);
         let learning_rate = self.learning_rate();
         let rbm = self.rule.step(self.rbm.clone(), gradient, learning_rate);
-        let before = self.replace_model(rbm)?;
-        let old = Path { ops: before.as_ref(), ladder: &self.ladder, base: &self.base };
-        let record = tracker.step(old, self.path());
-        self.tracker = Some(tracker);
+        let before = self.rbm.clone();
+        let ops = self.replace_model(rbm)?;
+        let followed = self.followed.take().unwrap_or(Followed { rbm: before, ops });
         self.updates += 1;
+        let record = if self.tracking_due() {
+            let old = Path { ops: followed.ops.as_ref(), ladder: &self.ladder, base: &self.base };
+            Some(tracker.step(old, self.path()))
+        } else {
+            self.followed = Some(followed);
+            None
+        };
+        self.tracker = Some(tracker);
         Ok(StepRecord::Updated(record))
+    }
+
+    fn tracking_due(&self) -> bool {
+        let multiple_of = |every| self.updates.is_multiple_of(every);
+        multiple_of(self.config.tempering.every)
+            || multiple_of(self.config.evaluation.every)
+            || self.updates == self.total
     }
 
     /// The step size of the next update.
@@ -303,6 +321,12 @@ impl Trainer {
         self.rbm = rbm;
         Ok(std::mem::replace(&mut self.ops, ops))
     }
+}
+
+/// A model and its operations.
+pub(super) struct Followed {
+    pub rbm: Rbm,
+    pub ops: Box<dyn RbmOps>,
 }
 
 pub(super) struct TemperingStart {

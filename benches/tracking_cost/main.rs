@@ -1,0 +1,105 @@
+//! What tracking log Z costs in training, and where an update's time goes.
+//!
+//! PCD-1: one training run, followed by a tracker of each kind with as many chains as particles, one sweep an update; the
+//! cost is the tracker's step over the update without it. Tempered gradient: its chains have to be swept anyway, so the
+//! cost is what the tracker's step takes beyond the same sweeps under a pseudo-prior that stays as it is. All variants
+//! take turns at every update; numbers are lower quartiles over updates, since neighbours on the machine only add time.
+//!
+//! `cargo bench --bench tracking_cost`, `-- --quick` for a smoke run. Writes results/tracking_cost/{costs,profile}.csv.
+
+mod clock;
+mod pcd;
+mod profile;
+mod tempered;
+
+use std::path::PathBuf;
+
+use ztrack::model::test_systems::gaussian_parameters;
+use ztrack::ops::random::{Purpose, Streams};
+use ztrack::ops::{BitMatrix, Fused};
+use ztrack::tempering::{BetaUpdate, InitialRounds};
+use ztrack::tracking::{Smoothing, TrackerOptions};
+use ztrack::training::gradient::Particles;
+
+const TEMPERATURES: usize = 100;
+const JOINT: BetaUpdate = BetaUpdate::Joint { repeats: 1 };
+const TRACKERS: [(&str, Smoothing, BetaUpdate); 4] = [
+    ("alpha, joint", Smoothing::Alpha(0.2), JOINT),
+    ("Kalman, joint", Smoothing::Kalman, JOINT),
+    ("alpha, collapsed", Smoothing::Alpha(0.2), BetaUpdate::Collapsed),
+    ("Kalman, collapsed", Smoothing::Kalman, BetaUpdate::Collapsed),
+];
+
+/// Sizes of one run.
+#[derive(Clone, Copy)]
+struct Setting {
+    n_visible: usize,
+    n_hidden: usize,
+    chains: usize,
+    batch: usize,
+    sweeps: usize,
+    updates: usize,
+    threads: usize,
+}
+
+impl Setting {
+    fn name(&self) -> String {
+        let Self { n_visible, n_hidden, chains, threads, .. } = self;
+        let threads = if *threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
+        format!("{n_visible}x{n_hidden}, {chains} chains, {threads}")
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let folder = PathBuf::from("results/tracking_cost");
+    std::fs::create_dir_all(&folder)?;
+    let mut costs = csv::Writer::from_path(folder.join("costs.csv"))?;
+    costs.write_record(["gradient", "setting", "tracker", "update_ms", "tracking_ms", "ratio"])?;
+    let mut profile = csv::Writer::from_path(folder.join("profile.csv"))?;
+    profile.write_record(["gradient", "setting", "part", "ms"])?;
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    for threads in [1, 2].into_iter().filter(|threads| *threads <= most) {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+        for (n_visible, chains) in [(784, 2000), (784, 500), (180, 2000), (180, 500)] {
+            let chains = if quick { chains / 10 } else { chains };
+            let updates = if quick { 3 } else { 21 };
+            let (n_hidden, sweeps, batch) = (500, 1, chains);
+            let setting = Setting { n_visible, n_hidden, chains, batch, sweeps, updates, threads };
+            pool.install(|| pcd::run(&setting, &mut costs, &mut profile))?;
+        }
+        let setting = Setting {
+            n_visible: 180,
+            n_hidden: 500,
+            chains: if quick { 200 } else { 2000 },
+            batch: 500,
+            sweeps: 25,
+            updates: if quick { 3 } else { 15 },
+            threads,
+        };
+        pool.install(|| tempered::run(&setting, &mut costs, &mut profile))?;
+    }
+    costs.flush()?;
+    profile.flush()?;
+    Ok(())
+}
+
+/// Data: states of another random model.
+fn data(setting: &Setting) -> BitMatrix {
+    let other = Fused::new(&gaussian_parameters(setting.n_visible, setting.n_hidden, 0.1, 2));
+    let mut particles = random_particles(setting.batch, setting.n_visible, 3);
+    particles.sweep(&other, 10);
+    particles.visible
+}
+
+fn random_particles(rows: usize, n_visible: usize, seed: u64) -> Particles {
+    let mut stream = Streams::new(seed, Purpose::ChainStart, 0).row(0);
+    let visible = BitMatrix::from_fn(rows, n_visible, |_, _| stream.uniform() < 0.5);
+    Particles { visible, seed, sweeps: 0 }
+}
+
+fn tracker_options(setting: &Setting, smoothing: Smoothing, update: BetaUpdate) -> TrackerOptions {
+    // The model starts so near to independent units that few rounds do.
+    let initial_rounds = InitialRounds { sweeps: 10, most: 3, annealed_start: true };
+    TrackerOptions { smoothing, sweeps: setting.sweeps, beta_update: update, initial_rounds }
+}

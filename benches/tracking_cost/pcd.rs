@@ -1,0 +1,104 @@
+//! PCD-1 with and without a tracker of as many chains as particles.
+
+use std::error::Error;
+use std::fs::File;
+
+use burn::tensor::Device;
+use ztrack::model::{Rbm, test_systems::gaussian_parameters};
+use ztrack::ops::Fused;
+use ztrack::tempering::{BaseDistribution, Ladder, Path, Prior, TemperedChains};
+use ztrack::tracking::LogZTracker;
+use ztrack::training::gradient::{gradient, moments};
+use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
+
+use super::clock::Clock;
+use super::{Setting, TEMPERATURES, TRACKERS, data, profile, random_particles, tracker_options};
+
+/// Runs, prints and writes one setting.
+#[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
+pub fn run(
+    setting: &Setting,
+    costs: &mut csv::Writer<File>,
+    profiles: &mut csv::Writer<File>,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let Setting { n_visible: m, n_hidden: j, chains, updates, .. } = *setting;
+    let device = Device::ndarray();
+    let data = data(setting);
+    let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
+    // Nearly independent units, so that no tracker ever loses the ladder: then times would be of initial rounds.
+    let parameters = gaussian_parameters(m, j, 0.02, 1);
+    let base = BaseDistribution::from_logits(&parameters.visible_bias)?;
+    let mut rbm = Rbm::from_parameters(&parameters, &device);
+    let mut ops = Fused::new(&rbm.parameters());
+    let mut rule = Sgd::new(SgdConfig::default(), m, j, &device);
+    let mut particles = random_particles(chains, m, 4);
+    let mut trackers: Vec<LogZTracker> = TRACKERS
+        .iter()
+        .map(|&(_, smoothing, update)| {
+            let start = TemperedChains::new(base.sample(chains, 5, 0), TEMPERATURES, 5);
+            LogZTracker::start(
+                Path { ops: &ops, ladder: &ladder, base: &base },
+                start,
+                tracker_options(setting, smoothing, update),
+            )
+            .0
+        })
+        .collect();
+    let mut aside = trackers[0].chains.clone();
+    let mut clock = Clock::new(setting.threads);
+    for update in 0..updates + 2 {
+        if update == 2 {
+            clock.restart();
+        }
+        let new = clock.time("update", || {
+            let positive = moments(&ops, &data, None);
+            particles.sweep(&ops, 1);
+            let negative = moments(&ops, &particles.visible, None);
+            let gradient = gradient(&positive, &negative, None, &device);
+            rbm = rule.step(rbm.clone(), gradient, 1e-4);
+            Fused::new(&rbm.parameters())
+        });
+        for turn in 0..trackers.len() {
+            let turn = (turn + update) % trackers.len();
+            let record = clock.time(TRACKERS[turn].0, || {
+                trackers[turn].step(
+                    Path { ops: &ops, ladder: &ladder, base: &base },
+                    Path { ops: &new, ladder: &ladder, base: &base },
+                )
+            });
+            if record.rounds.is_some() {
+                return Err("the tracker lost the ladder: times mean nothing".into());
+            }
+        }
+        let zeta = trackers[0].save().pseudo_prior;
+        profile::parts(
+            Path { ops: &new, ladder: &ladder, base: &base },
+            &mut aside,
+            &zeta,
+            setting.sweeps,
+            &mut clock,
+        );
+        ops = new;
+    }
+    let alone = clock.typical("update");
+    println!("\nPCD-1, {}: {alone:.2} ms an update without tracking", setting.name());
+    println!("  {:<20}{:>12}{:>10}  10 % or less with", "tracker", "ms a step", "ratio");
+    for (name, ..) in TRACKERS {
+        let step = clock.typical(name);
+        println!(
+            "  {name:<20}{step:>12.2}{:>9.1}%  tempering.every = {}",
+            100.0 * step / alone,
+            (10.0 * step / alone).ceil()
+        );
+        let ratio = step / alone;
+        let numbers = [alone, step, ratio].map(|number| number.to_string());
+        let [alone, step, ratio] = numbers;
+        costs.write_record(["pcd", &setting.name(), name, &alone, &step, &ratio])?;
+    }
+    println!("  where a step's time goes, ms:");
+    for (part, milliseconds) in profile::lines(&clock) {
+        println!("    {part:<42}{milliseconds:>9.2}");
+        profiles.write_record(["pcd", &setting.name(), part, &milliseconds.to_string()])?;
+    }
+    Ok(())
+}

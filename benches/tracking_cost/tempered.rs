@@ -1,0 +1,118 @@
+//! The tempered gradient of RTS section 4.4: the share of an update that only the tracker needs.
+
+use std::error::Error;
+use std::fs::File;
+
+use burn::tensor::Device;
+use ztrack::model::{Rbm, test_systems::gaussian_parameters};
+use ztrack::ops::Fused;
+use ztrack::tempering::{BaseDistribution, Ladder, Path, Prior, TemperedChains};
+use ztrack::tracking::LogZTracker;
+use ztrack::training::gradient::{gradient, moments, moments_from_inputs};
+use ztrack::training::update::{RmsSpectral, RmsSpectralConfig, UpdateRule};
+
+use super::clock::Clock;
+use super::{Setting, TEMPERATURES, TRACKERS, data, profile, tracker_options};
+
+/// Runs, prints and writes one setting.
+#[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
+pub fn run(
+    setting: &Setting,
+    costs: &mut csv::Writer<File>,
+    profiles: &mut csv::Writer<File>,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let Setting { n_visible: m, n_hidden: j, chains, updates, sweeps, .. } = *setting;
+    let device = Device::ndarray();
+    let data = data(setting);
+    let ladder = Ladder::linear(TEMPERATURES, &Prior::Exponential(2.0))?;
+    // Nearly independent units, so that no tracker ever loses the ladder: then times would be of initial rounds.
+    let parameters = gaussian_parameters(m, j, 0.02, 1);
+    let base = BaseDistribution::from_logits(&parameters.visible_bias)?;
+    let mut rbm = Rbm::from_parameters(&parameters, &device);
+    let mut ops = Fused::new(&rbm.parameters());
+    let mut rule = RmsSpectral::new(RmsSpectralConfig::default(), m, j, 1e-5, &device);
+    let mut trackers: Vec<LogZTracker> = TRACKERS
+        .iter()
+        .map(|&(_, smoothing, update)| {
+            let start = TemperedChains::new(base.sample(chains, 5, 0), TEMPERATURES, 5);
+            LogZTracker::start(
+                Path { ops: &ops, ladder: &ladder, base: &base },
+                start,
+                tracker_options(setting, smoothing, update),
+            )
+            .0
+        })
+        .collect();
+    let mut bare: Vec<TemperedChains> =
+        trackers.iter().map(|tracker| tracker.chains.clone()).collect();
+    let mut aside = trackers[0].chains.clone();
+    let zeta = trackers[0].save().pseudo_prior;
+    let mut clock = Clock::new(setting.threads);
+    for update in 0..updates + 2 {
+        if update == 2 {
+            clock.restart();
+        }
+        let tracker = &trackers[0];
+        let (positive, negative) = clock.time("statistics of the gradient", || {
+            let positive = moments(&ops, &data, None);
+            let inputs = tracker.evaluated().inputs.clone();
+            let (visible, weights) = (&tracker.chains.visible, tracker.weights());
+            (positive, moments_from_inputs(&ops, visible, inputs, Some(&weights)))
+        });
+        rbm = clock.time("RMSspectral", || {
+            let gradient = gradient(&positive, &negative, None, &device);
+            rule.step(rbm.clone(), gradient, 1e-5)
+        });
+        let new = clock.time("new kernel tables", || Fused::new(&rbm.parameters()));
+        for turn in 0..trackers.len() {
+            let turn = (turn + update) % trackers.len();
+            let (name, _, beta_update) = TRACKERS[turn];
+            let record = clock.time(name, || {
+                trackers[turn].step(
+                    Path { ops: &ops, ladder: &ladder, base: &base },
+                    Path { ops: &new, ladder: &ladder, base: &base },
+                )
+            });
+            if record.rounds.is_some() {
+                return Err("the tracker lost the ladder: times mean nothing".into());
+            }
+            let chains = &mut bare[turn];
+            clock.time(&format!("bare {name}"), || {
+                chains.sweep(
+                    Path { ops: &new, ladder: &ladder, base: &base },
+                    &zeta,
+                    beta_update,
+                    sweeps,
+                    None,
+                )
+            });
+        }
+        profile::parts(
+            Path { ops: &new, ladder: &ladder, base: &base },
+            &mut aside,
+            &zeta,
+            sweeps,
+            &mut clock,
+        );
+        ops = new;
+    }
+    let parts = ["statistics of the gradient", "RMSspectral", "new kernel tables"];
+    let rest: f64 = parts.iter().map(|part| clock.typical(part)).sum();
+    println!("\ntempered gradient, {}, {sweeps} sweeps, RMSspectral", setting.name());
+    println!("  {:<20}{:>12}{:>14}{:>10}", "tracker", "ms an update", "ms tracking", "share");
+    for (name, ..) in TRACKERS {
+        let step = clock.typical(name);
+        let (whole, tracking) = (rest + step, step - clock.typical(&format!("bare {name}")));
+        let share = tracking / whole;
+        println!("  {name:<20}{whole:>12.1}{tracking:>14.2}{:>9.1}%", 100.0 * share);
+        let [whole, tracking, share] = [whole, tracking, share].map(|x| x.to_string());
+        costs.write_record(["tempered", &setting.name(), name, &whole, &tracking, &share])?;
+    }
+    println!("  where the time goes, ms:");
+    let own = parts.into_iter().map(|part| (part, clock.typical(part)));
+    for (part, milliseconds) in own.chain(profile::lines(&clock)) {
+        println!("    {part:<42}{milliseconds:>9.2}");
+        profiles.write_record(["tempered", &setting.name(), part, &milliseconds.to_string()])?;
+    }
+    Ok(())
+}
