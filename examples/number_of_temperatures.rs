@@ -8,10 +8,11 @@
 //!
 //! What is resampled: single states, with replacement, as in the paper, out of the states of every so many sweeps of all
 //! chains (at most 100,000 states and 2 x 10^7 numbers log f_k are kept). Drawing breaks the correlation along chains, so the
-//! spread of the estimates is that of 10,000 independent states, NOT of 10,000 sweeps. The long run's own error (and TI's
-//! discretization) is shared by all estimates of one K, averages out in no number of repeats, and is the offset. RMSE^2 =
-//! offset^2 + spread^2; the error of the RMSE holds the run's standard error (RTS, between chains). The reference is +-.064
-//! itself, so that differences of RMSEs between methods and in K mean more than their size.
+//! spread of the estimates is that of 10,000 independent states, NOT of 10,000 sweeps; which flatters RTS and TS, for whom a
+//! chain's slow walk along the ladder is forgotten, more than TI, BAR and MBAR, who read neighbouring temperatures' overlap.
+//! The long run's own error (and TI's discretization) is shared by all estimates of one K, averages out in no number of
+//! repeats, and is the offset. RMSE^2 = offset^2 + spread^2; the error of the RMSE holds the run's standard error (RTS, between
+//! chains). The reference is +-.064 itself, so compare RMSEs of methods and of K rather than take one at its word.
 //!
 //! TI-RB is the corrected rule with Rao-Blackwellized moments; temperatures without states are left out of TI, which
 //! interpolates linearly across them as in the paper. Without the shared model or MNIST a small enumerable model takes over.
@@ -202,7 +203,9 @@ fn main() -> Result<ExitCode> {
         found.push((k, points));
     }
     bar.finish_and_clear();
-    let good = compare(&found);
+    compare(&found);
+    // Neither another model nor short runs decide anything.
+    let good = options.quick || model.truths.len() < 2 || judge(&found);
     let header = [
         "temperatures",
         "method",
@@ -222,8 +225,7 @@ fn main() -> Result<ExitCode> {
     options.save_chart("fig4.svg", &chart("RMSE of log Z", &model, &found, rmse))?;
     let spread = |p: &Point| (p.spread, p.spread / (2.0 * p.log_z.len() as f64).sqrt());
     options.save_chart("fig4_spread.svg", &chart("spread", &model, &found, spread))?;
-    let judged = !options.quick && model.truths.len() > 1;
-    Ok(if good || !judged { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn report(k: usize, pool: &Pool, model: &Model, points: &[Point]) {
@@ -261,8 +263,8 @@ fn report(k: usize, pool: &Pool, model: &Model, points: &[Point]) {
     }
 }
 
-/// The paper's statements (section 4.3) beside what was found; whether the first two hold.
-fn compare(found: &[(usize, Vec<Point>)]) -> bool {
+/// The paper's statements (section 4.3) beside what was found.
+fn compare(found: &[(usize, Vec<Point>)]) {
     let print = |what: &str, value: &dyn Fn(&[Point]) -> Option<f64>| {
         println!("\n  {what}");
         let cell = |(k, points): &(usize, Vec<Point>)| match value(points) {
@@ -276,10 +278,7 @@ fn compare(found: &[(usize, Vec<Point>)]) -> bool {
         "\"RTS's performance is not greatly affected by adding more temperatures once there are enough\": RMSE of RTS",
         &|points| Some(points[RTS].errors[0].rmse),
     );
-    print(
-        "                                                         and its spread alone",
-        &|points| Some(points[RTS].spread),
-    );
+    print("its spread alone", &|points| Some(points[RTS].spread));
     print(
         "\"as the number of temperatures increases RTS and TI-RB become increasingly similar\": RMS of RTS - TI-RB",
         &|points| Some(distance(&points[RTS], &points[TI_RB])),
@@ -298,6 +297,10 @@ fn compare(found: &[(usize, Vec<Point>)]) -> bool {
         );
     }
     println!();
+}
+
+/// Whether the first two statements hold.
+fn judge(found: &[(usize, Vec<Point>)]) -> bool {
     let enough = || found.iter().filter(|(k, _)| *k >= 50).map(|(_, points)| points);
     let spreads: Vec<f64> = enough().map(|points| points[RTS].spread).collect();
     let apart: Vec<f64> = enough().map(|points| distance(&points[RTS], &points[TI_RB])).collect();
