@@ -11,12 +11,10 @@
 
 mod support;
 
-use std::path::{Path as FilePath, PathBuf};
 use std::process::ExitCode;
 
+use support::mnist::{shared_model, training_rows};
 use support::{Errors, Options, progress};
-use ztrack::checkpoint::ModelFile;
-use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
 use ztrack::estimators::raise;
 use ztrack::model::exact::samples;
 use ztrack::model::test_systems::gaussian;
@@ -83,20 +81,13 @@ fn from_above(model: &Model, budget: usize, seed: u64) -> Result<f64> {
 
 /// The shared models, or `None` if one of them or MNIST is missing.
 fn mnist_models(quick: bool) -> Option<Vec<Model>> {
-    let shared = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let folder = std::env::var_os("ZTRACK_DATA").map_or(shared.join("datasets"), PathBuf::from);
-    let parameters = |name: &str| {
-        ModelFile::load(shared.join("models").join(name)).ok().map(|file| file.parameters)
-    };
-    let splits = load(&Source::Mnist, &SplitOptions::default(), &folder).ok()?;
-    let binarizer = Binarizer::new(Binarization::Threshold(0.5)).ok()?;
-    let rows = binarizer.binarize(&splits.train, 0, 0).ok()?;
+    let rows = training_rows()?;
     let base = BaseDistribution::from_marginals(&rows, 1.0).ok()?;
     let mut models = Vec::new();
     if !quick {
         models.push(Model {
             name: "mnist-cd25-h500",
-            parameters: parameters("mnist-cd25-h500.npz")?,
+            parameters: shared_model("mnist-cd25-h500")?,
             base: base.clone(),
             rows: rows.clone(),
             truths: vec![("the paper's", 451.255), ("our reference", 451.20)],
@@ -105,7 +96,7 @@ fn mnist_models(quick: bool) -> Option<Vec<Model>> {
     }
     models.push(Model {
         name: "mnist-h100",
-        parameters: parameters("mnist-h100.npz")?,
+        parameters: shared_model("mnist-h100")?,
         base,
         rows,
         truths: vec![("our reference", 348.407)],

@@ -3,6 +3,9 @@
 // Each example is a crate of its own and uses a part of this.
 #![allow(dead_code)]
 
+pub mod bootstrap;
+pub mod mnist;
+
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -26,7 +29,12 @@ pub struct Options {
 impl Options {
     /// From the command line.
     pub fn read(name: &'static str) -> Self {
-        Self { name, ..Self::parse() }
+        Self::parse().named(name)
+    }
+
+    /// The same as a part of options of one's own.
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     /// Writes a chart and returns its path for the reader.

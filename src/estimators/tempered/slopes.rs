@@ -26,12 +26,12 @@ pub struct NodeMoments {
 
 impl SlopeSums {
     /// Nothing yet.
-    pub(super) fn new(chains: usize, temperatures: usize) -> Self {
+    pub fn new(chains: usize, temperatures: usize) -> Self {
         Self { temperatures, sums: std::array::from_fn(|_| vec![0.0; chains * temperatures]) }
     }
 
     /// Adds a state to entry `i` = s K + k.
-    pub(super) fn add(&mut self, i: usize, weight: f64, mean: f64, variance: f64) {
+    pub fn add(&mut self, i: usize, weight: f64, mean: f64, variance: f64) {
         for (sums, value) in self.sums.iter_mut().zip([1.0, mean, variance + mean * mean]) {
             sums[i] += weight * value;
         }
