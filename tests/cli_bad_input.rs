@@ -131,7 +131,6 @@ fn bad_configurations() {
         ("tempering.temperatures=9000000", "GiB"),
         ("tempering.betas=[0.0, 0.7, 0.6, 1.0]", "ascend"),
         ("tempering.base={ given = [0.0, 1.0] }", "2 logits for 9 visible units"),
-        ("audit={ chains = 9000000000000, temperatures = 10 }", "GiB"),
         ("evaluation.every=0", "evaluation.every"),
         ("data.validation_fraction=1.5", "data.validation_fraction"),
         ("data.source={ name = \"bars-and-stripes\", side = -2 }", "-2"),
