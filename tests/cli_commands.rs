@@ -52,12 +52,18 @@ fn estimators_agree_with_enumeration() {
         let estimates = report["estimates"].as_array().unwrap();
         let methods: Vec<_> = estimates.iter().map(|e| e["method"].as_str().unwrap()).collect();
         let shared = READERS.iter().map(|(name, _)| *name);
-        for method in ["exact", "ais"].into_iter().chain(shared) {
+        let own =
+            ["exact", "ais", "ais-bar", "reverse-ais", "raise", "sams", "wang-landau", "tap-third"];
+        for method in own.into_iter().chain(shared) {
             assert!(methods.contains(&method), "{method} is not in {methods:?}");
         }
         for estimate in estimates {
             let error = number(&estimate["value"]) - system.log_partition;
-            if ["none", "consistent", "low"].contains(&estimate["bias"].as_str().unwrap()) {
+            if estimate["std_error"].is_null() {
+                // Mean field has no chance in it; the naive one is a bound.
+                let method = estimate["method"].as_str().unwrap();
+                assert!(method.starts_with("tap") && (method != "tap-naive" || error < 1e-6));
+            } else if ["none", "consistent", "low"].contains(&estimate["bias"].as_str().unwrap()) {
                 // The seed is fixed: four errors are no matter of luck.
                 assert!(error.abs() < 1e-6 + 4.0 * number(&estimate["std_error"]), "{estimate}");
                 assert!(number(&estimate["std_error"]) < 0.1, "{estimate}");
