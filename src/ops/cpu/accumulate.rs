@@ -35,6 +35,14 @@ pub struct Rows<'a> {
     pub stride: usize,
 }
 
+impl Rows<'_> {
+    /// Kernels pair packed and output rows one by one: what is left over on one side would be passed over in silence.
+    fn check(&self) {
+        assert!(self.given.len().is_multiple_of(self.words) && self.stride.is_multiple_of(PANEL));
+        assert!(self.out.len() == self.given.len() / self.words * self.stride);
+    }
+}
+
 /// Adds the sums of one word of every row to a panel of the output. `source`: the table, or the matrix rows themselves.
 type Block = unsafe fn(rows: &mut Rows<'_>, word: usize, column: usize, source: &[f32]);
 /// Fills the table of one word of units from matrix rows `row_stride` floats apart.
@@ -60,6 +68,7 @@ pub fn empty_table() -> Matrix {
 /// Panics if the slices do not fit these shapes (a bug in the caller, never input).
 pub fn accumulate(set: InstructionSet, matrix: &Panels, rows: &mut Rows<'_>) {
     assert!(rows.words == words_per_row(matrix.units()) && rows.stride >= matrix.columns());
+    rows.check();
     let (tabulate, look_up, add_up) = kernels(set);
     let many = rows.given.len() >= FEWEST_ROWS * rows.words;
     let mut table = many.then(empty_table);
@@ -88,6 +97,8 @@ pub fn accumulate_panel(
     table: &mut Matrix,
     rows: &mut Rows<'_>,
 ) {
+    assert!(rows.words == words_per_row(matrix.len().div_ceil(row_stride)) && rows.stride == PANEL);
+    rows.check();
     let (tabulate, look_up, _) = kernels(set);
     for (word, units) in matrix.chunks(64 * row_stride).enumerate() {
         // SAFETY: the instruction set was detected on this machine.

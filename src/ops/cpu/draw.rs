@@ -1,7 +1,8 @@
 //! Bernoulli draws: pre-activation, inverse temperature, base term, sigmoid, random number and comparison in one pass.
 //!
 //! A draw looks at 16 random bits first. They decide unless the probability falls into the same 1/65536, once in tens of
-//! thousands of draws; then 24 more bits are drawn. The result is that of a 40-bit uniform number at half the cost.
+//! thousands of draws; then 24 more bits are drawn. The result is that of a 40-bit uniform number,
+//! rounded to f32, at half the cost.
 //!
 //! Definition, the same on every instruction set: a unit is one if `uniform(unit) * (1 + exp_f32(-logit)) < 1`.
 
@@ -145,7 +146,7 @@ fn mask_portable(values: &[f32; 16]) -> u64 {
     values.iter().enumerate().fold(0, |mask, (i, &value)| mask | u64::from(value < 1.0) << i)
 }
 
-/// The uniform number in (0, 1) that decides a unit of a row: 16 coarse and 24 fine bits.
+/// The uniform number that decides a unit of a row: 16 coarse and 24 fine bits, rounded to f32.
 pub fn uniform(stream: &Stream, unit: usize) -> f32 {
     let (key, fixed) = stream.words();
     let block = |number: u32| philox([number, fixed[0], fixed[1], fixed[2]], key);

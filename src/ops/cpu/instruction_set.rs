@@ -2,14 +2,14 @@
 
 use std::sync::OnceLock;
 
-/// Instruction sets kernels are compiled for. All give the same bits: no kernel uses fused multiply-add, and sums run
-/// in the same order.
+/// Instruction sets kernels are compiled for. All give the same bits: sums run in the same order, and fused
+/// multiply-add is used only where it cannot change a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionSet {
-    /// AVX-512 F, BW, DQ, VL.
+    /// AVX-512 F, BW, DQ, VL, with BMI and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// AVX2.
+    /// AVX2, with BMI and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     /// What the target always has (SSE2 on x86-64, NEON on 64-bit Arm), vectorised by the compiler.
@@ -39,14 +39,18 @@ impl InstructionSet {
         let mut sets = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
+            let bits = is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt");
             if is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl")
+                && bits
             {
                 sets.push(Self::Avx512);
             }
-            if is_x86_feature_detected!("avx2") {
+            if is_x86_feature_detected!("avx2") && bits {
                 sets.push(Self::Avx2);
             }
         }
