@@ -141,6 +141,13 @@ fn bad_configurations() {
         refused(&["train", &config, "--out", &out, "--set", setting], expected);
         assert!(!Path::new(&out).exists(), "{setting} left a run folder");
     }
+    let tempered = "training.gradient={ kind = \"tempered\" }";
+    refused(
+        &["train", &config, "--out", &out, "--set", tempered, "--set", "tempering.every=2"],
+        "tempering.every",
+    );
+    let large = ["--set", "model.hidden=5000", "--set", "audit.chains=10000000"];
+    refused(&[&["train", &config, "--out", &out][..], &large].concat(), "GiB");
     let stopping = "training.early_stopping={ patience = 3 }";
     let none = "data.validation_fraction=0";
     refused(

@@ -147,8 +147,14 @@ impl StateReader {
     ///
     /// # Errors
     /// Missing arrays, another size, or values that are not finite.
-    pub fn parameters(&self, n_visible: usize, n_hidden: usize) -> Result<Parameters> {
-        let found = self.shape("weights")?;
+    pub fn parameters(
+        &self,
+        prefix: &str,
+        n_visible: usize,
+        n_hidden: usize,
+    ) -> Result<Parameters> {
+        let weights = format!("{prefix}weights");
+        let found = self.shape(&weights)?;
         if found != [n_visible, n_hidden] {
             let found = shape_text(found);
             return Err(self.wrong(format!(
@@ -156,9 +162,9 @@ impl StateReader {
                  resume with the configuration of the run, or start a new run"
             )));
         }
-        let weights = self.f32s("weights", &[n_visible, n_hidden])?;
-        let visible_bias = self.f32s("visible_bias", &[n_visible])?;
-        let hidden_bias = self.f32s("hidden_bias", &[n_hidden])?;
+        let weights = self.f32s(&weights, &[n_visible, n_hidden])?;
+        let visible_bias = self.f32s(&format!("{prefix}visible_bias"), &[n_visible])?;
+        let hidden_bias = self.f32s(&format!("{prefix}hidden_bias"), &[n_hidden])?;
         Parameters::new(n_visible, n_hidden, weights, visible_bias, hidden_bias)
             .map_err(|e| self.wrong(e.to_string()))
     }

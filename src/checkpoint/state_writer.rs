@@ -71,12 +71,12 @@ impl StateWriter {
         self.array(name, &[bits.rows(), words], bits.words())
     }
 
-    /// Stores a model under `weights`, `visible_bias` and `hidden_bias`.
-    pub fn parameters(&mut self, parameters: &Parameters) -> &mut Self {
+    /// Stores a model under `weights`, `visible_bias` and `hidden_bias`, each after `prefix`.
+    pub fn parameters(&mut self, prefix: &str, parameters: &Parameters) -> &mut Self {
         let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } = parameters;
-        self.f32s("weights", &[*n_visible, *n_hidden], weights)
-            .f32s("visible_bias", &[*n_visible], visible_bias)
-            .f32s("hidden_bias", &[*n_hidden], hidden_bias)
+        self.f32s(&format!("{prefix}weights"), &[*n_visible, *n_hidden], weights)
+            .f32s(&format!("{prefix}visible_bias"), &[*n_visible], visible_bias)
+            .f32s(&format!("{prefix}hidden_bias"), &[*n_hidden], hidden_bias)
     }
 
     /// Stores a value as JSON: finite floats and all integers come back exactly. JSON has no NaN and no infinity: such

@@ -41,7 +41,7 @@ fn writer() -> StateWriter {
         .u8s("u8", &[5], b"bytes")
         .f64s("empty", &[0, 4], &[])
         .bits("particles", &particles())
-        .parameters(&gaussian_parameters(7, 3, 1.0, 0));
+        .parameters("", &gaussian_parameters(7, 3, 1.0, 0));
     writer
 }
 
@@ -73,7 +73,7 @@ fn every_type_comes_back_bit_for_bit() {
     assert_eq!(state.u8s("u8", &[5]).unwrap(), b"bytes");
     assert!(state.f64s("empty", &[0, 4]).unwrap().is_empty());
     assert_eq!(state.bits("particles", 3, 70).unwrap(), particles());
-    assert_eq!(state.parameters(7, 3).unwrap(), gaussian_parameters(7, 3, 1.0, 0));
+    assert_eq!(state.parameters("", 7, 3).unwrap(), gaussian_parameters(7, 3, 1.0, 0));
     assert_eq!(state.json::<Progress>("progress").unwrap(), progress());
     assert!(state.has("f32") && state.has("progress") && !state.has("nothing"));
 }
@@ -108,7 +108,7 @@ fn wrong_shapes_types_and_names_are_told() {
     assert!(problem(state.bits("particles", 3, 71)).contains("3x70"));
     assert!(problem(state.bits("u64", 1, 70)).contains("packed"));
     assert!(problem(state.json::<Vec<u8>>("progress")).contains("`progress`"));
-    let size = problem(state.parameters(7, 4));
+    let size = problem(state.parameters("", 7, 4));
     assert!(size.contains("model with 7x3 units, the configuration asks for 7x4"), "{size}");
 }
 

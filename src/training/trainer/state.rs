@@ -8,7 +8,7 @@ use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
 use crate::data::Splits;
 use crate::error::{Error, Result};
-use crate::model::{Parameters, Rbm, host};
+use crate::model::Rbm;
 use crate::tempering::{Path, RoundTrips, TemperedChains};
 use crate::tracking::{LogZTracker, SavedTracker};
 use crate::training::gradient::{Centering, Particles};
@@ -33,10 +33,13 @@ struct ChainsPosition {
     recent: [(u64, u64); 2],
 }
 
+/// Where checkpoints keep the model the tracker is still at.
+const FOLLOWED: &str = "followed.";
+
 impl Trainer {
     /// Writes the full state into a checkpoint.
     pub fn save(&self, state: &mut StateWriter) {
-        state.parameters(&self.rbm.parameters());
+        state.parameters("", &self.rbm.parameters());
         state.json(
             "position",
             &Position {
@@ -60,21 +63,7 @@ impl Trainer {
             state.f64s("centering.hidden", &[hidden.len()], hidden);
         }
         if let Some(Followed { rbm, .. }) = &self.followed {
-            state.f32s(
-                "followed.weights",
-                &[self.rows.columns(), self.config.model.hidden],
-                &host(rbm.weights.val()),
-            );
-            state.f32s(
-                "followed.visible_bias",
-                &[self.rows.columns()],
-                &host(rbm.visible_bias.val()),
-            );
-            state.f32s(
-                "followed.hidden_bias",
-                &[self.config.model.hidden],
-                &host(rbm.hidden_bias.val()),
-            );
+            state.parameters(FOLLOWED, &rbm.parameters());
         }
         if let Some(tracker) = &self.tracker {
             save_tracker(tracker, self.ladder.len(), state);
@@ -93,7 +82,7 @@ impl Trainer {
     ) -> Result<Self> {
         let mut trainer = Self::new(config, splits, device)?;
         let (m, j) = (trainer.rows.columns(), config.model.hidden);
-        let parameters = state.parameters(m, j)?;
+        let parameters = state.parameters("", m, j)?;
         trainer.rbm = Rbm::from_parameters(&parameters, device);
         trainer.ops = operations(config.model.kernel, &trainer.rbm, &parameters);
         let position: Position = state.json("position")?;
@@ -112,11 +101,8 @@ impl Trainer {
             centering.visible = state.f64s("centering.visible", &[m])?;
             centering.hidden = state.f64s("centering.hidden", &[j])?;
         }
-        if state.has("followed.weights") {
-            let weights = state.f32s("followed.weights", &[m, j])?;
-            let visible_bias = state.f32s("followed.visible_bias", &[m])?;
-            let hidden_bias = state.f32s("followed.hidden_bias", &[j])?;
-            let parameters = Parameters::new(m, j, weights, visible_bias, hidden_bias)?;
+        if state.has(&format!("{FOLLOWED}weights")) {
+            let parameters = state.parameters(FOLLOWED, m, j)?;
             let rbm = Rbm::from_parameters(&parameters, device);
             let ops = operations(config.model.kernel, &rbm, &parameters);
             trainer.followed = Some(Followed { rbm, ops });
