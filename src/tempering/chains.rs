@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::path::rows_per_task;
 use super::round_trips::RoundTrips;
 use super::{Evaluated, Path};
-use crate::ops::cpu::{selected_sum, softmax};
+use crate::ops::cpu::{add_scaled, choose, selected_sum, softmax, softmax_of_line};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, padded, words_per_row};
 
@@ -37,6 +37,8 @@ pub struct TemperedChains {
     pub seed: u64,
     /// Sweeps done so far: the step of the random streams.
     pub sweeps: u64,
+    /// Whether temperatures were just redrawn: then the drawn k serves the next sweep (RTS 2.4).
+    pub redrawn: bool,
 }
 
 /// What a number of sweeps left behind.
@@ -66,9 +68,11 @@ impl TemperedChains {
             round_trips: RoundTrips::new(chains),
             seed,
             sweeps: 0,
+            redrawn: true,
         };
         chains.redraw_temperatures(temperatures);
-        chains
+        // The first k goes by v: states from the base distribution belong at beta = 0, not where they were put.
+        Self { redrawn: false, ..chains }
     }
 
     /// Number of chains, S.
@@ -81,19 +85,22 @@ impl TemperedChains {
         self.temperatures.is_empty()
     }
 
-    /// Draws every chain's inverse temperature uniformly (RTS 2.4, between initial rounds).
+    /// Draws every chain's inverse temperature uniformly (RTS 2.4, between initial rounds). The next sweep takes them as they
+    /// are: drawn anew from states that the last pseudo-prior left somewhere, they would all go the same way.
     pub fn redraw_temperatures(&mut self, temperatures: usize) {
         let streams = Streams::new(self.seed, Purpose::Choice, self.sweeps);
         for (chain, k) in self.temperatures.iter_mut().enumerate() {
             *k = (streams.row(chain as u32).uniform() * temperatures as f64) as u32;
         }
         self.round_trips.forget_directions();
+        self.redrawn = true;
     }
 
     /// `sweeps` (at least 1) Gibbs sweeps of all chains with pseudo-prior `zeta` `[K]`.
     ///
-    /// `start`: the states' pre-activations and log f_k under this path, if they are known already. The statistics
-    /// are taken after each sweep, never of the state a call starts from, which may belong to other parameters.
+    /// `start`: the states' pre-activations and log f_k under this path, if they are known already; the joint update does
+    /// not look at log f_k. The statistics are taken after each sweep, never of the state a call starts from, which may
+    /// belong to other parameters.
     pub fn sweep(
         &mut self,
         path: Path<'_>,
@@ -108,6 +115,7 @@ impl TemperedChains {
             inputs: Matrix::filled(chains, path.n_hidden(), 0.0),
             log_f: vec![0.0; chains * k],
         });
+        last.log_f.resize(chains * k, 0.0);
         let mut occupancy = vec![0.0; chains * k];
         let mut posterior = vec![0.0; chains * k];
         let tilt: Vec<f64> =
@@ -119,6 +127,7 @@ impl TemperedChains {
             update,
             sweeps,
             known,
+            redrawn: std::mem::take(&mut self.redrawn),
             seed: self.seed,
             step: self.sweeps,
         };
@@ -183,6 +192,7 @@ struct Sweeper<'a> {
     update: BetaUpdate,
     sweeps: usize,
     known: bool,
+    redrawn: bool,
     seed: u64,
     step: u64,
 }
@@ -201,6 +211,7 @@ impl Sweeper<'_> {
             let step = self.step + sweep as u64;
             let streams = |purpose| Streams::new(self.seed, purpose, step);
             let fresh = sweep > 0 || !self.known;
+            let redrawn = sweep == 0 && self.redrawn;
             if fresh {
                 ops.inputs(Layer::Hidden, rows.visible, rows.inputs);
             }
@@ -213,12 +224,15 @@ impl Sweeper<'_> {
                         let q = &mut rows.posterior[s * k..][..k];
                         softmax(log_f, self.tilt, q);
                         if sweep > 0 {
-                            add_row(q, &mut rows.occupancy[s * k..][..k]);
                             let generated_at = rows.temperatures[s] as usize;
-                            add_row(q, &mut tally.transitions[generated_at * k..][..k]);
+                            add_scaled(q, 1.0, &mut rows.occupancy[s * k..][..k]);
+                            add_scaled(q, 1.0, &mut tally.transitions[generated_at * k..][..k]);
                         }
-                        let u = streams(Purpose::TemperedBeta).row(rows.first + s as u32).uniform();
-                        rows.temperatures[s] = choose(q, u);
+                        if !redrawn {
+                            let streams = streams(Purpose::TemperedBeta);
+                            let u = streams.row(rows.first + s as u32).uniform();
+                            rows.temperatures[s] = choose(q, u);
+                        }
                     }
                     self.set_betas(rows.temperatures, &mut beta);
                     let streams = streams(Purpose::TemperedHidden);
@@ -238,7 +252,6 @@ impl Sweeper<'_> {
                     let repeats = repeats.max(1);
                     let scale = 1.0 / repeats as f64;
                     let generated_at = rows.temperatures.to_vec();
-                    let mut energies = vec![0.0; k];
                     let of_visible: Vec<f64> = rows
                         .visible
                         .chunks_exact(words_per_row(n_visible))
@@ -265,21 +278,18 @@ impl Sweeper<'_> {
                         for (s, &generated_at) in generated_at.iter().enumerate() {
                             let x = &rows.inputs[s * padded(n_hidden)..][..padded(n_hidden)];
                             let delta = of_visible[s] + selected_sum(hidden.row(s), x);
-                            energies
-                                .iter_mut()
-                                .zip(ladder.betas())
-                                .for_each(|(e, beta)| *e = beta * delta);
                             let q = &mut rows.posterior[s * k..][..k];
-                            softmax(&energies, self.tilt, q);
+                            softmax_of_line(delta, ladder.betas(), self.tilt, q);
                             if sweep > 0 {
-                                q_scaled(q, scale, &mut rows.occupancy[s * k..][..k]);
                                 let row = generated_at as usize * k;
-                                q_scaled(q, scale, &mut tally.transitions[row..][..k]);
+                                add_scaled(q, scale, &mut rows.occupancy[s * k..][..k]);
+                                add_scaled(q, scale, &mut tally.transitions[row..][..k]);
                             }
-                            let u = repeated(Purpose::TemperedBeta)
-                                .row(rows.first + s as u32)
-                                .uniform();
-                            rows.temperatures[s] = choose(q, u);
+                            if !redrawn {
+                                let streams = repeated(Purpose::TemperedBeta);
+                                let u = streams.row(rows.first + s as u32).uniform();
+                                rows.temperatures[s] = choose(q, u);
+                            }
                         }
                     }
                     // h was drawn at the previous k; (v | h, k) needs no redraw: h and k are one joint state.
@@ -308,9 +318,10 @@ impl Sweeper<'_> {
             let q = &mut rows.posterior[s * k..][..k];
             softmax(log_f, self.tilt, q);
             let occupancy = &mut rows.occupancy[s * k..][..k];
-            add_row(q, occupancy);
+            add_scaled(q, 1.0, occupancy);
             occupancy.iter_mut().for_each(|c| *c *= scale);
-            add_row(q, &mut tally.transitions[rows.temperatures[s] as usize * k..][..k]);
+            let generated_at = rows.temperatures[s] as usize;
+            add_scaled(q, 1.0, &mut tally.transitions[generated_at * k..][..k]);
         }
         tally
     }
@@ -323,22 +334,29 @@ impl Sweeper<'_> {
     }
 }
 
-fn add_row(q: &[f64], out: &mut [f64]) {
-    out.iter_mut().zip(q).for_each(|(out, q)| *out += q);
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::ops::Fused;
+    use crate::tempering::{BaseDistribution, Ladder, Prior};
 
-fn q_scaled(q: &[f64], scale: f64, out: &mut [f64]) {
-    out.iter_mut().zip(q).for_each(|(out, q)| *out += scale * q);
-}
-
-/// The index a uniform number selects from probabilities that sum to 1.
-pub(super) fn choose(q: &[f64], uniform: f64) -> u32 {
-    let mut sum = 0.0;
-    for (k, q) in q.iter().enumerate() {
-        sum += q;
-        if uniform < sum {
-            return k as u32;
+    #[test]
+    fn redrawn_temperatures_serve_the_next_sweep_and_no_other() {
+        let ops = Fused::new(&gaussian_parameters(12, 8, 0.5, 1));
+        let (k, base) = (10, BaseDistribution::uniform(12));
+        let ladder = Ladder::linear(k, &Prior::Uniform).unwrap();
+        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        for update in [BetaUpdate::Collapsed, BetaUpdate::Joint { repeats: 2 }] {
+            let mut chains = TemperedChains::new(base.sample(200, 1, 0), k, 1);
+            for redrawn in [false, true] {
+                let drawn = chains.temperatures.clone();
+                chains.sweep(path, &vec![0.0; k], update, 1, None);
+                assert_eq!(chains.temperatures == drawn, redrawn);
+                chains.sweep(path, &vec![0.0; k], update, 1, None);
+                assert_ne!(chains.temperatures, drawn);
+                chains.redraw_temperatures(k);
+            }
         }
     }
-    q.len() as u32 - 1
 }

@@ -5,8 +5,8 @@
 
 use super::alpha::AlphaSmoother;
 use super::kalman::Kalman;
-use super::prediction::predict;
-use super::shift::{Shift, shift};
+use super::prediction::shift_to;
+use super::shift::Shift;
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RbmTempering, RoundsRecord,
     TemperedChains, Transitions, measure,
@@ -21,8 +21,8 @@ const TRANSITION_MEMORY: f64 = 1000.0;
 /// Memory of the model's movement.
 const MOVEMENT_MEMORY: f64 = 0.98;
 
-/// Temperatures at which the shift is predicted under the joint update, about; interpolated in between.
-const PREDICTED: usize = 16;
+/// Temperatures at which shifts are evaluated under the joint update, about; interpolated in between.
+const EVALUATED: usize = 16;
 
 /// Which filter joins the measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -231,10 +231,10 @@ impl LogZTracker {
     pub fn step(&mut self, old: Path<'_>, new: Path<'_>) -> TrackRecord {
         let k = new.ladder.len();
         let before = self.filter.log_z().to_vec();
-        let step = self.prediction_step(k);
+        let step = self.shift_step(k);
         let (moved, forward) =
-            predict(new, &self.chains.visible, &self.posterior, &self.last.log_f, step);
-        let per_update = forward.variance_at_one * self.chains.len() as f64;
+            shift_to(new, &self.chains.visible, &self.posterior, &self.last.log_f, step);
+        let per_update = forward.variance[k - 1] * self.chains.len() as f64;
         self.movement = MOVEMENT_MEMORY * self.movement + (1.0 - MOVEMENT_MEMORY) * per_update;
         let pseudo_prior = match &self.filter {
             Filter::Alpha(_) => before.clone(),
@@ -256,8 +256,8 @@ impl LogZTracker {
                 false
             }
             Filter::Kalman(filter) => {
-                let then = old.evaluate(&self.chains.visible);
-                let backward = shift(&record.posterior, &record.last.log_f, &then.log_f, k);
+                let (visible, from) = (&self.chains.visible, &record.last.log_f);
+                let (_, backward) = shift_to(old, visible, &record.posterior, from, step);
                 // Backwards in time: from the new parameters to the old ones.
                 let backward = Shift {
                     log_ratio: backward.log_ratio.iter().map(|d| limit(-d)).collect(),
@@ -275,12 +275,12 @@ impl LogZTracker {
         TrackRecord { measurement, occupancy_error, rounds, distrust }
     }
 
-    /// Every how many temperatures the shift is predicted: at all where the sweeps need all of log f anyway, at some for
+    /// Every how many temperatures shifts are evaluated: at all where the sweeps need all of log f anyway, at some for
     /// the joint update, at none but the ends where the filter does not predict and only the movement is asked for.
-    fn prediction_step(&self, temperatures: usize) -> usize {
+    fn shift_step(&self, temperatures: usize) -> usize {
         match (self.options.beta_update, &self.filter) {
             (BetaUpdate::Collapsed, _) => 1,
-            (BetaUpdate::Joint { .. }, Filter::Kalman(_)) => (temperatures / PREDICTED).max(1),
+            (BetaUpdate::Joint { .. }, Filter::Kalman(_)) => (temperatures / EVALUATED).max(1),
             (BetaUpdate::Joint { .. }, Filter::Alpha(_)) => temperatures,
         }
     }

@@ -58,3 +58,32 @@ impl InstructionSet {
         sets
     }
 }
+
+/// Compiles `$body`, plain code that must be `#[inline(always)]`, for every instruction set; the function it defines runs
+/// that of the set it is given as first argument.
+macro_rules! for_every_instruction_set {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:path) => {
+        $(#[$attribute])*
+        $visibility fn $name(set: $crate::ops::cpu::InstructionSet, $($argument: $type),*) $(-> $result)? {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+            fn avx512($($argument: $type),*) $(-> $result)? {
+                $body($($argument),*)
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            fn avx2($($argument: $type),*) $(-> $result)? {
+                $body($($argument),*)
+            }
+            match set {
+                // SAFETY: sets other than `Portable` are made only where they were detected.
+                #[cfg(target_arch = "x86_64")]
+                $crate::ops::cpu::InstructionSet::Avx512 => unsafe { avx512($($argument),*) },
+                #[cfg(target_arch = "x86_64")]
+                $crate::ops::cpu::InstructionSet::Avx2 => unsafe { avx2($($argument),*) },
+                $crate::ops::cpu::InstructionSet::Portable => $body($($argument),*),
+            }
+        }
+    };
+}
+pub(super) use for_every_instruction_set;

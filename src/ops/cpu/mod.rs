@@ -1,6 +1,7 @@
 //! The fused CPU kernel: packed states in, packed states out.
 
 mod accumulate;
+mod choice;
 mod draw;
 #[cfg(target_arch = "x86_64")]
 mod draw_avx512;
@@ -13,9 +14,10 @@ mod selected_sum;
 mod softmax;
 mod softplus;
 
+pub(crate) use choice::{add_scaled, choose};
 pub(crate) use draw::uniform;
 pub use fused::Fused;
 pub use instruction_set::InstructionSet;
 use panels::Panels;
 pub(crate) use selected_sum::selected_sum;
-pub(crate) use softmax::{reweigh, softmax};
+pub(crate) use softmax::{reweigh, softmax, softmax_of_line};

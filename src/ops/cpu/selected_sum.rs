@@ -1,6 +1,7 @@
 //! Sums of the values whose bits are set: the products c.v and h.x of one row, which decide the joint update of beta.
 
 use super::InstructionSet;
+use super::instruction_set::for_every_instruction_set;
 
 /// f64 in one vector of AVX-512; sums run in this many lanes on every instruction set.
 const LANES: usize = 8;
@@ -10,27 +11,8 @@ pub(crate) fn selected_sum(bits: &[u64], x: &[f32]) -> f64 {
     selected_sum_with(InstructionSet::detect(), bits, x)
 }
 
-fn selected_sum_with(set: InstructionSet, bits: &[u64], x: &[f32]) -> f64 {
-    match set {
-        // SAFETY: the instruction set was detected on this machine.
-        #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512 => unsafe { avx512(bits, x) },
-        #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx2 => unsafe { avx2(bits, x) },
-        InstructionSet::Portable => body(bits, x),
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-fn avx512(bits: &[u64], x: &[f32]) -> f64 {
-    body(bits, x)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn avx2(bits: &[u64], x: &[f32]) -> f64 {
-    body(bits, x)
+for_every_instruction_set! {
+    fn selected_sum_with(bits: &[u64], x: &[f32]) -> f64 = body
 }
 
 #[inline(always)]

@@ -12,9 +12,8 @@ use super::step_sizes::Trial;
 use super::target::{Densities, TemperedTarget};
 use super::{Kernel, LogDensity};
 use crate::error::{Error, Result};
-use crate::ops::cpu::softmax;
+use crate::ops::cpu::{choose, softmax};
 use crate::ops::random::{Purpose, Stream, Streams};
-use crate::tempering::chains::choose;
 use crate::tempering::round_trips::RoundTrips;
 use crate::tempering::{Ladder, SimulatedTempering, Slopes, Swept, log_sum_exp, rows_per_task};
 

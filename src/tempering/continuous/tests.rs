@@ -60,7 +60,7 @@ fn sweeps_leave_the_joint_distribution_of_state_and_temperature_alone() {
         for s in 0..CHAINS {
             let mut stream = streams.row(s as u32);
             let q: Vec<f64> = ladder.log_prior().iter().map(|log_r| log_r.exp()).collect();
-            let k = crate::tempering::chains::choose(&q, stream.uniform());
+            let k = crate::ops::cpu::choose(&q, stream.uniform());
             let Tempered { mean, covariance: [xx, xy, yy], .. } = &exact[k as usize];
             let (a, b) = (stream.normal(), stream.normal());
             let x = &mut chains.states[2 * s..][..2];

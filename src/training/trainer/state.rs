@@ -130,6 +130,7 @@ impl Trainer {
                 .ok_or_else(|| inconsistent("the chains' directions"))?,
             seed: position.seed,
             sweeps: position.sweeps,
+            redrawn: false,
         };
         let saved = SavedTracker {
             filter: state.json("tracker.filter")?,
@@ -145,7 +146,9 @@ impl Trainer {
 }
 
 fn save_tracker(tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
-    let TemperedChains { visible, temperatures, round_trips, seed, sweeps } = &tracker.chains;
+    // Temperatures are redrawn in initial rounds alone, which always sweep.
+    let TemperedChains { visible, temperatures, round_trips, seed, sweeps, redrawn: _ } =
+        &tracker.chains;
     let s = temperatures.len();
     state.bits("chains.visible", visible);
     state.u32s("chains.temperatures", &[s], temperatures);
