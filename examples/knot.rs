@@ -18,16 +18,14 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
 use ztrack::record::{Chart, Image, Series};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, Keep, Ladder, NEEDED_PER_CHAIN, Occupancy, Path, Prior,
-    RbmTempering, SimulatedTempering, TemperedChains, Transitions, anneal, measure,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Occupancy, Path, Prior,
+    RbmTempering, SimulatedTempering, TemperedChains, Transitions,
 };
 use ztrack::{Error, Result};
 
 const TEMPERATURES: usize = 100;
 const CHAINS: usize = 100;
 const SEED: u64 = 1;
-/// Largest |log c_k/r_k| believed in a round.
-const LIMIT: f64 = 1.0;
 /// log Z of mnist-cd25-h500: AIS, reverse AIS and BAR, 200 chains x 20000 temperatures.
 const LOG_Z: f64 = 451.20;
 
@@ -79,33 +77,10 @@ fn report() -> Result<()> {
     let path = Path { ops: &ops, ladder: &ladder, base: &base };
     let mut chains = TemperedChains::new(base.sample(CHAINS, SEED, 0), TEMPERATURES, SEED);
     let mut tempering = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
-    // From so bad a base the usual initial rounds throw all chains from one side of the knot to the other, because a c_k far
-    // below r_k is a guess from tails. A finer annealing pass finds a zeta to start from, and rounds trust c_k/r_k up to e^LIMIT.
-    let (finer, rounds) = if quick { (20, 20) } else { (50, 40) };
-    let long = Ladder::linear((TEMPERATURES - 1) * finer + 1, &Prior::Uniform)?;
-    let annealed = anneal(&Path { ladder: &long, ..path }, CHAINS, SEED + 1, 0, Keep::All);
-    let mut zeta: Vec<f64> = (0..TEMPERATURES)
-        .map(|k| path.log_z_base() + annealed.mean_weight(k * finer).log_mean)
-        .collect();
-    for round in 1..=rounds {
-        tempering.redraw_temperatures();
-        let swept = tempering.sweep(&zeta, 50);
-        let measurement = measure(&swept.occupancy, CHAINS, &ladder, &zeta);
-        let trusted: Vec<f64> = measurement
-            .occupancy
-            .iter()
-            .zip(ladder.log_prior())
-            .map(|(c, log_r)| (c.ln() - log_r).clamp(-LIMIT, LIMIT))
-            .collect();
-        zeta.iter_mut().zip(&trusted).for_each(|(zeta, t)| *zeta += t - trusted[0]);
-        if round % 10 == 0 {
-            let off = measurement.occupancy_error(&ladder);
-            eprintln!(
-                "round {round}: zeta_K = {:.1}, max |log c_k/r_k| = {off:.1}",
-                zeta[TEMPERATURES - 1]
-            );
-        }
-    }
+    let rounds = InitialRounds { most: if quick { 20 } else { 40 }, ..InitialRounds::default() };
+    let rounds = rounds.run(&mut tempering);
+    let zeta = rounds.measurement.log_z;
+    eprintln!("{} initial rounds: {:?}", rounds.rounds.len(), rounds.end);
     let mut occupancy = Occupancy::new(CHAINS, TEMPERATURES);
     let mut transitions = Transitions::new(TEMPERATURES);
     let (mut trips, mut done) = (0, 0);
