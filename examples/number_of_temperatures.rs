@@ -74,7 +74,7 @@ struct Size {
 
 const FULL: Size = Size {
     temperatures: &[10, 20, 50, 100, 200, 400],
-    samples: 1_000_000,
+    samples: 3_000_000,
     bootstrapped: 10_000,
     repeats: 200,
     mbar_repeats: 20,
