@@ -1,6 +1,6 @@
-"""One peer of benches/peers/run: times all sizes and prints one JSON line each.
+"""One peer of benches/peers/run: times the settings it is given and prints one JSON line each.
 
-Usage: peer.py NAME SECONDS, in an environment that pins the threads before any library is loaded.
+Usage: peer.py NAME SECONDS VISIBLExHIDDENxCHAINS..., in an environment that pins threads before any library is loaded.
 Weights and states are those of our side: Gaussian weights of standard deviation .1, states after some sweeps.
 """
 
@@ -10,8 +10,6 @@ import statistics
 import sys
 import time
 
-SIZES = [(180, 500), (784, 500)]
-CHAINS = [100, 500, 2000]
 THREADS = int(os.environ["OMP_NUM_THREADS"])
 
 
@@ -115,8 +113,8 @@ PEERS = {
 
 if __name__ == "__main__":
     name, seconds = sys.argv[1], float(sys.argv[2])
-    for n_visible, n_hidden in SIZES:
-        for chains in CHAINS:
-            work = PEERS[name](n_visible, n_hidden, chains)
-            row = {"what": name, "visible": n_visible, "hidden": n_hidden, "chains": chains}
-            print(json.dumps(row | {"ms": median(seconds, work)}), flush=True)
+    for setting in sys.argv[3:]:
+        n_visible, n_hidden, chains = map(int, setting.split("x"))
+        work = PEERS[name](n_visible, n_hidden, chains)
+        row = {"what": name, "visible": n_visible, "hidden": n_hidden, "chains": chains}
+        print(json.dumps(row | {"ms": median(seconds, work)}), flush=True)

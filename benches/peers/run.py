@@ -5,7 +5,8 @@ Usage: benches/peers/run.py [--rounds 3] [--seconds 0.5] [--threads 1 2] [--out 
 
 Makes a virtual environment with the peers (about 3 GB from PyPI, once) and runs every peer in turn, each in a process of
 its own with threads pinned to the same cores, round after round, so that a busy moment of the machine meets all alike.
-Prints medians over the rounds and ratios; writes peers.csv and peers.png.
+Prints medians over the rounds and ratios; writes peers.csv, peers.png and growth.png (with chains, hidden units and
+temperatures).
 """
 
 import argparse
@@ -26,6 +27,9 @@ SKYLAKE = "NumPy bare products, SkylakeX kernels"
 BARE = ["PyTorch bare products", "NumPy bare products", SKYLAKE]
 PEERS = ["PyTorch composed sweep", *BARE, "rbms sweep", "scikit-learn update"]
 OURS = "ztrack sweep"
+# Visible units, hidden units, chains. The first six are the sizes of the papers' models, the others show growth.
+SETTINGS = [(visible, 500, chains) for visible in (180, 784) for chains in (100, 500, 2000)]
+SETTINGS += [(784, hidden, 500) for hidden in (100, 1000, 2000, 4000)] + [(784, 500, 8000)]
 
 
 def python():
@@ -63,15 +67,16 @@ def run(command, threads, peer):
 def measure(arguments):
     """Medians over the rounds, in milliseconds: {(threads, visible, hidden, chains): {what: ms}}."""
     interpreter, ours = python(), build()
+    settings = ["x".join(map(str, setting)) for setting in SETTINGS]
     times = {}
     for round_number in range(arguments.rounds):
         for threads in arguments.threads:
             for peer in ["ztrack", *PEERS]:
                 print(f"round {round_number + 1} of {arguments.rounds}, {threads} threads: {peer}", file=sys.stderr)
                 if peer == "ztrack":
-                    command = [ours, "--seconds", str(arguments.seconds)]
+                    command = [ours, str(arguments.seconds), *settings]
                 else:
-                    command = [interpreter, str(HERE / "peer.py"), peer, str(arguments.seconds)]
+                    command = [interpreter, str(HERE / "peer.py"), peer, str(arguments.seconds), *settings]
                 for row in run(command, threads, peer):
                     key = (threads, row["visible"], row["hidden"], row["chains"])
                     times.setdefault(key, {}).setdefault(row["what"], []).append(row["ms"])
@@ -95,7 +100,7 @@ def report(medians):
 
 
 def save(medians, folder):
-    """peers.csv, and peers.png through the virtual environment's matplotlib."""
+    """peers.csv, and pictures of it through the virtual environment's matplotlib."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "peers.csv", "w", newline="") as file:
         writer = csv.writer(file)
@@ -103,7 +108,7 @@ def save(medians, folder):
         for key, rows in sorted(medians.items()):
             writer.writerows([*key, what, f"{ms:.5f}"] for what, ms in sorted(rows.items()))
     subprocess.run([python(), str(HERE / "plot.py"), str(folder)], check=True)
-    print(f"\nwrote {folder / 'peers.csv'} and {folder / 'peers.png'}")
+    print(f"\nwrote peers.csv, peers.png and growth.png to {folder}")
 
 
 def main():

@@ -2,14 +2,16 @@
 //!
 //! PCD-1: one training run, followed by a tracker of each kind with as many chains as particles, one sweep an update; the
 //! cost is the tracker's step over the update without it. Tempered gradient: its chains have to be swept anyway, so the
-//! cost is what the tracker's step takes beyond the same sweeps under a pseudo-prior that stays as it is. All variants
-//! take turns at every update; numbers are lower quartiles over updates, since neighbours on the machine only add time.
+//! cost is what the tracker's step takes beyond the same sweeps under a pseudo-prior that stays as it is. Runs: the whole
+//! trainer, with the tracker moved every n updates and not at all. All variants take turns; numbers are lower quartiles,
+//! since neighbours on the machine only add time.
 //!
 //! `cargo bench --bench tracking_cost`, `-- --quick` for a smoke run. Writes results/tracking_cost/{costs,profile}.csv.
 
 mod clock;
 mod pcd;
 mod profile;
+mod runs;
 mod tempered;
 
 use std::path::PathBuf;
@@ -67,6 +69,9 @@ fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
             let (n_hidden, sweeps, batch) = (500, 1, chains);
             let setting = Setting { n_visible, n_hidden, chains, batch, sweeps, updates, threads };
             pool.install(|| pcd::run(&setting, &mut costs, &mut profile))?;
+            if chains <= 500 {
+                pool.install(|| runs::run(&setting, &mut costs))?;
+            }
         }
         let setting = Setting {
             n_visible: 180,
