@@ -182,6 +182,27 @@ fn instruction_sets_draw_the_same_millions_of_bits() {
     }
 }
 
+/// beta x and (1 - beta) a may be large and cancel; their roundings then decide the draw, so kernels must share them.
+#[test]
+fn instruction_sets_round_logits_of_cancelling_terms_alike() {
+    let (rows, n_units) = (200, 500);
+    let mut stream = Streams::new(4, Purpose::TestSystem, 4).row(0);
+    let base: Vec<f32> = (0..padded(n_units)).map(|_| 1e6 * stream.normal() as f32).collect();
+    let x: Vec<f32> = (0..rows * n_units).map(|i| -base[i % n_units] * (0.63 / 0.37)).collect();
+    let x = Matrix::from_rows(rows, n_units, &x, ztrack::ops::PADDING);
+    let parameters = Parameters::zeros(1, n_units);
+    let draws = InstructionSet::available().into_iter().map(|set| {
+        let mut out = BitMatrix::zeros(rows, n_units);
+        let streams = Streams::new(1, Purpose::SampleHidden, 0);
+        let (inputs, beta, base) = (x.as_slice(), &vec![0.37; rows][..], Some(&base[..]));
+        let draw = Draw { n_units, inputs, beta, base, streams, first_row: 0 };
+        Fused::with_instruction_set(&parameters, set).draw(&draw, out.words_mut());
+        out
+    });
+    let draws: Vec<BitMatrix> = draws.collect();
+    assert!(draws.iter().all(|bits| *bits == draws[0]));
+}
+
 #[test]
 fn weighted_means_agree_with_the_composed_reference() {
     for (rows, n_units) in [(1, 1), (7, 33), (40, 500)] {

@@ -46,7 +46,7 @@ pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
     }
 }
 
-/// -(beta x + (1 - beta) a) for units `unit..unit + 16`.
+/// -(beta x + (1 - beta) a) for units `unit..unit + 16`, rounded as in the definition: large terms may cancel.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn logits(row: &Row<'_>, unit: usize) -> __m512 {
@@ -58,7 +58,9 @@ fn logits(row: &Row<'_>, unit: usize) -> __m512 {
     let beta = _mm512_set1_ps(-row.beta);
     let model = _mm512_mul_ps(beta, load(row.inputs));
     match row.base {
-        Some(base) => _mm512_fmadd_ps(_mm512_set1_ps(row.beta - 1.0), load(base), model),
+        Some(base) => {
+            _mm512_add_ps(model, _mm512_mul_ps(_mm512_set1_ps(row.beta - 1.0), load(base)))
+        }
         None => model,
     }
 }
