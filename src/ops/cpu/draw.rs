@@ -9,6 +9,8 @@
 use super::InstructionSet;
 #[cfg(target_arch = "x86_64")]
 use super::draw_avx512;
+#[cfg(target_arch = "aarch64")]
+use super::draw_neon;
 use super::math::exp_f32;
 use crate::ops::Draw;
 use crate::ops::matrix::padded;
@@ -31,6 +33,8 @@ impl Draw<'_> {
             InstructionSet::Avx512 => unsafe { draw_avx512::rows(self, out) },
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2 => unsafe { avx2(self, out) },
+            #[cfg(target_arch = "aarch64")]
+            InstructionSet::Neon => unsafe { draw_neon::rows(self, out) },
             InstructionSet::Portable => self.rows(out, philox_lanes::<16>, |row, first, random| {
                 row.decide(first, random, mask_portable)
             }),
@@ -40,7 +44,7 @@ impl Draw<'_> {
     /// Goes over rows and words: `generate` makes the coarse bits of a group, and `decide` gives the ones and the ties of
     /// the word that starts at a unit.
     #[inline(always)]
-    fn rows<R>(
+    pub(super) fn rows<R>(
         &self,
         out: &mut [u64],
         generate: impl Fn(u32, [u32; 3], [u32; 2]) -> R,
@@ -189,7 +193,7 @@ fn mask_portable(values: &[f32; 16]) -> u64 {
 /// Where the coarse bits of the word from unit `first` on start in the random words of its group: the first word of a
 /// group has the low halves, the second one the high halves.
 #[inline(always)]
-fn coarse_shift(first: usize) -> usize {
+pub(super) fn coarse_shift(first: usize) -> usize {
     first / 64 % 2 * 16
 }
 

@@ -12,6 +12,10 @@ pub enum InstructionSet {
     /// AVX2, with BMI and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// NEON. Draws have a kernel of their own; the compiler vectorises the portable kernels of all else as well as intrinsics
+    /// would, because every 64-bit Arm machine has NEON.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// What the target always has (SSE2 on x86-64, NEON on 64-bit Arm), vectorised by the compiler.
     Portable,
 }
@@ -53,6 +57,10 @@ impl InstructionSet {
             if is_x86_feature_detected!("avx2") && bits {
                 sets.push(Self::Avx2);
             }
+        }
+        #[cfg(target_arch = "aarch64")]
+        if std::arch::is_aarch64_feature_detected!("neon") {
+            sets.push(Self::Neon);
         }
         sets.push(Self::Portable);
         sets

@@ -11,7 +11,7 @@ pub fn means(set: InstructionSet, stride: usize, inputs: &mut [f32], weights: &[
         InstructionSet::Avx512 => unsafe { avx512(stride, inputs, weights) },
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => unsafe { avx2(stride, inputs, weights) },
-        InstructionSet::Portable => body(stride, inputs, weights),
+        _ => body(stride, inputs, weights),
     }
 }
 

@@ -17,7 +17,7 @@ fn selected_sum_with(set: InstructionSet, bits: &[u64], x: &[f32]) -> f64 {
         InstructionSet::Avx512 => unsafe { avx512(bits, x) },
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => unsafe { avx2(bits, x) },
-        InstructionSet::Portable => body(bits, x),
+        _ => body(bits, x),
     }
 }
 

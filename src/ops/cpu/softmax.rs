@@ -20,7 +20,7 @@ pub(crate) fn reweigh(q: &[f64], from: &[f64], to: &[f64], out: &mut [f64]) {
         InstructionSet::Avx512 => unsafe { reweigh_avx512(q, from, to, out) },
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => unsafe { reweigh_avx2(q, from, to, out) },
-        InstructionSet::Portable => reweigh_body(q, from, to, out),
+        _ => reweigh_body(q, from, to, out),
     }
 }
 
@@ -31,7 +31,7 @@ fn softmax_with(set: InstructionSet, log_f: &[f64], tilt: &[f64], q: &mut [f64])
         InstructionSet::Avx512 => unsafe { softmax_avx512(log_f, tilt, q) },
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => unsafe { softmax_avx2(log_f, tilt, q) },
-        InstructionSet::Portable => softmax_body(log_f, tilt, q),
+        _ => softmax_body(log_f, tilt, q),
     }
 }
 
