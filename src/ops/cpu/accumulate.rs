@@ -54,7 +54,7 @@ fn kernels(set: InstructionSet) -> (Tabulate, Block, Block) {
         InstructionSet::Avx512 => (avx512::tabulate, avx512::look_up, avx512::add_up),
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => (avx2::tabulate, avx2::look_up, avx2::add_up),
-        InstructionSet::Portable => (portable::tabulate, portable::look_up, portable::add_up),
+        _ => (portable::tabulate, portable::look_up, portable::add_up),
     }
 }
 

@@ -9,6 +9,8 @@
 use super::InstructionSet;
 #[cfg(target_arch = "x86_64")]
 use super::draw_avx512;
+#[cfg(target_arch = "aarch64")]
+use super::draw_neon;
 use super::math::exp_f32;
 use crate::ops::Draw;
 use crate::ops::matrix::padded;
@@ -31,36 +33,33 @@ impl Draw<'_> {
             InstructionSet::Avx512 => unsafe { draw_avx512::rows(self, out) },
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2 => unsafe { avx2(self, out) },
-            InstructionSet::Portable => self.rows(out, mask_portable),
+            #[cfg(target_arch = "aarch64")]
+            InstructionSet::Neon => unsafe { draw_neon::rows(self, out) },
+            InstructionSet::Portable => self.rows(out, philox_lanes::<16>, |row, first, random| {
+                row.decide(first, random, mask_portable)
+            }),
         }
     }
 
+    /// Goes over rows and words: `generate` makes the coarse bits of a group, and `decide` gives the ones and the ties of
+    /// the word that starts at a unit.
     #[inline(always)]
-    fn rows(&self, out: &mut [u64], below_one: impl Fn(&[f32; 16]) -> u64) {
+    pub(super) fn rows<R>(
+        &self,
+        out: &mut [u64],
+        generate: impl Fn(u32, [u32; 3], [u32; 2]) -> R,
+        decide: impl Fn(&Row<'_>, usize, &R) -> (u64, u64),
+    ) {
         let words = words_per_row(self.n_units);
         for (row, (packed, &beta)) in out.chunks_exact_mut(words).zip(self.beta).enumerate() {
             let row = self.row(row, beta);
             let (key, fixed) = row.stream.words();
-            for (group, pair) in packed.chunks_mut(2).enumerate() {
-                let random = philox_lanes::<16>(group as u32 * 16, fixed, key);
+            for (group, pair) in packed.chunks_mut(GROUP / 64).enumerate() {
+                let random = generate(group as u32 * 16, fixed, key);
                 for (half, slot) in pair.iter_mut().enumerate() {
                     let first = group * GROUP + half * 64;
-                    let mut scale = [f32::INFINITY; 64];
-                    row.scales(first, &mut scale);
-                    let (mut lower, mut upper) = (0u64, 0u64);
-                    for w in 0..4 {
-                        let (mut below, mut above) = ([0.0f32; 16], [0.0f32; 16]);
-                        for i in 0..16 {
-                            let coarse = (random[w][i] >> (16 * half)) & 0xFFFF;
-                            // At most 16 bits, so the conversion is exact and one instruction everywhere.
-                            let u = coarse as i32 as f32 * COARSE;
-                            below[i] = u * scale[w * 16 + i];
-                            above[i] = (u + COARSE) * scale[w * 16 + i];
-                        }
-                        lower |= below_one(&below) << (w * 16);
-                        upper |= below_one(&above) << (w * 16);
-                    }
-                    *slot = row.settle(first, upper, lower & !upper);
+                    let (ones, ties) = decide(&row, first, &random);
+                    *slot = row.settle(first, ones, ties);
                 }
             }
         }
@@ -90,20 +89,64 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// The ones and the ties among units `first..first + 64`, by the definition for the least and the greatest uniform number
+    /// that can follow from the coarse bits.
+    #[inline(always)]
+    fn decide(
+        &self,
+        first: usize,
+        random: &[[u32; 16]; 4],
+        below_one: impl Fn(&[f32; 16]) -> u64,
+    ) -> (u64, u64) {
+        let mut scale = [f32::INFINITY; 64];
+        self.scales(first, &mut scale);
+        let (mut lower, mut upper) = (0u64, 0u64);
+        for w in 0..4 {
+            let (mut below, mut above) = ([0.0f32; 16], [0.0f32; 16]);
+            for i in 0..16 {
+                let coarse = (random[w][i] >> coarse_shift(first)) & 0xFFFF;
+                // At most 16 bits, so the conversion is exact and one instruction everywhere.
+                let u = coarse as i32 as f32 * COARSE;
+                below[i] = u * scale[w * 16 + i];
+                above[i] = (u + COARSE) * scale[w * 16 + i];
+            }
+            lower |= below_one(&below) << (w * 16);
+            upper |= below_one(&above) << (w * 16);
+        }
+        (upper, lower & !upper)
+    }
+
     /// 1 + exp(-logit), the reciprocal of the probability of a one, for units `first..first + 64`.
     #[inline(always)]
     fn scales(&self, first: usize, scale: &mut [f32; 64]) {
         let width = (self.inputs.len() - first).min(64);
-        for (i, scale) in scale[..width].iter_mut().enumerate() {
-            *scale = self.scale(first + i);
+        // Slices of one length, so that the compiler vectorises.
+        let (scale, inputs) = (&mut scale[..width], &self.inputs[first..first + width]);
+        match self.base {
+            Some(base) => {
+                let base = &base[first..first + width];
+                for i in 0..width {
+                    scale[i] = self.scale_of(inputs[i], Some(base[i]));
+                }
+            }
+            None => {
+                for i in 0..width {
+                    scale[i] = self.scale_of(inputs[i], None);
+                }
+            }
         }
     }
 
     #[inline(always)]
     fn scale(&self, unit: usize) -> f32 {
-        let logit = match self.base {
-            Some(base) => self.beta * self.inputs[unit] + (1.0 - self.beta) * base[unit],
-            None => self.beta * self.inputs[unit],
+        self.scale_of(self.inputs[unit], self.base.map(|base| base[unit]))
+    }
+
+    #[inline(always)]
+    fn scale_of(&self, input: f32, base: Option<f32>) -> f32 {
+        let logit = match base {
+            Some(base) => self.beta * input + (1.0 - self.beta) * base,
+            None => self.beta * input,
         };
         1.0 + exp_f32(-logit)
     }
@@ -131,19 +174,27 @@ fn avx2(draw: &Draw<'_>, out: &mut [u64]) {
     use std::arch::x86_64::{
         _CMP_LT_OQ, _mm256_cmp_ps, _mm256_loadu_ps, _mm256_movemask_ps, _mm256_set1_ps,
     };
-    draw.rows(out, |values| {
+    let below_one = |values: &[f32; 16]| {
         let one = _mm256_set1_ps(1.0);
         // SAFETY: twice 8 floats are read from an array of 16.
         let halves =
             unsafe { [_mm256_loadu_ps(values.as_ptr()), _mm256_loadu_ps(values.as_ptr().add(8))] };
         let mask = |half| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(half, one)) as u32;
         u64::from(mask(halves[0]) | mask(halves[1]) << 8)
-    });
+    };
+    draw.rows(out, philox_lanes::<16>, |row, first, random| row.decide(first, random, below_one));
 }
 
 #[inline(always)]
 fn mask_portable(values: &[f32; 16]) -> u64 {
     values.iter().enumerate().fold(0, |mask, (i, &value)| mask | u64::from(value < 1.0) << i)
+}
+
+/// Where the coarse bits of the word from unit `first` on start in the random words of its group: the first word of a
+/// group has the low halves, the second one the high halves.
+#[inline(always)]
+pub(super) fn coarse_shift(first: usize) -> usize {
+    first / 64 % 2 * 16
 }
 
 /// The uniform number that decides a unit of a row: 16 coarse and 24 fine bits, rounded to f32.
@@ -152,7 +203,7 @@ pub fn uniform(stream: &Stream, unit: usize) -> f32 {
     let block = |number: u32| philox([number, fixed[0], fixed[1], fixed[2]], key);
     let (group, i) = (unit / GROUP, unit % 64);
     let word = block((group * 16 + i % 16) as u32)[i / 16];
-    let coarse = (word >> (16 * (unit / 64 % 2))) & 0xFFFF;
+    let coarse = (word >> coarse_shift(unit)) & 0xFFFF;
     let fine = block(FINE_BLOCKS + unit as u32 / 4)[unit % 4] >> 8;
     let fine = (fine as f32 + 0.5) * (1.0 / 16_777_216.0);
     (coarse as f32 + fine) * COARSE

@@ -1,19 +1,11 @@
-//! Draws with AVX-512: the same bits as the portable kernel in half its time.
-//!
-//! Coarse bits need no more than a coarse probability. exp(-logit) comes from a polynomial of degree 3 with a relative
-//! error below 1.1e-4; what it cannot decide with certainty, one draw in thousands, is settled by the definition. So fused
-//! multiply-adds and an inexact exponential change nothing in the result.
+//! Draws with AVX-512 by rough probabilities: the same bits as the portable kernel in a fraction of its time.
 
 use std::arch::x86_64::*;
 
 use super::draw::{GROUP, Row};
+use super::rough_exp::{EXP2, SURELY_ONE, SURELY_ZERO};
 use crate::ops::random::{MULTIPLIERS, ROUNDS, WEYL};
 use crate::ops::{Draw, words_per_row};
-
-/// Bound on the relative error of 1 + exp(-logit), polynomial and rounding of the logit together, with room.
-const DOUBT: f32 = 2.5e-4;
-/// Number of coarse values.
-const COARSE: f32 = 65_536.0;
 
 /// [`crate::ops::RbmOps::draw`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
@@ -46,7 +38,7 @@ pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
     }
 }
 
-/// -(beta x + (1 - beta) a) for units `unit..unit + 16`.
+/// -(beta x + (1 - beta) a) for units `unit..unit + 16`, rounded as in the definition: large terms may cancel.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn logits(row: &Row<'_>, unit: usize) -> __m512 {
@@ -58,7 +50,9 @@ fn logits(row: &Row<'_>, unit: usize) -> __m512 {
     let beta = _mm512_set1_ps(-row.beta);
     let model = _mm512_mul_ps(beta, load(row.inputs));
     match row.base {
-        Some(base) => _mm512_fmadd_ps(_mm512_set1_ps(row.beta - 1.0), load(base), model),
+        Some(base) => {
+            _mm512_add_ps(model, _mm512_mul_ps(_mm512_set1_ps(row.beta - 1.0), load(base)))
+        }
         None => model,
     }
 }
@@ -68,18 +62,18 @@ fn logits(row: &Row<'_>, unit: usize) -> __m512 {
 #[target_feature(enable = "avx512f,avx512dq")]
 fn decide(minus_logit: __m512, coarse: __m512) -> (u16, u16) {
     let set = |value: f32| _mm512_set1_ps(value);
-    // exp(y) = 2^n 2^f with f in [-1/2, 1/2]; the polynomial interpolates 2^f at the Chebyshev points.
+    // exp(-logit) = 2^n 2^f with f in [-1/2, 1/2].
     let y = _mm512_mul_ps(minus_logit, set(std::f32::consts::LOG2_E));
     let n = _mm512_roundscale_ps::<0>(y);
     let f = _mm512_sub_ps(y, n);
-    let p = _mm512_fmadd_ps(set(0.055_838_283), f, set(0.242_639_48));
-    let p = _mm512_fmadd_ps(p, f, set(0.693_136_75));
-    let p = _mm512_fmadd_ps(p, f, set(0.999_924_54));
+    let p = _mm512_fmadd_ps(set(EXP2[3]), f, set(EXP2[2]));
+    let p = _mm512_fmadd_ps(p, f, set(EXP2[1]));
+    let p = _mm512_fmadd_ps(p, f, set(EXP2[0]));
     let e = _mm512_scalef_ps(p, n);
     let next = _mm512_add_ps(coarse, set(1.0));
     let (low, high) = (_mm512_fmadd_ps(coarse, e, coarse), _mm512_fmadd_ps(next, e, next));
-    let one = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(high, set(COARSE * (1.0 - DOUBT)));
-    let zero = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(low, set(COARSE * (1.0 + DOUBT)));
+    let one = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(high, set(SURELY_ONE));
+    let zero = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(low, set(SURELY_ZERO));
     (one, zero)
 }
 

@@ -12,6 +12,10 @@ pub enum InstructionSet {
     /// AVX2, with BMI and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// NEON. Draws have a kernel of their own; the compiler vectorises the portable kernels of all else as well as intrinsics
+    /// would, because every 64-bit Arm machine has NEON.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// What the target always has (SSE2 on x86-64, NEON on 64-bit Arm), vectorised by the compiler.
     Portable,
 }
@@ -54,6 +58,10 @@ impl InstructionSet {
                 sets.push(Self::Avx2);
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        if std::arch::is_aarch64_feature_detected!("neon") {
+            sets.push(Self::Neon);
+        }
         sets.push(Self::Portable);
         sets
     }
@@ -81,6 +89,9 @@ macro_rules! for_every_instruction_set {
                 $crate::ops::cpu::InstructionSet::Avx512 => unsafe { avx512($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
                 $crate::ops::cpu::InstructionSet::Avx2 => unsafe { avx2($($argument),*) },
+                // NEON is always there: the compiler vectorises the body with it as it is.
+                #[cfg(target_arch = "aarch64")]
+                $crate::ops::cpu::InstructionSet::Neon => $body($($argument),*),
                 $crate::ops::cpu::InstructionSet::Portable => $body($($argument),*),
             }
         }

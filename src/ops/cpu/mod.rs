@@ -5,11 +5,15 @@ mod choice;
 mod draw;
 #[cfg(target_arch = "x86_64")]
 mod draw_avx512;
+#[cfg(target_arch = "aarch64")]
+mod draw_neon;
 mod fused;
 mod instruction_set;
 pub mod math;
 mod means;
 mod panels;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod rough_exp;
 mod selected_sum;
 mod softmax;
 mod softplus;

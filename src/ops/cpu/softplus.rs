@@ -29,7 +29,7 @@ pub fn softplus_sums(
         InstructionSet::Avx512 => unsafe { avx512(n_units, inputs, grid, out) },
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => unsafe { avx2(n_units, inputs, grid, out) },
-        InstructionSet::Portable => body(n_units, inputs, grid, out, run_portable),
+        _ => body(n_units, inputs, grid, out, run_portable),
     }
 }
 
