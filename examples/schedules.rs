@@ -1,10 +1,10 @@
 //! SCHEDULES (Kiwaki 2015) Table 1 and Figures 1 and 3: effective sample size of AIS by annealing schedule, on RBMs with 20
 //! hidden units trained here by PCD, CD-1 and CD-25, log Z known by enumeration.
 //!
-//!     cargo run --release --example schedules [-- --quick] [--most K] [--out DIR]
+//!     cargo run --release --example schedules [-- --quick] [--temperatures K,K,...] [--out DIR]
 //!
-//! ZTRACK_DATA: the folder with MNIST; without it bars and stripes take its place. --most: largest number of temperatures,
-//! 10000 unless given (the paper's 100000 takes hours). Writes a CSV and charts to DIR (results/schedules).
+//! ZTRACK_DATA: the folder with MNIST; without it bars and stripes take its place. Numbers of temperatures go up to the paper's
+//! 100000 unless given, which takes an hour or two. Writes a CSV and charts to DIR (results/schedules).
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -82,7 +82,6 @@ fn sizes() -> Result<Sizes> {
         models: 3,
         out: "results/schedules".into(),
     };
-    let mut most = 10_000;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || {
@@ -96,23 +95,24 @@ fn sizes() -> Result<Sizes> {
                 sizes = Sizes { updates: 500, chains: 200, temperatures, fit, models: 2, ..sizes };
             }
             "--out" => sizes.out = value()?.into(),
-            "--most" => {
+            "--temperatures" => {
                 let text = value()?;
-                let wrong = |_| Error::Invalid(format!("--most {text}: not a number"));
-                most = text.parse().map_err(wrong)?;
+                let counts: Option<Vec<usize>> =
+                    text.split(',').map(|k| k.parse().ok().filter(|k| *k >= 2)).collect();
+                let wrong = || {
+                    Error::Invalid(format!(
+                        "--temperatures {text}: numbers from 2 on are needed, as in 1000,10000"
+                    ))
+                };
+                sizes.temperatures = counts.ok_or_else(wrong)?;
+                sizes.temperatures.sort_unstable();
             }
             other => {
                 return Err(Error::Invalid(format!(
-                    "{other}: only --quick, --most K and --out DIR are known"
+                    "{other}: only --quick, --temperatures K,K,... and --out DIR are known"
                 )));
             }
         }
-    }
-    sizes.temperatures.retain(|k| *k <= most);
-    if sizes.temperatures.is_empty() {
-        return Err(Error::Invalid(format!(
-            "--most {most}: at least 1000 are needed (200 with --quick)"
-        )));
     }
     Ok(sizes)
 }
@@ -287,10 +287,10 @@ fn table(sizes: &Sizes, runs: &[Run]) -> String {
     text + "\n\n"
 }
 
-/// Temperatures VAROPT (decelerated to steps of .009, as the paper proposes, and not) needs for the linear schedule's ESS,
-/// between the numbers run by interpolation of ESS against log K.
+/// Temperatures that a schedule by VAROPT needs for the linear one's ESS, along the geometric path (also decelerated to steps
+/// of .009, as the paper proposes) and along the moment path; by interpolation of ESS against log K.
 fn needed(sizes: &Sizes, runs: &[Run]) -> String {
-    let mut text = String::from("Temperatures for the same ESS as LINEAR:\n");
+    let mut text = String::from("Temperatures for the same ESS as the linear schedule:\n");
     for (model, (name, _)) in MODELS.iter().enumerate().take(sizes.models) {
         let curve = |schedule: usize| -> Vec<(f64, f64)> {
             runs.iter()
@@ -298,29 +298,32 @@ fn needed(sizes: &Sizes, runs: &[Run]) -> String {
                 .map(|run| (run.temperatures as f64, ess(&run.estimate)))
                 .collect()
         };
-        for (k, target) in curve(0) {
-            let answer = |schedule: usize| {
-                let points = curve(schedule);
-                match points.first() {
-                    Some(first) if first.1 >= target => return format!("< {:.0}", first.0),
-                    None => return "-".into(),
-                    _ => {}
+        for (linear, rivals) in [(0, &[2, 3][..]), (6, &[7])] {
+            for (k, target) in curve(linear) {
+                text += &format!("  {name:<5} ESS {target:>5.0}: {} {k:>6}", PAPER[linear].0);
+                for &rival in rivals {
+                    text += &format!(", {} {:>8}", PAPER[rival].0, reaches(&curve(rival), target));
                 }
-                let crossing = points.windows(2).find(|pair| pair[1].1 >= target);
-                crossing.map_or(format!("> {}", points[points.len() - 1].0), |pair| {
-                    let share = (target - pair[0].1) / (pair[1].1 - pair[0].1);
-                    format!("{:.0}", pair[0].0 * (pair[1].0 / pair[0].0).powf(share))
-                })
-            };
-            text += &format!(
-                "  {:<5} ESS {target:>5.0}: LINEAR {k:>6}, VAROPT {:>8}, VAROPT.009 {:>8}\n",
-                name,
-                answer(2),
-                answer(3)
-            );
+                text += "\n";
+            }
         }
     }
     text
+}
+
+/// The number of temperatures at which a curve of (temperatures, ESS) reaches `target`.
+fn reaches(curve: &[(f64, f64)], target: f64) -> String {
+    match curve {
+        [] => "-".into(),
+        [first, ..] if first.1 >= target => format!("< {:.0}", first.0),
+        [.., last] => curve.windows(2).find(|pair| pair[1].1 >= target).map_or_else(
+            || format!("> {:.0}", last.0),
+            |pair| {
+                let share = (target - pair[0].1) / (pair[1].1 - pair[0].1);
+                format!("{:.0}", pair[0].0 * (pair[1].0 / pair[0].0).powf(share))
+            },
+        ),
+    }
 }
 
 /// beta against the share of steps done.
