@@ -6,7 +6,8 @@
 //! trainer, with the tracker moved every n updates and not at all. All variants take turns; numbers are lower quartiles,
 //! since neighbours on the machine only add time.
 //!
-//! `cargo bench --bench tracking_cost`, `-- --quick` for a smoke run. Writes results/tracking_cost/{costs,profile}.csv.
+//! `cargo bench --bench tracking_cost`, `-- --quick` for a smoke run, `-- pcd`, `-- runs` or `-- tempered` for a part. Writes
+//! results/tracking_cost/{costs,profile}.csv.
 
 mod clock;
 mod pcd;
@@ -54,6 +55,10 @@ impl Setting {
 
 fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let quick = std::env::args().any(|argument| argument == "--quick");
+    let parts = ["pcd", "runs", "tempered"];
+    let named: Vec<String> =
+        std::env::args().filter(|argument| parts.contains(&argument.as_str())).collect();
+    let wanted = |part: &str| named.is_empty() || named.iter().any(|name| name == part);
     let folder = PathBuf::from("results/tracking_cost");
     std::fs::create_dir_all(&folder)?;
     let mut costs = csv::Writer::from_path(folder.join("costs.csv"))?;
@@ -68,8 +73,10 @@ fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
             let updates = if quick { 3 } else { 21 };
             let (n_hidden, sweeps, batch) = (500, 1, chains);
             let setting = Setting { n_visible, n_hidden, chains, batch, sweeps, updates, threads };
-            pool.install(|| pcd::run(&setting, &mut costs, &mut profile))?;
-            if chains <= 500 {
+            if wanted("pcd") {
+                pool.install(|| pcd::run(&setting, &mut costs, &mut profile))?;
+            }
+            if wanted("runs") && chains <= 500 {
                 pool.install(|| runs::run(&setting, &mut costs))?;
             }
         }
@@ -82,7 +89,9 @@ fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
             updates: if quick { 3 } else { 15 },
             threads,
         };
-        pool.install(|| tempered::run(&setting, &mut costs, &mut profile))?;
+        if wanted("tempered") {
+            pool.install(|| tempered::run(&setting, &mut costs, &mut profile))?;
+        }
     }
     costs.flush()?;
     profile.flush()?;

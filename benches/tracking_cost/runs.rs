@@ -62,6 +62,7 @@ pub fn run(
 }
 
 /// A run of bars and stripes (784 units) or DNA-like rows (180), as many particles, chains and rows of a batch.
+#[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
 fn trainer(setting: &Setting, filter: &str, every: u64) -> ztrack::Result<Trainer> {
     let Setting { n_visible, n_hidden, chains, .. } = *setting;
     let source = if n_visible == 784 {

@@ -25,18 +25,24 @@ pub struct BetaGrid {
 }
 
 const LONGEST_SEGMENT: usize = 50;
+/// Inverse temperatures closer than this are the same.
+const SAME: f64 = 1e-9;
 
 impl BetaGrid {
     /// Prepares `betas` (any order, each in [0, 1]).
     pub fn new(betas: &[f64]) -> Self {
         let mut segments = Vec::new();
-        let mut first = 0;
+        let (mut first, mut step) = (0, f64::NAN);
         while first < betas.len() {
-            let step = betas.get(first + 1).map_or(0.0, |next| next - betas[first]);
+            let next = betas.get(first + 1).map_or(0.0, |next| next - betas[first]);
+            // One step for all runs of a ladder, so that its exponentials are taken once.
+            if (next - step).abs() >= SAME || step.is_nan() {
+                step = next;
+            }
             let mut length = 1;
             while first + length < betas.len()
                 && length < LONGEST_SEGMENT
-                && (betas[first + length] - betas[first] - step * length as f64).abs() < 1e-9
+                && (betas[first + length] - betas[first] - step * length as f64).abs() < SAME
             {
                 length += 1;
             }

@@ -26,6 +26,6 @@ pub use mixing::{Knot, Transitions};
 pub use path::{Evaluated, Path};
 pub(crate) use path::{rows_per_task, rows_per_thread};
 pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips};
-pub use rts::{Measurement, Occupancy, measure};
+pub use rts::{Measurement, Occupancy, influence, measure};
 pub use sampler::{Sampler, Samples, sampling_ladder};
 pub use simulated::{RbmTempering, SimulatedTempering, Slopes, Swept};

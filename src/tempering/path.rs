@@ -74,6 +74,25 @@ impl Path<'_> {
             });
         Evaluated { inputs, log_f }
     }
+
+    /// log f_k of every row, [rows, K], in parallel: as [`Path::evaluate`], whose pre-activations are not needed.
+    pub fn log_f_of(&self, visible: &BitMatrix) -> Vec<f64> {
+        let (rows, temperatures) = (visible.rows(), self.ladder.len());
+        let mut log_f = vec![0.0; rows * temperatures];
+        let task = rows_per_thread(rows);
+        let scratch = || Matrix::filled(task, self.n_hidden(), 0.0);
+        visible
+            .words()
+            .par_chunks(task * words_per_row(self.n_visible()))
+            .zip(log_f.par_chunks_mut(task * temperatures))
+            .for_each_init(scratch, |inputs, (visible, log_f)| {
+                let here = log_f.len() / temperatures * padded(self.n_hidden());
+                let inputs = &mut inputs.as_mut_slice()[..here];
+                self.ops.inputs(Layer::Hidden, visible, inputs);
+                self.log_f(visible, inputs, log_f);
+            });
+        log_f
+    }
 }
 
 /// Pre-activations and log f_k of a set of rows under one model.

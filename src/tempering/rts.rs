@@ -25,7 +25,7 @@ pub struct Measurement {
     pub bias: Vec<f64>,
     /// c_k, shape `[K]`.
     pub occupancy: Vec<f64>,
-    /// G_sk = C_sk/c_k - C_s1/c_1, shape [S, K]: each chain's part of the error.
+    /// G_sK, shape `[S]`: each chain's part of the error at the last temperature, beta = 1 (see [`influence`]).
     pub influence: Vec<f64>,
 }
 
@@ -67,15 +67,13 @@ pub fn measure(means: &[f64], chains: usize, ladder: &Ladder, zeta: &[f64]) -> M
     let log_z =
         zeta.iter().zip(&log_ratio).map(|(zeta, ratio)| zeta + ratio - log_ratio[0]).collect();
     let inverse: Vec<f64> = occupancy.iter().map(|c| 1.0 / c).collect();
-    let mut influence = vec![0.0; means.len()];
     let mut variance = vec![0.0; k];
     let mut squares = vec![0.0; k];
-    for (row, out) in means.chunks_exact(k).zip(influence.chunks_exact_mut(k)) {
+    for row in means.chunks_exact(k) {
         let first = row[0] * inverse[0];
         for j in 0..k {
             let relative = row[j] * inverse[j];
-            out[j] = relative - first;
-            variance[j] += out[j] * out[j];
+            variance[j] += (relative - first).powi(2);
             squares[j] += (relative - 1.0).powi(2);
         }
     }
@@ -83,16 +81,18 @@ pub fn measure(means: &[f64], chains: usize, ladder: &Ladder, zeta: &[f64]) -> M
     let scale = 1.0 / (s * (s - 1.0).max(1.0));
     variance.iter_mut().chain(&mut squares).for_each(|v| *v *= scale);
     let bias = squares.iter().map(|square| 0.5 * (squares[0] - square)).collect();
+    let influence = influence(means, &occupancy, k - 1).collect();
     Measurement { log_z, variance, bias, occupancy, influence }
 }
 
-impl Measurement {
-    /// G_s at the last temperature, beta = 1.
-    pub fn influence_at_one(&self) -> impl Iterator<Item = f64> {
-        let k = self.log_z.len();
-        self.influence.iter().skip(k - 1).step_by(k).copied()
-    }
+/// G_sj = C_sj/c_j - C_s1/c_1: each chain's part of the error at temperature j, from mean occupancies C_sk [S, K] and their mean
+/// c_k over chains.
+pub fn influence(means: &[f64], occupancy: &[f64], j: usize) -> impl Iterator<Item = f64> {
+    let (own, first) = (occupancy[j], occupancy[0]);
+    means.chunks_exact(occupancy.len()).map(move |row| row[j] / own - row[0] / first)
+}
 
+impl Measurement {
     /// max_k |log(c_k/r_k)|: how far the pseudo-prior is from the truth.
     pub fn occupancy_error(&self, ladder: &Ladder) -> f64 {
         self.occupancy

@@ -36,7 +36,7 @@ impl AlphaSmoother {
         Self {
             alpha,
             log_z: measurement.log_z.clone(),
-            influence: measurement.influence_at_one().collect(),
+            influence: measurement.influence.clone(),
             square_lag: 0.0,
         }
     }
@@ -49,7 +49,7 @@ impl AlphaSmoother {
             *zeta += alpha * (y - *zeta);
         }
         let mut noise = 0.0;
-        for (own, new) in self.influence.iter_mut().zip(measurement.influence_at_one()) {
+        for (own, new) in self.influence.iter_mut().zip(&measurement.influence) {
             noise += (new - *own).powi(2);
             *own += alpha * (new - *own);
         }
@@ -91,7 +91,7 @@ mod tests {
             variance: Vec::new(),
             bias: Vec::new(),
             occupancy: Vec::new(),
-            influence: parts.iter().flat_map(|part| [0.0, part - mean]).collect(),
+            influence: parts.iter().map(|part| part - mean).collect(),
         }
     }
 

@@ -55,7 +55,7 @@ impl Kalman {
     pub fn new(measurement: &Measurement) -> Self {
         let Measurement { log_z, variance, .. } = measurement;
         let zeros = vec![0.0; log_z.len()];
-        let influence: Vec<f64> = measurement.influence_at_one().collect();
+        let influence = measurement.influence.clone();
         Self {
             bias: zeros.clone(),
             covariance: zeros.clone(),
@@ -156,7 +156,7 @@ impl Kalman {
         bias_gain: f64,
     ) {
         let states = self.influence.iter_mut().zip(&mut self.bias_influence);
-        let fed = shift.influence.iter().zip(measurement.influence_at_one());
+        let fed = shift.influence.iter().zip(&measurement.influence);
         for ((own, bias), (moved, measured)) in states.zip(fed) {
             let predicted = *own + moved + *bias;
             let innovation = measured - predicted;
@@ -169,7 +169,7 @@ impl Kalman {
     /// the spread over chains of slow means against that of single measurements.
     fn autocorrelation(&mut self, measurement: &Measurement) -> f64 {
         let (mut slow, mut single) = (0.0, 0.0);
-        for (mean, part) in self.slow_influence.iter_mut().zip(measurement.influence_at_one()) {
+        for (mean, part) in self.slow_influence.iter_mut().zip(&measurement.influence) {
             *mean += SLOW * (part - *mean);
             slow += *mean * *mean;
             single += part * part;

@@ -5,7 +5,7 @@
 
 use super::alpha::AlphaSmoother;
 use super::kalman::Kalman;
-use super::prediction::shift_to;
+use super::prediction::Nodes;
 use super::shift::Shift;
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RbmTempering, RoundsRecord,
@@ -21,8 +21,8 @@ const TRANSITION_MEMORY: f64 = 1000.0;
 /// Memory of the model's movement.
 const MOVEMENT_MEMORY: f64 = 0.98;
 
-/// Temperatures at which shifts are evaluated under the joint update, about; interpolated in between.
-const EVALUATED: usize = 16;
+/// Steps between temperatures at which shifts are evaluated under the joint update; interpolated in between.
+const EVALUATED: std::ops::RangeInclusive<usize> = 8..=16;
 
 /// Which filter joins the measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -231,9 +231,9 @@ impl LogZTracker {
     pub fn step(&mut self, old: Path<'_>, new: Path<'_>) -> TrackRecord {
         let k = new.ladder.len();
         let before = self.filter.log_z().to_vec();
-        let step = self.shift_step(k);
-        let (moved, forward) =
-            shift_to(new, &self.chains.visible, &self.posterior, &self.last.log_f, step);
+        let nodes = Nodes::new(new.ladder, self.shift_step(k));
+        let moved = nodes.on(new).evaluate(&self.chains.visible);
+        let forward = nodes.shift(&self.posterior, &self.last.log_f, &moved.log_f);
         let per_update = forward.variance[k - 1] * self.chains.len() as f64;
         self.movement = MOVEMENT_MEMORY * self.movement + (1.0 - MOVEMENT_MEMORY) * per_update;
         let pseudo_prior = match &self.filter {
@@ -256,8 +256,8 @@ impl LogZTracker {
                 false
             }
             Filter::Kalman(filter) => {
-                let (visible, from) = (&self.chains.visible, &record.last.log_f);
-                let (_, backward) = shift_to(old, visible, &record.posterior, from, step);
+                let then = nodes.on(old).log_f_of(&self.chains.visible);
+                let backward = nodes.shift(&record.posterior, &record.last.log_f, &then);
                 // Backwards in time: from the new parameters to the old ones.
                 let backward = Shift {
                     log_ratio: backward.log_ratio.iter().map(|d| limit(-d)).collect(),
@@ -280,7 +280,11 @@ impl LogZTracker {
     fn shift_step(&self, temperatures: usize) -> usize {
         match (self.options.beta_update, &self.filter) {
             (BetaUpdate::Collapsed, _) => 1,
-            (BetaUpdate::Joint { .. }, Filter::Kalman(_)) => (temperatures / EVALUATED).max(1),
+            (BetaUpdate::Joint { .. }, Filter::Kalman(_)) => {
+                // As few as divide the ladder evenly, if any: equal steps need fewer exponentials.
+                let even = EVALUATED.clone().find(|n| (temperatures - 1).is_multiple_of(*n));
+                (temperatures - 1).div_ceil(even.unwrap_or(*EVALUATED.end())).max(1)
+            }
             (BetaUpdate::Joint { .. }, Filter::Alpha(_)) => temperatures,
         }
     }

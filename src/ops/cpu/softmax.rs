@@ -72,17 +72,22 @@ fn normalise(q: &mut [f64]) {
         }
     }
     let largest = largest.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    // Plain loops of one operation each, over slices that lie in L1: these the compiler turns into vectors.
+    let exponentials = |values: &mut [f64]| {
+        for value in values {
+            *value = exp_f64(*value - largest);
+        }
+    };
+    exponentials(whole.as_flattened_mut());
+    exponentials(&mut last);
     let mut totals = [0.0; LANES];
-    for q in whole.iter_mut().chain([&mut last]) {
+    for q in whole.iter().chain([&last]) {
         for i in 0..LANES {
-            q[i] = exp_f64(q[i] - largest);
             totals[i] += q[i];
         }
     }
     let scale = 1.0 / totals.iter().sum::<f64>();
-    for q in whole.iter_mut() {
-        q.iter_mut().for_each(|q| *q *= scale);
-    }
+    whole.as_flattened_mut().iter_mut().for_each(|q| *q *= scale);
     rest.iter_mut().zip(last).for_each(|(q, last)| *q = last * scale);
 }
 

@@ -100,9 +100,11 @@ fn multiply(
     let mut ratio = [0.0f32; GROUP];
     let mut step = f32::NAN;
     for segment in grid.segments() {
-        let mut e = [0.0f32; GROUP];
-        for i in 0..GROUP {
-            e[i] = exp_f32(-segment.start * magnitude[i]);
+        let mut e = [1.0f32; GROUP];
+        if segment.start != 0.0 {
+            for i in 0..GROUP {
+                e[i] = exp_f32(-segment.start * magnitude[i]);
+            }
         }
         if segment.step != step {
             step = segment.step;
