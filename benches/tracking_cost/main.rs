@@ -20,8 +20,8 @@ use std::path::PathBuf;
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Fused};
-use ztrack::tempering::{BetaUpdate, InitialRounds};
-use ztrack::tracking::{Smoothing, TrackerOptions};
+use ztrack::tempering::{BetaUpdate, InitialRounds, Path, TemperedChains};
+use ztrack::tracking::{LogZTracker, Smoothing, TrackerOptions};
 use ztrack::training::gradient::Particles;
 
 const TEMPERATURES: usize = 100;
@@ -112,8 +112,18 @@ fn random_particles(rows: usize, n_visible: usize, seed: u64) -> Particles {
     Particles { visible, seed, sweeps: 0 }
 }
 
-fn tracker_options(setting: &Setting, smoothing: Smoothing, update: BetaUpdate) -> TrackerOptions {
+/// A tracker of each kind, with its own chains.
+fn trackers(setting: &Setting, path: Path<'_>) -> Vec<LogZTracker> {
     // The model starts so near to independent units that few rounds do.
     let initial_rounds = InitialRounds { sweeps: 10, most: 3, annealed_start: true };
-    TrackerOptions { smoothing, sweeps: setting.sweeps, beta_update: update, initial_rounds }
+    TRACKERS
+        .iter()
+        .map(|&(_, smoothing, beta_update)| {
+            let visible = path.base.sample(setting.chains, 5, 0);
+            let chains = TemperedChains::new(visible, TEMPERATURES, 5);
+            let sweeps = setting.sweeps;
+            let options = TrackerOptions { smoothing, sweeps, beta_update, initial_rounds };
+            LogZTracker::start(path, chains, options).0
+        })
+        .collect()
 }

@@ -6,13 +6,12 @@ use std::fs::File;
 use burn::tensor::Device;
 use ztrack::model::{Rbm, test_systems::gaussian_parameters};
 use ztrack::ops::Fused;
-use ztrack::tempering::{BaseDistribution, Ladder, Path, Prior, TemperedChains};
-use ztrack::tracking::LogZTracker;
+use ztrack::tempering::{BaseDistribution, Ladder, Path, Prior};
 use ztrack::training::gradient::{gradient, moments};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 
 use super::clock::Clock;
-use super::{Setting, TEMPERATURES, TRACKERS, data, profile, random_particles, tracker_options};
+use super::{Setting, TEMPERATURES, TRACKERS, data, profile, random_particles, trackers};
 
 /// Runs, prints and writes one setting.
 #[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
@@ -32,18 +31,7 @@ pub fn run(
     let mut ops = Fused::new(&rbm.parameters());
     let mut rule = Sgd::new(SgdConfig::default(), m, j, &device);
     let mut particles = random_particles(chains, m, 4);
-    let mut trackers: Vec<LogZTracker> = TRACKERS
-        .iter()
-        .map(|&(_, smoothing, update)| {
-            let start = TemperedChains::new(base.sample(chains, 5, 0), TEMPERATURES, 5);
-            LogZTracker::start(
-                Path { ops: &ops, ladder: &ladder, base: &base },
-                start,
-                tracker_options(setting, smoothing, update),
-            )
-            .0
-        })
-        .collect();
+    let mut trackers = trackers(setting, Path { ops: &ops, ladder: &ladder, base: &base });
     let mut aside = trackers[0].chains.clone();
     let mut clock = Clock::new(setting.threads);
     for update in 0..updates + 2 {

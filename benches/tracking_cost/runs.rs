@@ -16,7 +16,7 @@ const EVERY: [u64; 5] = [1, 10, 20, 30, 1_000_000];
 /// Updates of one turn, a multiple of all but the last.
 const TURN: u64 = 60;
 
-/// Runs, prints and writes one setting; as many turns as the setting has updates / 20.
+/// Runs, prints and writes one setting; a turn for every seven of its updates.
 #[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
 pub fn run(
     setting: &Setting,

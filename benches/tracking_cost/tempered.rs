@@ -7,12 +7,11 @@ use burn::tensor::Device;
 use ztrack::model::{Rbm, test_systems::gaussian_parameters};
 use ztrack::ops::Fused;
 use ztrack::tempering::{BaseDistribution, Ladder, Path, Prior, TemperedChains};
-use ztrack::tracking::LogZTracker;
 use ztrack::training::gradient::{gradient, moments, moments_from_inputs};
 use ztrack::training::update::{RmsSpectral, RmsSpectralConfig, UpdateRule};
 
 use super::clock::Clock;
-use super::{Setting, TEMPERATURES, TRACKERS, data, profile, tracker_options};
+use super::{Setting, TEMPERATURES, TRACKERS, data, profile, trackers};
 
 /// Runs, prints and writes one setting.
 #[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
@@ -21,7 +20,7 @@ pub fn run(
     costs: &mut csv::Writer<File>,
     profiles: &mut csv::Writer<File>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let Setting { n_visible: m, n_hidden: j, chains, updates, sweeps, .. } = *setting;
+    let Setting { n_visible: m, n_hidden: j, updates, sweeps, .. } = *setting;
     let device = Device::ndarray();
     let data = data(setting);
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Exponential(2.0))?;
@@ -31,18 +30,7 @@ pub fn run(
     let mut rbm = Rbm::from_parameters(&parameters, &device);
     let mut ops = Fused::new(&rbm.parameters());
     let mut rule = RmsSpectral::new(RmsSpectralConfig::default(), m, j, 1e-5, &device);
-    let mut trackers: Vec<LogZTracker> = TRACKERS
-        .iter()
-        .map(|&(_, smoothing, update)| {
-            let start = TemperedChains::new(base.sample(chains, 5, 0), TEMPERATURES, 5);
-            LogZTracker::start(
-                Path { ops: &ops, ladder: &ladder, base: &base },
-                start,
-                tracker_options(setting, smoothing, update),
-            )
-            .0
-        })
-        .collect();
+    let mut trackers = trackers(setting, Path { ops: &ops, ladder: &ladder, base: &base });
     let mut bare: Vec<TemperedChains> =
         trackers.iter().map(|tracker| tracker.chains.clone()).collect();
     let mut aside = trackers[0].chains.clone();

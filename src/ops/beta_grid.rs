@@ -83,6 +83,11 @@ mod tests {
             }
             assert_eq!(next, betas.len());
             assert!(grid.segments().len() <= most);
+            // A linear ladder has one step, to the bit; a run of one temperature at its end has none.
+            if most == 3 {
+                let steps = grid.segments().iter().filter(|segment| segment.length > 1);
+                assert!(steps.map(|segment| segment.step).eq([0.01, 0.01]));
+            }
         }
     }
 }
