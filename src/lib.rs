@@ -44,6 +44,7 @@ pub mod record;
 pub mod tempering;
 pub mod tracking;
 pub mod training;
+pub mod trust;
 
 pub use config::Config;
 pub use error::{Error, Result};
@@ -53,3 +54,4 @@ pub use ops::{BitMatrix, Fused, RbmOps};
 pub use record::Recorder;
 pub use tracking::LogZTracker;
 pub use training::{Trainer, run};
+pub use trust::{Doubt, Trust};

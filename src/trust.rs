@@ -1,0 +1,75 @@
+//! Whether an error bar is to be believed, and why not: one verdict for tracked and for estimated values of log Z.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One reason not to believe an error bar.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// Short name for columns and counts, kebab-case, as in `few-travelled`.
+    pub name: String,
+    /// What was found, in words, and what to do about it.
+    pub text: String,
+}
+
+/// The verdict on an error bar.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Trust {
+    doubts: Vec<Doubt>,
+}
+
+impl Trust {
+    /// Nothing speaks against the error bar.
+    pub fn sound() -> Self {
+        Self::default()
+    }
+
+    /// Adds a reason for doubt.
+    pub fn doubt(&mut self, name: &str, text: impl Into<String>) {
+        self.doubts.push(Doubt { name: name.into(), text: text.into() });
+    }
+
+    /// Whether there is no reason for doubt.
+    pub fn is_sound(&self) -> bool {
+        self.doubts.is_empty()
+    }
+
+    /// The reasons, in the order they were found.
+    pub fn doubts(&self) -> &[Doubt] {
+        &self.doubts
+    }
+
+    /// The short names of the reasons, joined by spaces; empty where sound.
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.doubts.iter().map(|doubt| doubt.name.as_str()).collect();
+        names.join(" ")
+    }
+}
+
+impl fmt::Display for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_sound() {
+            return f.write_str("sound");
+        }
+        let texts: Vec<&str> = self.doubts.iter().map(|doubt| doubt.text.as_str()).collect();
+        f.write_str(&texts.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sound_until_doubted() {
+        let mut trust = Trust::sound();
+        assert!(trust.is_sound() && trust.to_string() == "sound" && trust.names().is_empty());
+        trust.doubt("few-travelled", "3 of 100 chains travelled");
+        trust.doubt("movement", "the model runs away");
+        assert!(!trust.is_sound());
+        assert_eq!(trust.names(), "few-travelled movement");
+        assert_eq!(trust.to_string(), "3 of 100 chains travelled; the model runs away");
+    }
+}
