@@ -11,6 +11,7 @@ mod log_z;
 mod method;
 mod output;
 mod run_folder;
+mod summary;
 mod sample;
 mod schedule_options;
 mod start_options;

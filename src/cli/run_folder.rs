@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::checkpoint::{ModelFile, StateReader, StateWriter, remove_leftovers, write_bytes};
 use crate::model::Parameters;
-use crate::training::{Checkpoints, EvaluationRecord, Trainer};
+use crate::training::{Candidate, Checkpoints, EvaluationRecord, Trainer};
 
 const CONFIG: &str = "config.toml";
 const METRICS: &str = "metrics.csv";
@@ -106,28 +106,39 @@ impl RunFolder {
         Ok(Some(state))
     }
 
-    fn model_file(trainer: &Trainer, parameters: Parameters) -> ModelFile {
-        let (log_z, std_error) =
+    fn model_file(trainer: &Trainer) -> ModelFile {
+        let log_z =
             trainer.tracker().map_or((f64::NAN, f64::NAN), |t| (t.log_z(), t.std_error()));
-        let metadata = BTreeMap::from([
-            ("update".into(), trainer.updates().to_string()),
-            ("log_z".into(), log_z.to_string()),
-            ("log_z_std_error".into(), std_error.to_string()),
-            ("ztrack".into(), env!("CARGO_PKG_VERSION").into()),
-        ]);
-        ModelFile { parameters, metadata }
+        model_file(trainer.updates(), log_z, trainer.parameters())
     }
 
     /// Writes last.safetensors.
     pub fn write_last(&self, trainer: &Trainer) -> Result<()> {
-        Self::model_file(trainer, trainer.parameters()).save(self.path.join("last.safetensors"))?;
+        Self::model_file(trainer).save(self.path.join("last.safetensors"))?;
+        Ok(())
+    }
+
+    /// Writes best.safetensors when the run is over.
+    pub fn write_best(&self, best: &Candidate) -> Result<()> {
+        let parameters = best.parameters.as_ref().clone();
+        model_file(best.update, best.log_z, parameters).save(self.best_model())?;
         Ok(())
     }
 }
 
+fn model_file(update: u64, (log_z, std_error): (f64, f64), parameters: Parameters) -> ModelFile {
+    let metadata = BTreeMap::from([
+        ("update".into(), update.to_string()),
+        ("log_z".into(), log_z.to_string()),
+        ("log_z_std_error".into(), std_error.to_string()),
+        ("ztrack".into(), env!("CARGO_PKG_VERSION").into()),
+    ]);
+    ModelFile { parameters, metadata }
+}
+
 impl Checkpoints for RunFolder {
     fn best(&mut self, trainer: &Trainer, _evaluation: &EvaluationRecord) -> crate::Result<()> {
-        Self::model_file(trainer, trainer.parameters()).save(self.best_model())
+        Self::model_file(trainer).save(self.best_model())
     }
 
     fn state(&mut self, trainer: &Trainer) -> crate::Result<()> {
@@ -136,7 +147,7 @@ impl Checkpoints for RunFolder {
             None => format!("pretraining-{:08}", trainer.pretrained()),
             Some(_) => format!("update-{:08}", trainer.updates()),
         };
-        let model = Self::model_file(trainer, trainer.parameters());
+        let model = Self::model_file(trainer);
         model.save(self.models().join(format!("{name}.safetensors")))?;
         let mut state = StateWriter::new();
         trainer.save(&mut state);

@@ -7,17 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde::Serialize;
 
 use super::device::DeviceName;
 use super::output::{print, tell};
 use super::run_folder::RunFolder;
-use crate::checkpoint::{ModelFile, write_bytes};
+use super::summary::Summary;
+use crate::checkpoint::write_bytes;
 use crate::config::Config;
 use crate::data::{SplitOptions, Splits, find_folder, load};
 use crate::record::{Csv, ProgressBar, Recorder, Tee, TensorBoard};
-use crate::tracking::LogLikelihood;
-use crate::training::{FinalLikelihood, StopReason, Trainer, run};
+use crate::training::{StopReason, Trainer, run};
 
 /// Exit code of a run that was interrupted and can be resumed (128 + SIGINT).
 const INTERRUPTED: u8 = 130;
@@ -110,7 +109,7 @@ impl Train {
             return Ok(ExitCode::from(INTERRUPTED));
         }
         folder.write_last(&trainer)?;
-        let summary = Summary::new(&trainer, &folder, outcome.reason)?;
+        let summary = Summary::conclude(&trainer, &folder, outcome.reason, self.quiet)?;
         let json = serde_json::to_string_pretty(&summary)?;
         write_bytes(folder.summary(), format!("{json}\n").as_bytes())?;
         if !self.quiet {
@@ -202,121 +201,4 @@ fn interruption_flag() -> Result<Arc<AtomicBool>> {
     })
     .context("cannot listen for Ctrl-C")?;
     Ok(flag)
-}
-
-/// summary.json
-#[derive(Serialize)]
-struct Summary {
-    stop_reason: StopReason,
-    updates: u64,
-    epochs: f64,
-    seconds: f64,
-    /// Tracked log Z of the last model.
-    log_z: f64,
-    log_z_std_error: f64,
-    mixed: bool,
-    train_log_likelihood: Option<LogLikelihood>,
-    validation_log_likelihood: Option<LogLikelihood>,
-    /// The model in best.safetensors (last.safetensors without validation rows), log Z audited.
-    best: Best,
-}
-
-#[derive(Serialize)]
-struct Best {
-    update: u64,
-    audit_method: &'static str,
-    log_z: f64,
-    log_z_std_error: f64,
-    /// Tracked log Z when the model was saved.
-    tracked_log_z: Option<f64>,
-    tracked_log_z_std_error: Option<f64>,
-    train_log_likelihood: LogLikelihood,
-    validation_log_likelihood: Option<LogLikelihood>,
-    test_log_likelihood: Option<LogLikelihood>,
-    /// Why the audited log Z should not be believed, if so.
-    doubt: Option<String>,
-}
-
-impl Summary {
-    fn new(trainer: &Trainer, folder: &RunFolder, reason: StopReason) -> Result<Self> {
-        let best_path = folder.best_model();
-        let (parameters, metadata) = if best_path.is_file() {
-            let file = ModelFile::load(&best_path)?;
-            (file.parameters, file.metadata)
-        } else {
-            (trainer.parameters(), std::collections::BTreeMap::new())
-        };
-        let FinalLikelihood { log_z, train, validation, test } =
-            trainer.final_likelihood(&parameters)?;
-        let number = |key: &str| metadata.get(key).and_then(|value| value.parse::<f64>().ok());
-        let update = metadata.get("update").and_then(|value| value.parse().ok());
-        let tracker = trainer.tracker();
-        let last = trainer.log_likelihoods();
-        Ok(Self {
-            stop_reason: reason,
-            updates: trainer.updates(),
-            epochs: trainer.epoch(),
-            seconds: trainer.seconds(),
-            log_z: tracker.map_or(f64::NAN, crate::tracking::LogZTracker::log_z),
-            log_z_std_error: tracker.map_or(f64::NAN, crate::tracking::LogZTracker::std_error),
-            mixed: tracker.is_some_and(crate::tracking::LogZTracker::mixed),
-            train_log_likelihood: last.map(|(train, _)| train),
-            validation_log_likelihood: last.and_then(|(_, validation)| validation),
-            best: Best {
-                update: update.unwrap_or(trainer.updates()),
-                audit_method: log_z.method,
-                log_z: log_z.value,
-                log_z_std_error: log_z.std_error,
-                tracked_log_z: number("log_z"),
-                tracked_log_z_std_error: number("log_z_std_error"),
-                train_log_likelihood: train,
-                validation_log_likelihood: validation,
-                test_log_likelihood: test,
-                doubt: log_z.doubt,
-            },
-        })
-    }
-
-    fn text(&self, out: &Path) -> String {
-        use std::fmt::Write as _;
-        let mut text = String::new();
-        let reason = match self.stop_reason {
-            StopReason::EarlyStopping => "early stopping",
-            StopReason::Finished => "all updates done",
-            StopReason::Interrupted => "interrupted",
-        };
-        let best = &self.best;
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "\n{reason} after update {} ({:.1} epochs, {:.1} s)",
-            self.updates, self.epochs, self.seconds
-        );
-        let _ = writeln!(text, "best model: update {}", best.update);
-        if let (Some(log_z), Some(error)) = (best.tracked_log_z, best.tracked_log_z_std_error) {
-            let _ = writeln!(text, "  log Z tracked       {log_z:>10.3} +- {error:.3}");
-        }
-        let audit = format!("log Z {}", best.audit_method);
-        let _ = writeln!(text, "  {audit:<19} {:>10.3} +- {:.3}", best.log_z, best.log_z_std_error);
-        if let Some(doubt) = &best.doubt {
-            let _ = writeln!(text, "  (doubtful: {doubt})");
-        }
-        let rows = [
-            ("train", Some(best.train_log_likelihood)),
-            ("validation", best.validation_log_likelihood),
-            ("test", best.test_log_likelihood),
-        ];
-        for (name, value) in rows {
-            if let Some(value) = value {
-                let label = format!("{name} log-lik.");
-                let _ = writeln!(
-                    text,
-                    "  {label:<19} {:>10.3} +- {:.3} nats per row",
-                    value.value, value.std_error
-                );
-            }
-        }
-        let _ = writeln!(text, "curves: tensorboard --logdir {}/tensorboard", out.display());
-        text
-    }
 }

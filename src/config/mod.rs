@@ -1,10 +1,12 @@
 //! The configuration of a run: typed, checked, unknown fields refused.
 
+mod automatic;
 mod parse;
 mod sections;
 
+pub use automatic::Automatic;
 pub use sections::{
-    AuditConfig, Base, BetaUpdateConfig, CheckpointConfig, Config, DataConfig, EvaluationConfig,
-    Kernel, ModelConfig, NegativePhase, PretrainingConfig, PriorConfig, SmoothingConfig,
+    AuditConfig, AveragingConfig, Base, BetaUpdateConfig, CheckpointConfig, Config, DataConfig, EvaluationConfig,
+    Kernel, ModelConfig, NegativePhase, PretrainingConfig, PriorConfig, SettlingConfig, SmoothingConfig,
     TemperingConfig, TrainingConfig, VisibleBias,
 };

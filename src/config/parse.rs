@@ -6,9 +6,8 @@ use super::{
     Base, BetaUpdateConfig, Config, NegativePhase, PriorConfig, SmoothingConfig, TemperingConfig,
 };
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder, Prior};
-use crate::tracking::{Smoothing, TrackerOptions};
+use crate::tracking::{Settling, Smoothing, TrackerOptions};
 
 /// Pseudo-count of base marginals: every unit keeps a chance to be 0 and 1.
 const BASE_SMOOTHING: f64 = 1.0;
@@ -68,9 +67,11 @@ impl Config {
             ("model.hidden", self.model.hidden, 1),
             ("training.batch", training.batch, 1),
             ("tempering.chains", chains, 2),
-            ("tempering.temperatures", self.tempering.temperatures, 2),
-            ("tempering.sweeps", self.tempering.sweeps, 1),
-            ("tempering.every", self.tempering.every as usize, 1),
+            ("tempering.temperatures", self.tempering.temperatures.or(2), 2),
+            ("tempering.sweeps", self.tempering.sweeps.or(1), 1),
+            ("tempering.every", self.tempering.every.or(1) as usize, 1),
+            ("tempering.settling.sweeps", self.tempering.settling.sweeps, 0),
+            ("tempering.settling.halves", self.tempering.settling.halves, 2),
             ("tempering.initial_rounds.sweeps", self.tempering.initial_rounds.sweeps, 1),
             ("tempering.initial_rounds.most", self.tempering.initial_rounds.most, 1),
             ("audit.chains", audit.chains, 2),
@@ -88,6 +89,8 @@ impl Config {
         for (field, value) in [
             ("model.weight_scale", self.model.weight_scale),
             ("training.weight_decay", training.weight_decay),
+            ("tempering.share", self.tempering.share),
+            ("audit.share", audit.share),
         ] {
             if !(value >= 0.0 && value.is_finite()) {
                 return Err(Error::config(field, format!("{value} is not a number of at least 0")));
@@ -110,7 +113,11 @@ impl Config {
                 format!("{sweeps} is not at least 1"),
             ));
         }
-        if self.tempering.every > 1 && matches!(training.gradient, NegativePhase::Tempered {}) {
+        let window = self.averaging.window.or(0.0);
+        if !(0.0..=1.0).contains(&window) {
+            return Err(Error::config("averaging.window", format!("{window} is not in [0, 1]")));
+        }
+        if self.tempering.every.or(1) > 1 && matches!(training.gradient, NegativePhase::Tempered {}) {
             return Err(Error::config(
                 "tempering.every",
                 "the tempered gradient needs the chains at every update: set it to 1",
@@ -152,14 +159,19 @@ impl TemperingConfig {
             let problem = format!("{repeats} repeats are not between 1 and 255");
             return Err(Error::config("tempering.beta_update.joint", problem));
         }
-        self.ladder().map(|_| ())
+        // A prior of given weights says how many temperatures there are.
+        let chosen = match &self.prior {
+            PriorConfig::Given(weights) => weights.len(),
+            _ => 2,
+        };
+        self.ladder(chosen).map(|_| ())
     }
 
-    /// The ladder.
+    /// The ladder; `chosen`: the number of temperatures where it is left to the program.
     ///
     /// # Errors
     /// Inverse temperatures or prior weights that make none.
-    pub fn ladder(&self) -> Result<Ladder> {
+    pub fn ladder(&self, chosen: usize) -> Result<Ladder> {
         let prior = match &self.prior {
             PriorConfig::Uniform => Prior::Uniform,
             PriorConfig::Exponential(c) => Prior::Exponential(*c),
@@ -167,25 +179,26 @@ impl TemperingConfig {
         };
         match &self.betas {
             Some(betas) => Ladder::new(betas, &prior),
-            None => Ladder::linear(self.temperatures, &prior),
+            None => Ladder::linear(self.temperatures.or(chosen), &prior),
         }
         .map_err(|error| Error::config("tempering", error.to_string()))
     }
 
-    /// The base distribution for these training rows.
+    /// The base distribution for `rows` training rows with these numbers of ones in their columns.
     ///
     /// # Errors
     /// Given logits that are not finite or not one per visible unit.
-    pub fn base(&self, data: &BitMatrix) -> Result<BaseDistribution> {
+    pub fn base(&self, column_counts: &[u64], rows: usize) -> Result<BaseDistribution> {
+        let columns = column_counts.len();
         match &self.base {
-            Base::Marginals => BaseDistribution::from_marginals(data, BASE_SMOOTHING),
-            Base::Uniform => Ok(BaseDistribution::uniform(data.columns())),
-            Base::Given(logits) if logits.len() == data.columns() => {
-                BaseDistribution::from_logits(logits)
+            Base::Marginals => {
+                BaseDistribution::from_column_counts(column_counts, rows, BASE_SMOOTHING)
             }
+            Base::Uniform => Ok(BaseDistribution::uniform(columns)),
+            Base::Given(logits) if logits.len() == columns => BaseDistribution::from_logits(logits),
             Base::Given(logits) => Err(Error::config(
                 "tempering.base.given",
-                format!("{} logits for {} visible units", logits.len(), data.columns()),
+                format!("{} logits for {columns} visible units", logits.len()),
             )),
         }
     }
@@ -197,7 +210,9 @@ impl TemperingConfig {
                 SmoothingConfig::Kalman => Smoothing::Kalman,
                 SmoothingConfig::Alpha(alpha) => Smoothing::Alpha(alpha),
             },
-            sweeps: self.sweeps,
+            sweeps: self.sweeps.or(1),
+            weighted: self.weighted.or(false),
+            settling: Settling { sweeps: self.settling.sweeps, halves: self.settling.halves },
             beta_update: match self.beta_update {
                 BetaUpdateConfig::Collapsed => BetaUpdate::Collapsed,
                 BetaUpdateConfig::Joint(repeats) => BetaUpdate::Joint { repeats },

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Automatic;
 use crate::data::{Binarization, Source};
 use crate::tempering::InitialRounds;
 use crate::training::update::UpdateRuleConfig;
@@ -22,6 +23,9 @@ pub struct Config {
     pub model: ModelConfig,
     /// `[training]`
     pub training: TrainingConfig,
+    /// `[averaging]`
+    #[serde(default)]
+    pub averaging: AveragingConfig,
     /// `[tempering]`
     #[serde(default)]
     pub tempering: TemperingConfig,
@@ -174,24 +178,42 @@ pub struct PretrainingConfig {
     pub batch: usize,
 }
 
+/// `[averaging]`: the running average of the parameters, which is what is tracked, evaluated, stopped on and saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AveragingConfig {
+    /// Share of the history that is averaged over, in [0, 1]; 0 for none. Chosen by itself: 0.1.
+    pub window: Automatic<f64>,
+}
+
 /// `[tempering]`: chains, ladder and tracker of log Z.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TemperingConfig {
     /// Number of persistent chains, S.
     pub chains: usize,
-    /// Number of equally spaced inverse temperatures, K; ignored if `betas` is given.
-    pub temperatures: usize,
+    /// Number of equally spaced inverse temperatures, K; ignored if `betas` is given. Chosen by itself: 30 to 100, by the
+    /// size of the smaller layer.
+    pub temperatures: Automatic<usize>,
     /// Inverse temperatures from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub betas: Option<Vec<f64>>,
     /// Prior r_k: `"uniform"`, `{ exponential = 2.0 }` for exp(2 beta), or `{ given = [...] }`.
     pub prior: PriorConfig,
-    /// Gibbs sweeps of every chain per step of the tracker.
-    pub sweeps: usize,
+    /// Gibbs sweeps of every chain per step of the tracker. Chosen by itself: 2, with the tempered gradient 5.
+    pub sweeps: Automatic<usize>,
     /// Updates between steps of the tracker, which also follow before every evaluation. More than 1 makes tracking
-    /// cheaper and its error bar wider; not for the tempered gradient, whose chains must keep up with the model.
-    pub every: u64,
+    /// cheaper; not for the tempered gradient, whose chains must keep up with the model. Chosen by itself: a two
+    /// hundredth of the updates so far, between 1 and 20, as the averaged model moves; more where `share` asks for it.
+    pub every: Automatic<u64>,
+    /// Most time that tracking may take, in units of the time of training; what `every` chosen by itself keeps to, by the
+    /// numbers of operations of both. Not for the tempered gradient, whose chains are the training.
+    pub share: f64,
+    /// Whether chains carry weights for how the model moved under them. Chosen by itself: where the model that is tracked
+    /// is not averaged.
+    pub weighted: Automatic<bool>,
+    /// Sweeps at fixed parameters before an evaluation.
+    pub settling: SettlingConfig,
     /// Redrawing of inverse temperatures: `"collapsed"` or `{ joint = REPEATS }`.
     pub beta_update: BetaUpdateConfig,
     /// Base distribution: `"marginals"`, `"uniform"` or `{ given = [logits] }`.
@@ -206,16 +228,35 @@ impl Default for TemperingConfig {
     fn default() -> Self {
         Self {
             chains: 100,
-            temperatures: 100,
+            temperatures: Automatic::Auto,
             betas: None,
             prior: PriorConfig::Uniform,
-            sweeps: 5,
-            every: 1,
+            sweeps: Automatic::Auto,
+            every: Automatic::Auto,
+            share: 1.0,
+            weighted: Automatic::Auto,
+            settling: SettlingConfig::default(),
             beta_update: BetaUpdateConfig::Collapsed,
             base: Base::Marginals,
             smoothing: SmoothingConfig::Kalman,
             initial_rounds: InitialRounds::default(),
         }
+    }
+}
+
+/// Sweeps of the tempered chains at fixed parameters before an evaluation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SettlingConfig {
+    /// Sweeps, in two halves that must agree; 0 for none.
+    pub sweeps: usize,
+    /// Most halves that are run where they do not.
+    pub halves: usize,
+}
+
+impl Default for SettlingConfig {
+    fn default() -> Self {
+        Self { sweeps: 60, halves: 8 }
     }
 }
 
@@ -273,30 +314,35 @@ pub struct EvaluationConfig {
     pub train_rows: usize,
     /// Evaluations between pictures in TensorBoard; 0 for none.
     pub images_every: u64,
+    /// Whether log Z is enumerated at evaluations, the tracked value shown beside it. Chosen by itself: where that costs
+    /// less than half of the updates since the evaluation before.
+    pub exact: Automatic<bool>,
 }
 
 impl Default for EvaluationConfig {
     fn default() -> Self {
-        Self { every: 100, train_rows: 0, images_every: 10 }
+        Self { every: 100, train_rows: 0, images_every: 10, exact: Automatic::Auto }
     }
 }
 
 /// `[audit]`: log Z computed independently, to check the tracker: exact where the smaller layer has at most 20 units,
 /// else by annealed importance sampling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuditConfig {
     /// Evaluations between audits; 0 for none but the one of the best model at the end.
     pub every: u64,
     /// Chains of annealed importance sampling.
     pub chains: usize,
-    /// Its inverse temperatures.
+    /// Its inverse temperatures; fewer during training where `share` asks for it.
     pub temperatures: usize,
+    /// Most time that audits during training may take, in units of the time of training between them.
+    pub share: f64,
 }
 
 impl Default for AuditConfig {
     fn default() -> Self {
-        Self { every: 10, chains: 100, temperatures: 10_000 }
+        Self { every: 10, chains: 100, temperatures: 10_000, share: 0.5 }
     }
 }
 

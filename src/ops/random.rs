@@ -57,6 +57,8 @@ pub enum Purpose {
     StartHidden = 22,
     /// Starting magnetisations of TAP.
     TapStart = 23,
+    /// Which weighted chains live on.
+    Resampling = 24,
 }
 
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];

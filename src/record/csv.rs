@@ -75,6 +75,7 @@ fn row(record: &Record) -> String {
         let entry = record.entries.iter().find(|e| (e.run, e.tag) == (line.run, line.tag));
         cells.push(match entry.map(|entry| &entry.content) {
             Some(Content::Scalar(value)) => number(*value),
+            Some(Content::Text(text)) => text.clone(),
             _ => String::new(),
         });
     }
@@ -131,7 +132,7 @@ mod tests {
         let mut record = Record::new(update, update as f64 / 3.0, 1e-300);
         record.scalar(Run::Tracker, "log_z", 226.113155 + update as f64 / 7.0);
         record.scalar(Run::Train, "log_likelihood", f64::NAN);
-        record.scalar(Run::Tracker, "mixed", 1.0);
+        record.scalar(Run::Tracker, "sound", 1.0);
         record.scalar(Run::Validation, "log_likelihood", f64::NEG_INFINITY);
         record.histogram(Run::Tracker, "weights", vec![1.0]);
         record
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(cells(&path, "seconds")[0].parse::<f64>().unwrap(), 1e-300);
         assert_eq!(cells(&path, "update"), ["0", "7", "20"]);
-        assert_eq!(cells(&path, "mixed")[0], "1");
+        assert_eq!(cells(&path, "sound")[0], "1");
         assert_eq!(cells(&path, "train_log_likelihood")[0], "NaN");
         assert_eq!(cells(&path, "validation_log_likelihood")[0], "-inf");
         assert_eq!(cells(&path, "exact_log_z")[0], "");

@@ -36,6 +36,8 @@ pub enum Content {
     Histogram(Vec<f64>),
     /// A picture.
     Image(Image),
+    /// Words, without commas or line ends.
+    Text(String),
 }
 
 /// One tagged value.
@@ -71,6 +73,11 @@ impl Record {
     /// Adds a number.
     pub fn scalar(&mut self, run: Run, tag: &'static str, value: f64) {
         self.entries.push(Entry { run, tag, content: Content::Scalar(value) });
+    }
+
+    /// Adds words.
+    pub fn text(&mut self, run: Run, tag: &'static str, text: String) {
+        self.entries.push(Entry { run, tag, content: Content::Text(text) });
     }
 
     /// Adds numbers to be shown as a histogram.

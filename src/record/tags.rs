@@ -12,6 +12,8 @@ pub enum Kind {
     Histogram,
     /// [`Content::Image`]
     Image,
+    /// [`Content::Text`]
+    Text,
 }
 
 impl From<&Content> for Kind {
@@ -20,6 +22,7 @@ impl From<&Content> for Kind {
             Content::Scalar(_) => Self::Scalar,
             Content::Histogram(_) => Self::Histogram,
             Content::Image(_) => Self::Image,
+            Content::Text(_) => Self::Text,
         }
     }
 }
@@ -93,7 +96,16 @@ pub static TAGS: &[Tag] = &[
     column("ais_log_z_std_error", "its standard error, nats"),
     column("audit_difference_in_errors", "tracked minus audited log Z, in combined standard errors"),
     column("tracker_consistency", "moving mean of squared standardised innovations; about 1 when the error bar is honest"),
-    column("mixed", "1 when every window has round trips enough to trust the error bar, else 0"),
+    column("sound", "1 when log_z and its error bar are to be believed, else 0"),
+    Tag { column: Some("doubts"), ..of(Run::Tracker, Kind::Text, "doubts", "why not, where not: short names") },
+    column("settled_log_z", "log Z from the sweeps at fixed parameters alone, nats"),
+    column("settled_log_z_std_error", "its standard error, nats"),
+    column("settling_halves", "halves that were swept at fixed parameters until two agreed"),
+    column("settling_drift_in_errors", "difference of the last two, in its errors"),
+    column("settling_correlation", "over chains, between their parts of the two halves' errors; 1 where they are frozen"),
+    column("lag_in_errors", "settled minus tracked log Z before, in errors"),
+    column("effective_chains", "(sum w)^2/sum w^2 of the weights that chains carry"),
+    column("crossed_share", "share of the chains that went from one end of the ladder to the other in the last 1000 sweeps"),
     column("effective_sample_size", "of the beta = 1 weights of the chains"),
     column("learning_rate", "step size of the weights"),
     column("gradient_norm", "Frobenius norm of the weight gradient"),

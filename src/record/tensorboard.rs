@@ -90,6 +90,8 @@ impl Recorder for TensorBoard {
                     Content::Scalar(value) => scalar(entry.tag, *value as f32),
                     Content::Histogram(values) => histogram::summary(entry.tag, values),
                     Content::Image(image) => picture(entry.tag, image)?,
+                    // Short names of doubts: the curve `sound` shows where, metrics.csv which.
+                    Content::Text(_) => continue,
                 };
                 part.take_value().into_iter().for_each(|value| summary.mut_value().push(value));
             }

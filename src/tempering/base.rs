@@ -30,9 +30,13 @@ impl BaseDistribution {
 
     /// a_i = logit((n_i + s)/(N + 2s)) from the column counts of N rows of training data (algorithms.md, section 1).
     pub fn from_marginals(data: &BitMatrix, smoothing: f64) -> Result<Self> {
-        let rows = data.rows() as f64;
-        let logits: Vec<f32> = data
-            .column_counts()
+        Self::from_column_counts(&data.column_counts(), data.rows(), smoothing)
+    }
+
+    /// The same from the counts n_i, shape `[M]`, and N.
+    pub fn from_column_counts(counts: &[u64], rows: usize, smoothing: f64) -> Result<Self> {
+        let rows = rows as f64;
+        let logits: Vec<f32> = counts
             .iter()
             .map(|&count| {
                 let p = (count as f64 + smoothing) / (rows + 2.0 * smoothing);

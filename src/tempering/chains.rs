@@ -6,7 +6,8 @@
 use rayon::prelude::*;
 
 use super::path::rows_per_task;
-use super::round_trips::RoundTrips;
+use super::round_trips::{RoundTrips, Traveller};
+use super::weights::{effective_number, normalised, systematic};
 use super::{Evaluated, Path};
 use crate::ops::cpu::{add_scaled, choose, selected_sum, softmax, softmax_of_line};
 use crate::ops::random::{Purpose, Streams};
@@ -31,7 +32,9 @@ pub struct TemperedChains {
     pub visible: BitMatrix,
     /// Index k of each chain's inverse temperature.
     pub temperatures: Vec<u32>,
-    /// Round trips so far.
+    /// log-weight of each chain, shape `[S]`; all equal unless chains are weighted.
+    pub log_weights: Vec<f64>,
+    /// Journeys so far.
     pub round_trips: RoundTrips,
     /// Seed of the chains' random streams.
     pub seed: u64,
@@ -65,6 +68,7 @@ impl TemperedChains {
         let mut chains = Self {
             visible,
             temperatures: vec![0; chains],
+            log_weights: vec![0.0; chains],
             round_trips: RoundTrips::new(chains),
             seed,
             sweeps: 0,
@@ -94,6 +98,35 @@ impl TemperedChains {
         }
         self.round_trips.forget_directions();
         self.redrawn = true;
+    }
+
+    /// Forgets journeys and weights, for states that are put where they are.
+    pub fn forget(&mut self) {
+        self.round_trips.forget();
+        self.log_weights.fill(0.0);
+    }
+
+    /// w_s, normalised to sum 1, shape `[S]`.
+    pub fn weights(&self) -> Vec<f64> {
+        normalised(&self.log_weights)
+    }
+
+    /// Multiplies the chains' weights by exp(`steps`), shape `[S]`. Where fewer than half of the chains are left to count,
+    /// they are resampled: chains of large weight take the places of those of small weight, and all weigh the same.
+    /// Returns whether they were.
+    pub fn reweigh(&mut self, steps: &[f64]) -> bool {
+        self.log_weights.iter_mut().zip(steps).for_each(|(weight, step)| *weight += step);
+        let weights = self.weights();
+        if effective_number(&weights) >= 0.5 * self.len() as f64 {
+            return false;
+        }
+        let u = Streams::new(self.seed, Purpose::Resampling, self.sweeps).row(0).uniform();
+        let from = systematic(&weights, u);
+        self.visible = self.visible.select(from.iter().copied());
+        self.temperatures = from.iter().map(|&s| self.temperatures[s]).collect();
+        self.round_trips.resample(&from);
+        self.log_weights.fill(0.0);
+        true
     }
 
     /// `sweeps` (at least 1) Gibbs sweeps of all chains with pseudo-prior `zeta` `[K]`.
@@ -134,7 +167,7 @@ impl TemperedChains {
         let tallies: Vec<Tally> = (
             self.visible.words_mut().par_chunks_mut(task * words_per_row(path.n_visible())),
             self.temperatures.par_chunks_mut(task),
-            self.round_trips.directions_mut().par_chunks_mut(task),
+            self.round_trips.travellers_mut().par_chunks_mut(task),
             last.inputs.as_mut_slice().par_chunks_mut(task * padded(path.n_hidden())),
             last.log_f.par_chunks_mut(task * k),
             occupancy.par_chunks_mut(task * k),
@@ -142,12 +175,12 @@ impl TemperedChains {
         )
             .into_par_iter()
             .enumerate()
-            .map(|(i, (visible, temperatures, directions, inputs, log_f, occupancy, posterior))| {
+            .map(|(i, (visible, temperatures, travellers, inputs, log_f, occupancy, posterior))| {
                 let rows = Rows {
                     first: (i * task) as u32,
                     visible,
                     temperatures,
-                    directions,
+                    travellers,
                     inputs,
                     log_f,
                     occupancy,
@@ -173,7 +206,7 @@ struct Rows<'a> {
     first: u32,
     visible: &'a mut [u64],
     temperatures: &'a mut [u32],
-    directions: &'a mut [u8],
+    travellers: &'a mut [Traveller],
     inputs: &'a mut [f32],
     log_f: &'a mut [f64],
     occupancy: &'a mut [f64],
@@ -297,7 +330,7 @@ impl Sweeper<'_> {
                 }
             }
             tally.round_trips +=
-                RoundTrips::advance(rows.directions, rows.temperatures, k as u32 - 1);
+                RoundTrips::advance(rows.travellers, rows.first, rows.temperatures, k as u32 - 1);
             ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
             ops.draw(
                 &Draw {

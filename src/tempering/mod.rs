@@ -15,6 +15,7 @@ mod rts;
 mod sampler;
 pub mod schedules;
 mod simulated;
+mod weights;
 
 pub use annealing::{Annealed, AnnealingPath, Keep, MeanWeight, Walker, anneal, descend};
 pub use base::{BaseDistribution, softplus};
@@ -25,7 +26,8 @@ pub use memory::{annealing_bytes, check_memory, tempering_bytes};
 pub use mixing::{Knot, Transitions};
 pub use path::{Evaluated, Path};
 pub(crate) use path::{rows_per_task, rows_per_thread};
-pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips};
+pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips, Traveller};
 pub use rts::{Measurement, Occupancy, influence, measure};
 pub use sampler::{Sampler, Samples, sampling_ladder};
 pub use simulated::{RbmTempering, SimulatedTempering, Slopes, Swept};
+pub use weights::{effective_number, normalised, systematic};

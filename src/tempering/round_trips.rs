@@ -1,9 +1,10 @@
-//! Round trips 1 -> K -> 1 along the ladder: the diagnostic that decides whether chains mix.
+//! Journeys of chains between the ends of the ladder: who travels, who stays, whose state is new.
 //!
 //! On a multimodal 784x500 model RTS was off by 3 to 7 nats while the conductance looked fine; only the round-trip
-//! rate gave it away (algorithms.md, section 2).
+//! rate gave it away (algorithms.md, section 2). A mean over chains is not enough: on a two-mode model some chains
+//! never came down while others made four trips each, so each chain's last crossing is kept.
 
-/// Sweeps after which older round trips no longer count for the verdict.
+/// Sweeps after which older round trips no longer count.
 const WINDOW: u64 = 1000;
 /// Round trips per chain in the window below which an error bar is not to be trusted.
 pub const NEEDED_PER_CHAIN: f64 = 0.3;
@@ -12,10 +13,22 @@ const NEITHER: u8 = 0;
 const UP: u8 = 1;
 const DOWN: u8 = 2;
 
-/// Which end of the ladder each chain visited last, and completed trips in a sliding window of sweeps.
+/// What a chain carries beside its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traveller {
+    /// The end visited last: none yet, the bottom (on its way up), the top (on its way down).
+    direction: u8,
+    /// Sweeps since it last arrived at one end from the other; `u32::MAX` if it never did.
+    since_crossing: u32,
+    /// The chain its state descends from: its own number, until resampling puts another chain's state in its place. A
+    /// chain at beta = 0 draws v anew, independent of all that was, and is its own again.
+    family: u32,
+}
+
+/// Which way each chain goes, and completed trips in a sliding window of sweeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundTrips {
-    directions: Vec<u8>,
+    travellers: Vec<Traveller>,
     /// Trips and sweeps of the current and the last full half window.
     pub(crate) recent: [(u64, u64); 2],
 }
@@ -23,36 +36,72 @@ pub struct RoundTrips {
 impl RoundTrips {
     /// No chain has visited an end yet.
     pub fn new(chains: usize) -> Self {
-        Self { directions: vec![NEITHER; chains], recent: [(0, 0); 2] }
+        let new = |family| Traveller { direction: NEITHER, since_crossing: u32::MAX, family };
+        Self { travellers: (0..chains as u32).map(new).collect(), recent: [(0, 0); 2] }
     }
 
-    /// Restores a saved state; `None` if a direction is not valid.
-    pub fn restore(directions: Vec<u8>, recent: [(u64, u64); 2]) -> Option<Self> {
-        directions.iter().all(|d| *d <= DOWN).then_some(Self { directions, recent })
+    /// Restores what [`RoundTrips::save`] gave; `None` if a value cannot be.
+    pub fn restore(saved: [Vec<u32>; 3], recent: [(u64, u64); 2]) -> Option<Self> {
+        let [directions, since, families] = saved;
+        let chains = directions.len();
+        let fits = since.len() == chains && families.len() == chains;
+        let valid = directions.iter().all(|d| *d <= u32::from(DOWN))
+            && families.iter().all(|family| (*family as usize) < chains);
+        let travellers = directions.iter().zip(since).zip(families);
+        let travellers = travellers.map(|((direction, since_crossing), family)| Traveller {
+            direction: *direction as u8,
+            since_crossing,
+            family,
+        });
+        (fits && valid).then(|| Self { travellers: travellers.collect(), recent })
     }
 
-    /// Per-chain directions, for checkpoints.
-    pub fn directions(&self) -> &[u8] {
-        &self.directions
+    /// Directions, sweeps since the last crossing and families of the chains, for checkpoints.
+    pub fn save(&self) -> [Vec<u32>; 3] {
+        let all = |value: fn(&Traveller) -> u32| self.travellers.iter().map(value).collect();
+        [all(|t| u32::from(t.direction)), all(|t| t.since_crossing), all(|t| t.family)]
     }
 
-    pub(crate) fn directions_mut(&mut self) -> &mut [u8] {
-        &mut self.directions
+    pub(crate) fn travellers_mut(&mut self) -> &mut [Traveller] {
+        &mut self.travellers
     }
 
+    /// Forgets where chains were going, for states that were put where they are; trips so far no longer count.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::new(self.travellers.len());
+    }
+
+    /// Forgets where chains were going, but not the trips they made.
     pub(crate) fn forget_directions(&mut self) {
-        self.directions.fill(NEITHER);
+        self.travellers.iter_mut().for_each(|t| t.direction = NEITHER);
     }
 
-    /// Notes the temperatures after a sweep; returns the number of trips completed.
-    pub(crate) fn advance(directions: &mut [u8], temperatures: &[u32], top: u32) -> u64 {
+    /// Every chain takes the place of the one named; `from`, shape `[S]`.
+    pub(crate) fn resample(&mut self, from: &[usize]) {
+        self.travellers = from.iter().map(|&s| self.travellers[s]).collect();
+    }
+
+    /// Notes the temperatures after a sweep of the chains from `first` on; returns the number of trips completed.
+    pub(crate) fn advance(
+        travellers: &mut [Traveller],
+        first: u32,
+        temperatures: &[u32],
+        top: u32,
+    ) -> u64 {
         let mut completed = 0;
-        for (direction, &k) in directions.iter_mut().zip(temperatures) {
+        for ((own, traveller), &k) in (first..).zip(travellers).zip(temperatures) {
+            let Traveller { direction, since_crossing, family } = traveller;
+            *since_crossing = since_crossing.saturating_add(1);
             if k == 0 {
-                completed += u64::from(*direction == DOWN);
+                if *direction == DOWN {
+                    completed += 1;
+                    *since_crossing = 0;
+                }
                 *direction = UP;
+                *family = own;
             } else if k == top && *direction == UP {
                 *direction = DOWN;
+                *since_crossing = 0;
             }
         }
         completed
@@ -67,10 +116,26 @@ impl RoundTrips {
         }
     }
 
+    /// Sums of what belongs to one family: `parts`, one a chain, shape `[S]`; so is the result. Relatives share their past,
+    /// so an error bar is the spread of families, not of chains.
+    pub fn by_family(&self, parts: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; parts.len()];
+        for (traveller, part) in self.travellers.iter().zip(parts) {
+            sums[traveller.family as usize] += part;
+        }
+        sums
+    }
+
+    /// Share of the chains that went from one end of the ladder to the other in the last `sweeps` sweeps.
+    pub fn crossed_within(&self, sweeps: u64) -> f64 {
+        let crossed = self.travellers.iter().filter(|t| u64::from(t.since_crossing) < sweeps);
+        crossed.count() as f64 / self.travellers.len().max(1) as f64
+    }
+
     /// Round trips per chain in the window (the last 500 to 1000 sweeps, or all so far).
     pub fn per_chain(&self) -> f64 {
         let trips = self.recent[0].0 + self.recent[1].0;
-        trips as f64 / self.directions.len().max(1) as f64
+        trips as f64 / self.travellers.len().max(1) as f64
     }
 
     /// Round trips per chain and 1000 sweeps in the window; `None` before the first sweep.
@@ -91,10 +156,12 @@ mod tests {
 
     #[test]
     fn a_trip_is_bottom_top_bottom() {
-        let mut directions = vec![NEITHER];
-        let path = [2, 4, 0, 3, 4, 4, 1, 0, 4, 0];
-        let trips: u64 = path.iter().map(|&k| RoundTrips::advance(&mut directions, &[k], 4)).sum();
-        assert_eq!(trips, 2);
+        let mut trips = RoundTrips::new(1);
+        let path = [2, 4, 0, 3, 4, 4, 1, 0, 4, 0, 1, 2];
+        let completed: u64 =
+            path.iter().map(|&k| RoundTrips::advance(trips.travellers_mut(), 0, &[k], 4)).sum();
+        assert_eq!(completed, 2);
+        assert_eq!((trips.crossed_within(2), trips.crossed_within(3)), (0.0, 1.0));
     }
 
     #[test]
@@ -107,5 +174,20 @@ mod tests {
         }
         assert!(!trips.mixed());
         assert_eq!(trips.rate(), Some(0.0));
+    }
+
+    #[test]
+    fn relatives_are_one_family_until_they_draw_anew_at_the_bottom() {
+        let mut trips = RoundTrips::new(4);
+        trips.resample(&[1, 1, 2, 1]);
+        let parts = [1.0, 2.0, 4.0, 8.0];
+        assert_eq!(trips.by_family(&parts), [0.0, 11.0, 4.0, 0.0]);
+        RoundTrips::advance(trips.travellers_mut(), 0, &[0, 3, 3, 2], 5);
+        assert_eq!(trips.by_family(&parts), [1.0, 10.0, 4.0, 0.0]);
+        let again = RoundTrips::restore(trips.save(), trips.recent).unwrap();
+        assert_eq!(again, trips);
+        let [directions, since, mut families] = trips.save();
+        families[3] = 4;
+        assert_eq!(RoundTrips::restore([directions, since, families], trips.recent), None);
     }
 }

@@ -12,6 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::influence::variance;
 use crate::tempering::Measurement;
 
 /// Memory of squared steps.
@@ -48,32 +49,35 @@ impl AlphaSmoother {
         for (zeta, y) in self.log_z.iter_mut().zip(&measurement.log_z).skip(1) {
             *zeta += alpha * (y - *zeta);
         }
-        let mut noise = 0.0;
-        for (own, new) in self.influence.iter_mut().zip(&measurement.influence) {
-            noise += (new - *own).powi(2);
-            *own += alpha * (new - *own);
+        let steps = measurement.influence.iter().zip(&self.influence).map(|(new, own)| new - own);
+        let steps: Vec<f64> = steps.collect();
+        for (own, step) in self.influence.iter_mut().zip(&steps) {
+            *own += alpha * step;
         }
-        let lag = step * step - noise / pairs(self.influence.len());
+        let lag = step * step - variance(&steps);
         self.square_lag = MEMORY * self.square_lag + (1.0 - MEMORY) * lag;
-    }
-
-    /// Number of chains it follows, S.
-    pub(super) fn chains(&self) -> usize {
-        self.influence.len()
     }
 
     /// Standard error of zeta at beta = 1: noise passed on by the smoother, and lag behind the measurements.
     pub fn std_error(&self) -> f64 {
-        let square: f64 = self.influence.iter().map(|i| i * i).sum();
         let lag = (1.0 - self.alpha).powi(2) * self.square_lag.max(0.0);
-        (square / pairs(self.influence.len()) + lag).sqrt()
+        (variance(&self.influence) + lag).sqrt()
     }
-}
 
-/// S (S - 1): the variance of a mean of S numbers of mean zero is their square sum over this.
-fn pairs(chains: usize) -> f64 {
-    let n = chains as f64;
-    n * (n - 1.0).max(1.0)
+    /// I_s at beta = 1, `[S]`.
+    pub(super) fn influence(&self) -> &[f64] {
+        &self.influence
+    }
+
+    /// Goes the share `gain` of the way to a measurement at the same parameters.
+    pub(super) fn join(&mut self, measurement: &Measurement, gain: f64) {
+        for (zeta, y) in self.log_z.iter_mut().zip(&measurement.log_z).skip(1) {
+            *zeta += gain * (y - *zeta);
+        }
+        for (own, new) in self.influence.iter_mut().zip(&measurement.influence) {
+            *own += gain * (new - *own);
+        }
+    }
 }
 
 #[cfg(test)]

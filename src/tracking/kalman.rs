@@ -11,6 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Shift;
+use super::influence;
 use crate::tempering::Measurement;
 
 /// Random walk of the bias state, as a share of the variance of the predicted shift.
@@ -75,16 +76,29 @@ impl Kalman {
         }
     }
 
-    /// Number of chains it follows, S.
-    pub(super) fn chains(&self) -> usize {
-        self.influence.len()
-    }
-
     /// Standard error of zeta at beta = 1, from the spread of the chains' parts.
     pub fn std_error(&self) -> f64 {
-        let n = self.influence.len() as f64;
-        let square: f64 = self.influence.iter().map(|part| part * part).sum();
-        (square / (n * (n - 1.0).max(1.0))).sqrt()
+        influence::variance(&self.influence).sqrt()
+    }
+
+    /// I_s at beta = 1, `[S]`.
+    pub(super) fn influence(&self) -> &[f64] {
+        &self.influence
+    }
+
+    /// Goes the share `gain` of the way to a measurement at the same parameters; `lag`: variance of zeta that the chains'
+    /// spread does not show.
+    pub(super) fn join(&mut self, measurement: &Measurement, gain: f64, lag: f64) {
+        let kept = 1.0 - gain;
+        for k in 1..self.log_z.len() {
+            self.log_z[k] += gain * (measurement.log_z[k] - self.log_z[k]);
+            self.variance[k] = kept * kept * (self.variance[k] + lag)
+                + gain * gain * measurement.variance[k];
+            self.covariance[k] *= kept;
+        }
+        for (own, new) in self.influence.iter_mut().zip(&measurement.influence) {
+            *own += gain * (new - *own);
+        }
     }
 
     /// Moving average of squared innovations over their predicted variance at beta = 1: about 1 for independent

@@ -5,6 +5,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::tempering::log_sum_exp;
 use crate::ops::{BetaGrid, BitMatrix, Layer, Matrix, RbmOps, words_per_row};
 
 /// Rows evaluated by one task.
@@ -19,6 +20,8 @@ pub struct MeanLogF {
     pub std_error: f64,
     /// Number of rows.
     pub rows: usize,
+    /// log of the sum of f(v) over the distinct rows: log Z is at least that.
+    pub log_z_bound: f64,
 }
 
 /// A mean log-likelihood in nats per row.
@@ -39,7 +42,7 @@ pub fn mean_log_f(ops: &dyn RbmOps, data: &BitMatrix) -> MeanLogF {
     let words = words_per_row(data.columns());
     let grid = BetaGrid::new(&[1.0]);
     let hidden = ops.n_units(Layer::Hidden);
-    let sums: Vec<(f64, f64)> = data
+    let sums: Vec<(f64, f64, Vec<f64>)> = data
         .words()
         .par_chunks(TASK * words)
         .map(|rows| {
@@ -55,14 +58,24 @@ pub fn mean_log_f(ops: &dyn RbmOps, data: &BitMatrix) -> MeanLogF {
             (
                 mean * count as f64,
                 values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() + count as f64 * mean * mean,
+                values,
             )
         })
         .collect();
     let n = data.rows().max(1) as f64;
-    let mean = sums.iter().map(|(sum, _)| sum).sum::<f64>() / n;
-    let square = sums.iter().map(|(_, square)| square).sum::<f64>() / n;
+    let mean = sums.iter().map(|(sum, ..)| sum).sum::<f64>() / n;
+    let square = sums.iter().map(|(_, square, _)| square).sum::<f64>() / n;
     let variance = (square - mean * mean).max(0.0);
-    MeanLogF { mean, std_error: (variance / (n - 1.0).max(1.0)).sqrt(), rows: data.rows() }
+    let mut seen = std::collections::HashSet::with_capacity(data.rows());
+    let values = sums.iter().flat_map(|(.., values)| values).copied().enumerate();
+    let distinct: Vec<f64> =
+        values.filter(|(row, _)| seen.insert(data.row(*row))).map(|(_, value)| value).collect();
+    MeanLogF {
+        mean,
+        std_error: (variance / (n - 1.0).max(1.0)).sqrt(),
+        rows: data.rows(),
+        log_z_bound: log_sum_exp(distinct.iter().copied()),
+    }
 }
 
 impl MeanLogF {

@@ -1,14 +1,20 @@
 //! Tracking log Z while parameters move, and log-likelihoods with error bars.
 
 mod alpha;
+mod filter;
+mod influence;
 mod kalman;
 mod likelihood;
 mod prediction;
+mod settling;
 mod shift;
 mod tracker;
+mod verdict;
 
 pub use alpha::AlphaSmoother;
+pub use filter::{Filter, Smoothing};
 pub use kalman::Kalman;
 pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f};
+pub use settling::{Lag, Settled, Settling};
 pub use shift::{Shift, shift};
-pub use tracker::{Filter, LogZTracker, SavedTracker, Smoothing, TrackRecord, TrackerOptions};
+pub use tracker::{LogZTracker, SavedTracker, TrackRecord, TrackerOptions};

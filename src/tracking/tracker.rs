@@ -3,35 +3,29 @@
 //! Persistent tempered chains give a measurement y_k after every update; a filter joins it with what is known from
 //! before. Two filters: the drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
 
-use super::alpha::AlphaSmoother;
-use super::kalman::Kalman;
+use super::filter::{Filter, Smoothing};
 use super::prediction::Nodes;
+use super::settling::{Half, Lag, Settled, Settling, in_errors, settle};
 use super::shift::Shift;
+use super::verdict::{Evidence, verdict};
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RbmTempering, RoundsRecord,
-    TemperedChains, Transitions, measure,
+    TemperedChains, Transitions, effective_number, measure,
 };
+use crate::trust::Trust;
 
-/// Largest step of zeta_k in one update, in nats.
+/// Largest step of the pseudo-prior zeta^s_k at one step of the tracker, in nats. Any pseudo-prior is valid; larger steps
+/// of the prediction widen its error.
 const LARGEST_STEP: f64 = 2.0;
 /// max_k |log(c_k/r_k)| beyond which initial rounds are run again.
 const LOST: f64 = 3.0;
 /// Sweeps over which the transition matrix forgets.
 const TRANSITION_MEMORY: f64 = 1000.0;
-/// Memory of the model's movement.
+/// Memory of the model's movement, in sweeps.
 const MOVEMENT_MEMORY: f64 = 0.98;
 
 /// Steps between temperatures at which shifts are evaluated under the joint update; interpolated in between.
 const EVALUATED: std::ops::RangeInclusive<usize> = 8..=16;
-
-/// Which filter joins the measurements.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Smoothing {
-    /// Drift-corrected Kalman filter.
-    Kalman,
-    /// RTS eq. 24 with this alpha.
-    Alpha(f64),
-}
 
 /// How chains are run between updates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,16 +38,10 @@ pub struct TrackerOptions {
     pub beta_update: BetaUpdate,
     /// Rounds at the start, and whenever the chains are lost.
     pub initial_rounds: InitialRounds,
-}
-
-/// The filter's state.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Filter {
-    /// See [`Kalman`].
-    Kalman(Box<Kalman>),
-    /// See [`AlphaSmoother`].
-    Alpha(AlphaSmoother),
+    /// Whether chains carry the weights that the model's movement gives them (annealed importance sampling along training).
+    pub weighted: bool,
+    /// Sweeps at fixed parameters before an evaluation.
+    pub settling: Settling,
 }
 
 /// Tracker of log Z_k.
@@ -68,6 +56,9 @@ pub struct LogZTracker {
     transitions: Transitions,
     /// Moving average of the variance of the chains' relative weights between successive models at beta = 1.
     movement: f64,
+    lag: Lag,
+    /// What the chains found at fixed parameters at the last evaluation.
+    settled: Option<Settled>,
     /// The chains' states under the current parameters.
     last: Evaluated,
     /// q(k|v) of the chains' states, [S, K].
@@ -85,6 +76,10 @@ pub struct TrackRecord {
     pub rounds: Option<RoundsRecord>,
     /// The filter just doubled its distrust of the predicted shift.
     pub distrust: bool,
+    /// Largest predicted shift of log Z_k, nats, where it was so large that the filter trusts it less.
+    pub jump: Option<f64>,
+    /// Chains were resampled.
+    pub resampled: bool,
 }
 
 /// What a checkpoint keeps of a tracker beside its chains.
@@ -98,6 +93,10 @@ pub struct SavedTracker {
     pub transitions: Vec<f64>,
     /// Moving average of the model's movement.
     pub movement: f64,
+    /// Lag learnt so far.
+    pub lag: Lag,
+    /// What the chains found at fixed parameters at the last evaluation.
+    pub settled: Option<Settled>,
 }
 
 impl LogZTracker {
@@ -116,10 +115,12 @@ impl LogZTracker {
         let last = path.evaluate(&chains.visible);
         let mut tracker = Self {
             options,
-            filter: new_filter(options.smoothing, &rounds.measurement),
+            filter: Filter::new(options.smoothing, &rounds.measurement),
             pseudo_prior: rounds.measurement.log_z.clone(),
             transitions: Transitions::new(k),
             movement: 0.0,
+            lag: Lag::default(),
+            settled: None,
             posterior: vec![0.0; chains.len() * k],
             chains,
             last,
@@ -139,16 +140,15 @@ impl LogZTracker {
         let last = path.evaluate(&chains.visible);
         let fits = saved.pseudo_prior.len() == k
             && saved.filter.log_z().len() == k
-            && match &saved.filter {
-                Filter::Kalman(filter) => filter.chains() == chains.len(),
-                Filter::Alpha(filter) => filter.chains() == chains.len(),
-            };
+            && saved.filter.chains() == chains.len();
         let mut tracker = Self {
             options,
             filter: saved.filter,
             pseudo_prior: saved.pseudo_prior,
             transitions: Transitions::restore(k, saved.transitions)?,
             movement: saved.movement,
+            lag: saved.lag,
+            settled: saved.settled,
             posterior: vec![0.0; chains.len() * k],
             chains,
             last,
@@ -166,6 +166,8 @@ impl LogZTracker {
             pseudo_prior: self.pseudo_prior.clone(),
             transitions: self.transitions.sums().to_vec(),
             movement: self.movement,
+            lag: self.lag,
+            settled: self.settled.clone(),
         }
     }
 
@@ -174,17 +176,28 @@ impl LogZTracker {
         self.filter.log_z()[self.posterior_width() - 1]
     }
 
-    /// Standard error of [`LogZTracker::log_z`]; to be believed only where [`LogZTracker::mixed`].
+    /// Standard error of [`LogZTracker::log_z`]: the spread of the chains and the lag learnt so far. To be believed only
+    /// where [`LogZTracker::trust`] says so.
     pub fn std_error(&self) -> f64 {
-        match &self.filter {
-            Filter::Kalman(filter) => filter.std_error(),
-            Filter::Alpha(filter) => filter.std_error(),
-        }
+        self.filter.std_error().hypot(self.lag.present.sqrt())
     }
 
-    /// Whether chains made enough round trips for the error bar to be believed.
-    pub fn mixed(&self) -> bool {
-        self.chains.round_trips.mixed()
+    /// Whether the error bar is to be believed, and why not.
+    pub fn trust(&self) -> Trust {
+        verdict(&Evidence {
+            chains: self.chains.len(),
+            crossed: self.chains.round_trips.crossed_within(super::verdict::WINDOW),
+            round_trips: self.chains.round_trips.per_chain(),
+            effective: effective_number(&self.chains.weights()),
+            movement: self.movement_per_round_trip(),
+            weighted: self.options.weighted,
+            settled: self.settled.as_ref(),
+        })
+    }
+
+    /// What the chains found at fixed parameters at the last evaluation.
+    pub fn settled(&self) -> Option<&Settled> {
+        self.settled.as_ref()
     }
 
     /// How far the model moves at beta = 1 while a chain makes one round trip: the variance of relative weights per update,
@@ -199,10 +212,7 @@ impl LogZTracker {
 
     /// Mean squared innovation over its predicted variance; about 1 for a right error bar. `None` for eq. 24.
     pub fn consistency(&self) -> Option<f64> {
-        match &self.filter {
-            Filter::Kalman(filter) => Some(filter.consistency()),
-            Filter::Alpha(_) => None,
-        }
+        self.filter.consistency()
     }
 
     /// Recent transitions between temperatures.
@@ -215,70 +225,175 @@ impl LogZTracker {
         &self.last
     }
 
-    /// w_s = q(K|v_s)/sum q(K|v): importance weights of the chains for averages at beta = 1, `[S]`.
+    /// Importance weights of the chains for averages at beta = 1, `[S]`: q(K|v_s), times the chains' own weights, over their
+    /// sum.
     pub fn weights(&self) -> Vec<f64> {
         let k = self.posterior_width();
-        let total: f64 = self.posterior.chunks_exact(k).map(|q| q[k - 1]).sum();
-        self.posterior.chunks_exact(k).map(|q| q[k - 1] / total).collect()
+        let own = self.own_weights();
+        let at_one = self.posterior.chunks_exact(k).zip(&own).map(|(q, w)| q[k - 1] * w);
+        let total: f64 = at_one.clone().sum();
+        at_one.map(|w| w / total).collect()
     }
 
     /// (sum w)^2/sum w^2 of the weights.
     pub fn effective_sample_size(&self) -> f64 {
-        1.0 / self.weights().iter().map(|w| w * w).sum::<f64>()
+        effective_number(&self.weights())
     }
 
-    /// After parameters moved from `old` to `new`: sweeps, measurement, filter.
+    /// After parameters moved from `old` to `new`: weights, sweeps, measurement, filter.
     pub fn step(&mut self, old: Path<'_>, new: Path<'_>) -> TrackRecord {
         let k = new.ladder.len();
-        let before = self.filter.log_z().to_vec();
         let nodes = Nodes::new(new.ladder, self.shift_step(k));
         let moved = nodes.on(new).evaluate(&self.chains.visible);
-        let forward = nodes.shift(&self.posterior, &self.last.log_f, &moved.log_f);
-        let per_update = forward.variance[k - 1] * self.chains.len() as f64;
-        self.movement = MOVEMENT_MEMORY * self.movement + (1.0 - MOVEMENT_MEMORY) * per_update;
-        let pseudo_prior = match &self.filter {
-            Filter::Alpha(_) => before.clone(),
-            Filter::Kalman(filter) => {
-                let predicted = before.iter().zip(&forward.log_ratio).zip(&filter.bias);
-                let mut zeta: Vec<f64> = predicted.map(|((z, d), b)| z + limit(d + b)).collect();
-                zeta[0] = before[0];
-                zeta
-            }
+        let posterior = self.scaled(&self.posterior);
+        let forward = nodes.shift(&posterior, &self.last.log_f, &moved.log_f);
+        let per_step = forward.variance[k - 1] * self.chains.len() as f64;
+        self.movement = MOVEMENT_MEMORY * self.movement + (1.0 - MOVEMENT_MEMORY) * per_step;
+        let pseudo_prior = self.predicted(&forward);
+        let resampled = self.options.weighted && {
+            let steps = self.weight_steps(&moved.log_f, &pseudo_prior);
+            self.chains.reweigh(&steps)
         };
         let TrackerOptions { sweeps, beta_update, .. } = self.options;
-        let record = self.chains.sweep(new, &pseudo_prior, beta_update, sweeps.max(1), Some(moved));
-        let measurement = measure(&record.occupancy, self.chains.len(), new.ladder, &pseudo_prior);
+        // States that took the places of others have to be evaluated anew.
+        let start = (!resampled).then_some(moved);
+        let record = self.chains.sweep(new, &pseudo_prior, beta_update, sweeps.max(1), start);
+        let measurement = self.measure(&record.occupancy, new, &pseudo_prior);
         self.transitions.add(&record.transitions, (-(sweeps as f64) / TRANSITION_MEMORY).exp());
         let occupancy_error = measurement.occupancy_error(new.ladder);
-        let distrust = match &mut self.filter {
-            Filter::Alpha(filter) => {
-                filter.update(&measurement);
-                false
-            }
-            Filter::Kalman(filter) => {
-                let then = nodes.on(old).log_f_of(&self.chains.visible);
-                let backward = nodes.shift(&record.posterior, &record.last.log_f, &then);
-                // Backwards in time: from the new parameters to the old ones.
-                let backward = Shift {
-                    log_ratio: backward.log_ratio.iter().map(|d| limit(-d)).collect(),
-                    influence: backward.influence.iter().map(|part| -part).collect(),
-                    variance: backward.variance,
-                };
-                filter.update(&backward, &measurement)
-            }
-        };
+        let mut jump = None;
+        let posterior = self.scaled(&record.posterior);
+        let (chains, filter) = (&self.chains, &mut self.filter);
+        let distrust = filter.update(
+            || {
+                let then = nodes.on(old).log_f_of(&chains.visible);
+                let back = nodes.shift(&posterior, &record.last.log_f, &then);
+                let (shift, largest) = backward(back, chains);
+                jump = largest;
+                shift
+            },
+            &measurement,
+        );
+        self.lag.moved();
         self.last = record.last;
         self.posterior = record.posterior;
         self.pseudo_prior = pseudo_prior;
         let lost = !occupancy_error.is_finite() || occupancy_error > LOST;
         let rounds = lost.then(|| self.start_again(new));
-        TrackRecord { measurement, occupancy_error, rounds, distrust }
+        TrackRecord { measurement, occupancy_error, rounds, distrust, jump, resampled }
+    }
+
+    /// Sweeps on at fixed parameters before an evaluation (see [`Settling`]), so that what is told is log Z of the model as it
+    /// is now and not of those the chains come from.
+    pub fn settle(&mut self, path: Path<'_>) {
+        let TrackerOptions { settling, beta_update, .. } = self.options;
+        let sweeps = settling.sweeps / 2;
+        if sweeps == 0 {
+            self.settled = None;
+            return;
+        }
+        let zeta = self.pseudo_prior.clone();
+        let chains = self.chains.len();
+        // Families as they are now: relatives that part in these sweeps share their past still.
+        let families = self.chains.round_trips.clone();
+        let weights = self.own_weights();
+        let measured = |occupancy: &[f64]| {
+            let mut found = measure(&scale(occupancy, &weights), chains, path.ladder, &zeta);
+            found.influence = families.by_family(&found.influence);
+            found
+        };
+        let mut last = None;
+        let run = || {
+            let start = last.take().unwrap_or_else(|| self.last.clone());
+            let record = self.chains.sweep(path, &zeta, beta_update, sweeps, Some(start));
+            self.transitions.add(&record.transitions, (-(sweeps as f64) / TRANSITION_MEMORY).exp());
+            last = Some(record.last);
+            self.posterior = record.posterior;
+            let measurement = measured(&record.occupancy);
+            Half { occupancy: record.occupancy, measurement }
+        };
+        let (measurement, mut settled) = settle(settling.halves, sweeps, chains, run, measured);
+        if let Some(last) = last {
+            self.last = last;
+        }
+        let innovation = self.filter.innovation(&measurement);
+        settled.innovation = innovation.step;
+        settled.innovation_in_errors = in_errors(innovation.step, innovation.noise);
+        let lag = self.lag.learn(innovation.step, innovation.noise);
+        let gain = self.filter.join(&measurement, lag);
+        self.lag.present = (1.0 - gain).powi(2) * lag;
+        self.settled = Some(settled);
+    }
+
+    /// An audit of log Z at the present parameters found the tracked value off by `difference`, its own standard error being
+    /// `std_error`: what the error bar does not explain of that widens it from now on.
+    pub fn learn_from_audit(&mut self, difference: f64, std_error: f64) {
+        let noise = self.filter.std_error().powi(2) + std_error * std_error;
+        self.lag.learn(difference, noise);
+    }
+
+    /// (sum w)^2/sum w^2 of the chains' own weights, not those at beta = 1.
+    pub fn effective_chains(&self) -> f64 {
+        effective_number(&self.chains.weights())
+    }
+
+    /// Share of the chains that went from one end of the ladder to the other in the last 1000 sweeps.
+    pub fn crossed_share(&self) -> f64 {
+        self.chains.round_trips.crossed_within(super::verdict::WINDOW)
+    }
+
+    /// zeta^s for the next sweeps: where the filter predicts, log Z_k moved by the forward shift.
+    fn predicted(&self, forward: &Shift) -> Vec<f64> {
+        let before = self.filter.log_z();
+        let Some(drift) = self.filter.drift() else { return before.to_vec() };
+        let steps = forward.log_ratio.iter().zip(drift);
+        let steps = steps.map(|(d, b)| (d + b).clamp(-LARGEST_STEP, LARGEST_STEP));
+        let mut zeta: Vec<f64> = before.iter().zip(steps).map(|(zeta, step)| zeta + step).collect();
+        zeta[0] = before[0];
+        zeta
+    }
+
+    /// log F(v; new) - log F(v; old) of the chains' states, `[S]`, with F(v) = sum_k r_k f_k(v) e^-zeta_k what a chain's
+    /// stationary distribution over v is proportional to: log sum_k q_k f_k(new)/f_k(old) e^-(zeta_k(new) - zeta_k(old)).
+    fn weight_steps(&self, moved: &[f64], pseudo_prior: &[f64]) -> Vec<f64> {
+        let k = self.posterior_width();
+        let zeta: Vec<f64> =
+            pseudo_prior.iter().zip(&self.pseudo_prior).map(|(new, old)| new - old).collect();
+        let rows = self.posterior.chunks_exact(k).zip(self.last.log_f.chunks_exact(k));
+        rows.zip(moved.chunks_exact(k))
+            .map(|((q, old), new)| {
+                let terms = q.iter().zip(old).zip(new).zip(&zeta);
+                terms.map(|(((q, old), new), zeta)| q * (new - old - zeta).exp()).sum::<f64>().ln()
+            })
+            .collect()
+    }
+
+    /// S w_s, with which rows of chains count; 1 for chains without weights.
+    fn own_weights(&self) -> Vec<f64> {
+        if !self.options.weighted {
+            return vec![1.0; self.chains.len()];
+        }
+        let n = self.chains.len() as f64;
+        self.chains.weights().iter().map(|w| n * w).collect()
+    }
+
+    /// Rows of a table [S, K] times the chains' weights.
+    fn scaled(&self, rows: &[f64]) -> Vec<f64> {
+        scale(rows, &self.own_weights())
+    }
+
+    fn measure(&self, occupancy: &[f64], path: Path<'_>, zeta: &[f64]) -> Measurement {
+        let mut found = measure(&self.scaled(occupancy), self.chains.len(), path.ladder, zeta);
+        found.influence = self.chains.round_trips.by_family(&found.influence);
+        found
     }
 
     /// Every how many temperatures shifts are evaluated: at all where the sweeps need all of log f anyway, at some for
-    /// the joint update, at none but the ends where the filter does not predict and only the movement is asked for.
+    /// the joint update, at none but the ends where the filter does not predict and only the movement is asked for. Weights
+    /// add up their errors over time, so they take all.
     fn shift_step(&self, temperatures: usize) -> usize {
         match (self.options.beta_update, &self.filter) {
+            _ if self.options.weighted => 1,
             (BetaUpdate::Collapsed, _) => 1,
             (BetaUpdate::Joint { .. }, Filter::Kalman(_)) => {
                 // As few as divide the ladder evenly, if any: equal steps need fewer exponentials.
@@ -289,12 +404,15 @@ impl LogZTracker {
         }
     }
 
-    /// Initial rounds for chains that lost the ladder, from the states they are in.
+    /// Initial rounds for chains that lost the ladder, after an annealing pass that puts them into new states.
     fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, smoothing, .. } = self.options;
+        self.chains.forget();
         let rounds =
             initial_rounds.run(&mut RbmTempering::new(path, &mut self.chains, beta_update));
-        self.filter = new_filter(smoothing, &rounds.measurement);
+        self.filter = Filter::new(smoothing, &rounds.measurement);
+        self.lag = Lag::default();
+        self.settled = None;
         self.pseudo_prior.clone_from(&rounds.measurement.log_z);
         self.last = path.evaluate(&self.chains.visible);
         self.fill_posterior(path);
@@ -321,22 +439,24 @@ impl LogZTracker {
     }
 }
 
-impl Filter {
-    fn log_z(&self) -> &[f64] {
-        match self {
-            Self::Kalman(filter) => &filter.log_z,
-            Self::Alpha(filter) => &filter.log_z,
-        }
-    }
+/// From a shift measured backwards in time, from the new parameters to the old ones, the shift forwards; and the largest
+/// one, where it is beyond what the filter should take at its word: its square beyond [`LARGEST_STEP`] is added to its
+/// variance, for importance weights of so large a step rest on few chains.
+fn backward(back: Shift, chains: &TemperedChains) -> (Shift, Option<f64>) {
+    let largest = back.log_ratio.iter().fold(0.0f64, |max, d| if d.abs() > max.abs() { -d } else { max });
+    let beyond = |d: &f64| (d.abs() - LARGEST_STEP).max(0.0).powi(2);
+    let variance = back.variance.iter().zip(&back.log_ratio).map(|(v, d)| v + beyond(d)).collect();
+    let influence: Vec<f64> = back.influence.iter().map(|part| -part).collect();
+    let shift = Shift {
+        log_ratio: back.log_ratio.iter().map(|d| -d).collect(),
+        influence: chains.round_trips.by_family(&influence),
+        variance,
+    };
+    (shift, (largest.abs() > LARGEST_STEP).then_some(largest))
 }
 
-fn new_filter(smoothing: Smoothing, measurement: &Measurement) -> Filter {
-    match smoothing {
-        Smoothing::Kalman => Filter::Kalman(Box::new(Kalman::new(measurement))),
-        Smoothing::Alpha(alpha) => Filter::Alpha(AlphaSmoother::new(alpha, measurement)),
-    }
-}
-
-fn limit(step: f64) -> f64 {
-    step.clamp(-LARGEST_STEP, LARGEST_STEP)
+fn scale(rows: &[f64], weights: &[f64]) -> Vec<f64> {
+    let width = rows.len() / weights.len().max(1);
+    let rows = rows.chunks_exact(width.max(1)).zip(weights);
+    rows.flat_map(|(row, w)| row.iter().map(move |x| x * w)).collect()
 }

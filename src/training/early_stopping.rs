@@ -1,13 +1,21 @@
-//! Early stopping on the validation log-likelihood, blind to changes inside the error bar.
+//! Early stopping on the validation log-likelihood: on a trend over a window, blind to changes inside the error bar.
 //!
-//! An evaluation is an improvement when it exceeds the reference by more than
+//! An evaluation's level is the mean over the latest sound evaluations: those of the last tenth of the run, at least
+//! three. It is an improvement when it exceeds the reference by more than
 //! max(minimum_improvement, error_factor x sqrt(e^2 + e_ref^2)), e the standard errors of log Z: the data term is the same
 //! set of rows at both evaluations, so the error of the difference is that of the two log Z. The reference moves only with an
-//! improvement, so a slow steady rise adds up against it and is recognised. (Prechelt 1998, "Early stopping - but when?".)
+//! improvement, so a slow steady rise adds up against it and is recognised. The run ends when `patience` evaluations
+//! brought no improvement and it is `patience_factor` times as long as it was at the last one: training slows down, so what
+//! counts is the length of the wait in proportion to the run. (Prechelt 1998, "Early stopping - but when?".)
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+
+/// Share of the run whose evaluations are pooled.
+const POOLED_SHARE: f64 = 0.1;
+/// Evaluations that are pooled at least, and at most.
+const POOLED: (usize, usize) = (3, 20);
 
 /// Settings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,24 +23,24 @@ use crate::error::{Error, Result};
 pub struct EarlyStoppingConfig {
     /// Evaluations in a row without improvement that end the run; >= 1.
     pub patience: u64,
+    /// How many times as long as at the last improvement the run must be to end; >= 1.
+    pub patience_factor: f64,
     /// Nats per row below which a rise is no improvement; >= 0.
     pub minimum_improvement: f64,
     /// Standard errors of the difference below which a rise is no improvement; >= 0.
     pub error_factor: f64,
     /// Updates before which nothing counts against patience.
     pub warm_up: u64,
-    /// Weight of the past in the exponential moving average that is judged, in [0, 1); 0 judges single evaluations.
-    pub smoothing: f64,
 }
 
 impl Default for EarlyStoppingConfig {
     fn default() -> Self {
         Self {
             patience: 10,
+            patience_factor: 2.5,
             minimum_improvement: 0.0,
-            error_factor: 2.0,
+            error_factor: 1.0,
             warm_up: 0,
-            smoothing: 0.0,
         }
     }
 }
@@ -56,8 +64,8 @@ impl EarlyStoppingConfig {
                 return error(field, format!("{value} is not a number >= 0"));
             }
         }
-        if !(0.0..1.0).contains(&self.smoothing) {
-            return error("smoothing", format!("{} is not in [0, 1)", self.smoothing));
+        if !(self.patience_factor >= 1.0 && self.patience_factor.is_finite()) {
+            return error("patience_factor", format!("{} is not at least 1", self.patience_factor));
         }
         Ok(())
     }
@@ -72,8 +80,8 @@ pub struct Evaluation {
     pub value: f64,
     /// Standard error of log Z, nats.
     pub log_z_std_error: f64,
-    /// Whether the tracker vouches for log Z; evaluations it does not vouch for decide nothing.
-    pub mixed: bool,
+    /// Whether log Z is to be believed; evaluations where it is not decide nothing.
+    pub sound: bool,
 }
 
 /// What follows from an evaluation.
@@ -81,7 +89,7 @@ pub struct Evaluation {
 pub struct Decision {
     /// Beyond the error bar above the reference: patience starts anew.
     pub improved: bool,
-    /// The highest (smoothed) value so far, if only by a hair: the model to keep.
+    /// The highest level so far, if only by a hair: a model to keep.
     pub best: bool,
     /// End the run.
     pub stop: bool,
@@ -102,7 +110,7 @@ pub enum Reason {
     /// No improvement, but still in the warm-up.
     WarmUp,
     /// log Z is not to be trusted here: ignored.
-    NotMixed,
+    NotSound,
     /// NaN or infinity: counts as no improvement.
     NotFinite,
 }
@@ -110,10 +118,13 @@ pub enum Reason {
 /// The state, all of it serialisable; settings are given anew so that a resumed run may change them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EarlyStopping {
-    smoothed: Option<Level>,
+    /// The latest sound evaluations, oldest first.
+    recent: Vec<Level>,
     reference: Option<Level>,
     best: Option<Level>,
     without_improvement: u64,
+    /// Update of the latest evaluation.
+    update: u64,
 }
 
 /// A log-likelihood at an update.
@@ -130,7 +141,7 @@ impl EarlyStopping {
         Self::default()
     }
 
-    /// Update and (smoothed) value of the best evaluation so far.
+    /// Update and level of the best evaluation so far.
     pub fn best(&self) -> Option<(u64, f64)> {
         self.best.map(|best| (best.update, best.value))
     }
@@ -140,22 +151,26 @@ impl EarlyStopping {
         self.without_improvement
     }
 
-    /// Whether an evaluation observed so far ended the run, under these settings.
+    /// Whether what was observed so far ends the run, under these settings.
     pub fn stopped(&self, config: &EarlyStoppingConfig) -> bool {
+        let improved = self.reference.map_or(0, |reference| reference.update);
         self.without_improvement >= config.patience
+            && self.update as f64 >= config.patience_factor * improved as f64
     }
 
     /// Takes in one evaluation and decides.
     pub fn observe(&mut self, config: &EarlyStoppingConfig, evaluation: Evaluation) -> Decision {
-        let Evaluation { update, value, log_z_std_error: error, mixed } = evaluation;
+        let Evaluation { update, value, log_z_std_error: error, sound } = evaluation;
         let undecided = |reason| Decision { improved: false, best: false, stop: false, reason };
         if !value.is_finite() {
+            self.update = update;
             return self.no_improvement(config, update, Reason::NotFinite);
         }
-        if !mixed || !error.is_finite() {
-            return undecided(Reason::NotMixed);
+        if !sound || !error.is_finite() {
+            return undecided(Reason::NotSound);
         }
-        let level = self.smooth(config.smoothing, Level { update, value, error });
+        self.update = update;
+        let level = self.pool(Level { update, value, error });
         let best = self.best.is_none_or(|best| level.value > best.value);
         if best {
             self.best = Some(level);
@@ -185,23 +200,22 @@ impl EarlyStopping {
             return Decision { improved: false, best: false, stop: false, reason };
         }
         self.without_improvement += 1;
-        let stop = self.without_improvement >= config.patience;
-        Decision { improved: false, best: false, stop, reason }
+        Decision { improved: false, best: false, stop: self.stopped(config), reason }
     }
 
-    /// Moving average of value and error: successive errors of a tracked log Z are correlated, so averaging is not
-    /// credited with making them smaller.
-    fn smooth(&mut self, weight: f64, new: Level) -> Level {
-        let level = match self.smoothed {
-            Some(old) => Level {
-                update: new.update,
-                value: weight * old.value + (1.0 - weight) * new.value,
-                error: weight * old.error + (1.0 - weight) * new.error,
-            },
-            None => new,
-        };
-        self.smoothed = Some(level);
-        level
+    /// The mean of the latest evaluations. Successive errors of a tracked log Z are correlated, so pooling is not credited
+    /// with making them smaller.
+    fn pool(&mut self, new: Level) -> Level {
+        self.recent.push(new);
+        let from = new.update as f64 * (1.0 - POOLED_SHARE);
+        while self.recent.len() > POOLED.1
+            || (self.recent.len() > POOLED.0 && (self.recent[0].update as f64) < from)
+        {
+            self.recent.remove(0);
+        }
+        let n = self.recent.len() as f64;
+        let mean = |value: fn(&Level) -> f64| self.recent.iter().map(value).sum::<f64>() / n;
+        Level { update: new.update, value: mean(|l| l.value), error: mean(|l| l.error) }
     }
 }
 
@@ -212,10 +226,10 @@ mod tests {
 
     const CONFIG: EarlyStoppingConfig = EarlyStoppingConfig {
         patience: 3,
+        patience_factor: 1.0,
         minimum_improvement: 0.01,
         error_factor: 2.0,
         warm_up: 0,
-        smoothing: 0.0,
     };
 
     /// Observes values at updates 100, 200, ...; the number of the evaluation that stops, from 1.
@@ -223,7 +237,7 @@ mod tests {
         let mut state = EarlyStopping::new();
         let stop = values.iter().zip(1..).find(|&(&value, i)| {
             let evaluation =
-                Evaluation { update: 100 * i, value, log_z_std_error: error, mixed: true };
+                Evaluation { update: 100 * i, value, log_z_std_error: error, sound: true };
             state.observe(config, evaluation).stop
         });
         stop.map(|(_, i)| i as usize)
@@ -235,22 +249,23 @@ mod tests {
         let slow: Vec<f64> = rise.iter().map(|x| x * 0.1).collect();
         let mut normal = Streams::new(1, Purpose::Choice, 0).row(0);
         let noise: Vec<f64> = (0..10).map(|_| -90.0 + 0.1 * normal.normal()).collect();
-        let early_dip = [-99.0, -98.0, -99.5, -99.5, -99.5, -99.5, -90.0, -91.0, -91.0, -91.0];
-        let warm = EarlyStoppingConfig { warm_up: 600, ..CONFIG };
+        let early_dip = [-99.0, -98.0, -99.5, -99.5, -99.5, -99.5, -99.5, -90.0, -91.0, -91.0];
+        let warm = EarlyStoppingConfig { warm_up: 700, ..CONFIG };
         let patient = EarlyStoppingConfig { patience: 20, ..CONFIG };
-        let smooth = EarlyStoppingConfig { smoothing: 0.8, ..CONFIG };
-        let spike = [-90.0, -86.0, -89.5, -89.0, -88.5, -88.0, -87.5];
+        let factor = EarlyStoppingConfig { patience_factor: 3.0, ..CONFIG };
+        let fall: Vec<f64> = (0..40).map(|i| if i < 5 { -9.0 + 0.1 * f64::from(i) } else { -9.5 }).collect();
         type Case<'a> = (&'a str, EarlyStoppingConfig, &'a [f64], f64, Option<usize>);
-        let table: [Case; 11] = [
+        let table: [Case; 9] = [
             ("a steady rise never stops", CONFIG, &rise, 0.001, None),
             // 0.005 nats a step against a bar of 0.028: recognised every sixth evaluation.
             ("a slow rise stops the impatient", CONFIG, &slow, 0.01, Some(4)),
             ("a slow rise does not stop the patient", patient, &slow, 0.01, None),
             ("noise inside the error bar is no change", CONFIG, &noise, 0.1, Some(4)),
-            ("a fall stops after patience", CONFIG, &[-9.0, -8.0, -8.5, -8.6, -8.7], 0.01, Some(5)),
-            ("a rise restarts patience", CONFIG, &[-9.0, -9.0, -9.0, -8.0, -8.0, -8.0], 0.01, None),
+            // The mean of three rises until the fifth evaluation.
+            ("a fall stops after patience", CONFIG, &fall, 0.01, Some(8)),
+            ("and not before three times the last rise", factor, &fall, 0.01, Some(15)),
             ("without warm-up a dip stops", CONFIG, &early_dip, 0.01, Some(5)),
-            ("in the warm-up nothing stops", warm, &early_dip, 0.01, Some(10)),
+            ("in the warm-up nothing stops", warm, &early_dip, 0.01, None),
             (
                 "NaN counts as no improvement",
                 CONFIG,
@@ -258,48 +273,43 @@ mod tests {
                 0.01,
                 Some(4),
             ),
-            ("one lucky spike stops the unsmoothed", CONFIG, &spike, 0.01, Some(5)),
-            ("the smoothed see the rise behind it", smooth, &spike, 0.01, None),
         ];
         for (name, config, values, error, expected) in table {
             assert_eq!(stops_at(&config, values, error), expected, "{name}");
         }
     }
 
+    /// Single evaluations scatter by ten times what the curve rises; pooled ones see the rise, whose total is five
+    /// error bars.
+    #[test]
+    fn a_trend_under_noise_is_followed() {
+        let mut normal = Streams::new(3, Purpose::Choice, 0).row(0);
+        let curve: Vec<f64> =
+            (0..400).map(|i| -90.0 - 20.0 / (1.0 + f64::from(i)) + 0.05 * normal.normal()).collect();
+        let stop = stops_at(&EarlyStoppingConfig::default(), &curve, 0.05).unwrap();
+        // 20/(1 + i) is below the error bar of .07 from i = 286 on.
+        assert!(stop > 60, "{stop}");
+    }
+
     #[test]
     fn evaluations_without_a_trustworthy_log_z_change_nothing() {
         let mut state = EarlyStopping::new();
-        let at = |update, value, log_z_std_error, mixed| Evaluation {
+        let at = |update, value, log_z_std_error, sound| Evaluation {
             update,
             value,
             log_z_std_error,
-            mixed,
+            sound,
         };
         state.observe(&CONFIG, at(1, -90.0, 0.01, true));
         let before = state.clone();
         for i in 2..20 {
             for evaluation in [at(i, -50.0, 0.01, false), at(i, -99.0, f64::NAN, true)] {
                 let decision = state.observe(&CONFIG, evaluation);
-                assert_eq!(decision.reason, Reason::NotMixed);
+                assert_eq!(decision.reason, Reason::NotSound);
                 assert!(!decision.stop && !decision.best && !decision.improved);
             }
         }
         assert_eq!(state, before);
-    }
-
-    #[test]
-    fn the_best_is_kept_even_inside_the_error_bar() {
-        let mut state = EarlyStopping::new();
-        let mut observe = |update, value| {
-            let evaluation = Evaluation { update, value, log_z_std_error: 0.1, mixed: true };
-            let decision = state.observe(&CONFIG, evaluation);
-            (decision.improved, decision.best)
-        };
-        assert_eq!(observe(1, -90.0), (true, true));
-        assert_eq!(observe(2, -89.9), (false, true));
-        assert_eq!(observe(3, -89.95), (false, false));
-        assert_eq!(observe(4, -89.7), (true, true));
-        assert_eq!(state.best(), Some((4, -89.7)));
     }
 
     #[test]
@@ -309,7 +319,7 @@ mod tests {
             let value = -1.0 / i as f64;
             state.observe(
                 &CONFIG,
-                Evaluation { update: i, value, log_z_std_error: 0.3, mixed: true },
+                Evaluation { update: i, value, log_z_std_error: 0.3, sound: true },
             );
         }
         let text = serde_json::to_string(&state).unwrap();
@@ -323,7 +333,7 @@ mod tests {
             ("patience", EarlyStoppingConfig { patience: 0, ..CONFIG }),
             ("minimum_improvement", EarlyStoppingConfig { minimum_improvement: -1.0, ..CONFIG }),
             ("error_factor", EarlyStoppingConfig { error_factor: f64::NAN, ..CONFIG }),
-            ("smoothing", EarlyStoppingConfig { smoothing: 1.0, ..CONFIG }),
+            ("patience_factor", EarlyStoppingConfig { patience_factor: 0.5, ..CONFIG }),
         ] {
             let message = config.check().unwrap_err().to_string();
             assert!(message.contains(&format!("training.early_stopping.{field}")), "{message}");

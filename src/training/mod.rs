@@ -1,14 +1,16 @@
 //! Gradients, update rules, schedules, early stopping, the trainer.
 
+mod averaging;
 mod early_stopping;
 pub mod gradient;
 mod learning_rate;
 mod trainer;
 pub mod update;
 
+pub use averaging::Averaged;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};
 pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
-    Audit, Checkpoints, EvaluationRecord, FinalLikelihood, Outcome, StepRecord, StopReason,
-    Trainer, run,
+    Audit, Candidate, Checkpoints, EvaluationRecord, FinalLikelihood, Judged, Outcome, Source,
+    StepRecord, StopReason, Trainer, run,
 };

@@ -1,19 +1,22 @@
 //! Audits: log Z computed independently of the tracker.
 
 use super::Trainer;
+use super::model::Model;
 use crate::error::Result;
 use crate::estimators::{Ais, Estimate, exact};
 use crate::model::Parameters;
-use crate::ops::{BitMatrix, Fused, RbmOps};
-use crate::tempering::{Ladder, Prior};
+use crate::ops::BitMatrix;
+use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::{LogLikelihood, mean_log_f};
 
 /// Largest smaller layer that is enumerated in an audit.
 const LARGEST_EXACT: usize = 20;
 /// Combined standard errors beyond which tracker and audit disagree.
-const DISAGREEMENT: f64 = 3.0;
+const DISAGREEMENT: f64 = 4.0;
 /// Relative error that f32 pre-activations leave in any sampled estimate; matters only where errors are far below it.
 const ROUNDING: f64 = 1e-5;
+/// Fewest inverse temperatures an audit is cut down to.
+const FEWEST_TEMPERATURES: usize = 200;
 
 /// An audit beside what the tracker said at the same update.
 #[derive(Clone, Debug)]
@@ -27,35 +30,85 @@ pub struct Audit {
 }
 
 impl Audit {
+    fn new(estimate: Estimate, log_z: f64, std_error: f64) -> Self {
+        let difference = log_z - estimate.value;
+        let rounding = ROUNDING * estimate.value.abs().max(1.0);
+        let in_errors = difference / std_error.hypot(estimate.std_error).hypot(rounding);
+        Self { estimate, difference, in_errors }
+    }
+
     /// Whether the tracker's error bar does not explain the difference.
     pub fn disagrees(&self) -> bool {
         self.in_errors.is_nan() || self.in_errors.abs() > DISAGREEMENT
     }
+
+    /// Whether it is by enumeration.
+    pub fn is_exact(&self) -> bool {
+        self.estimate.method == "exact"
+    }
 }
 
 impl Trainer {
-    /// Exact log Z where the smaller layer has at most 20 units, else annealed importance sampling.
-    pub(super) fn audit_estimate(
-        &self,
-        parameters: &Parameters,
-        ops: &dyn RbmOps,
-    ) -> Result<Estimate> {
-        if parameters.n_visible.min(parameters.n_hidden) <= LARGEST_EXACT {
-            return exact(parameters);
-        }
-        let audit = self.config.audit;
-        let seed = self.config.seed ^ self.updates.rotate_left(32);
-        let ladder = Ladder::linear(audit.temperatures, &Prior::Uniform)?;
-        Ais { chains: audit.chains, ladder, seed }.run(ops, &self.base)
+    /// Whether the evaluation at this update has an audit by annealed importance sampling, which takes its time. None at
+    /// update 0: the model knows nothing yet.
+    pub fn sampled_audit_due(&self) -> bool {
+        let every = self.config.audit.every;
+        let number = self.updates / self.config.evaluation.every;
+        every > 0
+            && self.updates > 0
+            && number.is_multiple_of(every)
+            && !self.plan.exact
+            && self.smaller_layer() > LARGEST_EXACT
     }
 
-    /// Compares the tracker with an audit of the current model.
-    pub(super) fn audit(&self, log_z: f64, std_error: f64) -> Result<Audit> {
-        let estimate = self.audit_estimate(&self.rbm.parameters(), self.ops.as_ref())?;
-        let difference = log_z - estimate.value;
-        let rounding = ROUNDING * estimate.value.abs().max(1.0);
-        let in_errors = difference / std_error.hypot(estimate.std_error).hypot(rounding);
-        Ok(Audit { estimate, difference, in_errors })
+    /// Inverse temperatures of audits during training: those of the configuration, or as many as `audit.share` of the time
+    /// between two audits allows.
+    pub fn audit_temperatures(&self) -> usize {
+        let audit = self.config.audit;
+        let (sizes, evaluation) = (&self.sizes, self.config.evaluation.every);
+        let mut update = sizes.update(&self.config);
+        if self.particles.is_none() {
+            let tracker = &self.plan.tracker;
+            let chains = self.config.tempering.chains;
+            update += sizes.tempered(chains, tracker.sweeps, tracker.beta_update, 2.0);
+        }
+        let block = update * (evaluation * audit.every.max(1)) as f64;
+        // A sweep, and log f at two temperatures, less than a joint update of all of them.
+        let one = sizes.tempered(audit.chains, 1, BetaUpdate::Joint { repeats: 1 }, 0.0);
+        let affordable = (audit.share * block / one) as usize;
+        audit.temperatures.min(affordable.max(FEWEST_TEMPERATURES))
+    }
+
+    fn smaller_layer(&self) -> usize {
+        self.sizes.visible.min(self.sizes.hidden)
+    }
+
+    /// Exact log Z where evaluations are exact, or an audit is due and the smaller layer has at most 20 units; else annealed
+    /// importance sampling where an audit is due.
+    pub(super) fn audit_if_due(
+        &self,
+        model: &Model,
+        log_z: f64,
+        std_error: f64,
+    ) -> Result<Option<Audit>> {
+        let every = self.config.audit.every;
+        let number = self.updates / self.config.evaluation.every;
+        let due = every > 0 && number.is_multiple_of(every);
+        let estimate = if self.plan.exact || (due && self.smaller_layer() <= LARGEST_EXACT) {
+            exact(&model.parameters)?
+        } else if self.sampled_audit_due() {
+            self.sampled_audit(model, self.audit_temperatures())?
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(Audit::new(estimate, log_z, std_error)))
+    }
+
+    fn sampled_audit(&self, model: &Model, temperatures: usize) -> Result<Estimate> {
+        let chains = self.config.audit.chains;
+        let seed = self.config.seed ^ self.updates.rotate_left(32);
+        let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
+        Ais { chains, ladder, seed }.run(model.ops.as_ref(), &self.base)
     }
 }
 
@@ -78,10 +131,15 @@ impl Trainer {
     /// # Errors
     /// Audit settings that cannot be used.
     pub fn final_likelihood(&self, parameters: &Parameters) -> Result<FinalLikelihood> {
-        let ops = Fused::new(parameters);
-        let log_z = self.audit_estimate(parameters, &ops)?;
-        let likelihood =
-            |rows: &BitMatrix| mean_log_f(&ops, rows).log_likelihood(log_z.value, log_z.std_error);
+        let model = Model::new(parameters.clone(), self.config.model.kernel, &self.device);
+        let log_z = if self.plan.exact || self.smaller_layer() <= LARGEST_EXACT {
+            exact(parameters)?
+        } else {
+            self.sampled_audit(&model, self.config.audit.temperatures)?
+        };
+        let likelihood = |rows: &BitMatrix| {
+            mean_log_f(model.ops.as_ref(), rows).log_likelihood(log_z.value, log_z.std_error)
+        };
         Ok(FinalLikelihood {
             train: likelihood(&self.rows.train_evaluated),
             validation: self.rows.validation.as_ref().map(likelihood),

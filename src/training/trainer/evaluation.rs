@@ -1,19 +1,20 @@
-//! One evaluation: log-likelihoods with error bars, the stopping decision, and everything a recorder may want.
+//! One evaluation: log-likelihoods with error bars, and everything a recorder may want. It changes nothing: what follows
+//! from it is decided elsewhere.
 
-use super::step::norm;
+use serde::Serialize;
+
+use super::records::{record_audit, record_likelihood};
 use super::{Audit, Trainer};
 use crate::config::NegativePhase;
 use crate::error::Result;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Draw, Layer, Matrix, for_each_set_bit};
+use crate::ops::BitMatrix;
 use crate::record::{Notice, Record, Run};
-use crate::tracking::{LogLikelihood, LogZTracker, MeanLogF, TrackRecord, mean_log_f};
-use crate::training::{Decision, Evaluation};
+use crate::tracking::{LogLikelihood, LogZTracker, TrackRecord, mean_log_f};
+use crate::training::Decision;
+use crate::trust::Trust;
 
 /// Effective chains below which a tempered gradient is mostly noise.
 const FEW_EFFECTIVE: f64 = 50.0;
-/// Rows of the reconstruction error.
-const RECONSTRUCTED: usize = 1000;
 
 /// What an evaluation found.
 #[derive(Clone, Debug)]
@@ -23,153 +24,109 @@ pub struct EvaluationRecord {
     /// Tracked log Z and its standard error.
     pub log_z: (f64, f64),
     /// Whether the tracker vouches for its error bar.
-    pub mixed: bool,
+    pub trust: Trust,
+    /// The log Z that log-likelihoods are told with.
+    pub judged: Judged,
     /// Mean log-likelihood of the training rows evaluated.
     pub train: LogLikelihood,
     /// Mean log-likelihood of the validation rows.
     pub validation: Option<LogLikelihood>,
     /// The independent check, where one was due.
     pub audit: Option<Audit>,
-    /// What early stopping decided; `None` without validation rows.
+    /// What early stopping decided; `None` without validation rows, or before [`Trainer::judge`].
     pub decision: Option<Decision>,
     /// What a person should be told.
     pub notices: Vec<Notice>,
 }
 
-impl Trainer {
-    /// Mean log-likelihoods of the training rows evaluated and of the validation rows, with the tracked log Z; `None`
-    /// before the tracker has started.
-    pub fn log_likelihoods(&self) -> Option<(LogLikelihood, Option<LogLikelihood>)> {
-        let tracker = self.tracker.as_ref()?;
-        let likelihood = |rows: &BitMatrix| {
-            mean_log_f(self.ops.as_ref(), rows).log_likelihood(tracker.log_z(), tracker.std_error())
-        };
-        let validation = self.rows.validation.as_ref().map(likelihood);
-        Some((likelihood(&self.rows.train_evaluated), validation))
-    }
+/// Where the log Z of log-likelihoods is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The tracker.
+    Tracked,
+    /// An audit that the tracker does not agree with, or that stands in for one that is in doubt.
+    Audited,
+    /// Enumeration.
+    Exact,
+}
 
-    /// Evaluates the current model; `None` before the tracker has started. `last`: the latest update's tracking record.
+/// The log Z that log-likelihoods are told with, and decisions go by.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// log Z, nats.
+    pub log_z: f64,
+    /// Its standard error; 0 for exact values.
+    pub std_error: f64,
+    /// Where it is from.
+    pub source: Source,
+    /// Whether it is to be believed.
+    pub trust: Trust,
+}
+
+impl Trainer {
+    /// Evaluates the model as it is; `None` before the tracker has started. `last`: the latest update's tracking record.
     ///
     /// # Errors
     /// Only those of pictures and audits, which are not expected.
-    pub fn evaluate(&mut self, last: Option<&TrackRecord>) -> Result<Option<EvaluationRecord>> {
-        let Some(tracker) = &self.tracker else { return Ok(None) };
+    pub fn evaluate(&self, last: Option<&TrackRecord>) -> Result<Option<EvaluationRecord>> {
+        let Some((tracker, model)) = self.reported() else { return Ok(None) };
         let (log_z, std_error) = (tracker.log_z(), tracker.std_error());
-        let mixed = tracker.mixed();
-        let train_f = mean_log_f(self.ops.as_ref(), &self.rows.train_evaluated);
-        let validation_f =
-            self.rows.validation.as_ref().map(|rows| mean_log_f(self.ops.as_ref(), rows));
-        let train = train_f.log_likelihood(log_z, std_error);
-        let validation = validation_f.map(|mean| mean.log_likelihood(log_z, std_error));
+        let mean = |rows: &BitMatrix| mean_log_f(model.ops.as_ref(), rows);
+        let train_f = mean(&self.rows.train_evaluated);
+        let validation_f = self.rows.validation.as_ref().map(mean);
+        let mut trust = tracker.trust();
+        let bound = train_f.log_z_bound;
+        if log_z + 2.0 * std_error < bound {
+            trust.doubt(
+                "bound",
+                format!("tracked log Z {log_z:.3} +- {std_error:.3} is below {bound:.3}, which the training rows alone add up to: the chains have not found them"),
+            );
+        }
+        let audit = self.audit_if_due(model, log_z, std_error)?;
+        let mut notices = Vec::new();
+        let judged = judged(log_z, std_error, &mut trust, audit.as_ref(), &mut notices);
+        let likelihood = |mean: crate::tracking::MeanLogF| {
+            mean.log_likelihood(judged.log_z, judged.std_error)
+        };
+        let train = likelihood(train_f);
+        let validation = validation_f.map(likelihood);
 
         let mut record = Record::new(self.updates, self.epoch(), self.seconds());
         record.scalar(Run::Tracker, "log_z", log_z);
         record.scalar(Run::Tracker, "log_z_std_error", std_error);
         record.scalar(Run::Tracker, "log_z_lower", log_z - 2.0 * std_error);
         record.scalar(Run::Tracker, "log_z_upper", log_z + 2.0 * std_error);
+        record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
+        record.text(Run::Tracker, "doubts", trust.names());
         record_likelihood(&mut record, Run::Train, train);
         if let Some(validation) = validation {
             record_likelihood(&mut record, Run::Validation, validation);
         }
         self.record_chains(&mut record, tracker, last);
-        self.record_model(&mut record, &train_f, validation_f.as_ref());
-
-        let mut notices = Vec::new();
-        let number = self.updates / self.config.evaluation.every;
-        let due = |every: u64| every > 0 && number.is_multiple_of(every);
-        let audit =
-            if due(self.config.audit.every) { Some(self.audit(log_z, std_error)?) } else { None };
+        self.record_model(&mut record, model, &train_f, validation_f.as_ref());
         if let Some(audit) = &audit {
             record_audit(&mut record, audit);
-            if audit.disagrees() {
-                notices.push(Notice::Warning(format!(
-                    "tracked log Z {log_z:.3} +- {std_error:.3} and {} {:.3} +- {:.3} differ by {:.1} errors{}",
-                    audit.estimate.method,
-                    audit.estimate.value,
-                    audit.estimate.std_error,
-                    audit.in_errors,
-                    if mixed { "" } else { " (chains not mixed)" },
-                )));
-            }
         }
         self.warn(tracker, &mut notices);
-        if due(self.config.evaluation.images_every) {
-            self.record_pictures(&mut record, tracker)?;
+        let number = self.updates / self.config.evaluation.every;
+        let pictures = self.config.evaluation.images_every;
+        if pictures > 0 && number.is_multiple_of(pictures) {
+            self.record_pictures(&mut record, tracker, model)?;
         }
-        let decision = match (self.config.training.early_stopping, validation) {
-            (settings, Some(validation)) => {
-                let settings = settings.unwrap_or_default();
-                let evaluation = Evaluation {
-                    update: self.updates,
-                    value: validation.value,
-                    log_z_std_error: validation.log_z_std_error,
-                    mixed,
-                };
-                let mut decision = self.early_stopping.observe(&settings, evaluation);
-                // Without early stopping the best model is still kept, but nothing ends the run.
-                decision.stop &= self.config.training.early_stopping.is_some();
-                Some(decision)
-            }
-            (_, None) => None,
-        };
         let log_z = (log_z, std_error);
+        let decision = None;
         Ok(Some(EvaluationRecord {
             record,
             log_z,
-            mixed,
+            trust,
+            judged,
             train,
             validation,
             audit,
             decision,
             notices,
         }))
-    }
-
-    fn record_chains(
-        &self,
-        record: &mut Record,
-        tracker: &LogZTracker,
-        last: Option<&TrackRecord>,
-    ) {
-        let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
-        let trips = &tracker.chains.round_trips;
-        scalar("mixed", f64::from(u8::from(tracker.mixed())));
-        scalar("window_round_trips", trips.per_chain());
-        scalar("movement_per_round_trip", tracker.movement_per_round_trip());
-        if let Some(rate) = trips.rate() {
-            scalar("round_trips_per_1000_sweeps", rate);
-        }
-        if let Some(consistency) = tracker.consistency() {
-            scalar("tracker_consistency", consistency);
-        }
-        scalar("effective_sample_size", tracker.effective_sample_size());
-        if let Some(knot) = tracker.transitions().knot() {
-            scalar("minimum_conductance", knot.conductance);
-            let betas = self.ladder.betas();
-            scalar("knot_beta", 0.5 * (betas[knot.index] + betas[knot.index + 1]));
-        }
-        if let Some(last) = last {
-            scalar("occupancy_error", last.occupancy_error);
-            let ratios = last.measurement.occupancy.iter().zip(self.ladder.log_prior());
-            let ratios = ratios.map(|(c, log_r)| c / log_r.exp()).collect();
-            record.histogram(Run::Tracker, "occupancy_ratio", ratios);
-        }
-    }
-
-    fn record_model(&self, record: &mut Record, train: &MeanLogF, validation: Option<&MeanLogF>) {
-        let parameters = self.rbm.parameters();
-        let wide = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
-        record.scalar(Run::Tracker, "learning_rate", self.learning_rate());
-        record.scalar(Run::Tracker, "gradient_norm", self.gradient_norm);
-        record.scalar(Run::Tracker, "weight_norm", norm(self.rbm.weights.val()));
-        record.scalar(Run::Tracker, "reconstruction_error", self.reconstruction_error());
-        if let Some(validation) = validation {
-            record.scalar(Run::Tracker, "free_energy_gap", validation.mean - train.mean);
-        }
-        record.histogram(Run::Tracker, "weights", wide(&parameters.weights));
-        record.histogram(Run::Tracker, "visible_bias", wide(&parameters.visible_bias));
-        record.histogram(Run::Tracker, "hidden_bias", wide(&parameters.hidden_bias));
-        record.histogram(Run::Tracker, "hidden_activity", self.hidden_activity.clone());
     }
 
     fn warn(&self, tracker: &LogZTracker, notices: &mut Vec<Notice>) {
@@ -193,66 +150,54 @@ impl Trainer {
         }
         if let Some(knot) = tracker.transitions().knot()
             && knot.is_narrow()
-            && !tracker.mixed()
+            && !tracker.trust().is_sound()
         {
             notices.push(Notice::Warning(format!(
                 "few chains cross beta = {:.2}: more temperatures or sweeps would help",
-                self.ladder.betas()[knot.index]
+                self.plan.ladder.betas()[knot.index]
             )));
         }
     }
 
-    /// Mean squared error of v against sigma(c + Wh), h drawn from v, over the first training rows evaluated.
-    fn reconstruction_error(&self) -> f64 {
-        let rows = self.rows.train_evaluated.rows().min(RECONSTRUCTED);
-        let visible = self.rows.train_evaluated.select(0..rows);
-        let ops = self.ops.as_ref();
-        let (m, j) = (ops.n_units(Layer::Visible), ops.n_units(Layer::Hidden));
-        let mut inputs = Matrix::filled(rows, j, 0.0);
-        ops.inputs(Layer::Hidden, visible.words(), inputs.as_mut_slice());
-        let mut hidden = BitMatrix::zeros(rows, j);
-        let streams = Streams::new(self.config.seed, Purpose::SampleHidden, self.updates);
-        let beta = vec![1.0; rows];
-        ops.draw(
-            &Draw {
-                n_units: j,
-                inputs: inputs.as_slice(),
-                beta: &beta,
-                base: None,
-                streams,
-                first_row: 0,
-            },
-            hidden.words_mut(),
+}
+
+/// The tracked value, unless an audit says otherwise: an exact one stands for itself, a sampled one overrules what it
+/// contradicts and stands in for what is in doubt.
+fn judged(
+    log_z: f64,
+    std_error: f64,
+    trust: &mut Trust,
+    audit: Option<&Audit>,
+    notices: &mut Vec<Notice>,
+) -> Judged {
+    let tracked = |trust: &Trust| Judged {
+        log_z,
+        std_error,
+        source: Source::Tracked,
+        trust: trust.clone(),
+    };
+    let Some(audit) = audit else { return tracked(trust) };
+    let estimate = &audit.estimate;
+    let (vouched, exact) = (trust.is_sound(), audit.is_exact());
+    // A sampled audit in doubt is still a lower bound in the mean: above the tracked value it tells.
+    let believed = estimate.doubt.is_none() || audit.difference < 0.0;
+    if vouched && believed && audit.disagrees() {
+        let text = format!(
+            "tracked log Z {log_z:.3} +- {std_error:.3} and {} {:.3} +- {:.3} differ by {:.1} errors; the audit counts",
+            estimate.method, estimate.value, estimate.std_error, audit.in_errors,
         );
-        let mut inputs = Matrix::filled(rows, m, 0.0);
-        ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
-        let mut sum = 0.0;
-        for row in 0..rows {
-            let means = inputs.row(row).iter().map(|&x| 1.0 / (1.0 + f64::from(-x).exp()));
-            let means: Vec<f64> = means.collect();
-            // (v - p)^2 is p^2 for zeros and p^2 + 1 - 2p for ones.
-            sum += means.iter().map(|p| p * p).sum::<f64>();
-            for_each_set_bit(visible.row(row), |i| sum += 1.0 - 2.0 * means[i]);
+        if !exact {
+            trust.doubt("audit", text.clone());
         }
-        sum / (rows * m).max(1) as f64
+        notices.push(Notice::Warning(text));
     }
-}
-
-fn record_likelihood(record: &mut Record, run: Run, value: LogLikelihood) {
-    record.scalar(run, "log_likelihood", value.value);
-    record.scalar(run, "log_likelihood_std_error", value.std_error);
-    record.scalar(run, "log_likelihood_data_std_error", value.data_std_error);
-    record.scalar(run, "log_likelihood_lower", value.value - 2.0 * value.std_error);
-    record.scalar(run, "log_likelihood_upper", value.value + 2.0 * value.std_error);
-}
-
-fn record_audit(record: &mut Record, audit: &Audit) {
-    let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
-    if audit.estimate.method == "exact" {
-        scalar("exact_log_z", audit.estimate.value);
-    } else {
-        scalar("ais_log_z", audit.estimate.value);
-        scalar("ais_log_z_std_error", audit.estimate.std_error);
+    if !exact && (trust.is_sound() || !believed) {
+        return tracked(trust);
     }
-    scalar("audit_difference_in_errors", audit.in_errors);
+    let mut own = Trust::sound();
+    if let Some(doubt) = &estimate.doubt {
+        own.doubt("audit-doubt", format!("{}: {doubt}", estimate.method));
+    }
+    let source = if exact { Source::Exact } else { Source::Audited };
+    Judged { log_z: estimate.value, std_error: estimate.std_error, source, trust: own }
 }

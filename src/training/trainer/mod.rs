@@ -1,14 +1,25 @@
 //! The trainer: gradient, update, tracker, likelihoods, stopping decision; state and record apart.
 
 mod audit;
+mod build;
+mod cost;
 mod evaluation;
+mod judging;
+mod model;
+mod parts;
 mod pictures;
+mod plan;
+mod records;
 mod rows;
 mod run;
 mod state;
 mod step;
+mod tracking;
+
 
 pub use audit::{Audit, FinalLikelihood};
-pub use evaluation::EvaluationRecord;
+pub use evaluation::{EvaluationRecord, Judged, Source};
+pub use judging::Candidate;
 pub use run::{Checkpoints, Outcome, StopReason, run};
-pub use step::{StepRecord, Trainer};
+pub use step::StepRecord;
+pub use parts::Trainer;

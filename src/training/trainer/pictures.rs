@@ -1,6 +1,7 @@
 //! Pictures of a run: weight filters, samples at beta = 1, the transition matrix.
 
 use super::Trainer;
+use super::model::Model;
 use crate::error::Result;
 use crate::record::{Image, Record, Run};
 use crate::tracking::LogZTracker;
@@ -12,11 +13,16 @@ const COLUMNS: usize = 10;
 const SMALLEST_SIDE: usize = 300;
 
 impl Trainer {
-    pub(super) fn record_pictures(&self, record: &mut Record, tracker: &LogZTracker) -> Result<()> {
+    pub(super) fn record_pictures(
+        &self,
+        record: &mut Record,
+        tracker: &LogZTracker,
+        model: &Model,
+    ) -> Result<()> {
         if let Some(shape) = self.rows.image {
             let (height, width) = (shape.height, shape.width);
             let mut filters = Vec::new();
-            let transposed = self.rbm.parameters().transposed();
+            let transposed = model.parameters.transposed();
             for column in transposed.weights.chunks_exact(transposed.n_hidden).take(SHOWN) {
                 let scale = column.iter().fold(f32::MIN_POSITIVE, |max, w| max.max(w.abs()));
                 filters.push(Image::diverging(column, height, width, scale)?);
@@ -30,7 +36,7 @@ impl Trainer {
                 record.image(Run::Tracker, "samples", sheet(&samples)?);
             }
         }
-        let k = self.ladder.len();
+        let k = self.plan.ladder.len();
         let heat = Image::heat(&tracker.transitions().matrix(), k, true)?;
         let factor = (SMALLEST_SIDE / k).max(1);
         record.image(Run::Tracker, "transition_matrix", heat.scale(factor));
@@ -39,7 +45,7 @@ impl Trainer {
 
     /// Chains that are at beta = 1 now; those with the largest weight there if none is.
     fn chains_at_one(&self, tracker: &LogZTracker) -> Vec<usize> {
-        let top = self.ladder.len() as u32 - 1;
+        let top = self.plan.ladder.len() as u32 - 1;
         let chains = &tracker.chains.temperatures;
         let at_one: Vec<usize> =
             (0..chains.len()).filter(|&s| chains[s] == top).take(SHOWN).collect();

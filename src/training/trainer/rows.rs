@@ -18,7 +18,9 @@ pub(super) struct Rows {
     order: Option<(u64, Vec<usize>)>,
     /// Training rows that are evaluated.
     pub train_evaluated: BitMatrix,
-    /// All training rows, binarized once (base marginals, centering).
+    /// Ones in each column of all training rows, binarized once (base distribution).
+    pub column_counts: Vec<u64>,
+    /// The same as shares of the rows (visible bias, centering).
     pub marginals: Vec<f64>,
     pub validation: Option<BitMatrix>,
     pub test: Option<BitMatrix>,
@@ -36,7 +38,8 @@ impl Rows {
         };
         let all = fixed(&train)?;
         let n = all.rows() as f64;
-        let marginals = all.column_counts().iter().map(|&count| count as f64 / n).collect();
+        let column_counts = all.column_counts();
+        let marginals = column_counts.iter().map(|&count| count as f64 / n).collect();
         let train_evaluated =
             if evaluated == all.rows() { all.clone() } else { all.select(0..evaluated) };
         let rows = Self {
@@ -44,6 +47,7 @@ impl Rows {
             test: test.as_ref().map(&fixed).transpose()?,
             image: train.image,
             train_evaluated,
+            column_counts,
             marginals,
             binarizer,
             seed,

@@ -57,10 +57,13 @@ pub fn run(
     let mut latest = Latest::default();
     let every = trainer.config.checkpoint.every;
     let (first_update, first_second) = (trainer.updates, trainer.seconds());
+    for notice in trainer.notices() {
+        recorder.notice(notice, trainer.updates)?;
+    }
     let reason = loop {
         // Asked of the state, not of the last evaluation: a run that is resumed may have come to its end.
         let stopping = trainer.config.training.early_stopping;
-        if stopping.is_some_and(|settings| trainer.early_stopping.stopped(&settings)) {
+        if stopping.is_some_and(|settings| trainer.judge.stopping.stopped(&settings)) {
             break StopReason::EarlyStopping;
         }
         if trainer.updates >= trainer.total {
@@ -84,13 +87,18 @@ pub fn run(
                 if let Some(record) = &record {
                     report(record, recorder, trainer.updates)?;
                 }
-                let last = trainer.updates == trainer.total;
-                if last || trainer.updates.is_multiple_of(trainer.config.evaluation.every) {
+                if trainer.evaluation_due(trainer.updates) {
+                    if trainer.sampled_audit_due() {
+                        let progress = latest.progress(trainer, first_update, first_second);
+                        let note = Some("auditing".into());
+                        recorder.progress(&Progress { note, ..progress });
+                    }
                     evaluation = trainer.evaluate(record.as_ref())?;
                 }
             }
         }
-        if let Some(evaluation) = evaluation {
+        if let Some(mut evaluation) = evaluation {
+            trainer.judge(&mut evaluation);
             recorder.record(&evaluation.record)?;
             for notice in &evaluation.notices {
                 recorder.notice(notice, trainer.updates)?;
@@ -138,16 +146,12 @@ impl Latest {
             seconds_left: (done > 0).then(|| (seconds - first_second) / done as f64 * left),
             ..Progress::default()
         };
-        match &trainer.tracker {
+        match trainer.tracker() {
             None => progress.note = Some(format!("pre-training, {} updates", trainer.pretrained)),
-            Some(tracker) => {
-                progress.log_z = Some((tracker.log_z(), tracker.std_error()));
-                if !tracker.mixed() {
-                    progress.note = Some("not mixed".into());
-                }
-            }
+            Some(tracker) => progress.log_z = Some((tracker.log_z(), tracker.std_error())),
         }
         if let Some(evaluation) = &self.evaluation {
+            progress.note = evaluation.doubt();
             progress.train_log_likelihood =
                 Some((evaluation.train.value, evaluation.train.std_error));
             progress.validation_log_likelihood =
@@ -161,6 +165,12 @@ fn report(record: &TrackRecord, recorder: &mut dyn Recorder, update: u64) -> Res
     if let Some(rounds) = &record.rounds {
         let notice = rounds_notice("the chains lost the ladder; initial rounds again", rounds);
         recorder.notice(&Notice::Warning(notice.text().into()), update)?;
+    }
+    if let Some(jump) = record.jump {
+        let text = format!(
+            "log Z moved by {jump:.1} nats between two steps of the tracker, more than its chains can follow: its error bar was widened; a smaller learning rate or tempering.every would help"
+        );
+        recorder.notice(&Notice::Warning(text), update)?;
     }
     if record.distrust {
         let text = "tracked log Z jumps more than its error bar; the error bar was widened";

@@ -3,7 +3,8 @@
 use burn::tensor::Device;
 
 use super::Trainer;
-use super::step::{Followed, operations};
+use super::judging::{Candidate, Judge};
+use super::model::Model;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
 use crate::data::Splits;
@@ -11,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::model::Rbm;
 use crate::tempering::{Path, RoundTrips, TemperedChains};
 use crate::tracking::{LogZTracker, SavedTracker};
+use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Particles};
 
 /// Numbers of a checkpoint that are not arrays.
@@ -23,6 +25,8 @@ struct Position {
     #[serde(with = "crate::checkpoint::float")]
     gradient_norm: f64,
     tracking: bool,
+    tracked_at: u64,
+    averaged: bool,
 }
 
 /// Position of the chains' random streams and their recent round trips.
@@ -33,13 +37,25 @@ struct ChainsPosition {
     recent: [(u64, u64); 2],
 }
 
-/// Where checkpoints keep the model the tracker is still at.
-const FOLLOWED: &str = "followed.";
+/// A candidate without its model.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct SavedCandidate {
+    update: u64,
+    #[serde(with = "crate::checkpoint::float")]
+    value: f64,
+    log_z_error: f64,
+    log_z: (f64, f64),
+}
+
+/// Where checkpoints keep the model the tracker is at, where that is not the current one.
+const TRACKED: &str = "tracked.";
+/// Where they keep the averaged parameters.
+const AVERAGED: &str = "averaged.";
 
 impl Trainer {
     /// Writes the full state into a checkpoint.
     pub fn save(&self, state: &mut StateWriter) {
-        state.parameters("", &self.rbm.parameters());
+        state.parameters("", &self.current.parameters);
         state.json(
             "position",
             &Position {
@@ -48,9 +64,11 @@ impl Trainer {
                 seconds: self.seconds(),
                 gradient_norm: self.gradient_norm,
                 tracking: self.tracker.is_some(),
+                tracked_at: self.tracked_at,
+                averaged: self.averaged.is_some(),
             },
         );
-        state.json("early_stopping", &self.early_stopping);
+        self.judge.save(state);
         // Of the last gradient: an evaluation right after a resume tells it.
         state.f64s("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
         self.rule.save(state);
@@ -62,11 +80,12 @@ impl Trainer {
             state.f64s("centering.visible", &[visible.len()], visible);
             state.f64s("centering.hidden", &[hidden.len()], hidden);
         }
-        if let Some(Followed { rbm, .. }) = &self.followed {
-            state.parameters(FOLLOWED, &rbm.parameters());
+        if let Some(averaged) = &self.averaged {
+            state.parameters(AVERAGED, averaged.parameters());
         }
         if let Some(tracker) = &self.tracker {
-            save_tracker(tracker, self.ladder.len(), state);
+            state.parameters(TRACKED, &self.tracked.parameters);
+            save_tracker(tracker, self.plan.ladder.len(), state);
         }
     }
 
@@ -84,14 +103,15 @@ impl Trainer {
         let (m, j) = (trainer.rows.columns(), config.model.hidden);
         let parameters = state.parameters("", m, j)?;
         trainer.rbm = Rbm::from_parameters(&parameters, device);
-        trainer.ops = operations(config.model.kernel, &trainer.rbm, &parameters);
+        let model = |parameters| Model::new(parameters, config.model.kernel, device);
+        trainer.current = model(parameters);
         let position: Position = state.json("position")?;
         trainer.updates = position.updates;
         trainer.pretrained = position.pretrained;
         trainer.seconds_before = position.seconds;
         trainer.gradient_norm = position.gradient_norm;
         trainer.hidden_activity = state.f64s("hidden_activity", &[j])?;
-        trainer.early_stopping = state.json("early_stopping")?;
+        trainer.judge = Judge::load(state, m, j)?;
         trainer.rule.load(state)?;
         if let Some(particles) = &mut trainer.particles {
             particles.visible = state.bits("particles.visible", particles.visible.rows(), m)?;
@@ -101,24 +121,28 @@ impl Trainer {
             centering.visible = state.f64s("centering.visible", &[m])?;
             centering.hidden = state.f64s("centering.hidden", &[j])?;
         }
-        if state.has(&format!("{FOLLOWED}weights")) {
-            let parameters = state.parameters(FOLLOWED, m, j)?;
-            let rbm = Rbm::from_parameters(&parameters, device);
-            let ops = operations(config.model.kernel, &rbm, &parameters);
-            trainer.followed = Some(Followed { rbm, ops });
+        if position.averaged && trainer.plan.window > 0.0 {
+            let parameters = state.parameters(AVERAGED, m, j)?;
+            trainer.averaged = Some(Averaged::new(trainer.plan.window, parameters));
         }
         if position.tracking {
+            trainer.tracked = model(state.parameters(TRACKED, m, j)?);
+            trainer.tracked_at = position.tracked_at;
             trainer.tracker = Some(trainer.load_tracker(state)?);
         }
         Ok(trainer)
     }
 
     fn load_tracker(&self, state: &StateReader) -> Result<LogZTracker> {
-        let (s, k) = (self.config.tempering.chains, self.ladder.len());
+        let (s, k) = (self.config.tempering.chains, self.plan.ladder.len());
         let position: ChainsPosition = state.json("chains.position")?;
         let inconsistent =
             |what: &str| Error::Invalid(format!("checkpoint: {what} do not fit the configuration"));
-        let directions = state.u8s("chains.directions", &[s])?;
+        let journeys = [
+            state.u32s("chains.directions", &[s])?,
+            state.u32s("chains.since_crossing", &[s])?,
+            state.u32s("chains.families", &[s])?,
+        ];
         let temperatures = state.u32s("chains.temperatures", &[s])?;
         if temperatures.iter().any(|&t| t as usize >= k) {
             return Err(inconsistent("the chains' temperatures"));
@@ -126,8 +150,9 @@ impl Trainer {
         let chains = TemperedChains {
             visible: state.bits("chains.visible", s, self.rows.columns())?,
             temperatures,
-            round_trips: RoundTrips::restore(directions, position.recent)
-                .ok_or_else(|| inconsistent("the chains' directions"))?,
+            log_weights: state.f64s("chains.log_weights", &[s])?,
+            round_trips: RoundTrips::restore(journeys, position.recent)
+                .ok_or_else(|| inconsistent("the chains' journeys"))?,
             seed: position.seed,
             sweeps: position.sweeps,
             redrawn: false,
@@ -137,22 +162,67 @@ impl Trainer {
             pseudo_prior: state.f64s("tracker.pseudo_prior", &[k])?,
             transitions: state.f64s("tracker.transitions", &[k, k])?,
             movement: state.json("tracker.movement")?,
+            lag: state.json("tracker.lag")?,
+            settled: state.json("tracker.settled")?,
         };
-        let options = self.config.tempering.tracker_options();
-        let ops = self.followed.as_ref().map_or(&self.ops, |followed| &followed.ops).as_ref();
-        LogZTracker::resume(Path { ops, ..self.path() }, chains, options, saved)
+        let (ladder, base) = (&self.plan.ladder, &self.base);
+        let path = Path { ops: self.tracked.ops.as_ref(), ladder, base };
+        LogZTracker::resume(path, chains, self.plan.tracker, saved)
             .ok_or_else(|| inconsistent("the tracker's temperatures"))
+    }
+}
+
+impl Judge {
+    fn save(&self, state: &mut StateWriter) {
+        state.json("early_stopping", &self.stopping);
+        state.json("standing", &self.standing);
+        let saved = |c: &Candidate| SavedCandidate {
+            update: c.update,
+            value: c.value,
+            log_z_error: c.log_z_error,
+            log_z: c.log_z,
+        };
+        let candidates: Vec<SavedCandidate> = self.candidates.iter().map(saved).collect();
+        state.json("candidates", &candidates);
+        for (i, candidate) in self.candidates.iter().enumerate() {
+            state.parameters(&format!("candidate{i}."), &candidate.parameters);
+        }
+    }
+
+    fn load(state: &StateReader, n_visible: usize, n_hidden: usize) -> Result<Self> {
+        let saved: Vec<SavedCandidate> = state.json("candidates")?;
+        let candidates = saved.into_iter().enumerate().map(|(i, candidate)| {
+            let SavedCandidate { update, value, log_z_error, log_z } = candidate;
+            let parameters = state.parameters(&format!("candidate{i}."), n_visible, n_hidden)?;
+            Ok(Candidate { update, value, log_z_error, log_z, parameters: parameters.into() })
+        });
+        Ok(Self {
+            stopping: state.json("early_stopping")?,
+            standing: state.json("standing")?,
+            candidates: candidates.collect::<Result<_>>()?,
+        })
     }
 }
 
 fn save_tracker(tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
     // Temperatures are redrawn in initial rounds alone, which always sweep.
-    let TemperedChains { visible, temperatures, round_trips, seed, sweeps, redrawn: _ } =
-        &tracker.chains;
+    let TemperedChains {
+        visible,
+        temperatures,
+        log_weights,
+        round_trips,
+        seed,
+        sweeps,
+        redrawn: _,
+    } = &tracker.chains;
     let s = temperatures.len();
     state.bits("chains.visible", visible);
     state.u32s("chains.temperatures", &[s], temperatures);
-    state.u8s("chains.directions", &[s], round_trips.directions());
+    let [directions, since_crossing, families] = round_trips.save();
+    state.u32s("chains.directions", &[s], &directions);
+    state.u32s("chains.since_crossing", &[s], &since_crossing);
+    state.u32s("chains.families", &[s], &families);
+    state.f64s("chains.log_weights", &[s], log_weights);
     state.json(
         "chains.position",
         &ChainsPosition { seed: *seed, sweeps: *sweeps, recent: round_trips.recent },
@@ -162,4 +232,6 @@ fn save_tracker(tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
     state.f64s("tracker.pseudo_prior", &[k], &saved.pseudo_prior);
     state.f64s("tracker.transitions", &[k, k], &saved.transitions);
     state.json("tracker.movement", &saved.movement);
+    state.json("tracker.lag", &saved.lag);
+    state.json("tracker.settled", &saved.settled);
 }

@@ -1,55 +1,20 @@
-//! One parameter update: data phase, negative phase, update rule, tracker.
+//! One parameter update: data phase, negative phase, update rule, average, tracker.
 
-use std::time::Instant;
+use burn::tensor::Tensor;
 
-use burn::tensor::{Device, Tensor};
-
-use super::rows::Rows;
-use crate::config::{AuditConfig, Config, Kernel, NegativePhase, VisibleBias};
-use crate::data::{ImageShape, Splits};
+use super::Trainer;
+use super::model::Model;
+use crate::config::NegativePhase;
 use crate::error::{Error, Result};
-use crate::model::{Parameters, Rbm};
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{Composed, Fused, RbmOps};
-use crate::tempering::{
-    BaseDistribution, Ladder, Path, RoundsRecord, TemperedChains, annealing_bytes, check_memory,
-    tempering_bytes,
-};
-use crate::tracking::{LogZTracker, TrackRecord};
-use crate::training::EarlyStopping;
-use crate::training::gradient::{
-    Centering, Moments, Particles, gradient, moments, moments_from_inputs,
-};
+use crate::model::Rbm;
+use crate::ops::BitMatrix;
+use crate::tempering::RoundsRecord;
+use crate::tracking::TrackRecord;
+use crate::training::gradient::{Moments, Particles, gradient, moments, moments_from_inputs};
 use crate::training::update::{Gradient, Sgd, SgdConfig, UpdateRule};
 
 /// Weights beyond this size saturate every unit: training has diverged.
 const LARGEST_WEIGHT: f32 = 1e3;
-
-/// A run in progress.
-pub struct Trainer {
-    pub(super) config: Config,
-    pub(super) device: Device,
-    pub(super) rows: Rows,
-    pub(super) rbm: Rbm,
-    pub(super) ops: Box<dyn RbmOps>,
-    pub(super) rule: Box<dyn UpdateRule>,
-    pub(super) particles: Option<Particles>,
-    pub(super) centering: Option<Centering>,
-    pub(super) ladder: Ladder,
-    pub(super) base: BaseDistribution,
-    pub(super) tracker: Option<LogZTracker>,
-    /// The model the tracker has followed so far, if that is not the current one (`tempering.every` > 1).
-    pub(super) followed: Option<Followed>,
-    pub(super) early_stopping: EarlyStopping,
-    pub(super) updates: u64,
-    pub(super) total: u64,
-    pub(super) pretrained: u64,
-    /// Seconds of training before this process.
-    pub(super) seconds_before: f64,
-    pub(super) started: Instant,
-    pub(super) hidden_activity: Vec<f64>,
-    pub(super) gradient_norm: f64,
-}
 
 /// What one call of [`Trainer::step`] did.
 #[derive(Clone, Debug)]
@@ -63,118 +28,6 @@ pub enum StepRecord {
 }
 
 impl Trainer {
-    /// Prepares a run from its beginning.
-    ///
-    /// # Errors
-    /// A configuration that does not fit the data or the memory of this machine.
-    pub fn new(config: &Config, splits: Splits, device: &Device) -> Result<Self> {
-        config.check()?;
-        let rows = Rows::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
-        let stopping = config.training.early_stopping.is_some();
-        if stopping && rows.validation.is_none() {
-            return Err(Error::config(
-                "training.early_stopping",
-                "needs validation rows: set data.validation_fraction or remove early stopping",
-            ));
-        }
-        let (n_visible, n_hidden) = (rows.columns(), config.model.hidden);
-        let ladder = config.tempering.ladder()?;
-        check_memory_of(config, n_visible, ladder.len())?;
-        let base = config.tempering.base(&rows.train_evaluated)?;
-        let parameters = initial_parameters(config, &rows.marginals);
-        let rbm = Rbm::from_parameters(&parameters, device);
-        let training = &config.training;
-        let batch = training.batch.min(rows.len());
-        let particles = match training.gradient {
-            NegativePhase::Pcd { particles, .. } => {
-                let count = if particles == 0 { batch } else { particles };
-                Some(Particles {
-                    visible: base.sample(count, config.seed, 1),
-                    seed: config.seed,
-                    sweeps: 0,
-                })
-            }
-            _ => None,
-        };
-        let total = match (training.updates, training.epochs) {
-            (Some(updates), _) => updates,
-            (None, epochs) => epochs.unwrap_or(1).saturating_mul(rows.updates_per_epoch(batch)),
-        };
-        Ok(Self {
-            device: device.clone(),
-            ops: operations(config.model.kernel, &rbm, &parameters),
-            rule: training.update.build(
-                n_visible,
-                n_hidden,
-                training.learning_rate.initial,
-                device,
-            ),
-            centering: training.centering.then(|| Centering::new(rows.marginals.clone(), n_hidden)),
-            tracker: None,
-            followed: None,
-            early_stopping: EarlyStopping::new(),
-            updates: 0,
-            pretrained: 0,
-            seconds_before: 0.0,
-            started: Instant::now(),
-            hidden_activity: vec![0.0; n_hidden],
-            gradient_norm: 0.0,
-            config: config.clone(),
-            rbm,
-            rows,
-            particles,
-            ladder,
-            base,
-            total,
-        })
-    }
-
-    /// Updates done, without pre-training.
-    pub fn updates(&self) -> u64 {
-        self.updates
-    }
-
-    /// Updates planned.
-    pub fn total_updates(&self) -> u64 {
-        self.total
-    }
-
-    /// Passes through the training data.
-    pub fn epoch(&self) -> f64 {
-        self.updates as f64 / self.rows.updates_per_epoch(self.config.training.batch) as f64
-    }
-
-    /// Training time in seconds, resumed parts included.
-    pub fn seconds(&self) -> f64 {
-        self.seconds_before + self.started.elapsed().as_secs_f64()
-    }
-
-    /// The model as it is now.
-    pub fn parameters(&self) -> Parameters {
-        self.rbm.parameters()
-    }
-
-    /// Updates of the pre-training phase done.
-    pub fn pretrained(&self) -> u64 {
-        self.pretrained
-    }
-
-    /// The tracker, once pre-training is over. With `tempering.every` > 1 it is up to date after every such number of
-    /// updates and wherever an evaluation is due.
-    pub fn tracker(&self) -> Option<&LogZTracker> {
-        self.tracker.as_ref()
-    }
-
-    /// Early stopping so far.
-    pub fn early_stopping(&self) -> &EarlyStopping {
-        &self.early_stopping
-    }
-
-    /// Picture shape of the rows, if they are pictures.
-    pub fn image(&self) -> Option<ImageShape> {
-        self.rows.image
-    }
-
     /// One pre-training update, the start of the tracker, or one update with tracking.
     ///
     /// # Errors
@@ -185,56 +38,26 @@ impl Trainer {
             self.pretrain()?;
             return Ok(StepRecord::Pretrained);
         }
-        let Some(mut tracker) = self.tracker.take() else {
-            let TemperingStart { chains, options } = self.tempering_start();
-            let (tracker, rounds) = LogZTracker::start(self.path(), chains, options);
-            self.tracker = Some(tracker);
-            return Ok(StepRecord::TrackingStarted(rounds));
-        };
+        if self.tracker.is_none() {
+            return Ok(StepRecord::TrackingStarted(self.start_tracking()));
+        }
         let batch = self.rows.batch(self.updates, self.config.training.batch)?;
-        let data = moments(self.ops.as_ref(), &batch, None);
-        let model = self.negative_phase(batch, &tracker);
+        let data = moments(self.current.ops.as_ref(), &batch, None);
+        let model = self.negative_phase(batch);
         let gradient = self.gradient(&data, &model);
         let learning_rate = self.learning_rate();
         let rbm = self.rule.step(self.rbm.clone(), gradient, learning_rate);
-        let before = self.rbm.clone();
-        let ops = self.replace_model(rbm)?;
-        let followed = self.followed.take().unwrap_or(Followed { rbm: before, ops });
+        self.replace_model(rbm)?;
         self.updates += 1;
-        let record = if self.tracking_due() {
-            let old = Path { ops: followed.ops.as_ref(), ladder: &self.ladder, base: &self.base };
-            Some(tracker.step(old, self.path()))
-        } else {
-            self.followed = Some(followed);
-            None
-        };
-        self.tracker = Some(tracker);
-        Ok(StepRecord::Updated(record))
-    }
-
-    fn tracking_due(&self) -> bool {
-        let multiple_of = |every| self.updates.is_multiple_of(every);
-        multiple_of(self.config.tempering.every)
-            || multiple_of(self.config.evaluation.every)
-            || self.updates == self.total
+        if let Some(averaged) = &mut self.averaged {
+            averaged.follow(&self.current.parameters, self.updates);
+        }
+        Ok(StepRecord::Updated(self.track()))
     }
 
     /// The step size of the next update.
     pub fn learning_rate(&self) -> f64 {
         self.config.training.learning_rate.at(self.updates, self.total)
-    }
-
-    pub(super) fn path(&self) -> Path<'_> {
-        Path { ops: self.ops.as_ref(), ladder: &self.ladder, base: &self.base }
-    }
-
-    pub(super) fn tempering_start(&self) -> TemperingStart {
-        let tempering = &self.config.tempering;
-        let visible = self.base.sample(tempering.chains, self.config.seed, 0);
-        TemperingStart {
-            chains: TemperedChains::new(visible, self.ladder.len(), self.config.seed),
-            options: tempering.tracker_options(),
-        }
     }
 
     /// Whether updates of the pre-training phase are left.
@@ -246,11 +69,12 @@ impl Trainer {
         let Some(settings) = self.config.training.pretraining else { return Ok(()) };
         // Batches of pre-training count from the far end, so that they are not those of the first epochs.
         let batch = self.rows.batch((1 << 40) + self.pretrained, settings.batch)?;
-        let data = moments(self.ops.as_ref(), &batch, None);
+        let ops = self.current.ops.clone();
+        let data = moments(ops.as_ref(), &batch, None);
         let mut particles =
             Particles { visible: batch, seed: !self.config.seed, sweeps: self.pretrained };
-        particles.sweep(self.ops.as_ref(), 1);
-        let model = moments(self.ops.as_ref(), &particles.visible, None);
+        particles.sweep(ops.as_ref(), 1);
+        let model = moments(ops.as_ref(), &particles.visible, None);
         let gradient = self.gradient(&data, &model);
         let (m, j) = (self.rbm.n_visible(), self.rbm.n_hidden());
         let plain = SgdConfig { momentum: 0.0, ..SgdConfig::default() };
@@ -264,23 +88,27 @@ impl Trainer {
         Ok(())
     }
 
-    fn negative_phase(&mut self, batch: crate::ops::BitMatrix, tracker: &LogZTracker) -> Moments {
-        let ops = self.ops.as_ref();
-        match (self.config.training.gradient, &mut self.particles) {
-            (NegativePhase::Pcd { sweeps, .. }, Some(particles)) => {
+    fn negative_phase(&mut self, batch: BitMatrix) -> Moments {
+        let ops = self.current.ops.as_ref();
+        match (self.config.training.gradient, &mut self.particles, &self.tracker) {
+            (NegativePhase::Tempered {}, _, Some(tracker)) => {
+                let inputs = tracker.evaluated().inputs.clone();
+                moments_from_inputs(ops, &tracker.chains.visible, inputs, Some(&tracker.weights()))
+            }
+            (NegativePhase::Pcd { sweeps, .. }, Some(particles), _) => {
                 particles.sweep(ops, sweeps);
                 moments(ops, &particles.visible, None)
             }
-            (NegativePhase::Cd { sweeps } | NegativePhase::Pcd { sweeps, .. }, _) => {
+            (phase, ..) => {
+                let sweeps = match phase {
+                    NegativePhase::Cd { sweeps } | NegativePhase::Pcd { sweeps, .. } => sweeps,
+                    NegativePhase::Tempered {} => 1,
+                };
                 let first = self.updates * sweeps as u64;
                 let mut particles =
                     Particles { visible: batch, seed: self.config.seed, sweeps: first };
                 particles.sweep(ops, sweeps);
                 moments(ops, &particles.visible, None)
-            }
-            (NegativePhase::Tempered {}, _) => {
-                let inputs = tracker.evaluated().inputs.clone();
-                moments_from_inputs(ops, &tracker.chains.visible, inputs, Some(&tracker.weights()))
             }
         }
     }
@@ -291,7 +119,7 @@ impl Trainer {
         }
         self.hidden_activity.clone_from(&data.hidden);
         let mut gradient = gradient(data, model, self.centering.as_ref(), &self.device);
-        if (self.updates + 1).is_multiple_of(self.config.evaluation.every) {
+        if self.evaluation_due(self.updates + 1) {
             self.gradient_norm = norm(gradient.weights.clone());
         }
         let decay = self.config.training.weight_decay;
@@ -301,8 +129,7 @@ impl Trainer {
         gradient
     }
 
-    /// Takes the new model and returns the operations of the old one.
-    fn replace_model(&mut self, rbm: Rbm) -> Result<Box<dyn RbmOps>> {
+    fn replace_model(&mut self, rbm: Rbm) -> Result<()> {
         let parameters = rbm.parameters();
         let update = self.updates + 1;
         let remedy = "lower training.learning_rate.initial or raise tempering.chains";
@@ -317,67 +144,13 @@ impl Trainer {
                 "training diverged at update {update}: a weight reached {largest:.0}; {remedy}"
             )));
         }
-        let ops = operations(self.config.model.kernel, &rbm, &parameters);
+        self.current = Model::new(parameters, self.config.model.kernel, &self.device);
         self.rbm = rbm;
-        Ok(std::mem::replace(&mut self.ops, ops))
-    }
-}
-
-/// A model and its operations.
-pub(super) struct Followed {
-    pub rbm: Rbm,
-    pub ops: Box<dyn RbmOps>,
-}
-
-pub(super) struct TemperingStart {
-    pub chains: TemperedChains,
-    pub options: crate::tracking::TrackerOptions,
-}
-
-pub(super) fn operations(kernel: Kernel, rbm: &Rbm, parameters: &Parameters) -> Box<dyn RbmOps> {
-    match kernel {
-        Kernel::Fused => Box::new(Fused::new(parameters)),
-        Kernel::Composed => Box::new(Composed::new(rbm)),
+        Ok(())
     }
 }
 
 /// Frobenius norm, summed in f64 on the host so that every device gives the same.
 pub(super) fn norm(tensor: Tensor<2>) -> f64 {
     crate::model::host(tensor).iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
-}
-
-fn initial_parameters(config: &Config, marginals: &[f64]) -> Parameters {
-    let (m, j) = (marginals.len(), config.model.hidden);
-    let mut parameters = Parameters::zeros(m, j);
-    let streams = Streams::new(config.seed, Purpose::Weights, 0);
-    for (i, row) in parameters.weights.chunks_exact_mut(j).enumerate() {
-        let mut stream = streams.row(i as u32);
-        row.iter_mut().for_each(|w| *w = (config.model.weight_scale * stream.normal()) as f32);
-    }
-    if config.model.visible_bias == VisibleBias::Marginals {
-        for (bias, p) in parameters.visible_bias.iter_mut().zip(marginals) {
-            // Units that are always 0 or 1 get a finite bias.
-            let p = p.clamp(0.001, 0.999);
-            *bias = (p / (1.0 - p)).ln() as f32;
-        }
-    }
-    parameters
-}
-
-/// Refuses chains and audits that would not fit in memory.
-fn check_memory_of(config: &Config, n_visible: usize, temperatures: usize) -> Result<()> {
-    let (chains, hidden) = (config.tempering.chains, config.model.hidden);
-    let bytes = tempering_bytes(chains, temperatures, n_visible, hidden);
-    let what = format!("{chains} chains, {temperatures} temperatures and {hidden} hidden units");
-    check_memory(bytes, &what).map_err(|problem| Error::config("tempering.chains", problem))?;
-    let AuditConfig { chains, temperatures, .. } = config.audit;
-    let bytes = annealing_bytes(chains, temperatures, n_visible, hidden);
-    let what = format!("audits with {chains} chains and {temperatures} temperatures");
-    check_memory(bytes, &what).map_err(|problem| Error::config("audit.chains", problem))?;
-    if let NegativePhase::Pcd { particles, .. } = config.training.gradient {
-        let bytes = particles as f64 * 9.0 * (n_visible as f64 + hidden as f64);
-        check_memory(bytes, &format!("{particles} particles"))
-            .map_err(|problem| Error::config("training.gradient.particles", problem))?;
-    }
-    Ok(())
 }

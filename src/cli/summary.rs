@@ -1,0 +1,231 @@
+//! The end of a run: the models worth keeping audited, the best of them kept, summary.json and the closing words.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::output::tell;
+use super::run_folder::RunFolder;
+use crate::model::Parameters;
+use crate::tracking::LogLikelihood;
+use crate::training::{Candidate, FinalLikelihood, StopReason, Trainer};
+
+/// Tracked log-likelihoods further below the best one than this many of their errors need no audit.
+const HOPELESS: f64 = 4.0;
+
+/// summary.json
+#[derive(Serialize)]
+pub struct Summary {
+    stop_reason: StopReason,
+    updates: u64,
+    epochs: f64,
+    seconds: f64,
+    /// Tracked log Z at the last evaluation.
+    log_z: f64,
+    log_z_std_error: f64,
+    /// Whether it is to be believed, and why not.
+    sound: bool,
+    doubts: Vec<String>,
+    train_log_likelihood: Option<LogLikelihood>,
+    validation_log_likelihood: Option<LogLikelihood>,
+    evaluations: Evaluations,
+    /// The model in best.safetensors (last.safetensors without validation rows), log Z audited.
+    best: Best,
+}
+
+/// How the evaluations of the run went, that of update 0 not counted.
+#[derive(Serialize)]
+struct Evaluations {
+    /// All.
+    all: u64,
+    /// Those whose tracked log Z was sound.
+    sound: u64,
+    /// Those that decisions could go by: sound, audited or exact.
+    decided_on: u64,
+}
+
+#[derive(Serialize)]
+struct Best {
+    update: u64,
+    /// How many models were audited to find it; 0 if none had a sound evaluation and it is the last one.
+    candidates_audited: usize,
+    audit_method: &'static str,
+    log_z: f64,
+    log_z_std_error: f64,
+    /// Tracked log Z when the model was evaluated.
+    tracked_log_z: Option<f64>,
+    tracked_log_z_std_error: Option<f64>,
+    /// Tracked minus audited log Z, in combined standard errors.
+    tracked_minus_audited_in_errors: Option<f64>,
+    train_log_likelihood: LogLikelihood,
+    validation_log_likelihood: Option<LogLikelihood>,
+    test_log_likelihood: Option<LogLikelihood>,
+    /// Why the audited log Z should not be believed, if so.
+    doubt: Option<String>,
+}
+
+impl Summary {
+    /// Audits the candidates of the run and keeps the best of them as best.safetensors.
+    pub fn conclude(
+        trainer: &Trainer,
+        folder: &RunFolder,
+        reason: StopReason,
+        quiet: bool,
+    ) -> Result<Self> {
+        let candidates = hopeful(trainer.candidates());
+        if !quiet && candidates.len() > 1 {
+            tell(&format!("auditing the {} models that may be the best", candidates.len()));
+        }
+        let mut best: Option<(&Candidate, FinalLikelihood)> = None;
+        for candidate in candidates.iter().copied() {
+            let audited = trainer.final_likelihood(&candidate.parameters)?;
+            let value = |found: &FinalLikelihood| {
+                found.validation.map_or(f64::NEG_INFINITY, |validation| validation.value)
+            };
+            if best.as_ref().is_none_or(|(_, so_far)| value(&audited) > value(so_far)) {
+                best = Some((candidate, audited));
+            }
+        }
+        let best = match best {
+            Some((candidate, audited)) => {
+                folder.write_best(candidate)?;
+                Best::new(candidate.update, candidates.len(), Some(candidate.log_z), audited)
+            }
+            None => {
+                let last: Parameters = trainer.parameters();
+                Best::new(trainer.updates(), 0, None, trainer.final_likelihood(&last)?)
+            }
+        };
+        let standing = trainer.standing();
+        let last = standing.last.as_ref();
+        Ok(Self {
+            stop_reason: reason,
+            updates: trainer.updates(),
+            epochs: trainer.epoch(),
+            seconds: trainer.seconds(),
+            log_z: last.map_or(f64::NAN, |last| last.log_z),
+            log_z_std_error: last.map_or(f64::NAN, |last| last.log_z_std_error),
+            sound: last.is_some_and(|last| last.trust.is_sound()),
+            doubts: last.map_or(Vec::new(), |last| {
+                last.trust.doubts().iter().map(|doubt| doubt.text.clone()).collect()
+            }),
+            train_log_likelihood: last.map(|last| last.train),
+            validation_log_likelihood: last.and_then(|last| last.validation),
+            evaluations: Evaluations {
+                all: standing.evaluations,
+                sound: standing.sound,
+                decided_on: standing.judged,
+            },
+            best,
+        })
+    }
+
+    /// The closing words.
+    pub fn text(&self, out: &Path) -> String {
+        let mut text = String::new();
+        let reason = match self.stop_reason {
+            StopReason::EarlyStopping => "early stopping",
+            StopReason::Finished => "all updates done",
+            StopReason::Interrupted => "interrupted",
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "\n{reason} after update {} ({:.1} epochs, {:.1} s)",
+            self.updates, self.epochs, self.seconds
+        );
+        let Evaluations { all, sound, decided_on } = self.evaluations;
+        let decided = if decided_on > sound {
+            format!(", decisions could go by {decided_on}")
+        } else {
+            String::new()
+        };
+        let _ = writeln!(text, "tracked log Z sound at {sound} of {all} evaluations{decided}");
+        self.best.write(&mut text);
+        let _ = writeln!(text, "curves: tensorboard --logdir {}/tensorboard", out.display());
+        text
+    }
+}
+
+/// The candidates that an audit may still find the best; where their likelihoods are exact that is the first alone.
+fn hopeful(candidates: &[Candidate]) -> Vec<&Candidate> {
+    let Some(best) = candidates.first() else { return Vec::new() };
+    let near = |other: &&Candidate| {
+        other.update == best.update
+            || best.value - other.value <= HOPELESS * best.log_z_error.hypot(other.log_z_error)
+                && other.log_z_error > 0.0
+    };
+    candidates.iter().filter(near).collect()
+}
+
+impl Best {
+    fn new(
+        update: u64,
+        candidates_audited: usize,
+        tracked: Option<(f64, f64)>,
+        audited: FinalLikelihood,
+    ) -> Self {
+        let FinalLikelihood { log_z, train, validation, test } = audited;
+        Self {
+            update,
+            candidates_audited,
+            audit_method: log_z.method,
+            log_z: log_z.value,
+            log_z_std_error: log_z.std_error,
+            tracked_log_z: tracked.map(|(value, _)| value),
+            tracked_log_z_std_error: tracked.map(|(_, error)| error),
+            tracked_minus_audited_in_errors: tracked
+                .map(|(value, error)| (value - log_z.value) / error.hypot(log_z.std_error)),
+            train_log_likelihood: train,
+            validation_log_likelihood: validation,
+            test_log_likelihood: test,
+            doubt: log_z.doubt,
+        }
+    }
+
+    fn write(&self, text: &mut String) {
+        if self.candidates_audited == 0 && self.validation_log_likelihood.is_some() {
+            let _ = writeln!(
+                text,
+                "no evaluation was sound, so no model could be called the best; this is the last one:"
+            );
+        }
+        let _ = match self.candidates_audited {
+            0 => writeln!(text, "last model: update {}", self.update),
+            1 => writeln!(text, "best model: update {}", self.update),
+            n => writeln!(text, "best model: update {}, of {n} audited", self.update),
+        };
+        if let (Some(log_z), Some(error)) = (self.tracked_log_z, self.tracked_log_z_std_error) {
+            let _ = writeln!(text, "  log Z tracked       {log_z:>10.3} +- {error:.3}");
+        }
+        let audit = format!("log Z {}", self.audit_method);
+        let differs = self
+            .tracked_minus_audited_in_errors
+            .map_or(String::new(), |z| format!(", tracked differs by {z:+.1} errors"));
+        let _ = writeln!(
+            text,
+            "  {audit:<19} {:>10.3} +- {:.3}{differs}",
+            self.log_z, self.log_z_std_error
+        );
+        if let Some(doubt) = &self.doubt {
+            let _ = writeln!(text, "  (doubtful: {doubt})");
+        }
+        let rows = [
+            ("train", Some(self.train_log_likelihood)),
+            ("validation", self.validation_log_likelihood),
+            ("test", self.test_log_likelihood),
+        ];
+        for (name, value) in rows {
+            if let Some(value) = value {
+                let label = format!("{name} log-lik.");
+                let _ = writeln!(
+                    text,
+                    "  {label:<19} {:>10.3} +- {:.3} nats per row",
+                    value.value, value.std_error
+                );
+            }
+        }
+    }
+}

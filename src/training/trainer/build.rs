@@ -1,0 +1,137 @@
+//! A run before its first step: sizes checked, model, rule, particles and plan made.
+
+use std::time::Instant;
+
+use burn::tensor::Device;
+
+use super::Trainer;
+use super::cost::{Sizes, temperatures};
+use super::judging::Judge;
+use super::model::Model;
+use super::plan::Plan;
+use super::rows::Rows;
+use crate::config::{AuditConfig, Config, NegativePhase, VisibleBias};
+use crate::data::Splits;
+use crate::error::{Error, Result};
+use crate::model::{Parameters, Rbm};
+use crate::ops::random::{Purpose, Streams};
+use crate::tempering::{annealing_bytes, check_memory, tempering_bytes};
+use crate::training::gradient::{Centering, Particles};
+
+impl Trainer {
+    /// Prepares a run from its beginning.
+    ///
+    /// # Errors
+    /// A configuration that does not fit the data or the memory of this machine.
+    pub fn new(config: &Config, splits: Splits, device: &Device) -> Result<Self> {
+        config.check()?;
+        let rows = Rows::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
+        let stopping = config.training.early_stopping.is_some();
+        if stopping && rows.validation.is_none() {
+            return Err(Error::config(
+                "training.early_stopping",
+                "needs validation rows: set data.validation_fraction or remove early stopping",
+            ));
+        }
+        let training = &config.training;
+        let batch = training.batch.min(rows.len());
+        let sizes = sizes(config, &rows, batch);
+        check_memory_of(config, &sizes)?;
+        let total = match (training.updates, training.epochs) {
+            (Some(updates), _) => updates,
+            (None, epochs) => epochs.unwrap_or(1).saturating_mul(rows.updates_per_epoch(batch)),
+        };
+        let plan = Plan::new(config, sizes, total)?;
+        let base = config.tempering.base(&rows.column_counts, rows.len())?;
+        let parameters = initial_parameters(config, &rows.marginals);
+        let particles =
+            matches!(training.gradient, NegativePhase::Pcd { .. }).then(|| Particles {
+                visible: base.sample(sizes.particles, config.seed, 1),
+                seed: config.seed,
+                sweeps: 0,
+            });
+        let current = Model::new(parameters.clone(), config.model.kernel, device);
+        Ok(Self {
+            device: device.clone(),
+            rbm: Rbm::from_parameters(&parameters, device),
+            rule: training.update.build(
+                sizes.visible,
+                sizes.hidden,
+                training.learning_rate.initial,
+                device,
+            ),
+            centering: training
+                .centering
+                .then(|| Centering::new(rows.marginals.clone(), sizes.hidden)),
+            averaged: None,
+            tracked: current.clone(),
+            tracked_at: 0,
+            tracker: None,
+            view: None,
+            judge: Judge::default(),
+            updates: 0,
+            pretrained: 0,
+            seconds_before: 0.0,
+            started: Instant::now(),
+            hidden_activity: vec![0.0; sizes.hidden],
+            gradient_norm: f64::NAN,
+            config: config.clone(),
+            current,
+            rows,
+            particles,
+            sizes,
+            plan,
+            base,
+            total,
+        })
+    }
+}
+
+fn sizes(config: &Config, rows: &Rows, batch: usize) -> Sizes {
+    let particles = match config.training.gradient {
+        NegativePhase::Pcd { particles, .. } if particles > 0 => particles,
+        NegativePhase::Pcd { .. } | NegativePhase::Cd { .. } => batch,
+        NegativePhase::Tempered {} => config.tempering.chains,
+    };
+    let (visible, hidden) = (rows.columns(), config.model.hidden);
+    let chosen = config.tempering.temperatures.or(temperatures(visible, hidden));
+    let temperatures = config.tempering.betas.as_ref().map_or(chosen, Vec::len);
+    Sizes { visible, hidden, batch, particles, temperatures }
+}
+
+fn initial_parameters(config: &Config, marginals: &[f64]) -> Parameters {
+    let (m, j) = (marginals.len(), config.model.hidden);
+    let mut parameters = Parameters::zeros(m, j);
+    let streams = Streams::new(config.seed, Purpose::Weights, 0);
+    for (i, row) in parameters.weights.chunks_exact_mut(j).enumerate() {
+        let mut stream = streams.row(i as u32);
+        row.iter_mut().for_each(|w| *w = (config.model.weight_scale * stream.normal()) as f32);
+    }
+    if config.model.visible_bias == VisibleBias::Marginals {
+        for (bias, p) in parameters.visible_bias.iter_mut().zip(marginals) {
+            // Units that are always 0 or 1 get a finite bias.
+            let p = p.clamp(0.001, 0.999);
+            *bias = (p / (1.0 - p)).ln() as f32;
+        }
+    }
+    parameters
+}
+
+/// Refuses chains and audits that would not fit in memory.
+fn check_memory_of(config: &Config, sizes: &Sizes) -> Result<()> {
+    let Sizes { visible: n_visible, hidden, temperatures, .. } = *sizes;
+    let chains = config.tempering.chains;
+    let bytes = tempering_bytes(chains, temperatures, n_visible, hidden);
+    let what = format!("{chains} chains, {temperatures} temperatures and {hidden} hidden units");
+    check_memory(bytes, &what).map_err(|problem| Error::config("tempering.chains", problem))?;
+    let AuditConfig { chains, temperatures, .. } = config.audit;
+    let bytes = annealing_bytes(chains, temperatures, n_visible, hidden);
+    let what = format!("audits with {chains} chains and {temperatures} temperatures");
+    check_memory(bytes, &what).map_err(|problem| Error::config("audit.chains", problem))?;
+    if let NegativePhase::Pcd { particles, .. } = config.training.gradient {
+        let bytes = particles as f64 * 9.0 * (n_visible as f64 + hidden as f64);
+        check_memory(bytes, &format!("{particles} particles"))
+            .map_err(|problem| Error::config("training.gradient.particles", problem))?;
+    }
+    Ok(())
+}

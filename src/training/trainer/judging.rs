@@ -1,0 +1,190 @@
+//! What follows from an evaluation: the stopping decision, the models worth keeping, the count of sound evaluations.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{EvaluationRecord, Source, Trainer};
+use crate::model::Parameters;
+use crate::record::Notice;
+use crate::tracking::LogLikelihood;
+use crate::training::{EarlyStopping, Evaluation};
+
+/// Models kept for the last audits, in which the best is found.
+const CANDIDATES: usize = 4;
+/// Candidates lie at least this share of the run apart: neighbours are the same model to the eye of an audit.
+const APART: f64 = 0.05;
+/// Evaluations in a row that are not sound after which the user is told that audits decide.
+const UNSOUND: u64 = 5;
+
+/// A model that may be the best of its run.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The update after which it was evaluated.
+    pub update: u64,
+    /// Mean log-likelihood of the validation rows, nats.
+    pub value: f64,
+    /// The part of its standard error that log Z is to blame for; 0 where log Z was exact.
+    pub log_z_error: f64,
+    /// Tracked log Z and its standard error at that time.
+    pub log_z: (f64, f64),
+    /// The model.
+    pub parameters: Arc<Parameters>,
+}
+
+/// The judge's state.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Judge {
+    pub stopping: EarlyStopping,
+    pub candidates: Vec<Candidate>,
+    pub standing: Standing,
+}
+
+/// How the evaluations of a run went, for its summary.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Evaluations after update 0.
+    pub evaluations: u64,
+    /// Those whose tracked log Z was sound.
+    pub sound: u64,
+    /// Those that decisions could go by: sound, audited or exact.
+    pub judged: u64,
+    /// In a row, up to now, that none could.
+    pub unsound_in_a_row: u64,
+    /// The last evaluation.
+    pub last: Option<LastEvaluation>,
+}
+
+/// What the last evaluation said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LastEvaluation {
+    /// Tracked log Z.
+    #[serde(with = "crate::checkpoint::float")]
+    pub log_z: f64,
+    /// Its standard error.
+    #[serde(with = "crate::checkpoint::float")]
+    pub log_z_std_error: f64,
+    /// Whether the tracker vouched for it.
+    pub trust: crate::trust::Trust,
+    /// Mean log-likelihood of the training rows evaluated.
+    pub train: LogLikelihood,
+    /// Mean log-likelihood of the validation rows.
+    pub validation: Option<LogLikelihood>,
+}
+
+impl Trainer {
+    /// Takes in an evaluation of the present update: the stopping decision and its notices are added to it. To be called once
+    /// for each.
+    pub fn judge(&mut self, evaluation: &mut EvaluationRecord) {
+        self.count(evaluation);
+        self.learn_lag(evaluation);
+        let Some(validation) = evaluation.validation else { return };
+        if self.updates == 0 {
+            // An untrained model is easy to measure and no candidate.
+            return;
+        }
+        let settings = self.config.training.early_stopping;
+        let observed = Evaluation {
+            update: self.updates,
+            value: validation.value,
+            log_z_std_error: validation.log_z_std_error,
+            sound: evaluation.judged.trust.is_sound(),
+        };
+        let mut decision = self.judge.stopping.observe(&settings.unwrap_or_default(), observed);
+        // Without early stopping the best model is still kept, but nothing ends the run.
+        decision.stop &= settings.is_some();
+        if observed.sound && observed.value.is_finite() {
+            self.propose(observed.value, observed.log_z_std_error, evaluation.log_z);
+        }
+        evaluation.decision = Some(decision);
+    }
+
+    /// Models of sound evaluations that may be the best, highest tracked likelihood first.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.judge.candidates
+    }
+
+    /// How the evaluations went so far.
+    pub fn standing(&self) -> &Standing {
+        &self.judge.standing
+    }
+
+    fn count(&mut self, evaluation: &mut EvaluationRecord) {
+        let standing = &mut self.judge.standing;
+        standing.last = Some(LastEvaluation {
+            log_z: evaluation.log_z.0,
+            log_z_std_error: evaluation.log_z.1,
+            trust: evaluation.trust.clone(),
+            train: evaluation.train,
+            validation: evaluation.validation,
+        });
+        if self.updates == 0 {
+            return;
+        }
+        let judged = evaluation.judged.trust.is_sound();
+        standing.evaluations += 1;
+        standing.sound += u64::from(evaluation.trust.is_sound());
+        standing.judged += u64::from(judged);
+        standing.unsound_in_a_row = if judged { 0 } else { standing.unsound_in_a_row + 1 };
+        if standing.unsound_in_a_row == UNSOUND {
+            let audits = match self.config.audit.every {
+                0 => "nothing is decided on it, and audits are off: set audit.every".into(),
+                every => format!("decisions go by the audit of every {every}th evaluation alone"),
+            };
+            evaluation.notices.push(Notice::Warning(format!(
+                "log Z of {UNSOUND} evaluations in a row is in doubt ({}); {audits}",
+                evaluation.trust
+            )));
+        }
+    }
+
+    /// The tracker's error bar learns from audits that can be believed.
+    fn learn_lag(&mut self, evaluation: &EvaluationRecord) {
+        let Some(audit) = &evaluation.audit else { return };
+        if audit.estimate.doubt.is_none()
+            && let Some(tracker) = &mut self.tracker
+        {
+            tracker.learn_from_audit(audit.difference, audit.estimate.std_error);
+        }
+    }
+
+    fn propose(&mut self, value: f64, log_z_error: f64, log_z: (f64, f64)) {
+        let update = self.updates;
+        let near = |other: &Candidate| other.update as f64 > update as f64 * (1.0 - APART);
+        let candidates = &mut self.judge.candidates;
+        if let Some(i) = candidates.iter().position(near) {
+            if candidates[i].value >= value {
+                return;
+            }
+            candidates.remove(i);
+        } else if candidates.len() == CANDIDATES
+            && candidates.last().is_some_and(|worst| worst.value >= value)
+        {
+            return;
+        }
+        let parameters = match &self.averaged {
+            Some(averaged) => Arc::new(averaged.parameters().clone()),
+            None => Arc::clone(&self.current.parameters),
+        };
+        candidates.push(Candidate { update, value, log_z_error, log_z, parameters });
+        candidates.sort_by(|a, b| b.value.total_cmp(&a.value));
+        candidates.truncate(CANDIDATES);
+    }
+}
+
+impl EvaluationRecord {
+    /// Whether decisions can go by it.
+    pub fn is_sound(&self) -> bool {
+        self.judged.trust.is_sound()
+    }
+
+    /// A word of doubt for the live line, if there is any.
+    pub fn doubt(&self) -> Option<String> {
+        (!self.is_sound()).then(|| format!("in doubt: {}", self.judged.trust.names()))
+    }
+
+    /// Whether the log-likelihoods are told with an exact log Z.
+    pub fn is_exact(&self) -> bool {
+        self.judged.source == Source::Exact
+    }
+}

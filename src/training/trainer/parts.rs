@@ -1,0 +1,119 @@
+//! The state of a run, and where it stands.
+
+use std::time::Instant;
+
+use burn::tensor::Device;
+
+use super::cost::Sizes;
+use super::judging::Judge;
+use super::model::Model;
+use super::plan::Plan;
+use super::rows::Rows;
+use super::tracking::View;
+use crate::config::Config;
+use crate::data::ImageShape;
+use crate::model::{Parameters, Rbm};
+use crate::record::Notice;
+use crate::tempering::BaseDistribution;
+use crate::tracking::LogZTracker;
+use crate::training::EarlyStopping;
+use crate::training::averaging::Averaged;
+use crate::training::gradient::{Centering, Particles};
+use crate::training::update::UpdateRule;
+
+/// A run in progress.
+pub struct Trainer {
+    pub(super) config: Config,
+    pub(super) device: Device,
+    pub(super) rows: Rows,
+    pub(super) sizes: Sizes,
+    pub(super) plan: Plan,
+    /// theta: what the gradient and the update rule see.
+    pub(super) rbm: Rbm,
+    /// The same on the host, with its operations.
+    pub(super) current: Model,
+    /// theta-bar, once tracking has started; `None` without averaging.
+    pub(super) averaged: Option<Averaged>,
+    pub(super) rule: Box<dyn UpdateRule>,
+    pub(super) particles: Option<Particles>,
+    pub(super) centering: Option<Centering>,
+    pub(super) base: BaseDistribution,
+    pub(super) tracker: Option<LogZTracker>,
+    /// The model the tracker is at: that of its last step.
+    pub(super) tracked: Model,
+    /// The update after which that was.
+    pub(super) tracked_at: u64,
+    /// What the last evaluation looked at, where that is a copy.
+    pub(super) view: Option<View>,
+    pub(super) judge: Judge,
+    pub(super) updates: u64,
+    pub(super) total: u64,
+    pub(super) pretrained: u64,
+    /// Seconds of training before this process.
+    pub(super) seconds_before: f64,
+    pub(super) started: Instant,
+    pub(super) hidden_activity: Vec<f64>,
+    /// Of the gradient of the last evaluated update; NaN before the first.
+    pub(super) gradient_norm: f64,
+}
+
+impl Trainer {
+    /// Updates done, without pre-training.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Updates planned.
+    pub fn total_updates(&self) -> u64 {
+        self.total
+    }
+
+    /// Passes through the training data.
+    pub fn epoch(&self) -> f64 {
+        self.updates as f64 / self.rows.updates_per_epoch(self.config.training.batch) as f64
+    }
+
+    /// Training time in seconds, resumed parts included.
+    pub fn seconds(&self) -> f64 {
+        self.seconds_before + self.started.elapsed().as_secs_f64()
+    }
+
+    /// The model of the run as it is now: the average of the parameters where they are averaged (`averaging.window`).
+    pub fn parameters(&self) -> Parameters {
+        match &self.averaged {
+            Some(averaged) => averaged.parameters().clone(),
+            None => self.current.parameters.as_ref().clone(),
+        }
+    }
+
+    /// The parameters the next gradient is taken at, averaged or not.
+    pub fn current_parameters(&self) -> &Parameters {
+        &self.current.parameters
+    }
+
+    /// Updates of the pre-training phase done.
+    pub fn pretrained(&self) -> u64 {
+        self.pretrained
+    }
+
+    /// The tracker, once pre-training is over. Where it does not step at every update (`tempering.every`) it is up to date
+    /// after its steps and wherever an evaluation is due.
+    pub fn tracker(&self) -> Option<&LogZTracker> {
+        self.reported().map(|(tracker, _)| tracker)
+    }
+
+    /// Early stopping so far.
+    pub fn early_stopping(&self) -> &EarlyStopping {
+        &self.judge.stopping
+    }
+
+    /// What the user should know of what the program chose by itself.
+    pub fn notices(&self) -> &[Notice] {
+        &self.plan.notices
+    }
+
+    /// Picture shape of the rows, if they are pictures.
+    pub fn image(&self) -> Option<ImageShape> {
+        self.rows.image
+    }
+}

@@ -1,0 +1,154 @@
+//! What a run does by itself: settings left to `"auto"`, chosen from sizes, gradient and length.
+
+use super::cost::{Sizes, temperatures};
+use crate::config::{Config, NegativePhase};
+use crate::error::Result;
+use crate::model::exact::MAX_UNITS;
+use crate::record::Notice;
+use crate::tempering::Ladder;
+use crate::tracking::TrackerOptions;
+
+/// Share of the history that is averaged over.
+const WINDOW: f64 = 0.1;
+/// Updates per step of the tracker: a two hundredth of the updates so far, while the averaged model moves in proportion to
+/// them, and not more than this many. Less often where `tempering.share` asks for it.
+const MOST_UPDATES: u64 = 20;
+const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
+/// Share of a block of updates that enumeration may cost to be done at every evaluation.
+const EXACT_SHARE: f64 = 0.5;
+/// Sizes of the smaller layer that are enumerated at evaluations by themselves, at most.
+const LARGEST_EXACT: usize = 23;
+
+/// When the tracker steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Steps {
+    /// After every so many updates.
+    Every(u64),
+    /// After a part of the updates so far.
+    PartOfHistory(u64),
+}
+
+impl Steps {
+    /// Whether the tracker steps after update `updates`, the step before being after update `last`.
+    pub fn due(self, updates: u64, last: u64) -> bool {
+        match self {
+            Self::Every(every) => updates.is_multiple_of(every),
+            Self::PartOfHistory(part) => updates - last >= (updates / part).clamp(1, MOST_UPDATES),
+        }
+    }
+
+    /// Steps in a run of this many updates, about.
+    fn count(self, updates: f64) -> f64 {
+        match self {
+            Self::Every(every) => updates / every as f64,
+            Self::PartOfHistory(part) => {
+                let (part, most) = (part as f64, MOST_UPDATES as f64);
+                if updates <= part {
+                    updates
+                } else if updates <= most * part {
+                    part * (1.0 + (updates / part).ln())
+                } else {
+                    part * (1.0 + most.ln()) + (updates - most * part) / most
+                }
+            }
+        }
+    }
+}
+
+/// The choices.
+pub(super) struct Plan {
+    pub ladder: Ladder,
+    /// Share of the history that is averaged over; 0 for none.
+    pub window: f64,
+    pub tracker: TrackerOptions,
+    pub steps: Steps,
+    /// log Z is enumerated at every evaluation.
+    pub exact: bool,
+    /// What the user should know of the choices.
+    pub notices: Vec<Notice>,
+}
+
+impl Plan {
+    /// `sizes.temperatures` is not read; `total`: updates planned.
+    pub fn new(config: &Config, mut sizes: Sizes, total: u64) -> Result<Self> {
+        let tempering = &config.tempering;
+        let ladder = tempering.ladder(temperatures(sizes.visible, sizes.hidden))?;
+        sizes.temperatures = ladder.len();
+        let tempered = matches!(config.training.gradient, NegativePhase::Tempered {});
+        let window = config.averaging.window.or(if tempered { 0.0 } else { WINDOW });
+        let averaged_chains = window > 0.0 && !tempered;
+        let tracker = TrackerOptions {
+            sweeps: tempering.sweeps.or(if tempered { 5 } else { 2 }),
+            weighted: tempering.weighted.or(!averaged_chains),
+            ..tempering.tracker_options()
+        };
+        let mut notices = Vec::new();
+        let steps = match tempering.every.given() {
+            Some(every) => Steps::Every(every),
+            None if tempered => Steps::Every(1),
+            None => automatic_steps(config, &sizes, &tracker, total, &mut notices),
+        };
+        let smaller = sizes.visible.min(sizes.hidden);
+        let block = sizes.update(config) * config.evaluation.every as f64;
+        let cheap = smaller <= LARGEST_EXACT && sizes.enumeration() <= EXACT_SHARE * block;
+        let exact = config.evaluation.exact.or(cheap);
+        if exact && smaller > MAX_UNITS {
+            return Err(crate::Error::config(
+                "evaluation.exact",
+                format!("enumeration needs a layer of at most {MAX_UNITS} units, the smaller one has {smaller}"),
+            ));
+        }
+        Ok(Self { ladder, window, tracker, steps, exact, notices })
+    }
+}
+
+/// The most frequent steps that keep to `tempering.share`; a notice where none does.
+fn automatic_steps(
+    config: &Config,
+    sizes: &Sizes,
+    tracker: &TrackerOptions,
+    total: u64,
+    notices: &mut Vec<Notice>,
+) -> Steps {
+    let (chains, share) = (config.tempering.chains, config.tempering.share);
+    let updates = total as f64;
+    let training = updates * sizes.update(config);
+    let settling = sizes.tempered(chains, tracker.settling.sweeps, tracker.beta_update, 1.0)
+        * (updates / config.evaluation.every as f64);
+    let step = sizes.tempered(chains, tracker.sweeps, tracker.beta_update, 2.0);
+    let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
+    let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];
+    let fits = PARTS_OF_HISTORY.iter().find(|part| cost(part) <= share * training);
+    if fits.is_none() {
+        notices.push(Notice::Info(format!(
+            "tracking will take about {:.1} times as long as training, more than tempering.share = {share}: raise evaluation.every, or lower tempering.chains or tempering.settling.sweeps",
+            cost(&rarest) / training
+        )));
+    }
+    Steps::PartOfHistory(fits.copied().unwrap_or(rarest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_counted_as_they_fall() {
+        for steps in [Steps::PartOfHistory(200), Steps::PartOfHistory(25), Steps::Every(7)] {
+            for total in [20u64, 150, 3000, 20_000] {
+                let (mut last, mut count) = (0, 0.0);
+                for u in 1..=total {
+                    if steps.due(u, last) {
+                        (last, count) = (u, count + 1.0);
+                    }
+                }
+                let expected = steps.count(total as f64);
+                // Whole numbers of updates between steps are shorter than the fractions counted with.
+                assert!(
+                    (0.95..1.5).contains(&((count + 1.0) / (expected + 1.0))),
+                    "{steps:?} {total}: {count} {expected}"
+                );
+            }
+        }
+    }
+}

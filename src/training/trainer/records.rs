@@ -1,0 +1,138 @@
+//! What an evaluation tells recorders of chains, model and likelihoods.
+
+use super::model::Model;
+use super::{Audit, Trainer};
+use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BitMatrix, Draw, Layer, Matrix, for_each_set_bit};
+use crate::record::{Record, Run};
+use crate::tracking::{LogLikelihood, LogZTracker, MeanLogF, TrackRecord};
+
+/// Rows of the reconstruction error.
+const RECONSTRUCTED: usize = 1000;
+
+impl Trainer {
+    pub(super) fn record_chains(
+        &self,
+        record: &mut Record,
+        tracker: &LogZTracker,
+        last: Option<&TrackRecord>,
+    ) {
+        self.record_settling(record, tracker);
+        let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
+        let trips = &tracker.chains.round_trips;
+        scalar("window_round_trips", trips.per_chain());
+        scalar("movement_per_round_trip", tracker.movement_per_round_trip());
+        if let Some(rate) = trips.rate() {
+            scalar("round_trips_per_1000_sweeps", rate);
+        }
+        if let Some(consistency) = tracker.consistency() {
+            scalar("tracker_consistency", consistency);
+        }
+        scalar("effective_sample_size", tracker.effective_sample_size());
+        scalar("effective_chains", tracker.effective_chains());
+        scalar("crossed_share", tracker.crossed_share());
+        if let Some(knot) = tracker.transitions().knot() {
+            scalar("minimum_conductance", knot.conductance);
+            let betas = self.plan.ladder.betas();
+            scalar("knot_beta", 0.5 * (betas[knot.index] + betas[knot.index + 1]));
+        }
+        if let Some(last) = last {
+            scalar("occupancy_error", last.occupancy_error);
+            let ratios = last.measurement.occupancy.iter().zip(self.plan.ladder.log_prior());
+            let ratios = ratios.map(|(c, log_r)| c / log_r.exp()).collect();
+            record.histogram(Run::Tracker, "occupancy_ratio", ratios);
+        }
+    }
+
+    fn record_settling(&self, record: &mut Record, tracker: &LogZTracker) {
+        let Some(settled) = tracker.settled() else { return };
+        let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
+        scalar("settled_log_z", settled.log_z);
+        scalar("settled_log_z_std_error", settled.std_error);
+        scalar("settling_halves", settled.halves as f64);
+        scalar("settling_drift_in_errors", settled.drift_in_errors);
+        scalar("settling_correlation", settled.correlation);
+        scalar("lag_in_errors", settled.innovation_in_errors);
+    }
+
+    pub(super) fn record_model(
+        &self,
+        record: &mut Record,
+        model: &Model,
+        train: &MeanLogF,
+        validation: Option<&MeanLogF>,
+    ) {
+        let parameters = model.parameters.as_ref();
+        let wide = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+        record.scalar(Run::Tracker, "learning_rate", self.learning_rate());
+        record.scalar(Run::Tracker, "gradient_norm", self.gradient_norm);
+        record.scalar(Run::Tracker, "weight_norm", norm_of(&parameters.weights));
+        record.scalar(Run::Tracker, "reconstruction_error", self.reconstruction_error(model));
+        if let Some(validation) = validation {
+            record.scalar(Run::Tracker, "free_energy_gap", validation.mean - train.mean);
+        }
+        record.histogram(Run::Tracker, "weights", wide(&parameters.weights));
+        record.histogram(Run::Tracker, "visible_bias", wide(&parameters.visible_bias));
+        record.histogram(Run::Tracker, "hidden_bias", wide(&parameters.hidden_bias));
+        record.histogram(Run::Tracker, "hidden_activity", self.hidden_activity.clone());
+    }
+
+    /// Mean squared error of v against sigma(c + Wh), h drawn from v, over the first training rows evaluated.
+    fn reconstruction_error(&self, model: &Model) -> f64 {
+        let rows = self.rows.train_evaluated.rows().min(RECONSTRUCTED);
+        let visible = self.rows.train_evaluated.select(0..rows);
+        let ops = model.ops.as_ref();
+        let (m, j) = (ops.n_units(Layer::Visible), ops.n_units(Layer::Hidden));
+        let mut inputs = Matrix::filled(rows, j, 0.0);
+        ops.inputs(Layer::Hidden, visible.words(), inputs.as_mut_slice());
+        let mut hidden = BitMatrix::zeros(rows, j);
+        let streams = Streams::new(self.config.seed, Purpose::SampleHidden, self.updates);
+        let beta = vec![1.0; rows];
+        ops.draw(
+            &Draw {
+                n_units: j,
+                inputs: inputs.as_slice(),
+                beta: &beta,
+                base: None,
+                streams,
+                first_row: 0,
+            },
+            hidden.words_mut(),
+        );
+        let mut inputs = Matrix::filled(rows, m, 0.0);
+        ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
+        let mut sum = 0.0;
+        for row in 0..rows {
+            let means = inputs.row(row).iter().map(|&x| 1.0 / (1.0 + f64::from(-x).exp()));
+            let means: Vec<f64> = means.collect();
+            // (v - p)^2 is p^2 for zeros and p^2 + 1 - 2p for ones.
+            sum += means.iter().map(|p| p * p).sum::<f64>();
+            for_each_set_bit(visible.row(row), |i| sum += 1.0 - 2.0 * means[i]);
+        }
+        sum / (rows * m).max(1) as f64
+    }
+}
+
+pub(super) fn record_likelihood(record: &mut Record, run: Run, value: LogLikelihood) {
+    record.scalar(run, "log_likelihood", value.value);
+    record.scalar(run, "log_likelihood_std_error", value.std_error);
+    record.scalar(run, "log_likelihood_data_std_error", value.data_std_error);
+    record.scalar(run, "log_likelihood_lower", value.value - 2.0 * value.std_error);
+    record.scalar(run, "log_likelihood_upper", value.value + 2.0 * value.std_error);
+}
+
+pub(super) fn record_audit(record: &mut Record, audit: &Audit) {
+    let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
+    if audit.estimate.method == "exact" {
+        scalar("exact_log_z", audit.estimate.value);
+    } else {
+        scalar("ais_log_z", audit.estimate.value);
+        scalar("ais_log_z_std_error", audit.estimate.std_error);
+    }
+    scalar("audit_difference_in_errors", audit.in_errors);
+}
+
+/// Euclidean norm, summed in f64.
+fn norm_of(values: &[f32]) -> f64 {
+    values.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
+}
