@@ -5,6 +5,7 @@
 
 pub mod bootstrap;
 pub mod mnist;
+pub mod training_sets;
 
 use std::path::PathBuf;
 

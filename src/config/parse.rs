@@ -71,7 +71,6 @@ impl Config {
             ("tempering.sweeps", self.tempering.sweeps.or(1), 1),
             ("tempering.every", self.tempering.every.or(1) as usize, 1),
             ("tempering.settling.sweeps", self.tempering.settling.sweeps, 0),
-            ("tempering.settling.halves", self.tempering.settling.halves, 2),
             ("tempering.initial_rounds.sweeps", self.tempering.initial_rounds.sweeps, 1),
             ("tempering.initial_rounds.most", self.tempering.initial_rounds.most, 1),
             ("audit.chains", audit.chains, 2),
@@ -212,7 +211,10 @@ impl TemperingConfig {
             },
             sweeps: self.sweeps.or(1),
             weighted: self.weighted.or(false),
-            settling: Settling { sweeps: self.settling.sweeps, halves: self.settling.halves },
+            settling: Settling {
+                sweeps: self.settling.sweeps,
+                most: self.settling.most.or(self.settling.sweeps),
+            },
             beta_update: match self.beta_update {
                 BetaUpdateConfig::Collapsed => BetaUpdate::Collapsed,
                 BetaUpdateConfig::Joint(repeats) => BetaUpdate::Joint { repeats },

@@ -244,19 +244,19 @@ impl Default for TemperingConfig {
     }
 }
 
-/// Sweeps of the tempered chains at fixed parameters before an evaluation.
+/// Sweeps of a copy of the tempered chains at fixed parameters for an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SettlingConfig {
-    /// Sweeps, in two halves that must agree; 0 for none.
+    /// Sweeps; 0 for none.
     pub sweeps: usize,
-    /// Most halves that are run where they do not.
-    pub halves: usize,
+    /// Most sweeps, where chains are not at rest. Chosen by itself: what `tempering.share` leaves, at most 2000.
+    pub most: Automatic<usize>,
 }
 
 impl Default for SettlingConfig {
     fn default() -> Self {
-        Self { sweeps: 60, halves: 8 }
+        Self { sweeps: 60, most: Automatic::Auto }
     }
 }
 

@@ -112,6 +112,16 @@ impl BitMatrix {
         Self { rows: count, columns: self.columns, words }
     }
 
+    /// These rows, then those of another matrix with as many columns.
+    ///
+    /// # Panics
+    /// The numbers of columns differ.
+    pub fn followed_by(&self, other: &Self) -> Self {
+        assert_eq!(self.columns, other.columns, "rows of one width");
+        let words = [self.words.as_slice(), other.words.as_slice()].concat();
+        Self { rows: self.rows + other.rows, columns: self.columns, words }
+    }
+
     /// The transpose, shape [columns, rows].
     pub fn transposed(&self) -> Self {
         let mut out = Self::zeros(self.columns, self.rows);

@@ -59,6 +59,10 @@ pub enum Purpose {
     TapStart = 23,
     /// Which weighted chains live on.
     Resampling = 24,
+    /// Rows of data from which chains start beside the tracker's own.
+    Visitors = 25,
+    /// Hidden states over which log Z is bounded from below.
+    BoundHidden = 26,
 }
 
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];

@@ -79,6 +79,13 @@ impl TemperedChains {
         Self { redrawn: false, ..chains }
     }
 
+    /// Chains with given visible states at beta = 1, from where their first sweep starts.
+    pub fn at_one(visible: BitMatrix, temperatures: usize, seed: u64) -> Self {
+        let mut chains = Self::new(visible, temperatures, seed);
+        chains.temperatures.fill(temperatures as u32 - 1);
+        Self { redrawn: true, ..chains }
+    }
+
     /// Number of chains, S.
     pub fn len(&self) -> usize {
         self.temperatures.len()

@@ -4,6 +4,8 @@
 //! rate gave it away (algorithms.md, section 2). A mean over chains is not enough: on a two-mode model some chains
 //! never came down while others made four trips each, so each chain's last crossing is kept.
 
+use super::weights::effective_number;
+
 /// Sweeps after which older round trips no longer count.
 const WINDOW: u64 = 1000;
 /// Round trips per chain in the window below which an error bar is not to be trusted.
@@ -124,6 +126,11 @@ impl RoundTrips {
             sums[traveller.family as usize] += part;
         }
         sums
+    }
+
+    /// (sum w)^2/sum w^2 over families, w the sum of a family's weights: how many independent chains these are worth.
+    pub fn effective_families(&self, weights: &[f64]) -> f64 {
+        effective_number(&self.by_family(weights))
     }
 
     /// Share of the chains that went from one end of the ladder to the other in the last `sweeps` sweeps.

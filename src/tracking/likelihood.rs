@@ -5,7 +5,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::tempering::log_sum_exp;
+use super::bound::over_distinct;
 use crate::ops::{BetaGrid, BitMatrix, Layer, Matrix, RbmOps, words_per_row};
 
 /// Rows evaluated by one task.
@@ -37,44 +37,43 @@ pub struct LogLikelihood {
     pub log_z_std_error: f64,
 }
 
-/// Mean of log f(v) over all rows; results do not depend on the number of threads.
-pub fn mean_log_f(ops: &dyn RbmOps, data: &BitMatrix) -> MeanLogF {
+/// log f(v) of every row; results do not depend on the number of threads.
+pub(super) fn log_f(ops: &dyn RbmOps, data: &BitMatrix) -> Vec<f64> {
     let words = words_per_row(data.columns());
     let grid = BetaGrid::new(&[1.0]);
     let hidden = ops.n_units(Layer::Hidden);
-    let sums: Vec<(f64, f64, Vec<f64>)> = data
-        .words()
-        .par_chunks(TASK * words)
-        .map(|rows| {
-            let count = rows.len() / words;
-            let mut inputs = Matrix::filled(count, hidden, 0.0);
-            ops.inputs(Layer::Hidden, rows, inputs.as_mut_slice());
-            let mut values = vec![0.0; count];
-            ops.softplus_sums(hidden, inputs.as_slice(), &grid, &mut values);
-            for (value, row) in values.iter_mut().zip(rows.chunks_exact(words)) {
-                *value += ops.visible_dot(row);
-            }
-            let mean = values.iter().sum::<f64>() / count as f64;
-            (
-                mean * count as f64,
-                values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() + count as f64 * mean * mean,
-                values,
-            )
-        })
-        .collect();
+    let mut values = vec![0.0; data.rows()];
+    let tasks = data.words().par_chunks(TASK * words).zip(values.par_chunks_mut(TASK));
+    tasks.for_each(|(rows, values)| {
+        let mut inputs = Matrix::filled(values.len(), hidden, 0.0);
+        ops.inputs(Layer::Hidden, rows, inputs.as_mut_slice());
+        ops.softplus_sums(hidden, inputs.as_slice(), &grid, values);
+        for (value, row) in values.iter_mut().zip(rows.chunks_exact(words)) {
+            *value += ops.visible_dot(row);
+        }
+    });
+    values
+}
+
+/// Mean of log f(v) over all rows; results do not depend on the number of threads.
+pub fn mean_log_f(ops: &dyn RbmOps, data: &BitMatrix) -> MeanLogF {
+    let values = log_f(ops, data);
+    let sums = values.chunks(TASK).map(|values| {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let square = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+        (mean * count, square + count * mean * mean)
+    });
+    let (sum, square) =
+        sums.fold((0.0, 0.0), |(sum, square), (one, other)| (sum + one, square + other));
     let n = data.rows().max(1) as f64;
-    let mean = sums.iter().map(|(sum, ..)| sum).sum::<f64>() / n;
-    let square = sums.iter().map(|(_, square, _)| square).sum::<f64>() / n;
-    let variance = (square - mean * mean).max(0.0);
-    let mut seen = std::collections::HashSet::with_capacity(data.rows());
-    let values = sums.iter().flat_map(|(.., values)| values).copied().enumerate();
-    let distinct: Vec<f64> =
-        values.filter(|(row, _)| seen.insert(data.row(*row))).map(|(_, value)| value).collect();
+    let mean = sum / n;
+    let variance = (square / n - mean * mean).max(0.0);
     MeanLogF {
         mean,
         std_error: (variance / (n - 1.0).max(1.0)).sqrt(),
         rows: data.rows(),
-        log_z_bound: log_sum_exp(distinct.iter().copied()),
+        log_z_bound: over_distinct(data, &values),
     }
 }
 

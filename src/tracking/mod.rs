@@ -1,6 +1,7 @@
 //! Tracking log Z while parameters move, and log-likelihoods with error bars.
 
 mod alpha;
+mod bound;
 mod filter;
 mod influence;
 mod kalman;
@@ -12,6 +13,7 @@ mod tracker;
 mod verdict;
 
 pub use alpha::AlphaSmoother;
+pub use bound::hidden_bound;
 pub use filter::{Filter, Smoothing};
 pub use kalman::Kalman;
 pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f};

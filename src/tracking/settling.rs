@@ -1,114 +1,189 @@
 //! What the chains say of a model that stands still.
 //!
 //! While parameters move all chains run behind them, and the spread over chains cannot show what all chains share. So
-//! before an evaluation the chains sweep on at fixed parameters, in two halves, and each half measures log Z (RTS eq. 12).
-//! Chains that still lag give halves that differ by more than their noise: then the first half is dropped and another
-//! one is run, up to a limit. What the settled chains measure against what the tracker said before is its lag.
+//! for an evaluation a copy of the chains sweeps on at fixed parameters. The first third of the sweeps is dropped, the
+//! other two each measure log Z (RTS eq. 12). Chains that still lag give thirds that differ by more than their noise, and
+//! chains that hardly move give thirds whose errors are the same chain by chain: then twice as many sweeps are run, up to
+//! a limit. What the settled chains measure against what the tracker said before is its lag.
 
 use serde::{Deserialize, Serialize};
 
 use super::influence;
 use crate::tempering::{Measurement, Occupancy};
 
-/// Errors of the difference beyond which the second half contradicts the first.
+/// Errors of the difference beyond which the last third contradicts the one before.
 const DRIFT: f64 = 2.5;
+/// Correlation of the thirds over chains up to which no more sweeps are run.
+const DECORRELATED: f64 = 0.3;
+/// Largest correlation that is extrapolated from.
+const LARGEST_CORRELATION: f64 = 0.9;
 /// Memory of the squared lag, in evaluations.
 const MEMORY: f64 = 0.8;
 /// Errors beyond which a single innovation is lag, whatever was seen before.
 const GROSS: f64 = 3.0;
 
-/// How long chains sweep at fixed parameters before an evaluation.
+/// How long chains sweep at fixed parameters for an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settling {
-    /// Sweeps of both halves together; 0 for none.
+    /// Sweeps; 0 for none.
     pub sweeps: usize,
-    /// Most halves that are run.
-    pub halves: usize,
+    /// Most sweeps where these were not enough.
+    pub most: usize,
 }
 
 /// What chains found at fixed parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settled {
-    /// Halves that were run; those before the last two did not count.
-    pub halves: usize,
-    /// Second minus first half's log Z, in its errors.
+    /// Sweeps that were run; a third of them did not count.
+    pub sweeps: u64,
+    /// Last third's log Z minus that of the third before, in its errors.
+    #[serde(with = "crate::checkpoint::float")]
     pub drift_in_errors: f64,
-    /// Correlation over chains of their parts of the two halves' errors: near 0 where chains mix, 1 where they are frozen.
+    /// Correlation over chains of their parts of the two thirds' errors: near 0 where chains mix, 1 where they are frozen.
+    #[serde(with = "crate::checkpoint::float")]
     pub correlation: f64,
-    /// Settled minus tracked log Z, nats: what the chains lagged behind, and noise.
-    pub innovation: f64,
-    /// The same in errors.
+    /// Settled minus tracked log Z in errors: what the chains lagged behind, and noise.
+    #[serde(with = "crate::checkpoint::float")]
     pub innovation_in_errors: f64,
-    /// Settled log Z alone, and its standard error.
+    /// Settled log Z alone.
+    #[serde(with = "crate::checkpoint::float")]
     pub log_z: f64,
     /// Its standard error.
+    #[serde(with = "crate::checkpoint::float")]
     pub std_error: f64,
+    /// How much warmer chains started from data stay than the tracker's own, in errors; `None` without data.
+    pub visitors_in_errors: Option<f64>,
+    /// Variance from what the chains had not forgotten when the sweeps ended.
+    #[serde(with = "crate::checkpoint::float")]
+    pub memory: f64,
 }
 
 impl Settled {
-    /// Whether the halves agree.
+    /// Whether the thirds agree.
     pub fn at_rest(&self) -> bool {
         self.drift_in_errors.abs() <= DRIFT
     }
 }
 
-/// One half: mean occupancies C_sk, [S, K], and their measurement.
-pub(super) struct Half {
-    pub occupancy: Vec<f64>,
-    pub measurement: Measurement,
+/// Sweeps with one pseudo-prior in pieces of equal length, at most six: when there are that many, pairs are joined.
+struct Pieces {
+    chains: usize,
+    temperatures: usize,
+    length: usize,
+    pieces: Vec<Occupancy>,
 }
 
-/// Runs halves of `sweeps` sweeps by `run` until the last two agree, at most `most`. Returns the measurement of the last
-/// two together, how many halves were run, and how the two compare; `measure`: from mean occupancies.
-pub(super) fn settle(
-    most: usize,
-    sweeps: usize,
-    chains: usize,
-    mut run: impl FnMut() -> Half,
-    measure: impl Fn(&[f64]) -> Measurement,
-) -> (Measurement, Settled) {
-    let mut first = run();
-    let mut halves = 1;
-    loop {
-        let second = run();
-        halves += 1;
-        let last = second.measurement.log_z.len() - 1;
-        let parts = (&second.measurement.influence, &first.measurement.influence);
-        let changes: Vec<f64> = parts.0.iter().zip(parts.1).map(|(b, a)| b - a).collect();
-        let drift = second.measurement.log_z[last] - first.measurement.log_z[last];
-        let drift_in_errors = in_errors(drift, influence::variance(&changes));
-        if drift_in_errors.abs() > DRIFT && halves < most.max(2) {
-            first = second;
-            continue;
-        }
-        let temperatures = second.measurement.log_z.len();
-        let mut both = Occupancy::new(chains, temperatures);
-        both.add(&first.occupancy, sweeps);
-        both.add(&second.occupancy, sweeps);
-        let measurement = measure(&both.means());
-        let settled = Settled {
-            halves,
-            drift_in_errors,
-            correlation: influence::correlation(parts.0, parts.1),
-            innovation: 0.0,
-            innovation_in_errors: 0.0,
-            log_z: measurement.log_z[last],
-            std_error: influence::variance(&measurement.influence).sqrt(),
-        };
-        return (measurement, settled);
+impl Pieces {
+    fn push(&mut self, mean: &[f64]) {
+        let mut piece = Occupancy::new(self.chains, self.temperatures);
+        piece.add(mean, self.length);
+        self.pieces.push(piece);
     }
+
+    fn joined(&self, range: std::ops::Range<usize>) -> Vec<f64> {
+        let mut all = Occupancy::new(self.chains, self.temperatures);
+        self.pieces[range].iter().for_each(|piece| all.add(&piece.means(), self.length));
+        all.means()
+    }
+
+    /// Six pieces to three of twice the length.
+    fn halve(&mut self) {
+        let pairs = (0..self.pieces.len() / 2).map(|i| self.joined(2 * i..2 * i + 2));
+        let pairs: Vec<Vec<f64>> = pairs.collect();
+        self.length *= 2;
+        self.pieces.clear();
+        pairs.iter().for_each(|mean| self.push(mean));
+    }
+}
+
+/// What settling found: the measurement of the last two thirds, and how they compare.
+pub(super) struct Rest {
+    pub measurement: Measurement,
+    pub sweeps: usize,
+    pub drift_in_errors: f64,
+    pub correlation: f64,
+    pub memory: f64,
+}
+
+/// Settles: `run` sweeps the given number of times and returns mean occupancies C_sk, [S, K]; `measure` makes a
+/// measurement of such.
+pub(super) fn settle(
+    settling: Settling,
+    [chains, temperatures]: [usize; 2],
+    mut run: impl FnMut(usize) -> Vec<f64>,
+    measure: impl Fn(&[f64]) -> Measurement,
+) -> Rest {
+    let length = (settling.sweeps / 3).max(1);
+    let mut pieces = Pieces { chains, temperatures, length, pieces: Vec::new() };
+    loop {
+        for _ in 0..3 {
+            pieces.push(&run(pieces.length));
+        }
+        let n = pieces.pieces.len();
+        let [before, last] = [n / 3..2 * n / 3, 2 * n / 3..n].map(|third| measure(&pieces.joined(third)));
+        let (drift_in_errors, correlation, memory) = compare(&before, &last);
+        let sweeps = n * pieces.length;
+        let settled = drift_in_errors.abs() <= DRIFT && correlation <= DECORRELATED;
+        if settled || 2 * sweeps > settling.most {
+            let measurement = measure(&pieces.joined(n / 3..n));
+            return Rest { measurement, sweeps, drift_in_errors, correlation, memory };
+        }
+        if n == 6 {
+            pieces.halve();
+        }
+    }
+}
+
+/// Drift in errors, correlation, and the variance of what chains remember. If deviations from equilibrium fall by the
+/// factor `correlation` from third to third, what is left of a drift d after the last is d correlation/(1 - correlation);
+/// and half of a drift beyond noise is in the mean of the two.
+fn compare(before: &Measurement, last: &Measurement) -> (f64, f64, f64) {
+    let top = last.log_z.len() - 1;
+    let changes = last.influence.iter().zip(&before.influence).map(|(b, a)| b - a);
+    let noise = influence::variance(&changes.collect::<Vec<f64>>());
+    let drift = last.log_z[top] - before.log_z[top];
+    let correlation = influence::correlation(&last.influence, &before.influence);
+    let kept = correlation.clamp(0.0, LARGEST_CORRELATION);
+    let left = drift * kept / (1.0 - kept);
+    let memory = left * left + 0.25 * (drift * drift - noise).max(0.0);
+    (in_errors(drift, noise), correlation, memory)
 }
 
 pub(super) fn in_errors(difference: f64, variance: f64) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / variance.sqrt() }
 }
 
+/// How much higher up the ladder (0 at its bottom, 1 at its top) one set of chains is than another, in errors; mean
+/// occupancies C_sk, [S, K], of each, the other's weighted by `weights`, S w_s.
+pub(super) fn higher_in_errors(visitors: &[f64], own: &[f64], weights: &[f64], k: usize) -> f64 {
+    let heights = |occupancy: &[f64]| -> Vec<f64> {
+        let height = |row: &[f64]| {
+            row.iter().zip(0u32..).map(|(c, k)| c * f64::from(k)).sum::<f64>()
+                / row.iter().sum::<f64>()
+        };
+        occupancy.chunks_exact(k).map(height).collect()
+    };
+    let mean_and_variance = |heights: &[f64], weights: &[f64]| {
+        let n: f64 = weights.iter().sum();
+        let mean = heights.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>() / n;
+        let parts: Vec<f64> =
+            heights.iter().zip(weights).map(|(x, w)| (x - mean) * w * weights.len() as f64 / n).collect();
+        (mean, influence::variance(&parts))
+    };
+    let even = vec![1.0; visitors.len() / k];
+    let (theirs, first) = mean_and_variance(&heights(visitors), &even);
+    let (ours, second) = mean_and_variance(&heights(own), weights);
+    in_errors(theirs - ours, first + second)
+}
+
 /// Variance of tracked log Z that the chains' spread does not show, learnt from what settled chains found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lag {
     /// Moving mean of squared innovations minus what noise explains of them; negative by chance.
+    #[serde(with = "crate::checkpoint::float")]
     square: f64,
     /// What of it is in the present value.
+    #[serde(with = "crate::checkpoint::float")]
     pub(super) present: f64,
 }
 
@@ -131,36 +206,67 @@ impl Lag {
 mod tests {
     use super::*;
 
-    fn half(log_z: f64, parts: &[f64]) -> Half {
-        let measurement = Measurement {
+    const PARTS: [[f64; 4]; 2] = [[1.0, -1.0, 1.0, -1.0], [1.0, 1.0, -1.0, -1.0]];
+
+    fn measurement(log_z: f64, parts: &[f64]) -> Measurement {
+        Measurement {
             log_z: vec![0.0, log_z],
             variance: vec![0.0, 1.0],
             bias: Vec::new(),
             occupancy: Vec::new(),
             influence: parts.to_vec(),
+        }
+    }
+
+    /// Runs whose log Z is a function of the sweep they end at, handed through their occupancies; in `parts` the chains' parts
+    /// of the first and the second third measured.
+    fn settle_on(log_z: fn(f64) -> f64, frozen: bool) -> Rest {
+        let mut done = 0;
+        let run = |sweeps: usize| {
+            done += sweeps;
+            let value = log_z(done as f64 - 0.5 * sweeps as f64);
+            [value, done as f64].repeat(4)
         };
-        Half { occupancy: vec![0.5; 2 * parts.len()], measurement }
+        let calls = std::cell::Cell::new(0);
+        let measure = |mean: &[f64]| {
+            calls.set(calls.get() + 1);
+            measurement(mean[0], &PARTS[if frozen { 0 } else { calls.get() % 2 }])
+        };
+        settle(Settling { sweeps: 6, most: 100 }, [4, 2], run, measure)
     }
 
     #[test]
-    fn halves_are_run_until_two_agree() {
-        // Errors of a half: 1/sqrt(3), of a difference .82.
-        let parts = [[1.0, -1.0, 1.0, -1.0], [1.0, 1.0, -1.0, -1.0]];
-        for (values, halves, at_rest) in [
-            (&[5.0, 5.5][..], 2, true),
-            (&[0.0, 4.0, 5.0], 3, true),
-            (&[0.0, 4.0, 8.0, 12.0, 16.0], 4, false),
-        ] {
-            let mut runs = 0;
-            let run = || {
-                runs += 1;
-                half(values[runs - 1], &parts[runs % 2])
-            };
-            let measure = |_: &[f64]| half(1.0, &parts[0]).measurement;
-            let (_, settled) = settle(4, 10, 4, run, measure);
-            assert_eq!((settled.halves, settled.at_rest()), (halves, at_rest), "{values:?}");
-            assert!(settled.correlation.abs() < 1e-12);
-        }
+    fn sweeps_are_doubled_until_chains_are_at_rest() {
+        let rest = settle_on(|_| 5.0, false);
+        assert_eq!((rest.sweeps, rest.measurement.log_z[1]), (6, 5.0));
+        // Errors of a difference are .82: thirds differ by less than 2.5 of them from 24 sweeps on.
+        let lagging = settle_on(|sweep| 5.0 - 9.0 * (-sweep / 8.0).exp(), false);
+        assert_eq!(lagging.sweeps, 24);
+        assert!((lagging.measurement.log_z[1] - 5.0).abs() < 1.0);
+        let moving = settle_on(|sweep| sweep, false);
+        assert!(moving.sweeps == 96 && moving.drift_in_errors > DRIFT);
+        assert!(moving.memory > 100.0, "{}", moving.memory);
+        let frozen = settle_on(|_| 5.0, true);
+        assert!(frozen.sweeps == 96 && frozen.correlation > 0.99);
+    }
+
+    #[test]
+    fn pieces_keep_their_means() {
+        let mut pieces = Pieces { chains: 1, temperatures: 2, length: 5, pieces: Vec::new() };
+        (0..6).for_each(|i| pieces.push(&[f64::from(i), 1.0]));
+        let before = (pieces.joined(0..6), pieces.joined(2..4));
+        pieces.halve();
+        assert_eq!((pieces.length, pieces.pieces.len()), (10, 3));
+        assert_eq!((pieces.joined(0..3), pieces.joined(1..2)), before);
+    }
+
+    #[test]
+    fn visitors_that_stay_at_the_top_are_seen() {
+        let spread: Vec<f64> = (0..40).flat_map(|i| [1.0 + f64::from(i % 4), 1.0, 2.0]).collect();
+        let top: Vec<f64> = (0..20).flat_map(|_| [0.0, 0.0, 1.0]).collect();
+        let even = vec![1.0; 40];
+        assert!(higher_in_errors(&top, &spread, &even, 3) > 10.0);
+        assert!(higher_in_errors(&spread[..60], &spread, &even, 3).abs() < 1e-9);
     }
 
     #[test]

@@ -5,9 +5,11 @@
 
 use super::filter::{Filter, Smoothing};
 use super::prediction::Nodes;
-use super::settling::{Half, Lag, Settled, Settling, in_errors, settle};
+use super::influence;
+use super::settling::{Lag, Settled, Settling, higher_in_errors, in_errors, settle};
 use super::shift::Shift;
 use super::verdict::{Evidence, verdict};
+use crate::ops::BitMatrix;
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RbmTempering, RoundsRecord,
     TemperedChains, Transitions, effective_number, measure,
@@ -23,6 +25,9 @@ const LOST: f64 = 3.0;
 const TRANSITION_MEMORY: f64 = 1000.0;
 /// Memory of the model's movement, in sweeps.
 const MOVEMENT_MEMORY: f64 = 0.98;
+
+/// Settling draws from streams far from those of the chains that go on.
+const SETTLING_STREAMS: u64 = 1 << 40;
 
 /// Steps between temperatures at which shifts are evaluated under the joint update; interpolated in between.
 const EVALUATED: std::ops::RangeInclusive<usize> = 8..=16;
@@ -283,46 +288,57 @@ impl LogZTracker {
         TrackRecord { measurement, occupancy_error, rounds, distrust, jump, resampled }
     }
 
-    /// Sweeps on at fixed parameters before an evaluation (see [`Settling`]), so that what is told is log Z of the model as it
-    /// is now and not of those the chains come from.
-    pub fn settle(&mut self, path: Path<'_>) {
+    /// Lets a copy of the chains sweep on at fixed parameters for an evaluation (see [`Settling`]), so that what is told is log
+    /// Z of the model as it is now and not of those the chains come from. The chains themselves stay where they are: settled
+    /// ones would have left the modes that the model is about to leave or to grow. `visitors`: rows of data, [rows, M], from
+    /// which other chains start at beta = 1; if they stay there while the tracker's own travel, a mode was missed.
+    pub fn settle(&mut self, path: Path<'_>, visitors: Option<BitMatrix>) {
         let TrackerOptions { settling, beta_update, .. } = self.options;
-        let sweeps = settling.sweeps / 2;
-        if sweeps == 0 {
+        if settling.sweeps == 0 {
             self.settled = None;
             return;
         }
-        let zeta = self.pseudo_prior.clone();
-        let chains = self.chains.len();
+        let (zeta, weights) = (&self.pseudo_prior, self.own_weights());
+        let (s, k) = (self.chains.len(), path.ladder.len());
         // Families as they are now: relatives that part in these sweeps share their past still.
-        let families = self.chains.round_trips.clone();
-        let weights = self.own_weights();
+        let families = &self.chains.round_trips;
         let measured = |occupancy: &[f64]| {
-            let mut found = measure(&scale(occupancy, &weights), chains, path.ladder, &zeta);
+            let mut found = measure(&scale(occupancy, &weights), s, path.ladder, zeta);
             found.influence = families.by_family(&found.influence);
             found
         };
-        let mut last = None;
-        let run = || {
-            let start = last.take().unwrap_or_else(|| self.last.clone());
-            let record = self.chains.sweep(path, &zeta, beta_update, sweeps, Some(start));
-            self.transitions.add(&record.transitions, (-(sweeps as f64) / TRANSITION_MEMORY).exp());
-            last = Some(record.last);
-            self.posterior = record.posterior;
-            let measurement = measured(&record.occupancy);
-            Half { occupancy: record.occupancy, measurement }
+        let mut copy = self.chains.clone();
+        copy.sweeps += SETTLING_STREAMS;
+        let mut start = Some(self.last.clone());
+        let mut latest = Vec::new();
+        let run = |sweeps| {
+            let record = copy.sweep(path, zeta, beta_update, sweeps, start.take());
+            start = Some(record.last);
+            latest.clone_from(&record.occupancy);
+            record.occupancy
         };
-        let (measurement, mut settled) = settle(settling.halves, sweeps, chains, run, measured);
-        if let Some(last) = last {
-            self.last = last;
-        }
-        let innovation = self.filter.innovation(&measurement);
-        settled.innovation = innovation.step;
-        settled.innovation_in_errors = in_errors(innovation.step, innovation.noise);
+        let rest = settle(settling, [s, k], run, measured);
+        let visitors_in_errors = visitors.map(|visible| {
+            let mut chains = TemperedChains::at_one(visible, k, copy.seed);
+            chains.sweeps = copy.sweeps;
+            chains.sweep(path, zeta, beta_update, (2 * rest.sweeps / 3).max(1), None);
+            let record = chains.sweep(path, zeta, beta_update, (rest.sweeps / 3).max(1), None);
+            higher_in_errors(&record.occupancy, &latest, &weights, k)
+        });
+        let innovation = self.filter.innovation(&rest.measurement);
+        self.settled = Some(Settled {
+            sweeps: rest.sweeps as u64,
+            drift_in_errors: rest.drift_in_errors,
+            correlation: rest.correlation,
+            innovation_in_errors: in_errors(innovation.step, innovation.noise),
+            log_z: rest.measurement.log_z[k - 1],
+            std_error: influence::variance(&rest.measurement.influence).sqrt(),
+            visitors_in_errors,
+            memory: rest.memory,
+        });
         let lag = self.lag.learn(innovation.step, innovation.noise);
-        let gain = self.filter.join(&measurement, lag);
-        self.lag.present = (1.0 - gain).powi(2) * lag;
-        self.settled = Some(settled);
+        let gain = self.filter.join(&rest.measurement, lag);
+        self.lag.present = (1.0 - gain).powi(2) * lag + gain * gain * rest.memory;
     }
 
     /// An audit of log Z at the present parameters found the tracked value off by `difference`, its own standard error being
@@ -332,9 +348,20 @@ impl LogZTracker {
         self.lag.learn(difference, noise);
     }
 
+    /// Mean and standard deviation of log f(v) of the model as the chains see it: over their states, with
+    /// [`LogZTracker::weights`].
+    pub fn log_f_of_samples(&self) -> (f64, f64) {
+        let k = self.posterior_width();
+        let values = || self.last.log_f.chunks_exact(k).map(|row| row[k - 1]);
+        let weights = self.weights();
+        let mean: f64 = values().zip(&weights).map(|(x, w)| x * w).sum();
+        let square: f64 = values().zip(&weights).map(|(x, w)| (x - mean).powi(2) * w).sum();
+        (mean, square.sqrt())
+    }
+
     /// (sum w)^2/sum w^2 of the chains' own weights, not those at beta = 1.
     pub fn effective_chains(&self) -> f64 {
-        effective_number(&self.chains.weights())
+        self.chains.round_trips.effective_families(&self.chains.weights())
     }
 
     /// Share of the chains that went from one end of the ladder to the other in the last 1000 sweeps.

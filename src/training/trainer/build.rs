@@ -67,6 +67,7 @@ impl Trainer {
             tracked: current.clone(),
             tracked_at: 0,
             tracker: None,
+            gradient_chains: None,
             view: None,
             judge: Judge::default(),
             updates: 0,

@@ -76,11 +76,11 @@ impl Trainer {
         let train_f = mean(&self.rows.train_evaluated);
         let validation_f = self.rows.validation.as_ref().map(mean);
         let mut trust = tracker.trust();
-        let bound = train_f.log_z_bound;
+        let bound = train_f.log_z_bound.max(self.hidden_bound(tracker, model));
         if log_z + 2.0 * std_error < bound {
             trust.doubt(
                 "bound",
-                format!("tracked log Z {log_z:.3} +- {std_error:.3} is below {bound:.3}, which the training rows alone add up to: the chains have not found them"),
+                format!("tracked log Z {log_z:.3} +- {std_error:.3} is below {bound:.3}, which states of data and particles alone add up to: the chains miss a mode; a smaller learning rate or more tempering.chains would help"),
             );
         }
         let audit = self.audit_if_due(model, log_z, std_error)?;
@@ -99,6 +99,11 @@ impl Trainer {
         record.scalar(Run::Tracker, "log_z_upper", log_z + 2.0 * std_error);
         record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
         record.text(Run::Tracker, "doubts", trust.names());
+        record.scalar(Run::Tracker, "log_z_bound", bound);
+        let (samples, deviation) = tracker.log_f_of_samples();
+        record.scalar(Run::Tracker, "samples_log_f", samples);
+        record.scalar(Run::Tracker, "samples_log_f_deviation", deviation);
+        record.scalar(Run::Tracker, "train_log_f", train_f.mean);
         record_likelihood(&mut record, Run::Train, train);
         if let Some(validation) = validation {
             record_likelihood(&mut record, Run::Validation, validation);

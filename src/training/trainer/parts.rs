@@ -9,7 +9,6 @@ use super::judging::Judge;
 use super::model::Model;
 use super::plan::Plan;
 use super::rows::Rows;
-use super::tracking::View;
 use crate::config::Config;
 use crate::data::ImageShape;
 use crate::model::{Parameters, Rbm};
@@ -43,8 +42,10 @@ pub struct Trainer {
     pub(super) tracked: Model,
     /// The update after which that was.
     pub(super) tracked_at: u64,
-    /// What the last evaluation looked at, where that is a copy.
-    pub(super) view: Option<View>,
+    /// The chains of the tempered gradient, where they are not the tracker's.
+    pub(super) gradient_chains: Option<LogZTracker>,
+    /// What the last evaluation looked at, where that is a copy of the tracker.
+    pub(super) view: Option<LogZTracker>,
     pub(super) judge: Judge,
     pub(super) updates: u64,
     pub(super) total: u64,

@@ -14,6 +14,9 @@ const WINDOW: f64 = 0.1;
 /// them, and not more than this many. Less often where `tempering.share` asks for it.
 const MOST_UPDATES: u64 = 20;
 const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
+/// Share of the time for tracking that settling may take, and most sweeps of it.
+const SETTLING_SHARE: f64 = 0.5;
+const MOST_SWEEPS: usize = 2000;
 /// Share of a block of updates that enumeration may cost to be done at every evaluation.
 const EXACT_SHARE: f64 = 0.5;
 /// Sizes of the smaller layer that are enumerated at evaluations by themselves, at most.
@@ -61,6 +64,8 @@ pub(super) struct Plan {
     /// Share of the history that is averaged over; 0 for none.
     pub window: f64,
     pub tracker: TrackerOptions,
+    /// Of the chains of the tempered gradient.
+    pub gradient: TrackerOptions,
     pub steps: Steps,
     /// log Z is enumerated at every evaluation.
     pub exact: bool,
@@ -75,21 +80,35 @@ impl Plan {
         let ladder = tempering.ladder(temperatures(sizes.visible, sizes.hidden))?;
         sizes.temperatures = ladder.len();
         let tempered = matches!(config.training.gradient, NegativePhase::Tempered {});
-        let window = config.averaging.window.or(if tempered { 0.0 } else { WINDOW });
-        let averaged_chains = window > 0.0 && !tempered;
-        let tracker = TrackerOptions {
-            sweeps: tempering.sweeps.or(if tempered { 5 } else { 2 }),
-            weighted: tempering.weighted.or(!averaged_chains),
+        let window = config.averaging.window.or(WINDOW);
+        let gradient = TrackerOptions {
+            sweeps: tempering.sweeps.or(5),
+            weighted: tempering.weighted.or(true),
             ..tempering.tracker_options()
+        };
+        let one_tracker = tempered && window == 0.0;
+        let mut tracker = TrackerOptions {
+            sweeps: if one_tracker { gradient.sweeps } else { tempering.sweeps.or(2) },
+            ..gradient
         };
         let mut notices = Vec::new();
         let steps = match tempering.every.given() {
             Some(every) => Steps::Every(every),
-            None if tempered => Steps::Every(1),
+            None if one_tracker => Steps::Every(1),
             None => automatic_steps(config, &sizes, &tracker, total, &mut notices),
         };
+        let chains = tempering.chains;
+        let mut update = sizes.update(config);
+        if tempered {
+            update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update, 2.0);
+        }
+        let block = update * config.evaluation.every as f64;
+        tracker.settling.most = tempering.settling.most.or({
+            let sweep = sizes.tempered(chains + chains / 2, 1, tracker.beta_update, 0.0);
+            let affordable = (SETTLING_SHARE * tempering.share * block / sweep) as usize;
+            affordable.clamp(tracker.settling.sweeps, MOST_SWEEPS)
+        });
         let smaller = sizes.visible.min(sizes.hidden);
-        let block = sizes.update(config) * config.evaluation.every as f64;
         let cheap = smaller <= LARGEST_EXACT && sizes.enumeration() <= EXACT_SHARE * block;
         let exact = config.evaluation.exact.or(cheap);
         if exact && smaller > MAX_UNITS {
@@ -98,7 +117,7 @@ impl Plan {
                 format!("enumeration needs a layer of at most {MAX_UNITS} units, the smaller one has {smaller}"),
             ));
         }
-        Ok(Self { ladder, window, tracker, steps, exact, notices })
+        Ok(Self { ladder, window, tracker, gradient, steps, exact, notices })
     }
 }
 
@@ -113,7 +132,7 @@ fn automatic_steps(
     let (chains, share) = (config.tempering.chains, config.tempering.share);
     let updates = total as f64;
     let training = updates * sizes.update(config);
-    let settling = sizes.tempered(chains, tracker.settling.sweeps, tracker.beta_update, 1.0)
+    let settling = sizes.tempered(chains + chains / 2, tracker.settling.sweeps, tracker.beta_update, 1.0)
         * (updates / config.evaluation.every as f64);
     let step = sizes.tempered(chains, tracker.sweeps, tracker.beta_update, 2.0);
     let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;

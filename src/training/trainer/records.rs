@@ -49,10 +49,13 @@ impl Trainer {
         let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
         scalar("settled_log_z", settled.log_z);
         scalar("settled_log_z_std_error", settled.std_error);
-        scalar("settling_halves", settled.halves as f64);
+        scalar("settling_sweeps", settled.sweeps as f64);
         scalar("settling_drift_in_errors", settled.drift_in_errors);
         scalar("settling_correlation", settled.correlation);
         scalar("lag_in_errors", settled.innovation_in_errors);
+        if let Some(visitors) = settled.visitors_in_errors {
+            scalar("visitors_in_errors", visitors);
+        }
     }
 
     pub(super) fn record_model(

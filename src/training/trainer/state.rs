@@ -11,7 +11,7 @@ use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::Rbm;
 use crate::tempering::{Path, RoundTrips, TemperedChains};
-use crate::tracking::{LogZTracker, SavedTracker};
+use crate::tracking::{LogZTracker, SavedTracker, TrackerOptions};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Particles};
 
@@ -49,6 +49,8 @@ struct SavedCandidate {
 
 /// Where checkpoints keep the model the tracker is at, where that is not the current one.
 const TRACKED: &str = "tracked.";
+/// Where they keep the chains of the tempered gradient, if it has its own.
+const GRADIENT: &str = "gradient.";
 /// Where they keep the averaged parameters.
 const AVERAGED: &str = "averaged.";
 
@@ -85,7 +87,10 @@ impl Trainer {
         }
         if let Some(tracker) = &self.tracker {
             state.parameters(TRACKED, &self.tracked.parameters);
-            save_tracker(tracker, self.plan.ladder.len(), state);
+            save_tracker("", tracker, self.plan.ladder.len(), state);
+        }
+        if let Some(chains) = &self.gradient_chains {
+            save_tracker(GRADIENT, chains, self.plan.ladder.len(), state);
         }
     }
 
@@ -128,29 +133,43 @@ impl Trainer {
         if position.tracking {
             trainer.tracked = model(state.parameters(TRACKED, m, j)?);
             trainer.tracked_at = position.tracked_at;
-            trainer.tracker = Some(trainer.load_tracker(state)?);
+            let path = trainer.path_of(&trainer.tracked);
+            trainer.tracker =
+                Some(trainer.load_tracker("", path, trainer.plan.tracker, state)?);
+            if trainer.gradient_has_chains() {
+                let path = trainer.path_of(&trainer.current);
+                trainer.gradient_chains =
+                    Some(trainer.load_tracker(GRADIENT, path, trainer.plan.gradient, state)?);
+            }
         }
         Ok(trainer)
     }
 
-    fn load_tracker(&self, state: &StateReader) -> Result<LogZTracker> {
+    fn load_tracker(
+        &self,
+        prefix: &str,
+        path: Path<'_>,
+        options: TrackerOptions,
+        state: &StateReader,
+    ) -> Result<LogZTracker> {
+        let name = |name: &str| format!("{prefix}{name}");
         let (s, k) = (self.config.tempering.chains, self.plan.ladder.len());
-        let position: ChainsPosition = state.json("chains.position")?;
+        let position: ChainsPosition = state.json(&name("chains.position"))?;
         let inconsistent =
             |what: &str| Error::Invalid(format!("checkpoint: {what} do not fit the configuration"));
         let journeys = [
-            state.u32s("chains.directions", &[s])?,
-            state.u32s("chains.since_crossing", &[s])?,
-            state.u32s("chains.families", &[s])?,
+            state.u32s(&name("chains.directions"), &[s])?,
+            state.u32s(&name("chains.since_crossing"), &[s])?,
+            state.u32s(&name("chains.families"), &[s])?,
         ];
-        let temperatures = state.u32s("chains.temperatures", &[s])?;
+        let temperatures = state.u32s(&name("chains.temperatures"), &[s])?;
         if temperatures.iter().any(|&t| t as usize >= k) {
             return Err(inconsistent("the chains' temperatures"));
         }
         let chains = TemperedChains {
-            visible: state.bits("chains.visible", s, self.rows.columns())?,
+            visible: state.bits(&name("chains.visible"), s, self.rows.columns())?,
             temperatures,
-            log_weights: state.f64s("chains.log_weights", &[s])?,
+            log_weights: state.f64s(&name("chains.log_weights"), &[s])?,
             round_trips: RoundTrips::restore(journeys, position.recent)
                 .ok_or_else(|| inconsistent("the chains' journeys"))?,
             seed: position.seed,
@@ -158,16 +177,14 @@ impl Trainer {
             redrawn: false,
         };
         let saved = SavedTracker {
-            filter: state.json("tracker.filter")?,
-            pseudo_prior: state.f64s("tracker.pseudo_prior", &[k])?,
-            transitions: state.f64s("tracker.transitions", &[k, k])?,
-            movement: state.json("tracker.movement")?,
-            lag: state.json("tracker.lag")?,
-            settled: state.json("tracker.settled")?,
+            filter: state.json(&name("tracker.filter"))?,
+            pseudo_prior: state.f64s(&name("tracker.pseudo_prior"), &[k])?,
+            transitions: state.f64s(&name("tracker.transitions"), &[k, k])?,
+            movement: state.json(&name("tracker.movement"))?,
+            lag: state.json(&name("tracker.lag"))?,
+            settled: state.json(&name("tracker.settled"))?,
         };
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        let path = Path { ops: self.tracked.ops.as_ref(), ladder, base };
-        LogZTracker::resume(path, chains, self.plan.tracker, saved)
+        LogZTracker::resume(path, chains, options, saved)
             .ok_or_else(|| inconsistent("the tracker's temperatures"))
     }
 }
@@ -204,7 +221,8 @@ impl Judge {
     }
 }
 
-fn save_tracker(tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
+fn save_tracker(prefix: &str, tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
+    let name = |name: &str| format!("{prefix}{name}");
     // Temperatures are redrawn in initial rounds alone, which always sweep.
     let TemperedChains {
         visible,
@@ -216,22 +234,21 @@ fn save_tracker(tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
         redrawn: _,
     } = &tracker.chains;
     let s = temperatures.len();
-    state.bits("chains.visible", visible);
-    state.u32s("chains.temperatures", &[s], temperatures);
+    state.bits(&name("chains.visible"), visible);
+    state.u32s(&name("chains.temperatures"), &[s], temperatures);
     let [directions, since_crossing, families] = round_trips.save();
-    state.u32s("chains.directions", &[s], &directions);
-    state.u32s("chains.since_crossing", &[s], &since_crossing);
-    state.u32s("chains.families", &[s], &families);
-    state.f64s("chains.log_weights", &[s], log_weights);
-    state.json(
-        "chains.position",
+    state.u32s(&name("chains.directions"), &[s], &directions);
+    state.u32s(&name("chains.since_crossing"), &[s], &since_crossing);
+    state.u32s(&name("chains.families"), &[s], &families);
+    state.f64s(&name("chains.log_weights"), &[s], log_weights);
+    state.json(&name("chains.position"),
         &ChainsPosition { seed: *seed, sweeps: *sweeps, recent: round_trips.recent },
     );
     let saved = tracker.save();
-    state.json("tracker.filter", &saved.filter);
-    state.f64s("tracker.pseudo_prior", &[k], &saved.pseudo_prior);
-    state.f64s("tracker.transitions", &[k, k], &saved.transitions);
-    state.json("tracker.movement", &saved.movement);
-    state.json("tracker.lag", &saved.lag);
-    state.json("tracker.settled", &saved.settled);
+    state.json(&name("tracker.filter"), &saved.filter);
+    state.f64s(&name("tracker.pseudo_prior"), &[k], &saved.pseudo_prior);
+    state.f64s(&name("tracker.transitions"), &[k, k], &saved.transitions);
+    state.json(&name("tracker.movement"), &saved.movement);
+    state.json(&name("tracker.lag"), &saved.lag);
+    state.json(&name("tracker.settled"), &saved.settled);
 }

@@ -47,12 +47,13 @@ impl Trainer {
         let gradient = self.gradient(&data, &model);
         let learning_rate = self.learning_rate();
         let rbm = self.rule.step(self.rbm.clone(), gradient, learning_rate);
+        let old = self.current.clone();
         self.replace_model(rbm)?;
         self.updates += 1;
         if let Some(averaged) = &mut self.averaged {
             averaged.follow(&self.current.parameters, self.updates);
         }
-        Ok(StepRecord::Updated(self.track()))
+        Ok(StepRecord::Updated(self.track(&old)))
     }
 
     /// The step size of the next update.
@@ -90,10 +91,11 @@ impl Trainer {
 
     fn negative_phase(&mut self, batch: BitMatrix) -> Moments {
         let ops = self.current.ops.as_ref();
-        match (self.config.training.gradient, &mut self.particles, &self.tracker) {
-            (NegativePhase::Tempered {}, _, Some(tracker)) => {
-                let inputs = tracker.evaluated().inputs.clone();
-                moments_from_inputs(ops, &tracker.chains.visible, inputs, Some(&tracker.weights()))
+        let chains = self.gradient_chains.as_ref().or(self.tracker.as_ref());
+        match (self.config.training.gradient, &mut self.particles, chains) {
+            (NegativePhase::Tempered {}, _, Some(chains)) => {
+                let inputs = chains.evaluated().inputs.clone();
+                moments_from_inputs(ops, &chains.chains.visible, inputs, Some(&chains.weights()))
             }
             (NegativePhase::Pcd { sweeps, .. }, Some(particles), _) => {
                 particles.sweep(ops, sweeps);

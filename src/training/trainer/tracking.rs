@@ -1,29 +1,30 @@
-//! The tracker's side of training: its start, its steps, and the view of an evaluation.
+//! The tracker's side of training: its start, its steps, and what it finds for an evaluation.
 //!
-//! With CD and PCD the chains only measure: they follow the averaged model and settle in place. With the tempered gradient
-//! they are the negative phase of the current model, and what an evaluation needs must not change them: it takes a copy.
+//! The tracker follows the averaged model, and its chains only measure. The tempered gradient has chains of its own, which
+//! follow the current model and are its negative phase; without averaging these two are the same model, and one set of
+//! chains serves both. Then an evaluation, which must not change the run, looks at a copy.
 
 use super::Trainer;
 use super::model::Model;
 use crate::config::NegativePhase;
+use crate::ops::BitMatrix;
+use crate::ops::random::{Purpose, Streams};
 use crate::tempering::{Path, RoundsRecord, TemperedChains};
-use crate::tracking::{LogZTracker, TrackRecord};
+use crate::tracking::{LogZTracker, TrackRecord, hidden_bound};
 use crate::training::averaging::Averaged;
 
-/// A copy of the tracker at the evaluated model.
-pub(super) struct View {
-    pub tracker: LogZTracker,
-    pub model: Model,
-}
+/// The chains of the tracker draw from streams of another seed than those of the tempered gradient.
+const TRACKER_SEED: u64 = 0x7472_6163_6b65_7221;
+
+/// Training rows from which hidden states are drawn for a bound of log Z.
+const BOUND_ROWS: usize = 2000;
 
 impl Trainer {
     /// The tracker of the model that is evaluated, and that model; `None` before tracking starts. Up to date after every
-    /// step of the tracker; at an evaluation the copy where there is one.
+    /// step of the tracker.
     pub(super) fn reported(&self) -> Option<(&LogZTracker, &Model)> {
-        match &self.view {
-            Some(view) => Some((&view.tracker, &view.model)),
-            None => self.tracker.as_ref().map(|tracker| (tracker, &self.tracked)),
-        }
+        let tracker = self.view.as_ref().or(self.tracker.as_ref())?;
+        Some((tracker, &self.tracked))
     }
 
     /// Whether records are due after this update.
@@ -31,79 +32,121 @@ impl Trainer {
         updates.is_multiple_of(self.config.evaluation.every) || updates == self.total
     }
 
+    /// Whether the tempered gradient has chains beside the tracker's.
+    pub(super) fn gradient_has_chains(&self) -> bool {
+        self.is_tempered() && self.plan.window > 0.0
+    }
+
+    pub(super) fn is_tempered(&self) -> bool {
+        matches!(self.config.training.gradient, NegativePhase::Tempered {})
+    }
+
     pub(super) fn start_tracking(&mut self) -> RoundsRecord {
-        let config = &self.config;
-        let visible = self.base.sample(config.tempering.chains, config.seed, 0);
-        let chains = TemperedChains::new(visible, self.plan.ladder.len(), config.seed);
+        let seed = self.config.seed;
         if self.plan.window > 0.0 {
             let parameters = self.current.parameters.as_ref().clone();
             self.averaged = Some(Averaged::new(self.plan.window, parameters));
         }
         self.tracked = self.current.clone();
         self.tracked_at = self.updates;
+        let path = self.path_of(&self.tracked);
+        let start = |seed, options| {
+            let visible = self.base.sample(self.config.tempering.chains, seed, 0);
+            LogZTracker::start(path, TemperedChains::new(visible, path.ladder.len(), seed), options)
+        };
+        let own = self.gradient_has_chains();
         let (tracker, rounds) =
-            LogZTracker::start(self.path_of(&self.tracked), chains, self.plan.tracker);
+            start(if own { seed ^ TRACKER_SEED } else { seed }, self.plan.tracker);
+        let gradient = own.then(|| start(seed, self.plan.gradient).0);
+        self.gradient_chains = gradient;
         self.tracker = Some(tracker);
         self.settle();
         rounds
     }
 
-    /// After an update: a step of the tracker where one is due; before an evaluation, sweeps at fixed parameters.
-    pub(super) fn track(&mut self) -> Option<TrackRecord> {
+    /// After an update: a step of the chains that are the gradient; a step of the tracker where one is due; settling for an
+    /// evaluation. `old`: the model before the update.
+    pub(super) fn track(&mut self, old: &Model) -> Option<TrackRecord> {
         self.view = None;
+        let (ladder, base) = (&self.plan.ladder, &self.base);
+        let path = |model| at(model, ladder, base);
+        if let Some(chains) = &mut self.gradient_chains {
+            chains.step(path(old), path(&self.current));
+        }
         let evaluation = self.evaluation_due(self.updates);
         if !(evaluation || self.plan.steps.due(self.updates, self.tracked_at)) {
             return None;
         }
         let new = match &self.averaged {
-            Some(averaged) if !self.chains_are_the_gradient() => self.model_of(averaged),
-            _ => self.current.clone(),
+            Some(averaged) => self.model_of(averaged),
+            None => self.current.clone(),
         };
-        let old = std::mem::replace(&mut self.tracked, new);
+        let before = std::mem::replace(&mut self.tracked, new);
         self.tracked_at = self.updates;
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        let old = Path { ops: old.ops.as_ref(), ladder, base };
-        let new = Path { ops: self.tracked.ops.as_ref(), ladder, base };
-        let record = self.tracker.as_mut().map(|tracker| tracker.step(old, new));
+        let record =
+            self.tracker.as_mut().map(|tracker| tracker.step(path(&before), path(&self.tracked)));
         if evaluation {
             self.settle();
         }
         record
     }
 
-    /// Sweeps at fixed parameters before an evaluation.
+    /// Sweeps of a copy of the chains at fixed parameters for an evaluation.
     fn settle(&mut self) {
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        let tracked = &self.tracked;
-        let at_tracked = Path { ops: tracked.ops.as_ref(), ladder, base };
-        if !self.chains_are_the_gradient() {
-            if let Some(tracker) = &mut self.tracker {
-                tracker.settle(at_tracked);
-            }
-            return;
+        let visitors = self.visitors();
+        let one_tracker = self.is_tempered() && !self.gradient_has_chains();
+        let path = at(&self.tracked, &self.plan.ladder, &self.base);
+        if one_tracker {
+            self.view = self.tracker.clone();
         }
-        let Some(mut tracker) = self.tracker.clone() else { return };
-        let model = match &self.averaged {
-            Some(averaged) => self.model_of(averaged),
-            None => tracked.clone(),
-        };
-        let at_model = Path { ops: model.ops.as_ref(), ladder, base };
-        if self.averaged.is_some() {
-            tracker.step(at_tracked, at_model);
+        if let Some(tracker) = self.view.as_mut().or(self.tracker.as_mut()) {
+            tracker.settle(path, Some(visitors));
         }
-        tracker.settle(at_model);
-        self.view = Some(View { tracker, model });
     }
 
-    fn chains_are_the_gradient(&self) -> bool {
-        matches!(self.config.training.gradient, NegativePhase::Tempered {})
+    /// Training rows and particles of the gradient, together half as many as there are chains.
+    fn visitors(&self) -> BitMatrix {
+        let count = self.config.tempering.chains.div_ceil(2);
+        let particles = self.particles.as_ref().map(|particles| &particles.visible);
+        let from_data = if particles.is_some() { count.div_ceil(2) } else { count };
+        let mut stream = Streams::new(self.config.seed, Purpose::Visitors, self.updates).row(0);
+        let mut chosen = |rows: &BitMatrix, count: usize| {
+            let n = rows.rows() as f64;
+            rows.select((0..count).map(|_| (stream.uniform() * n) as usize))
+        };
+        let data = chosen(&self.rows.train_evaluated, from_data);
+        match particles {
+            Some(particles) => data.followed_by(&chosen(particles, count - from_data)),
+            None => data,
+        }
+    }
+
+    /// A lower bound of log Z of the reported model, over hidden states drawn from data, the gradient's particles and the
+    /// tracker's chains.
+    pub(super) fn hidden_bound(&self, tracker: &LogZTracker, model: &Model) -> f64 {
+        let data = &self.rows.train_evaluated;
+        let mut rows = data.select(0..data.rows().min(BOUND_ROWS));
+        if let Some(particles) = &self.particles {
+            rows = rows.followed_by(&particles.visible);
+        }
+        let rows = rows.followed_by(&tracker.chains.visible);
+        let seed = self.config.seed;
+        hidden_bound(&model.parameters, model.ops.as_ref(), &rows, seed, self.updates)
     }
 
     fn model_of(&self, averaged: &Averaged) -> Model {
         Model::new(averaged.parameters().clone(), self.config.model.kernel, &self.device)
     }
 
-    fn path_of<'a>(&'a self, model: &'a Model) -> Path<'a> {
-        Path { ops: model.ops.as_ref(), ladder: &self.plan.ladder, base: &self.base }
+    pub(super) fn path_of<'a>(&'a self, model: &'a Model) -> Path<'a> {
+        at(model, &self.plan.ladder, &self.base)
     }
+}
+
+fn at<'a>(
+    model: &'a Model,
+    ladder: &'a crate::tempering::Ladder,
+    base: &'a crate::tempering::BaseDistribution,
+) -> Path<'a> {
+    Path { ops: model.ops.as_ref(), ladder, base }
 }

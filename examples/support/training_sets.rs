@@ -1,0 +1,91 @@
+//! Data sets on which trackers and stopping rules are tried: two generators of the library, real data where they are at
+//! hand, and two multimodal ones made here. None was used to choose a constant of the program.
+
+use std::path::{Path, PathBuf};
+
+use ztrack::data::{Dataset, Source, SplitOptions, Splits, Values, load};
+use ztrack::ops::BitMatrix;
+use ztrack::ops::random::{Purpose, Streams};
+use ztrack::{Error, Result};
+
+/// One data set, split.
+#[derive(Clone)]
+pub struct TrainingSet {
+    pub name: &'static str,
+    pub splits: Splits,
+}
+
+/// Folder of real data: ZTRACK_DATA, else `../shared/datasets`.
+pub fn folder() -> PathBuf {
+    std::env::var_os("ZTRACK_DATA").map_or_else(|| "../shared/datasets".into(), PathBuf::from)
+}
+
+/// All sets; dna and MNIST (first 10 000 rows, thresholded) where their folder has them.
+pub fn all() -> Result<Vec<TrainingSet>> {
+    let options =
+        SplitOptions { validation_fraction: 0.2, test_fraction: 0.2, ..SplitOptions::default() };
+    let generated = |name, source: &str| -> Result<TrainingSet> {
+        let source: Source = toml_source(source)?;
+        Ok(TrainingSet { name, splits: load(&source, &options, Path::new(""))? })
+    };
+    let mut sets = vec![
+        generated("bars", r#"{ name = "bars-and-stripes", side = 5, rows = 2000, noise = 0.02 }"#)?,
+        generated("dna-like", r#"{ name = "dna-like", rows = 2000 }"#)?,
+        TrainingSet { name: "two-mode", splits: made(64, 2000, two_mode) },
+        TrainingSet { name: "prototypes", splits: made(48, 2000, prototypes) },
+    ];
+    let folder = folder();
+    if folder.join("dna").is_dir() {
+        sets.push(TrainingSet { name: "dna", splits: load(&Source::Dna, &options, &folder)? });
+    }
+    if folder.join("mnist").is_dir() {
+        let mut splits = load(&Source::Mnist, &options, &folder)?;
+        splits.train = first(&splits.train, 10_000);
+        splits.validation = splits.validation.as_ref().map(|rows| first(rows, 2000));
+        splits.test = splits.test.as_ref().map(|rows| first(rows, 2000));
+        sets.push(TrainingSet { name: "mnist", splits });
+    }
+    Ok(sets)
+}
+
+fn toml_source(text: &str) -> Result<Source> {
+    let config = format!("source = {text}");
+    let parsed: std::collections::BTreeMap<String, Source> =
+        toml::from_str(&config).map_err(|error| Error::Invalid(error.to_string()))?;
+    parsed.into_values().next().ok_or_else(|| Error::Invalid("no source".into()))
+}
+
+fn first(data: &Dataset, rows: usize) -> Dataset {
+    data.select(&(0..rows.min(data.rows())).collect::<Vec<_>>())
+}
+
+/// Three fifths of the rows to train on, a fifth each to validate and test.
+fn made(columns: usize, rows: usize, cell: impl Fn(usize, usize) -> Vec<bool>) -> Splits {
+    let part = |name: &str, range: std::ops::Range<usize>| {
+        let cells: Vec<Vec<bool>> = range.map(|row| cell(columns, row)).collect();
+        let bits = BitMatrix::from_fn(cells.len(), columns, |row, i| cells[row][i]);
+        Dataset { name: name.into(), values: Values::Binary(bits), labels: None, image: None }
+    };
+    let (train, validation) = (rows * 3 / 5, rows / 5);
+    Splits {
+        train: part("train", 0..train),
+        validation: Some(part("validation", train..train + validation)),
+        test: Some(part("test", train + validation..rows)),
+    }
+}
+
+/// Nearly all on or nearly all off, a tenth of the cells flipped: no path between the two has any probability.
+fn two_mode(columns: usize, row: usize) -> Vec<bool> {
+    let mut stream = Streams::new(11, Purpose::Generator, 1).row(row as u32);
+    let on = stream.uniform() < 0.4;
+    (0..columns).map(|_| on != (stream.uniform() < 0.1)).collect()
+}
+
+/// Near one of eight random patterns of unequal shares, 5 % of the cells flipped.
+fn prototypes(columns: usize, row: usize) -> Vec<bool> {
+    let mut patterns = Streams::new(12, Purpose::Generator, 2).row(u32::MAX);
+    let patterns: Vec<bool> = (0..8 * columns).map(|_| patterns.uniform() < 0.5).collect();
+    let mut stream = Streams::new(12, Purpose::Generator, 3).row(row as u32);
+    let chosen = (8.0 * stream.uniform() * stream.uniform().sqrt()) as usize;
+    (0..columns).map(|i| patterns[chosen * columns + i] != (stream.uniform() < 0.05)).collect()
+}
