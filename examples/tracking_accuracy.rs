@@ -116,7 +116,7 @@ struct Options {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
     /// Updates of each run
-    #[arg(long, default_value_t = 2000)]
+    #[arg(long, default_value_t = 3000)]
     updates: u64,
 }
 
@@ -166,7 +166,7 @@ fn report(options: Options) -> Result<bool> {
     }
     let names: Vec<&str> = sets.iter().map(|set| set.name).collect();
     println!(
-        "Tracked minus exact log Z in nats at every 50th of {updates} updates, {HIDDEN} hidden units, batch 50, seeds {} to {last_seed},\n\
+        "Tracked minus exact log Z in nats at every 100th of {updates} updates, {HIDDEN} hidden units, batch 50, seeds {} to {last_seed},\n\
          data sets {}. Defaults of [averaging] and [tempering], or as named. sound: share of the evaluations the tracker vouches for;\n\
          of these: RMSE, bias, share inside 2 standard errors, number beyond 4. seconds: a run, tracking included, enumeration not.\n",
         options.first_seed,
@@ -324,7 +324,7 @@ fn train(
         centering = {}
         learning_rate = {{ initial = {rate} }}
         [evaluation]
-        every = 50
+        every = 100
         exact = false
         images_every = 0
         [audit]

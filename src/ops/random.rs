@@ -63,6 +63,8 @@ pub enum Purpose {
     Visitors = 25,
     /// Hidden states over which log Z is bounded from below.
     BoundHidden = 26,
+    /// States of known modes from which lost chains start again.
+    KnownModes = 27,
 }
 
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];

@@ -128,7 +128,7 @@ impl TemperedChains {
             return false;
         }
         let u = Streams::new(self.seed, Purpose::Resampling, self.sweeps).row(0).uniform();
-        let from = systematic(&weights, u);
+        let from = systematic(&weights, self.len(), u);
         self.visible = self.visible.select(from.iter().copied());
         self.temperatures = from.iter().map(|&s| self.temperatures[s]).collect();
         self.round_trips.resample(&from);

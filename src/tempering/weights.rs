@@ -15,16 +15,15 @@ pub fn effective_number(weights: &[f64]) -> f64 {
     if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
 
-/// Systematic resampling (Kitagawa 1996): the S samples that take the places 0..S, in ascending order, sample s about
-/// S w_s times. `weights` sum to 1; `u` is uniform in [0, 1).
-pub fn systematic(weights: &[f64], u: f64) -> Vec<usize> {
-    let n = weights.len();
-    let mut taken = Vec::with_capacity(n);
+/// Systematic resampling (Kitagawa 1996): the samples that take the places 0..`places`, in ascending order, sample s about
+/// `places` w_s times. `weights` sum to 1; `u` is uniform in [0, 1).
+pub fn systematic(weights: &[f64], places: usize, u: f64) -> Vec<usize> {
+    let mut taken = Vec::with_capacity(places);
     let (mut s, mut sum) = (0, weights.first().copied().unwrap_or(0.0));
-    for place in 0..n {
-        let at = (place as f64 + u) / n as f64;
+    for place in 0..places {
+        let at = (place as f64 + u) / places as f64;
         // Rounding may leave the sum of all weights a little under 1.
-        while at >= sum && s + 1 < n {
+        while at >= sum && s + 1 < weights.len() {
             s += 1;
             sum += weights[s];
         }
@@ -54,7 +53,7 @@ mod tests {
         let mut counts = [0usize; 5];
         let draws = 1000;
         for i in 0..draws {
-            let taken = systematic(&weights, (f64::from(i) + 0.5) / f64::from(draws));
+            let taken = systematic(&weights, 5, (f64::from(i) + 0.5) / f64::from(draws));
             for (s, w) in weights.iter().enumerate() {
                 let times = taken.iter().filter(|t| **t == s).count();
                 assert!((times as f64 - 5.0 * w).abs() < 1.0, "{s}: {times}");

@@ -6,11 +6,13 @@
 
 use std::collections::HashSet;
 
+use rayon::prelude::*;
+
 use super::likelihood::log_f;
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
-use crate::tempering::log_sum_exp;
+use crate::tempering::{Path, log_sum_exp, softplus};
 
 /// log of the sum of f over the distinct rows, given log f of each.
 pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
@@ -20,37 +22,125 @@ pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
     log_sum_exp(values.iter().copied())
 }
 
-/// The bound over distinct hidden states, one drawn from each row of `visible`, [rows, M].
-pub fn hidden_bound(
-    parameters: &Parameters,
-    ops: &dyn RbmOps,
-    visible: &BitMatrix,
-    seed: u64,
-    step: u64,
-) -> f64 {
-    let (rows, n_hidden) = (visible.rows(), ops.n_units(Layer::Hidden));
-    let mut inputs = Matrix::filled(rows, n_hidden, 0.0);
-    ops.inputs(Layer::Hidden, visible.words(), inputs.as_mut_slice());
-    let mut hidden = BitMatrix::zeros(rows, n_hidden);
-    let draw = Draw {
-        n_units: n_hidden,
-        inputs: inputs.as_slice(),
-        beta: &vec![1.0; rows],
-        base: None,
-        streams: Streams::new(seed, Purpose::BoundHidden, step),
-        first_row: 0,
-    };
-    ops.draw(&draw, hidden.words_mut());
-    // With the layers exchanged hidden states are visible ones.
-    let transposed = Fused::new(&parameters.transposed());
-    over_distinct(&hidden, &log_f(&transposed, &hidden))
+/// Distinct hidden states of a model and log f(h) of each, largest first: its modes, as far as they are known.
+pub struct HiddenStates {
+    hidden: BitMatrix,
+    log_f: Vec<f64>,
 }
+
+impl HiddenStates {
+    /// One hidden state drawn from each row of `visible`, [rows, M].
+    pub fn of(
+        parameters: &Parameters,
+        ops: &dyn RbmOps,
+        visible: &BitMatrix,
+        streams: Streams,
+    ) -> Self {
+        let (rows, n_hidden) = (visible.rows(), ops.n_units(Layer::Hidden));
+        let mut inputs = Matrix::filled(rows, n_hidden, 0.0);
+        ops.inputs(Layer::Hidden, visible.words(), inputs.as_mut_slice());
+        let mut hidden = BitMatrix::zeros(rows, n_hidden);
+        let draw = Draw {
+            n_units: n_hidden,
+            inputs: inputs.as_slice(),
+            beta: &vec![1.0; rows],
+            base: None,
+            streams,
+            first_row: 0,
+        };
+        ops.draw(&draw, hidden.words_mut());
+        let mut seen = HashSet::with_capacity(rows);
+        let distinct = hidden.select((0..rows).filter(|&row| seen.insert(hidden.row(row).to_vec())));
+        // With the layers exchanged hidden states are visible ones.
+        let values = log_f(&Fused::new(&parameters.transposed()), &distinct);
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+        Self {
+            log_f: order.iter().map(|&row| values[row]).collect(),
+            hidden: distinct.select(order),
+        }
+    }
+
+    /// log of the sum of f(h): log Z is at least that.
+    pub fn bound(&self) -> f64 {
+        log_sum_exp(self.log_f.iter().copied())
+    }
+
+    /// log f_k(h) of the most probable states at every inverse temperature of a path of this model, [K, states]:
+    /// beta_k b.h + sum_i softplus(beta_k (c_i + W_i h) + (1 - beta_k) a_i).
+    pub(super) fn along(&self, path: Path<'_>) -> Vec<Vec<f64>> {
+        let rows = self.log_f.len().min(MOST_STATES);
+        let n_visible = path.n_visible();
+        let inputs = self.visible_inputs(path, &(0..rows).collect::<Vec<_>>());
+        let visible_part = |x: &[f32], beta: f64| -> f64 {
+            let logits = x[..n_visible].iter().zip(path.base.logits());
+            logits.map(|(x, a)| softplus(beta * f64::from(*x) + (1.0 - beta) * f64::from(*a))).sum()
+        };
+        // b.h is what is left of log f(h) without the visible units.
+        let hidden_part: Vec<f64> =
+            (0..rows).map(|row| self.log_f[row] - visible_part(inputs.row(row), 1.0)).collect();
+        let at = |&beta: &f64| -> Vec<f64> {
+            let value = |row: usize| beta * hidden_part[row] + visible_part(inputs.row(row), beta);
+            (0..rows).into_par_iter().map(value).collect()
+        };
+        path.ladder.betas().iter().map(at).collect()
+    }
+
+    /// One visible state for each temperature k of `temperatures`, `[S]`: from a hidden state chosen in proportion to f_k(h),
+    /// `along`, [K, states]. Samples of f_k, if it has no other modes.
+    pub(super) fn draw(
+        &self,
+        path: Path<'_>,
+        along: &[Vec<f64>],
+        temperatures: &[u32],
+        seed: u64,
+        step: u64,
+    ) -> BitMatrix {
+        let streams = Streams::new(seed, Purpose::KnownModes, step);
+        let choose = |(row, &k): (usize, &u32)| {
+            let log_f = &along[k as usize];
+            let total = log_sum_exp(log_f.iter().copied());
+            let mut left = streams.row(row as u32).uniform();
+            let chosen = log_f.iter().position(|log_f| {
+                left -= (log_f - total).exp();
+                left < 0.0
+            });
+            chosen.unwrap_or(0)
+        };
+        let chosen: Vec<usize> = temperatures.iter().enumerate().map(choose).collect();
+        let inputs = self.visible_inputs(path, &chosen);
+        let betas = path.ladder.betas();
+        let beta: Vec<f32> = temperatures.iter().map(|&k| betas[k as usize] as f32).collect();
+        let mut visible = BitMatrix::zeros(chosen.len(), path.n_visible());
+        let draw = Draw {
+            n_units: path.n_visible(),
+            inputs: inputs.as_slice(),
+            beta: &beta,
+            base: Some(path.base.padded_logits()),
+            streams: Streams::new(seed, Purpose::KnownModes, step + 1),
+            first_row: 0,
+        };
+        path.ops.draw(&draw, visible.words_mut());
+        visible
+    }
+
+    fn visible_inputs(&self, path: Path<'_>, states: &[usize]) -> Matrix {
+        let hidden = self.hidden.select(states.iter().copied());
+        let mut inputs = Matrix::filled(states.len(), path.n_visible(), 0.0);
+        path.ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
+        inputs
+    }
+}
+
+/// Hidden states that bounds at other temperatures are made of.
+const MOST_STATES: usize = 200;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::exact::log_partition;
+    use crate::model::exact::{log_partition, log_partition_at};
     use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::{BaseDistribution, Ladder, Prior};
 
     #[test]
     fn bounds_lie_below_and_reach_log_z_where_all_states_are_there() {
@@ -63,8 +153,46 @@ mod tests {
         let some = all.select([3, 3, 77, 500]);
         assert!(over_distinct(&some, &log_f(&ops, &some)) < exact);
         // 512 draws out of 32 hidden states.
-        let hidden = hidden_bound(&parameters, &ops, &all, 1, 0);
-        assert!(hidden < exact + 1e-4 && hidden > exact - 0.5, "{hidden} {exact}");
-        assert!(hidden_bound(&parameters, &ops, &some, 1, 0) < hidden);
+        let states = |rows| {
+            HiddenStates::of(&parameters, &ops, rows, Streams::new(1, Purpose::BoundHidden, 0))
+        };
+        let (known, few) = (states(&all), states(&some));
+        assert!(known.bound() < exact + 1e-4 && known.bound() > exact - 0.5, "{exact}");
+        assert!(few.bound() < known.bound());
+    }
+
+    #[test]
+    fn bounds_hold_along_the_path_and_draws_follow_the_model() {
+        let parameters = gaussian_parameters(9, 5, 1.5, 2);
+        let ops = Fused::new(&parameters);
+        let all = BitMatrix::from_fn(4096, 9, |row, i| row >> i & 1 == 1);
+        let states = HiddenStates::of(&parameters, &ops, &all, Streams::new(1, Purpose::BoundHidden, 0));
+        assert_eq!(states.log_f.len(), 32, "every hidden state was drawn");
+        let logits: Vec<f32> = (0..9).map(|i| 0.2 * i as f32 - 0.7).collect();
+        let base = BaseDistribution::from_logits(&logits).unwrap();
+        let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
+        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        let logits: Vec<f64> = logits.iter().map(|&a| f64::from(a)).collect();
+        let along = states.along(path);
+        for (log_f, &beta) in along.iter().zip(ladder.betas()) {
+            let bound = log_sum_exp(log_f.iter().copied());
+            let exact = log_partition_at(&parameters, &logits, beta).unwrap();
+            assert!((bound - exact).abs() < 1e-4, "beta {beta}: {bound} {exact}");
+        }
+        let n = 20_000;
+        let drawn = states.draw(path, &along, &vec![4; n], 1, 0);
+        let exact = crate::model::exact::log_probabilities_of_visible(&parameters).unwrap();
+        let mut counts = vec![0.0; 512];
+        (0..n).for_each(|row| counts[drawn.row(row)[0] as usize] += 1.0);
+        let n = n as f64;
+        let distance: f64 =
+            counts.iter().zip(&exact).map(|(c, p)| (c / n - p.exp()).abs()).sum::<f64>() / 2.0;
+        // E|c/n - p| = sqrt(2 p (1 - p)/(pi n)) for independent draws.
+        let floor: f64 = exact
+            .iter()
+            .map(|p| (2.0 * p.exp() * (1.0 - p.exp()) / (std::f64::consts::PI * n)).sqrt())
+            .sum::<f64>()
+            / 2.0;
+        assert!(distance < 1.3 * floor, "total variation {distance}, floor {floor}");
     }
 }

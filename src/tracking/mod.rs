@@ -13,7 +13,7 @@ mod tracker;
 mod verdict;
 
 pub use alpha::AlphaSmoother;
-pub use bound::hidden_bound;
+pub use bound::HiddenStates;
 pub use filter::{Filter, Smoothing};
 pub use kalman::Kalman;
 pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f};

@@ -3,6 +3,7 @@
 //! Persistent tempered chains give a measurement y_k after every update; a filter joins it with what is known from
 //! before. Two filters: the drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
 
+use super::bound::HiddenStates;
 use super::filter::{Filter, Smoothing};
 use super::prediction::Nodes;
 use super::influence;
@@ -10,9 +11,10 @@ use super::settling::{Lag, Settled, Settling, higher_in_errors, in_errors, settl
 use super::shift::Shift;
 use super::verdict::{Evidence, verdict};
 use crate::ops::BitMatrix;
+use crate::ops::random::{Purpose, Streams};
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RbmTempering, RoundsRecord,
-    TemperedChains, Transitions, effective_number, measure,
+    TemperedChains, Transitions, effective_number, log_sum_exp, measure, systematic,
 };
 use crate::trust::Trust;
 
@@ -191,12 +193,10 @@ impl LogZTracker {
     pub fn trust(&self) -> Trust {
         verdict(&Evidence {
             chains: self.chains.len(),
-            crossed: self.chains.round_trips.crossed_within(super::verdict::WINDOW),
-            round_trips: self.chains.round_trips.per_chain(),
-            effective: effective_number(&self.chains.weights()),
+            families: self.effective_chains(),
             movement: self.movement_per_round_trip(),
-            weighted: self.options.weighted,
             settled: self.settled.as_ref(),
+            round_trips: self.chains.round_trips.per_chain(),
         })
     }
 
@@ -292,7 +292,7 @@ impl LogZTracker {
     /// Z of the model as it is now and not of those the chains come from. The chains themselves stay where they are: settled
     /// ones would have left the modes that the model is about to leave or to grow. `visitors`: rows of data, [rows, M], from
     /// which other chains start at beta = 1; if they stay there while the tracker's own travel, a mode was missed.
-    pub fn settle(&mut self, path: Path<'_>, visitors: Option<BitMatrix>) {
+    pub fn settle(&mut self, path: Path<'_>, visitors: Option<&BitMatrix>) {
         let TrackerOptions { settling, beta_update, .. } = self.options;
         if settling.sweeps == 0 {
             self.settled = None;
@@ -319,7 +319,7 @@ impl LogZTracker {
         };
         let rest = settle(settling, [s, k], run, measured);
         let visitors_in_errors = visitors.map(|visible| {
-            let mut chains = TemperedChains::at_one(visible, k, copy.seed);
+            let mut chains = TemperedChains::at_one(visible.clone(), k, copy.seed);
             chains.sweeps = copy.sweeps;
             chains.sweep(path, zeta, beta_update, (2 * rest.sweeps / 3).max(1), None);
             let record = chains.sweep(path, zeta, beta_update, (rest.sweeps / 3).max(1), None);
@@ -433,11 +433,61 @@ impl LogZTracker {
 
     /// Initial rounds for chains that lost the ladder, after an annealing pass that puts them into new states.
     fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
-        let TrackerOptions { initial_rounds, beta_update, smoothing, .. } = self.options;
+        let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
         self.chains.forget();
         let rounds =
             initial_rounds.run(&mut RbmTempering::new(path, &mut self.chains, beta_update));
-        self.filter = Filter::new(smoothing, &rounds.measurement);
+        self.follow_rounds(path, rounds)
+    }
+
+    /// Starts again where the chains missed modes that are known. At temperatures where these modes add up to more than what was
+    /// tracked, chains take states of theirs; at the others, states of the chains there were, by their weights. So every
+    /// temperature has its share of chains and its log Z_k from the start, and rounds have little left to do.
+    pub fn start_from(&mut self, path: Path<'_>, modes: &HiddenStates) -> RoundsRecord {
+        let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
+        let (s, k) = (self.chains.len(), path.ladder.len());
+        let along = modes.along(path);
+        let bounds: Vec<f64> = along.iter().map(|f| log_sum_exp(f.iter().copied())).collect();
+        let tracked = self.filter.log_z();
+        let mut zeta: Vec<f64> = bounds.iter().zip(tracked).map(|(b, z)| b.max(*z)).collect();
+        zeta[0] = path.log_z_base();
+        // Chains in proportion to the prior, spread evenly over the ladder.
+        let prior: Vec<f64> = path.ladder.log_prior().iter().map(|r| r.exp()).collect();
+        let temperatures = systematic(&prior, s, 0.5).iter().map(|&k| k as u32).collect::<Vec<_>>();
+        let drawn =
+            modes.draw(path, &along, &temperatures, self.chains.seed, 2 * self.chains.sweeps);
+        let own = self.own_weights();
+        let mut visible = self.chains.visible.clone();
+        let streams = Streams::new(self.chains.seed, Purpose::KnownModes, 2 * self.chains.sweeps);
+        for (chain, &t) in temperatures.iter().enumerate() {
+            let t = t as usize;
+            let row = if bounds[t] > tracked[t] {
+                drawn.row(chain)
+            } else {
+                let weights: Vec<f64> =
+                    own.iter().zip(self.posterior.chunks_exact(k)).map(|(w, q)| w * q[t]).collect();
+                let total: f64 = weights.iter().sum();
+                let mut left = total * streams.row((s + chain) as u32).uniform();
+                let chosen = weights.iter().position(|w| {
+                    left -= w;
+                    left < 0.0
+                });
+                self.chains.visible.row(chosen.unwrap_or(chain))
+            };
+            visible.row_mut(chain).copy_from_slice(row);
+        }
+        self.chains.visible = visible;
+        self.chains.temperatures = temperatures;
+        self.chains.redrawn = true;
+        self.chains.forget();
+        let mut tempering = RbmTempering::new(path, &mut self.chains, beta_update);
+        let rounds = initial_rounds.run_from(&mut tempering, zeta);
+        self.follow_rounds(path, rounds)
+    }
+
+    /// Goes on from what rounds found.
+    fn follow_rounds(&mut self, path: Path<'_>, rounds: RoundsRecord) -> RoundsRecord {
+        self.filter = Filter::new(self.options.smoothing, &rounds.measurement);
         self.lag = Lag::default();
         self.settled = None;
         self.pseudo_prior.clone_from(&rounds.measurement.log_z);

@@ -70,7 +70,7 @@ impl Trainer {
         if self.particles.is_none() {
             let tracker = &self.plan.tracker;
             let chains = self.config.tempering.chains;
-            update += sizes.tempered(chains, tracker.sweeps, tracker.beta_update, 2.0);
+            update += sizes.tempered(chains, tracker.sweeps, tracker.beta_update, 4.0);
         }
         let block = update * (evaluation * audit.every.max(1)) as f64;
         // A sweep, and log f at two temperatures, less than a joint update of all of them.

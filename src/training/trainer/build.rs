@@ -69,6 +69,8 @@ impl Trainer {
             tracker: None,
             gradient_chains: None,
             view: None,
+            bound: f64::NEG_INFINITY,
+            restarts: 0,
             judge: Judge::default(),
             updates: 0,
             pretrained: 0,

@@ -14,13 +14,13 @@ const DRAW: f64 = 1.0;
 /// One hidden unit at one inverse temperature of log f.
 const SOFTPLUS: f64 = 0.1;
 /// One exponential over temperatures, with what is summed of it.
-const EXPONENTIAL: f64 = 4.0;
+const EXPONENTIAL: f64 = 10.0;
 /// One parameter updated, averaged and packed for the kernels.
-const PARAMETER: f64 = 12.0;
+const PARAMETER: f64 = 10.0;
 /// One parameter's share in the moments of one row.
-const MOMENT: f64 = 0.01;
+const MOMENT: f64 = 0.008;
 /// Calls of one update, whatever the size.
-const CALLS: f64 = 100_000.0;
+const CALLS: f64 = 60_000.0;
 /// One unit of the larger layer at one state of the smaller one, enumerated.
 const ENUMERATED: f64 = 2.0;
 
@@ -85,5 +85,5 @@ impl Sizes {
 /// Inverse temperatures that do for a model of this size.
 pub(super) fn temperatures(visible: usize, hidden: usize) -> usize {
     let smaller = visible.min(hidden) as f64;
-    ((4.5 * smaller.sqrt()) as usize).clamp(30, 100)
+    ((4.5 * smaller.sqrt()) as usize).clamp(20, 100)
 }

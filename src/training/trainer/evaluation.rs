@@ -16,6 +16,11 @@ use crate::trust::Trust;
 /// Effective chains below which a tempered gradient is mostly noise.
 const FEW_EFFECTIVE: f64 = 50.0;
 
+/// Standard errors below a lower bound of log Z at which the tracked value is wrong.
+const BELOW_BOUND: f64 = 2.5;
+/// What rounding in f32 may add to a bound, nats.
+const ROUNDING: f64 = 0.01;
+
 /// What an evaluation found.
 #[derive(Clone, Debug)]
 pub struct EvaluationRecord {
@@ -76,8 +81,8 @@ impl Trainer {
         let train_f = mean(&self.rows.train_evaluated);
         let validation_f = self.rows.validation.as_ref().map(mean);
         let mut trust = tracker.trust();
-        let bound = train_f.log_z_bound.max(self.hidden_bound(tracker, model));
-        if log_z + 2.0 * std_error < bound {
+        let bound = train_f.log_z_bound.max(self.bound);
+        if bound - log_z > BELOW_BOUND * std_error && bound - log_z > ROUNDING {
             trust.doubt(
                 "bound",
                 format!("tracked log Z {log_z:.3} +- {std_error:.3} is below {bound:.3}, which states of data and particles alone add up to: the chains miss a mode; a smaller learning rate or more tempering.chains would help"),

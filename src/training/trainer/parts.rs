@@ -46,6 +46,10 @@ pub struct Trainer {
     pub(super) gradient_chains: Option<LogZTracker>,
     /// What the last evaluation looked at, where that is a copy of the tracker.
     pub(super) view: Option<LogZTracker>,
+    /// Lower bound of log Z at the last evaluation.
+    pub(super) bound: f64,
+    /// Times the tracker's chains had to start again from known states.
+    pub(super) restarts: u64,
     pub(super) judge: Judge,
     pub(super) updates: u64,
     pub(super) total: u64,

@@ -100,11 +100,11 @@ impl Plan {
         let chains = tempering.chains;
         let mut update = sizes.update(config);
         if tempered {
-            update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update, 2.0);
+            update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update, 4.0);
         }
         let block = update * config.evaluation.every as f64;
         tracker.settling.most = tempering.settling.most.or({
-            let sweep = sizes.tempered(chains + chains / 2, 1, tracker.beta_update, 0.0);
+            let sweep = sizes.tempered(chains + chains / 4, 1, tracker.beta_update, 0.0);
             let affordable = (SETTLING_SHARE * tempering.share * block / sweep) as usize;
             affordable.clamp(tracker.settling.sweeps, MOST_SWEEPS)
         });
@@ -132,9 +132,9 @@ fn automatic_steps(
     let (chains, share) = (config.tempering.chains, config.tempering.share);
     let updates = total as f64;
     let training = updates * sizes.update(config);
-    let settling = sizes.tempered(chains + chains / 2, tracker.settling.sweeps, tracker.beta_update, 1.0)
+    let settling = sizes.tempered(chains + chains / 4, tracker.settling.sweeps, tracker.beta_update, 1.0)
         * (updates / config.evaluation.every as f64);
-    let step = sizes.tempered(chains, tracker.sweeps, tracker.beta_update, 2.0);
+    let step = sizes.tempered(chains, tracker.sweeps, tracker.beta_update, 4.0);
     let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
     let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];
     let fits = PARTS_OF_HISTORY.iter().find(|part| cost(part) <= share * training);

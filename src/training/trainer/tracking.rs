@@ -10,7 +10,7 @@ use crate::config::NegativePhase;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, Streams};
 use crate::tempering::{Path, RoundsRecord, TemperedChains};
-use crate::tracking::{LogZTracker, TrackRecord, hidden_bound};
+use crate::tracking::{HiddenStates, LogZTracker, TrackRecord};
 use crate::training::averaging::Averaged;
 
 /// The chains of the tracker draw from streams of another seed than those of the tempered gradient.
@@ -18,6 +18,8 @@ const TRACKER_SEED: u64 = 0x7472_6163_6b65_7221;
 
 /// Training rows from which hidden states are drawn for a bound of log Z.
 const BOUND_ROWS: usize = 2000;
+/// Nats, and errors, below the bound at which tracked log Z has missed a mode.
+const MISSED: (f64, f64) = (0.2, 3.0);
 
 impl Trainer {
     /// The tracker of the model that is evaluated, and that model; `None` before tracking starts. Up to date after every
@@ -91,7 +93,8 @@ impl Trainer {
         record
     }
 
-    /// Sweeps of a copy of the chains at fixed parameters for an evaluation.
+    /// Sweeps of a copy of the chains at fixed parameters for an evaluation. Where states of data and particles alone make log
+    /// Z larger than what comes out, the chains start again with these states among them.
     fn settle(&mut self) {
         let visitors = self.visitors();
         let one_tracker = self.is_tempered() && !self.gradient_has_chains();
@@ -99,14 +102,24 @@ impl Trainer {
         if one_tracker {
             self.view = self.tracker.clone();
         }
-        if let Some(tracker) = self.view.as_mut().or(self.tracker.as_mut()) {
-            tracker.settle(path, Some(visitors));
+        let rows = self.known_rows();
+        let streams = Streams::new(self.config.seed, Purpose::BoundHidden, self.updates);
+        let states =
+            HiddenStates::of(&self.tracked.parameters, path.ops, &rows, streams);
+        self.bound = states.bound();
+        let Some(tracker) = self.view.as_mut().or(self.tracker.as_mut()) else { return };
+        tracker.settle(path, Some(&visitors));
+        let missing = self.bound - tracker.log_z();
+        if missing > MISSED.0 && missing > MISSED.1 * tracker.std_error() {
+            tracker.start_from(path, &states);
+            tracker.settle(path, Some(&visitors));
+            self.restarts += 1;
         }
     }
 
-    /// Training rows and particles of the gradient, together half as many as there are chains.
+    /// Training rows and particles of the gradient, together a quarter of the number of chains.
     fn visitors(&self) -> BitMatrix {
-        let count = self.config.tempering.chains.div_ceil(2);
+        let count = self.config.tempering.chains.div_ceil(4);
         let particles = self.particles.as_ref().map(|particles| &particles.visible);
         let from_data = if particles.is_some() { count.div_ceil(2) } else { count };
         let mut stream = Streams::new(self.config.seed, Purpose::Visitors, self.updates).row(0);
@@ -121,17 +134,15 @@ impl Trainer {
         }
     }
 
-    /// A lower bound of log Z of the reported model, over hidden states drawn from data, the gradient's particles and the
-    /// tracker's chains.
-    pub(super) fn hidden_bound(&self, tracker: &LogZTracker, model: &Model) -> f64 {
+    /// States that the model should know: training rows, the gradient's particles and the tracker's chains.
+    fn known_rows(&self) -> BitMatrix {
         let data = &self.rows.train_evaluated;
         let mut rows = data.select(0..data.rows().min(BOUND_ROWS));
         if let Some(particles) = &self.particles {
             rows = rows.followed_by(&particles.visible);
         }
-        let rows = rows.followed_by(&tracker.chains.visible);
-        let seed = self.config.seed;
-        hidden_bound(&model.parameters, model.ops.as_ref(), &rows, seed, self.updates)
+        let chains = [&self.tracker, &self.gradient_chains];
+        chains.into_iter().flatten().fold(rows, |rows, tracker| rows.followed_by(&tracker.chains.visible))
     }
 
     fn model_of(&self, averaged: &Averaged) -> Model {
