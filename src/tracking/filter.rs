@@ -96,6 +96,17 @@ impl Filter {
         }
     }
 
+    /// Moves log Z at beta = 1.
+    pub(super) fn correct(&mut self, by: f64) {
+        let log_z = match self {
+            Self::Kalman(filter) => &mut filter.log_z,
+            Self::Alpha(filter) => &mut filter.log_z,
+        };
+        if let Some(last) = log_z.last_mut() {
+            *last += by;
+        }
+    }
+
     /// How far a measurement at unmoved parameters is from the filter's value.
     pub(super) fn innovation(&self, measurement: &Measurement) -> Innovation {
         let last = self.log_z().len() - 1;

@@ -176,23 +176,41 @@ pub(super) fn higher_in_errors(visitors: &[f64], own: &[f64], weights: &[f64], k
     in_errors(theirs - ours, first + second)
 }
 
-/// Variance of tracked log Z that the chains' spread does not show, learnt from what settled chains found.
+/// What tracked log Z is off by without the chains' spread showing it, learnt from what settled chains found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lag {
-    /// Moving mean of squared innovations minus what noise explains of them; negative by chance.
+    /// Moving mean of innovations, nats.
+    #[serde(with = "crate::checkpoint::float")]
+    mean: f64,
+    /// Variance of that mean from noise alone.
+    #[serde(with = "crate::checkpoint::float")]
+    mean_variance: f64,
+    /// Moving mean of squared innovations, the mean taken off, minus what noise explains of them; negative by chance.
     #[serde(with = "crate::checkpoint::float")]
     square: f64,
-    /// What of it is in the present value.
+    /// The variance that is in the present value.
     #[serde(with = "crate::checkpoint::float")]
     pub(super) present: f64,
 }
 
 impl Lag {
-    /// Learns from an innovation and its noise; the variance to give to the value before it.
+    /// By how much the value before an evaluation lags in the mean: as much of the moving mean as its noise leaves
+    /// (James and Stein 1961, for one number).
+    pub(super) fn expected(&self) -> f64 {
+        let square = self.mean * self.mean;
+        if square > self.mean_variance { self.mean * (1.0 - self.mean_variance / square) } else { 0.0 }
+    }
+
+    /// Learns from an innovation, settled minus tracked value, and its noise; the variance to give to the tracked value once
+    /// the expected lag is added to it.
     pub(super) fn learn(&mut self, step: f64, noise: f64) -> f64 {
-        let excess = step * step - noise;
+        let rest = step - self.expected();
+        let excess = rest * rest - noise;
+        self.mean = MEMORY * self.mean + (1.0 - MEMORY) * step;
+        self.mean_variance =
+            MEMORY * MEMORY * self.mean_variance + (1.0 - MEMORY).powi(2) * noise;
         self.square = MEMORY * self.square + (1.0 - MEMORY) * excess;
-        let gross = if step * step > GROSS * GROSS * noise { excess } else { 0.0 };
+        let gross = if rest * rest > GROSS * GROSS * noise { excess } else { 0.0 };
         self.square.max(gross).max(0.0)
     }
 
@@ -274,14 +292,16 @@ mod tests {
         let mut lag = Lag::default();
         for i in 0..100 {
             let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
-            assert_eq!(lag.learn(sign * 0.5, 0.25), 0.0);
+            assert!(lag.learn(sign * 0.5, 0.25) < 0.05);
+            assert!(lag.expected().abs() < 0.1);
         }
-        assert_eq!(lag.learn(2.0, 0.25), 3.75);
+        assert!((lag.learn(2.0, 0.25) - 3.75).abs() < 0.5);
+        // A lag that is always the same is expected, and what is left of it is no variance.
         let mut steady = Lag::default();
         (0..100).for_each(|_| {
-            steady.learn(-0.6, 0.2);
+            steady.learn(0.6, 0.01);
         });
         steady.moved();
-        assert!((steady.present - 0.16).abs() < 1e-6);
+        assert!((steady.expected() - 0.6).abs() < 0.01 && steady.present < 0.01);
     }
 }

@@ -16,8 +16,8 @@ const DRIFT: f64 = 3.5;
 const VISITORS: f64 = 4.0;
 /// Correlation over chains of the thirds' errors, and movement of the model while a chain makes a round trip, that together
 /// mean that chains live in the past: alone neither does.
-const FROZEN: f64 = 0.7;
-const MOVEMENT: f64 = 5.0;
+const FROZEN: f64 = 0.75;
+const MOVEMENT: f64 = 15.0;
 
 /// What a verdict goes by.
 pub(super) struct Evidence<'a> {
@@ -100,7 +100,7 @@ mod tests {
         };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&SETTLED)), "");
         assert_eq!(doubts(5.0, 1.0, 0.0, Some(&SETTLED)), "few-chains");
-        assert_eq!(doubts(80.0, 9.0, 0.0, Some(&SETTLED)), "lag");
+        assert_eq!(doubts(80.0, 20.0, 0.0, Some(&SETTLED)), "lag");
         let drifting = Settled { drift_in_errors: f64::NAN, ..SETTLED };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&drifting)), "drift");
         let lonely = Settled { visitors_in_errors: Some(5.0), ..SETTLED };

@@ -181,6 +181,7 @@ impl Trainer {
             pseudo_prior: state.f64s(&name("tracker.pseudo_prior"), &[k])?,
             transitions: state.f64s(&name("tracker.transitions"), &[k, k])?,
             movement: state.json(&name("tracker.movement"))?,
+            steps: state.json(&name("tracker.steps"))?,
             lag: state.json(&name("tracker.lag"))?,
             settled: state.json(&name("tracker.settled"))?,
         };
@@ -249,6 +250,7 @@ fn save_tracker(prefix: &str, tracker: &LogZTracker, k: usize, state: &mut State
     state.f64s(&name("tracker.pseudo_prior"), &[k], &saved.pseudo_prior);
     state.f64s(&name("tracker.transitions"), &[k, k], &saved.transitions);
     state.json(&name("tracker.movement"), &saved.movement);
+    state.json(&name("tracker.steps"), &saved.steps);
     state.json(&name("tracker.lag"), &saved.lag);
     state.json(&name("tracker.settled"), &saved.settled);
 }
