@@ -2,25 +2,23 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde::Serialize;
 
 use super::device::DeviceName;
 use super::output::{print, tell};
+use super::resume::{Resumed, resume};
 use super::run_folder::RunFolder;
-use crate::checkpoint::{ModelFile, write_bytes};
+use super::run_lock::RunLock;
+use super::signals::{self, INTERRUPTED};
+use super::summary::Summary;
+use crate::Error;
 use crate::config::Config;
 use crate::data::{SplitOptions, Splits, find_folder, load};
+use crate::interrupt;
 use crate::record::{Csv, ProgressBar, Recorder, Tee, TensorBoard};
-use crate::tracking::LogLikelihood;
-use crate::training::{FinalLikelihood, StopReason, Trainer, run};
-
-/// Exit code of a run that was interrupted and can be resumed (128 + SIGINT).
-const INTERRUPTED: u8 = 130;
+use crate::training::{Changes, StopReason, Trainer, run};
 
 /// Train a model, log Z and log-likelihoods tracked on the fly
 #[derive(Args)]
@@ -38,6 +36,9 @@ pub struct Train {
     /// Continue the run in the run folder from its last checkpoint
     #[arg(long)]
     resume: bool,
+    /// With --resume: go on with other settings or rows, or without lost files; summary.json keeps a notice
+    #[arg(long, requires = "resume")]
+    force: bool,
     /// Override a field, as in --set training.epochs=5
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
@@ -57,29 +58,16 @@ impl Train {
     pub fn run(self) -> Result<ExitCode> {
         let out = self.out_folder()?;
         let device = self.device.device()?;
+        let lock = if self.resume { Some(self.lock(&out)?) } else { None };
         let config = self.config(&out)?;
         let splits = load_splits(&config, self.data_folder.as_deref())?;
         let keep = config.checkpoint.keep;
-        let interrupted = interruption_flag()?;
-        let (mut trainer, mut folder, tensorboard, csv) = if self.resume {
-            let folder = RunFolder::open(&out, keep)?;
-            let trainer = match folder.newest_state()? {
-                Some(state) => Trainer::resume(&config, splits, &device, &state)
-                    .with_context(|| format!("cannot resume {}", out.display()))?,
-                None => Trainer::new(&config, splits, &device)?,
-            };
-            write_bytes(RunFolder::config_path(&out), config.to_toml()?.as_bytes())?;
-            // A checkpoint is taken after the records of its update; before tracking there are none.
-            let (tensorboard, csv) = if trainer.tracker().is_some() {
-                let update = trainer.updates();
-                (
-                    TensorBoard::resume(folder.tensorboard(), update)?,
-                    Csv::resume(folder.metrics(), update)?,
-                )
-            } else {
-                remove_records(&folder)?;
-                (TensorBoard::create(folder.tensorboard())?, Csv::create(folder.metrics())?)
-            };
+        let interrupted = signals::listen()?;
+        let (mut trainer, mut folder, tensorboard, csv) = if let Some(lock) = lock {
+            let folder = RunFolder::open(&out, lock, keep)?;
+            let changes = if self.force { Changes::Forced } else { Changes::Refused };
+            let Resumed { trainer, tensorboard, csv } =
+                resume(&config, splits, &device, (&folder, &out), changes)?;
             (trainer, folder, tensorboard, csv)
         } else {
             let trainer = Trainer::new(&config, splits, &device)?;
@@ -95,28 +83,40 @@ impl Train {
         if !self.quiet {
             tell(&format!("run folder {}", out.display()));
         }
-        let outcome = run(&mut trainer, &mut recorder, &mut folder, &interrupted);
+        let outcome = run(&mut trainer, &mut recorder, &mut folder, interrupted);
         let outcome = outcome.with_context(|| match folder.newest_state() {
             Ok(None) => format!("run {} failed before its first checkpoint", out.display()),
+            Err(_) => format!("run {} failed, and its last checkpoint is gone", out.display()),
             _ => format!("run {} failed, its last checkpoint is kept", out.display()),
         })?;
         drop(recorder);
         if outcome.reason == StopReason::Interrupted {
-            tell(&format!(
-                "interrupted after update {}; continue with: ztrack train --out {} --resume",
-                trainer.updates(),
-                out.display()
-            ));
-            return Ok(ExitCode::from(INTERRUPTED));
+            return Ok(tell_interrupted(&trainer, &out));
         }
         folder.write_last(&trainer)?;
-        let summary = Summary::new(&trainer, &folder, outcome.reason)?;
-        let json = serde_json::to_string_pretty(&summary)?;
-        write_bytes(folder.summary(), format!("{json}\n").as_bytes())?;
-        if !self.quiet {
-            print(&summary.text(&out))?;
+        match interrupt::catch(|| Summary::new(&trainer, &folder, outcome.reason)) {
+            Ok(summary) => {
+                folder.write_summary(&summary)?;
+                if !self.quiet {
+                    print(&summary.text(&out))?;
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(Error::Interrupted) => Ok(tell_interrupted(&trainer, &out)),
+            Err(error) => Err(error.into()),
         }
-        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The lock of a run that is to be continued, before anything of it is read.
+    fn lock(&self, out: &Path) -> Result<RunLock> {
+        let saved = RunFolder::config_path(out);
+        if !saved.is_file() {
+            bail!(
+                "cannot resume: {} is not there; start the run without --resume",
+                saved.display()
+            );
+        }
+        RunLock::take(out)
     }
 
     fn out_folder(&self) -> Result<PathBuf> {
@@ -139,12 +139,6 @@ impl Train {
                 bail!("give a configuration file, or --resume to continue {}", out.display());
             };
             return Ok(Config::load(path, &self.overrides)?);
-        }
-        if !saved.is_file() {
-            bail!(
-                "cannot resume: {} is not there; start the run without --resume",
-                saved.display()
-            );
         }
         let config = Config::load(&saved, &self.overrides)?;
         if let Some(path) = &self.config {
@@ -172,151 +166,11 @@ fn load_splits(config: &Config, data_folder: Option<&Path>) -> Result<Splits> {
     Ok(load(&data.source, &options, &folder)?)
 }
 
-/// Records of a run that was killed before tracking started, so that they can be made anew.
-fn remove_records(folder: &RunFolder) -> Result<()> {
-    for path in [folder.metrics(), folder.tensorboard()] {
-        let result = if path.is_dir() {
-            std::fs::remove_dir_all(&path)
-        } else {
-            std::fs::remove_file(&path)
-        };
-        match result {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove {}", path.display()));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Set by the first Ctrl-C or SIGTERM; the second one ends the process at once.
-fn interruption_flag() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&flag);
-    ctrlc::set_handler(move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-        tell("\nfinishing the update and writing a checkpoint; once more to quit at once");
-    })
-    .context("cannot listen for Ctrl-C")?;
-    Ok(flag)
-}
-
-/// summary.json
-#[derive(Serialize)]
-struct Summary {
-    stop_reason: StopReason,
-    updates: u64,
-    epochs: f64,
-    seconds: f64,
-    /// Tracked log Z of the last model.
-    log_z: f64,
-    log_z_std_error: f64,
-    mixed: bool,
-    train_log_likelihood: Option<LogLikelihood>,
-    validation_log_likelihood: Option<LogLikelihood>,
-    /// The model in best.safetensors (last.safetensors without validation rows), log Z audited.
-    best: Best,
-}
-
-#[derive(Serialize)]
-struct Best {
-    update: u64,
-    audit_method: &'static str,
-    log_z: f64,
-    log_z_std_error: f64,
-    /// Tracked log Z when the model was saved.
-    tracked_log_z: Option<f64>,
-    tracked_log_z_std_error: Option<f64>,
-    train_log_likelihood: LogLikelihood,
-    validation_log_likelihood: Option<LogLikelihood>,
-    test_log_likelihood: Option<LogLikelihood>,
-    /// Why the audited log Z should not be believed, if so.
-    doubt: Option<String>,
-}
-
-impl Summary {
-    fn new(trainer: &Trainer, folder: &RunFolder, reason: StopReason) -> Result<Self> {
-        let best_path = folder.best_model();
-        let (parameters, metadata) = if best_path.is_file() {
-            let file = ModelFile::load(&best_path)?;
-            (file.parameters, file.metadata)
-        } else {
-            (trainer.parameters(), std::collections::BTreeMap::new())
-        };
-        let FinalLikelihood { log_z, train, validation, test } =
-            trainer.final_likelihood(&parameters)?;
-        let number = |key: &str| metadata.get(key).and_then(|value| value.parse::<f64>().ok());
-        let update = metadata.get("update").and_then(|value| value.parse().ok());
-        let tracker = trainer.tracker();
-        let last = trainer.log_likelihoods();
-        Ok(Self {
-            stop_reason: reason,
-            updates: trainer.updates(),
-            epochs: trainer.epoch(),
-            seconds: trainer.seconds(),
-            log_z: tracker.map_or(f64::NAN, crate::tracking::LogZTracker::log_z),
-            log_z_std_error: tracker.map_or(f64::NAN, crate::tracking::LogZTracker::std_error),
-            mixed: tracker.is_some_and(crate::tracking::LogZTracker::mixed),
-            train_log_likelihood: last.map(|(train, _)| train),
-            validation_log_likelihood: last.and_then(|(_, validation)| validation),
-            best: Best {
-                update: update.unwrap_or(trainer.updates()),
-                audit_method: log_z.method,
-                log_z: log_z.value,
-                log_z_std_error: log_z.std_error,
-                tracked_log_z: number("log_z"),
-                tracked_log_z_std_error: number("log_z_std_error"),
-                train_log_likelihood: train,
-                validation_log_likelihood: validation,
-                test_log_likelihood: test,
-                doubt: log_z.doubt,
-            },
-        })
-    }
-
-    fn text(&self, out: &Path) -> String {
-        use std::fmt::Write as _;
-        let mut text = String::new();
-        let reason = match self.stop_reason {
-            StopReason::EarlyStopping => "early stopping",
-            StopReason::Finished => "all updates done",
-            StopReason::Interrupted => "interrupted",
-        };
-        let best = &self.best;
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "\n{reason} after update {} ({:.1} epochs, {:.1} s)",
-            self.updates, self.epochs, self.seconds
-        );
-        let _ = writeln!(text, "best model: update {}", best.update);
-        if let (Some(log_z), Some(error)) = (best.tracked_log_z, best.tracked_log_z_std_error) {
-            let _ = writeln!(text, "  log Z tracked       {log_z:>10.3} +- {error:.3}");
-        }
-        let audit = format!("log Z {}", best.audit_method);
-        let _ = writeln!(text, "  {audit:<19} {:>10.3} +- {:.3}", best.log_z, best.log_z_std_error);
-        if let Some(doubt) = &best.doubt {
-            let _ = writeln!(text, "  (doubtful: {doubt})");
-        }
-        let rows = [
-            ("train", Some(best.train_log_likelihood)),
-            ("validation", best.validation_log_likelihood),
-            ("test", best.test_log_likelihood),
-        ];
-        for (name, value) in rows {
-            if let Some(value) = value {
-                let label = format!("{name} log-lik.");
-                let _ = writeln!(
-                    text,
-                    "  {label:<19} {:>10.3} +- {:.3} nats per row",
-                    value.value, value.std_error
-                );
-            }
-        }
-        let _ = writeln!(text, "curves: tensorboard --logdir {}/tensorboard", out.display());
-        text
-    }
+fn tell_interrupted(trainer: &Trainer, out: &Path) -> ExitCode {
+    tell(&format!(
+        "interrupted after update {}; continue with: ztrack train --out {} --resume",
+        trainer.updates(),
+        out.display()
+    ));
+    ExitCode::from(INTERRUPTED)
 }

@@ -2,6 +2,7 @@
 
 mod parse;
 mod sections;
+mod seed;
 
 pub use sections::{
     AuditConfig, Base, BetaUpdateConfig, CheckpointConfig, Config, DataConfig, EvaluationConfig,

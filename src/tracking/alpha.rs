@@ -41,6 +41,11 @@ impl AlphaSmoother {
         }
     }
 
+    /// I_s at beta = 1, `[S]`.
+    pub(super) fn influence(&self) -> &[f64] {
+        &self.influence
+    }
+
     /// One partial update, by the same chains as before.
     pub fn update(&mut self, measurement: &Measurement) {
         let (alpha, last) = (self.alpha, self.log_z.len() - 1);

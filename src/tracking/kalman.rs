@@ -75,6 +75,33 @@ impl Kalman {
         }
     }
 
+    /// Its vectors of length K, by name.
+    pub(super) fn per_temperature(&self) -> [(&'static str, &[f64]); 7] {
+        [
+            ("log_z", &self.log_z),
+            ("bias", &self.bias),
+            ("variance", &self.variance),
+            ("covariance", &self.covariance),
+            ("bias_variance", &self.bias_variance),
+            ("measurement_variance", &self.measurement_variance),
+            ("prediction_variance", &self.prediction_variance),
+        ]
+    }
+
+    /// Its vectors of length S, by name.
+    pub(super) fn per_chain(&self) -> [(&'static str, &[f64]); 3] {
+        [
+            ("influence", &self.influence),
+            ("bias_influence", &self.bias_influence),
+            ("slow_influence", &self.slow_influence),
+        ]
+    }
+
+    /// Updates it has seen.
+    pub(super) fn updates(&self) -> u64 {
+        self.updates
+    }
+
     /// Number of chains it follows, S.
     pub(super) fn chains(&self) -> usize {
         self.influence.len()

@@ -7,6 +7,7 @@ use super::alpha::AlphaSmoother;
 use super::kalman::Kalman;
 use super::prediction::Nodes;
 use super::shift::Shift;
+use crate::interrupt;
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RbmTempering, RoundsRecord,
     TemperedChains, Transitions, measure,
@@ -107,11 +108,13 @@ impl LogZTracker {
         mut chains: TemperedChains,
         options: TrackerOptions,
     ) -> (Self, RoundsRecord) {
+        let permit = interrupt::permit();
         let rounds = options.initial_rounds.run(&mut RbmTempering::new(
             path,
             &mut chains,
             options.beta_update,
         ));
+        drop(permit);
         let k = path.ladder.len();
         let last = path.evaluate(&chains.visible);
         let mut tracker = Self {
@@ -292,6 +295,7 @@ impl LogZTracker {
     /// Initial rounds for chains that lost the ladder, from the states they are in.
     fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, smoothing, .. } = self.options;
+        let _permit = interrupt::permit();
         let rounds =
             initial_rounds.run(&mut RbmTempering::new(path, &mut self.chains, beta_update));
         self.filter = new_filter(smoothing, &rounds.measurement);

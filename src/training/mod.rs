@@ -2,11 +2,13 @@
 
 mod early_stopping;
 pub mod gradient;
+mod identity;
 mod learning_rate;
 mod trainer;
 pub mod update;
 
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};
+pub use identity::{Changes, Identity};
 pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
     Audit, Checkpoints, EvaluationRecord, FinalLikelihood, Outcome, StepRecord, StopReason,

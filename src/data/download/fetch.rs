@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ureq::Agent;
 
@@ -10,7 +11,13 @@ use super::{REMOTE_SETS, RemoteFile, RemoteSet};
 use crate::error::{Error, Result};
 
 /// Requests to one mirror for one file that may break before the next mirror is tried.
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: u32 = 5;
+/// Pause before the second attempt; it doubles, about, with each that follows.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// Time for a file, however small.
+const SHORTEST: Duration = Duration::from_secs(120);
+/// Bytes a second below which waiting is no use: 10 minutes for MNIST's 47 MB, which come compressed.
+const SLOWEST: u64 = 80_000;
 
 /// Where to fetch from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,16 +131,20 @@ fn fetch_file(
     let mut reasons = Vec::new();
     'mirrors: for base in bases {
         let url = format!("{}/{}", base.trim_end_matches('/'), file.name);
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
             if complete {
                 break 'mirrors;
             }
+            // Whatever broke may need a moment; the last mirror's last attempt comes after some seconds.
+            std::thread::sleep(FIRST_PAUSE * ((1 << attempt) - 1));
             let resumed = part.metadata().map_err(Error::io("read", &part_path))?.len() > 0;
             // Compressed content can be a little longer than plain content, and text can have longer line ends.
             let limit = file.bytes + file.bytes / 8 + 1024;
-            let result = transfer(agent, &url, &mut part, limit, &mut |received, total| {
-                progress(Progress::Receiving { file: file.name, url: &url, received, total });
-            });
+            let deadline = Instant::now() + time_for(limit);
+            let result =
+                transfer(agent, &url, &mut part, limit, deadline, &mut |received, total| {
+                    progress(Progress::Receiving { file: file.name, url: &url, received, total });
+                });
             let (problem, again) = match result {
                 Ok(()) => match is_right(&part)? {
                     None => {
@@ -147,7 +158,7 @@ fn fetch_file(
                     }
                 },
                 Err(Failure::Broken(problem)) => (problem, true),
-                Err(Failure::Mirror(problem)) => (problem, false),
+                Err(Failure::Mirror(problem) | Failure::Late(problem)) => (problem, false),
                 Err(Failure::Local(source)) => return Err(Error::io("write", &part_path)(source)),
             };
             progress(Progress::Failed { file: file.name, url: &url, problem: &problem });
@@ -176,15 +187,21 @@ fn fetch_file(
     Err(Error::file(&path, problem))
 }
 
-/// Opens the part for one process at a time.
+/// Time for a file of so many bytes, per request.
+fn time_for(bytes: u64) -> Duration {
+    SHORTEST.max(Duration::from_secs(bytes / SLOWEST))
+}
+
+/// Opens the part for one process at a time; never what a link leads to, which could be anybody's file.
 fn open_part(path: &Path) -> Result<File> {
-    let part = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(path)
-        .map_err(Error::io("create", path))?;
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(Error::file(path, "is a link or a folder, not part of a download: delete it"));
+    }
+    let part = options.open(path).map_err(Error::io("create", path))?;
     match part.try_lock() {
         Err(TryLockError::WouldBlock) => {
             Err(Error::file(path, "another fetch is at work on this file; wait until it is done"))

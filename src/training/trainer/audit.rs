@@ -3,6 +3,7 @@
 use super::Trainer;
 use crate::error::Result;
 use crate::estimators::{Ais, Estimate, exact};
+use crate::interrupt;
 use crate::model::Parameters;
 use crate::ops::{BitMatrix, Fused, RbmOps};
 use crate::tempering::{Ladder, Prior};
@@ -40,6 +41,7 @@ impl Trainer {
         parameters: &Parameters,
         ops: &dyn RbmOps,
     ) -> Result<Estimate> {
+        let _permit = interrupt::permit();
         if parameters.n_visible.min(parameters.n_hidden) <= LARGEST_EXACT {
             return exact(parameters);
         }

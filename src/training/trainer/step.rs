@@ -11,16 +11,17 @@ use crate::error::{Error, Result};
 use crate::model::{Parameters, Rbm};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{Composed, Fused, RbmOps};
+use crate::record::Written;
 use crate::tempering::{
     BaseDistribution, Ladder, Path, RoundsRecord, TemperedChains, annealing_bytes, check_memory,
     tempering_bytes,
 };
 use crate::tracking::{LogZTracker, TrackRecord};
-use crate::training::EarlyStopping;
 use crate::training::gradient::{
     Centering, Moments, Particles, gradient, moments, moments_from_inputs,
 };
 use crate::training::update::{Gradient, Sgd, SgdConfig, UpdateRule};
+use crate::training::{EarlyStopping, Identity};
 
 /// Weights beyond this size saturate every unit: training has diverged.
 const LARGEST_WEIGHT: f32 = 1e3;
@@ -49,6 +50,9 @@ pub struct Trainer {
     pub(super) started: Instant,
     pub(super) hidden_activity: Vec<f64>,
     pub(super) gradient_norm: f64,
+    pub(super) identity: Identity,
+    /// Records handed to a recorder so far.
+    pub(super) recorded: Written,
 }
 
 /// What one call of [`Trainer::step`] did.
@@ -69,6 +73,7 @@ impl Trainer {
     /// A configuration that does not fit the data or the memory of this machine.
     pub fn new(config: &Config, splits: Splits, device: &Device) -> Result<Self> {
         config.check()?;
+        let identity = Identity::new(config, &splits)?;
         let rows = Rows::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
         let stopping = config.training.early_stopping.is_some();
         if stopping && rows.validation.is_none() {
@@ -119,6 +124,8 @@ impl Trainer {
             started: Instant::now(),
             hidden_activity: vec![0.0; n_hidden],
             gradient_norm: 0.0,
+            identity,
+            recorded: Written::default(),
             config: config.clone(),
             rbm,
             rows,
