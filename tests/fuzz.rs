@@ -1,7 +1,6 @@
 //! Mutated input for every reader: no panic, no hang, no memory out of proportion, nothing a terminal obeys.
 //!
-//! Seeded, so that what is found is found again. `ZTRACK_LONG=1` makes 20 000 inputs of the 1400. That the test could
-//! fail was tried: it does with the CSV reader of before (a table of cells) and with messages that are not escaped.
+//! Seeded, so that what is found is found again. `ZTRACK_LONG=1` makes 20 000 inputs of the 1500.
 
 mod common;
 #[path = "../fuzz/readers.rs"]

@@ -51,7 +51,7 @@ fn settings(kind: usize, grey: &Path, stream: &mut impl Rng) -> Vec<String> {
     if kind == 1 {
         settings.push(format!("data.source={{ name = \"files\", train = {grey:?} }}"));
     }
-    let updates = if long() { "training.updates=600" } else { "training.updates=250" };
+    let updates = if long() { "training.updates=2500" } else { "training.updates=250" };
     settings.extend([
         updates.into(),
         pick(&["seed=1", "seed=2", "seed=9223372036854775808"]),
@@ -112,6 +112,10 @@ impl Case {
     }
 }
 
+fn has_state(out: &Path) -> bool {
+    fs::read_dir(out.join("checkpoints/state")).is_ok_and(|mut states| states.next().is_some())
+}
+
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -119,8 +123,8 @@ fn stderr(output: &Output) -> String {
 #[test]
 fn kills_at_random_moments_change_nothing() {
     let mut stream = Streams::new(21, Purpose::TestSystem, 0).row(0);
-    let (wanted, rounds) = if long() { (100, 25) } else { (8, 2) };
-    let (mut hits, mut runs) = (0, 0);
+    let (wanted, rounds) = if long() { (100, 5) } else { (8, 2) };
+    let (mut hits, mut resumed, mut runs) = (0, 0, 0);
     while hits < wanted {
         let case = Case::new(runs % 4, &mut stream);
         let (whole, broken) = (case.out("whole"), case.out("broken"));
@@ -131,9 +135,11 @@ fn kills_at_random_moments_change_nothing() {
             let mut child = ztrack();
             child.args(case.arguments(&broken)).stderr(Stdio::piped());
             let mut child = child.spawn().unwrap();
-            std::thread::sleep(duration.mul_f64(stream.random_range(0.0..2.5) / f64::from(rounds)));
-            hits += u32::from(child.try_wait().unwrap().is_none());
+            std::thread::sleep(duration.mul_f64(stream.random_range(0.1..1.6) / f64::from(rounds)));
+            let running = child.try_wait().unwrap().is_none();
             child.kill().unwrap();
+            hits += u32::from(running);
+            resumed += u32::from(running && has_state(&broken));
             let output = child.wait_with_output().unwrap();
             assert!(
                 !stderr(&output).contains("error:"),
@@ -146,7 +152,10 @@ fn kills_at_random_moments_change_nothing() {
         assert_same(&whole, &broken);
         runs += 1;
     }
-    println!("{hits} kills of running processes in {runs} runs of 4 kinds");
+    println!(
+        "{hits} kills of running processes in {runs} runs of 4 kinds; {resumed} left a state behind"
+    );
+    assert!(resumed * 2 > hits, "most were killed before their first checkpoint");
     assert!(runs >= 4);
 }
 

@@ -188,6 +188,7 @@ fn the_state_before_a_failed_record_is_kept() {
     });
     fs::rename(&metrics, folder.path().join("metrics.csv")).unwrap();
     wait_for("end", || child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
     let states: Vec<PathBuf> = fs::read_dir(out.join("checkpoints/state"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
