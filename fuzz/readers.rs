@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ztrack::checkpoint::{ModelFile, StateReader};
 use ztrack::data::{FileOptions, load_file, read_bytes};
-use ztrack::record::{Csv, TensorBoard};
+use ztrack::record::{Csv, Run, TensorBoard};
 use ztrack::tempering::schedules::read_list;
 
 /// A reader: `Err` holds what it says is wrong.
@@ -106,7 +106,7 @@ pub fn metrics(bytes: &[u8]) -> Result<(), String> {
 pub fn events(bytes: &[u8]) -> Result<(), String> {
     with_file("tracker/events.out.tfevents.1.ztrack", bytes, |path| {
         let folder = path.ancestors().nth(2).unwrap_or(path);
-        let found = TensorBoard::written(folder, 10).map_err(|e| e.to_string());
+        let found = TensorBoard::written(folder, Run::Tracker, 10).map_err(|e| e.to_string());
         found.and(TensorBoard::resume(folder, 10).map(drop).map_err(|e| e.to_string()))
     })
 }

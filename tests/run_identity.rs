@@ -176,7 +176,7 @@ fn seeds_beyond_the_integers_of_toml_can_be_resumed() {
 #[test]
 fn gaps_in_the_records_are_refused_or_noted() {
     type Damage = (&'static str, fn(&Run), &'static str);
-    let damage: [Damage; 6] = [
+    let damage: [Damage; 7] = [
         (
             "metrics missing",
             |run| fs::remove_file(run.file("metrics.csv")).unwrap(),
@@ -189,7 +189,12 @@ fn gaps_in_the_records_are_refused_or_noted() {
         (
             "events missing",
             |run| fs::remove_dir_all(run.file("tensorboard")).unwrap(),
-            "tensorboard holds 0 of 5",
+            "tensorboard/tracker holds 0 of 5",
+        ),
+        (
+            "events of one run missing",
+            |run| fs::remove_dir_all(run.file("tensorboard/train")).unwrap(),
+            "tensorboard/train holds 0 of 5",
         ),
     ];
     for (what, damage, expected) in damage {

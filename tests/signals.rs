@@ -54,9 +54,9 @@ fn signals_the_parent_ignored_do_not_end_a_run() {
         let out = folder.path().join(format!("{ignored}{sent}"));
         let out_text = text(&out);
         let arguments = ["train", &config, "-q", "--out", &out_text, "--set"];
-        let arguments = [&arguments[..], &["training.updates=1500"]].concat();
+        let arguments = [&arguments[..], &["training.updates=400"]].concat();
         let child = shell(&format!("trap '' {ignored}"), &arguments);
-        wait_for("rows", || rows(&out) > 10);
+        wait_for("rows", || rows(&out) > 5);
         send(&child, sent);
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -10,7 +10,7 @@ use super::run_folder::RunFolder;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
 use crate::data::Splits;
-use crate::record::{Csv, TensorBoard};
+use crate::record::{Csv, Run, TensorBoard};
 use crate::training::{Changes, Trainer};
 
 /// A run with its recorders, at its last checkpoint.
@@ -93,22 +93,20 @@ fn check_records(
     update: u64,
     changes: Changes,
 ) -> Result<()> {
-    let (recorded, identity) = (trainer.recorded(), trainer.identity());
-    let metrics = Csv::written(folder.metrics(), update)?;
-    let events = TensorBoard::written(folder.tensorboard(), update)?;
-    let lost = (identity.lost_metrics, identity.lost_events);
-    let gaps = [
-        (folder.metrics(), recorded.missing_in(metrics, lost.0)),
-        (folder.tensorboard(), recorded.missing_in(events, lost.1)),
-    ];
-    for (path, gap) in gaps {
-        if let Some(gap) = gap {
-            allow(trainer, format!("{} {gap}", path.display()), changes)?;
+    let recorded = trainer.recorded();
+    let mut logs = vec![("metrics.csv", Csv::written(folder.metrics(), update)?)];
+    let runs = [("tensorboard/tracker", Run::Tracker), ("tensorboard/train", Run::Train)];
+    let validation = trainer.identity().has_validation();
+    let validation = validation.then_some(("tensorboard/validation", Run::Validation));
+    for (log, run) in runs.into_iter().chain(validation) {
+        logs.push((log, TensorBoard::written(folder.tensorboard(), run, update)?));
+    }
+    for (log, found) in logs {
+        if let Some(gap) = recorded.missing_in(found, trainer.identity().lost(log)) {
+            allow(trainer, format!("{log} {gap}"), changes)?;
+            trainer.identity_mut().lose(log, recorded.records.saturating_sub(found.records));
         }
     }
-    let identity = trainer.identity_mut();
-    identity.lost_metrics = recorded.records.saturating_sub(metrics.records);
-    identity.lost_events = recorded.records.saturating_sub(events.records);
     Ok(())
 }
 

@@ -57,13 +57,12 @@ impl TensorBoard {
         Ok(log)
     }
 
-    /// Records of updates up to `after_update` in a log; a missing folder holds none.
+    /// Records of updates up to `after_update` in a run of a log; a missing folder holds none.
     ///
     /// # Errors
     /// As [`TensorBoard::resume`], and [`Error::File`] for steps that do not ascend.
-    pub fn written(folder: impl AsRef<Path>, after_update: u64) -> Result<Written> {
-        // Every record has entries of this run.
-        let folder = folder.as_ref().join(Run::Tracker.name());
+    pub fn written(folder: impl AsRef<Path>, run: Run, after_update: u64) -> Result<Written> {
+        let folder = folder.as_ref().join(run.name());
         if !folder.exists() {
             return Ok(Written::default());
         }

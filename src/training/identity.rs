@@ -46,10 +46,8 @@ pub struct Identity {
     rows: BTreeMap<String, String>,
     /// Changes that were allowed by force, for people.
     forced: Vec<String>,
-    /// Records that were lost from metrics.csv before a forced resume.
-    pub lost_metrics: u64,
-    /// Records that were lost from the TensorBoard events before a forced resume.
-    pub lost_events: u64,
+    /// Records that were lost before a forced resume, by what they were in.
+    lost: BTreeMap<String, u64>,
 }
 
 impl Identity {
@@ -69,8 +67,7 @@ impl Identity {
             config: config.to_toml()?,
             rows: rows.collect(),
             forced: Vec::new(),
-            lost_metrics: 0,
-            lost_events: 0,
+            lost: BTreeMap::new(),
         })
     }
 
@@ -82,6 +79,21 @@ impl Identity {
     /// Notes something that was forced upon the run.
     pub fn force(&mut self, notice: String) {
         self.forced.push(notice);
+    }
+
+    /// Whether rows are held out that decide when to stop.
+    pub fn has_validation(&self) -> bool {
+        self.rows.contains_key("validation")
+    }
+
+    /// Records known to be lost from a log.
+    pub fn lost(&self, log: &str) -> u64 {
+        self.lost.get(log).copied().unwrap_or(0)
+    }
+
+    /// Notes how many records are lost from a log.
+    pub fn lose(&mut self, log: &str, records: u64) {
+        self.lost.insert(log.into(), records);
     }
 
     /// This identity as that of a run that goes on from a checkpoint with the identity `saved`.
@@ -98,7 +110,7 @@ impl Identity {
         }
         self.forced = saved.forced;
         self.forced.extend(found);
-        (self.lost_metrics, self.lost_events) = (saved.lost_metrics, saved.lost_events);
+        self.lost = saved.lost;
         Ok(self)
     }
 
