@@ -119,59 +119,10 @@ fn fetch_file(
     }
     fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
     let part_path = folder.join(format!("{}.part", file.name));
-    let mut part = open_part(&part_path)?;
-    let is_right = |part: &File| -> Result<Option<String>> {
-        match part.metadata().map_err(Error::io("read", &part_path))?.len() {
-            0 => Ok(Some("server sends nothing".into())),
-            _ => file.check.problem(&part_path, file.bytes),
-        }
-    };
-    // A fetch that was cut off between the last byte and the renaming leaves a whole part.
-    let mut complete = is_right(&part)?.is_none();
-    let mut reasons = Vec::new();
-    'mirrors: for base in bases {
-        let url = format!("{}/{}", base.trim_end_matches('/'), file.name);
-        for attempt in 0..ATTEMPTS {
-            if complete {
-                break 'mirrors;
-            }
-            // Whatever broke may need a moment; the last mirror's last attempt comes after some seconds.
-            std::thread::sleep(FIRST_PAUSE * ((1 << attempt) - 1));
-            let resumed = part.metadata().map_err(Error::io("read", &part_path))?.len() > 0;
-            // Compressed content can be a little longer than plain content, and text can have longer line ends.
-            let limit = file.bytes + file.bytes / 8 + 1024;
-            let deadline = Instant::now() + time_for(limit);
-            let result =
-                transfer(agent, &url, &mut part, limit, deadline, &mut |received, total| {
-                    progress(Progress::Receiving { file: file.name, url: &url, received, total });
-                });
-            let (problem, again) = match result {
-                Ok(()) => match is_right(&part)? {
-                    None => {
-                        complete = true;
-                        continue;
-                    }
-                    Some(problem) => {
-                        part.set_len(0).map_err(Error::io("write", &part_path))?;
-                        // Perhaps only the part it was joined to was wrong: once more from the start.
-                        (problem, resumed)
-                    }
-                },
-                Err(Failure::Broken(problem)) => (problem, true),
-                Err(Failure::Mirror(problem) | Failure::Late(problem)) => (problem, false),
-                Err(Failure::Local(source)) => return Err(Error::io("write", &part_path)(source)),
-            };
-            progress(Progress::Failed { file: file.name, url: &url, problem: &problem });
-            if !again {
-                reasons.push(format!("{url}: {problem}"));
-                continue 'mirrors;
-            }
-            if reasons.last().is_none_or(|reason: &String| !reason.starts_with(&url)) {
-                reasons.push(format!("{url}: {problem}"));
-            }
-        }
-    }
-    if complete {
+    let mut download = Download { agent, file, part: open_part(&part_path)?, part_path };
+    let reasons = download.complete(bases, progress)?;
+    let Download { part, part_path, .. } = download;
+    if reasons.is_empty() {
         fs::rename(&part_path, &path).map_err(Error::io("rename", &part_path))?;
         progress(Progress::Done { file: file.name });
         return Ok(path);
@@ -179,12 +130,91 @@ fn fetch_file(
     if part.metadata().is_ok_and(|metadata| metadata.len() == 0) {
         fs::remove_file(&part_path).map_err(Error::io("remove", &part_path))?;
     }
-    if reasons.is_empty() {
-        reasons.push("no mirrors".into());
-    }
     let problem =
         format!("cannot be fetched ({}); try again or put the file there", reasons.join("; "));
     Err(Error::file(&path, problem))
+}
+
+/// A file on its way.
+struct Download<'a> {
+    agent: &'a Agent,
+    file: &'a RemoteFile<'a>,
+    part: File,
+    part_path: PathBuf,
+}
+
+impl Download<'_> {
+    /// Fills the part from the first mirror that has the file; where none has, why not, one reason a mirror.
+    fn complete(
+        &mut self,
+        bases: &[String],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<String>> {
+        // A fetch that was cut off between the last byte and the renaming leaves a whole part.
+        if self.problem()?.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut reasons = Vec::new();
+        for base in bases {
+            let url = format!("{}/{}", base.trim_end_matches('/'), self.file.name);
+            let mut first = None;
+            for attempt in 0..ATTEMPTS {
+                // Whatever broke may need a moment.
+                std::thread::sleep(FIRST_PAUSE * ((1 << attempt) - 1));
+                let Some((problem, again)) = self.attempt(&url, progress)? else {
+                    return Ok(Vec::new());
+                };
+                progress(Progress::Failed { file: self.file.name, url: &url, problem: &problem });
+                if !again {
+                    first = Some(problem);
+                    break;
+                }
+                first.get_or_insert(problem);
+            }
+            reasons.extend(first.map(|problem| format!("{url}: {problem}")));
+        }
+        if reasons.is_empty() {
+            reasons.push("no mirrors".into());
+        }
+        Ok(reasons)
+    }
+
+    /// One request: `None` if the file is there and right, else what is wrong, and whether to ask again.
+    fn attempt(
+        &mut self,
+        url: &str,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<(String, bool)>> {
+        let Self { agent, file, part, part_path } = self;
+        let resumed = part.metadata().map_err(Error::io("read", &*part_path))?.len() > 0;
+        // Compressed content can be a little longer than plain content, and text can have longer line ends.
+        let limit = file.bytes + file.bytes / 8 + 1024;
+        let deadline = Instant::now() + time_for(limit);
+        let result = transfer(agent, url, part, limit, deadline, &mut |received, total| {
+            progress(Progress::Receiving { file: file.name, url, received, total });
+        });
+        match result {
+            Ok(()) => match self.problem()? {
+                None => Ok(None),
+                Some(problem) => {
+                    self.part.set_len(0).map_err(Error::io("write", &self.part_path))?;
+                    // Perhaps only the part it was joined to was wrong: once more from the start.
+                    Ok(Some((problem, resumed)))
+                }
+            },
+            Err(Failure::Broken(problem)) => Ok(Some((problem, true))),
+            Err(Failure::Mirror(problem) | Failure::Late(problem)) => Ok(Some((problem, false))),
+            Err(Failure::Local(source)) => Err(Error::io("write", &self.part_path)(source)),
+        }
+    }
+
+    /// What is wrong with the part, if anything.
+    fn problem(&self) -> Result<Option<String>> {
+        match self.part.metadata().map_err(Error::io("read", &self.part_path))?.len() {
+            0 => Ok(Some("server sends nothing".into())),
+            _ => self.file.check.problem(&self.part_path, self.file.bytes),
+        }
+    }
 }
 
 /// Time for a file of so many bytes, per request.

@@ -46,26 +46,7 @@ pub(super) fn transfer(
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> Result<(), Failure> {
     let have = part.metadata().map_err(Failure::Local)?.len();
-    let mut response = request(agent, url, have)?;
-    if have > 0 && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
-        // The part is as long as the file or longer, and it is not right: it was looked at before.
-        response = request(agent, url, 0)?;
-    }
-    let start = match response.status() {
-        StatusCode::OK => 0,
-        StatusCode::PARTIAL_CONTENT if have > 0 && range_start(&response) == Some(have) => have,
-        StatusCode::PARTIAL_CONTENT => {
-            response = request(agent, url, 0)?;
-            if response.status() != StatusCode::OK {
-                return Err(Failure::Mirror("server sends another range than asked for".into()));
-            }
-            0
-        }
-        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-            return Err(Failure::Broken(format!("server answers {status}")));
-        }
-        status => return Err(Failure::Mirror(format!("server answers {status}"))),
-    };
+    let (response, start) = begin(agent, url, have)?;
     part.set_len(start).map_err(Failure::Local)?;
     part.seek(SeekFrom::Start(start)).map_err(Failure::Local)?;
 
@@ -102,6 +83,32 @@ pub(super) fn transfer(
             Err(Failure::Broken(format!("connection ended after {received} of {total} bytes")))
         }
         _ => part.sync_all().map_err(Failure::Local),
+    }
+}
+
+/// An answer, and the byte its body starts at: `have` where the server goes on from there, else 0.
+fn begin(agent: &Agent, url: &str, have: u64) -> Result<(Response<ureq::Body>, u64), Failure> {
+    let mut response = request(agent, url, have)?;
+    if have > 0 && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+        // The part is as long as the file or longer, and it is not right: it was looked at before.
+        response = request(agent, url, 0)?;
+    }
+    match response.status() {
+        StatusCode::OK => Ok((response, 0)),
+        StatusCode::PARTIAL_CONTENT if have > 0 && range_start(&response) == Some(have) => {
+            Ok((response, have))
+        }
+        StatusCode::PARTIAL_CONTENT => {
+            response = request(agent, url, 0)?;
+            if response.status() != StatusCode::OK {
+                return Err(Failure::Mirror("server sends another range than asked for".into()));
+            }
+            Ok((response, 0))
+        }
+        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+            Err(Failure::Broken(format!("server answers {status}")))
+        }
+        status => Err(Failure::Mirror(format!("server answers {status}"))),
     }
 }
 

@@ -84,6 +84,7 @@ pub fn run(
             Ok(()) => {}
             Err(Error::Interrupted) => {
                 // What was interrupted is done again after a resume; what came before need not be.
+                recorder.sync()?;
                 before.keep(checkpoints)?;
                 return Ok(Outcome { reason: StopReason::Interrupted, last: latest.evaluation });
             }
