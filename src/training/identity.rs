@@ -139,7 +139,7 @@ impl Identity {
         }
         for part in ["training", "validation", "test"] {
             let sum = |identity: &Self| match identity.rows.get(part) {
-                Some(sum) => format!("SHA-256 {sum}"),
+                Some(sum) => format!("SHA-256 {sum:.16}..."),
                 None => "none".to_string(),
             };
             if self.rows.get(part) != saved.rows.get(part) {
