@@ -111,7 +111,7 @@ fn marginals(shared: &Path, n_visible: usize) -> Result<Option<BaseDistribution>
         );
         return Ok(None);
     }
-    let splits = load(&Source::Mnist, &SplitOptions::default(), &folder)?;
+    let splits = load(&Source::Mnist {}, &SplitOptions::default(), &folder)?;
     let rows = Binarizer::new(Binarization::Threshold(0.5))?.binarize(&splits.train, 0, 0)?;
     Ok(Some(BaseDistribution::from_marginals(&rows, 1.0)?))
 }

@@ -144,7 +144,7 @@ fn equal_budget_on_cd25(out: &FilePath) -> Result<()> {
     let shared = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
     let path = shared.join("models/mnist-cd25-h500.npz");
     let data = std::env::var_os("ZTRACK_DATA").map_or(shared.join("datasets"), PathBuf::from);
-    let Ok(splits) = load(&Source::Mnist, &SplitOptions::default(), &data) else {
+    let Ok(splits) = load(&Source::Mnist {}, &SplitOptions::default(), &data) else {
         eprintln!("MNIST is missing from {}: mnist-cd25-h500 left out", data.display());
         return Ok(());
     };

@@ -108,7 +108,7 @@ fn model(quick: bool) -> Result<(Parameters, BaseDistribution, String)> {
         let base = BaseDistribution::from_logits(&parameters.visible_bias)?;
         return Ok((parameters, base, "mnist-h10, visible bias as base (no MNIST found)".into()));
     }
-    let splits = load(&Source::Mnist, &SplitOptions::default(), &folder)?;
+    let splits = load(&Source::Mnist {}, &SplitOptions::default(), &folder)?;
     let rows = Binarizer::new(Binarization::Threshold(0.5))?.binarize(&splits.train, 0, 0)?;
     let base = BaseDistribution::from_marginals(&rows, 1.0)?;
     Ok((parameters, base, "mnist-h10, base of training marginals".into()))

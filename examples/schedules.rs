@@ -139,7 +139,7 @@ fn report(sizes: &Sizes) -> Result<()> {
 fn data() -> Result<BitMatrix> {
     let folder = find_folder(None);
     if folder.join("mnist").is_dir() {
-        let splits = load(&Source::Mnist, &SplitOptions::default(), &folder)?;
+        let splits = load(&Source::Mnist {}, &SplitOptions::default(), &folder)?;
         return Binarizer::new(Binarization::Threshold(0.5))?.binarize(&splits.train, 0, 0);
     }
     println!(

@@ -206,10 +206,21 @@ fn report(options: Options) -> Result<bool> {
         good &= table(tracker, settings, &runs) || common.quick;
         rows.extend(runs.iter().flat_map(|run| csv_rows(tracker, run)));
     }
-    let header: Vec<&str> = ["tracker", "setting", "set", "seed", "update", "exact", "error", "std_error", "sound", "doubts"]
-        .into_iter()
-        .chain(RECORDED)
-        .collect();
+    let header: Vec<&str> = [
+        "tracker",
+        "setting",
+        "set",
+        "seed",
+        "update",
+        "exact",
+        "error",
+        "std_error",
+        "sound",
+        "doubts",
+    ]
+    .into_iter()
+    .chain(RECORDED)
+    .collect();
     common.save_csv("evaluations.csv", &header, &rows)?;
     Ok(good)
 }
@@ -218,7 +229,16 @@ fn report(options: Options) -> Result<bool> {
 fn table(tracker: &str, settings: &[Setting], runs: &[Trained]) -> bool {
     println!(
         "{:<10}{:<18}{:>7}{:>9}{:>9}{:>9}{:>10}{:>9}{:>10}{:>9}",
-        "tracker", "gradient, rate", "sound", "RMSE", "bias", "inside 2", "beyond 4", "n sound", "all RMSE", "seconds"
+        "tracker",
+        "gradient, rate",
+        "sound",
+        "RMSE",
+        "bias",
+        "inside 2",
+        "beyond 4",
+        "n sound",
+        "all RMSE",
+        "seconds"
     );
     let mut good = true;
     for (i, setting) in settings.iter().enumerate() {

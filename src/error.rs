@@ -34,6 +34,9 @@ pub enum Error {
         /// What is wrong and what is allowed.
         problem: String,
     },
+    /// A signal ended the computation; what it worked on must not be used.
+    #[error("interrupted")]
+    Interrupted,
     /// A request beyond a documented limit, or arguments that do not fit together.
     #[error("{0}")]
     Invalid(String),

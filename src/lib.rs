@@ -30,7 +30,8 @@
 //!
 //! Data flows one way: [`data`] -> [`training`] (gradient, update rule) -> [`model`] -> [`tempering`] (chains, RTS statistics)
 //! -> [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`]. Algorithms are written in the operations of
-//! [`ops`]; [`estimators`] serve fixed models; [`config`], [`checkpoint`] and [`cli`] are the edges.
+//! [`ops`]; [`estimators`] serve fixed models; [`config`], [`checkpoint`] and [`cli`] are the edges. [`interrupt`] ends long computations at
+//! a signal, [`memory`] says what may be taken.
 
 pub mod checkpoint;
 pub mod cli;
@@ -38,6 +39,9 @@ pub mod config;
 pub mod data;
 pub mod error;
 pub mod estimators;
+pub mod interrupt;
+mod limited;
+pub mod memory;
 pub mod model;
 pub mod ops;
 pub mod record;

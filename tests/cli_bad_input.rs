@@ -268,12 +268,14 @@ fn bad_run_folders() {
     // The checkpoint is of another model than the configuration, or of other data.
     fs::write(format!("{out}/config.toml"), run_config.replace("hidden = 6", "hidden = 7"))
         .unwrap();
-    refused(&resume, "checkpoint is of a model with");
+    refused(&resume, "`model.hidden` was 6");
+    refused(&[&resume[..], &["--force"]].concat(), "checkpoint is of a model with");
     fs::write(format!("{out}/config.toml"), run_config.replace("side = 3", "side = 4")).unwrap();
-    refused(&resume, "checkpoint is of a model with");
+    refused(&resume, "`data.source.side` was 3");
     fs::write(format!("{out}/config.toml"), run_config.replace("chains = 40", "chains = 41"))
         .unwrap();
-    refused(&resume, "chains.");
+    refused(&resume, "`tempering.chains` was 40");
+    refused(&[&resume[..], &["--force"]].concat(), "chains.");
     fs::write(format!("{out}/config.toml"), &run_config).unwrap();
     assert_eq!(succeed(&resume), "");
 

@@ -193,9 +193,9 @@ fn missing_files_and_folders_are_told() {
     assert!(error(folder.path()).contains("is a folder"));
     let split = SplitOptions::default();
     for (source, file) in [
-        (Source::Dna, "dna.scale.tr"),
-        (Source::Mnist, "train-images-idx3-ubyte"),
-        (Source::BinarizedMnist, "binarized_mnist_train-images-idx3-ubyte"),
+        (Source::Dna {}, "dna.scale.tr"),
+        (Source::Mnist {}, "train-images-idx3-ubyte"),
+        (Source::BinarizedMnist {}, "binarized_mnist_train-images-idx3-ubyte"),
     ] {
         let error = load(&source, &split, folder.path()).unwrap_err().to_string();
         for expected in [file, "data.folder", "--data-folder", "ZTRACK_DATA"] {

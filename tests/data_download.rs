@@ -326,6 +326,50 @@ fn a_mirror_that_always_breaks_is_given_up() {
     assert!((2..=10).contains(&server.ranges().len()), "{:?}", server.ranges());
 }
 
+/// A server that closes a connection it kept open, or is overloaded for a moment.
+#[test]
+fn resets_and_server_errors_are_asked_again_after_a_pause() {
+    for trouble in ["reset", "503 Service Unavailable", "500 Internal Server Error", "429 Slow"] {
+        let (folder, body) = (folder(), gzip(&content()));
+        let calls = Mutex::new(0);
+        let server = Server::new(move |_| {
+            let mut calls = calls.lock().unwrap();
+            *calls += 1;
+            match (*calls, trouble) {
+                (3, _) => whole(&body),
+                // The connection is closed without a word.
+                (_, "reset") => vec![],
+                (_, status) => response(status, "", 4, b"busy"),
+            }
+        });
+        let started = std::time::Instant::now();
+        let (result, _) = fetch_one(folder.path(), &[&server.base]);
+        assert!(result.is_ok(), "{trouble}: {result:?}");
+        assert_eq!(server.ranges().len(), 3, "{trouble}");
+        assert!(started.elapsed() >= std::time::Duration::from_millis(500), "no pause");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_part_that_is_a_link_is_not_followed() {
+    let (folder, body) = (folder(), gzip(&content()));
+    std::fs::create_dir(folder.path().join("set")).unwrap();
+    let victim = folder.path().join("victim");
+    std::fs::write(&victim, "precious").unwrap();
+    let part = folder.path().join("set/file.gz.part");
+    for target in [victim.clone(), folder.path().join("not-there")] {
+        std::os::unix::fs::symlink(&target, &part).unwrap();
+        let body = body.clone();
+        let server = Server::new(move |_| whole(&body));
+        let error = fetch_one(folder.path(), &[&server.base]).0.unwrap_err().to_string();
+        assert!(error.contains("file.gz.part") && error.contains("is a link"), "{error}");
+        std::fs::remove_file(&part).unwrap();
+    }
+    assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+    assert!(!folder.path().join("not-there").exists());
+}
+
 #[test]
 fn rows_in_another_order_are_the_same_lines() {
     let sum = sha256(b"a\nb\nc\n");

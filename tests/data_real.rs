@@ -25,7 +25,7 @@ fn rows(splits: &Splits) -> [usize; 3] {
 #[test]
 fn dna_has_its_rows_and_at_most_one_bit_a_nucleotide() {
     let Some(folder) = folder("dna") else { return };
-    let splits = load(&Source::Dna, &SplitOptions::default(), &folder).unwrap();
+    let splits = load(&Source::Dna {}, &SplitOptions::default(), &folder).unwrap();
     assert_eq!(rows(&splits), [1400, 600, 1186]);
     let Splits { train, validation, test } = splits;
     for part in [&train, &validation.unwrap(), &test.unwrap()] {
@@ -45,7 +45,7 @@ fn dna_has_its_rows_and_at_most_one_bit_a_nucleotide() {
 #[test]
 fn mnist_has_its_rows_labels_and_checksum() {
     let Some(folder) = folder("mnist") else { return };
-    let splits = load(&Source::Mnist, &SplitOptions::default(), &folder).unwrap();
+    let splits = load(&Source::Mnist {}, &SplitOptions::default(), &folder).unwrap();
     assert_eq!(rows(&splits), [60_000, 0, 10_000]);
     let found = describe(&splits.train);
     assert_eq!((found.columns, found.kind), (784, "intensity"));
@@ -71,14 +71,14 @@ fn mnist_has_its_rows_labels_and_checksum() {
     let density = bits.count_ones() as f64 / cells;
     assert!((density - found.density).abs() < 5.0 * (0.25f64 / cells).sqrt(), "{density}");
     let options = SplitOptions { validation_fraction: 1.0 / 6.0, ..Default::default() };
-    let splits = load(&Source::Mnist, &options, &folder).unwrap();
+    let splits = load(&Source::Mnist {}, &options, &folder).unwrap();
     assert_eq!(rows(&splits), [50_000, 10_000, 10_000]);
 }
 
 #[test]
 fn binarized_mnist_is_binary_and_has_its_rows() {
     let Some(folder) = folder("binarized_mnist") else { return };
-    let splits = load(&Source::BinarizedMnist, &SplitOptions::default(), &folder).unwrap();
+    let splits = load(&Source::BinarizedMnist {}, &SplitOptions::default(), &folder).unwrap();
     assert_eq!(rows(&splits), [50_000, 10_000, 10_000]);
     let found = describe(splits.test.as_ref().unwrap());
     assert_eq!((found.columns, found.kind, found.labels), (784, "binary", None));

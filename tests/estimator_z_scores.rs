@@ -140,7 +140,7 @@ fn rts_finds_log_z_of_an_mnist_model() {
     let mut bases =
         vec![("visible bias", BaseDistribution::from_logits(&model.visible_bias).unwrap())];
     if let Some(folder) = shared("datasets") {
-        let splits = load(&Source::Mnist, &SplitOptions::default(), &folder).unwrap();
+        let splits = load(&Source::Mnist {}, &SplitOptions::default(), &folder).unwrap();
         let binarizer = Binarizer::new(Binarization::Threshold(0.5)).unwrap();
         let rows = binarizer.binarize(&splits.train, 0, 0).unwrap();
         bases.push(("marginals", BaseDistribution::from_marginals(&rows, 1.0).unwrap()));

@@ -14,7 +14,7 @@ use ztrack::checkpoint::{StateReader, StateWriter};
 use ztrack::config::Config;
 use ztrack::data::{SplitOptions, load};
 use ztrack::ops::random::{Purpose, Streams};
-use ztrack::training::{StepRecord, Trainer};
+use ztrack::training::{Changes, StepRecord, Trainer};
 
 /// Pre-training, persistent chains, Adam, centering, Kalman: all that has a state.
 const PERSISTENT: &[&str] = &[
@@ -71,7 +71,9 @@ fn a_state_holds_all_at_every_update() {
             let mut state = StateWriter::new();
             trainer.save(&mut state);
             let state = StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap();
-            let mut resumed = Trainer::resume(&config, splits.clone(), &device, &state).unwrap();
+            let mut resumed =
+                Trainer::resume(&config, splits.clone(), &device, &state, Changes::Refused)
+                    .unwrap();
             let [one, other] = [&mut trainer, &mut resumed].map(|trainer| {
                 let record = match trainer.step().unwrap() {
                     StepRecord::Updated(record) => record,

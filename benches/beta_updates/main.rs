@@ -168,7 +168,7 @@ fn model(folder: &FilePath, name: &str) -> Option<Parameters> {
 
 /// Marginals of the MNIST training images at threshold 1/2.
 fn marginals() -> Option<BaseDistribution> {
-    let splits = load(&Source::Mnist, &SplitOptions::default(), &find_folder(None)).ok()?;
+    let splits = load(&Source::Mnist {}, &SplitOptions::default(), &find_folder(None)).ok()?;
     let rows = Binarizer::new(Binarization::Threshold(0.5)).ok()?.binarize(&splits.train, 0, 0);
     BaseDistribution::from_marginals(&rows.ok()?, 1.0).ok()
 }

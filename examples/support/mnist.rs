@@ -22,7 +22,7 @@ pub fn training_rows() -> Option<BitMatrix> {
     let rows = || -> Result<BitMatrix> {
         let folder = std::env::var_os("ZTRACK_DATA");
         let folder = folder.map_or(shared().join("datasets"), PathBuf::from);
-        let splits = load(&Source::Mnist, &SplitOptions::default(), &folder)?;
+        let splits = load(&Source::Mnist {}, &SplitOptions::default(), &folder)?;
         Binarizer::new(Binarization::Threshold(0.5))?.binarize(&splits.train, 0, 0)
     };
     rows().ok()

@@ -36,10 +36,10 @@ pub fn all() -> Result<Vec<TrainingSet>> {
     ];
     let folder = folder();
     if folder.join("dna").is_dir() {
-        sets.push(TrainingSet { name: "dna", splits: load(&Source::Dna, &options, &folder)? });
+        sets.push(TrainingSet { name: "dna", splits: load(&Source::Dna {}, &options, &folder)? });
     }
     if folder.join("mnist").is_dir() {
-        let mut splits = load(&Source::Mnist, &options, &folder)?;
+        let mut splits = load(&Source::Mnist {}, &options, &folder)?;
         splits.train = first(&splits.train, 10_000);
         splits.validation = splits.validation.as_ref().map(|rows| first(rows, 2000));
         splits.test = splits.test.as_ref().map(|rows| first(rows, 2000));

@@ -47,11 +47,16 @@ pub fn remove_leftovers(folder: impl AsRef<Path>) -> Result<()> {
     };
     for entry in entries {
         let path = entry.map_err(Error::io("read folder", folder))?.path();
-        if path.to_string_lossy().ends_with(SUFFIX) {
+        if is_leftover(&path) {
             fs::remove_file(&path).map_err(Error::io("delete", &path))?;
         }
     }
     Ok(())
+}
+
+/// Whether a name is that of a temporary file.
+pub(crate) fn is_leftover(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(SUFFIX)
 }
 
 fn replace(

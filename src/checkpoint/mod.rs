@@ -9,6 +9,7 @@ mod state_writer;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use atomic::is_leftover;
 pub use atomic::{remove_leftovers, write_atomically, write_bytes};
 pub use model_file::ModelFile;
 pub use state_reader::StateReader;

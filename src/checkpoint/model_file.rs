@@ -2,19 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::fs;
-use std::io::Cursor;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 use ::safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use serde_json::{Map, Value};
 use zip::ZipArchive;
 
 use super::safetensors::{Array, Element, encode, shape_text};
 use super::write_bytes;
-use crate::data::{Kind, NpyHeader, read_entry};
+use crate::data::{Input, Kind, NpyHeader, open_entry};
 use crate::error::{Error, Result};
+use crate::limited::read_up_to;
+use crate::memory::check_memory;
 use crate::model::Parameters;
 
+/// Longest header of a safetensors file.
+const LONGEST_HEADER: u64 = 16 << 20;
 /// Names of weights, visible bias and hidden bias: ours, then those of Hinton and Salakhutdinov's files.
 const NAMES: [[&str; 3]; 2] =
     [["weights", "visible_bias", "hidden_bias"], ["vishid", "visbiases", "hidbiases"]];
@@ -61,32 +66,68 @@ impl ModelFile {
     /// The file cannot be read, is damaged, lacks an array, or holds a wrong shape, type, NaN or infinity.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = fs::read(path).map_err(Error::io("read", path))?;
-        let content =
-            if bytes.starts_with(b"PK") { read_npz(&bytes) } else { read_safetensors(&bytes) };
-        content
-            .and_then(|(arrays, metadata)| Ok(Self { parameters: assemble(arrays)?, metadata }))
-            .map_err(|problem| Error::file(path, problem))
+        let mut file = File::open(path).map_err(Error::io("read", path))?;
+        let start = read_up_to(&mut file, 8).map_err(Error::io("read", path))?;
+        let (arrays, metadata) = if start.starts_with(b"PK") {
+            (read_npz(path, file)?, BTreeMap::new())
+        } else {
+            read_safetensors(path, file, start)?
+        };
+        let parameters = assemble(arrays).map_err(|problem| Error::file(path, problem))?;
+        Ok(Self { parameters, metadata })
     }
 }
 
-/// Arrays under their names with the metadata, or the problem in words.
-type Content = std::result::Result<(BTreeMap<String, Found>, BTreeMap<String, String>), String>;
+/// Arrays under their names.
+type Arrays = BTreeMap<String, Found>;
 
-fn read_safetensors(bytes: &[u8]) -> Content {
-    let damaged = |e| {
-        format!("neither a safetensors nor an npz file, or a damaged one ({e}): write it again")
+/// Reads the header first: what it says of the size is held against the file and the memory before anything is read.
+fn read_safetensors(
+    path: &Path,
+    mut file: File,
+    start: Vec<u8>,
+) -> Result<(Arrays, BTreeMap<String, String>)> {
+    let error = |problem: String| Error::file(path, problem);
+    let damaged = |e: &dyn Display| {
+        error(format!(
+            "neither a safetensors nor an npz file, or a damaged one ({e}): write it again"
+        ))
     };
-    let file = SafeTensors::deserialize(bytes).map_err(damaged)?;
-    let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
+    let read = |file: &mut File, limit| read_up_to(file, limit).map_err(Error::io("read", path));
+    let length = start.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+    if start.len() < 8 || length > LONGEST_HEADER {
+        return Err(damaged(&"the header is too short or too long"));
+    }
+    let mut bytes = start;
+    bytes.extend(read(&mut file, length)?);
+    let header: Map<String, Value> =
+        serde_json::from_slice(&bytes[8..]).map_err(|e| damaged(&e))?;
+    let end = |info: &Value| info["data_offsets"][1].as_u64();
+    let data = header.values().filter_map(end).max().unwrap_or(0);
+    check_size(data, 2.0).map_err(error)?;
+    let size = file.metadata().map_err(Error::io("read", path))?;
+    let expected = data.saturating_add(8 + length);
+    if size.is_file() && size.len() != expected {
+        let problem = format!("its header speaks of {expected} bytes, it has {}", size.len());
+        return Err(damaged(&problem));
+    }
+    bytes.extend(read(&mut file, data.saturating_add(1))?);
+    let file = SafeTensors::deserialize(&bytes).map_err(|e| damaged(&e))?;
+    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(&e))?;
     let metadata = header.metadata().clone().unwrap_or_default().into_iter().collect();
     let mut arrays = BTreeMap::new();
     for name in NAMES.as_flattened() {
         if let Ok(view) = file.tensor(name) {
-            arrays.insert(name.to_string(), (view.shape().to_vec(), floats(name, &view)?));
+            let values = floats(name, &view).map_err(error)?;
+            arrays.insert(name.to_string(), (view.shape().to_vec(), values));
         }
     }
     Ok((arrays, metadata))
+}
+
+/// Refuses arrays that memory could not hold so many times.
+fn check_size(bytes: u64, times: f64) -> std::result::Result<(), String> {
+    check_memory(bytes as f64 * times, "its arrays")
 }
 
 fn floats(name: &str, view: &TensorView) -> std::result::Result<Vec<f32>, String> {
@@ -97,9 +138,10 @@ fn floats(name: &str, view: &TensorView) -> std::result::Result<Vec<f32>, String
     }
 }
 
-fn read_npz(bytes: &[u8]) -> Content {
-    let damaged = |e: &dyn Display| format!("damaged npz file ({e}): write it again");
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(&e))?;
+fn read_npz(path: &Path, file: File) -> Result<Arrays> {
+    let damaged =
+        |e: &dyn Display| Error::file(path, format!("damaged npz file ({e}): write it again"));
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|e| damaged(&e))?;
     let mut arrays = BTreeMap::new();
     for name in NAMES.as_flattened() {
         let entries = [format!("{name}.npy"), name.to_string()];
@@ -107,30 +149,41 @@ fn read_npz(bytes: &[u8]) -> Content {
         else {
             continue;
         };
-        let found = read_entry(&mut archive, entry).and_then(|bytes| read_npy(&bytes));
-        arrays.insert(name.to_string(), found.map_err(|problem| format!("`{name}` {problem}"))?);
+        let found = read_npy(&mut open_entry(&mut archive, entry, path)?)?
+            .map_err(|problem| Error::file(path, format!("`{name}` {problem}")))?;
+        arrays.insert(name.to_string(), found);
     }
-    Ok((arrays, BTreeMap::new()))
+    Ok(arrays)
 }
 
 /// Shape and row-major values of an npy array of floats with one or two dimensions.
-fn read_npy(bytes: &[u8]) -> std::result::Result<Found, String> {
-    let header = NpyHeader::parse(bytes).map_err(|problem| format!("is damaged: {problem}"))?;
-    if header.element.kind != Kind::Float {
-        return Err("is of type integer: f32 or f64 expected".into());
+fn read_npy(input: &mut Input<'_>) -> Result<std::result::Result<Found, String>> {
+    let damaged = |problem| Err(format!("is damaged: {problem}"));
+    let header = match NpyHeader::read(input)? {
+        Ok(header) if header.element.kind == Kind::Float => header,
+        Ok(_) => return Ok(Err("is of type integer: f32 or f64 expected".into())),
+        Err(problem) => return Ok(damaged(problem)),
+    };
+    let mut values: Vec<f32> = Vec::new();
+    let found = header.values(input, |value| {
+        if values.len() == values.capacity() {
+            check_size(8 * values.capacity() as u64, 1.0)?;
+            let problem = |_| "does not fit into the memory that is free".to_string();
+            values.try_reserve(values.len().max(1024)).map_err(problem)?;
+        }
+        values.push(value as f32);
+        Ok(())
+    })?;
+    if let Err(problem) = found {
+        return Ok(damaged(problem));
     }
-    let data = header.data(bytes).map_err(|problem| format!("is damaged: {problem}"))?;
-    let values: Vec<f32> = data
-        .chunks_exact(header.element.size)
-        .map(|bytes| header.element.value(bytes) as f32)
-        .collect();
-    match header.shape[..] {
+    Ok(Ok(match header.shape[..] {
         [rows, columns] if header.fortran_order => {
             let row_major = (0..rows * columns).map(|i| values[i % columns * rows + i / columns]);
-            Ok((vec![rows, columns], row_major.collect()))
+            (vec![rows, columns], row_major.collect())
         }
-        _ => Ok((header.shape, values)),
-    }
+        _ => (header.shape, values),
+    }))
 }
 
 /// Checks names and shapes.

@@ -1,7 +1,6 @@
 //! Reading a training state back, with every byte checked against the stored checksum.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use ::safetensors::SafeTensors;
@@ -11,8 +10,12 @@ use serde::de::DeserializeOwned;
 use super::safetensors::{Element, shape_text};
 use super::state_writer::{FORMAT, NO_CHECKSUM, VERSION, checksum_place, hex_sha256};
 use crate::error::{Error, Result};
+use crate::limited::read_file;
 use crate::model::Parameters;
 use crate::ops::{BitMatrix, words_per_row};
+
+/// Largest state, in bytes.
+const LARGEST: u64 = 64 << 30;
 
 /// An opened and verified state. Getters check shapes; errors name the file and the field.
 pub struct StateReader {
@@ -31,7 +34,7 @@ impl StateReader {
     /// The file cannot be read, is no ztrack state, is of another version, or a byte of it has changed.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::from_bytes(path, fs::read(path).map_err(Error::io("read", path))?)
+        Self::from_bytes(path, read_file(path, LARGEST, "a training state")?)
     }
 
     /// As [`Self::open`] with the bytes at hand; `path` is for messages.

@@ -32,8 +32,10 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if asked {
-        let _ = error.print();
-        return ExitCode::from(error.exit_code() as u8);
+        return match error.print() {
+            Err(problem) if problem.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+            _ => ExitCode::from(error.exit_code() as u8),
+        };
     }
     tell(&shortened(&error.to_string()));
     ExitCode::from(USAGE)

@@ -10,17 +10,23 @@ mod failure;
 mod log_z;
 mod method;
 mod output;
+mod resume;
 mod run_folder;
-mod summary;
+mod run_lock;
 mod sample;
 mod schedule_options;
+mod signals;
 mod start_options;
+mod summary;
+pub mod terminal;
 mod train;
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+
+use crate::ops::cpu::InstructionSet;
 
 /// Each thread takes memory; more than this is a slip of the finger.
 const MOST_THREADS: usize = 1024;
@@ -54,6 +60,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<ExitCode> {
+    InstructionSet::check_wish()?;
     if let Some(threads) = arguments.threads {
         anyhow::ensure!(
             (1..=MOST_THREADS).contains(&threads),

@@ -7,8 +7,14 @@ use std::io::{self, ErrorKind, Write};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-/// Writes a command's result to standard output; a reader that has gone is no failure.
+use super::terminal;
+
+/// Writes a command's result to standard output, control characters escaped; a reader that has gone is no failure.
 pub fn print(text: &str) -> Result<()> {
+    print_raw(&terminal::escaped(text))
+}
+
+fn print_raw(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -18,10 +24,10 @@ pub fn print(text: &str) -> Result<()> {
 
 /// [`print`] of JSON, indented.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
+    print_raw(&(terminal::escaped_json(&serde_json::to_string_pretty(value)?) + "\n"))
 }
 
-/// Tells a person something on standard error; nobody listening is no failure.
+/// Tells a person something on standard error, made safe for a terminal; nobody listening is no failure.
 pub fn tell(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", terminal::message(line));
 }

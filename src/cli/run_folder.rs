@@ -2,11 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::checkpoint::{ModelFile, StateReader, StateWriter, remove_leftovers, write_bytes};
+use super::run_lock::{LOCK, RunLock};
+use super::summary::Summary;
+use crate::checkpoint::{
+    ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, write_bytes,
+};
 use crate::model::Parameters;
 use crate::training::{Candidate, Checkpoints, EvaluationRecord, Trainer};
 
@@ -20,23 +25,20 @@ pub struct RunFolder {
     path: PathBuf,
     /// Model checkpoints kept; 0 for all.
     keep: usize,
+    lock: RunLock,
 }
 
 impl RunFolder {
-    /// Makes a new folder; refuses one with anything in it.
+    /// Makes a new folder; refuses one with anything in it, and leaves that as it is.
     pub fn create(path: &Path, config_toml: &str, keep: usize) -> Result<Self> {
-        // A process killed while it wrote the configuration leaves a temporary file and no run.
-        remove_leftovers(path)?;
-        let taken = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
-        if taken {
-            bail!(
-                "run folder {} exists: continue it with --resume, or choose another with --out",
-                path.display()
-            );
-        }
-        let folder = Self { path: path.into(), keep };
+        RunLock::refuse_if_taken(path)?;
+        refuse_if_used(path)?;
         fs::create_dir_all(path)
             .with_context(|| format!("cannot create run folder {}", path.display()))?;
+        let folder = Self { path: path.into(), keep, lock: RunLock::take(path)? };
+        // Another process may have been there first, and have ended since.
+        refuse_if_used(path)?;
+        remove_leftovers(path)?;
         // First of all, so that the run can be resumed from its first moment.
         write_bytes(path.join(CONFIG), config_toml.as_bytes())?;
         folder.create_subfolders()?;
@@ -44,8 +46,8 @@ impl RunFolder {
     }
 
     /// Opens the folder of an earlier run.
-    pub fn open(path: &Path, keep: usize) -> Result<Self> {
-        let folder = Self { path: path.into(), keep };
+    pub fn open(path: &Path, lock: RunLock, keep: usize) -> Result<Self> {
+        let folder = Self { path: path.into(), keep, lock };
         folder.create_subfolders()?;
         for sub in [folder.path.clone(), folder.models(), folder.states()] {
             remove_leftovers(&sub)?;
@@ -79,9 +81,12 @@ impl RunFolder {
         self.path.join("best.safetensors")
     }
 
-    /// summary.json
-    pub fn summary(&self) -> PathBuf {
-        self.path.join("summary.json")
+    /// Writes summary.json.
+    pub fn write_summary(&self, summary: &Summary) -> Result<()> {
+        self.lock.check()?;
+        let json = serde_json::to_string_pretty(summary)?;
+        write_bytes(self.path.join("summary.json"), format!("{json}\n").as_bytes())?;
+        Ok(())
     }
 
     fn models(&self) -> PathBuf {
@@ -107,22 +112,32 @@ impl RunFolder {
     }
 
     fn model_file(trainer: &Trainer) -> ModelFile {
-        let log_z =
-            trainer.tracker().map_or((f64::NAN, f64::NAN), |t| (t.log_z(), t.std_error()));
+        let log_z = trainer.tracker().map_or((f64::NAN, f64::NAN), |t| (t.log_z(), t.std_error()));
         model_file(trainer.updates(), log_z, trainer.parameters())
+    }
+
+    fn write_checkpoint(&mut self, trainer: &Trainer) -> crate::Result<()> {
+        let name = trainer.state_name();
+        let model = Self::model_file(trainer);
+        model.save(self.models().join(format!("{name}.safetensors")))?;
+        let mut state = StateWriter::new();
+        trainer.save(&mut state);
+        self.state_before(&name, &state)?;
+        if self.keep > 0 { remove_oldest(&self.models(), self.keep) } else { Ok(()) }
     }
 
     /// Writes last.safetensors.
     pub fn write_last(&self, trainer: &Trainer) -> Result<()> {
+        self.lock.check()?;
         Self::model_file(trainer).save(self.path.join("last.safetensors"))?;
         Ok(())
     }
 
     /// Writes best.safetensors when the run is over.
-    pub fn write_best(&self, best: &Candidate) -> Result<()> {
+    pub fn write_best(&self, best: &Candidate) -> crate::Result<()> {
+        self.lock.check()?;
         let parameters = best.parameters.as_ref().clone();
-        model_file(best.update, best.log_z, parameters).save(self.best_model())?;
-        Ok(())
+        model_file(best.update, best.log_z, parameters).save(self.best_model())
     }
 }
 
@@ -137,27 +152,45 @@ fn model_file(update: u64, (log_z, std_error): (f64, f64), parameters: Parameter
 }
 
 impl Checkpoints for RunFolder {
+    // Writing creates folders that are missing: one that was moved away would come again, half empty.
     fn best(&mut self, trainer: &Trainer, _evaluation: &EvaluationRecord) -> crate::Result<()> {
+        self.lock.check()?;
         Self::model_file(trainer).save(self.best_model())
     }
 
     fn state(&mut self, trainer: &Trainer) -> crate::Result<()> {
-        // Pre-training comes before update 0; its checkpoints sort before all others.
-        let name = match trainer.tracker() {
-            None => format!("pretraining-{:08}", trainer.pretrained()),
-            Some(_) => format!("update-{:08}", trainer.updates()),
-        };
-        let model = Self::model_file(trainer);
-        model.save(self.models().join(format!("{name}.safetensors")))?;
-        let mut state = StateWriter::new();
-        trainer.save(&mut state);
-        state.write(self.states().join(format!("{name}.state")))?;
-        remove_oldest(&self.states(), STATES_KEPT)?;
-        if self.keep > 0 {
-            remove_oldest(&self.models(), self.keep)?;
+        self.lock.check()?;
+        let there = self.states().is_dir();
+        let written = self.write_checkpoint(trainer);
+        if there && (written.is_ok() || self.states().is_dir()) {
+            return written;
         }
-        Ok(())
+        // The folder of checkpoints alone is gone, perhaps just now: the state is worth more than where it was.
+        self.write_checkpoint(trainer)?;
+        let problem =
+            "was deleted or moved while this process was using it; the last state was written anew";
+        Err(crate::Error::file(self.states(), problem))
     }
+
+    fn state_before(&mut self, name: &str, state: &StateWriter) -> crate::Result<()> {
+        self.lock.check()?;
+        state.write(self.states().join(format!("{name}.state")))?;
+        remove_oldest(&self.states(), STATES_KEPT)
+    }
+}
+
+/// Refuses a folder that holds anything but a lock, or the temporary file of a process killed in its first moment.
+fn refuse_if_used(path: &Path) -> Result<()> {
+    let used = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| entry.file_name() != LOCK && !is_leftover(&entry.path()))
+    };
+    if fs::read_dir(path).is_ok_and(|entries| entries.into_iter().any(used)) {
+        bail!(
+            "run folder {} exists: continue it with --resume, or choose another with --out",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// Regular files of a folder, oldest checkpoint first (names sort by update).

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::Result;
 use serde::Serialize;
 
 use super::output::tell;
 use super::run_folder::RunFolder;
+use crate::error::Result;
 use crate::model::Parameters;
 use crate::tracking::LogLikelihood;
 use crate::training::{Candidate, FinalLikelihood, StopReason, Trainer};
@@ -33,6 +33,9 @@ pub struct Summary {
     evaluations: Evaluations,
     /// The model in best.safetensors (last.safetensors without validation rows), log Z audited.
     best: Best,
+    /// What a resume would have refused and was told to take.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    forced: Vec<String>,
 }
 
 /// How the evaluations of the run went, that of update 0 not counted.
@@ -119,6 +122,7 @@ impl Summary {
                 decided_on: standing.judged,
             },
             best,
+            forced: trainer.identity().forced().to_vec(),
         })
     }
 
@@ -144,6 +148,9 @@ impl Summary {
         };
         let _ = writeln!(text, "tracked log Z sound at {sound} of {all} evaluations{decided}");
         self.best.write(&mut text);
+        for notice in &self.forced {
+            let _ = writeln!(text, "forced: {notice}");
+        }
         let _ = writeln!(text, "curves: tensorboard --logdir {}/tensorboard", out.display());
         text
     }

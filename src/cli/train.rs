@@ -2,24 +2,23 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use super::device::DeviceName;
 use super::output::{print, tell};
+use super::resume::{Resumed, resume};
 use super::run_folder::RunFolder;
+use super::run_lock::RunLock;
+use super::signals::{self, INTERRUPTED};
 use super::summary::Summary;
-use crate::checkpoint::write_bytes;
+use crate::Error;
 use crate::config::Config;
 use crate::data::{SplitOptions, Splits, find_folder, load};
+use crate::interrupt;
 use crate::record::{Csv, ProgressBar, Recorder, Tee, TensorBoard};
-use crate::training::{StopReason, Trainer, run};
-
-/// Exit code of a run that was interrupted and can be resumed (128 + SIGINT).
-const INTERRUPTED: u8 = 130;
+use crate::training::{Changes, StopReason, Trainer, run};
 
 /// Train a model, log Z and log-likelihoods tracked on the fly
 #[derive(Args)]
@@ -37,6 +36,9 @@ pub struct Train {
     /// Continue the run in the run folder from its last checkpoint
     #[arg(long)]
     resume: bool,
+    /// With --resume: go on with other settings or rows, or without lost files; summary.json keeps a notice
+    #[arg(long, requires = "resume")]
+    force: bool,
     /// Override a field, as in --set training.epochs=5
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
@@ -56,29 +58,16 @@ impl Train {
     pub fn run(self) -> Result<ExitCode> {
         let out = self.out_folder()?;
         let device = self.device.device()?;
+        let lock = if self.resume { Some(self.lock(&out)?) } else { None };
         let config = self.config(&out)?;
         let splits = load_splits(&config, self.data_folder.as_deref())?;
         let keep = config.checkpoint.keep;
-        let interrupted = interruption_flag()?;
-        let (mut trainer, mut folder, tensorboard, csv) = if self.resume {
-            let folder = RunFolder::open(&out, keep)?;
-            let trainer = match folder.newest_state()? {
-                Some(state) => Trainer::resume(&config, splits, &device, &state)
-                    .with_context(|| format!("cannot resume {}", out.display()))?,
-                None => Trainer::new(&config, splits, &device)?,
-            };
-            write_bytes(RunFolder::config_path(&out), config.to_toml()?.as_bytes())?;
-            // A checkpoint is taken after the records of its update; before tracking there are none.
-            let (tensorboard, csv) = if trainer.tracker().is_some() {
-                let update = trainer.updates();
-                (
-                    TensorBoard::resume(folder.tensorboard(), update)?,
-                    Csv::resume(folder.metrics(), update)?,
-                )
-            } else {
-                remove_records(&folder)?;
-                (TensorBoard::create(folder.tensorboard())?, Csv::create(folder.metrics())?)
-            };
+        let interrupted = signals::listen()?;
+        let (mut trainer, mut folder, tensorboard, csv) = if let Some(lock) = lock {
+            let folder = RunFolder::open(&out, lock, keep)?;
+            let changes = if self.force { Changes::Forced } else { Changes::Refused };
+            let Resumed { trainer, tensorboard, csv } =
+                resume(&config, splits, &device, (&folder, &out), changes)?;
             (trainer, folder, tensorboard, csv)
         } else {
             let trainer = Trainer::new(&config, splits, &device)?;
@@ -94,28 +83,41 @@ impl Train {
         if !self.quiet {
             tell(&format!("run folder {}", out.display()));
         }
-        let outcome = run(&mut trainer, &mut recorder, &mut folder, &interrupted);
+        let outcome = run(&mut trainer, &mut recorder, &mut folder, interrupted);
         let outcome = outcome.with_context(|| match folder.newest_state() {
             Ok(None) => format!("run {} failed before its first checkpoint", out.display()),
+            Err(_) => format!("run {} failed, and its last checkpoint is gone", out.display()),
             _ => format!("run {} failed, its last checkpoint is kept", out.display()),
         })?;
         drop(recorder);
         if outcome.reason == StopReason::Interrupted {
-            tell(&format!(
-                "interrupted after update {}; continue with: ztrack train --out {} --resume",
-                trainer.updates(),
-                out.display()
-            ));
-            return Ok(ExitCode::from(INTERRUPTED));
+            return Ok(tell_interrupted(&trainer, &out));
         }
         folder.write_last(&trainer)?;
-        let summary = Summary::conclude(&trainer, &folder, outcome.reason, self.quiet)?;
-        let json = serde_json::to_string_pretty(&summary)?;
-        write_bytes(folder.summary(), format!("{json}\n").as_bytes())?;
-        if !self.quiet {
-            print(&summary.text(&out))?;
+        let conclude = || Summary::conclude(&trainer, &folder, outcome.reason, self.quiet);
+        match interrupt::catch(conclude) {
+            Ok(summary) => {
+                folder.write_summary(&summary)?;
+                if !self.quiet {
+                    print(&summary.text(&out))?;
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(Error::Interrupted) => Ok(tell_interrupted(&trainer, &out)),
+            Err(error) => Err(error.into()),
         }
-        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The lock of a run that is to be continued, before anything of it is read.
+    fn lock(&self, out: &Path) -> Result<RunLock> {
+        let saved = RunFolder::config_path(out);
+        if !saved.is_file() {
+            bail!(
+                "cannot resume: {} is not there; start the run without --resume",
+                saved.display()
+            );
+        }
+        RunLock::take(out)
     }
 
     fn out_folder(&self) -> Result<PathBuf> {
@@ -138,12 +140,6 @@ impl Train {
                 bail!("give a configuration file, or --resume to continue {}", out.display());
             };
             return Ok(Config::load(path, &self.overrides)?);
-        }
-        if !saved.is_file() {
-            bail!(
-                "cannot resume: {} is not there; start the run without --resume",
-                saved.display()
-            );
         }
         let config = Config::load(&saved, &self.overrides)?;
         if let Some(path) = &self.config {
@@ -171,34 +167,11 @@ fn load_splits(config: &Config, data_folder: Option<&Path>) -> Result<Splits> {
     Ok(load(&data.source, &options, &folder)?)
 }
 
-/// Records of a run that was killed before tracking started, so that they can be made anew.
-fn remove_records(folder: &RunFolder) -> Result<()> {
-    for path in [folder.metrics(), folder.tensorboard()] {
-        let result = if path.is_dir() {
-            std::fs::remove_dir_all(&path)
-        } else {
-            std::fs::remove_file(&path)
-        };
-        match result {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove {}", path.display()));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Set by the first Ctrl-C or SIGTERM; the second one ends the process at once.
-fn interruption_flag() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&flag);
-    ctrlc::set_handler(move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-        tell("\nfinishing the update and writing a checkpoint; once more to quit at once");
-    })
-    .context("cannot listen for Ctrl-C")?;
-    Ok(flag)
+fn tell_interrupted(trainer: &Trainer, out: &Path) -> ExitCode {
+    tell(&format!(
+        "interrupted after update {}; continue with: ztrack train --out {} --resume",
+        trainer.updates(),
+        out.display()
+    ));
+    ExitCode::from(INTERRUPTED)
 }

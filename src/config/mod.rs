@@ -3,10 +3,11 @@
 mod automatic;
 mod parse;
 mod sections;
+mod seed;
 
 pub use automatic::Automatic;
 pub use sections::{
-    AuditConfig, AveragingConfig, Base, BetaUpdateConfig, CheckpointConfig, Config, DataConfig, EvaluationConfig,
-    Kernel, ModelConfig, NegativePhase, PretrainingConfig, PriorConfig, SettlingConfig, SmoothingConfig,
-    TemperingConfig, TrainingConfig, VisibleBias,
+    AuditConfig, AveragingConfig, Base, BetaUpdateConfig, CheckpointConfig, Config, DataConfig,
+    EvaluationConfig, Kernel, ModelConfig, NegativePhase, PretrainingConfig, PriorConfig,
+    SettlingConfig, SmoothingConfig, TemperingConfig, TrainingConfig, VisibleBias,
 };

@@ -6,6 +6,7 @@ use super::{
     Base, BetaUpdateConfig, Config, NegativePhase, PriorConfig, SmoothingConfig, TemperingConfig,
 };
 use crate::error::{Error, Result};
+use crate::limited::read_text;
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder, Prior};
 use crate::tracking::{Settling, Smoothing, TrackerOptions};
 
@@ -13,6 +14,12 @@ use crate::tracking::{Settling, Smoothing, TrackerOptions};
 const BASE_SMOOTHING: f64 = 1.0;
 /// Largest layers, chains and temperatures accepted; beyond, arithmetic on sizes could overflow.
 const LARGEST: usize = 10_000_000;
+/// Longest configuration file, in bytes.
+const LONGEST: u64 = 1 << 20;
+/// Longest override, in bytes.
+const LONGEST_SETTING: usize = 1 << 16;
+/// Most sections a field of an override may lie in.
+const DEEPEST: usize = 16;
 
 impl Config {
     /// Reads a file, applies `key=value` overrides (dotted keys, TOML values), checks everything.
@@ -20,7 +27,7 @@ impl Config {
     /// # Errors
     /// A missing file, a TOML error with its line, an unknown field, a value out of range.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::io("read configuration", path))?;
+        let text = read_text(path, LONGEST, "a configuration")?;
         let config = Self::parse(&text, overrides).map_err(|error| match error {
             Error::Invalid(problem) => Error::file(path, problem),
             other => other,
@@ -36,8 +43,7 @@ impl Config {
         let config = if overrides.is_empty() {
             toml::from_str(text).map_err(|error| Error::Invalid(one_line(&error, text)))?
         } else {
-            let mut table: toml::Table =
-                toml::from_str(text).map_err(|error| Error::Invalid(one_line(&error, text)))?;
+            let mut table = table(text)?;
             for setting in overrides {
                 set(&mut table, setting)?;
             }
@@ -116,7 +122,8 @@ impl Config {
         if !(0.0..=1.0).contains(&window) {
             return Err(Error::config("averaging.window", format!("{window} is not in [0, 1]")));
         }
-        if self.tempering.every.or(1) > 1 && matches!(training.gradient, NegativePhase::Tempered {}) {
+        if self.tempering.every.or(1) > 1 && matches!(training.gradient, NegativePhase::Tempered {})
+        {
             return Err(Error::config(
                 "tempering.every",
                 "the tempered gradient needs the chains at every update: set it to 1",
@@ -224,6 +231,16 @@ impl TemperingConfig {
     }
 }
 
+/// The text as a table for overrides. TOML's own integers end below 2^63; the configuration's seeds do not, and are
+/// written as strings beyond.
+fn table(text: &str) -> Result<toml::Table> {
+    toml::from_str(text).or_else(|_| {
+        let problem = |error: toml::de::Error| Error::Invalid(one_line(&error, text));
+        let config: Config = toml::from_str(text).map_err(problem)?;
+        toml::Table::try_from(&config).map_err(|error| Error::Invalid(error.to_string()))
+    })
+}
+
 /// Applies one `key=value` override; a value that is not TOML is taken as a string.
 fn set(table: &mut toml::Table, setting: &str) -> Result<()> {
     let Some((key, value)) = setting.split_once('=') else {
@@ -232,11 +249,23 @@ fn set(table: &mut toml::Table, setting: &str) -> Result<()> {
         )));
     };
     let (key, value) = (key.trim(), value.trim());
+    // TOML after a line end would be dropped without a word.
+    if setting.contains('\n') || setting.len() > LONGEST_SETTING {
+        return Err(Error::Invalid(format!(
+            "--set {setting}: one line of at most {LONGEST_SETTING} bytes is expected"
+        )));
+    }
     let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
         .ok()
         .and_then(|mut parsed| parsed.remove("value"))
         .unwrap_or_else(|| toml::Value::String(value.into()));
     let mut parts: Vec<&str> = key.split('.').collect();
+    // Sections are read by recursion, which ends at the stack's end.
+    if parts.len() > DEEPEST {
+        return Err(Error::Invalid(format!(
+            "--set {setting}: no field lies more than {DEEPEST} sections deep"
+        )));
+    }
     let last = parts.pop().unwrap_or_default();
     let mut section = table;
     for part in parts {

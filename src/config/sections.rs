@@ -15,7 +15,7 @@ use crate::training::{EarlyStoppingConfig, LearningRate};
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Seed of every random stream of the run.
-    #[serde(default)]
+    #[serde(default, with = "super::seed")]
     pub seed: u64,
     /// `[data]`
     pub data: DataConfig,
@@ -56,7 +56,7 @@ pub struct DataConfig {
     #[serde(default)]
     pub test_fraction: f64,
     /// Seed of the split.
-    #[serde(default)]
+    #[serde(default, with = "super::seed")]
     pub split_seed: u64,
     /// Data folder; else the environment variable ZTRACK_DATA, else `datasets`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -79,11 +79,16 @@ pub fn describe(dataset: &Dataset) -> Description {
         distinct_rows,
         duplicate_rows: rows - distinct_rows,
         labels,
-        sha256: checksum(kind, dataset),
+        sha256: checksum(dataset),
     }
 }
 
-fn checksum(kind: &str, dataset: &Dataset) -> String {
+/// See [`Description::sha256`].
+pub fn checksum(dataset: &Dataset) -> String {
+    let kind = match &dataset.values {
+        Values::Binary(_) => "binary",
+        Values::Intensity(_) => "intensity",
+    };
     let head = format!("{kind} {} {}\n", dataset.rows(), dataset.columns());
     match &dataset.values {
         Values::Intensity(grey) => sha256_hex([head.as_bytes(), grey.levels()]),

@@ -8,6 +8,12 @@ use crate::ops::words_per_row;
 /// Most bytes of a data file after decompression, and most bytes a data set may take in memory: 2 GiB.
 pub(super) const MAX_BYTES: u64 = 2 << 30;
 
+/// Longest line of a text file: one of the most columns there may be, with names above them.
+pub(super) const MAX_LINE: u64 = 16 << 20;
+
+/// Bytes that packed rows may take beyond twice their cells: rows of very few columns are padded to many times that.
+const MAX_PADDING: u64 = 16 << 20;
+
 /// Most columns of a data set.
 pub(super) const MAX_COLUMNS: usize = 1 << 20;
 
@@ -27,8 +33,14 @@ pub(super) fn check_shape(rows: usize, columns: usize, packed: bool) -> Checked<
             "{rows} rows of {columns} columns; at most {MAX_ROWS} rows and {MAX_COLUMNS} columns are allowed"
         ));
     }
-    let row_bytes = if packed { 8 * words_per_row(columns) } else { columns };
-    if rows as u64 * row_bytes as u64 > MAX_BYTES {
+    let row_bytes = (if packed { 8 * words_per_row(columns) } else { columns }) as u64;
+    let (bytes, cells) = (rows as u64 * row_bytes, rows as u64 * columns as u64);
+    if packed && bytes > 2 * cells + MAX_PADDING {
+        return Err(format!(
+            "{rows} rows of {columns} columns: most of them are the same, and each takes {row_bytes} bytes; give fewer"
+        ));
+    }
+    if bytes > MAX_BYTES {
         return Err(format!(
             "{rows} rows of {columns} columns would take more than {} GiB of memory",
             MAX_BYTES >> 30

@@ -14,18 +14,18 @@ const DEFAULT_FOLDER: &str = "datasets";
 
 /// A source of training data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case")]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Source {
     /// Generated pictures.
     BarsAndStripes(BarsAndStripes),
     /// Generated sequences, a stand-in for dna.
     DnaLike(DnaLike),
     /// Statlog DNA from `FOLDER/dna`: train, validation and test.
-    Dna,
+    Dna {},
     /// MNIST from `FOLDER/mnist`: train and test.
-    Mnist,
+    Mnist {},
     /// The fixed binarization of MNIST from `FOLDER/binarized_mnist`: train, validation and test.
-    BinarizedMnist,
+    BinarizedMnist {},
     /// Files; see [`super::load_file`]. A relative path that is not there is looked for in the data folder.
     Files {
         /// Training rows.
@@ -61,9 +61,9 @@ fn choose_folder(explicit: Option<&Path>, variable: Option<OsString>) -> PathBuf
 /// [`Error::Invalid`] for a word that is neither.
 pub fn resolve_name(name_or_path: &str, folder: &Path) -> Result<Source> {
     Ok(match name_or_path {
-        "dna" => Source::Dna,
-        "mnist" => Source::Mnist,
-        "binarized-mnist" => Source::BinarizedMnist,
+        "dna" => Source::Dna {},
+        "mnist" => Source::Mnist {},
+        "binarized-mnist" => Source::BinarizedMnist {},
         "bars-and-stripes" => Source::BarsAndStripes(BarsAndStripes::default()),
         "dna-like" => Source::DnaLike(DnaLike::default()),
         path => {
@@ -128,7 +128,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("mine.csv"), "0,1\n").unwrap();
         let resolve = |name| resolve_name(name, folder.path());
-        assert_eq!(resolve("dna").unwrap(), Source::Dna);
+        assert_eq!(resolve("dna").unwrap(), Source::Dna {});
         assert_eq!(resolve("dna-like").unwrap(), Source::DnaLike(DnaLike::default()));
         let Source::Files { train, .. } = resolve("mine.csv").unwrap() else { panic!("a name") };
         assert_eq!(train, folder.path().join("mine.csv"));

@@ -49,16 +49,16 @@ pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Sp
     let splits = match source {
         Source::BarsAndStripes(settings) => only_train(settings.generate()?),
         Source::DnaLike(settings) => only_train(settings.generate()?),
-        Source::Dna => {
+        Source::Dna {} => {
             let options = FileOptions { columns: Some(DNA_COLUMNS), labels: Some(DNA_LABELS) };
             let files = ["dna.scale.tr", "dna.scale.val", "dna.scale.t"];
             known(folder, "dna", "dna", files, &options)?
         }
-        Source::Mnist => {
+        Source::Mnist {} => {
             let files = ["train-images-idx3-ubyte", "", "t10k-images-idx3-ubyte"];
             known(folder, "mnist", "mnist", files, &FileOptions::default())?
         }
-        Source::BinarizedMnist => {
+        Source::BinarizedMnist {} => {
             let files = [
                 "binarized_mnist_train-images-idx3-ubyte",
                 "binarized_mnist_valid-images-idx3-ubyte",

@@ -3,19 +3,18 @@
 //! A row is a single write to an unbuffered file, so what a kill can leave behind is at most a last line without its
 //! line end; resuming drops it. Numbers are printed with the digits that read back to the same f64.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::path::Path;
 
-use super::{Content, Record, Recorder, tags};
+use super::{Content, HeldFile, Record, Recorder, Written, tags};
 use crate::checkpoint::{write_atomically, write_bytes};
 use crate::error::{Error, Result};
 
 /// Writes scalars that have a column in [`tags::TAGS`] as comma-separated rows.
 #[derive(Debug)]
 pub struct Csv {
-    path: PathBuf,
-    file: File,
+    file: HeldFile,
 }
 
 impl Csv {
@@ -35,6 +34,24 @@ impl Csv {
         Self::open(path)
     }
 
+    /// What a file holds of updates up to `after_update`; a missing file holds nothing.
+    ///
+    /// # Errors
+    /// As [`Csv::resume`].
+    pub fn written(path: impl AsRef<Path>, after_update: u64) -> Result<Written> {
+        Ok(Self::read(path.as_ref(), after_update)?.map_or_else(Written::default, |kept| kept.0))
+    }
+
+    /// What a file holds, and the lines; `None` where there is no file.
+    fn read(path: &Path, after_update: u64) -> Result<Option<Kept>> {
+        match fs::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            bytes => keep(&bytes.map_err(Error::io("read", path))?, after_update)
+                .map(Some)
+                .map_err(|problem| Error::file(path, problem)),
+        }
+    }
+
     /// Goes on with a file: rows of updates after `after_update` and a torn last line are dropped. A missing file is
     /// created.
     ///
@@ -42,26 +59,25 @@ impl Csv {
     /// [`Error::File`] if its columns are not ours or a row is damaged; [`Error::Io`] if it cannot be read or written.
     pub fn resume(path: impl AsRef<Path>, after_update: u64) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = match fs::read(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Self::create(path),
-            bytes => bytes.map_err(Error::io("read", path))?,
-        };
-        let kept = keep(&bytes, after_update).map_err(|problem| Error::file(path, problem))?;
+        let Some((_, kept)) = Self::read(path, after_update)? else { return Self::create(path) };
         write_atomically(path, |file| kept.iter().try_for_each(|line| file.write_all(line)))?;
         Self::open(path)
     }
 
     fn open(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().append(true).open(path).map_err(Error::io("open", path))?;
-        Ok(Self { path: path.to_path_buf(), file })
+        Ok(Self { file: HeldFile::new(path, file) })
     }
 }
 
 impl Recorder for Csv {
     fn record(&mut self, record: &Record) -> Result<()> {
         tags::check(record)?;
-        let row = row(record);
-        self.file.write_all(row.as_bytes()).map_err(Error::io("write", &self.path))
+        self.file.write(row(record).as_bytes())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync()
     }
 }
 
@@ -88,8 +104,11 @@ fn number(value: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// The lines to keep, with their line ends; the header if there is none.
-fn keep(bytes: &[u8], after_update: u64) -> std::result::Result<Vec<Vec<u8>>, String> {
+/// What is kept, and its lines with their line ends, the header first.
+type Kept = (Written, Vec<Vec<u8>>);
+
+fn keep(bytes: &[u8], after_update: u64) -> std::result::Result<Kept, String> {
+    let mut written = Written::default();
     let header = header();
     let mut kept = vec![format!("{header}\n").into_bytes()];
     for (i, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -108,6 +127,12 @@ fn keep(bytes: &[u8], after_update: u64) -> std::result::Result<Vec<Vec<u8>>, St
         match update {
             Some(update) if fields == tags::columns().count() => {
                 if update <= after_update {
+                    if !written.add(update) {
+                        return Err(format!(
+                            "line {}: update {update} does not come after those above it; restore the file to resume",
+                            i + 1
+                        ));
+                    }
                     kept.push(line.to_vec());
                 }
             }
@@ -120,7 +145,7 @@ fn keep(bytes: &[u8], after_update: u64) -> std::result::Result<Vec<Vec<u8>>, St
             }
         }
     }
-    Ok(kept)
+    Ok((written, kept))
 }
 
 #[cfg(test)]
@@ -187,6 +212,25 @@ mod tests {
                 assert_eq!(fs::read(&path).unwrap(), whole, "cut at byte {length}");
             }
         }
+    }
+
+    #[test]
+    fn rows_are_counted_and_must_ascend() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.csv");
+        assert_eq!(Csv::written(&path, 9).unwrap(), Written::default());
+        let mut csv = Csv::create(&path).unwrap();
+        [0, 5, 10, 15].into_iter().for_each(|update| csv.record(&record(update)).unwrap());
+        let found = Csv::written(&path, 12).unwrap();
+        assert_eq!(found, Written { records: 3, last: Some(10) });
+        assert_eq!(found.missing_in(found, 0), None);
+        assert!(found.missing_in(Csv::written(&path, 7).unwrap(), 0).unwrap().contains("2 of 3"));
+        assert_eq!(found.missing_in(Written { records: 1, last: Some(10) }, 2), None);
+        let text = fs::read_to_string(&path).unwrap();
+        let mut lines: Vec<_> = text.lines().collect();
+        lines.swap(2, 3);
+        fs::write(&path, lines.join("\n") + "\n").unwrap();
+        assert!(Csv::resume(&path, 15).unwrap_err().to_string().contains("line 4: update 5"));
     }
 
     #[test]

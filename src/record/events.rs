@@ -3,8 +3,8 @@
 //! A file is a sequence of frames: length (u64), its masked CRC-32C (u32), a serialized `Event`, its masked CRC-32C,
 //! all little-endian. A kill can only leave a prefix of a frame at the end; anything else unreadable is damage.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter};
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,6 +13,7 @@ use tensorboard_proto::event::Event;
 use tensorboard_rs::masked_crc32c::masked_crc32c;
 use tensorboard_rs::record_writer::RecordWriter;
 
+use super::{HeldFile, Written};
 use crate::checkpoint::write_atomically;
 use crate::error::{Error, Result};
 
@@ -22,8 +23,7 @@ const SUFFIX: &str = ".ztrack";
 
 /// Appends events to one new file.
 pub(super) struct EventFile {
-    path: PathBuf,
-    writer: RecordWriter<BufWriter<File>>,
+    file: HeldFile,
 }
 
 impl EventFile {
@@ -37,7 +37,7 @@ impl EventFile {
         let path = folder.join(format!("{PREFIX}{stamp:010}{SUFFIX}"));
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = file.map_err(Error::io("create", &path))?;
-        let mut out = Self { path, writer: RecordWriter::new(BufWriter::new(file)) };
+        let mut out = Self { file: HeldFile::new(&path, file) };
         let mut event = Event::new();
         event.set_file_version("brain.Event:2".into());
         out.append(event)?;
@@ -47,15 +47,24 @@ impl EventFile {
     /// Appends an event, stamps it with the time, and hands it to the system at once.
     ///
     /// # Errors
-    /// [`Error::Io`] if writing fails.
+    /// [`Error::Io`] if writing fails, [`Error::File`] if the file is gone.
     pub(super) fn append(&mut self, mut event: Event) -> Result<()> {
         event.set_wall_time(wall_time());
+        let mut frame = Vec::new();
         event
             .write_to_bytes()
             .map_err(io::Error::from)
-            .and_then(|bytes| self.writer.write(&bytes))
-            .and_then(|()| self.writer.flush())
-            .map_err(Error::io("write", &self.path))
+            .and_then(|bytes| RecordWriter::new(&mut frame).write(&bytes))
+            .map_err(Error::io("write", self.file.path()))?;
+        self.file.write(&frame)
+    }
+
+    /// Hands what was appended to the disk.
+    ///
+    /// # Errors
+    /// As [`EventFile::append`].
+    pub(super) fn sync(&mut self) -> Result<()> {
+        self.file.sync()
     }
 }
 
@@ -75,12 +84,55 @@ pub(super) fn event_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Events with values of steps up to `after_update` in the files of a folder.
+///
+/// # Errors
+/// [`Error::File`] with the byte offset of a damaged frame, or of one whose step does not come after those before it;
+/// [`Error::Io`] if a file cannot be read.
+pub(super) fn written(folder: &Path, after_update: u64) -> Result<Written> {
+    let mut written = Written::default();
+    for path in event_files(folder)? {
+        let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+        for frame in frames(&path, &bytes, after_update)?.into_iter().filter(|frame| frame.values) {
+            if !written.add(frame.step) {
+                return Err(Error::file(
+                    &path,
+                    format!(
+                        "the event at byte {} is of update {}, which does not come after those before it; restore the file to resume",
+                        frame.start, frame.step
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(written)
+}
+
 /// Drops events of steps after `after_update` and a torn last frame; a file without either is not touched.
 ///
 /// # Errors
 /// [`Error::File`] with the byte offset of a damaged frame; [`Error::Io`] if the file cannot be read or replaced.
 pub(super) fn trim(path: &Path, after_update: u64) -> Result<()> {
     let bytes = fs::read(path).map_err(Error::io("read", path))?;
+    let kept = frames(path, &bytes, after_update)?;
+    if kept.iter().map(|frame| frame.end - frame.start).sum::<usize>() == bytes.len() {
+        return Ok(());
+    }
+    write_atomically(path, |file| {
+        kept.iter().try_for_each(|frame| file.write_all(&bytes[frame.start..frame.end]))
+    })
+}
+
+/// Where an event is in its file, and what is asked of it.
+struct Frame {
+    start: usize,
+    end: usize,
+    step: u64,
+    values: bool,
+}
+
+/// The frames of events of steps up to `after_update`.
+fn frames(path: &Path, bytes: &[u8], after_update: u64) -> Result<Vec<Frame>> {
     let after = i64::try_from(after_update).unwrap_or(i64::MAX);
     let damaged = |at: usize| {
         Error::file(
@@ -89,17 +141,16 @@ pub(super) fn trim(path: &Path, after_update: u64) -> Result<()> {
         )
     };
     let mut kept = Vec::new();
-    let mut at = 0;
-    while let Some((event, end)) = frame(&bytes, at).map_err(|()| damaged(at))? {
-        if Event::parse_from_bytes(event).map_err(|_| damaged(at))?.get_step() <= after {
-            kept.push(&bytes[at..end]);
+    let mut start = 0;
+    while let Some((event, end)) = frame(bytes, start).map_err(|()| damaged(start))? {
+        let event = Event::parse_from_bytes(event).map_err(|_| damaged(start))?;
+        if event.get_step() <= after {
+            let step = u64::try_from(event.get_step()).map_err(|_| damaged(start))?;
+            kept.push(Frame { start, end, step, values: event.has_summary() });
         }
-        at = end;
+        start = end;
     }
-    if kept.iter().map(|frame| frame.len()).sum::<usize>() == bytes.len() {
-        return Ok(());
-    }
-    write_atomically(path, |file| kept.iter().try_for_each(|frame| file.write_all(frame)))
+    Ok(kept)
 }
 
 /// The event in the frame at `start` and the frame's end; `None` at the end of the file or a torn frame.

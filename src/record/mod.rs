@@ -3,6 +3,7 @@
 mod chart;
 mod csv;
 mod events;
+mod held_file;
 mod histogram;
 mod image;
 mod memory;
@@ -14,9 +15,11 @@ mod recorder;
 pub mod tags;
 mod tee;
 mod tensorboard;
+mod written;
 
 pub use chart::{Chart, Series};
 pub use csv::Csv;
+pub use held_file::HeldFile;
 pub use image::Image;
 pub use memory::Memory;
 pub use progress::ProgressBar;
@@ -24,3 +27,4 @@ pub use record::{Content, Entry, Notice, Record, Run};
 pub use recorder::{AuditedLogZ, Progress, Recorder};
 pub use tee::Tee;
 pub use tensorboard::TensorBoard;
+pub use written::Written;

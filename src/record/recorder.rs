@@ -65,6 +65,15 @@ pub trait Recorder {
         Ok(())
     }
 
+    /// Makes what was recorded survive a power cut too: called before each checkpoint, which must not be newer on disk than
+    /// the records it follows.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] when the system cannot promise it, [`crate::Error::File`] where a file is gone.
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Ends the recording: what is held back is written.
     ///
     /// # Errors
@@ -86,6 +95,10 @@ impl<R: Recorder + ?Sized> Recorder for &mut R {
 
     fn notice(&mut self, notice: &Notice, update: u64) -> Result<()> {
         (**self).notice(notice, update)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        (**self).sync()
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -35,6 +35,10 @@ impl Recorder for Tee<'_> {
         self.each(|recorder| recorder.notice(notice, update))
     }
 
+    fn sync(&mut self) -> Result<()> {
+        self.each(|recorder| recorder.sync())
+    }
+
     fn finish(&mut self) -> Result<()> {
         self.each(|recorder| recorder.finish())
     }

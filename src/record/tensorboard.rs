@@ -1,17 +1,16 @@
 //! TensorBoard: the folders `train`, `validation` and `tracker`, one TensorBoard run each.
 //!
 //! All entries of one record and run are one event, so a kill loses whole evaluations or nothing. Built on the sound
-//! parts of tensorboard-rs only (its `SummaryWriter` loses events, panics, and swaps width and height of images).
+//! part of tensorboard-rs only, its framing (its `SummaryWriter` loses events, panics, and swaps width and height).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tensorboard_proto::event::{Event, SessionLog, SessionLog_SessionStatus};
 use tensorboard_proto::summary::{Summary, Summary_Image, Summary_Value};
-use tensorboard_rs::summary::scalar;
 
-use super::events::{EventFile, event_files, trim};
-use super::{Content, Image, Record, Recorder, Run, histogram, tags};
+use super::events::{EventFile, event_files, trim, written};
+use super::{Content, Image, Record, Recorder, Run, Written, histogram, tags};
 use crate::checkpoint::remove_leftovers;
 use crate::error::{Error, Result};
 
@@ -58,6 +57,18 @@ impl TensorBoard {
         Ok(log)
     }
 
+    /// Records of updates up to `after_update` in a run of a log; a missing folder holds none.
+    ///
+    /// # Errors
+    /// As [`TensorBoard::resume`], and [`Error::File`] for steps that do not ascend.
+    pub fn written(folder: impl AsRef<Path>, run: Run, after_update: u64) -> Result<Written> {
+        let folder = folder.as_ref().join(run.name());
+        if !folder.exists() {
+            return Ok(Written::default());
+        }
+        written(&folder, after_update)
+    }
+
     fn open(folder: &Path, resumed_after: Option<u64>) -> Result<Self> {
         let log = Self { folder: folder.to_path_buf(), files: Default::default(), resumed_after };
         for run in Run::ALL {
@@ -87,7 +98,7 @@ impl Recorder for TensorBoard {
             let mut summary = Summary::new();
             for entry in record.entries.iter().filter(|entry| entry.run == run) {
                 let mut part = match &entry.content {
-                    Content::Scalar(value) => scalar(entry.tag, *value as f32),
+                    Content::Scalar(value) => number(entry.tag, *value as f32),
                     Content::Histogram(values) => histogram::summary(entry.tag, values),
                     Content::Image(image) => picture(entry.tag, image)?,
                     // Short names of doubts: the curve `sound` shows where, metrics.csv which.
@@ -103,6 +114,10 @@ impl Recorder for TensorBoard {
             }
         }
         Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.files.iter_mut().flatten().try_for_each(EventFile::sync)
     }
 }
 
@@ -122,6 +137,15 @@ fn start(folder: &Path, resumed_after: Option<u64>) -> Result<EventFile> {
 
 fn step(update: u64) -> i64 {
     i64::try_from(update).unwrap_or(i64::MAX)
+}
+
+fn number(tag: &str, number: f32) -> Summary {
+    let mut value = Summary_Value::new();
+    value.set_tag(tag.to_owned());
+    value.set_simple_value(number);
+    let mut summary = Summary::new();
+    summary.mut_value().push(value);
+    summary
 }
 
 /// tensorboard-rs' own image summary swaps height and width.

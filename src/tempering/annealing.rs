@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::path::rows_per_thread;
 use super::{BaseDistribution, Ladder, log_sum_exp};
+use crate::interrupt;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, words_per_row};
 
@@ -74,6 +75,7 @@ pub fn anneal(
         let mut sums = vec![0.0; weights.len() / kept];
         let mut ratio = sums.clone();
         for j in 1..k {
+            interrupt::point();
             walker.log_ratio(j - 1, j, &mut ratio);
             for ((sum, ratio), row) in sums.iter_mut().zip(&ratio).zip(weights.chunks_mut(kept)) {
                 *sum += ratio;
@@ -94,6 +96,7 @@ pub fn descend(path: &dyn AnnealingPath, start: &BitMatrix, seed: u64) -> Vec<f6
         let mut walker = path.walker(rows, first_row);
         let mut ratio = vec![0.0; weights.len()];
         for j in (1..path.ladder().len()).rev() {
+            interrupt::point();
             let streams = |purpose| Streams::new(seed, purpose, j as u64);
             walker.sweep(
                 j,

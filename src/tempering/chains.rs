@@ -9,6 +9,7 @@ use super::path::rows_per_task;
 use super::round_trips::{RoundTrips, Traveller};
 use super::weights::{effective_number, normalised, systematic};
 use super::{Evaluated, Path};
+use crate::interrupt;
 use crate::ops::cpu::{add_scaled, choose, selected_sum, softmax, softmax_of_line};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, padded, words_per_row};
@@ -248,6 +249,7 @@ impl Sweeper<'_> {
         let mut visible_inputs = Matrix::filled(chains, n_visible, 0.0);
         let mut beta = vec![0.0f32; chains];
         for sweep in 0..self.sweeps {
+            interrupt::point();
             let step = self.step + sweep as u64;
             let streams = |purpose| Streams::new(self.seed, purpose, step);
             let fresh = sweep > 0 || !self.known;

@@ -1,7 +1,4 @@
-//! Memory that chains take, compared with what the machine has free, before anything is allocated.
-
-/// Share of memory found free that chains may take.
-const SHARE: f64 = 0.9;
+//! Memory that chains take, to be compared with what is free before anything is allocated.
 
 /// Bytes for persistent tempered chains of an [M, J] model, with update rules and kernels beside them.
 pub fn tempering_bytes(
@@ -29,29 +26,10 @@ pub fn annealing_bytes(
     chains as f64 * (16.0 + 9.0 * (n_visible as f64 + n_hidden as f64)) + 48.0 * temperatures as f64
 }
 
-/// Refuses what does not fit; `what` begins the message. Passes where the system does not say what is free.
-pub fn check_memory(bytes: f64, what: &str) -> Result<(), String> {
-    let gib = |bytes: f64| bytes / f64::from(1 << 30);
-    match free_memory() {
-        Some(free) if bytes.is_nan() || bytes > SHARE * free => Err(format!(
-            "{what} need about {:.1} GiB of memory, {:.1} GiB are free",
-            gib(bytes),
-            gib(free)
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Bytes the system says are available; `None` where it does not say.
-fn free_memory() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
-    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kib| kib * 1024.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::{check_memory, free_memory};
 
     #[test]
     fn small_runs_fit_and_absurd_ones_are_refused() {

@@ -17,12 +17,13 @@ pub mod schedules;
 mod simulated;
 mod weights;
 
+pub use crate::memory::check_memory;
 pub use annealing::{Annealed, AnnealingPath, Keep, MeanWeight, Walker, anneal, descend};
 pub use base::{BaseDistribution, softplus};
 pub use chains::{BetaUpdate, SweepRecord, TemperedChains};
 pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
 pub use ladder::{Ladder, Prior, log_sum_exp};
-pub use memory::{annealing_bytes, check_memory, tempering_bytes};
+pub use memory::{annealing_bytes, tempering_bytes};
 pub use mixing::{Knot, Transitions};
 pub use path::{Evaluated, Path};
 pub(crate) use path::{rows_per_task, rows_per_thread};

@@ -50,7 +50,8 @@ impl HiddenStates {
         };
         ops.draw(&draw, hidden.words_mut());
         let mut seen = HashSet::with_capacity(rows);
-        let distinct = hidden.select((0..rows).filter(|&row| seen.insert(hidden.row(row).to_vec())));
+        let distinct =
+            hidden.select((0..rows).filter(|&row| seen.insert(hidden.row(row).to_vec())));
         // With the layers exchanged hidden states are visible ones.
         let values = log_f(&Fused::new(&parameters.transposed()), &distinct);
         let mut order: Vec<usize> = (0..values.len()).collect();
@@ -166,7 +167,8 @@ mod tests {
         let parameters = gaussian_parameters(9, 5, 1.5, 2);
         let ops = Fused::new(&parameters);
         let all = BitMatrix::from_fn(4096, 9, |row, i| row >> i & 1 == 1);
-        let states = HiddenStates::of(&parameters, &ops, &all, Streams::new(1, Purpose::BoundHidden, 0));
+        let states =
+            HiddenStates::of(&parameters, &ops, &all, Streams::new(1, Purpose::BoundHidden, 0));
         assert_eq!(states.log_f.len(), 32, "every hidden state was drawn");
         let logits: Vec<f32> = (0..9).map(|i| 0.2 * i as f32 - 0.7).collect();
         let base = BaseDistribution::from_logits(&logits).unwrap();

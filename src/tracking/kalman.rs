@@ -76,6 +76,33 @@ impl Kalman {
         }
     }
 
+    /// Its vectors of length K, by name.
+    pub(super) fn per_temperature(&self) -> [(&'static str, &[f64]); 7] {
+        [
+            ("log_z", &self.log_z),
+            ("bias", &self.bias),
+            ("variance", &self.variance),
+            ("covariance", &self.covariance),
+            ("bias_variance", &self.bias_variance),
+            ("measurement_variance", &self.measurement_variance),
+            ("prediction_variance", &self.prediction_variance),
+        ]
+    }
+
+    /// Its vectors of length S, by name.
+    pub(super) fn per_chain(&self) -> [(&'static str, &[f64]); 3] {
+        [
+            ("influence", &self.influence),
+            ("bias_influence", &self.bias_influence),
+            ("slow_influence", &self.slow_influence),
+        ]
+    }
+
+    /// Updates it has seen.
+    pub(super) fn updates(&self) -> u64 {
+        self.updates
+    }
+
     /// Standard error of zeta at beta = 1, from the spread of the chains' parts.
     pub fn std_error(&self) -> f64 {
         influence::variance(&self.influence).sqrt()
@@ -92,8 +119,8 @@ impl Kalman {
         let kept = 1.0 - gain;
         for k in 1..self.log_z.len() {
             self.log_z[k] += gain * (measurement.log_z[k] - self.log_z[k]);
-            self.variance[k] = kept * kept * (self.variance[k] + lag)
-                + gain * gain * measurement.variance[k];
+            self.variance[k] =
+                kept * kept * (self.variance[k] + lag) + gain * gain * measurement.variance[k];
             self.covariance[k] *= kept;
         }
         for (own, new) in self.influence.iter_mut().zip(&measurement.influence) {

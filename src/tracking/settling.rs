@@ -120,7 +120,8 @@ pub(super) fn settle(
             pieces.push(&run(pieces.length));
         }
         let n = pieces.pieces.len();
-        let [before, last] = [n / 3..2 * n / 3, 2 * n / 3..n].map(|third| measure(&pieces.joined(third)));
+        let [before, last] =
+            [n / 3..2 * n / 3, 2 * n / 3..n].map(|third| measure(&pieces.joined(third)));
         let (drift_in_errors, correlation, memory) = compare(&before, &last);
         let sweeps = n * pieces.length;
         let settled = drift_in_errors.abs() <= DRIFT && correlation <= DECORRELATED;
@@ -166,8 +167,11 @@ pub(super) fn higher_in_errors(visitors: &[f64], own: &[f64], weights: &[f64], k
     let mean_and_variance = |heights: &[f64], weights: &[f64]| {
         let n: f64 = weights.iter().sum();
         let mean = heights.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>() / n;
-        let parts: Vec<f64> =
-            heights.iter().zip(weights).map(|(x, w)| (x - mean) * w * weights.len() as f64 / n).collect();
+        let parts: Vec<f64> = heights
+            .iter()
+            .zip(weights)
+            .map(|(x, w)| (x - mean) * w * weights.len() as f64 / n)
+            .collect();
         (mean, influence::variance(&parts))
     };
     let even = vec![1.0; visitors.len() / k];
@@ -198,7 +202,11 @@ impl Lag {
     /// (James and Stein 1961, for one number).
     pub(super) fn expected(&self) -> f64 {
         let square = self.mean * self.mean;
-        if square > self.mean_variance { self.mean * (1.0 - self.mean_variance / square) } else { 0.0 }
+        if square > self.mean_variance {
+            self.mean * (1.0 - self.mean_variance / square)
+        } else {
+            0.0
+        }
     }
 
     /// Learns from an innovation, settled minus tracked value, and its noise; the variance to give to the tracked value once
@@ -207,8 +215,7 @@ impl Lag {
         let rest = step - self.expected();
         let excess = rest * rest - noise;
         self.mean = MEMORY * self.mean + (1.0 - MEMORY) * step;
-        self.mean_variance =
-            MEMORY * MEMORY * self.mean_variance + (1.0 - MEMORY).powi(2) * noise;
+        self.mean_variance = MEMORY * MEMORY * self.mean_variance + (1.0 - MEMORY).powi(2) * noise;
         self.square = MEMORY * self.square + (1.0 - MEMORY) * excess;
         let gross = if rest * rest > GROSS * GROSS * noise { excess } else { 0.0 };
         self.square.max(gross).max(0.0)

@@ -5,11 +5,12 @@
 
 use super::bound::HiddenStates;
 use super::filter::{Filter, Smoothing};
-use super::prediction::Nodes;
 use super::influence;
+use super::prediction::Nodes;
 use super::settling::{Lag, Settled, Settling, higher_in_errors, in_errors, settle};
 use super::shift::Shift;
 use super::verdict::{Evidence, verdict};
+use crate::interrupt;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, Streams};
 use crate::tempering::{
@@ -122,11 +123,13 @@ impl LogZTracker {
         mut chains: TemperedChains,
         options: TrackerOptions,
     ) -> (Self, RoundsRecord) {
+        let permit = interrupt::permit();
         let rounds = options.initial_rounds.run(&mut RbmTempering::new(
             path,
             &mut chains,
             options.beta_update,
         ));
+        drop(permit);
         let k = path.ladder.len();
         let last = path.evaluate(&chains.visible);
         let mut tracker = Self {
@@ -450,6 +453,7 @@ impl LogZTracker {
     /// Initial rounds for chains that lost the ladder, after an annealing pass that puts them into new states.
     fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
+        let _permit = interrupt::permit();
         self.chains.forget();
         let rounds =
             initial_rounds.run(&mut RbmTempering::new(path, &mut self.chains, beta_update));
@@ -537,7 +541,8 @@ impl LogZTracker {
 /// one, where it is beyond what the filter should take at its word: its square beyond [`LARGEST_STEP`] is added to its
 /// variance, for importance weights of so large a step rest on few chains.
 fn backward(back: Shift, chains: &TemperedChains) -> (Shift, Option<f64>) {
-    let largest = back.log_ratio.iter().fold(0.0f64, |max, d| if d.abs() > max.abs() { -d } else { max });
+    let largest =
+        back.log_ratio.iter().fold(0.0f64, |max, d| if d.abs() > max.abs() { -d } else { max });
     let beyond = |d: &f64| (d.abs() - LARGEST_STEP).max(0.0).powi(2);
     let variance = back.variance.iter().zip(&back.log_ratio).map(|(v, d)| v + beyond(d)).collect();
     let influence: Vec<f64> = back.influence.iter().map(|part| -part).collect();

@@ -12,7 +12,8 @@ pub(super) const WINDOW: u64 = 1000;
 const FEWEST: f64 = 10.0;
 /// Errors by which the last two thirds of settling may differ.
 const DRIFT: f64 = 3.5;
-/// Errors by which chains from data may stay higher up the ladder than the tracker's own.
+/// Errors by which chains from data may stay higher up the ladder than the tracker's own, where these forget in the time:
+/// slow chains (784x500) keep newcomers for long as well, so the limit is over 1 - correlation.
 const VISITORS: f64 = 4.0;
 /// Correlation over chains of the thirds' errors, and movement of the model while a chain makes a round trip, that together
 /// mean that chains live in the past: alone neither does.
@@ -60,7 +61,7 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
         );
     }
     if let Some(visitors) = settled.visitors_in_errors
-        && (visitors.is_nan() || visitors > VISITORS)
+        && !(visitors * (1.0 - settled.correlation.clamp(0.0, 1.0)) <= VISITORS)
     {
         trust.doubt(
             "visitors",
@@ -103,8 +104,10 @@ mod tests {
         assert_eq!(doubts(80.0, 20.0, 0.0, Some(&SETTLED)), "lag");
         let drifting = Settled { drift_in_errors: f64::NAN, ..SETTLED };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&drifting)), "drift");
-        let lonely = Settled { visitors_in_errors: Some(5.0), ..SETTLED };
+        let lonely = Settled { visitors_in_errors: Some(5.0), correlation: 0.1, ..SETTLED };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&lonely)), "visitors");
+        let slow = Settled { correlation: 0.5, ..lonely };
+        assert_eq!(doubts(80.0, 1.0, 0.0, Some(&slow)), "");
         assert_eq!(doubts(80.0, 1.0, 0.0, None), "round-trips");
         assert_eq!(doubts(80.0, 1.0, 0.5, None), "");
     }

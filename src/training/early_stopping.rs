@@ -253,7 +253,8 @@ mod tests {
         let warm = EarlyStoppingConfig { warm_up: 700, ..CONFIG };
         let patient = EarlyStoppingConfig { patience: 20, ..CONFIG };
         let factor = EarlyStoppingConfig { patience_factor: 3.0, ..CONFIG };
-        let fall: Vec<f64> = (0..40).map(|i| if i < 5 { -9.0 + 0.1 * f64::from(i) } else { -9.5 }).collect();
+        let fall: Vec<f64> =
+            (0..40).map(|i| if i < 5 { -9.0 + 0.1 * f64::from(i) } else { -9.5 }).collect();
         type Case<'a> = (&'a str, EarlyStoppingConfig, &'a [f64], f64, Option<usize>);
         let table: [Case; 9] = [
             ("a steady rise never stops", CONFIG, &rise, 0.001, None),
@@ -284,8 +285,9 @@ mod tests {
     #[test]
     fn a_trend_under_noise_is_followed() {
         let mut normal = Streams::new(3, Purpose::Choice, 0).row(0);
-        let curve: Vec<f64> =
-            (0..400).map(|i| -90.0 - 20.0 / (1.0 + f64::from(i)) + 0.05 * normal.normal()).collect();
+        let curve: Vec<f64> = (0..400)
+            .map(|i| -90.0 - 20.0 / (1.0 + f64::from(i)) + 0.05 * normal.normal())
+            .collect();
         let stop = stops_at(&EarlyStoppingConfig::default(), &curve, 0.05).unwrap();
         // 20/(1 + i) is below the error bar of .07 from i = 286 on.
         assert!(stop > 60, "{stop}");

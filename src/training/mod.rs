@@ -3,12 +3,14 @@
 mod averaging;
 mod early_stopping;
 pub mod gradient;
+mod identity;
 mod learning_rate;
 mod trainer;
 pub mod update;
 
 pub use averaging::Averaged;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};
+pub use identity::{Changes, Identity};
 pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
     Audit, Candidate, Checkpoints, EvaluationRecord, FinalLikelihood, Judged, Outcome, Source,

@@ -95,7 +95,7 @@ pub fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
                 content.insert(name, summary.to_string().into_bytes())
             }
             "state" => content.insert(name, timeless_state(&bytes)),
-            "ztrack" => None,
+            "ztrack" | "lock" => None,
             other => panic!("a file of unknown kind in a run folder: {name} ({other})"),
         };
     }

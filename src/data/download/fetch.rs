@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ureq::Agent;
 
@@ -10,7 +11,13 @@ use super::{REMOTE_SETS, RemoteFile, RemoteSet};
 use crate::error::{Error, Result};
 
 /// Requests to one mirror for one file that may break before the next mirror is tried.
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: u32 = 5;
+/// Pause before the second attempt; it doubles, about, with each that follows.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// Time for a file, however small.
+const SHORTEST: Duration = Duration::from_secs(120);
+/// Bytes a second below which waiting is no use: 10 minutes for MNIST's 47 MB, which come compressed.
+const SLOWEST: u64 = 80_000;
 
 /// Where to fetch from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,55 +119,10 @@ fn fetch_file(
     }
     fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
     let part_path = folder.join(format!("{}.part", file.name));
-    let mut part = open_part(&part_path)?;
-    let is_right = |part: &File| -> Result<Option<String>> {
-        match part.metadata().map_err(Error::io("read", &part_path))?.len() {
-            0 => Ok(Some("server sends nothing".into())),
-            _ => file.check.problem(&part_path, file.bytes),
-        }
-    };
-    // A fetch that was cut off between the last byte and the renaming leaves a whole part.
-    let mut complete = is_right(&part)?.is_none();
-    let mut reasons = Vec::new();
-    'mirrors: for base in bases {
-        let url = format!("{}/{}", base.trim_end_matches('/'), file.name);
-        for _ in 0..ATTEMPTS {
-            if complete {
-                break 'mirrors;
-            }
-            let resumed = part.metadata().map_err(Error::io("read", &part_path))?.len() > 0;
-            // Compressed content can be a little longer than plain content, and text can have longer line ends.
-            let limit = file.bytes + file.bytes / 8 + 1024;
-            let result = transfer(agent, &url, &mut part, limit, &mut |received, total| {
-                progress(Progress::Receiving { file: file.name, url: &url, received, total });
-            });
-            let (problem, again) = match result {
-                Ok(()) => match is_right(&part)? {
-                    None => {
-                        complete = true;
-                        continue;
-                    }
-                    Some(problem) => {
-                        part.set_len(0).map_err(Error::io("write", &part_path))?;
-                        // Perhaps only the part it was joined to was wrong: once more from the start.
-                        (problem, resumed)
-                    }
-                },
-                Err(Failure::Broken(problem)) => (problem, true),
-                Err(Failure::Mirror(problem)) => (problem, false),
-                Err(Failure::Local(source)) => return Err(Error::io("write", &part_path)(source)),
-            };
-            progress(Progress::Failed { file: file.name, url: &url, problem: &problem });
-            if !again {
-                reasons.push(format!("{url}: {problem}"));
-                continue 'mirrors;
-            }
-            if reasons.last().is_none_or(|reason: &String| !reason.starts_with(&url)) {
-                reasons.push(format!("{url}: {problem}"));
-            }
-        }
-    }
-    if complete {
+    let mut download = Download { agent, file, part: open_part(&part_path)?, part_path };
+    let reasons = download.complete(bases, progress)?;
+    let Download { part, part_path, .. } = download;
+    if reasons.is_empty() {
         fs::rename(&part_path, &path).map_err(Error::io("rename", &part_path))?;
         progress(Progress::Done { file: file.name });
         return Ok(path);
@@ -168,23 +130,108 @@ fn fetch_file(
     if part.metadata().is_ok_and(|metadata| metadata.len() == 0) {
         fs::remove_file(&part_path).map_err(Error::io("remove", &part_path))?;
     }
-    if reasons.is_empty() {
-        reasons.push("no mirrors".into());
-    }
     let problem =
         format!("cannot be fetched ({}); try again or put the file there", reasons.join("; "));
     Err(Error::file(&path, problem))
 }
 
-/// Opens the part for one process at a time.
+/// A file on its way.
+struct Download<'a> {
+    agent: &'a Agent,
+    file: &'a RemoteFile<'a>,
+    part: File,
+    part_path: PathBuf,
+}
+
+impl Download<'_> {
+    /// Fills the part from the first mirror that has the file; where none has, why not, one reason a mirror.
+    fn complete(
+        &mut self,
+        bases: &[String],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<String>> {
+        // A fetch that was cut off between the last byte and the renaming leaves a whole part.
+        if self.problem()?.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut reasons = Vec::new();
+        for base in bases {
+            let url = format!("{}/{}", base.trim_end_matches('/'), self.file.name);
+            let mut first = None;
+            for attempt in 0..ATTEMPTS {
+                // Whatever broke may need a moment.
+                std::thread::sleep(FIRST_PAUSE * ((1 << attempt) - 1));
+                let Some((problem, again)) = self.attempt(&url, progress)? else {
+                    return Ok(Vec::new());
+                };
+                progress(Progress::Failed { file: self.file.name, url: &url, problem: &problem });
+                if !again {
+                    first = Some(problem);
+                    break;
+                }
+                first.get_or_insert(problem);
+            }
+            reasons.extend(first.map(|problem| format!("{url}: {problem}")));
+        }
+        if reasons.is_empty() {
+            reasons.push("no mirrors".into());
+        }
+        Ok(reasons)
+    }
+
+    /// One request: `None` if the file is there and right, else what is wrong, and whether to ask again.
+    fn attempt(
+        &mut self,
+        url: &str,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<(String, bool)>> {
+        let Self { agent, file, part, part_path } = self;
+        let resumed = part.metadata().map_err(Error::io("read", &*part_path))?.len() > 0;
+        // Compressed content can be a little longer than plain content, and text can have longer line ends.
+        let limit = file.bytes + file.bytes / 8 + 1024;
+        let deadline = Instant::now() + time_for(limit);
+        let result = transfer(agent, url, part, limit, deadline, &mut |received, total| {
+            progress(Progress::Receiving { file: file.name, url, received, total });
+        });
+        match result {
+            Ok(()) => match self.problem()? {
+                None => Ok(None),
+                Some(problem) => {
+                    self.part.set_len(0).map_err(Error::io("write", &self.part_path))?;
+                    // Perhaps only the part it was joined to was wrong: once more from the start.
+                    Ok(Some((problem, resumed)))
+                }
+            },
+            Err(Failure::Broken(problem)) => Ok(Some((problem, true))),
+            Err(Failure::Mirror(problem) | Failure::Late(problem)) => Ok(Some((problem, false))),
+            Err(Failure::Local(source)) => Err(Error::io("write", &self.part_path)(source)),
+        }
+    }
+
+    /// What is wrong with the part, if anything.
+    fn problem(&self) -> Result<Option<String>> {
+        match self.part.metadata().map_err(Error::io("read", &self.part_path))?.len() {
+            0 => Ok(Some("server sends nothing".into())),
+            _ => self.file.check.problem(&self.part_path, self.file.bytes),
+        }
+    }
+}
+
+/// Time for a file of so many bytes, per request.
+fn time_for(bytes: u64) -> Duration {
+    SHORTEST.max(Duration::from_secs(bytes / SLOWEST))
+}
+
+/// Opens the part for one process at a time; never what a link leads to, which could be anybody's file.
 fn open_part(path: &Path) -> Result<File> {
-    let part = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(path)
-        .map_err(Error::io("create", path))?;
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(Error::file(path, "is a link or a folder, not part of a download: delete it"));
+    }
+    let part = options.open(path).map_err(Error::io("create", path))?;
     match part.try_lock() {
         Err(TryLockError::WouldBlock) => {
             Err(Error::file(path, "another fetch is at work on this file; wait until it is done"))

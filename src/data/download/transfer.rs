@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ureq::Agent;
 use ureq::http::{Response, StatusCode, header};
@@ -12,8 +12,11 @@ use ureq::http::{Response, StatusCode, header};
 pub(super) enum Failure {
     /// The server has nothing for us, or cannot be reached: go to the next mirror.
     Mirror(String),
-    /// The connection broke; what came is in the file, and asking again goes on from there.
+    /// The connection broke, or the server has trouble of its own; what came is in the file, and asking again goes on
+    /// from there.
     Broken(String),
+    /// The whole took too long.
+    Late(String),
     /// The local file cannot be written.
     Local(std::io::Error),
 }
@@ -39,26 +42,11 @@ pub(super) fn transfer(
     url: &str,
     part: &mut File,
     limit: u64,
+    deadline: Instant,
     progress: &mut dyn FnMut(u64, Option<u64>),
 ) -> Result<(), Failure> {
     let have = part.metadata().map_err(Failure::Local)?.len();
-    let mut response = request(agent, url, have)?;
-    if have > 0 && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
-        // The part is as long as the file or longer, and it is not right: it was looked at before.
-        response = request(agent, url, 0)?;
-    }
-    let start = match response.status() {
-        StatusCode::OK => 0,
-        StatusCode::PARTIAL_CONTENT if have > 0 && range_start(&response) == Some(have) => have,
-        StatusCode::PARTIAL_CONTENT => {
-            response = request(agent, url, 0)?;
-            if response.status() != StatusCode::OK {
-                return Err(Failure::Mirror("server sends another range than asked for".into()));
-            }
-            0
-        }
-        status => return Err(Failure::Mirror(format!("server answers {status}"))),
-    };
+    let (response, start) = begin(agent, url, have)?;
     part.set_len(start).map_err(Failure::Local)?;
     part.seek(SeekFrom::Start(start)).map_err(Failure::Local)?;
 
@@ -80,6 +68,10 @@ pub(super) fn transfer(
             }
         };
         received += count as u64;
+        if Instant::now() > deadline {
+            part.write_all(&buffer[..count]).map_err(Failure::Local)?;
+            return Err(Failure::Late(format!("too slow: {received} bytes when the time was up")));
+        }
         if received > limit {
             return Err(Failure::Mirror(format!("server sends more than {limit} bytes")));
         }
@@ -94,16 +86,81 @@ pub(super) fn transfer(
     }
 }
 
+/// An answer, and the byte its body starts at: `have` where the server goes on from there, else 0.
+fn begin(agent: &Agent, url: &str, have: u64) -> Result<(Response<ureq::Body>, u64), Failure> {
+    let mut response = request(agent, url, have)?;
+    if have > 0 && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+        // The part is as long as the file or longer, and it is not right: it was looked at before.
+        response = request(agent, url, 0)?;
+    }
+    match response.status() {
+        StatusCode::OK => Ok((response, 0)),
+        StatusCode::PARTIAL_CONTENT if have > 0 && range_start(&response) == Some(have) => {
+            Ok((response, have))
+        }
+        StatusCode::PARTIAL_CONTENT => {
+            response = request(agent, url, 0)?;
+            if response.status() != StatusCode::OK {
+                return Err(Failure::Mirror("server sends another range than asked for".into()));
+            }
+            Ok((response, 0))
+        }
+        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+            Err(Failure::Broken(format!("server answers {status}")))
+        }
+        status => Err(Failure::Mirror(format!("server answers {status}"))),
+    }
+}
+
 fn request(agent: &Agent, url: &str, have: u64) -> Result<Response<ureq::Body>, Failure> {
     let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity");
     if have > 0 {
         request = request.header(header::RANGE, format!("bytes={have}-"));
     }
-    request.call().map_err(|source| Failure::Mirror(source.to_string()))
+    request.call().map_err(|source| match &source {
+        // A server that closes a connection it kept open does so before it answers.
+        ureq::Error::Io(error) if is_reset(error) => Failure::Broken(source.to_string()),
+        _ => Failure::Mirror(source.to_string()),
+    })
+}
+
+fn is_reset(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof)
 }
 
 /// The first byte of `Content-Range: bytes FIRST-LAST/TOTAL`.
 fn range_start<T>(response: &Response<T>) -> Option<u64> {
     let range = response.headers().get(header::CONTENT_RANGE)?.to_str().ok()?;
     range.trim().strip_prefix("bytes")?.trim_start().split_once('-')?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufRead;
+
+    use super::*;
+
+    /// One byte every 20 ms, for ever: each comes within the patience for a sign of life.
+    #[test]
+    fn a_server_that_drips_is_left_when_the_time_is_up() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/file", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let lines = std::io::BufReader::new(stream.try_clone().unwrap()).lines();
+            lines.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+            while stream.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let mut part = tempfile::tempfile().unwrap();
+        let started = Instant::now();
+        let deadline = started + Duration::from_millis(300);
+        let failure = transfer(&agent(), &url, &mut part, 200_000, deadline, &mut |_, _| {});
+        assert!(matches!(failure, Err(Failure::Late(_))), "{failure:?}");
+        assert!(started.elapsed() < Duration::from_secs(5));
+        assert!(part.metadata().unwrap().len() > 1, "what came is kept");
+    }
 }

@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::{csv, idx, libsvm, npy, npz};
-use crate::data::{Dataset, content::read_content};
+use crate::data::Dataset;
+use crate::data::input::{Form, Input};
 use crate::error::{Error, Result};
 
 /// What the caller knows about a file.
@@ -25,7 +26,7 @@ pub struct FileOptions {
 /// [`Error::Io`] where the file cannot be read, [`Error::File`] with the place and the remedy where its content is
 /// not sound.
 pub fn load_file(path: &Path, options: &FileOptions) -> Result<Dataset> {
-    let mut dataset = read_bytes(path, read_content(path)?, options)?;
+    let mut dataset = read(path, Input::open(path)?, options)?;
     if dataset.labels.is_none() && dataset.image.is_some() {
         dataset.labels = idx::labels_beside(path, dataset.rows(), options)?;
     }
@@ -34,15 +35,19 @@ pub fn load_file(path: &Path, options: &FileOptions) -> Result<Dataset> {
 
 /// Reads a data file from bytes, already decompressed; `path` gives the name and serves for messages.
 pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &FileOptions) -> Result<Dataset> {
-    if bytes.is_empty() {
+    read(path, Input::new(path, std::io::Cursor::new(bytes), Form::Plain)?, options)
+}
+
+fn read(path: &Path, mut input: Input<'_>, options: &FileOptions) -> Result<Dataset> {
+    if input.head().is_empty() {
         return Err(Error::file(path, "is empty"));
     }
-    let dataset = match format_of(path, &bytes) {
-        Some(Format::Idx) => idx::read(path, bytes),
-        Some(Format::Npy) => npy::read(path, &bytes),
-        Some(Format::Npz) => npz::read(path, &bytes),
-        Some(Format::Libsvm) => libsvm::read(path, &bytes, options),
-        Some(Format::Csv) => csv::read(path, &bytes),
+    let dataset = match format_of(path, input.head()) {
+        Some(Format::Idx) => idx::read(path, &mut input),
+        Some(Format::Npy) => npy::read(path, &mut input),
+        Some(Format::Npz) => npz::read(path, &mut input),
+        Some(Format::Libsvm) => libsvm::read(path, &mut input, options),
+        Some(Format::Csv) => csv::read(path, &mut input),
         None => Err(Error::file(
             path,
             "is in no known format; IDX (MNIST), npy, npz, LIBSVM text and CSV of 0/1 are read, plain or gzipped",
@@ -64,12 +69,13 @@ enum Format {
     Csv,
 }
 
-fn format_of(path: &Path, bytes: &[u8]) -> Option<Format> {
-    if bytes.starts_with(npy::MAGIC) {
+/// The format of a file that begins with `head`.
+fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
+    if head.starts_with(npy::MAGIC) {
         return Some(Format::Npy);
-    } else if bytes.starts_with(b"PK") {
+    } else if head.starts_with(b"PK") {
         return Some(Format::Npz);
-    } else if bytes.starts_with(&[0, 0]) {
+    } else if head.starts_with(&[0, 0]) {
         return Some(Format::Idx);
     }
     // The name decides next: a damaged file then meets the reader that can say what is wrong with it.
@@ -84,7 +90,6 @@ fn format_of(path: &Path, bytes: &[u8]) -> Option<Format> {
         _ if name.ends_with("ubyte") => return Some(Format::Idx),
         _ => {}
     }
-    let head = &bytes[..bytes.len().min(1 << 16)];
     if head.contains(&0) {
         return None;
     }

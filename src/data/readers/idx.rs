@@ -7,7 +7,8 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::FileOptions;
-use crate::data::content::{file_name, read_content};
+use crate::data::content::file_name;
+use crate::data::input::Input;
 use crate::data::limits::check_file_shape;
 use crate::data::{Dataset, ImageShape, Values};
 use crate::error::{Error, Result};
@@ -16,12 +17,14 @@ const UNSIGNED_BYTE: u8 = 8;
 
 /// Images [rows, height, width] or a matrix [rows, columns] of unsigned bytes. Bytes that are all 0 or 1 are binary,
 /// others are grey levels.
-pub(super) fn read(path: &Path, mut bytes: Vec<u8>) -> Result<Dataset> {
-    let dimensions = take_header(path, &mut bytes)?;
+pub(super) fn read(path: &Path, input: &mut Input<'_>) -> Result<Dataset> {
+    let dimensions = read_header(path, input)?;
     let (columns, image) = match dimensions[..] {
         [_, columns] => (columns, None),
-        // The header check has bounded the product.
-        [_, height, width] => (height * width, Some(ImageShape { height, width })),
+        [_, height, width] => {
+            let columns = height.checked_mul(width).ok_or_else(|| too_large(path, &dimensions))?;
+            (columns, Some(ImageShape { height, width }))
+        }
         _ => {
             return Err(Error::file(
                 path,
@@ -32,17 +35,20 @@ pub(super) fn read(path: &Path, mut bytes: Vec<u8>) -> Result<Dataset> {
             ));
         }
     };
-    check_file_shape(path, dimensions[0], columns, false)?;
+    let bytes = read_data(path, input, &dimensions)?;
+    let packed = bytes.iter().all(|&level| level <= 1);
+    check_file_shape(path, dimensions[0], columns, packed)?;
     let values = Values::from_levels(columns, bytes)
         .ok_or_else(|| Error::file(path, "holds no whole rows"))?;
     Dataset::new(file_name(path), values, None, image)
 }
 
-/// Checks the header against the bytes that follow and removes it. Nothing is allocated on its word.
-fn take_header(path: &Path, bytes: &mut Vec<u8>) -> Result<Vec<usize>> {
+/// The dimensions, none of which is 0.
+fn read_header(path: &Path, input: &mut Input<'_>) -> Result<Vec<usize>> {
     let error = |problem: String| Err(Error::file(path, problem));
-    let [0, 0, element, rank, ..] = bytes[..] else {
-        let magic: Vec<_> = bytes.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let magic = input.take(4)?;
+    let [0, 0, element, rank] = magic[..] else {
+        let magic: Vec<_> = magic.iter().map(|byte| format!("{byte:02x}")).collect();
         return error(format!(
             "is not IDX: it starts with {}, expected 00 00 08 and the number of dimensions",
             magic.join(" ")
@@ -54,28 +60,42 @@ fn take_header(path: &Path, bytes: &mut Vec<u8>) -> Result<Vec<usize>> {
     if !(1..=3).contains(&rank) {
         return error(format!("IDX with {rank} dimensions, expected 1 to 3"));
     }
-    let header = 4 + 4 * usize::from(rank);
-    if bytes.len() < header {
-        return error(format!("ends inside the IDX header, after {} bytes", bytes.len()));
+    let length = 4 * usize::from(rank);
+    let header = input.take(length as u64)?;
+    if header.len() < length {
+        return error(format!("ends inside the IDX header, after {} bytes", 4 + header.len()));
     }
-    let dimensions: Vec<_> = bytes[4..header]
+    let dimensions: Vec<usize> = header
         .chunks_exact(4)
         .map(|word| word.iter().fold(0, |value, &byte| value << 8 | usize::from(byte)))
         .collect();
-    let found = bytes.len() - header;
-    match dimensions.iter().try_fold(1usize, |product, &size| product.checked_mul(size)) {
-        Some(0) => return error(format!("no data: IDX dimensions {dimensions:?}")),
-        Some(expected) if expected == found => {}
-        Some(expected) => {
-            let problem = if found < expected { "is truncated" } else { "has trailing bytes" };
-            return error(format!(
-                "{problem}: IDX dimensions {dimensions:?} need {expected} bytes of data, {found} found"
-            ));
-        }
-        None => return error(format!("IDX dimensions {dimensions:?} are too large")),
+    if dimensions.contains(&0) {
+        return error(format!("no data: IDX dimensions {dimensions:?}"));
     }
-    bytes.drain(..header);
     Ok(dimensions)
+}
+
+/// The bytes that follow, exactly as many as the header says. Nothing is allocated on its word.
+fn read_data(path: &Path, input: &mut Input<'_>, dimensions: &[usize]) -> Result<Vec<u8>> {
+    let expected = dimensions.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
+    let expected = expected.ok_or_else(|| too_large(path, dimensions))?;
+    let bytes = input.take((expected as u64).saturating_add(1))?;
+    let problem = match bytes.len() {
+        found if found == expected => return Ok(bytes),
+        found if found < expected => {
+            format!(
+                "is truncated: IDX dimensions {dimensions:?} need {expected} bytes of data, {found} found"
+            )
+        }
+        _ => format!(
+            "has trailing bytes: IDX dimensions {dimensions:?} need {expected} bytes of data, more follow"
+        ),
+    };
+    Err(Error::file(path, problem))
+}
+
+fn too_large(path: &Path, dimensions: &[usize]) -> Error {
+    Error::file(path, format!("IDX dimensions {dimensions:?} are too large"))
 }
 
 /// The labels in the file beside an image file: `X-images-idx3-ubyte` has `X-labels-idx1-ubyte` (or `.idx3-ubyte`),
@@ -90,7 +110,7 @@ pub(super) fn labels_beside(
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix))
     });
     let allowed = options.labels.clone().unwrap_or(if mnist { 0..=9 } else { 0..=255 });
-    let labels = read_labels(&path, read_content(&path)?, &allowed)?;
+    let labels = read_labels(&path, &mut Input::open(&path)?, &allowed)?;
     if labels.len() != rows {
         return Err(Error::file(
             &path,
@@ -113,17 +133,22 @@ fn label_path(images: &Path) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-fn read_labels(path: &Path, mut bytes: Vec<u8>, allowed: &RangeInclusive<i64>) -> Result<Vec<i64>> {
-    if bytes.is_empty() {
+fn read_labels(
+    path: &Path,
+    input: &mut Input<'_>,
+    allowed: &RangeInclusive<i64>,
+) -> Result<Vec<i64>> {
+    if input.head().is_empty() {
         return Err(Error::file(path, "is empty"));
     }
-    let dimensions = take_header(path, &mut bytes)?;
+    let dimensions = read_header(path, input)?;
     if dimensions.len() != 1 {
         return Err(Error::file(
             path,
             format!("has dimensions {dimensions:?}; a label file has one dimension"),
         ));
     }
+    let bytes = read_data(path, input, &dimensions)?;
     let labels: Vec<_> = bytes.into_iter().map(i64::from).collect();
     match labels.iter().position(|label| !allowed.contains(label)) {
         Some(row) => Err(Error::file(

@@ -3,48 +3,72 @@
 use std::path::Path;
 
 use super::FileOptions;
+use super::rows::Rows;
 use crate::data::content::file_name;
+use crate::data::input::Input;
 use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape};
 use crate::data::{Dataset, Values};
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
 
-/// Rows of values 0 and 1 with integer labels. Blank lines and everything after `#` are passed over.
-pub(super) fn read(path: &Path, bytes: &[u8], options: &FileOptions) -> Result<Dataset> {
+/// Bytes the rows of a file may take beyond twice the file.
+const ALLOWANCE: u64 = 32 << 20;
+/// Rows between two looks at the memory they take.
+const LOOK: usize = 1 << 16;
+/// Characters of a field shown in a message.
+const SHOWN: usize = 32;
+
+/// Rows of values 0 and 1 with integer labels. Blank lines and everything after `#` are passed over. Rows become bits
+/// as they are read, ever wider ones where the number of columns is not known.
+pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) -> Result<Dataset> {
     let limit = options.columns.unwrap_or(MAX_COLUMNS);
-    let (mut labels, mut ends, mut ones) = (Vec::new(), Vec::new(), Vec::new());
-    let mut largest = 0;
-    for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
-        let error = |problem| Error::file(path, format!("line {}: {problem}", number + 1));
-        let line = std::str::from_utf8(line).map_err(|_| error("is not text".into()))?;
-        let line = line.split('#').next().unwrap_or_default();
-        let mut fields = line.split_ascii_whitespace();
+    let (mut rows, mut labels) = (Rows::default(), Vec::new());
+    let (mut line, mut ones) = (Vec::new(), Vec::new());
+    let (mut largest, mut number) = (0, 1);
+    while input.line(&mut line, number)? {
+        let here = number;
+        number += 1;
+        let error = |problem| Error::file(path, format!("line {here}: {problem}"));
+        let text = std::str::from_utf8(&line).map_err(|_| error("is not text".into()))?;
+        let text = text.split('#').next().unwrap_or_default();
+        let mut fields = text.split_ascii_whitespace();
         let Some(label) = fields.next() else { continue };
         labels.push(parse_label(label, options).map_err(error)?);
         let mut previous = 0;
+        ones.clear();
         for field in fields {
             let (index, is_one) = parse_feature(field, previous, limit).map_err(error)?;
             if is_one {
-                ones.push(index as u32 - 1);
+                ones.push(index - 1);
             }
             previous = index;
         }
         largest = largest.max(previous);
-        ends.push(ones.len());
+        let width = options.columns.unwrap_or(0).max(previous).max(1);
+        let words = rows.push(width).map_err(error)?;
+        ones.iter().for_each(|column| words[column / 64] |= 1 << (column % 64));
+        // Rows of some bytes each, of which a compressed file can hold any number.
+        let taken = 8 * (rows.len() + labels.len()) as u64;
+        if rows.len().is_multiple_of(LOOK) && taken > 2 * input.received() + ALLOWANCE {
+            let problem = format!(
+                "the first {} rows take far more memory than the file: are these rows of data?",
+                rows.len()
+            );
+            return Err(error(problem));
+        }
     }
     let columns = options.columns.unwrap_or(largest);
     check_file_shape(path, labels.len(), columns, true)?;
-    let mut bits = BitMatrix::zeros(labels.len(), columns);
-    let mut start = 0;
-    for (row, end) in ends.into_iter().enumerate() {
-        ones[start..end].iter().for_each(|&column| bits.set(row, column as usize, true));
-        start = end;
-    }
+    let bits = rows.finish(columns).map_err(|problem| Error::file(path, problem))?;
     Dataset::new(file_name(path), Values::Binary(bits), Some(labels), None)
 }
 
+/// The beginning of a field, for messages.
+fn shown(field: &str) -> String {
+    field.chars().take(SHOWN).collect()
+}
+
 fn parse_label(label: &str, options: &FileOptions) -> Checked<i64> {
-    let label = label.parse().map_err(|_| format!("label `{label}` is not an integer"))?;
+    let label = label.parse().map_err(|_| format!("label `{}` is not an integer", shown(label)))?;
     match &options.labels {
         Some(allowed) if !allowed.contains(&label) => {
             Err(format!("label {label} is outside {}..{}", allowed.start(), allowed.end()))
@@ -56,10 +80,10 @@ fn parse_label(label: &str, options: &FileOptions) -> Checked<i64> {
 /// Index, and whether the value is one.
 fn parse_feature(field: &str, previous: usize, limit: usize) -> Checked<(usize, bool)> {
     let (index, value) =
-        field.split_once(':').ok_or_else(|| format!("`{field}` is not index:value"))?;
+        field.split_once(':').ok_or_else(|| format!("`{}` is not index:value", shown(field)))?;
     let index: usize = index
         .parse()
-        .map_err(|_| format!("feature index `{index}` is not a whole number from 1 on"))?;
+        .map_err(|_| format!("feature index `{}` is not a whole number from 1 on", shown(index)))?;
     if index == 0 || index > limit {
         return Err(format!("feature index {index} is outside 1..{limit}"));
     }
@@ -69,6 +93,6 @@ fn parse_feature(field: &str, previous: usize, limit: usize) -> Checked<(usize, 
     match value.parse::<f64>() {
         Ok(1.0) => Ok((index, true)),
         Ok(0.0) => Ok((index, false)),
-        _ => Err(format!("value `{value}` of feature {index} is neither 0 nor 1")),
+        _ => Err(format!("value `{}` of feature {index} is neither 0 nor 1", shown(value))),
     }
 }

@@ -1,4 +1,4 @@
-//! Readers, one a format; all take bytes already in memory.
+//! Readers, one a format; rows become bits or levels as they are read.
 
 mod csv;
 mod file;
@@ -7,8 +7,9 @@ mod libsvm;
 mod npy;
 mod npy_header;
 mod npz;
+mod rows;
 
 pub(crate) use npy_header::{Kind, NpyHeader};
-pub(crate) use npz::read_entry;
+pub(crate) use npz::open_entry;
 
 pub use file::{FileOptions, load_file, read_bytes};

@@ -3,7 +3,11 @@
 //! Read by hand because a header is input like any other: it may claim any size or nest without end, and nothing
 //! here allocates or recurses on its word.
 
+use crate::data::Input;
+
 const MAGIC_LENGTH: usize = 6;
+/// Longest header: one of numbers has a hundred bytes.
+const LONGEST: u64 = 1 << 16;
 
 /// What the header of an array of numbers says.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,8 +15,6 @@ pub(crate) struct NpyHeader {
     pub element: Element,
     pub fortran_order: bool,
     pub shape: Vec<usize>,
-    /// Where the data begins.
-    pub data_start: usize,
 }
 
 /// Type of one number.
@@ -25,6 +27,7 @@ pub(crate) struct Element {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    Bool,
     Unsigned,
     Signed,
     Float,
@@ -38,14 +41,14 @@ impl Element {
             _ => ("<", descr),
         };
         let kind = match rest.get(..1)? {
-            "b" if rest == "b1" => Kind::Unsigned,
+            "b" if rest == "b1" => Kind::Bool,
             "u" => Kind::Unsigned,
             "i" => Kind::Signed,
             "f" => Kind::Float,
             _ => return None,
         };
         let size = match (kind, &rest[1..]) {
-            (Kind::Unsigned | Kind::Signed, "1") => 1,
+            (Kind::Bool | Kind::Unsigned | Kind::Signed, "1") => 1,
             (Kind::Unsigned | Kind::Signed, "2") => 2,
             (_, "4") => 4,
             (_, "8") => 8,
@@ -64,7 +67,7 @@ impl Element {
         let word = u64::from_le_bytes(word);
         let unused = 64 - 8 * self.size as u32;
         match (self.kind, self.size) {
-            (Kind::Unsigned, _) => word as f64,
+            (Kind::Bool | Kind::Unsigned, _) => word as f64,
             (Kind::Signed, _) => ((word << unused) as i64 >> unused) as f64,
             (Kind::Float, 4) => f64::from(f32::from_bits(word as u32)),
             (Kind::Float, _) => f64::from_bits(word),
@@ -73,6 +76,21 @@ impl Element {
 }
 
 impl NpyHeader {
+    /// Reads the header from the beginning of a stream.
+    pub fn read(input: &mut Input<'_>) -> crate::Result<Result<Self, String>> {
+        // As far as the length, then as far as it says.
+        let mut bytes = input.take(MAGIC_LENGTH as u64 + 2)?;
+        let length_bytes = if bytes.get(MAGIC_LENGTH) == Some(&1) { 2 } else { 4 };
+        let length = input.take(length_bytes)?;
+        let claimed = length.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        if claimed > LONGEST {
+            return Ok(Err(format!("npy header of {claimed} bytes, {LONGEST} are allowed")));
+        }
+        bytes.extend(length);
+        bytes.extend(input.take(claimed)?);
+        Ok(Self::parse(&bytes))
+    }
+
     /// Parses the header, or says what is wrong with it.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let truncated = || "ends inside the npy header".to_string();
@@ -84,8 +102,7 @@ impl NpyHeader {
         let start = MAGIC_LENGTH + 2 + length_bytes;
         let length = bytes.get(MAGIC_LENGTH + 2..start).ok_or_else(truncated)?;
         let length = length.iter().rev().fold(0, |value, &byte| value << 8 | usize::from(byte));
-        let data_start = start + length;
-        let header = bytes.get(start..data_start).ok_or_else(truncated)?;
+        let header = bytes.get(start..start + length).ok_or_else(truncated)?;
         let header = std::str::from_utf8(header).map_err(|_| "npy header is not text")?;
 
         let field =
@@ -110,22 +127,55 @@ impl NpyHeader {
             .map(|size| size.parse().ok())
             .collect();
         let shape = sizes.ok_or_else(|| format!("npy shape ({shape}) is not a tuple of sizes"))?;
-        Ok(Self { element, fortran_order, shape, data_start })
+        Ok(Self { element, fortran_order, shape })
     }
 
-    /// The bytes of the data of a file whose header this is, if they are as many as the shape says.
-    pub fn data<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8], String> {
-        let data = bytes.get(self.data_start..).unwrap_or_default();
-        let size = self.shape.iter().try_fold(self.element.size, |size, &n| size.checked_mul(n));
-        if size == Some(data.len()) {
-            return Ok(data);
+    /// Calls `use_it` with all values that follow, in the order of the file. They must be as many as the shape says; what
+    /// `use_it` finds wrong with one of them comes second.
+    pub fn values(
+        &self,
+        input: &mut Input<'_>,
+        mut use_it: impl FnMut(f64) -> Result<(), String>,
+    ) -> crate::Result<Result<(), String>> {
+        let expected = self.bytes();
+        let (mut found, mut torn, mut problem) = (0u64, Vec::new(), None);
+        input.each(|mut piece| {
+            found += piece.len() as u64;
+            if expected.is_none_or(|expected| found > expected) || problem.is_some() {
+                return Ok(());
+            }
+            if !torn.is_empty() {
+                let missing = (self.element.size - torn.len()).min(piece.len());
+                torn.extend_from_slice(&piece[..missing]);
+                piece = &piece[missing..];
+                if torn.len() == self.element.size {
+                    problem = use_it(self.element.value(&torn)).err();
+                    torn.clear();
+                }
+            }
+            let whole = piece.chunks_exact(self.element.size);
+            torn.extend_from_slice(whole.remainder());
+            for bytes in whole {
+                if problem.is_none() {
+                    problem = use_it(self.element.value(bytes)).err();
+                }
+            }
+            Ok(())
+        })?;
+        if expected != Some(found) {
+            return Ok(Err(format!(
+                "npy shape {} of {} bytes each does not fit the {found} bytes of data",
+                self.shape_text(),
+                self.element.size
+            )));
         }
-        Err(format!(
-            "npy shape {} of {} bytes each does not fit the {} bytes of data",
-            self.shape_text(),
-            self.element.size,
-            data.len()
-        ))
+        Ok(problem.map_or(Ok(()), Err))
+    }
+
+    /// Bytes of data the shape stands for.
+    fn bytes(&self) -> Option<u64> {
+        let mut sizes = self.shape.iter().map(|&size| size as u64);
+        sizes.try_fold(self.element.size as u64, u64::checked_mul)
     }
 
     /// The shape as Python writes it.

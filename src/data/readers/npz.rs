@@ -1,40 +1,37 @@
 //! NumPy archives: the only array in the file, or the one named `data`, `x` or `train`.
 
-use std::io::{Cursor, Read, Seek};
+use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 use zip::ZipArchive;
 
 use super::npy;
 use crate::data::Dataset;
-use crate::data::limits::{Checked, MAX_BYTES};
+use crate::data::input::{Form, Input};
+use crate::data::limits::Checked;
 use crate::error::{Error, Result};
 
 const NAMES: [&str; 3] = ["data", "x", "train"];
 
-/// A matrix from the bytes of an npz file.
-pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Dataset> {
-    let damaged =
-        |source: &dyn std::fmt::Display| Error::file(path, format!("is not a sound npz: {source}"));
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|source| damaged(&source))?;
+/// A matrix from an npz file. The archive itself is held in memory, since its directory is at its end; the array in it
+/// is read as it is decompressed.
+pub(super) fn read(path: &Path, input: &mut Input<'_>) -> Result<Dataset> {
+    let mut archive = ZipArchive::new(Cursor::new(input.rest()?))
+        .map_err(|source| Error::file(path, format!("is not a sound npz: {source}")))?;
     let entry = choose(&archive).map_err(|problem| Error::file(path, problem))?;
-    let array = read_entry(&mut archive, &entry).map_err(|problem| Error::file(path, problem))?;
-    npy::read(path, &array)
+    npy::read(path, &mut open_entry(&mut archive, &entry, path)?)
 }
 
-/// The decompressed bytes of an entry; memory grows with what really comes, up to the limit.
-pub(crate) fn read_entry<R: Read + Seek>(
-    archive: &mut ZipArchive<R>,
+/// An entry of an archive as a stream.
+pub(crate) fn open_entry<'a, R: Read + Seek>(
+    archive: &'a mut ZipArchive<R>,
     entry: &str,
-) -> Checked<Vec<u8>> {
-    let damaged = |source: &dyn std::fmt::Display| format!("is not a sound npz: {source}");
-    let mut bytes = Vec::new();
-    let content = archive.by_name(entry).map_err(|source| damaged(&source))?;
-    content.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|source| damaged(&source))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(format!("array holds more than {} GiB, the limit", MAX_BYTES >> 30));
-    }
-    Ok(bytes)
+    path: &'a Path,
+) -> Result<Input<'a>> {
+    let content = archive
+        .by_name(entry)
+        .map_err(|source| Error::file(path, format!("is not a sound npz: {source}")))?;
+    Input::new(path, BufReader::new(content), Form::Npz)
 }
 
 fn choose<R: Read + Seek>(archive: &ZipArchive<R>) -> Checked<String> {

@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use crate::interrupt;
 use crate::model::Parameters;
 
 /// States between two fresh starts.
@@ -123,6 +124,7 @@ impl Enumeration {
             let unit = position.trailing_zeros() as usize;
             let on = !fresh && state >> unit & 1 == 1;
             if fresh {
+                interrupt::point();
                 (values, linear) = self.start(state);
             } else {
                 linear += if on { self.bias[unit] } else { -self.bias[unit] };

@@ -2,6 +2,11 @@
 
 use std::sync::OnceLock;
 
+use crate::error::{Error, Result};
+
+/// Asks for a lesser instruction set than the best.
+const WISH: &str = "ZTRACK_INSTRUCTION_SET";
+
 /// Instruction sets kernels are compiled for. All give the same bits: sums run in the same order, and fused
 /// multiply-add is used only where it cannot change a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +30,7 @@ impl InstructionSet {
     pub fn detect() -> Self {
         static FOUND: OnceLock<InstructionSet> = OnceLock::new();
         *FOUND.get_or_init(|| {
-            let wish = std::env::var("ZTRACK_INSTRUCTION_SET").unwrap_or_default();
+            let wish = std::env::var(WISH).unwrap_or_default();
             Self::available()
                 .into_iter()
                 .find(|set| match wish.as_str() {
@@ -36,6 +41,21 @@ impl InstructionSet {
                 })
                 .unwrap_or(Self::Portable)
         })
+    }
+
+    /// Whether the environment variable asks for something there is; [`InstructionSet::detect`] takes the best otherwise.
+    ///
+    /// # Errors
+    /// Names what may be asked for.
+    pub fn check_wish() -> Result<()> {
+        let Some(wish) = std::env::var_os(WISH) else { return Ok(()) };
+        match wish.to_str() {
+            Some("" | "best" | "avx2" | "portable") => Ok(()),
+            _ => Err(Error::Invalid(format!(
+                "environment variable {WISH}: `{}` is none of portable, avx2, best",
+                wish.display()
+            ))),
+        }
     }
 
     /// All that this machine has, best first.

@@ -3,13 +3,17 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::limited::read_text;
+
+/// Longest file, in bytes.
+const LONGEST: u64 = 256 << 20;
 
 /// Reads a list; blank lines and lines that begin with `#` are left out.
 ///
 /// # Errors
 /// The file cannot be read, or a line, named by its number, is not a number in its place.
 pub fn read_list(path: &Path) -> Result<Vec<f64>> {
-    let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let text = read_text(path, LONGEST, "a list of inverse temperatures")?;
     let mut betas: Vec<f64> = Vec::new();
     let wrong = |line: usize, problem: String| Error::file(path, format!("line {line}: {problem}"));
     let mut last_line = 1;

@@ -4,6 +4,7 @@ use super::Trainer;
 use super::model::Model;
 use crate::error::Result;
 use crate::estimators::{Ais, Estimate, exact};
+use crate::interrupt;
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
@@ -52,10 +53,20 @@ impl Trainer {
     /// Whether the evaluation at this update has an audit by annealed importance sampling, which takes its time. None at
     /// update 0: the model knows nothing yet.
     pub fn sampled_audit_due(&self) -> bool {
+        self.sampled_audit_due_at(self.updates)
+    }
+
+    /// Whether the next step ends in such an evaluation.
+    pub fn audit_comes_next(&self) -> bool {
+        let next = self.updates + 1;
+        self.tracker.is_some() && self.evaluation_due(next) && self.sampled_audit_due_at(next)
+    }
+
+    fn sampled_audit_due_at(&self, updates: u64) -> bool {
         let every = self.config.audit.every;
-        let number = self.updates / self.config.evaluation.every;
+        let number = updates / self.config.evaluation.every;
         every > 0
-            && self.updates > 0
+            && updates > 0
             && number.is_multiple_of(every)
             && !self.plan.exact
             && self.smaller_layer() > LARGEST_EXACT
@@ -94,6 +105,7 @@ impl Trainer {
         let every = self.config.audit.every;
         let number = self.updates / self.config.evaluation.every;
         let due = every > 0 && number.is_multiple_of(every);
+        let _permit = interrupt::permit();
         let estimate = if self.plan.exact || (due && self.smaller_layer() <= LARGEST_EXACT) {
             exact(&model.parameters)?
         } else if self.sampled_audit_due() {
@@ -132,6 +144,7 @@ impl Trainer {
     /// Audit settings that cannot be used.
     pub fn final_likelihood(&self, parameters: &Parameters) -> Result<FinalLikelihood> {
         let model = Model::new(parameters.clone(), self.config.model.kernel, &self.device);
+        let _permit = interrupt::permit();
         let log_z = if self.plan.exact || self.smaller_layer() <= LARGEST_EXACT {
             exact(parameters)?
         } else {

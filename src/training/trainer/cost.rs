@@ -76,8 +76,7 @@ impl Sizes {
 
     /// Enumeration of the smaller layer.
     pub fn enumeration(&self) -> f64 {
-        let (smaller, larger) =
-            (self.visible.min(self.hidden), self.visible.max(self.hidden));
+        let (smaller, larger) = (self.visible.min(self.hidden), self.visible.max(self.hidden));
         2f64.powi(smaller.min(1000) as i32) * larger as f64 * ENUMERATED
     }
 }

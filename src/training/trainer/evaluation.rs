@@ -91,9 +91,8 @@ impl Trainer {
         let audit = self.audit_if_due(model, log_z, std_error)?;
         let mut notices = Vec::new();
         let judged = judged(log_z, std_error, &mut trust, audit.as_ref(), &mut notices);
-        let likelihood = |mean: crate::tracking::MeanLogF| {
-            mean.log_likelihood(judged.log_z, judged.std_error)
-        };
+        let likelihood =
+            |mean: crate::tracking::MeanLogF| mean.log_likelihood(judged.log_z, judged.std_error);
         let train = likelihood(train_f);
         let validation = validation_f.map(likelihood);
 
@@ -168,7 +167,6 @@ impl Trainer {
             )));
         }
     }
-
 }
 
 /// The tracked value, unless an audit says otherwise: an exact one stands for itself, a sampled one overrules what it
@@ -180,12 +178,8 @@ fn judged(
     audit: Option<&Audit>,
     notices: &mut Vec<Notice>,
 ) -> Judged {
-    let tracked = |trust: &Trust| Judged {
-        log_z,
-        std_error,
-        source: Source::Tracked,
-        trust: trust.clone(),
-    };
+    let tracked =
+        |trust: &Trust| Judged { log_z, std_error, source: Source::Tracked, trust: trust.clone() };
     let Some(audit) = audit else { return tracked(trust) };
     let estimate = &audit.estimate;
     let (vouched, exact) = (trust.is_sound(), audit.is_exact());

@@ -16,10 +16,9 @@ mod state;
 mod step;
 mod tracking;
 
-
 pub use audit::{Audit, FinalLikelihood};
 pub use evaluation::{EvaluationRecord, Judged, Source};
 pub use judging::Candidate;
+pub use parts::Trainer;
 pub use run::{Checkpoints, Outcome, StopReason, run};
 pub use step::StepRecord;
-pub use parts::Trainer;

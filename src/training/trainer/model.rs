@@ -19,9 +19,7 @@ impl Model {
     pub fn new(parameters: Parameters, kernel: Kernel, device: &Device) -> Self {
         let ops: Arc<dyn RbmOps> = match kernel {
             Kernel::Fused => Arc::new(Fused::new(&parameters)),
-            Kernel::Composed => {
-                Arc::new(Composed::new(&Rbm::from_parameters(&parameters, device)))
-            }
+            Kernel::Composed => Arc::new(Composed::new(&Rbm::from_parameters(&parameters, device))),
         };
         Self { parameters: Arc::new(parameters), ops }
     }

@@ -12,13 +12,13 @@ use super::rows::Rows;
 use crate::config::Config;
 use crate::data::ImageShape;
 use crate::model::{Parameters, Rbm};
-use crate::record::Notice;
+use crate::record::{Notice, Written};
 use crate::tempering::BaseDistribution;
 use crate::tracking::LogZTracker;
-use crate::training::EarlyStopping;
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Particles};
 use crate::training::update::UpdateRule;
+use crate::training::{EarlyStopping, Identity};
 
 /// A run in progress.
 pub struct Trainer {
@@ -60,6 +60,9 @@ pub struct Trainer {
     pub(super) hidden_activity: Vec<f64>,
     /// Of the gradient of the last evaluated update; NaN before the first.
     pub(super) gradient_norm: f64,
+    pub(super) identity: Identity,
+    /// Records handed to a recorder so far.
+    pub(super) recorded: Written,
 }
 
 impl Trainer {

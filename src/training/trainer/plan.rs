@@ -114,7 +114,9 @@ impl Plan {
         if exact && smaller > MAX_UNITS {
             return Err(crate::Error::config(
                 "evaluation.exact",
-                format!("enumeration needs a layer of at most {MAX_UNITS} units, the smaller one has {smaller}"),
+                format!(
+                    "enumeration needs a layer of at most {MAX_UNITS} units, the smaller one has {smaller}"
+                ),
             ));
         }
         Ok(Self { ladder, window, tracker, gradient, steps, exact, notices })
@@ -132,8 +134,9 @@ fn automatic_steps(
     let (chains, share) = (config.tempering.chains, config.tempering.share);
     let updates = total as f64;
     let training = updates * sizes.update(config);
-    let settling = sizes.tempered(chains + chains / 4, tracker.settling.sweeps, tracker.beta_update, 1.0)
-        * (updates / config.evaluation.every as f64);
+    let settling =
+        sizes.tempered(chains + chains / 4, tracker.settling.sweeps, tracker.beta_update, 1.0)
+            * (updates / config.evaluation.every as f64);
     let step = sizes.tempered(chains, tracker.sweeps, tracker.beta_update, 4.0);
     let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
     let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];

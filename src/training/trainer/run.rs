@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{EvaluationRecord, StepRecord, Trainer};
-use crate::error::Result;
+use crate::checkpoint::StateWriter;
+use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::record::{AuditedLogZ, Notice, Progress, Recorder};
 use crate::tempering::{RoundsEnd, RoundsRecord};
 use crate::tracking::TrackRecord;
@@ -21,6 +23,14 @@ pub trait Checkpoints {
     /// # Errors
     /// Writing failed.
     fn state(&mut self, trainer: &Trainer) -> Result<()>;
+
+    /// Keeps a state from just before a step that could not be finished; `name` is its [`Trainer::state_name`].
+    ///
+    /// # Errors
+    /// Writing failed.
+    fn state_before(&mut self, _name: &str, _state: &StateWriter) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Why a run ended.
@@ -72,58 +82,105 @@ pub fn run(
         if interrupted.load(Ordering::Relaxed) {
             break StopReason::Interrupted;
         }
-        let mut evaluation = None;
-        match trainer.step()? {
-            StepRecord::Pretrained => {
-                if trainer.pretrained.is_multiple_of(every) {
-                    checkpoints.state(trainer)?;
-                }
-            }
-            StepRecord::TrackingStarted(rounds) => {
-                recorder.notice(&rounds_notice("initial rounds", &rounds), trainer.updates)?;
-                evaluation = trainer.evaluate(None)?;
-            }
-            StepRecord::Updated(record) => {
-                if let Some(record) = &record {
-                    report(record, recorder, trainer.updates)?;
-                }
-                if trainer.evaluation_due(trainer.updates) {
-                    if trainer.sampled_audit_due() {
-                        let progress = latest.progress(trainer, first_update, first_second);
-                        let note = Some("auditing".into());
-                        recorder.progress(&Progress { note, ..progress });
-                    }
-                    evaluation = trainer.evaluate(record.as_ref())?;
-                }
-            }
+        let before = Before::of(trainer);
+        if trainer.audit_comes_next() {
+            let progress = latest.progress(trainer, first_update, first_second);
+            recorder.progress(&Progress { note: Some("auditing".into()), ..progress });
         }
-        if let Some(mut evaluation) = evaluation {
-            trainer.judge(&mut evaluation);
-            recorder.record(&evaluation.record)?;
-            for notice in &evaluation.notices {
-                recorder.notice(notice, trainer.updates)?;
+        match interrupt::catch(|| step(trainer, recorder, checkpoints, &mut latest)) {
+            Ok(()) => {}
+            Err(Error::Interrupted) => {
+                // What was interrupted is done again after a resume; what came before need not be.
+                recorder.sync()?;
+                before.keep(checkpoints)?;
+                return Ok(Outcome { reason: StopReason::Interrupted, last: latest.evaluation });
             }
-            if evaluation.decision.is_some_and(|decision| decision.best) {
-                checkpoints.best(trainer, &evaluation)?;
+            Err(error) => {
+                // The error says what happened; a disk that is full may have no room for the state either.
+                let _ = before.keep(checkpoints);
+                return Err(error);
             }
-            if let Some(audit) = &evaluation.audit {
-                latest.audit = Some(AuditedLogZ {
-                    method: audit.estimate.method,
-                    update: trainer.updates,
-                    value: audit.estimate.value,
-                    std_error: audit.estimate.std_error,
-                });
-            }
-            latest.evaluation = Some(evaluation);
         }
         recorder.progress(&latest.progress(trainer, first_update, first_second));
-        if trainer.updates > 0 && trainer.updates.is_multiple_of(every) {
+        let pretraining = trainer.pretraining_left() || trainer.tracker.is_none();
+        let done = if pretraining { trainer.pretrained } else { trainer.updates };
+        if done > 0 && done.is_multiple_of(every) {
+            recorder.sync()?;
             checkpoints.state(trainer)?;
         }
     };
+    recorder.sync()?;
     checkpoints.state(trainer)?;
     recorder.finish()?;
     Ok(Outcome { reason, last: latest.evaluation })
+}
+
+/// The state before a step that ends in an evaluation: whatever ends that, a signal in a long audit or a full disk, costs
+/// one update and not the way from the last checkpoint.
+struct Before(Option<(String, StateWriter)>);
+
+impl Before {
+    fn of(trainer: &Trainer) -> Self {
+        let next = trainer.updates + 1;
+        let evaluated = trainer.tracker.is_none() || trainer.evaluation_due(next);
+        Self((evaluated && !trainer.pretraining_left()).then(|| {
+            let mut state = StateWriter::new();
+            trainer.save(&mut state);
+            (trainer.state_name(), state)
+        }))
+    }
+
+    fn keep(&self, checkpoints: &mut dyn Checkpoints) -> Result<()> {
+        match &self.0 {
+            Some((name, state)) => checkpoints.state_before(name, state),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One step of the trainer, with the evaluation and the records that follow.
+fn step(
+    trainer: &mut Trainer,
+    recorder: &mut dyn Recorder,
+    checkpoints: &mut dyn Checkpoints,
+    latest: &mut Latest,
+) -> Result<()> {
+    let mut evaluation = None;
+    match trainer.step()? {
+        StepRecord::Pretrained => {}
+        StepRecord::TrackingStarted(rounds) => {
+            recorder.notice(&rounds_notice("initial rounds", &rounds), trainer.updates)?;
+            evaluation = trainer.evaluate(None)?;
+        }
+        StepRecord::Updated(record) => {
+            if let Some(record) = &record {
+                report(record, recorder, trainer.updates)?;
+            }
+            if trainer.evaluation_due(trainer.updates) {
+                evaluation = trainer.evaluate(record.as_ref())?;
+            }
+        }
+    }
+    let Some(mut evaluation) = evaluation else { return Ok(()) };
+    trainer.judge(&mut evaluation);
+    recorder.record(&evaluation.record)?;
+    trainer.recorded.add(trainer.updates);
+    for notice in &evaluation.notices {
+        recorder.notice(notice, trainer.updates)?;
+    }
+    if evaluation.decision.is_some_and(|decision| decision.best) {
+        checkpoints.best(trainer, &evaluation)?;
+    }
+    if let Some(audit) = &evaluation.audit {
+        latest.audit = Some(AuditedLogZ {
+            method: audit.estimate.method,
+            update: trainer.updates,
+            value: audit.estimate.value,
+            std_error: audit.estimate.std_error,
+        });
+    }
+    latest.evaluation = Some(evaluation);
+    Ok(())
 }
 
 #[derive(Default)]

@@ -10,10 +10,12 @@ use crate::config::Config;
 use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::Rbm;
+use crate::record::Written;
 use crate::tempering::{Path, RoundTrips, TemperedChains};
-use crate::tracking::{LogZTracker, SavedTracker, TrackerOptions};
+use crate::tracking::{LARGEST_COUNT, LogZTracker, SavedTracker, TrackerOptions};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Particles};
+use crate::training::{Changes, Identity};
 
 /// Numbers of a checkpoint that are not arrays.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -55,6 +57,29 @@ const GRADIENT: &str = "gradient.";
 const AVERAGED: &str = "averaged.";
 
 impl Trainer {
+    /// What the run was started with.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The same, to be told what was forced upon the run.
+    pub fn identity_mut(&mut self) -> &mut Identity {
+        &mut self.identity
+    }
+
+    /// Evaluations that [`super::run`] handed to its recorder, those before a resume included.
+    pub fn recorded(&self) -> Written {
+        self.recorded
+    }
+
+    /// Name of a checkpoint of the current state; names sort by progress, pre-training first.
+    pub fn state_name(&self) -> String {
+        match self.tracker {
+            None => format!("pretraining-{:08}", self.pretrained),
+            Some(_) => format!("update-{:08}", self.updates),
+        }
+    }
+
     /// Writes the full state into a checkpoint.
     pub fn save(&self, state: &mut StateWriter) {
         state.parameters("", &self.current.parameters);
@@ -70,6 +95,8 @@ impl Trainer {
                 averaged: self.averaged.is_some(),
             },
         );
+        state.json("identity", &self.identity);
+        state.json("recorded", &self.recorded);
         self.judge.save(state);
         // Of the last gradient: an evaluation right after a resume tells it.
         state.f64s("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
@@ -97,20 +124,24 @@ impl Trainer {
     /// Continues the run a checkpoint was taken of.
     ///
     /// # Errors
-    /// A checkpoint of another configuration or model size.
+    /// A checkpoint of another configuration, other rows or another model size.
     pub fn resume(
         config: &Config,
         splits: Splits,
         device: &Device,
         state: &StateReader,
+        changes: Changes,
     ) -> Result<Self> {
         let mut trainer = Self::new(config, splits, device)?;
+        trainer.identity = trainer.identity.after(state.json("identity")?, changes)?;
+        trainer.recorded = state.json("recorded")?;
         let (m, j) = (trainer.rows.columns(), config.model.hidden);
         let parameters = state.parameters("", m, j)?;
         trainer.rbm = Rbm::from_parameters(&parameters, device);
         let model = |parameters| Model::new(parameters, config.model.kernel, device);
         trainer.current = model(parameters);
         let position: Position = state.json("position")?;
+        trainer.check(&position)?;
         trainer.updates = position.updates;
         trainer.pretrained = position.pretrained;
         trainer.seconds_before = position.seconds;
@@ -121,6 +152,7 @@ impl Trainer {
         if let Some(particles) = &mut trainer.particles {
             particles.visible = state.bits("particles.visible", particles.visible.rows(), m)?;
             particles.sweeps = state.json("particles.sweeps")?;
+            check_count("particles.sweeps", particles.sweeps)?;
         }
         if let Some(centering) = &mut trainer.centering {
             centering.visible = state.f64s("centering.visible", &[m])?;
@@ -134,8 +166,7 @@ impl Trainer {
             trainer.tracked = model(state.parameters(TRACKED, m, j)?);
             trainer.tracked_at = position.tracked_at;
             let path = trainer.path_of(&trainer.tracked);
-            trainer.tracker =
-                Some(trainer.load_tracker("", path, trainer.plan.tracker, state)?);
+            trainer.tracker = Some(trainer.load_tracker("", path, trainer.plan.tracker, state)?);
             if trainer.gradient_has_chains() {
                 let path = trainer.path_of(&trainer.current);
                 trainer.gradient_chains =
@@ -143,6 +174,29 @@ impl Trainer {
             }
         }
         Ok(trainer)
+    }
+
+    /// Whether a checkpoint's position is one this run can be at.
+    fn check(&self, position: &Position) -> Result<()> {
+        let &Position { updates, pretrained, tracking, tracked_at, .. } = position;
+        if updates > self.total {
+            let field = match self.config.training.updates {
+                Some(_) => "training.updates",
+                None => "training.epochs",
+            };
+            let problem = format!(
+                "the run is at update {updates} already and {} in all are asked for: give more, or resume it as it was",
+                self.total
+            );
+            return Err(Error::config(field, problem));
+        }
+        let planned = self.config.training.pretraining.map_or(0, |settings| settings.updates);
+        if pretrained > planned || (updates > 0 && !tracking) || tracked_at > updates {
+            return Err(Error::Invalid(format!(
+                "checkpoint: {pretrained} updates of pre-training and {updates} after it are no position of this run"
+            )));
+        }
+        Ok(())
     }
 
     fn load_tracker(
@@ -155,6 +209,10 @@ impl Trainer {
         let name = |name: &str| format!("{prefix}{name}");
         let (s, k) = (self.config.tempering.chains, self.plan.ladder.len());
         let position: ChainsPosition = state.json(&name("chains.position"))?;
+        let counts = position.recent.iter().flat_map(|&(trips, sweeps)| [trips, sweeps]);
+        for count in counts.chain([position.sweeps]) {
+            check_count("chains.position", count)?;
+        }
         let inconsistent =
             |what: &str| Error::Invalid(format!("checkpoint: {what} do not fit the configuration"));
         let journeys = [
@@ -185,9 +243,20 @@ impl Trainer {
             lag: state.json(&name("tracker.lag"))?,
             settled: state.json(&name("tracker.settled"))?,
         };
+        saved
+            .check(k, s, options.smoothing)
+            .map_err(|problem| Error::Invalid(format!("checkpoint: {problem}")))?;
         LogZTracker::resume(path, chains, options, saved)
             .ok_or_else(|| inconsistent("the tracker's temperatures"))
     }
+}
+
+/// Refuses counters near their end.
+fn check_count(name: &str, count: u64) -> Result<()> {
+    if count > LARGEST_COUNT {
+        return Err(Error::Invalid(format!("checkpoint: `{name}` counts {count} sweeps or trips")));
+    }
+    Ok(())
 }
 
 impl Judge {
@@ -242,7 +311,8 @@ fn save_tracker(prefix: &str, tracker: &LogZTracker, k: usize, state: &mut State
     state.u32s(&name("chains.since_crossing"), &[s], &since_crossing);
     state.u32s(&name("chains.families"), &[s], &families);
     state.f64s(&name("chains.log_weights"), &[s], log_weights);
-    state.json(&name("chains.position"),
+    state.json(
+        &name("chains.position"),
         &ChainsPosition { seed: *seed, sweeps: *sweeps, recent: round_trips.recent },
     );
     let saved = tracker.save();

@@ -104,8 +104,7 @@ impl Trainer {
         }
         let rows = self.known_rows();
         let streams = Streams::new(self.config.seed, Purpose::BoundHidden, self.updates);
-        let states =
-            HiddenStates::of(&self.tracked.parameters, path.ops, &rows, streams);
+        let states = HiddenStates::of(&self.tracked.parameters, path.ops, &rows, streams);
         self.bound = states.bound();
         let Some(tracker) = self.view.as_mut().or(self.tracker.as_mut()) else { return };
         tracker.settle(path, Some(&visitors));
@@ -142,7 +141,10 @@ impl Trainer {
             rows = rows.followed_by(&particles.visible);
         }
         let chains = [&self.tracker, &self.gradient_chains];
-        chains.into_iter().flatten().fold(rows, |rows, tracker| rows.followed_by(&tracker.chains.visible))
+        chains
+            .into_iter()
+            .flatten()
+            .fold(rows, |rows, tracker| rows.followed_by(&tracker.chains.visible))
     }
 
     fn model_of(&self, averaged: &Averaged) -> Model {

@@ -1,0 +1,108 @@
+//! One process to a run folder: a lock that ends with the process, whatever ends that.
+//!
+//! The system lets go of the lock when the process dies, so there is none that is stale. The file stays: only its being
+//! locked means anything.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::output::tell;
+use crate::record::HeldFile;
+
+/// Name of the lock in a run folder.
+pub const LOCK: &str = "run.lock";
+
+/// A run folder that no other process writes to.
+pub struct RunLock {
+    file: HeldFile,
+}
+
+impl RunLock {
+    /// Takes the lock of a folder that is there; refused where another process has it, with its number.
+    pub fn take(folder: &Path) -> Result<Self> {
+        let path = folder.join(LOCK);
+        let mut file = open(&path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => bail!("{}", in_use(folder, &path)),
+            Err(TryLockError::Error(error)) => tell(&format!(
+                "warning: {} cannot be locked ({error}): nothing keeps a second process from this run",
+                path.display()
+            )),
+        }
+        // For people, and for the message of whoever comes second.
+        file.set_len(0)
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { file: HeldFile::new(&path, file) })
+    }
+
+    /// Refuses a folder that another process has locked; takes and changes nothing.
+    pub fn refuse_if_taken(folder: &Path) -> Result<()> {
+        let path = folder.join(LOCK);
+        let Ok(file) = File::open(&path) else { return Ok(()) };
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => bail!("{}", in_use(folder, &path)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the folder is still where it was.
+    pub fn check(&self) -> crate::Result<()> {
+        self.file.check()
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    options.open(path).with_context(|| format!("cannot open {}", path.display()))
+}
+
+fn in_use(folder: &Path, lock: &PathBuf) -> String {
+    let text = std::fs::read_to_string(lock).unwrap_or_default();
+    let process = match text.trim() {
+        "" => "another process".to_string(),
+        number => format!("process {number}"),
+    };
+    format!(
+        "run folder {} is in use by {process}: wait until it ends, or stop it first",
+        folder.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_is_told_who_is_first() {
+        let folder = tempfile::tempdir().unwrap();
+        RunLock::refuse_if_taken(folder.path()).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "asking leaves nothing");
+        let lock = RunLock::take(folder.path()).unwrap();
+        let expected = format!("in use by process {}", std::process::id());
+        for refused in [
+            RunLock::take(folder.path()).err().unwrap(),
+            RunLock::refuse_if_taken(folder.path()).unwrap_err(),
+        ] {
+            assert!(refused.to_string().contains(&expected), "{refused}");
+        }
+        lock.check().unwrap();
+        drop(lock);
+        RunLock::refuse_if_taken(folder.path()).unwrap();
+        RunLock::take(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_lock_left_behind_is_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(LOCK), "999999999\n").unwrap();
+        RunLock::take(folder.path()).unwrap();
+        let text = std::fs::read_to_string(folder.path().join(LOCK)).unwrap();
+        assert_eq!(text, format!("{}\n", std::process::id()));
+    }
+}

@@ -1,0 +1,58 @@
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end, the second ends the process at once.
+//!
+//! A signal that the parent had ignored stays ignored: `nohup` and `trap '' INT` mean it.
+
+use std::sync::atomic::AtomicBool;
+#[cfg(unix)]
+use std::sync::atomic::Ordering;
+
+use anyhow::Result;
+
+use crate::interrupt;
+
+/// Exit code of a run that was interrupted and can be resumed (128 + SIGINT).
+pub const INTERRUPTED: u8 = 130;
+
+/// Listens from now on; returns the flag the first signal sets.
+#[cfg(unix)]
+pub fn listen() -> Result<&'static AtomicBool> {
+    use anyhow::Context;
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::iterator::Signals;
+
+    let listened: Vec<i32> =
+        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+    let mut signals = Signals::new(&listened).context("cannot listen for Ctrl-C")?;
+    // A file that reaches `ulimit -f` is then a failed write with a message instead of a death without a word.
+    let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::<AtomicBool>::default());
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            for _ in &mut signals {
+                if interrupt::requested().swap(true, Ordering::Relaxed) {
+                    std::process::exit(i32::from(INTERRUPTED));
+                }
+                super::output::tell(
+                    "\nending the run and keeping its state; once more to quit at once",
+                );
+            }
+        })
+        .context("cannot listen for Ctrl-C")?;
+    Ok(interrupt::requested())
+}
+
+/// Elsewhere a signal ends the process; the run goes on from its last checkpoint.
+#[cfg(not(unix))]
+pub fn listen() -> Result<&'static AtomicBool> {
+    Ok(interrupt::requested())
+}
+
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let mut found = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action, sigaction only writes the old one to a place of the right type; zeros are a valid one.
+    let (answer, found) = unsafe {
+        (libc::sigaction(signal, std::ptr::null(), found.as_mut_ptr()), found.assume_init())
+    };
+    answer == 0 && found.sa_sigaction == libc::SIG_IGN
+}

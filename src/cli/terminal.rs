@@ -1,0 +1,97 @@
+//! What comes from outside (names, file content, server answers), made safe for a terminal.
+//!
+//! A terminal obeys escape sequences wherever they come from: a file name could move the cursor, change colours or
+//! answer in the user's place.
+
+use std::fmt::Write as _;
+
+/// Longest stretch without white space that is shown whole; longer ones are shown by their ends.
+const LONGEST_TOKEN: usize = 1000;
+/// Characters of either end of a long one.
+const SHOWN: usize = 100;
+/// Longest message.
+const LONGEST: usize = 8000;
+
+/// Control characters, line ends excepted, as `\u{1b}`. So are the marks that reorder text, with which a name can
+/// look like another.
+pub fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => safe.push('\n'),
+            c if is_unsafe(c) => safe.extend(c.escape_unicode()),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// JSON as it is but for control characters and marks inside its strings, which it may hold as they are but a terminal
+/// should not.
+pub fn escaped_json(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character == '\n' || !is_unsafe(character) {
+            safe.push(character);
+        } else {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                // Writing to a String cannot fail.
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        }
+    }
+    safe
+}
+
+/// [`escaped`] for messages: long tokens and long messages are cut too.
+pub fn message(text: &str) -> String {
+    let mut shown = String::new();
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let length = piece.chars().count();
+        if length <= LONGEST_TOKEN {
+            shown += piece;
+        } else {
+            shown.extend(piece.chars().take(SHOWN));
+            let _ = write!(shown, "... ({length} characters) ...");
+            shown.extend(piece.chars().skip(length - SHOWN));
+        }
+        if shown.len() > LONGEST {
+            shown = shown.chars().take(LONGEST).collect();
+            shown += " ...";
+            break;
+        }
+    }
+    escaped(&shown)
+}
+
+fn is_unsafe(character: char) -> bool {
+    let reorders = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    character.is_control() || reorders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_a_terminal_obeys_gets_through() {
+        let bad = "a\u{1b}[31m\u{0}\u{7}\u{9b}\r\t\u{202e}b\né";
+        let safe = escaped(bad);
+        assert_eq!(safe, "a\\u{1b}[31m\\u{0}\\u{7}\\u{9b}\\u{d}\\u{9}\\u{202e}b\né");
+        assert_eq!(message(bad), safe);
+        let json = serde_json::to_string(&format!("{bad}\u{7f}")).unwrap();
+        let safe = escaped_json(&json);
+        assert!(!safe.contains(is_unsafe));
+        assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), format!("{bad}\u{7f}"));
+    }
+
+    #[test]
+    fn long_tokens_and_messages_are_cut() {
+        let long = format!("error: `{}` is no number", "x".repeat(60_000_000));
+        let shown = message(&long);
+        assert!(shown.len() < 500 && shown.contains("(60000003 characters)"), "{shown}");
+        assert!(shown.ends_with("is no number"));
+        assert!(message(&"word ".repeat(100_000)).len() < LONGEST + 10);
+    }
+}

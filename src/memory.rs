@@ -1,0 +1,134 @@
+//! Memory this process may still take: what the machine has free, and what control groups and its own limits allow.
+//!
+//! Asked before anything large is allocated: beyond it the kernel kills the process, or the allocator aborts it, and
+//! neither says what was too large.
+
+use std::fs::read_to_string;
+use std::path::Path;
+
+/// Share of the memory found free that may be taken.
+const SHARE: f64 = 0.9;
+
+/// Refuses what does not fit; `what` begins the message. Passes where the system does not say what is free.
+///
+/// # Errors
+/// The message, for people.
+pub fn check_memory(bytes: f64, what: &str) -> Result<(), String> {
+    let gib = |bytes: f64| bytes / f64::from(1 << 30);
+    match free_memory() {
+        Some(free) if bytes.is_nan() || bytes > SHARE * free => Err(format!(
+            "{what} need about {:.1} GiB of memory, {:.1} GiB are free",
+            gib(bytes),
+            gib(free)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes this process may still take, the least that any limit says; `None` where the system says nothing.
+pub fn free_memory() -> Option<f64> {
+    let machine = field(&read_to_string("/proc/meminfo").unwrap_or_default(), "MemAvailable:");
+    let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = free_of_groups(Path::new("/sys/fs/cgroup"), &groups);
+    let limits = read_to_string("/proc/self/limits").unwrap_or_default();
+    let status = read_to_string("/proc/self/status").unwrap_or_default();
+    [machine, group, free_of_limits(&limits, &status)].into_iter().flatten().reduce(f64::min)
+}
+
+/// Bytes behind a name in the kernel's tables of kibibytes.
+fn field(table: &str, name: &str) -> Option<f64> {
+    let line = table.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? * 1024.0)
+}
+
+/// Files of a control group: its limit, what it uses, and what of that the kernel can drop.
+type GroupFiles = (&'static str, &'static str, &'static str);
+
+const VERSION_1: GroupFiles =
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ");
+const VERSION_2: GroupFiles = ("memory.max", "memory.current", "inactive_file ");
+
+/// What the process's control groups leave; a group is bound by those above it too. `groups` is /proc/self/cgroup, with
+/// lines of the form number:controllers:path.
+fn free_of_groups(root: &Path, groups: &str) -> Option<f64> {
+    let mut least: Option<f64> = None;
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let (top, files) = match controllers {
+            "" => (root.to_path_buf(), VERSION_2),
+            list if list.split(',').any(|name| name == "memory") => {
+                (root.join("memory"), VERSION_1)
+            }
+            _ => continue,
+        };
+        // Inside a container the path can be that of the machine outside, which is not there: its own is at the top.
+        for above in Path::new(path.trim_start_matches('/')).ancestors() {
+            let free = free_of_group(&top.join(above), files);
+            least = [least, free].into_iter().flatten().reduce(f64::min);
+        }
+    }
+    least
+}
+
+fn free_of_group(folder: &Path, (limit, used, droppable): GroupFiles) -> Option<f64> {
+    let number = |name: &str| read_to_string(folder.join(name)).ok()?.trim().parse::<f64>().ok();
+    let stat = read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    let cache = stat.lines().find_map(|line| line.strip_prefix(droppable)?.parse::<f64>().ok());
+    Some((number(limit)? - number(used)? + cache.unwrap_or(0.0)).max(0.0))
+}
+
+/// What `ulimit -v` and `ulimit -d` leave.
+fn free_of_limits(limits: &str, status: &str) -> Option<f64> {
+    [("Max address space", "VmSize:"), ("Max data size", "VmData:")]
+        .into_iter()
+        .filter_map(|(name, used)| {
+            let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+            let limit: f64 = line.split_whitespace().next()?.parse().ok()?;
+            Some((limit - field(status, used)?).max(0.0))
+        })
+        .reduce(f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tightest_control_group_counts_and_droppable_cache_is_free() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let free = |groups| free_of_groups(root.path(), groups);
+        assert_eq!(free("0::/a/b\n4:memory:/x\n"), None);
+        write("a/b/memory.max", "max\n");
+        write("a/b/memory.current", "100\n");
+        assert_eq!(free("0::/a/b\n"), None);
+        write("a/memory.max", "1000\n");
+        write("a/memory.current", "700\n");
+        write("a/memory.stat", "anon 5\ninactive_file 200\n");
+        assert_eq!(free("0::/a/b\n"), Some(500.0));
+        write("memory/memory.limit_in_bytes", "400\n");
+        write("memory/memory.usage_in_bytes", "100\n");
+        assert_eq!(free("5:cpu,memory:/outside\n0::/a/b\n"), Some(300.0));
+        write("memory/memory.usage_in_bytes", "500\n");
+        assert_eq!(free("5:memory:/\n"), Some(0.0));
+    }
+
+    #[test]
+    fn limits_of_the_process_count() {
+        let status = "VmSize:\t 100 kB\nVmData:\t 10 kB\n";
+        let limits = |space, data| {
+            format!(
+                "Max data size  {data}  unlimited  bytes\nMax address space  {space}  unlimited  bytes\n"
+            )
+        };
+        assert_eq!(free_of_limits(&limits("unlimited", "unlimited"), status), None);
+        assert_eq!(free_of_limits(&limits("204800", "unlimited"), status), Some(102_400.0));
+        assert_eq!(free_of_limits(&limits("204800", "20480"), status), Some(10_240.0));
+        assert_eq!(free_of_limits("", ""), None);
+    }
+}

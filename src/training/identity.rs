@@ -1,0 +1,261 @@
+//! What a run was started with: its configuration and its rows. A resume must be a continuation of the same run.
+//!
+//! Rows of another split, say, would put what was held out among what is trained on, and no number after that would show
+//! it. So a checkpoint holds the configuration and a checksum of the rows of every part, and a resume compares them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::data::{Splits, checksum};
+use crate::error::{Error, Result};
+
+/// Fields that may change on a resume, with all below them: length, stopping, evaluation, audits, checkpoints.
+const MAY_CHANGE: [&str; 7] = [
+    "training.updates",
+    "training.epochs",
+    "training.early_stopping",
+    "evaluation",
+    "audit",
+    "checkpoint",
+    "data.folder",
+];
+/// May change where the rows stay the same: a file may have moved.
+const MAY_MOVE: &str = "data.source";
+/// Characters of a value shown in a message.
+const SHOWN: usize = 80;
+
+/// What to do about changes that a resume must not make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// An error that tells both values.
+    Refused,
+    /// Allowed; the run keeps a notice for good.
+    Forced,
+}
+
+/// What a run was started with, and what was forced upon it since.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The configuration as TOML.
+    config: String,
+    /// SHA-256 of the rows of each part, as `ztrack data describe` prints it.
+    rows: BTreeMap<String, String>,
+    /// Changes that were allowed by force, for people.
+    forced: Vec<String>,
+    /// Records that were lost before a forced resume, by what they were in.
+    lost: BTreeMap<String, u64>,
+}
+
+impl Identity {
+    /// Of a run that starts now. Cost: one pass over the cells.
+    ///
+    /// # Errors
+    /// A configuration that cannot be written as TOML.
+    pub fn new(config: &Config, splits: &Splits) -> Result<Self> {
+        let parts = [
+            ("training", Some(&splits.train)),
+            ("validation", splits.validation.as_ref()),
+            ("test", splits.test.as_ref()),
+        ];
+        let rows =
+            parts.into_iter().filter_map(|(name, part)| Some((name.into(), checksum(part?))));
+        Ok(Self {
+            config: config.to_toml()?,
+            rows: rows.collect(),
+            forced: Vec::new(),
+            lost: BTreeMap::new(),
+        })
+    }
+
+    /// Changes that were allowed by force so far.
+    pub fn forced(&self) -> &[String] {
+        &self.forced
+    }
+
+    /// Notes something that was forced upon the run.
+    pub fn force(&mut self, notice: String) {
+        self.forced.push(notice);
+    }
+
+    /// Whether rows are held out that decide when to stop.
+    pub fn has_validation(&self) -> bool {
+        self.rows.contains_key("validation")
+    }
+
+    /// Records known to be lost from a log.
+    pub fn lost(&self, log: &str) -> u64 {
+        self.lost.get(log).copied().unwrap_or(0)
+    }
+
+    /// Notes how many records are lost from a log.
+    pub fn lose(&mut self, log: &str, records: u64) {
+        self.lost.insert(log.into(), records);
+    }
+
+    /// This identity as that of a run that goes on from a checkpoint with the identity `saved`.
+    ///
+    /// # Errors
+    /// Changes that are not allowed, each with both values.
+    pub fn after(mut self, saved: Self, changes: Changes) -> Result<Self> {
+        let found = self.changes_since(&saved)?;
+        if changes == Changes::Refused && !found.is_empty() {
+            return Err(Error::Invalid(format!(
+                "{}: resume the run as it was started, start a new one, or allow this with --force",
+                found.join("; ")
+            )));
+        }
+        self.forced = saved.forced;
+        self.forced.extend(found);
+        self.lost = saved.lost;
+        Ok(self)
+    }
+
+    fn changes_since(&self, saved: &Self) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        let (before, now) = (fields(&saved.config)?, fields(&self.config)?);
+        let same_rows = self.rows == saved.rows;
+        for field in before.keys().chain(now.keys().filter(|field| !before.contains_key(*field))) {
+            let within = |section: &&str| {
+                field
+                    .strip_prefix(*section)
+                    .is_some_and(|rest| matches!(rest.as_bytes(), [] | [b'.', ..]))
+            };
+            let allowed = MAY_CHANGE.iter().any(&within) || (same_rows && within(&MAY_MOVE));
+            if !allowed && before.get(field) != now.get(field) {
+                let value = |fields: &BTreeMap<String, String>| match fields.get(field) {
+                    Some(value) => value.chars().take(SHOWN).collect(),
+                    None => "nothing".to_string(),
+                };
+                found.push(format!(
+                    "configuration field `{field}` was {} when the run started and is {} now",
+                    value(&before),
+                    value(&now)
+                ));
+            }
+        }
+        for part in ["training", "validation", "test"] {
+            let sum = |identity: &Self| match identity.rows.get(part) {
+                Some(sum) => format!("SHA-256 {sum:.16}..."),
+                None => "none".to_string(),
+            };
+            if self.rows.get(part) != saved.rows.get(part) {
+                found.push(format!(
+                    "the {part} rows are not those the run started with (then {}, now {})",
+                    sum(saved),
+                    sum(self)
+                ));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Dotted names of all values of a configuration, with the values as TOML.
+fn fields(config: &str) -> Result<BTreeMap<String, String>> {
+    let table: toml::Table = toml::from_str(config)
+        .map_err(|error| Error::Invalid(format!("configuration of the checkpoint: {error}")))?;
+    let mut fields = BTreeMap::new();
+    let mut sections = vec![(String::new(), table)];
+    while let Some((prefix, table)) = sections.pop() {
+        for (name, value) in table {
+            let name = format!("{prefix}{name}");
+            match value {
+                toml::Value::Table(table) => sections.push((name + ".", table)),
+                value => drop(fields.insert(name, value.to_string())),
+            }
+        }
+    }
+    Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{SplitOptions, load};
+
+    const CONFIG: &str = r#"
+        [data]
+        source = { name = "bars-and-stripes", side = 3, rows = 50, noise = 0.1 }
+        validation_fraction = 0.2
+        [model]
+        hidden = 4
+        [training]
+        updates = 10
+        batch = 5
+        gradient = { kind = "pcd" }
+        learning_rate = { initial = 0.1 }
+    "#;
+
+    fn identity(settings: &[&str]) -> Identity {
+        let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+        let config = Config::parse(CONFIG, &settings).unwrap();
+        let data = &config.data;
+        let options = SplitOptions {
+            validation_fraction: data.validation_fraction,
+            test_fraction: data.test_fraction,
+            seed: data.split_seed,
+        };
+        let splits = load(&data.source, &options, std::path::Path::new("")).unwrap();
+        Identity::new(&config, &splits).unwrap()
+    }
+
+    #[test]
+    fn length_stopping_evaluation_audits_and_checkpoints_may_change() {
+        let started = identity(&[]);
+        for setting in [
+            "training.updates=20",
+            "training.epochs=3",
+            "training.early_stopping={ patience = 3 }",
+            "evaluation.every=7",
+            "evaluation.images_every=0",
+            "audit.every=3",
+            "audit={ chains = 10, temperatures = 20 }",
+            "checkpoint.every=2",
+            "data.folder=elsewhere",
+        ] {
+            let resumed = identity(&[setting]).after(started.clone(), Changes::Refused);
+            assert_eq!(resumed.unwrap().forced(), [""; 0], "{setting}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_both_values_or_noted_for_good() {
+        for (setting, expected) in [
+            ("seed=9", "`seed` was 0 when the run started and is 9 now"),
+            ("data.split_seed=9", "the validation rows are not those"),
+            ("data.validation_fraction=0.4", "`data.validation_fraction` was 0.2"),
+            (
+                "data.test_fraction=0.2",
+                "the test rows are not those the run started with (then none",
+            ),
+            ("data.source.rows=40", "`data.source.rows` was 50"),
+            ("data.binarization=stochastic", "data.binarization"),
+            ("model.weight_scale=0.1", "model.weight_scale"),
+            ("training.batch=6", "`training.batch` was 5"),
+            ("training.weight_decay=0.1", "training.weight_decay"),
+            ("training.learning_rate.initial=0.2", "training.learning_rate.initial"),
+            ("tempering.smoothing={ alpha = 0.2 }", "tempering.smoothing.alpha` was nothing"),
+            ("tempering.sweeps=6", "tempering.sweeps"),
+        ] {
+            let (started, now) = (identity(&[]), identity(&[setting]));
+            let error = now.clone().after(started.clone(), Changes::Refused).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains(expected) && error.contains("--force"), "{setting}: {error}");
+            let forced = now.clone().after(started, Changes::Forced).unwrap();
+            assert!(forced.forced().iter().any(|notice| notice.contains(expected)));
+            let later = now.after(forced.clone(), Changes::Refused).unwrap();
+            assert_eq!(later.forced(), forced.forced(), "kept without a second word");
+        }
+    }
+
+    #[test]
+    fn the_same_rows_may_come_from_elsewhere() {
+        let started = identity(&[]);
+        let mut moved = started.clone();
+        moved.config = moved.config.replace("noise = 0.1", "noise = 0.10001");
+        assert_ne!(moved.config, started.config);
+        assert!(moved.after(started, Changes::Refused).is_ok());
+    }
+}

@@ -1,0 +1,199 @@
+//! One process to a run folder, and a folder that is where it was.
+
+#![cfg(unix)]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{assert_same, content, run, succeed, text, tiny, ztrack};
+use tempfile::TempDir;
+
+/// Long enough to be met in the middle: some seconds.
+const LONG: [&str; 8] = [
+    "--set",
+    "training.updates=30000",
+    "--set",
+    "checkpoint.every=50",
+    "--set",
+    "evaluation.images_every=0",
+    "--set",
+    "audit.every=0",
+];
+
+/// Goes on with a run for some more updates than its last state has.
+fn go_on(out: &Path, more: &[&str]) {
+    let states = fs::read_dir(out.join("checkpoints/state")).unwrap();
+    let names = states.map(|entry| entry.unwrap().path());
+    let newest = names.max().unwrap().file_stem().unwrap().to_str().unwrap().to_string();
+    let update: u64 = newest.trim_start_matches("update-").parse().unwrap();
+    let updates = format!("training.updates={}", update + 20);
+    let resume = ["train", "--resume", "-q", "--out", &text(out), "--set", &updates];
+    succeed(&[&resume[..], more].concat());
+}
+
+/// A run that is in the middle of its work.
+fn running(folder: &Path, out: &Path) -> Child {
+    let mut command = ztrack();
+    command.args(["train", &tiny(folder), "--quiet", "--out"]).arg(out).args(LONG);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let metrics = out.join("metrics.csv");
+    wait_for("rows in metrics.csv", || {
+        fs::read_to_string(&metrics).is_ok_and(|text| text.lines().count() > 30)
+    });
+    child
+}
+
+fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(60), "no {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn interrupt(child: Child) -> Output {
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_second_process_is_refused_and_changes_nothing() {
+    let folder = TempDir::new().unwrap();
+    let config = tiny(folder.path());
+    let (out, alone) = (folder.path().join("out"), folder.path().join("alone"));
+    let child = running(folder.path(), &out);
+    // What a live run is just writing.
+    let temporary = out.join(".live.ztrack-tmp");
+    fs::write(&temporary, "half").unwrap();
+    let expected = format!("in use by process {}", child.id());
+    let out_text = text(&out);
+    for arguments in [
+        &["train", &config, "--out", &out_text][..],
+        &["train", "--resume", "--out", &out_text],
+        &["train", "--resume", "--force", "--out", &out_text],
+    ] {
+        let output = run(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && stderr.contains(&expected), "{stderr}");
+        assert!(temporary.exists(), "{arguments:?} deleted a file of the live run");
+    }
+    fs::remove_file(&temporary).unwrap();
+    assert_eq!(interrupt(child).status.code(), Some(130));
+    // Shortened to where it is, and run again by itself, it has the same rows.
+    let rows = fs::read_to_string(out.join("metrics.csv")).unwrap();
+    let last: u64 = rows.lines().last().unwrap().split(',').next().unwrap().parse().unwrap();
+    let updates = format!("training.updates={}", last + 10);
+    succeed(&["train", "--resume", "-q", "--out", &out_text, "--set", &updates]);
+    let mut arguments = vec!["train", &config, "-q", "--out"];
+    let alone_text = text(&alone);
+    arguments.push(&alone_text);
+    arguments.extend(LONG);
+    arguments.extend(["--set", &updates]);
+    succeed(&arguments);
+    // The interruption left a checkpoint of its own behind.
+    for folder in [&out, &alone] {
+        fs::remove_dir_all(folder.join("checkpoints")).unwrap();
+    }
+    assert_same(&alone, &out);
+}
+
+#[test]
+fn a_lock_of_a_dead_process_is_taken_over() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    let mut child = running(folder.path(), &out);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(out.join("run.lock").exists());
+    go_on(&out, &[]);
+}
+
+#[test]
+fn a_refused_train_leaves_a_strangers_folder_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let config = tiny(folder.path());
+    let out = folder.path().join("mine");
+    fs::create_dir(&out).unwrap();
+    for name in ["thesis.tex", ".old.ztrack-tmp"] {
+        fs::write(out.join(name), "mine").unwrap();
+    }
+    let output = run(&["train", &config, "--out", &text(&out)]);
+    assert!(!output.status.success());
+    let mut names: Vec<_> =
+        fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".old.ztrack-tmp", "thesis.tex"]);
+}
+
+/// Deleted or moved in mid run: an error that says what, soon, and no half folder in the old place.
+#[test]
+fn what_is_taken_away_in_mid_run_is_told() {
+    type Away = (&'static str, &'static str, fn(&Path, &Path));
+    let away: [Away; 5] = [
+        ("run.lock", "the folder deleted", |out, _| drop(fs::remove_dir_all(out))),
+        ("", "the folder moved", |out, other| fs::rename(out, other).unwrap()),
+        ("tensorboard", "events deleted", |out, _| {
+            fs::remove_dir_all(out.join("tensorboard")).unwrap();
+        }),
+        ("metrics.csv", "metrics deleted", |out, _| {
+            fs::remove_file(out.join("metrics.csv")).unwrap();
+        }),
+        ("checkpoints", "checkpoints deleted", |out, other| {
+            fs::rename(out.join("checkpoints"), other).unwrap();
+        }),
+    ];
+    for (named, what, take_away) in away {
+        let folder = TempDir::new().unwrap();
+        let (out, other) = (folder.path().join("out"), folder.path().join("other"));
+        let mut child = running(folder.path(), &out);
+        take_away(&out, &other);
+        wait_for("end", || child.try_wait().unwrap().is_some());
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{what}: {stderr}");
+        assert!(stderr.contains("deleted or moved"), "{what}: {stderr}");
+        // Deleting a folder goes file by file, so any of them may be missed first.
+        assert!(what.ends_with("folder deleted") || stderr.contains(named), "{what}: {stderr}");
+        if what.starts_with("the folder") {
+            assert!(!out.join("summary.json").exists(), "{what}");
+        } else {
+            // The state is there, and goes on when told that something is lost.
+            go_on(&out, &["--force"]);
+        }
+        if what == "the folder moved" {
+            // It goes on from where it was.
+            go_on(&other, &[]);
+            assert!(content(&other).contains_key("summary.json"));
+        }
+    }
+}
+
+/// The state before the evaluation that could not be recorded is kept: nothing but one update is lost.
+#[test]
+fn the_state_before_a_failed_record_is_kept() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    let mut command = ztrack();
+    command.args(["train", &tiny(folder.path()), "--quiet", "--out"]).arg(&out).args(LONG);
+    command.args(["--set", "checkpoint.every=1000000"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let metrics = out.join("metrics.csv");
+    wait_for("rows in metrics.csv", || {
+        fs::read_to_string(&metrics).is_ok_and(|text| text.lines().count() > 30)
+    });
+    fs::rename(&metrics, folder.path().join("metrics.csv")).unwrap();
+    wait_for("end", || child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let states: Vec<PathBuf> = fs::read_dir(out.join("checkpoints/state"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(states.len(), 1);
+    fs::rename(folder.path().join("metrics.csv"), &metrics).unwrap();
+    go_on(&out, &[]);
+}
