@@ -17,7 +17,7 @@ use ztrack::tempering::{
     BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, RbmTempering, RoundsEnd,
     TemperedChains,
 };
-use ztrack::tracking::{LogZTracker, Smoothing, TrackerOptions, shift};
+use ztrack::tracking::{LogZTracker, Settling, Smoothing, TrackerOptions, shift};
 use ztrack::training::gradient::{Centering, Moments, Particles, gradient, moments};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 
@@ -27,7 +27,14 @@ const K: usize = 12;
 
 fn options(smoothing: Smoothing, sweeps: usize) -> TrackerOptions {
     let initial_rounds = InitialRounds::default();
-    TrackerOptions { smoothing, sweeps, beta_update: BetaUpdate::Collapsed, initial_rounds }
+    TrackerOptions {
+        smoothing,
+        sweeps,
+        beta_update: BetaUpdate::Collapsed,
+        initial_rounds,
+        weighted: false,
+        settling: Settling { sweeps: 0, most: 0 },
+    }
 }
 
 fn base() -> BaseDistribution {

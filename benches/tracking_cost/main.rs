@@ -122,7 +122,16 @@ fn trackers(setting: &Setting, path: Path<'_>) -> Vec<LogZTracker> {
             let visible = path.base.sample(setting.chains, 5, 0);
             let chains = TemperedChains::new(visible, TEMPERATURES, 5);
             let sweeps = setting.sweeps;
-            let options = TrackerOptions { smoothing, sweeps, beta_update, initial_rounds };
+            let settling = ztrack::tracking::Settling { sweeps: 0, most: 0 };
+            let weighted = false;
+            let options = TrackerOptions {
+                smoothing,
+                sweeps,
+                beta_update,
+                initial_rounds,
+                weighted,
+                settling,
+            };
             LogZTracker::start(path, chains, options).0
         })
         .collect()
