@@ -208,7 +208,7 @@ fn main() -> Result<()> {
                 shown(error),
                 estimate.seconds,
                 paper.as_deref().unwrap_or("-"),
-                estimate.doubt.as_deref().unwrap_or("")
+                if estimate.trust.is_sound() { String::new() } else { estimate.trust.to_string() }
             );
             csv.serialize((
                 subject.name,
@@ -218,7 +218,7 @@ fn main() -> Result<()> {
                 reference,
                 estimate.seconds,
                 estimate.gibbs_sweeps,
-                estimate.doubt.as_deref(),
+                estimate.trust.to_string(),
             ))?;
             points.extend(error.map(|error| ((place + 1) as f64, error, std_error.unwrap_or(0.0))));
         }

@@ -8,11 +8,12 @@ use super::schedule_options::{Plan, ScheduleOptions};
 use crate::error::Error;
 use crate::estimators::tempered::{KeptRun, READERS, Reader, TemperedRun, kept_bytes};
 use crate::estimators::{
-    Bias, Equilibrium, Estimate, Rts, Sams, Tap, TapOrder, WangLandau, ais, exact, raise,
+    Automatic, Bias, Equilibrium, Estimate, Known, Rts, Sams, Tap, TapOrder, WangLandau, ais, exact, raise,
     reverse_ais, sandwich,
 };
 use crate::model::Parameters;
 use crate::ops::Fused;
+use crate::trust::Trust;
 use crate::tempering::{
     AnnealingPath, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, RbmTempering,
     TemperedChains, annealing_bytes, check_memory, tempering_bytes,
@@ -40,6 +41,9 @@ pub struct LogZOptions {
     /// Counted sweeps of every tempered chain
     #[arg(long, default_value_t = 1000, value_name = "N")]
     sweeps: usize,
+    /// Work that `auto` may do while its estimate is in doubt, in seconds of one usual core
+    #[arg(long, default_value_t = 20.0, value_name = "SECONDS")]
+    budget: f64,
     /// Seed of all random numbers
     #[arg(long, default_value_t = 0, value_name = "S")]
     pub seed: u64,
@@ -82,7 +86,7 @@ impl LogZOptions {
         let mut methods = Method::expand(&self.methods, parameters);
         if methods.is_empty() {
             let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT_BY_DEFAULT;
-            methods.push(if small { Method::Exact } else { Method::Rts });
+            methods.push(if small { Method::Exact } else { Method::Auto });
         }
         let problem = Problem { parameters, ops: &Fused::new(parameters), base };
         let shared = self.shared(&methods, &problem, keep)?;
@@ -111,6 +115,7 @@ impl LogZOptions {
         let (chains, seed) = (self.chains, self.seed);
         let equilibrium = || Equilibrium::draw(parameters, ops, base, chains, seed);
         Ok(match method {
+            Method::Auto => vec![self.automatic(problem)?],
             Method::Exact => vec![exact(parameters)?],
             Method::Ais => self.annealed(problem, |path| Ok(vec![ais(path, chains, seed)?]))?,
             Method::ReverseAis => {
@@ -145,6 +150,26 @@ impl LogZOptions {
                     .with_context(|| format!("{} is no estimator by itself", shares.name()))?,
             ],
         })
+    }
+
+    fn automatic(&self, problem: &Problem<'_>) -> Result<Estimate> {
+        let automatic = Automatic {
+            chains: self.chains,
+            ladder: self.ladder(problem, 0.0)?,
+            sweeps: self.sweeps,
+            budget: self.budget,
+            seed: self.seed,
+        };
+        let known = Known { marginals: Some(problem.base), rows: None };
+        let report = automatic.run(problem.parameters, known)?;
+        for c in &report.candidates {
+            eprintln!("{:?}", c);
+        }
+        for line in &report.done {
+            eprintln!("{line}");
+        }
+        eprintln!("{:?}", report.bound);
+        Ok(report.estimate)
     }
 
     fn shared(&self, methods: &[Method], problem: &Problem<'_>, keep: bool) -> Result<Shared> {
@@ -236,6 +261,11 @@ pub fn check_sizes(chains: usize, temperatures: usize, bytes: f64) -> Result<()>
     check_memory(bytes, &what).map_err(anyhow::Error::msg)
 }
 
+/// The reasons for doubt; empty where there are none.
+pub fn doubts(trust: &Trust) -> String {
+    if trust.is_sound() { String::new() } else { trust.to_string() }
+}
+
 /// Table of estimates, one line each.
 pub fn table(estimates: &[Estimate]) -> String {
     let mut text = format!(
@@ -262,7 +292,7 @@ pub fn table(estimates: &[Estimate]) -> String {
             estimate.value,
             estimate.gibbs_sweeps,
             estimate.seconds,
-            estimate.doubt.as_deref().unwrap_or("")
+            doubts(&estimate.trust)
         );
         text += line.trim_end();
         text += "\n";

@@ -10,6 +10,8 @@ use crate::model::exact::MAX_UNITS;
 /// Estimators of log Z, in the order of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Method {
+    /// Searches for modes, tries several starts and works until the estimate is sound or --budget is used up
+    Auto,
     /// Enumeration of the smaller layer, at most 25 units
     Exact,
     /// Rao-Blackwellized tempered sampling

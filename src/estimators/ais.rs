@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::{Bias, Estimate};
 use crate::error::Result;
 use crate::ops::RbmOps;
+use crate::trust::Trust;
 use crate::tempering::{AnnealingPath, BaseDistribution, Keep, Ladder, MeanWeight, Path, anneal};
 
 /// Settings of annealed importance sampling.
@@ -57,7 +58,7 @@ pub(super) fn ais_with_weights(
         bias: Bias::Low,
         gibbs_sweeps: steps(path, chains),
         seconds: start.elapsed().as_secs_f64(),
-        doubt: doubt_of_weights(&mean, chains),
+        trust: trust_of_weights(&mean, chains),
     };
     Ok((estimate, annealed.final_weights().collect()))
 }
@@ -67,10 +68,11 @@ pub(super) fn steps(path: &dyn AnnealingPath, chains: usize) -> u64 {
     (chains * (path.ladder().len() - 1)) as u64
 }
 
-/// Why a mean of weights should not be believed, if so.
-pub(super) fn doubt_of_weights(mean: &MeanWeight, chains: usize) -> Option<String> {
+/// Whether the error bar of a mean of weights is to be believed.
+pub(super) fn trust_of_weights(mean: &MeanWeight, chains: usize) -> Trust {
     let effective = mean.effective;
-    (effective < 0.1 * chains as f64).then(|| {
+    let few = (effective < 0.1 * chains as f64).then(|| {
         format!("only {effective:.1} of {chains} chains carry the weight: use more temperatures")
-    })
+    });
+    Trust::unless("few-effective", few)
 }

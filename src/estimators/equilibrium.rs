@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::model::{Parameters, exact};
 use crate::ops::{BitMatrix, RbmOps};
+use crate::trust::Trust;
 use crate::tempering::{BaseDistribution, Path, Sampler, sampling_ladder};
 
 /// Largest smaller layer that is enumerated.
@@ -19,8 +20,8 @@ pub struct Equilibrium {
     pub visible: BitMatrix,
     /// Gibbs sweeps of single chains spent on them; 0 where they are exact.
     pub gibbs_sweeps: u64,
-    /// Why they may miss parts of the distribution, if so.
-    pub doubt: Option<String>,
+    /// Whether they are of the whole distribution.
+    pub trust: Trust,
 }
 
 impl Equilibrium {
@@ -38,7 +39,7 @@ impl Equilibrium {
     ) -> Result<Self> {
         if parameters.n_visible.min(parameters.n_hidden) <= LARGEST_EXACT {
             let visible = exact::samples(parameters, count, seed)?;
-            return Ok(Self { visible, gibbs_sweeps: 0, doubt: None });
+            return Ok(Self { visible, gibbs_sweeps: 0, trust: Trust::sound() });
         }
         let ladder = sampling_ladder(TEMPERATURES)?;
         // Another seed than that of annealing, whose first guess would otherwise repeat the pass it is compared with.
@@ -47,7 +48,7 @@ impl Equilibrium {
         let samples = sampler.run(Path { ops, ladder: &ladder, base }, count)?;
         Ok(Self {
             gibbs_sweeps: samples.sweeps * count as u64,
-            doubt: samples.doubt(),
+            trust: Trust::unless("samples-not-mixed", samples.doubt()),
             visible: samples.visible,
         })
     }

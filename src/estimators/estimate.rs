@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::trust::Trust;
+
 /// An estimate of log Z with everything needed to judge it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Estimate {
@@ -19,8 +21,8 @@ pub struct Estimate {
     pub gibbs_sweeps: u64,
     /// Wall time in seconds: that of the chains, shared or not, and the method's own.
     pub seconds: f64,
-    /// Why the error bar should not be believed, if so.
-    pub doubt: Option<String>,
+    /// Whether the error bar is to be believed, and why not.
+    pub trust: Trust,
 }
 
 /// Direction of an estimator's bias.

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use super::ais::{doubt_of_weights, steps};
+use super::ais::{trust_of_weights, steps};
 use super::{Bias, Equilibrium, Estimate};
 use crate::error::Result;
 use crate::tempering::{AnnealingPath, MeanWeight, descend};
@@ -37,6 +37,6 @@ pub(super) fn of_weights(
         bias: Bias::High,
         gibbs_sweeps: steps(path, chains) + start.gibbs_sweeps,
         seconds: 0.0,
-        doubt: start.doubt.clone().or_else(|| doubt_of_weights(&mean, chains)),
+        trust: start.trust.clone().and(trust_of_weights(&mean, chains)),
     }
 }

@@ -11,6 +11,7 @@ use super::ais::ais_with_weights;
 use super::{Bias, Equilibrium, Estimate, reverse_ais};
 use crate::error::Result;
 use crate::tempering::{AnnealingPath, descend};
+use crate::trust::Trust;
 
 /// Share of all chains that should take part in the balance.
 const NEEDED: f64 = 0.05;
@@ -60,14 +61,15 @@ pub fn sandwich(
         bias: Bias::Consistent,
         gibbs_sweeps: lower.gibbs_sweeps + upper.gibbs_sweeps,
         seconds: clock.elapsed().as_secs_f64(),
-        doubt: start.doubt.clone().or_else(|| {
+        trust: start.trust.clone().and(Trust::unless(
+            "little-overlap",
             (balance.effective < NEEDED * all).then(|| {
                 format!(
                     "the two passes hardly overlap, {:.1} of {all} chains decide: use more temperatures",
                     balance.effective
                 )
-            })
-        }),
+            }),
+        )),
     };
     Ok(Sandwich { lower, between, upper })
 }

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use super::{Bias, Estimate, at_least_two_chains};
 use crate::error::Result;
+use crate::trust::Trust;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
 
 /// Share of its prior that a temperature must have got: below, zeta has not settled, however few chains count.
@@ -104,7 +105,7 @@ impl<'a> Recursion<'a> {
     }
 
     /// zeta_K; `doubt` is the method's own, round trips and flatness are looked at here.
-    pub(super) fn finish(self, method: &'static str, doubt: Option<String>) -> Estimate {
+    pub(super) fn finish(self, method: &'static str, doubt: Trust) -> Estimate {
         let n = self.chain_count();
         let square: f64 = self.influence.iter().map(|a| a * a).sum();
         let per_chain = self.round_trips as f64 / n;
@@ -125,7 +126,9 @@ impl<'a> Recursion<'a> {
             bias: Bias::Consistent,
             gibbs_sweeps: (self.chains.sweeps_done() - self.sweeps_before) * n as u64,
             seconds: self.start.elapsed().as_secs_f64(),
-            doubt: unmixed.or(doubt).or(uneven),
+            trust: Trust::unless("not-mixed", unmixed)
+                .and(doubt)
+                .and(Trust::unless("not-flat", uneven)),
         }
     }
 }

@@ -10,6 +10,7 @@
 use super::stochastic_approximation::Recursion;
 use super::{Bias, Estimate, at_least_one_sweep};
 use crate::error::Result;
+use crate::trust::Trust;
 use crate::tempering::SimulatedTempering;
 
 /// Smallest share of a temperature's prior in a flat histogram.
@@ -47,8 +48,8 @@ impl WangLandau {
             }
         }
         let doubt = halving.then(|| {
-            "the gain was still being halved at the end, its error is not averaged: use more sweeps".into()
+            "the gain was still being halved at the end, its error is not averaged: use more sweeps"
         });
-        Ok(Estimate { bias: Bias::Biased, ..recursion.finish("wang-landau", doubt) })
+        Ok(Estimate { bias: Bias::Biased, ..recursion.finish("wang-landau", Trust::unless("gain-halved", doubt)) })
     }
 }

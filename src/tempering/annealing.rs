@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 
 use super::path::rows_per_thread;
-use super::{BaseDistribution, Ladder, log_sum_exp};
+use super::{Ladder, log_sum_exp};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, words_per_row};
 
@@ -19,8 +19,11 @@ pub trait AnnealingPath: Sync {
     /// beta_k.
     fn ladder(&self) -> &Ladder;
 
-    /// p1(v).
-    fn base(&self) -> &BaseDistribution;
+    /// Number of visible units, M.
+    fn n_visible(&self) -> usize;
+
+    /// Independent exact samples of p1(v), one per row.
+    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix;
 
     /// log Z_1.
     fn log_z_base(&self) -> f64;
@@ -67,7 +70,7 @@ pub fn anneal(
 ) -> Annealed {
     let k = path.ladder().len();
     let kept = if keep == Keep::All { k } else { 1 };
-    let mut visible = path.base().sample(chains, seed, first_step);
+    let mut visible = path.sample_base(chains, seed, first_step);
     let mut log_weights = vec![0.0; chains * kept];
     each_task(&mut visible, &mut log_weights, kept, |rows, weights, first_row| {
         let mut walker = path.walker(rows, first_row);

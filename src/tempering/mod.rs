@@ -8,6 +8,7 @@ mod geometric_walker;
 mod initial_rounds;
 mod ladder;
 mod memory;
+pub mod mixture;
 mod mixing;
 mod path;
 mod round_trips;

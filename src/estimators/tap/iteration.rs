@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::estimators::{Bias, Estimate};
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, Streams};
+use crate::trust::Trust;
 
 /// Settings of the mean-field iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,7 +107,7 @@ impl Tap {
             bias: if self.order == TapOrder::Naive { Bias::Low } else { Bias::Biased },
             gibbs_sweeps: 0,
             seconds: start.elapsed().as_secs_f64(),
-            doubt: doubt(&solutions),
+            trust: trust(&solutions),
         })
     }
 
@@ -190,27 +191,27 @@ fn towards(means: &mut Mat<f64>, new: &Mat<f64>, step: f64) -> Vec<f64> {
 }
 
 /// What the reader should know about the solutions.
-fn doubt(solutions: &[TapSolution]) -> Option<String> {
+fn trust(solutions: &[TapSolution]) -> Trust {
     /// Solutions further apart than this are different ones, nats.
     const DIFFERENT: f64 = 1e-3;
     let n = solutions.len();
     let count = |end| solutions.iter().filter(|s| s.end == end).count();
     let (converged, cycles) = (count(TapEnd::Converged), count(TapEnd::PeriodTwo));
-    let mut parts = Vec::new();
+    let mut trust = Trust::sound();
     if cycles > 0 {
-        parts.push(format!("{cycles} of {n} starts ended in a cycle of two: use more damping"));
+        trust.doubt("cycles", format!("{cycles} of {n} starts ended in a cycle of two: use more damping"));
     }
     if converged + cycles < n {
         let rest = n - converged - cycles;
-        parts.push(format!("{rest} of {n} starts did not converge: use more iterations"));
+        trust.doubt("not-converged", format!("{rest} of {n} starts did not converge: use more iterations"));
     }
     let values = || solutions.iter().filter(|s| s.end == TapEnd::Converged).map(|s| s.value);
     let (low, high) =
         values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     if high - low > DIFFERENT {
-        parts.push(format!("several solutions, from {low:.2} to {high:.2}; the largest is given"));
+        trust.doubt("several-solutions", format!("several solutions, from {low:.2} to {high:.2}; the largest is given"));
     }
-    (!parts.is_empty()).then(|| parts.join("; "))
+    trust
 }
 
 /// Largest difference within a column.

@@ -10,6 +10,7 @@ use std::time::Instant;
 use super::super::{Bias, Estimate};
 use super::errors::between_chains;
 use super::{KeptRun, NodeMoments, SlopeSums};
+use crate::trust::Trust;
 
 /// How E_k and V_k are summed.
 #[derive(Clone, Copy, PartialEq)]
@@ -54,8 +55,9 @@ fn integrate(run: &KeptRun, method: &'static str, sums: &SlopeSums, rule: Rule) 
         Rule::Corrected => Bias::Consistent,
     };
     if beta(nodes.first()) != Some(0.0) || beta(nodes.last()) != Some(1.0) {
-        let doubt = "no state was generated at beta = 0 or beta = 1: use more sweeps".to_string();
-        let missing = run.estimate(method, start, (f64::NAN, f64::NAN), Some(doubt));
+        let doubt = "no state was generated at beta = 0 or beta = 1: use more sweeps";
+        let trust = Trust::unless("end-not-visited", Some(doubt));
+        let missing = run.estimate(method, start, (f64::NAN, f64::NAN), trust);
         return Estimate { bias, ..missing };
     }
     let mut value = run.counted.zeta[0];
@@ -85,5 +87,6 @@ fn integrate(run: &KeptRun, method: &'static str, sums: &SlopeSums, rule: Rule) 
     let doubt = coarse.then(|| {
         format!("the ladder is too coarse for the trapezoid rule by about {correction:+.3} nats: use ti-corrected or more temperatures")
     });
-    Estimate { bias, ..run.estimate(method, start, (value, std_error), doubt) }
+    let trust = Trust::unless("coarse-ladder", doubt);
+    Estimate { bias, ..run.estimate(method, start, (value, std_error), trust) }
 }
