@@ -13,7 +13,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::judgement::{Evidence, judge};
-use super::mixture_fit::fit;
+use super::mixture_fit::{Rows, fit};
 use super::start_auto::{Candidate, Candidates};
 use super::tempered::TemperedRun;
 use super::{Estimate, ModeSearch, at_least_one_sweep, at_least_two_chains};
@@ -32,6 +32,10 @@ const MOST_MODES: usize = 50;
 const COMPONENTS: usize = 16;
 /// Most rows a mixture is fitted to.
 const MOST_ROWS: usize = 400;
+/// The first run, which only looks where the mass lies, has so many times fewer sweeps.
+const EXPLORING: usize = 5;
+/// Share of states drawn at the modes in later fits.
+const SHARE_OF_MODES: f64 = 0.2;
 /// Sweeps of a call, after which states at beta = 1 are taken.
 const STRETCH: usize = 20;
 
@@ -97,7 +101,7 @@ impl Automatic {
         found.try_all(known, &mut search)?;
         let mut pool = found.rows(&search.drawn(MOST_MODES, 2, self.seed));
         let mut done = Vec::new();
-        let mut sweeps = self.sweeps;
+        let mut sweeps = (self.sweeps / EXPLORING).max(1);
         let mut spent = 0.0;
         let mut gibbs_sweeps = found.gibbs_sweeps();
         loop {
@@ -124,15 +128,16 @@ impl Automatic {
             let (mut estimate, line) = judge(&evidence);
             spent += self.cost(parameters, &base, run.gibbs_sweeps);
             done.push(line);
-            sweeps *= 2;
+            sweeps = if attempt == 0 { self.sweeps } else { 2 * sweeps };
             let next = 2.5 * self.cost(parameters, &base, (self.chains * sweeps) as u64);
-            if estimate.trust.is_sound() || spent + next > self.budget {
+            let over = attempt > 0 && (estimate.trust.is_sound() || spent + next > self.budget);
+            if over {
                 estimate.gibbs_sweeps = gibbs_sweeps;
                 estimate.seconds = start.elapsed().as_secs_f64();
                 let bound = search.bound();
                 return Ok(Report { estimate, bound, candidates: found.into_list(), done });
             }
-            pool = stack(&samples, &search.drawn(MOST_MODES, 1, seed));
+            pool = Rows::alike(samples).with(&search.drawn(MOST_MODES, 1, seed), SHARE_OF_MODES);
         }
     }
 
@@ -140,7 +145,8 @@ impl Automatic {
     fn cost(&self, parameters: &Parameters, base: &MixtureBase, gibbs_sweeps: u64) -> f64 {
         let (m, j) = (parameters.n_visible as f64, parameters.n_hidden as f64);
         let (k, c) = (self.ladder.len() as f64, base.len() as f64);
-        let nanoseconds = 0.2 * m * (2.0 * j + c) + 4.0 * (m + j) + 0.5 * k * j + 5.0 * k * c + 10.0 * k;
+        let nanoseconds =
+            0.03 * m * (2.0 * j + c) + 0.7 * (m + j) + k * (0.1 * j + 0.4 * c + 3.0);
         1e-9 * nanoseconds * gibbs_sweeps as f64
     }
 }
@@ -214,10 +220,4 @@ impl Search {
 fn cycle(rows: &BitMatrix, count: usize) -> BitMatrix {
     let n = rows.rows();
     rows.select((0..if n > 0 { count } else { 0 }).map(|i| i % n))
-}
-
-/// Rows of both.
-pub(super) fn stack(a: &BitMatrix, b: &BitMatrix) -> BitMatrix {
-    let words = a.words().iter().chain(b.words()).copied().collect();
-    BitMatrix::from_words(a.rows() + b.rows(), a.columns(), words).unwrap_or_else(|| a.clone())
 }

@@ -16,10 +16,41 @@ use crate::tempering::{BaseDistribution, log_sum_exp};
 const ITERATIONS: usize = 10;
 /// Rows with the overall means that every component has beside its own.
 const PRIOR_ROWS: f64 = 0.2;
+/// Smallest share of a component, in units of the mean one.
+const SMALLEST_SHARE: f64 = 0.2;
 /// Smallest mean of a unit, and 1 - the largest.
 const SMALLEST_MEAN: f64 = 0.002;
 /// Shares of the two broad components: the rows' marginals, and all states alike.
 const BROAD: [f64; 2] = [0.1, 0.05];
+
+/// States of a model to fit a mixture to.
+pub struct Rows {
+    /// v, shape [N, M].
+    pub visible: BitMatrix,
+    /// Their relative weights, positive, shape `[N]`.
+    pub weights: Vec<f64>,
+}
+
+impl Rows {
+    /// Of one weight each.
+    pub fn alike(visible: BitMatrix) -> Self {
+        Self { weights: vec![1.0; visible.rows()], visible }
+    }
+
+    /// Rows of both; those of `other` make up a `share` of the weight.
+    pub fn with(mut self, other: &BitMatrix, share: f64) -> Self {
+        let own: f64 = self.weights.iter().sum();
+        let each = own * share / (1.0 - share) / other.rows().max(1) as f64;
+        let each = if own > 0.0 { each } else { 1.0 };
+        let words = self.visible.words().iter().chain(other.words()).copied().collect();
+        let rows = self.visible.rows() + other.rows();
+        if let Some(visible) = BitMatrix::from_words(rows, other.columns(), words) {
+            self.visible = visible;
+            self.weights.extend(vec![each; other.rows()]);
+        }
+        self
+    }
+}
 
 /// A mixture for a model from visible states of it, shape [N, M]: `components` fitted ones, at most as many as rows, and two broad
 /// ones.
@@ -28,14 +59,17 @@ const BROAD: [f64; 2] = [0.1, 0.05];
 /// No rows.
 pub fn fit(
     parameters: &Parameters,
-    rows: &BitMatrix,
+    rows: &Rows,
     components: usize,
     seed: u64,
 ) -> Result<MixtureBase> {
+    let Rows { visible: rows, weights } = rows;
     let soft = soft_rows(parameters, rows, seed);
-    let (n, m) = (soft.len(), rows.columns());
-    let column = |i: usize| soft.iter().map(move |row| row[i]).sum::<f64>();
-    let overall: Vec<f64> = (0..m).map(|i| (column(i) + 0.5) / (n as f64 + 1.0)).collect();
+    let m = rows.columns();
+    let all: f64 = weights.iter().sum();
+    let column =
+        |i: usize| soft.iter().zip(weights).map(move |(row, w)| w * row[i]).sum::<f64>() / all;
+    let overall: Vec<f64> = (0..m).map(|i| 0.99 * column(i) + 0.005).collect();
     let mut means: Vec<Vec<f64>> = seeds(&soft, components, seed)
         .into_iter()
         .map(|row| soft[row].iter().map(|x| clamp(*x)).collect())
@@ -44,15 +78,16 @@ pub fn fit(
     for _ in 0..ITERATIONS {
         let responsibilities = responsibilities(&soft, &means, &shares);
         for (c, (mean, share)) in means.iter_mut().zip(&mut shares).enumerate() {
-            let total: f64 = responsibilities.iter().map(|r| r[c]).sum();
+            let r = || responsibilities.iter().zip(weights).map(|(r, w)| w * r[c]);
+            let total: f64 = r().sum();
             let mut sums: Vec<f64> = overall.iter().map(|o| PRIOR_ROWS * o).collect();
-            for (row, r) in soft.iter().zip(&responsibilities) {
-                if r[c] > 1e-6 {
-                    sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += r[c] * x);
+            for (row, r) in soft.iter().zip(r()) {
+                if r > 1e-9 {
+                    sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += r * x);
                 }
             }
             *mean = sums.iter().map(|sum| clamp(sum / (total + PRIOR_ROWS))).collect();
-            *share = (total + 0.5) / (n as f64 + 0.5 * components as f64);
+            *share = total.max(SMALLEST_SHARE * all / components as f64);
         }
     }
     let mut bases: Vec<BaseDistribution> =

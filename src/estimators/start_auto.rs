@@ -6,21 +6,25 @@
 
 use serde::Serialize;
 
-use super::automatic::{Known, Search, stack};
-use super::mixture_fit::fit;
+use super::automatic::{Known, Search};
+use super::mixture_fit::{Rows, fit};
 use super::starts::Start;
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
-use crate::tempering::{BaseDistribution, Keep, Ladder, MeanWeight, Prior, anneal};
+use crate::tempering::{BaseDistribution, Keep, Ladder, Prior, anneal};
 
 /// Chains and temperatures of a short annealing run.
 const CHAINS: usize = 50;
 const TEMPERATURES: usize = 150;
-/// Candidates this many nats below the best have missed the mass: what they reached is not fitted.
-const FAR_BELOW: f64 = 10.0;
+/// States whose weight is this many nats below the largest have none of the mass: they are not fitted.
+const FAR_BELOW: f64 = 15.0;
+/// Power of the weights in the fit.
+const TEMPER: f64 = 0.5;
+/// Share of the states drawn at the modes in the fit.
+const SHARE_OF_MODES: f64 = 0.3;
 /// Components fitted to the modes alone.
 const COMPONENTS: usize = 16;
 
@@ -43,8 +47,8 @@ pub(super) struct Candidates<'a> {
     ops: &'a Fused,
     seed: u64,
     list: Vec<Candidate>,
-    /// States at beta = 1 of each, drawn by tempered weights.
-    reached: Vec<BitMatrix>,
+    /// States at beta = 1 of each, with log w + log Z_1.
+    reached: Vec<(BitMatrix, Vec<f64>)>,
 }
 
 impl<'a> Candidates<'a> {
@@ -67,8 +71,8 @@ impl<'a> Candidates<'a> {
             let base = start.base(self.parameters, Units::Binary, self.seed)?;
             self.attempt(name, &product(base)?, search)?;
         }
-        let modes = search.drawn(50, 2, self.seed);
-        if modes.rows() > 0 {
+        let modes = Rows::alike(search.drawn(50, 2, self.seed));
+        if !modes.weights.is_empty() {
             self.attempt("modes", &fit(self.parameters, &modes, COMPONENTS, self.seed)?, search)?;
         }
         Ok(())
@@ -87,8 +91,9 @@ impl<'a> Candidates<'a> {
             std_error: mean.std_error,
             effective: mean.effective,
         });
-        let weights: Vec<f64> = annealed.final_weights().collect();
-        self.reached.push(resampled(&annealed.visible, &weights));
+        let log_z = path.log_z_base();
+        let weights = annealed.final_weights().map(|w| w + log_z).collect();
+        self.reached.push((annealed.visible, weights));
         Ok(())
     }
 
@@ -104,32 +109,24 @@ impl<'a> Candidates<'a> {
         (self.list.len() * CHAINS * (TEMPERATURES - 1)) as u64
     }
 
-    /// Where the good ones led, and further rows.
-    pub(super) fn rows(&self, further: &BitMatrix) -> BitMatrix {
-        let best = self.list.iter().map(|c| c.log_z).fold(f64::NEG_INFINITY, f64::max);
-        let good = self.list.iter().zip(&self.reached).filter(|(c, _)| c.log_z > best - FAR_BELOW);
-        good.fold(further.clone(), |all, (_, rows)| stack(&all, rows))
-    }
-}
-
-/// As many rows, drawn by weights whose logarithms are scaled down until a third of them is effective: what is rare now may be
-/// what the next path makes common.
-fn resampled(rows: &BitMatrix, log_weights: &[f64]) -> BitMatrix {
-    let n = log_weights.len();
-    let scaled = |power: f64| log_weights.iter().map(move |w| power * w);
-    let power = (0..20).map(|i| 0.7f64.powi(i));
-    let enough = |power: &f64| MeanWeight::of(scaled(*power)).effective > n as f64 / 3.0;
-    let power = power.into_iter().find(enough).unwrap_or(0.0);
-    let largest = scaled(power).fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = scaled(power).map(|w| (w - largest).exp()).collect();
-    let total: f64 = weights.iter().sum();
-    // Systematic: row i is taken as often as its share of n says, up to rounding.
-    let (mut chosen, mut sum) = (Vec::with_capacity(n), 0.0);
-    for (i, weight) in weights.iter().enumerate() {
-        sum += weight / total * n as f64;
-        while chosen.len() < n && chosen.len() as f64 + 0.5 < sum {
-            chosen.push(i);
+    /// States that the candidates reached, by their weights, and further ones that get a share of the weight.
+    pub(super) fn rows(&self, further: &BitMatrix) -> Rows {
+        let largest = self.reached.iter().flat_map(|(_, w)| w).copied().fold(f64::MIN, f64::max);
+        let (mut words, mut weights) = (Vec::new(), Vec::new());
+        for (visible, log_weights) in &self.reached {
+            for (row, log_weight) in log_weights.iter().enumerate() {
+                if *log_weight > largest - FAR_BELOW {
+                    words.extend_from_slice(visible.row(row));
+                    // The few largest of few weights are mostly luck.
+                    weights.push((TEMPER * (log_weight - largest)).exp());
+                }
+            }
         }
+        let visible = BitMatrix::from_words(weights.len(), further.columns(), words);
+        let reached = match visible {
+            Some(visible) => Rows { visible, weights },
+            None => Rows::alike(BitMatrix::zeros(0, further.columns())),
+        };
+        reached.with(further, SHARE_OF_MODES)
     }
-    rows.select(chosen)
 }

@@ -148,11 +148,13 @@ impl MixtureBase {
         (mean, square)
     }
 
-    /// m drawn from p(m | v, beta) by one uniform number, given log p_m(v).
+    /// m drawn from p(m | v, beta) by one uniform number, given log p_m(v). At beta = 0 by the shares alone: there m and v are drawn
+    /// together, and a chain leaves the component it came in by.
     pub(super) fn choose(&self, log_p: &[f32], beta: f64, uniform: f64) -> usize {
         let exponents = || {
             let pairs = log_p[..self.len()].iter().zip(&self.log_shares);
-            pairs.map(|(p, share)| share + (1.0 - beta) * f64::from(*p))
+            let power = if beta > 0.0 { 1.0 - beta } else { 0.0 };
+            pairs.map(move |(p, share)| share + power * f64::from(*p))
         };
         let largest = exponents().fold(f64::NEG_INFINITY, f64::max);
         let total: f64 = exponents().map(|x| (x - largest).exp()).sum();
