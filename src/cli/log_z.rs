@@ -155,7 +155,7 @@ impl LogZOptions {
     fn automatic(&self, problem: &Problem<'_>) -> Result<Estimate> {
         let automatic = Automatic {
             chains: self.chains,
-            ladder: automatic_ladder(self.ladder(problem, 0.0)?.betas())?,
+            ladder: Automatic::ladder(self.ladder(problem, 0.0)?.betas())?,
             sweeps: self.sweeps,
             budget: self.budget,
             seed: self.seed,
@@ -250,15 +250,6 @@ impl Shared {
 
 fn tap(order: TapOrder, seed: u64, parameters: &Parameters) -> Result<Vec<Estimate>> {
     Ok(vec![Tap { order, seed, ..Tap::default() }.run(parameters)?])
-}
-
-fn automatic_ladder(betas: &[f64]) -> Result<Ladder> {
-    let mut w = vec![1.0; betas.len()];
-    let e: f64 = std::env::var("ENDS").map_or(5.0, |v| v.parse().unwrap());
-    let k = betas.len();
-    w[0] = e;
-    w[k - 1] = e;
-    Ok(Ladder::new(betas, &crate::tempering::Prior::Given(w))?)
 }
 
 /// Refuses chains and temperatures that are too few or do not fit in memory (`bytes`).

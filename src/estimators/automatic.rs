@@ -22,8 +22,16 @@ use crate::model::Parameters;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Fused, words_per_row};
 use crate::tempering::mixture::{MixtureBase, MixturePath, MixtureTempering};
-use crate::tempering::{BaseDistribution, InitialRounds, Ladder};
+use crate::tempering::schedules::linear;
+use crate::tempering::{BaseDistribution, InitialRounds, Ladder, Prior};
 
+/// Chains, inverse temperatures, sweeps and seconds unless told otherwise.
+pub const CHAINS: usize = 100;
+pub const TEMPERATURES: usize = 100;
+pub const SWEEPS: usize = 1000;
+pub const BUDGET: f64 = 20.0;
+/// Prior of beta = 0 and beta = 1 in units of the others'.
+const SHARE_OF_ENDS: f64 = 5.0;
 /// Random starts of the mode search in each layer.
 const RANDOM_STARTS: usize = 64;
 /// Most modes that states are drawn at.
@@ -87,6 +95,32 @@ pub struct Report {
 }
 
 impl Automatic {
+    /// What the command does unless told otherwise.
+    ///
+    /// # Errors
+    /// None in practice: the ladder is a valid one.
+    pub fn new(seed: u64) -> Result<Self> {
+        let betas = linear(TEMPERATURES)?;
+        let ladder = Self::ladder(&betas)?;
+        Ok(Self { chains: CHAINS, ladder, sweeps: SWEEPS, budget: BUDGET, seed })
+    }
+
+    /// Inverse temperatures whose ends get more than their share of the sweeps: at beta = 0 chains change their component, and at
+    /// both ends log Z is measured.
+    ///
+    /// # Errors
+    /// Fewer than two inverse temperatures, or not ascending from 0 to 1.
+    pub fn ladder(betas: &[f64]) -> Result<Ladder> {
+        let mut weights = vec![1.0; betas.len()];
+        let last = betas.len().saturating_sub(1);
+        for (k, weight) in weights.iter_mut().enumerate() {
+            if k == 0 || k == last {
+                *weight = SHARE_OF_ENDS;
+            }
+        }
+        Ladder::new(betas, &Prior::Given(weights))
+    }
+
     /// Runs until the estimate is sound or the budget is used up.
     ///
     /// # Errors
