@@ -72,7 +72,7 @@ fn report(options: &Options) -> Result<bool> {
             println!("skipped: {} (its data or file is not in ../shared)", subject.name());
             continue;
         };
-        let mut automatic = Automatic::new(options.seed)?;
+        let mut automatic = Automatic::new(options.seed + 100 * outcomes.len() as u64)?;
         automatic.budget = options.budget.unwrap_or(automatic.budget);
         let found = automatic.run(&model.parameters, Known::default())?.estimate;
         // Where a handful of states are all there is the error is that of rounding.

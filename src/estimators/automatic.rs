@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::judgement::{Evidence, judge};
 use super::mixture_fit::{Rows, fit};
 use super::start_auto::{Candidate, Candidates};
-use super::tempered::TemperedRun;
+use super::tempered::{Mixing, TemperedRun};
 use super::{Estimate, ModeSearch, at_least_one_sweep, at_least_two_chains};
 use crate::error::Result;
 use crate::model::Parameters;
@@ -27,7 +27,7 @@ use crate::tempering::{BaseDistribution, InitialRounds, Ladder, Prior};
 
 /// Chains, inverse temperatures, sweeps and seconds unless told otherwise.
 pub const CHAINS: usize = 100;
-pub const TEMPERATURES: usize = 100;
+pub const TEMPERATURES: usize = 50;
 pub const SWEEPS: usize = 1000;
 pub const BUDGET: f64 = 20.0;
 /// Prior of beta = 0 and beta = 1 in units of the others'.
@@ -36,14 +36,20 @@ const SHARE_OF_ENDS: f64 = 5.0;
 const RANDOM_STARTS: usize = 64;
 /// Most modes that states are drawn at.
 const MOST_MODES: usize = 50;
-/// Fitted components.
-const COMPONENTS: usize = 16;
+/// Fitted components of a mixture: many lead straight to separate modes, one lets chains move between modes that are not.
+const COMPONENTS: [usize; 2] = [16, 1];
 /// Most rows a mixture is fitted to.
 const MOST_ROWS: usize = 400;
 /// The first run, which only looks where the mass lies, has so many times fewer sweeps.
 const EXPLORING: usize = 5;
+/// Round trips a chain and 1000 sweeps below which either kind is worth another try.
+const SLOW: f64 = 0.02;
+/// Doubts that longer runs on the same path may remove.
+const SLOWNESS: [&str; 1] = ["few-travelled"];
 /// Share of states drawn at the modes in later fits.
 const SHARE_OF_MODES: f64 = 0.2;
+/// Most states of a run from which modes are searched.
+const CLIMBS: usize = 50;
 /// Sweeps of a call, after which states at beta = 1 are taken.
 const STRETCH: usize = 20;
 
@@ -135,22 +141,29 @@ impl Automatic {
         found.try_all(known, &mut search)?;
         let mut pool = found.rows(&search.drawn(MOST_MODES, 2, self.seed));
         let mut done = Vec::new();
+        let mut kinds = Kinds::default();
+        let mut kept = None;
         let mut sweeps = (self.sweeps / EXPLORING).max(1);
         let mut spent = 0.0;
         let mut gibbs_sweeps = found.gibbs_sweeps();
         loop {
             let attempt = done.len() as u64;
             let seed = self.seed ^ ((attempt + 1) << 40);
-            let base = fit(parameters, &pool, COMPONENTS, seed)?;
+            let (kind, base) = match kept.take() {
+                Some(kept) => kept,
+                None => {
+                    let kind = kinds.next();
+                    (kind, fit(parameters, &pool, COMPONENTS[kind], seed)?)
+                }
+            };
             let path = MixturePath { ops: &ops, ladder: &self.ladder, base: &base };
-            let above = search.drawn(MOST_MODES, 1, seed);
-            let above = cycle(&above, self.chains / 2);
+            let above = from_above(&search.drawn(MOST_MODES, 1, seed), &pool, self.chains / 2);
             let above_count = above.rows();
             let mut chains = MixtureTempering::new(path, self.chains, above, seed);
             let rounds = InitialRounds::default();
             let run = TemperedRun::watched(&mut chains, &rounds, sweeps, STRETCH, &mut |_, _| ())?;
             let samples = chains.samples(MOST_ROWS);
-            search.note(&samples);
+            search.note(&samples.select((0..samples.rows()).take(CLIMBS)));
             gibbs_sweeps += run.gibbs_sweeps;
             let evidence = Evidence {
                 run: &run,
@@ -161,15 +174,23 @@ impl Automatic {
             };
             let (mut estimate, line) = judge(&evidence);
             spent += self.cost(parameters, &base, run.gibbs_sweeps);
+            if std::env::var("DBG").is_ok() { eprintln!("{} sweeps, {:.2} s, cost {:.2}, rounds {}", run.gibbs_sweeps, run.seconds, self.cost(parameters, &base, run.gibbs_sweeps), run.rounds.len()); }
             done.push(line);
-            sweeps = if attempt == 0 { self.sweeps } else { 2 * sweeps };
+            kinds.tell(kind, &Mixing::of(&run), sweeps);
+            let exploring = attempt + 1 < COMPONENTS.len() as u64;
+            sweeps = if exploring { sweeps } else { (2 * sweeps).max(self.sweeps) };
             let next = 2.5 * self.cost(parameters, &base, (self.chains * sweeps) as u64);
-            let over = attempt > 0 && (estimate.trust.is_sound() || spent + next > self.budget);
+            let over = !exploring && (estimate.trust.is_sound() || spent + next > self.budget);
             if over {
                 estimate.gibbs_sweeps = gibbs_sweeps;
                 estimate.seconds = start.elapsed().as_secs_f64();
                 let bound = search.bound();
                 return Ok(Report { estimate, bound, candidates: found.into_list(), done });
+            }
+            // Chains that travel without going all the way need time, others another start.
+            let travels = estimate.trust.doubts().iter().all(|doubt| SLOWNESS.contains(&&*doubt.name));
+            if travels && !exploring {
+                kept = Some((kind, base));
             }
             pool = Rows::alike(samples).with(&search.drawn(MOST_MODES, 1, seed), SHARE_OF_MODES);
         }
@@ -180,7 +201,7 @@ impl Automatic {
         let (m, j) = (parameters.n_visible as f64, parameters.n_hidden as f64);
         let (k, c) = (self.ladder.len() as f64, base.len() as f64);
         let nanoseconds =
-            0.03 * m * (2.0 * j + c) + 0.7 * (m + j) + k * (0.1 * j + 0.4 * c + 3.0);
+            0.003 * m * (2.0 * j + c) + 1.5 * (m + j) + k * (0.05 * j + 0.4 * c + 15.0);
         1e-9 * nanoseconds * gibbs_sweeps as f64
     }
 }
@@ -250,8 +271,49 @@ impl Search {
     }
 }
 
-/// `count` rows, the given ones over and over; none of none.
-fn cycle(rows: &BitMatrix, count: usize) -> BitMatrix {
-    let n = rows.rows();
-    rows.select((0..if n > 0 { count } else { 0 }).map(|i| i % n))
+/// `count` rows: as many drawn at modes as states that earlier runs reached; all of one where there are none of the other.
+fn from_above(modes: &BitMatrix, reached: &Rows, count: usize) -> BitMatrix {
+    let (m, r) = (modes.rows(), reached.visible.rows());
+    let row = |i: usize| {
+        let (own, at) = (i.is_multiple_of(2), i / 2);
+        if m > 0 && (own || r == 0) {
+            modes.row(at % m)
+        } else {
+            // Spread over all of them, the latest first.
+            reached.visible.row(r - 1 - (at * r / count.max(1)) % r)
+        }
+    };
+    let words = (0..count).flat_map(row).copied().collect();
+    BitMatrix::from_words(count, modes.columns(), words)
+        .unwrap_or_else(|| BitMatrix::zeros(0, modes.columns()))
+}
+
+/// Which number of components comes next: each is tried once, then the one whose chains travelled fastest, unless none did.
+#[derive(Default)]
+struct Kinds {
+    /// Most round trips a chain and 1000 sweeps in a run of each kind.
+    speeds: Vec<f64>,
+    last: usize,
+}
+
+impl Kinds {
+    fn next(&mut self) -> usize {
+        if self.speeds.len() < COMPONENTS.len() {
+            self.last = self.speeds.len();
+        } else {
+            let fastest = |a: &usize, b: &usize| self.speeds[*a].total_cmp(&self.speeds[*b]);
+            let best = (0..COMPONENTS.len()).max_by(fastest).unwrap_or(0);
+            self.last = if self.speeds[best] < SLOW { 1 - self.last } else { best };
+        }
+        self.last
+    }
+
+    fn tell(&mut self, kind: usize, mixing: &Mixing, sweeps: usize) {
+        let speed = mixing.round_trips * 1000.0 / sweeps as f64;
+        if let Some(best) = self.speeds.get_mut(kind) {
+            *best = best.max(speed);
+        } else {
+            self.speeds.push(speed);
+        }
+    }
 }

@@ -21,7 +21,7 @@ const MOST_STATES: usize = 100_000;
 /// Most steps of one ascent: it is monotone, and ends long before.
 const MOST_STEPS: usize = 200;
 /// Most work on the single flips of one ascent, n x units of the other layer: beyond, only whole states are flipped.
-const LARGEST_SCAN: usize = 200_000;
+const LARGEST_SCAN: usize = 50_000;
 /// Shares of units that are on in random starting states.
 const DENSITIES: [f64; 7] = [0.5, 0.1, 0.9, 0.3, 0.7, 0.02, 0.98];
 
