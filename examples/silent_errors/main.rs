@@ -74,7 +74,7 @@ fn report(options: &Options) -> Result<bool> {
         };
         let mut automatic = Automatic::new(options.seed + 100 * outcomes.len() as u64)?;
         automatic.budget = options.budget.unwrap_or(automatic.budget);
-        let found = automatic.run(&model.parameters, Known::default())?.estimate;
+        let found = automatic.run(&model.parameters, Known::default(), &mut |_| ())?.estimate;
         // Where a handful of states are all there is the error is that of rounding.
         let error = found.std_error.max(1e-6 * model.log_z.abs().max(1.0));
         let z = (found.value - model.log_z) / error;

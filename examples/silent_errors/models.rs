@@ -167,15 +167,13 @@ fn splits(data: Data, seed: u64) -> Result<Option<Splits>> {
             }
             let train = load(&source, &SplitOptions::default(), &folder)?.train;
             let rows: Vec<usize> = (0..train.rows().min(2000)).collect();
-            let how = if data == Data::Mnist {
-                Binarization::Threshold(0.5)
-            } else {
-                Binarization::None
-            };
+            let how =
+                if data == Data::Mnist { Binarization::Threshold(0.5) } else { Binarization::None };
             binary(Binarizer::new(how)?.binarize(&train.select(&rows), 0, 0)?, set)?
         }
         Data::Bars(side) => {
-            let text = format!("name = \"bars-and-stripes\"\nside = {side}\nrows = 2000\nnoise = 0.02");
+            let text =
+                format!("name = \"bars-and-stripes\"\nside = {side}\nrows = 2000\nnoise = 0.02");
             load(&toml::from_str::<Source>(&text)?, &SplitOptions::default(), Path::new("."))?.train
         }
         Data::TwoModes(m, noise, share) => {

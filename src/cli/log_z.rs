@@ -8,16 +8,16 @@ use super::schedule_options::{Plan, ScheduleOptions};
 use crate::error::Error;
 use crate::estimators::tempered::{KeptRun, READERS, Reader, TemperedRun, kept_bytes};
 use crate::estimators::{
-    Automatic, Bias, Equilibrium, Estimate, Known, Rts, Sams, Tap, TapOrder, WangLandau, ais, exact, raise,
-    reverse_ais, sandwich,
+    Automatic, Bias, Equilibrium, Estimate, Known, Rts, Sams, Tap, TapOrder, WangLandau, ais,
+    exact, raise, reverse_ais, sandwich,
 };
 use crate::model::Parameters;
 use crate::ops::Fused;
-use crate::trust::Trust;
 use crate::tempering::{
     AnnealingPath, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, RbmTempering,
     TemperedChains, annealing_bytes, check_memory, tempering_bytes,
 };
+use crate::trust::Trust;
 
 /// Largest smaller layer that is enumerated unless another method is asked for.
 const EXACT_BY_DEFAULT: usize = 20;
@@ -161,7 +161,7 @@ impl LogZOptions {
             seed: self.seed,
         };
         let known = Known { marginals: Some(problem.base), rows: None };
-        let report = automatic.run(problem.parameters, known)?;
+        let report = automatic.run(problem.parameters, known, &mut |l| eprintln!("{l}"))?;
         for c in &report.candidates {
             eprintln!("{:?}", c);
         }

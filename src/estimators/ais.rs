@@ -8,8 +8,8 @@ use std::time::Instant;
 use super::{Bias, Estimate};
 use crate::error::Result;
 use crate::ops::RbmOps;
-use crate::trust::Trust;
 use crate::tempering::{AnnealingPath, BaseDistribution, Keep, Ladder, MeanWeight, Path, anneal};
+use crate::trust::Trust;
 
 /// Settings of annealed importance sampling.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,29 +1,25 @@
 //! log Z without being told where the model's mass lies: what `ztrack estimate` runs by default.
 //!
 //! 1. Modes of both layers are searched ([`super::ModeSearch`]); every state seen adds to a lower bound of log Z.
-//! 2. Candidate starts are annealed for a short time each ([`super::start_auto`]). What they reach, and states drawn at the modes,
-//!    are the rows a mixture of product distributions is fitted to ([`super::mixture_fit`]).
+//! 2. Candidate starts are annealed for a short time each. What they reach, and states drawn at the modes, are the rows a mixture
+//!    of product distributions is fitted to.
 //! 3. RTS runs on the path from that mixture ([`crate::tempering::mixture`]), half of its chains from the mixture, half from the modes at
-//!    beta = 1, and is judged ([`super::judgement`]).
-//! 4. In doubt, the mixture is fitted again to what the chains found at beta = 1 and the run repeated with twice the sweeps,
-//!    until nothing is in doubt or the budget is used up.
+//!    beta = 1, and is judged: chain by chain, the two halves against each other, against all annealing runs and the bound.
+//! 4. Two short runs only look where the mass lies. In doubt, the mixture is fitted again to what the chains found at beta = 1
+//!    and the run repeated with twice the sweeps, until nothing is in doubt or the budget is used up.
 
 use std::time::Instant;
 
 use serde::Serialize;
 
-use super::judgement::{Evidence, judge};
-use super::mixture_fit::{Rows, fit};
-use super::start_auto::{Candidate, Candidates};
-use super::tempered::{Mixing, TemperedRun};
-use super::{Estimate, ModeSearch, at_least_one_sweep, at_least_two_chains};
+use super::exploration::{COMPONENTS, Exploration};
+use super::{Candidate, Estimate, at_least_one_sweep, at_least_two_chains};
 use crate::error::Result;
 use crate::model::Parameters;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Fused, words_per_row};
-use crate::tempering::mixture::{MixtureBase, MixturePath, MixtureTempering};
+use crate::ops::{BitMatrix, Fused};
+use crate::tempering::mixture::MixtureBase;
 use crate::tempering::schedules::linear;
-use crate::tempering::{BaseDistribution, InitialRounds, Ladder, Prior};
+use crate::tempering::{BaseDistribution, Ladder, Prior};
 
 /// Chains, inverse temperatures, sweeps and seconds unless told otherwise.
 pub const CHAINS: usize = 100;
@@ -32,26 +28,8 @@ pub const SWEEPS: usize = 1000;
 pub const BUDGET: f64 = 20.0;
 /// Prior of beta = 0 and beta = 1 in units of the others'.
 const SHARE_OF_ENDS: f64 = 5.0;
-/// Random starts of the mode search in each layer.
-const RANDOM_STARTS: usize = 64;
-/// Most modes that states are drawn at.
-const MOST_MODES: usize = 50;
-/// Fitted components of a mixture: many lead straight to separate modes, one lets chains move between modes that are not.
-const COMPONENTS: [usize; 2] = [16, 1];
-/// Most rows a mixture is fitted to.
-const MOST_ROWS: usize = 400;
-/// The first run, which only looks where the mass lies, has so many times fewer sweeps.
+/// The first runs, which only look where the mass lies, have so many times fewer sweeps.
 const EXPLORING: usize = 5;
-/// Round trips a chain and 1000 sweeps below which either kind is worth another try.
-const SLOW: f64 = 0.02;
-/// Doubts that longer runs on the same path may remove.
-const SLOWNESS: [&str; 1] = ["few-travelled"];
-/// Share of states drawn at the modes in later fits.
-const SHARE_OF_MODES: f64 = 0.2;
-/// Most states of a run from which modes are searched.
-const CLIMBS: usize = 50;
-/// Sweeps of a call, after which states at beta = 1 are taken.
-const STRETCH: usize = 20;
 
 /// Settings of the automatic estimate.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +78,23 @@ pub struct Report {
     pub done: Vec<String>,
 }
 
+/// A start found for other estimators.
+#[derive(Clone, Debug)]
+pub struct FoundStart {
+    /// Where paths start.
+    pub mixture: MixtureBase,
+    /// States at beta = 1 for the second population of chains, shape [S/2, M].
+    pub from_above: BitMatrix,
+    /// The lower bound.
+    pub bound: Bound,
+    /// Starts that were tried by annealing.
+    pub candidates: Vec<Candidate>,
+    /// Sweeps of single chains spent.
+    pub gibbs_sweeps: u64,
+    /// What was done, one line a run.
+    pub done: Vec<String>,
+}
+
 impl Automatic {
     /// What the command does unless told otherwise.
     ///
@@ -127,193 +122,81 @@ impl Automatic {
         Ladder::new(betas, &Prior::Given(weights))
     }
 
-    /// Runs until the estimate is sound or the budget is used up.
+    /// Runs until the estimate is sound or the budget is used up; `tell` hears a line after each step.
     ///
     /// # Errors
     /// Fewer than four chains, no sweeps, or a matrix without singular values.
-    pub fn run(&self, parameters: &Parameters, known: Known<'_>) -> Result<Report> {
-        at_least_two_chains(self.chains / 2)?;
-        at_least_one_sweep(self.sweeps)?;
+    pub fn run(
+        &self,
+        parameters: &Parameters,
+        known: Known<'_>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Report> {
         let start = Instant::now();
         let ops = Fused::new(parameters);
-        let mut search = Search::new(parameters, known, self.seed);
-        let mut found = Candidates::new(parameters, &ops, self.seed);
-        found.try_all(known, &mut search)?;
-        let mut pool = found.rows(&search.drawn(MOST_MODES, 2, self.seed));
-        let mut done = Vec::new();
-        let mut kinds = Kinds::default();
-        let mut kept = None;
-        let mut sweeps = (self.sweeps / EXPLORING).max(1);
-        let mut spent = 0.0;
-        let mut gibbs_sweeps = found.gibbs_sweeps();
+        let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
+        let mut sweeps = self.sweeps;
         loop {
-            let attempt = done.len() as u64;
-            let seed = self.seed ^ ((attempt + 1) << 40);
-            let (kind, base) = match kept.take() {
-                Some(kept) => kept,
-                None => {
-                    let kind = kinds.next();
-                    (kind, fit(parameters, &pool, COMPONENTS[kind], seed)?)
-                }
-            };
-            let path = MixturePath { ops: &ops, ladder: &self.ladder, base: &base };
-            let above = from_above(&search.drawn(MOST_MODES, 1, seed), &pool, self.chains / 2);
-            let above_count = above.rows();
-            let mut chains = MixtureTempering::new(path, self.chains, above, seed);
-            let rounds = InitialRounds::default();
-            let run = TemperedRun::watched(&mut chains, &rounds, sweeps, STRETCH, &mut |_, _| ())?;
-            let samples = chains.samples(MOST_ROWS);
-            search.note(&samples.select((0..samples.rows()).take(CLIMBS)));
-            gibbs_sweeps += run.gibbs_sweeps;
-            let evidence = Evidence {
-                run: &run,
-                above: above_count,
-                annealed: chains.annealed(),
-                candidates: found.list(),
-                bound: search.bound().value,
-            };
-            let (mut estimate, line) = judge(&evidence);
-            spent += self.cost(parameters, &base, run.gibbs_sweeps);
-            if std::env::var("DBG").is_ok() { eprintln!("{} sweeps, {:.2} s, cost {:.2}, rounds {}", run.gibbs_sweeps, run.seconds, self.cost(parameters, &base, run.gibbs_sweeps), run.rounds.len()); }
+            let (mut estimate, line) = exploration.run(sweeps)?;
+            tell(&line);
             done.push(line);
-            kinds.tell(kind, &Mixing::of(&run), sweeps);
-            let exploring = attempt + 1 < COMPONENTS.len() as u64;
-            sweeps = if exploring { sweeps } else { (2 * sweeps).max(self.sweeps) };
-            let next = 2.5 * self.cost(parameters, &base, (self.chains * sweeps) as u64);
-            let over = !exploring && (estimate.trust.is_sound() || spent + next > self.budget);
-            if over {
-                estimate.gibbs_sweeps = gibbs_sweeps;
+            sweeps *= 2;
+            let next = 1.5 * exploration.cost((self.chains * sweeps) as u64);
+            if estimate.trust.is_sound() || exploration.spent + next > self.budget {
                 estimate.seconds = start.elapsed().as_secs_f64();
-                let bound = search.bound();
-                return Ok(Report { estimate, bound, candidates: found.into_list(), done });
-            }
-            // Chains that travel without going all the way need time, others another start.
-            let travels = estimate.trust.doubts().iter().all(|doubt| SLOWNESS.contains(&&*doubt.name));
-            if travels && !exploring {
-                kept = Some((kind, base));
-            }
-            pool = Rows::alike(samples).with(&search.drawn(MOST_MODES, 1, seed), SHARE_OF_MODES);
-        }
-    }
-
-    /// Seconds of one usual core that sweeps of single chains take.
-    fn cost(&self, parameters: &Parameters, base: &MixtureBase, gibbs_sweeps: u64) -> f64 {
-        let (m, j) = (parameters.n_visible as f64, parameters.n_hidden as f64);
-        let (k, c) = (self.ladder.len() as f64, base.len() as f64);
-        let nanoseconds =
-            0.003 * m * (2.0 * j + c) + 1.5 * (m + j) + k * (0.05 * j + 0.4 * c + 15.0);
-        1e-9 * nanoseconds * gibbs_sweeps as f64
-    }
-}
-
-/// The searches in both layers.
-pub(super) struct Search {
-    hidden: ModeSearch,
-    visible: ModeSearch,
-    n_visible: usize,
-}
-
-impl Search {
-    fn new(parameters: &Parameters, known: Known<'_>, seed: u64) -> Self {
-        let mut search = Self {
-            hidden: ModeSearch::new(&parameters.transposed()),
-            visible: ModeSearch::new(parameters),
-            n_visible: parameters.n_visible,
-        };
-        search.hidden.from_random(RANDOM_STARTS, seed);
-        search.visible.from_random(RANDOM_STARTS / 4, seed);
-        if let Some(rows) = known.rows {
-            let some = rows.select((0..rows.rows()).take(MOST_ROWS));
-            search.visible.note(&some);
-            search.climb(&some);
-        }
-        search
-    }
-
-    /// Ascends in the hidden layer from visible rows.
-    pub(super) fn climb(&mut self, visible: &BitMatrix) {
-        for row in 0..visible.rows() {
-            let means = self.visible.other_means(visible.row(row));
-            let mut hidden = vec![0; words_per_row(means.len())];
-            for (unit, _) in means.iter().enumerate().filter(|(_, mean)| **mean > 0.5) {
-                hidden[unit / 64] |= 1 << (unit % 64);
-            }
-            self.hidden.ascend(&hidden);
-        }
-    }
-
-    /// Visible states drawn at the highest modes, `each` a mode: v ~ p(v | h).
-    pub(super) fn drawn(&self, modes: usize, each: usize, seed: u64) -> BitMatrix {
-        let modes: Vec<_> = self.hidden.modes().into_iter().take(modes).collect();
-        let streams = Streams::new(seed, Purpose::ModeSearch, 1);
-        let mut rows = BitMatrix::zeros(modes.len() * each, self.n_visible);
-        for (m, mode) in modes.iter().enumerate() {
-            let means = self.hidden.other_means(&mode.state);
-            for row in m * each..(m + 1) * each {
-                let mut stream = streams.row(row as u32);
-                means.iter().enumerate().for_each(|(i, mean)| {
-                    rows.set(row, i, stream.uniform() < *mean);
+                return Ok(Report {
+                    estimate,
+                    bound: exploration.bound(),
+                    candidates: exploration.candidates().to_vec(),
+                    done,
                 });
             }
         }
-        rows
     }
 
-    fn note(&mut self, visible: &BitMatrix) {
-        self.visible.note(visible);
-        self.climb(visible);
+    /// A start for other estimators: the mixture that the first run would have, without that run.
+    ///
+    /// # Errors
+    /// As [`Automatic::run`].
+    pub fn start(
+        &self,
+        parameters: &Parameters,
+        known: Known<'_>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<FoundStart> {
+        let ops = Fused::new(parameters);
+        let (mut exploration, done) = self.explore(parameters, &ops, known, tell)?;
+        Ok(FoundStart {
+            mixture: exploration.mixture()?.1,
+            from_above: exploration.from_above(self.chains / 2),
+            bound: exploration.bound(),
+            candidates: exploration.candidates().to_vec(),
+            gibbs_sweeps: exploration.gibbs_sweeps(),
+            done,
+        })
     }
 
-    fn bound(&self) -> Bound {
-        let of = |(value, states)| Bound { value, states };
-        let (hidden, visible) = (of(self.hidden.bound()), of(self.visible.bound()));
-        if hidden.value > visible.value { hidden } else { visible }
-    }
-}
-
-/// `count` rows: as many drawn at modes as states that earlier runs reached; all of one where there are none of the other.
-fn from_above(modes: &BitMatrix, reached: &Rows, count: usize) -> BitMatrix {
-    let (m, r) = (modes.rows(), reached.visible.rows());
-    let row = |i: usize| {
-        let (own, at) = (i.is_multiple_of(2), i / 2);
-        if m > 0 && (own || r == 0) {
-            modes.row(at % m)
-        } else {
-            // Spread over all of them, the latest first.
-            reached.visible.row(r - 1 - (at * r / count.max(1)) % r)
+    /// Candidates, and a short run of each kind of mixture.
+    fn explore<'a>(
+        &'a self,
+        parameters: &'a Parameters,
+        ops: &'a Fused,
+        known: Known<'_>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<(Exploration<'a>, Vec<String>)> {
+        at_least_two_chains(self.chains / 2)?;
+        at_least_one_sweep(self.sweeps)?;
+        let mut exploration = Exploration::new(self, parameters, ops, known)?;
+        let best = exploration.candidates().iter().max_by(|a, b| a.log_z.total_cmp(&b.log_z));
+        if let Some(best) = best {
+            tell(&format!("best start so far: {}, annealing gives {:.2}", best.name, best.log_z));
         }
-    };
-    let words = (0..count).flat_map(row).copied().collect();
-    BitMatrix::from_words(count, modes.columns(), words)
-        .unwrap_or_else(|| BitMatrix::zeros(0, modes.columns()))
-}
-
-/// Which number of components comes next: each is tried once, then the one whose chains travelled fastest, unless none did.
-#[derive(Default)]
-struct Kinds {
-    /// Most round trips a chain and 1000 sweeps in a run of each kind.
-    speeds: Vec<f64>,
-    last: usize,
-}
-
-impl Kinds {
-    fn next(&mut self) -> usize {
-        if self.speeds.len() < COMPONENTS.len() {
-            self.last = self.speeds.len();
-        } else {
-            let fastest = |a: &usize, b: &usize| self.speeds[*a].total_cmp(&self.speeds[*b]);
-            let best = (0..COMPONENTS.len()).max_by(fastest).unwrap_or(0);
-            self.last = if self.speeds[best] < SLOW { 1 - self.last } else { best };
+        let mut done = Vec::new();
+        for _ in COMPONENTS {
+            let (_, line) = exploration.run((self.sweeps / EXPLORING).max(1))?;
+            tell(&line);
+            done.push(line);
         }
-        self.last
-    }
-
-    fn tell(&mut self, kind: usize, mixing: &Mixing, sweeps: usize) {
-        let speed = mixing.round_trips * 1000.0 / sweeps as f64;
-        if let Some(best) = self.speeds.get_mut(kind) {
-            *best = best.max(speed);
-        } else {
-            self.speeds.push(speed);
-        }
+        Ok((exploration, done))
     }
 }

@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::model::{Parameters, exact};
 use crate::ops::{BitMatrix, RbmOps};
-use crate::trust::Trust;
 use crate::tempering::{BaseDistribution, Path, Sampler, sampling_ladder};
+use crate::trust::Trust;
 
 /// Largest smaller layer that is enumerated.
 const LARGEST_EXACT: usize = 20;

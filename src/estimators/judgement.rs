@@ -1,8 +1,8 @@
 //! The verdict on an automatic estimate: how its chains moved, and whether everything else that is known agrees.
 
+use super::Estimate;
 use super::start_auto::Candidate;
 use super::tempered::{Mixing, TemperedRun};
-use super::Estimate;
 use crate::tempering::{MeanWeight, measure};
 use crate::trust::Trust;
 use std::time::Instant;
@@ -34,7 +34,10 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> (Estimate, String) {
     if evidence.bound > value + MOST_ERRORS * error + ROUNDING {
         trust.doubt(
             "below-bound",
-            format!("wrong: log Z is at least {:.3}, the sum over distinct states alone", evidence.bound),
+            format!(
+                "wrong: log Z is at least {:.3}, the sum over distinct states alone",
+                evidence.bound
+            ),
         );
     }
     let estimate = run.estimate("auto", Instant::now(), (value, error), trust);
@@ -43,7 +46,11 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> (Estimate, String) {
         "{} chains x {} sweeps: {value:.3} +- {error:.3}; {round_trips:.1} round trips a chain, {travelled} chains travelled, halves correlate by {correlation:.2}{}",
         run.chains,
         run.counted.sweeps,
-        if estimate.trust.is_sound() { "".into() } else { format!("; in doubt: {}", estimate.trust.names()) }
+        if estimate.trust.is_sound() {
+            "".into()
+        } else {
+            format!("; in doubt: {}", estimate.trust.names())
+        }
     );
     (estimate, line)
 }

@@ -7,11 +7,10 @@
 
 use crate::error::Result;
 use crate::model::Parameters;
-use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
 use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, log_sum_exp};
-
 
 const ITERATIONS: usize = 10;
 /// Rows with the overall means that every component has beside its own.

@@ -245,8 +245,7 @@ mod tests {
     #[test]
     fn both_modes_are_found() {
         let bias = |n: f32| -0.5 * n + 0.3;
-        let p =
-            Parameters::new(20, 12, vec![1.0; 240], vec![bias(12.0); 20], vec![bias(20.0); 12]);
+        let p = Parameters::new(20, 12, vec![1.0; 240], vec![bias(12.0); 20], vec![bias(20.0); 12]);
         let mut search = ModeSearch::new(&p.unwrap());
         search.from_random(20, 3);
         let counts: Vec<u32> =

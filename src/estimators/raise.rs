@@ -14,8 +14,8 @@ use super::ais::steps;
 use super::{Bias, Estimate};
 use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
-use crate::trust::Trust;
 use crate::tempering::{AnnealingPath, descend};
+use crate::trust::Trust;
 
 /// Spread of log w beyond which the bound tells little: for rows of the model its distance from log Z is about half the
 /// variance.

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use super::ais::{trust_of_weights, steps};
+use super::ais::{steps, trust_of_weights};
 use super::{Bias, Equilibrium, Estimate};
 use crate::error::Result;
 use crate::tempering::{AnnealingPath, MeanWeight, descend};

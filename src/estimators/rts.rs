@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use super::Estimate;
 use super::tempered::{KeptRun, TemperedRun};
-use crate::trust::Trust;
 use crate::error::Result;
 use crate::ops::RbmOps;
 use crate::tempering::{
     BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, RbmTempering, SimulatedTempering,
     TemperedChains,
 };
+use crate::trust::Trust;
 
 /// Settings of Rao-Blackwellized tempered sampling.
 #[derive(Clone, Debug, PartialEq)]

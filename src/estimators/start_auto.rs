@@ -6,8 +6,9 @@
 
 use serde::Serialize;
 
-use super::automatic::{Known, Search};
+use super::automatic::Known;
 use super::mixture_fit::{Rows, fit};
+use super::search::Search;
 use super::starts::Start;
 use crate::error::Result;
 use crate::model::Parameters;
@@ -99,10 +100,6 @@ impl<'a> Candidates<'a> {
 
     pub(super) fn list(&self) -> &[Candidate] {
         &self.list
-    }
-
-    pub(super) fn into_list(self) -> Vec<Candidate> {
-        self.list
     }
 
     pub(super) fn gibbs_sweeps(&self) -> u64 {

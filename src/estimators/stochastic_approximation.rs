@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use super::{Bias, Estimate, at_least_two_chains};
 use crate::error::Result;
-use crate::trust::Trust;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
+use crate::trust::Trust;
 
 /// Share of its prior that a temperature must have got: below, zeta has not settled, however few chains count.
 const EVEN: f64 = 0.5;

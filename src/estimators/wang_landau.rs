@@ -10,8 +10,8 @@
 use super::stochastic_approximation::Recursion;
 use super::{Bias, Estimate, at_least_one_sweep};
 use crate::error::Result;
-use crate::trust::Trust;
 use crate::tempering::SimulatedTempering;
+use crate::trust::Trust;
 
 /// Smallest share of a temperature's prior in a flat histogram.
 const FLAT: f64 = 0.8;
@@ -50,6 +50,9 @@ impl WangLandau {
         let doubt = halving.then(|| {
             "the gain was still being halved at the end, its error is not averaged: use more sweeps"
         });
-        Ok(Estimate { bias: Bias::Biased, ..recursion.finish("wang-landau", Trust::unless("gain-halved", doubt)) })
+        Ok(Estimate {
+            bias: Bias::Biased,
+            ..recursion.finish("wang-landau", Trust::unless("gain-halved", doubt))
+        })
     }
 }

@@ -49,5 +49,10 @@ pub fn bar(run: &KeptRun) -> Estimate {
     } else {
         (!converged).then(|| "Newton's method did not converge: use more sweeps".to_string())
     };
-    run.estimate("bar", start, (value, between_chains(&influence)), Trust::unless("not-solved", doubt))
+    run.estimate(
+        "bar",
+        start,
+        (value, between_chains(&influence)),
+        Trust::unless("not-solved", doubt),
+    )
 }

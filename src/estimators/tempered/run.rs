@@ -8,11 +8,10 @@ use std::time::Instant;
 use super::super::{Bias, Estimate, at_least_two_chains};
 use super::verdict::verdict;
 use crate::error::Result;
-use crate::trust::Trust;
 use crate::tempering::{
-    InitialRounds, Ladder, Measurement, Occupancy, RoundsEnd, SimulatedTempering,
-    Swept, measure,
+    InitialRounds, Ladder, Measurement, Occupancy, RoundsEnd, SimulatedTempering, Swept, measure,
 };
+use crate::trust::Trust;
 
 /// One more sweep in so many is run before counting: the last round left chains spread for the zeta before.
 const BURN_IN: usize = 5;
@@ -93,8 +92,7 @@ impl TemperedRun {
             let stretch = stretch.min(end - done);
             let swept = chains.sweep(&zeta, stretch);
             occupancy.add(&swept.occupancy, stretch);
-            for (sums, row) in
-                halves[half].chunks_exact_mut(2).zip(swept.occupancy.chunks_exact(k))
+            for (sums, row) in halves[half].chunks_exact_mut(2).zip(swept.occupancy.chunks_exact(k))
             {
                 sums[0] += stretch as f64 * row[0];
                 sums[1] += stretch as f64 * row[k - 1];

@@ -38,10 +38,8 @@ impl Mixing {
         let n = run.chains as f64;
         let mean = |j: usize| occupancy.chunks_exact(k).map(|row| row[j]).sum::<f64>() / n;
         let (first, last) = (BEEN_THERE * mean(0), BEEN_THERE * mean(k - 1));
-        let travelled = occupancy
-            .chunks_exact(k)
-            .filter(|row| row[0] >= first && row[k - 1] >= last)
-            .count();
+        let travelled =
+            occupancy.chunks_exact(k).filter(|row| row[0] >= first && row[k - 1] >= last).count();
         Self {
             round_trips: run.round_trips as f64 / n,
             travelled,
@@ -104,9 +102,11 @@ mod tests {
     /// Chains with a place of their own correlate, others do not.
     #[test]
     fn halves_of_frozen_chains_correlate() {
-        let frozen: Vec<f64> = (0..100).flat_map(|s| [if s < 15 { 0.0 } else { 1.0 }, 1.0]).collect();
+        let frozen: Vec<f64> =
+            (0..100).flat_map(|s| [if s < 15 { 0.0 } else { 1.0 }, 1.0]).collect();
         assert!(correlation(&parts(&frozen), &parts(&frozen)) > 0.99);
-        let other: Vec<f64> = (0..100).flat_map(|s| [if s >= 85 { 0.0 } else { 1.0 }, 1.0]).collect();
+        let other: Vec<f64> =
+            (0..100).flat_map(|s| [if s >= 85 { 0.0 } else { 1.0 }, 1.0]).collect();
         assert!(correlation(&parts(&frozen), &parts(&other)) < 0.2);
         assert_eq!(correlation(&[0.0; 4], &[0.0; 4]), 0.0);
     }

@@ -1,8 +1,8 @@
 //! log f_k(v) on the path from a mixture to a model, at any inverse temperatures.
 
 use super::MixtureBase;
-use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, RbmOps, padded, words_per_row};
 use crate::ops::random::Streams;
+use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, RbmOps, padded, words_per_row};
 use crate::tempering::Ladder;
 
 /// One model's path from a mixture.
