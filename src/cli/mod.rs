@@ -10,10 +10,13 @@ mod failure;
 mod log_z;
 mod method;
 mod output;
+mod problem;
 mod run_folder;
 mod sample;
 mod schedule_options;
 mod start_options;
+mod table;
+mod teller;
 mod train;
 
 use std::process::ExitCode;

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 
+use super::problem::Problem;
 use crate::estimators::{Estimate, MomentAveraging};
-use crate::model::Parameters;
-use crate::ops::RbmOps;
 use crate::tempering::schedules::{
     Automatic, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear, read_list,
     resample, salakhutdinov_murray,
 };
-use crate::tempering::{AnnealingPath, BaseDistribution, Ladder, Path, Prior};
+use crate::tempering::{AnnealingPath, Ladder, Prior};
 
 /// Chains and temperatures of the cheap pass VAROPT goes by, as in its paper.
 const SURVEY_CHAINS: usize = 100;
@@ -79,9 +78,7 @@ fn schedule(text: &str) -> Result<Schedule, String> {
 
 /// A model and everything its ladder is planned with.
 pub struct Plan<'a> {
-    pub parameters: &'a Parameters,
-    pub ops: &'a dyn RbmOps,
-    pub base: &'a BaseDistribution,
+    pub problem: &'a Problem<'a>,
     /// Number of temperatures asked for, if any.
     pub asked: Option<usize>,
     /// Number of temperatures where none is asked for.
@@ -90,6 +87,11 @@ pub struct Plan<'a> {
 }
 
 impl ScheduleOptions {
+    /// Whether the start must be a product distribution.
+    pub fn needs_product(&self) -> bool {
+        self.path == PathKind::Moments || self.schedule == Schedule::Automatic
+    }
+
     /// Number of temperatures the ladder will have.
     pub fn temperatures(&self, asked: Option<usize>, usual: usize) -> Result<usize> {
         Ok(match (&self.schedule, asked) {
@@ -115,8 +117,7 @@ impl ScheduleOptions {
             self.path == PathKind::Geometric,
             "--path moments: only annealed estimators such as ais follow it"
         );
-        let Plan { ops, base, .. } = *plan;
-        self.planned(plan, |ladder| survey(&Path { ops, ladder, base }, plan.seed))
+        self.planned(plan, |ladder| plan.problem.along(ladder, |path| survey(path, plan.seed)))
     }
 
     /// Runs annealed estimators along the path asked for; what was spent on planning is added to the cost of each.
@@ -126,7 +127,7 @@ impl ScheduleOptions {
         estimate: impl FnOnce(&dyn AnnealingPath) -> Result<Vec<Estimate>>,
     ) -> Result<Vec<Estimate>> {
         let start = std::time::Instant::now();
-        let Plan { ops, base, parameters, seed, .. } = *plan;
+        let Plan { problem, seed, .. } = *plan;
         let mut spent;
         let ladder;
         let seconds;
@@ -134,11 +135,12 @@ impl ScheduleOptions {
             PathKind::Geometric => {
                 (ladder, spent) = self.ladder(plan)?;
                 seconds = start.elapsed().as_secs_f64();
-                estimate(&Path { ops, ladder: &ladder, base })?
+                problem.along(&ladder, estimate)?
             }
             PathKind::Moments => {
                 let fit = MomentAveraging { seed, ..MomentAveraging::default() };
-                let knots = fit.fit(base, parameters)?;
+                let base = problem.product("--path moments")?;
+                let knots = fit.fit(base, problem.parameters)?;
                 (ladder, spent) = self.planned(plan, |ladder| survey(&knots.path(ladder), seed))?;
                 spent += (fit.knots * fit.updates * fit.chains) as u64;
                 seconds = start.elapsed().as_secs_f64();
@@ -183,7 +185,7 @@ impl ScheduleOptions {
                     most,
                     seed: plan.seed,
                 }
-                .run(plan.ops, plan.base)?;
+                .run(plan.problem.ops, plan.problem.product("--schedule automatic")?)?;
                 spent = refined.gibbs_sweeps;
                 resample(&refined.betas, temperatures)?
             }

@@ -1,7 +1,8 @@
 //! Estimators of log Z for a fixed model, one file each.
 
+mod agreement;
 mod ais;
-mod automatic;
+pub mod automatic;
 mod equilibrium;
 mod estimate;
 mod exact;
@@ -23,6 +24,7 @@ pub mod tap;
 pub mod tempered;
 mod wang_landau;
 
+pub use agreement::Agreement;
 pub use ais::{Ais, ais};
 pub use automatic::{Automatic, Bound, FoundStart, Known, Report};
 pub use equilibrium::Equilibrium;
@@ -35,6 +37,7 @@ pub use reverse_ais::reverse_ais;
 pub use rts::{Rts, rts};
 pub use sams::Sams;
 pub use sandwich::{Balance, Sandwich, bennett, sandwich};
+pub use search::lower_bound;
 pub use start_auto::Candidate;
 pub use starts::Start;
 pub use tap::{Tap, TapOrder};

@@ -11,6 +11,11 @@ const RANDOM_STARTS: usize = 64;
 /// Most data rows that are looked at.
 const MOST_ROWS: usize = 400;
 
+/// A lower bound of log Z that holds for sure, by search alone.
+pub fn lower_bound(parameters: &Parameters, known: Known<'_>, seed: u64) -> Bound {
+    Search::new(parameters, known, seed).bound()
+}
+
 /// The searches in both layers.
 pub(super) struct Search {
     hidden: ModeSearch,

@@ -61,7 +61,7 @@ impl<'a> Candidates<'a> {
     pub(super) fn try_all(&mut self, known: Known<'_>, search: &mut Search) -> Result<()> {
         let product = |base: BaseDistribution| MixtureBase::new(vec![base], &[1.0]);
         if let Some(marginals) = known.marginals {
-            self.attempt("data marginals", &product(marginals.clone())?, search)?;
+            self.attempt("the given base", &product(marginals.clone())?, search)?;
         }
         for (name, start) in [
             ("visible bias", Start::VisibleBias),

@@ -76,6 +76,26 @@ impl<'a> MixtureTempering<'a> {
         )
     }
 
+    /// `count` states at beta = 1 (k = K alone), `spacing` sweeps between two looks; `None` if chains are hardly ever there.
+    pub fn take_at_one(&mut self, zeta: &[f64], count: usize, spacing: usize) -> Option<BitMatrix> {
+        const MOST_LOOKS: usize = 1000;
+        let last = self.path.ladder.len() as u32 - 1;
+        let (mut words, mut taken) = (Vec::new(), 0);
+        for _ in 0..MOST_LOOKS {
+            self.sweep(zeta, spacing.max(1));
+            for s in (0..self.temperatures.len()).filter(|&s| self.temperatures[s] == last) {
+                if taken < count {
+                    words.extend_from_slice(self.visible.row(s));
+                    taken += 1;
+                }
+            }
+            if taken == count {
+                return BitMatrix::from_words(count, self.path.n_visible(), words);
+            }
+        }
+        None
+    }
+
     /// log Z by the annealing pass that guessed zeta, and its weights' mean; -infinity before.
     pub fn annealed(&self) -> (f64, MeanWeight) {
         let mean = MeanWeight::of(self.annealed_weights.iter().copied());
