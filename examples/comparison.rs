@@ -146,6 +146,15 @@ fn lines(subject: &Subject, base: &BaseDistribution, quick: bool) -> Result<Vec<
         let printed = (order == TapOrder::Second).then(|| paper(&|p| format!("{:.2}", p.tap)));
         add(what, tap.run(parameters)?, printed.flatten());
     }
+    // What the paper ran: from means of 0, hidden units first, undamped.
+    for (what, iterations) in [("TAP from 0, 100 it.", 100), ("TAP from 0, 4000 it.", 4000)] {
+        let (damping, halve_after, undamped_too) = (0.0, 0, false);
+        let tap =
+            Tap { starts: 2, damping, halve_after, undamped_too, iterations, ..Tap::default() };
+        let value = tap.solutions(parameters)?[1].value;
+        let printed = paper(&|p| format!("{:.2}", p.tap));
+        add(what, Estimate { value, ..tap.run(parameters)? }, printed);
+    }
     let (scale, chains) = (if quick { 10 } else { 1 }, 100);
     let ais = Ais { chains, ladder: Ladder::linear(10_000 / scale, &Prior::Uniform)?, seed: 1 };
     let printed_ais =

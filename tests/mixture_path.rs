@@ -4,9 +4,7 @@ use ztrack::estimators::tempered::TemperedRun;
 use ztrack::model::{exact, test_systems};
 use ztrack::ops::{BitMatrix, Fused};
 use ztrack::tempering::mixture::{MixtureBase, MixturePath, MixtureTempering};
-use ztrack::tempering::{
-    AnnealingPath, BaseDistribution, InitialRounds, Keep, Ladder, Prior, anneal,
-};
+use ztrack::tempering::{BaseDistribution, InitialRounds, Keep, Ladder, Prior, anneal};
 
 fn mixture(m: usize) -> MixtureBase {
     let logits = |seed: usize| -> Vec<f32> {

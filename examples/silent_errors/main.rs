@@ -108,6 +108,7 @@ fn report(options: &Options) -> Result<bool> {
 
 fn summarise(outcomes: &[Outcome]) -> bool {
     let mut families: Vec<&str> = outcomes.iter().map(|outcome| outcome.family).collect();
+    families.sort_unstable();
     families.dedup();
     println!(
         "\n{:<24}{:>7}{:>14}{:>12}{:>14}{:>10}{:>12}",
@@ -119,7 +120,7 @@ fn summarise(outcomes: &[Outcome]) -> bool {
         let of: Vec<&Outcome> =
             outcomes.iter().filter(|o| family == "all" || o.family == family).collect();
         let count = |keep: fn(&&&Outcome) -> bool| of.iter().filter(keep).count();
-        let silent = count(|o| o.sound && !(o.z.abs() <= 4.0));
+        let silent = count(|o| o.sound && (o.z.is_nan() || o.z.abs() > 4.0));
         let right = count(|o| o.sound && o.z.abs() <= 4.0);
         let doubted = count(|o| !o.sound && o.z.abs() <= 3.0);
         let sound: Vec<f64> = of.iter().filter(|o| o.sound).map(|o| o.z).collect();
@@ -201,7 +202,22 @@ fn all() -> Vec<Subject> {
         Recipe::Patterns(100, 20, 5, 0.5),
         Recipe::Patterns(200, 15, 5, 1.0),
     ]);
+    // Trained longer, and as large as can be enumerated.
+    for (data, gradient, hidden, rate, updates) in [
+        (Data::Mnist, "cd", 20, 0.05, 6000),
+        (Data::Mnist, "pcd", 20, 0.05, 6000),
+        (Data::Mnist, "cd", 15, 0.2, 6000),
+        (Data::Dna, "cd", 20, 0.1, 6000),
+        (Data::Dna, "pcd", 20, 0.1, 6000),
+        (Data::Bars(8), "cd", 20, 0.1, 4000),
+        (Data::Bars(8), "pcd", 20, 0.1, 4000),
+        (Data::TwoModes(784, 0.05, 0.4), "cd", 16, 0.05, 600),
+    ] {
+        recipes.push(Recipe::Trained(data, gradient, hidden, rate, updates));
+    }
     recipes.extend([
+        Recipe::Gaussian(200, 20, 3.0),
+        Recipe::Patterns(784, 20, 8, 0.3),
         Recipe::TwoModes(12, 10, 10.0, 0.0),
         Recipe::TwoModes(30, 12, 10.0, 1.0),
         Recipe::Gaussian(12, 10, 10.0),

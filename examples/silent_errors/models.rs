@@ -183,8 +183,8 @@ fn splits(data: Data, seed: u64) -> Result<Option<Splits>> {
             let mut bits = BitMatrix::zeros(1000, m);
             for row in 0..1000 {
                 let which = usize::from(stream.uniform() < share);
-                for i in 0..m {
-                    bits.set(row, i, prototypes[which][i] != (stream.uniform() < noise));
+                for (i, on) in prototypes[which].iter().enumerate() {
+                    bits.set(row, i, *on != (stream.uniform() < noise));
                 }
             }
             binary(bits, "two modes")?

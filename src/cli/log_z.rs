@@ -128,11 +128,12 @@ impl LogZOptions {
             how.push(Started::Found(found.candidates.clone(), found.done.clone()));
             problem.found = Some(found);
         }
+        tell.method("tempered chains", needs_start);
         let shared = self.shared(&methods, &problem, keep)?;
         let (mut estimates, mut skipped) = (Vec::new(), Vec::new());
         let mut bound = problem.found.as_ref().map(|found| found.bound);
         for method in methods {
-            tell.method(&method.name());
+            tell.method(&method.name(), method.reader().is_none());
             let found = if method == Method::Auto {
                 let known = start.known();
                 let automatic = self.automatic(&problem)?;

@@ -25,7 +25,7 @@ pub struct Problem<'a> {
 /// The chains that estimators share, run once.
 pub enum Shared {
     NotNeeded,
-    Occupancy(TemperedRun),
+    Occupancy(Box<TemperedRun>),
     Kept(Box<KeptRun>),
 }
 
@@ -76,7 +76,7 @@ impl Problem<'_> {
                 Ok(if keep {
                     Shared::Kept(Box::new(KeptRun::new(tempered, &rounds, sweeps)?))
                 } else {
-                    Shared::Occupancy(TemperedRun::new(tempered, &rounds, sweeps)?)
+                    Shared::Occupancy(Box::new(TemperedRun::new(tempered, &rounds, sweeps)?))
                 })
             });
         }
@@ -85,7 +85,7 @@ impl Problem<'_> {
         Ok(if keep {
             Shared::Kept(Box::new(rts.sample_and_keep(self.ops, self.base)?))
         } else {
-            Shared::Occupancy(rts.sample(self.ops, self.base)?)
+            Shared::Occupancy(Box::new(rts.sample(self.ops, self.base)?))
         })
     }
 

@@ -21,10 +21,10 @@ impl Teller {
         Self { start: Instant::now(), method: "start".into(), waiting: Vec::new() }
     }
 
-    /// The method that comes next.
-    pub fn method(&mut self, name: &str) {
+    /// The method that comes next, and whether it has work of its own to do.
+    pub fn method(&mut self, name: &str, works: bool) {
         self.method = name.into();
-        if self.start.elapsed().as_secs_f64() > PATIENCE {
+        if works && self.start.elapsed().as_secs_f64() > PATIENCE {
             self.line("running");
         }
     }

@@ -37,10 +37,14 @@ impl Agreement {
             let ((a_doubt, a_error), (b_doubt, b_error)) = (key(a), key(b));
             a_doubt.cmp(&b_doubt).then(a_error.total_cmp(&b_error))
         });
-        let sound = best.map_or_else(
-            || estimates.iter().all(|e| e.trust.is_sound()),
-            |best| best.trust.is_sound(),
-        ) && disagreements.is_empty();
+        // Nothing speaks against an exact value.
+        let exact = best.is_some_and(|best| best.bias == Bias::None);
+        let sound = exact
+            || disagreements.is_empty()
+                && best.map_or_else(
+                    || estimates.iter().all(|e| e.trust.is_sound()),
+                    |best| best.trust.is_sound(),
+                );
         let advice = best.filter(|_| consistent.len() > 1).map(|best| {
             let within = consistent.iter().filter(|e| apart(best, e) <= MOST_ERRORS).count() - 1;
             let how = if best.trust.is_sound() { "use" } else { "none is sound; the narrowest is" };

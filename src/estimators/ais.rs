@@ -11,6 +11,9 @@ use crate::ops::RbmOps;
 use crate::tempering::{AnnealingPath, BaseDistribution, Keep, Ladder, MeanWeight, Path, anneal};
 use crate::trust::Trust;
 
+/// Tail index of weights beyond which their mean converges too slowly for an error bar (Vehtari, Simpson, Gelman, Yao, Gabry 2024).
+const HEAVIEST_TAIL: f64 = 0.7;
+
 /// Settings of annealed importance sampling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ais {
@@ -70,9 +73,12 @@ pub(super) fn steps(path: &dyn AnnealingPath, chains: usize) -> u64 {
 
 /// Whether the error bar of a mean of weights is to be believed.
 pub(super) fn trust_of_weights(mean: &MeanWeight, chains: usize) -> Trust {
-    let effective = mean.effective;
+    let (effective, tail) = (mean.effective, mean.tail);
     let few = (effective < 0.1 * chains as f64).then(|| {
         format!("only {effective:.1} of {chains} chains carry the weight: use more temperatures")
     });
-    Trust::unless("few-effective", few)
+    let heavy = (tail > HEAVIEST_TAIL && effective < 0.5 * chains as f64).then(|| {
+        format!("the largest weights have a tail of index {tail:.2}, {HEAVIEST_TAIL} is the most that an error bar can be made of: use more temperatures or another start")
+    });
+    Trust::unless("few-effective", few).and(Trust::unless("heavy-tail", heavy))
 }

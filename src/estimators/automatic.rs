@@ -168,7 +168,7 @@ impl Automatic {
         let (mut exploration, done) = self.explore(parameters, &ops, known, tell)?;
         Ok(FoundStart {
             mixture: exploration.mixture()?.1,
-            from_above: exploration.from_above(self.chains / 2),
+            from_above: exploration.states_above(self.chains / 2),
             bound: exploration.bound(),
             candidates: exploration.candidates().to_vec(),
             gibbs_sweeps: exploration.gibbs_sweeps(),

@@ -83,7 +83,7 @@ impl<'a> Exploration<'a> {
     }
 
     /// States at beta = 1 for `count` chains: of the modes, and of those that earlier runs reached.
-    pub(super) fn from_above(&self, count: usize) -> BitMatrix {
+    pub(super) fn states_above(&self, count: usize) -> BitMatrix {
         from_above(&self.search.drawn(MOST_MODES, 1, self.seed()), &self.pool, count)
     }
 
@@ -92,7 +92,7 @@ impl<'a> Exploration<'a> {
         let (kind, base) = self.mixture()?;
         let settings = self.settings;
         let path = MixturePath { ops: self.ops, ladder: &settings.ladder, base: &base };
-        let above = self.from_above(settings.chains / 2);
+        let above = self.states_above(settings.chains / 2);
         let above_count = above.rows();
         let mut chains = MixtureTempering::new(path, settings.chains, above, self.seed());
         let rounds = InitialRounds::default();

@@ -47,9 +47,9 @@ impl WangLandau {
                 recursion.forget_histogram();
             }
         }
-        let doubt = halving.then(|| {
-            "the gain was still being halved at the end, its error is not averaged: use more sweeps"
-        });
+        let doubt = halving.then_some(
+            "the gain was still being halved at the end, its error is not averaged: use more sweeps",
+        );
         Ok(Estimate {
             bias: Bias::Biased,
             ..recursion.finish("wang-landau", Trust::unless("gain-halved", doubt))

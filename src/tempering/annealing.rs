@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 
 use super::path::rows_per_thread;
-use super::{Ladder, log_sum_exp};
+use super::{Ladder, MeanWeight};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, words_per_row};
 
@@ -136,33 +136,5 @@ impl Annealed {
     /// The weights at beta = 1.
     pub fn final_weights(&self) -> impl Iterator<Item = f64> + Clone {
         self.log_weights.iter().skip(self.kept - 1).step_by(self.kept).copied()
-    }
-}
-
-/// The mean of importance weights, and what it is worth.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MeanWeight {
-    /// log mean w, biased low.
-    pub log_mean: f64,
-    /// Standard error of `log_mean`, sqrt(var w/S)/mean w.
-    pub std_error: f64,
-    /// (sum w)^2/sum w^2.
-    pub effective: f64,
-}
-
-impl MeanWeight {
-    /// Of weights given by their logarithms.
-    pub fn of(log_weights: impl Iterator<Item = f64> + Clone) -> Self {
-        let largest = log_weights.clone().fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = log_weights.clone().map(|w| (w - largest).exp()).collect();
-        let n = weights.len() as f64;
-        let mean = weights.iter().sum::<f64>() / n;
-        let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        let square = weights.iter().map(|w| w * w).sum::<f64>();
-        Self {
-            log_mean: log_sum_exp(log_weights) - n.ln(),
-            std_error: (variance / n).sqrt() / mean,
-            effective: (n * mean).powi(2) / square,
-        }
     }
 }

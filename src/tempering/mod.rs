@@ -16,8 +16,9 @@ mod rts;
 mod sampler;
 pub mod schedules;
 mod simulated;
+mod weights;
 
-pub use annealing::{Annealed, AnnealingPath, Keep, MeanWeight, Walker, anneal, descend};
+pub use annealing::{Annealed, AnnealingPath, Keep, Walker, anneal, descend};
 pub use base::{BaseDistribution, softplus};
 pub use chains::{BetaUpdate, SweepRecord, TemperedChains};
 pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
@@ -30,3 +31,4 @@ pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips};
 pub use rts::{Measurement, Occupancy, influence, measure};
 pub use sampler::{Sampler, Samples, sampling_ladder};
 pub use simulated::{RbmTempering, SimulatedTempering, Slopes, Swept};
+pub use weights::MeanWeight;

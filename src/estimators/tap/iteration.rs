@@ -9,7 +9,7 @@ use super::expansion::{Expansion, TapOrder};
 use crate::error::{Error, Result};
 use crate::estimators::{Bias, Estimate};
 use crate::model::Parameters;
-use crate::ops::random::{Purpose, Streams};
+use crate::ops::random::{Purpose, Stream, Streams};
 use crate::trust::Trust;
 
 /// Settings of the mean-field iteration.
@@ -17,10 +17,12 @@ use crate::trust::Trust;
 pub struct Tap {
     /// Order of the expansion.
     pub order: TapOrder,
-    /// Starting points: all means 1/2 first, then uniform random ones.
+    /// Starting points, in turn: all means 1/2, all 0 (COMPARISON's, undamped), all 1, uniform, random corners, N(0, 1).
     pub starts: usize,
     /// Share of the old value that is kept at an update, in [0, 1); 0 is COMPARISON's undamped iteration.
     pub damping: f64,
+    /// Whether every starting point is iterated undamped as well.
+    pub undamped_too: bool,
     /// Iterations after which what is not kept is halved, and again after as many more; 0: never.
     pub halve_after: usize,
     /// Most iterations.
@@ -35,8 +37,9 @@ impl Default for Tap {
     fn default() -> Self {
         Self {
             order: TapOrder::Second,
-            starts: 10,
+            starts: 12,
             damping: 0.5,
+            undamped_too: true,
             halve_after: 500,
             iterations: 4000,
             tolerance: 1e-6,
@@ -111,11 +114,26 @@ impl Tap {
         })
     }
 
-    /// Every starting point's end.
+    /// Every starting point's end; damped first, then undamped if that is asked for.
     ///
     /// # Errors
     /// As [`Tap::run`].
     pub fn solutions(&self, parameters: &Parameters) -> Result<Vec<TapSolution>> {
+        let mut solutions = self.damped(parameters)?;
+        if self.undamped_too && self.damping > 0.0 {
+            let undamped = Self {
+                damping: 0.0,
+                halve_after: 0,
+                iterations: self.iterations.min(500),
+                ..*self
+            };
+            solutions.extend(undamped.damped(parameters)?);
+        }
+        Ok(solutions)
+    }
+
+    /// Every starting point's end with the damping there is.
+    fn damped(&self, parameters: &Parameters) -> Result<Vec<TapSolution>> {
         if self.starts == 0 || self.iterations == 0 || !(0.0..1.0).contains(&self.damping) {
             return Err(Error::Invalid(format!(
                 "TAP with {} starts, {} iterations and damping {}: at least one of each and a damping in [0, 1) are needed",
@@ -126,12 +144,11 @@ impl Tap {
         let (m, j, n) = (parameters.n_visible, parameters.n_hidden, self.starts);
         // One column a starting point, so that all of them share the passes over W.
         let streams = Streams::new(self.seed, Purpose::TapStart, 0);
-        let mut visible = Mat::full(m, n, 0.5);
-        let mut hidden = Mat::full(j, n, 0.5);
+        let (mut visible, mut hidden) = (Mat::full(m, n, 0.5), Mat::full(j, n, 0.5));
         for column in 1..n {
             let mut stream = streams.row(column as u32);
-            (0..m).for_each(|i| visible[(i, column)] = stream.uniform());
-            (0..j).for_each(|i| hidden[(i, column)] = stream.uniform());
+            (0..m).for_each(|i| visible[(i, column)] = start_of(column, &mut stream));
+            (0..j).for_each(|i| hidden[(i, column)] = start_of(column, &mut stream));
         }
         let mut before = (visible.clone(), hidden.clone());
         let mut step = 1.0 - self.damping;
@@ -176,6 +193,20 @@ impl Tap {
             TapSolution { value, end, iterations, visible, hidden }
         };
         Ok(ends.into_iter().zip(values).enumerate().map(solution).collect())
+    }
+}
+
+/// A first mean of the `column`-th starting point (see [`Tap::starts`]).
+fn start_of(column: usize, stream: &mut Stream) -> f64 {
+    match column {
+        0 => 0.5,
+        1 => 0.0,
+        2 => 1.0,
+        column => match column % 3 {
+            0 => stream.uniform(),
+            1 => f64::from(u8::from(stream.uniform() < 0.5)),
+            _ => stream.normal(),
+        },
     }
 }
 
