@@ -75,9 +75,7 @@ fn report(options: &Options) -> Result<bool> {
         let mut automatic = Automatic::new(options.seed + 100 * outcomes.len() as u64)?;
         automatic.budget = options.budget.unwrap_or(automatic.budget);
         let found = automatic.run(&model.parameters, Known::default(), &mut |_| ())?.estimate;
-        // Where a handful of states are all there is the error is that of rounding.
-        let error = found.std_error.max(1e-6 * model.log_z.abs().max(1.0));
-        let z = (found.value - model.log_z) / error;
+        let z = (found.value - model.log_z) / found.std_error;
         let (name, trust) = (subject.name(), &found.trust);
         println!(
             "{name:<44} {:>14.3} {:>14.3} +- {:<8.3} z {z:>7.1} {:>6.2} s  {}",

@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use super::estimate::with_rounding;
 use super::{Bias, Estimate};
 use crate::error::Result;
 use crate::ops::RbmOps;
@@ -53,10 +54,11 @@ pub(super) fn ais_with_weights(
     super::at_least_two_chains(chains)?;
     let annealed = anneal(path, chains, seed, 0, Keep::Last);
     let mean = annealed.mean_weight(0);
+    let value = path.log_z_base() + mean.log_mean;
     let estimate = Estimate {
         method: "ais",
-        value: path.log_z_base() + mean.log_mean,
-        std_error: mean.std_error,
+        value,
+        std_error: with_rounding(mean.std_error, value),
         effective_samples: Some(mean.effective),
         bias: Bias::Low,
         gibbs_sweeps: steps(path, chains),

@@ -25,6 +25,14 @@ pub struct Estimate {
     pub trust: Trust,
 }
 
+/// Rounding of log f in f32, relative to log Z: what a spread over chains, which all share it, does not show.
+const ROUNDING: f64 = 6e-8;
+
+/// A standard error with the rounding of log f added.
+pub(super) fn with_rounding(std_error: f64, value: f64) -> f64 {
+    std_error.hypot(ROUNDING * value)
+}
+
 /// Direction of an estimator's bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -8,6 +8,7 @@
 use std::time::Instant;
 
 use super::ais::ais_with_weights;
+use super::estimate::with_rounding;
 use super::{Bias, Equilibrium, Estimate, reverse_ais};
 use crate::error::Result;
 use crate::tempering::{AnnealingPath, descend};
@@ -57,10 +58,11 @@ pub fn sandwich(
     let all = (up.len() + down.len()) as f64;
     let gap = upper.value - lower.value;
     let apart = gap.abs() > WIDEST + 4.0 * lower.std_error.hypot(upper.std_error);
+    let value = path.log_z_base() + balance.log_ratio;
     let between = Estimate {
         method: "ais-bar",
-        value: path.log_z_base() + balance.log_ratio,
-        std_error: balance.std_error,
+        value,
+        std_error: with_rounding(balance.std_error, value),
         effective_samples: Some(balance.effective),
         bias: Bias::Consistent,
         gibbs_sweeps: lower.gibbs_sweeps + upper.gibbs_sweeps,

@@ -11,6 +11,7 @@
 
 use std::time::Instant;
 
+use super::estimate::with_rounding;
 use super::{Bias, Estimate, at_least_two_chains};
 use crate::error::Result;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
@@ -118,10 +119,11 @@ impl<'a> Recursion<'a> {
         let uneven = (flatness < EVEN).then(|| {
             format!("not flat: a temperature got {flatness:.2} of its share of sweeps, {EVEN} needed: use more sweeps")
         });
+        let value = self.zeta[self.zeta.len() - 1];
         Estimate {
             method,
-            value: self.zeta[self.zeta.len() - 1],
-            std_error: (square / (n * (n - 1.0))).sqrt(),
+            value,
+            std_error: with_rounding((square / (n * (n - 1.0))).sqrt(), value),
             effective_samples: Some(self.round_trips as f64),
             bias: Bias::Consistent,
             gibbs_sweeps: (self.chains.sweeps_done() - self.sweeps_before) * n as u64,

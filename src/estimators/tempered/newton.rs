@@ -9,9 +9,9 @@ use faer::{Mat, Side};
 /// A step below this many nats in every coordinate ends the search: the next would be its square.
 const SMALL_STEP: f64 = 1e-9;
 /// Most evaluations, halved steps included: where log f differs by thousands of nats from state to state the minimum may lie at
-/// infinity, and the search must end all the same. Usual searches need about ten.
-const MOST_EVALUATIONS: usize = 120;
-const MOST_HALVINGS: usize = 40;
+/// infinity, and the search must end all the same. Usual searches need about ten, from far away some hundreds.
+const MOST_EVALUATIONS: usize = 400;
+const MOST_HALVINGS: usize = 60;
 
 /// A convex function at one point.
 pub(super) struct Local {

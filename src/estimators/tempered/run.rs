@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use super::super::estimate::with_rounding;
 use super::super::{Bias, Estimate, at_least_two_chains};
 use super::verdict::verdict;
 use crate::error::Result;
@@ -136,7 +137,7 @@ impl TemperedRun {
         Estimate {
             method,
             value,
-            std_error,
+            std_error: with_rounding(std_error, value),
             // A round trip forgets where a chain came from.
             effective_samples: Some(self.round_trips as f64),
             bias: Bias::Consistent,
