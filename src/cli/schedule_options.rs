@@ -8,14 +8,17 @@ use clap::{Args, ValueEnum};
 use super::problem::Problem;
 use crate::estimators::{Estimate, MomentAveraging};
 use crate::tempering::schedules::{
-    Automatic, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear, read_list,
-    resample, salakhutdinov_murray,
+    Automatic, BinnedLinear, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear,
+    read_list, resample, salakhutdinov_murray,
 };
-use crate::tempering::{AnnealingPath, Ladder, Prior};
+use crate::tempering::{AnnealingPath, Keep, Ladder, Prior, anneal};
 
 /// Chains and temperatures of the cheap pass VAROPT goes by, as in its paper.
 const SURVEY_CHAINS: usize = 100;
 const SURVEY_TEMPERATURES: usize = 1000;
+/// Chains and knots of the moments GMS13 goes by, as in SCHEDULES.
+const MOMENT_CHAINS: usize = 1000;
+const KNOTS: usize = 10;
 /// Smallest positive inverse temperature of the geometric schedule.
 const GEOMETRIC_FIRST: f64 = 1e-3;
 /// From so many temperatures on a ladder is one for annealing.
@@ -32,6 +35,7 @@ enum Schedule {
     SalakhutdinovMurray,
     Geometric,
     Varopt,
+    Gms13,
     Automatic,
     List(PathBuf),
 }
@@ -49,7 +53,7 @@ enum PathKind {
 #[derive(Args)]
 #[command(next_help_heading = "Schedule and path")]
 pub struct ScheduleOptions {
-    /// Schedule: linear, salakhutdinov-murray, geometric, varopt, automatic, or a file with one inverse temperature a line
+    /// Schedule: linear, salakhutdinov-murray, geometric, varopt, gms13, automatic, or a file with one inverse temperature a line
     #[arg(long, default_value = "linear", value_name = "NAME|FILE", value_parser = schedule)]
     schedule: Schedule,
     /// Longest step of beta allowed; the others are stretched
@@ -66,11 +70,12 @@ fn schedule(text: &str) -> Result<Schedule, String> {
         "salakhutdinov-murray" => Schedule::SalakhutdinovMurray,
         "geometric" => Schedule::Geometric,
         "varopt" => Schedule::Varopt,
+        "gms13" => Schedule::Gms13,
         "automatic" => Schedule::Automatic,
         file if std::path::Path::new(file).is_file() => Schedule::List(file.into()),
         other => {
             return Err(format!(
-                "`{other}` is neither linear, salakhutdinov-murray, geometric, varopt, automatic nor a file"
+                "`{other}` is neither linear, salakhutdinov-murray, geometric, varopt, gms13, automatic nor a file"
             ));
         }
     })
@@ -171,6 +176,19 @@ impl ScheduleOptions {
                 spent = (SURVEY_CHAINS * SURVEY_TEMPERATURES) as u64;
                 let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
                 survey(&ladder).schedule(temperatures)?
+            }
+            Schedule::Gms13 => {
+                ensure!(
+                    self.path == PathKind::Geometric,
+                    "--schedule gms13 is one of the geometric path: leave out --path moments"
+                );
+                spent = (MOMENT_CHAINS * SURVEY_TEMPERATURES) as u64;
+                let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
+                let seed = plan.seed ^ 0x7A2F_0000_0000_0000;
+                let annealed = plan
+                    .problem
+                    .along(&ladder, |path| anneal(path, MOMENT_CHAINS, seed, 0, Keep::All));
+                BinnedLinear::from_annealed(&annealed, &ladder, KNOTS)?.schedule(temperatures)?
             }
             Schedule::Automatic => {
                 ensure!(
