@@ -120,7 +120,8 @@ impl LogZOptions {
             Problem { parameters, ops: &Fused::new(parameters), base: start.base, found: None };
         let mut how = Vec::new();
         let needs_start = keep || methods.iter().any(|method| method.needs_start());
-        if needs_start && !start.given && !self.schedule.needs_product() {
+        // Curves are those of the path from a product distribution: temperatures of a mixture's path mean nothing by themselves.
+        if needs_start && !start.given && !self.schedule.needs_product() && !keep {
             let found =
                 self.automatic(&problem)?.start(parameters, start.known(), &mut |line| {
                     tell.line(line);

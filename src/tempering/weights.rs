@@ -1,7 +1,9 @@
 //! The mean of importance weights, and what it is worth.
 //!
 //! The textbook error sqrt(var w/S)/mean w is taken from the sample itself: of skewed weights the few that matter are often
-//! missing, and it is too small exactly where the mean is too low. So it is not taken below what a log-normal distribution with
+//! missing, and it is too small exactly where the mean is too low. So it is multiplied by sqrt(S/effective S), 1 where weights are
+//! even (an empirical rule: of 36 runs on three MNIST and bars models, 100 chains x 1000 temperatures, four were more than 4 textbook errors
+//! low with 31 to 44 effective chains and nothing else to tell); and it is not taken below what a log-normal distribution with
 //! the upper half's spread of log w would have, sqrt((e^(s^2) - 1)/S); and the index of the tail is told, by the generalised Pareto
 //! fit of Zhang and Stephens (2009) to the largest weights, as in Pareto smoothed importance sampling (Vehtari et al. 2024).
 
@@ -38,11 +40,13 @@ impl MeanWeight {
         let mean = weights.iter().sum::<f64>() / n;
         let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
         let square = weights.iter().map(|w| w * w).sum::<f64>();
-        let own = (variance / n).sqrt() / mean;
+        let effective = (n * mean).powi(2) / square;
+        // Skewed weights know their own spread from few of them, and mostly too small a one.
+        let own = (variance / n).sqrt() / mean * (n / effective).sqrt();
         Self {
             log_mean: log_sum_exp(log_weights) - n.ln(),
             std_error: own.max(log_normal_error(&sorted)),
-            effective: (n * mean).powi(2) / square,
+            effective,
             tail: tail_index(&sorted),
         }
     }
