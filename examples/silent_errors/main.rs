@@ -176,6 +176,13 @@ fn all() -> Vec<Subject> {
             }
         }
     }
+    recipes.extend(further());
+    recipes.into_iter().map(|recipe| Subject { recipe, seed: 0 }).collect()
+}
+
+/// Two-mode data, random and constructed models, and those trained longest.
+fn further() -> Vec<Recipe> {
+    let mut recipes = Vec::new();
     for (m, noise, share) in
         [(12, 0.05, 0.5), (40, 0.1, 0.5), (40, 0.05, 0.2), (100, 0.02, 0.1), (300, 0.1, 0.3)]
     {
@@ -224,5 +231,5 @@ fn all() -> Vec<Subject> {
         Recipe::Gaussian(100, 12, 30.0),
         Recipe::Gaussian(12, 12, 100.0),
     ]);
-    recipes.into_iter().map(|recipe| Subject { recipe, seed: 0 }).collect()
+    recipes
 }

@@ -9,12 +9,12 @@ use super::linear;
 use crate::error::{Error, Result};
 use crate::tempering::{Annealed, Ladder};
 
-/// E[Delta] at knots of the geometric path.
+/// `E[Delta]` at knots of the geometric path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BinnedLinear {
     /// Ascending, from 0 to 1.
     pub knots: Vec<f64>,
-    /// E_beta[Delta] = d log Z/d beta there, nats.
+    /// `E_beta[Delta]`, d log Z/d beta, there, nats.
     pub slopes: Vec<f64>,
 }
 
