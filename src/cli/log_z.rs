@@ -75,14 +75,15 @@ pub struct Estimates {
     pub how: Vec<Started>,
 }
 
-/// How a start was found: the candidates, and a line on each run.
+/// How a start was found.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Started {
-    /// By `auto`, for itself.
-    Automatic(Vec<Candidate>, Vec<String>),
-    /// For the other methods.
-    Found(Vec<Candidate>, Vec<String>),
+pub struct Started {
+    /// `auto`, or `others` for the methods that it was found for.
+    pub methods: &'static str,
+    /// Starts that were tried by annealing.
+    pub candidates: Vec<Candidate>,
+    /// A line on each run.
+    pub runs: Vec<String>,
 }
 
 /// What is known of where the mass lies.
@@ -126,7 +127,8 @@ impl LogZOptions {
                 self.automatic(&problem)?.start(parameters, start.known(), &mut |line| {
                     tell.line(line);
                 })?;
-            how.push(Started::Found(found.candidates.clone(), found.done.clone()));
+            let (candidates, runs) = (found.candidates.clone(), found.done.clone());
+            how.push(Started { methods: "others", candidates, runs });
             problem.found = Some(found);
         }
         tell.method("tempered chains", needs_start);
@@ -140,7 +142,8 @@ impl LogZOptions {
                 let automatic = self.automatic(&problem)?;
                 let report = automatic.run(parameters, known, &mut |line| tell.line(line))?;
                 bound = Some(report.bound);
-                how.push(Started::Automatic(report.candidates, report.done));
+                let (candidates, runs) = (report.candidates, report.done);
+                how.push(Started { methods: "auto", candidates, runs });
                 Ok(vec![report.estimate])
             } else {
                 self.estimate(method, &problem, &shared)

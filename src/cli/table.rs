@@ -69,10 +69,8 @@ pub fn remarks(bound: Option<&Bound>, agreement: &Agreement) -> String {
 
 /// How a start was found.
 pub fn started(how: &Started) -> String {
-    let (what, candidates, runs) = match how {
-        Started::Automatic(candidates, runs) => ("auto", candidates, runs),
-        Started::Found(candidates, runs) => ("start of the other methods", candidates, runs),
-    };
+    let Started { methods, candidates, runs } = how;
+    let what = if *methods == "auto" { "auto" } else { "start of the other methods" };
     let short = |c: &Candidate| format!("{} {:.2} +- {:.2}", c.name, c.log_z, c.std_error);
     let tried: Vec<String> = candidates.iter().map(short).collect();
     let best = candidates.iter().max_by(|a, b| a.log_z.total_cmp(&b.log_z));

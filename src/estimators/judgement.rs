@@ -9,6 +9,8 @@ use std::time::Instant;
 
 /// Combined errors by which two estimates of the same number may differ.
 const MOST_ERRORS: f64 = 4.0;
+/// Nats by which annealing from anywhere exceeds log Z once in a thousand times at most (Markov's inequality).
+const MOST_ABOVE: f64 = 7.0;
 /// Rounding of log f at large models, nats: the bound is computed in f64, chains in f32.
 const ROUNDING: f64 = 1e-3;
 
@@ -81,7 +83,8 @@ fn annealing(evidence: &Evidence<'_>, value: f64, error: f64) -> Trust {
     let own = ("the chains' own annealing", *log_z, mean.std_error);
     let tried = evidence.candidates.iter().map(|c| (c.name.as_str(), c.log_z, c.std_error));
     let above = tried.chain([own]).find(|(_, log_z, std_error)| {
-        log_z - value > MOST_ERRORS * std_error.max(0.25).hypot(error)
+        let own = (MOST_ERRORS * std_error).clamp(1.0, MOST_ABOVE);
+        log_z - value > own.hypot(MOST_ERRORS * error)
     });
     let reason = above.map(|(name, log_z, std_error)| {
         format!("annealing from another start ({name}) finds {log_z:.3} +- {std_error:.3}, more than these chains: a mode is missing")
