@@ -62,7 +62,7 @@ struct Score {
     error: f64,
     z: f64,
     seconds: f64,
-    doubt: Option<String>,
+    sound: bool,
 }
 
 /// All runs of one estimator.
@@ -246,7 +246,7 @@ impl Case {
             error,
             z: error / estimate.std_error,
             seconds: estimate.seconds,
-            doubt: estimate.doubt,
+            sound: estimate.trust.is_sound(),
         }
     }
 }
@@ -312,7 +312,7 @@ fn summarise(scores: &[Score]) -> Vec<Summary> {
                 mean_error,
                 rmse: (of.iter().map(|score| score.error.powi(2)).sum::<f64>() / n).sqrt(),
                 mean_std_error: of.iter().map(|score| score.std_error).sum::<f64>() / n,
-                doubted: of.iter().filter(|score| score.doubt.is_some()).count(),
+                doubted: of.iter().filter(|score| !score.sound).count(),
                 passes,
             }
         })

@@ -79,7 +79,7 @@ fn main() -> Result<()> {
                 let errors = Errors::of(&values, truth);
                 let samples = CHAINS * sweeps;
                 let trips = mean(&|e| e.effective_samples.unwrap_or(0.0)) * 1000.0 / samples as f64;
-                let doubts = found.iter().filter(|e| e.doubt.is_some()).count();
+                let doubts = found.iter().filter(|e| !e.trust.is_sound()).count();
                 let (Errors { bias, rmse, rmse_error }, se) = (errors, mean(&|e| e.std_error));
                 bar.suspend(|| {
                     println!(

@@ -20,8 +20,10 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::model::{Parameters, Rbm};
 use ztrack::ops::{BitMatrix, Fused};
 use ztrack::record::{Chart, Series};
-use ztrack::tempering::schedules::{SlopeVariance, decelerate, linear, salakhutdinov_murray};
-use ztrack::tempering::{AnnealingPath, BaseDistribution, Ladder, Path, Prior};
+use ztrack::tempering::schedules::{
+    BinnedLinear, SlopeVariance, decelerate, linear, salakhutdinov_murray,
+};
+use ztrack::tempering::{AnnealingPath, BaseDistribution, Keep, Ladder, Path, Prior, anneal};
 use ztrack::training::gradient::{Centering, Particles, gradient, moments};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 use ztrack::{Error, Result};
@@ -31,13 +33,18 @@ const BATCH: usize = 100;
 const SEED: u64 = 1;
 /// Chains and temperatures of the pass VAROPT goes by, as in the paper.
 const SURVEY: (usize, usize) = (100, 1000);
+/// Chains and knots of the moments GMS13 goes by, as in the paper.
+const MOMENTS: (usize, usize) = (1000, 10);
+/// So many of the schedules are along the geometric path.
+const GEOMETRIC: usize = 7;
 /// How the models are trained: name, sweeps from the batch (0: persistent chains).
 const MODELS: [(&str, usize); 3] = [("PCD", 0), ("CD1", 1), ("CD25", 25)];
 /// The paper's ESS of 1000 chains at K = 100000, in the order of MODELS (Table 1).
-const PAPER: [(&str, [f64; 3]); 8] = [
+const PAPER: [(&str, [f64; 3]); 9] = [
     ("LINEAR", [517.0, 713.0, 664.0]),
     ("SM08", [f64::NAN; 3]),
     ("VAROPT", [783.0, 87.0, 776.0]),
+    ("GMS13", [176.0, 653.0, 176.0]),
     ("VAROPT.009", [809.0, 814.0, 820.0]),
     ("VAROPT.006", [668.0, 803.0, 751.0]),
     ("VAROPT.003", [749.0, 797.0, 617.0]),
@@ -202,6 +209,8 @@ fn anneal_all(
     let survey = ladder(&linear(SURVEY.1)?)?;
     let path = Path { ops: &ops, ladder: &survey, base };
     let variance = SlopeVariance::from_annealing(&path, SURVEY.0, SEED + 1);
+    let moments = anneal(&path, MOMENTS.0, SEED + 1, 0, Keep::All);
+    let gms13 = BinnedLinear::from_annealed(&moments, &survey, MOMENTS.1)?;
     let knots = sizes.fit.fit(base, parameters)?;
     let along_moments = SlopeVariance::from_annealing(&knots.path(&survey), SURVEY.0, SEED + 1);
     figure_1(sizes, model, &variance)?;
@@ -212,6 +221,7 @@ fn anneal_all(
             linear(k),
             salakhutdinov_murray(k),
             Ok(varopt.clone()),
+            gms13.schedule(k),
             decelerate(&varopt, 0.009),
             decelerate(&varopt, 0.006),
             decelerate(&varopt, 0.003),
@@ -226,13 +236,13 @@ fn anneal_all(
             };
             let clock = Instant::now();
             let ladder = ladder(&betas)?;
-            let (geometric, moments);
-            let path: &dyn AnnealingPath = if schedule < 6 {
+            let (geometric, averaged);
+            let path: &dyn AnnealingPath = if schedule < GEOMETRIC {
                 geometric = Path { ops: &ops, ladder: &ladder, base };
                 &geometric
             } else {
-                moments = knots.path(&ladder);
-                &moments
+                averaged = knots.path(&ladder);
+                &averaged
             };
             let estimate = ais(path, sizes.chains, SEED)?;
             let seconds = clock.elapsed().as_secs_f64();
@@ -298,7 +308,7 @@ fn needed(sizes: &Sizes, runs: &[Run]) -> String {
                 .map(|run| (run.temperatures as f64, ess(&run.estimate)))
                 .collect()
         };
-        for (linear, rivals) in [(0, &[2, 3][..]), (6, &[7])] {
+        for (linear, rivals) in [(0, &[2, 3, 4][..]), (GEOMETRIC, &[GEOMETRIC + 1])] {
             for (k, target) in curve(linear) {
                 text += &format!("  {name:<5} ESS {target:>5.0}: {} {k:>6}", PAPER[linear].0);
                 for &rival in rivals {

@@ -26,6 +26,26 @@ impl Trust {
         Self::default()
     }
 
+    /// In doubt where there is a reason, else sound.
+    pub fn unless(name: &str, reason: Option<impl Into<String>>) -> Self {
+        let mut trust = Self::sound();
+        if let Some(text) = reason {
+            trust.doubt(name, text);
+        }
+        trust
+    }
+
+    /// The reasons of both, each name once: the same finding reached on two ways is told once.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        for doubt in other.doubts {
+            if self.doubts.iter().all(|known| known.name != doubt.name) {
+                self.doubts.push(doubt);
+            }
+        }
+        self
+    }
+
     /// Adds a reason for doubt.
     pub fn doubt(&mut self, name: &str, text: impl Into<String>) {
         self.doubts.push(Doubt { name: name.into(), text: text.into() });

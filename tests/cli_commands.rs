@@ -45,8 +45,10 @@ fn estimators_agree_with_enumeration() {
     let system = test_systems::gaussian(16, 5, 0.7, 1).unwrap();
     let model = save(folder.path(), system.parameters);
     for data in [&[][..], &["--data", "bars-and-stripes"]] {
-        let arguments =
-            [&["estimate", &model, "--method", "all", "--temperatures", "30", "--json"][..], data];
+        let arguments = [
+            &["estimate", &model, "--method", "everything", "--temperatures", "30", "--json"][..],
+            data,
+        ];
         let report = json(&arguments.concat());
         assert_eq!((&report["visible"], &report["hidden"]), (&16.into(), &5.into()));
         let estimates = report["estimates"].as_array().unwrap();

@@ -33,6 +33,7 @@ fn every_schedule_and_path_finds_log_z() {
         &["--schedule", "varopt", "--temperatures", "60"],
         &["--schedule", "automatic", "--temperatures", "60"],
         &["--schedule", &list],
+        &["--schedule", "gms13"],
         &["--schedule", "varopt", "--temperatures", "60", "--path", "moments", "--method", "ais"],
     ] {
         let mut arguments = vec!["estimate", &model, "--json", "--method", "rts,ais"];

@@ -135,6 +135,7 @@ impl Pool {
             ladder: self.ladder.clone(),
             rounds: Vec::new(),
             counted: Group { zeta: self.zeta.clone(), occupancy, sweeps },
+            halves: Default::default(),
             rounds_end: self.rounds_end,
             chains: CHAINS,
             round_trips: self.round_trips,

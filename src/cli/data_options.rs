@@ -126,10 +126,14 @@ impl Data {
             .context("--binarization")
     }
 
-    /// Smoothed marginals of the training rows. Grey levels count as probabilities unless told otherwise.
-    pub fn base(&self) -> Result<BaseDistribution> {
+    /// Training rows as zeros and ones. Grey levels count as probabilities unless told otherwise.
+    pub fn binarized_or_drawn(&self) -> Result<BitMatrix> {
         let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::Stochastic))?;
-        let rows = binarizer.binarize(&self.splits.train, EVALUATION_EPOCH, self.seed)?;
-        Ok(BaseDistribution::from_marginals(&rows, BASE_SMOOTHING)?)
+        Ok(binarizer.binarize(&self.splits.train, EVALUATION_EPOCH, self.seed)?)
+    }
+
+    /// Smoothed marginals of the training rows.
+    pub fn base(&self) -> Result<BaseDistribution> {
+        Ok(BaseDistribution::from_marginals(&self.binarized_or_drawn()?, BASE_SMOOTHING)?)
     }
 }

@@ -9,12 +9,14 @@ use serde::Serialize;
 
 use super::curves;
 use super::data_options::DataOptions;
-use super::log_z::{Estimates, LogZOptions, table};
+use super::failure::IN_DOUBT;
+use super::log_z::{Estimates, LogZOptions, Started, Starting};
 use super::output::{print, print_json};
 use super::start_options::StartOptions;
+use super::table::{remarks, started, table};
 use crate::checkpoint::ModelFile;
-use crate::estimators;
 use crate::estimators::tempered::free_curves;
+use crate::estimators::{self, Agreement, Bound};
 
 /// Estimate log Z of a model, with its standard error
 #[derive(Args)]
@@ -27,7 +29,7 @@ use crate::estimators::tempered::free_curves;
 pub struct Estimate {
     /// Model file: safetensors or npz
     model: PathBuf,
-    /// Data whose marginals are the base distribution: a name, a file, or a configuration; else the visible bias is
+    /// Data the model was trained on, which tell where its mass may lie: a name, a file, or a configuration
     #[arg(long, value_name = "NAME|PATH")]
     data: Option<String>,
     /// Print JSON
@@ -53,6 +55,11 @@ struct Report {
     estimates: Vec<estimators::Estimate>,
     /// Methods of `all` this model does not allow, with the reason.
     skipped: Vec<String>,
+    /// A lower bound of log Z that holds for sure; none where log Z is exact.
+    bound: Option<Bound>,
+    agreement: Agreement,
+    /// How starts were found.
+    starts: Vec<Started>,
 }
 
 impl Estimate {
@@ -62,8 +69,9 @@ impl Estimate {
         let model =
             self.start.prepare(file, self.data.as_deref(), &self.options, self.log_z.seed)?;
         let parameters = model.parameters();
-        let Estimates { estimates, skipped, kept } =
-            self.log_z.run(parameters, &model.base, self.curves.is_some())?;
+        let start = Starting { base: &model.base, given: model.given, rows: model.rows.as_ref() };
+        let Estimates { estimates, skipped, kept, bound, agreement, how } =
+            self.log_z.run(parameters, &start, self.curves.is_some())?;
         if let (Some(folder), Some(run)) = (&self.curves, kept) {
             ensure!(
                 model.log_constant() == 0.0,
@@ -71,27 +79,51 @@ impl Estimate {
             );
             curves::write(folder, &free_curves(&run))?;
         }
+        let strict = self.log_z.strict && !agreement.sound;
+        let log_constant = model.log_constant();
+        let shifted = |bound: Bound| Bound { value: bound.value + log_constant, ..bound };
         let report = Report {
             visible: parameters.n_visible,
             hidden: parameters.n_hidden,
             estimates: model.restore(estimates),
             skipped,
+            bound: bound.map(shifted),
+            agreement,
+            starts: how,
             base: model.base_name,
             model: self.model,
         };
         if self.json {
             print_json(&report)?;
         } else {
-            let Report { model, visible, hidden, base, estimates, skipped } = &report;
-            let model = model.display();
-            print(&format!(
-                "{model}: {visible} visible, {hidden} hidden units; base distribution: {base}\n\n{}",
-                table(estimates)
-            ))?;
-            for reason in skipped {
-                print(&format!("\nnot run: {reason}\n"))?;
-            }
+            print(&report.text(log_constant))?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(if strict { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+    }
+}
+
+impl Report {
+    fn text(&self, log_constant: f64) -> String {
+        let Self { model, visible, hidden, base, estimates, .. } = self;
+        let base = if self.starts.is_empty() {
+            format!("base distribution: {base}")
+        } else {
+            "start: found".into()
+        };
+        let model = model.display();
+        let mut text = format!("{model}: {visible} visible, {hidden} hidden units; {base}\n");
+        self.starts.iter().for_each(|how| text += &started(how));
+        text += "\n";
+        text += &table(estimates);
+        text += &remarks(self.bound.as_ref(), &self.agreement);
+        for reason in &self.skipped {
+            text += &format!("\nnot run: {reason}\n");
+        }
+        if log_constant != 0.0 {
+            text += &format!(
+                "\nunits -1 and +1: sentences are about the model with units 0 and 1, whose log Z is smaller by {log_constant:.6}\n"
+            );
+        }
+        text
     }
 }

@@ -9,11 +9,13 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::data_options::{Data, DataOptions};
-use super::log_z::{LogZOptions, table};
+use super::failure::IN_DOUBT;
+use super::log_z::{Estimates, LogZOptions, Starting};
 use super::output::{print, print_json};
+use super::table::{remarks, table};
 use crate::checkpoint::ModelFile;
 use crate::data::Dataset;
-use crate::estimators::Estimate;
+use crate::estimators::{Agreement, Bound, Estimate};
 use crate::ops::Fused;
 use crate::tracking::{LogLikelihood, mean_log_f};
 
@@ -60,6 +62,9 @@ struct Report {
     model: PathBuf,
     data: String,
     estimates: Vec<Estimate>,
+    /// A lower bound of log Z; none where it is exact.
+    bound: Option<Bound>,
+    agreement: Agreement,
     /// One for each split and estimate.
     log_likelihoods: Vec<Line>,
 }
@@ -82,7 +87,11 @@ impl Evaluate {
         for (name, dataset) in self.splits(&data)? {
             rows.push((name, data.binarized(dataset)?));
         }
-        let estimates = self.log_z.run(&parameters, &data.base()?, false)?.estimates;
+        let training = data.binarized_or_drawn()?;
+        let base = data.base()?;
+        let start = Starting { base: &base, given: true, rows: Some(&training) };
+        let Estimates { estimates, bound, agreement, .. } =
+            self.log_z.run(&parameters, &start, false)?;
         let ops = Fused::new(&parameters);
         let mut log_likelihoods = Vec::new();
         for (split, rows) in &rows {
@@ -96,13 +105,21 @@ impl Evaluate {
                 });
             }
         }
-        let report = Report { model: self.model, data: self.data, estimates, log_likelihoods };
+        let strict = self.log_z.strict && !agreement.sound;
+        let report = Report {
+            model: self.model,
+            data: self.data,
+            estimates,
+            bound,
+            agreement,
+            log_likelihoods,
+        };
         if self.json {
             print_json(&report)?
         } else {
             print(&report.text())?
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(if strict { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
     }
 
     fn splits<'a>(&self, data: &'a Data) -> Result<Vec<(&'static str, &'a Dataset)>> {
@@ -132,6 +149,7 @@ impl Evaluate {
 impl Report {
     fn text(&self) -> String {
         let mut text = table(&self.estimates);
+        text += &remarks(self.bound.as_ref(), &self.agreement);
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,

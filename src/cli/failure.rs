@@ -8,6 +8,8 @@ use super::output::tell;
 
 /// Exit code of a command line that makes no sense, as is the custom.
 const USAGE: u8 = 2;
+/// Exit code of a result in doubt, with `--strict`.
+pub const IN_DOUBT: u8 = 3;
 
 /// A failed command: what failed, and why, from the outermost context inwards.
 pub fn of_command(error: &anyhow::Error) -> ExitCode {

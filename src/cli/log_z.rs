@@ -1,21 +1,24 @@
 //! Options and table of log Z estimates, shared by the commands that need one.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
+use serde::Serialize;
 
 use super::method::Method;
+use super::problem::{Problem, Shared};
 use super::schedule_options::{Plan, ScheduleOptions};
+use super::teller::Teller;
 use crate::error::Error;
-use crate::estimators::tempered::{KeptRun, READERS, Reader, TemperedRun, kept_bytes};
+use crate::estimators::tempered::{KeptRun, Reader, kept_bytes};
 use crate::estimators::{
-    Bias, Equilibrium, Estimate, Rts, Sams, Tap, TapOrder, WangLandau, ais, exact, raise,
-    reverse_ais, sandwich,
+    Agreement, Automatic, Bias, Bound, Candidate, Estimate, Known, Sams, Tap, TapOrder, WangLandau,
+    ais, automatic, exact, lower_bound, raise, reverse_ais, sandwich,
 };
 use crate::model::Parameters;
-use crate::ops::Fused;
+use crate::ops::{BitMatrix, Fused};
+use crate::tempering::schedules::linear;
 use crate::tempering::{
-    AnnealingPath, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, RbmTempering,
-    TemperedChains, annealing_bytes, check_memory, tempering_bytes,
+    AnnealingPath, BaseDistribution, Ladder, annealing_bytes, check_memory, tempering_bytes,
 };
 
 /// Largest smaller layer that is enumerated unless another method is asked for.
@@ -28,7 +31,7 @@ const USUAL: usize = 100;
 #[derive(Args)]
 #[command(next_help_heading = "Estimate of log Z")]
 pub struct LogZOptions {
-    /// Estimators, several separated by commas [default: exact up to 20 units in the smaller layer, else rts]
+    /// Estimators, several separated by commas [default: exact up to 20 units in the smaller layer, else auto]
     #[arg(long = "method", value_enum, value_delimiter = ',', value_name = "METHOD")]
     methods: Vec<Method>,
     /// Chains
@@ -40,18 +43,20 @@ pub struct LogZOptions {
     /// Counted sweeps of every tempered chain
     #[arg(long, default_value_t = 1000, value_name = "N")]
     sweeps: usize,
+    /// Work that `auto` may do while its estimate is in doubt, in seconds of one usual core
+    #[arg(long, default_value_t = 20.0, value_name = "SECONDS")]
+    budget: f64,
+    /// Exit with status 3 when the result is in doubt
+    #[arg(long)]
+    pub strict: bool,
+    /// Do not enumerate small models unless `exact` is asked for
+    #[arg(long, hide = true)]
+    no_exact: bool,
     /// Seed of all random numbers
     #[arg(long, default_value_t = 0, value_name = "S")]
     pub seed: u64,
     #[command(flatten)]
     schedule: ScheduleOptions,
-}
-
-/// The chains that estimators share, run once.
-enum Shared {
-    NotNeeded,
-    Occupancy(TemperedRun),
-    Kept(Box<KeptRun>),
 }
 
 /// What was found.
@@ -62,13 +67,40 @@ pub struct Estimates {
     pub skipped: Vec<String>,
     /// The shared chains, where they were kept.
     pub kept: Option<Box<KeptRun>>,
+    /// A lower bound of log Z; not looked for where log Z is exact.
+    pub bound: Option<Bound>,
+    /// How well the estimates agree.
+    pub agreement: Agreement,
+    /// How starts were found.
+    pub how: Vec<Started>,
 }
 
-/// A model, and what its estimators start from.
-struct Problem<'a> {
-    parameters: &'a Parameters,
-    ops: &'a Fused,
-    base: &'a BaseDistribution,
+/// How a start was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Started {
+    /// `auto`, or `others` for the methods that it was found for.
+    pub methods: &'static str,
+    /// Starts that were tried by annealing.
+    pub candidates: Vec<Candidate>,
+    /// A line on each run.
+    pub runs: Vec<String>,
+}
+
+/// What is known of where the mass lies.
+pub struct Starting<'a> {
+    /// p1(v) where the start is given, and a candidate where it is to be found.
+    pub base: &'a BaseDistribution,
+    /// Whether all methods but `auto` start from `base`.
+    pub given: bool,
+    /// Data rows, where there are some.
+    pub rows: Option<&'a BitMatrix>,
+}
+
+impl Starting<'_> {
+    fn known(&self) -> Known<'_> {
+        let informed = self.given || self.rows.is_some();
+        Known { marginals: informed.then_some(self.base), rows: self.rows }
+    }
 }
 
 impl LogZOptions {
@@ -76,29 +108,69 @@ impl LogZOptions {
     pub fn run(
         &self,
         parameters: &Parameters,
-        base: &BaseDistribution,
+        start: &Starting<'_>,
         keep: bool,
     ) -> Result<Estimates> {
         let mut methods = Method::expand(&self.methods, parameters);
         if methods.is_empty() {
             let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT_BY_DEFAULT;
-            methods.push(if small { Method::Exact } else { Method::Rts });
+            methods.push(if small && !self.no_exact { Method::Exact } else { Method::Auto });
         }
-        let problem = Problem { parameters, ops: &Fused::new(parameters), base };
+        let mut tell = Teller::new();
+        let mut problem =
+            Problem { parameters, ops: &Fused::new(parameters), base: start.base, found: None };
+        let mut how = Vec::new();
+        let needs_start = keep || methods.iter().any(|method| method.needs_start());
+        // Curves are those of the path from a product distribution: temperatures of a mixture's path mean nothing by themselves.
+        if needs_start && !start.given && !self.schedule.needs_product() && !keep {
+            let found =
+                self.automatic(&problem)?.start(parameters, start.known(), &mut |line| {
+                    tell.line(line);
+                })?;
+            let (candidates, runs) = (found.candidates.clone(), found.done.clone());
+            how.push(Started { methods: "others", candidates, runs });
+            problem.found = Some(found);
+        }
+        tell.method("tempered chains", needs_start);
         let shared = self.shared(&methods, &problem, keep)?;
         let (mut estimates, mut skipped) = (Vec::new(), Vec::new());
+        let mut bound = problem.found.as_ref().map(|found| found.bound);
         for method in methods {
-            match self.estimate(method, &problem, &shared) {
+            tell.method(&method.name(), method.reader().is_none());
+            let found = if method == Method::Auto {
+                let known = start.known();
+                let automatic = self.automatic(&problem)?;
+                let report = automatic.run(parameters, known, &mut |line| tell.line(line))?;
+                bound = Some(report.bound);
+                let (candidates, runs) = (report.candidates, report.done);
+                how.push(Started { methods: "auto", candidates, runs });
+                Ok(vec![report.estimate])
+            } else {
+                self.estimate(method, &problem, &shared)
+            };
+            match found {
                 Ok(found) => estimates.extend(found),
                 // Whoever asks for everything wants what can be had.
-                Err(error) if self.methods.contains(&Method::All) => {
+                Err(error) if self.asks_for_all() => {
                     skipped.push(format!("{}: {error:#}", method.name()));
                 }
                 Err(error) => return Err(error),
             }
         }
+        let exact_alone = estimates.iter().all(|estimate| estimate.bias == Bias::None);
+        if bound.is_none() && !exact_alone {
+            bound = Some(lower_bound(parameters, start.known(), self.seed));
+        }
+        if let Some(bound) = &bound {
+            estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound));
+        }
+        let agreement = Agreement::of(&estimates);
         let kept = if let Shared::Kept(run) = shared { Some(run) } else { None };
-        Ok(Estimates { estimates, skipped, kept })
+        Ok(Estimates { estimates, skipped, kept, bound, agreement, how })
+    }
+
+    fn asks_for_all(&self) -> bool {
+        self.methods.iter().any(|method| matches!(method, Method::All | Method::Everything))
     }
 
     fn estimate(
@@ -107,9 +179,10 @@ impl LogZOptions {
         problem: &Problem<'_>,
         shared: &Shared,
     ) -> Result<Vec<Estimate>> {
-        let &Problem { parameters, ops, base } = problem;
-        let (chains, seed) = (self.chains, self.seed);
-        let equilibrium = || Equilibrium::draw(parameters, ops, base, chains, seed);
+        let &Problem { parameters, .. } = problem;
+        // Methods share no random numbers: what one errs by tells nothing of another.
+        let (chains, seed) = (self.chains, method.seed(self.seed));
+        let equilibrium = || problem.equilibrium(chains, seed);
         Ok(match method {
             Method::Exact => vec![exact(parameters)?],
             Method::Ais => self.annealed(problem, |path| Ok(vec![ais(path, chains, seed)?]))?,
@@ -127,14 +200,10 @@ impl LogZOptions {
             })?,
             Method::Sams | Method::WangLandau => {
                 let ladder = self.ladder(problem, 0.0)?;
-                let path = Path { ops, ladder: &ladder, base };
-                let visible = base.sample(chains, seed, 0);
-                let mut chains = TemperedChains::new(visible, ladder.len(), seed);
-                let mut chains = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
-                vec![match method {
-                    Method::Sams => Sams::new(self.sweeps).run(&mut chains)?,
-                    _ => WangLandau { sweeps: self.sweeps }.run(&mut chains)?,
-                }]
+                vec![problem.tempered(&ladder, chains, seed, |chains| match method {
+                    Method::Sams => Sams::new(self.sweeps).run(chains),
+                    _ => WangLandau { sweeps: self.sweeps }.run(chains),
+                })?]
             }
             Method::TapNaive => tap(TapOrder::Naive, seed, parameters)?,
             Method::TapSecond => tap(TapOrder::Second, seed, parameters)?,
@@ -144,6 +213,25 @@ impl LogZOptions {
                     .and_then(|reader| shared.read(reader))
                     .with_context(|| format!("{} is no estimator by itself", shares.name()))?,
             ],
+        })
+    }
+
+    fn automatic(&self, problem: &Problem<'_>) -> Result<Automatic> {
+        let temperatures = self.temperatures.unwrap_or(automatic::TEMPERATURES);
+        let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
+        self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;
+        ensure!(self.chains >= 4, "--chains: auto needs at least 4, got {}", self.chains);
+        ensure!(
+            self.budget >= 0.0 && self.budget.is_finite(),
+            "--budget: seconds of at least 0 are needed, got {}",
+            self.budget
+        );
+        Ok(Automatic {
+            chains: self.chains,
+            ladder: Automatic::ladder(&linear(temperatures)?)?,
+            sweeps: self.sweeps,
+            budget: self.budget,
+            seed: self.seed,
         })
     }
 
@@ -160,19 +248,8 @@ impl LogZOptions {
         } else {
             0.0
         };
-        let rts = Rts {
-            chains: self.chains,
-            sweeps: self.sweeps,
-            ladder: self.ladder(problem, kept)?,
-            beta_update: BetaUpdate::Collapsed,
-            initial_rounds: InitialRounds::default(),
-            seed: self.seed,
-        };
-        Ok(if keep {
-            Shared::Kept(Box::new(rts.sample_and_keep(problem.ops, problem.base)?))
-        } else {
-            Shared::Occupancy(rts.sample(problem.ops, problem.base)?)
-        })
+        let ladder = self.ladder(problem, kept)?;
+        problem.shared(ladder, (self.chains, self.sweeps), self.seed, keep)
     }
 
     /// The ladder of tempered chains, once it is known that they and `more` bytes fit in memory.
@@ -189,20 +266,16 @@ impl LogZOptions {
         estimate: impl FnOnce(&dyn AnnealingPath) -> Result<Vec<Estimate>>,
     ) -> Result<Vec<Estimate>> {
         // One sweep a temperature: side by side with all others, as many as counted sweeps.
-        let (asked, usual) = if self.methods.contains(&Method::All) {
-            (None, self.sweeps)
-        } else {
-            (self.temperatures, 10_000)
-        };
+        let (asked, usual) =
+            if self.asks_for_all() { (None, self.sweeps) } else { (self.temperatures, 10_000) };
         let temperatures = self.schedule.temperatures(asked, usual)?;
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
         self.check(temperatures, annealing_bytes(self.chains, temperatures, m, j))?;
         self.schedule.annealed(&self.plan(problem, asked, usual), estimate)
     }
 
-    fn plan<'a>(&self, problem: &Problem<'a>, asked: Option<usize>, usual: usize) -> Plan<'a> {
-        let &Problem { parameters, ops, base } = problem;
-        Plan { parameters, ops, base, asked, usual, seed: self.seed }
+    fn plan<'a>(&self, problem: &'a Problem<'a>, asked: Option<usize>, usual: usize) -> Plan<'a> {
+        Plan { problem, asked, usual, seed: self.seed }
     }
 
     fn check(&self, temperatures: usize, bytes: f64) -> Result<()> {
@@ -210,16 +283,6 @@ impl LogZOptions {
             return Err(Error::Invalid("--sweeps: at least 1 is needed".into()).into());
         }
         check_sizes(self.chains, temperatures, bytes)
-    }
-}
-
-impl Shared {
-    fn read(&self, reader: Reader) -> Option<Estimate> {
-        match (self, reader) {
-            (Self::Kept(run), reader) => Some(reader.read(run)),
-            (Self::Occupancy(run), Reader::Occupancy(method)) => Some(method(run)),
-            _ => None,
-        }
     }
 }
 
@@ -234,46 +297,4 @@ pub fn check_sizes(chains: usize, temperatures: usize, bytes: f64) -> Result<()>
     }
     let what = format!("--chains {chains} with {temperatures} temperatures");
     check_memory(bytes, &what).map_err(anyhow::Error::msg)
-}
-
-/// Table of estimates, one line each.
-pub fn table(estimates: &[Estimate]) -> String {
-    let mut text = format!(
-        "{:<14} {:>14} {:>10} {:>8} {:<10} {:>10} {:>8}  {}\n",
-        "method", "log Z", "std error", "samples", "bias", "sweeps", "seconds", "doubt"
-    );
-    for estimate in estimates {
-        let error = match estimate.std_error {
-            error if error > 0.0 => format!("{error:.6}"),
-            // Exact, or without a notion of chance.
-            _ => "-".to_string(),
-        };
-        let samples = estimate.effective_samples.map_or("-".into(), |n| format!("{n:.0}"));
-        let bias = match estimate.bias {
-            Bias::None => "none",
-            Bias::Consistent => "vanishing",
-            Bias::Low => "low",
-            Bias::High => "high",
-            Bias::Biased => "either",
-        };
-        let line = format!(
-            "{:<14} {:>14.6} {error:>10} {samples:>8} {bias:<10} {:>10} {:>8.2}  {}",
-            estimate.method,
-            estimate.value,
-            estimate.gibbs_sweeps,
-            estimate.seconds,
-            estimate.doubt.as_deref().unwrap_or("")
-        );
-        text += line.trim_end();
-        text += "\n";
-    }
-    let shares = |estimate: &&Estimate| READERS.iter().any(|(name, _)| *name == estimate.method);
-    let sharing: Vec<&str> = estimates.iter().filter(shares).map(|e| e.method).collect();
-    if sharing.len() > 1 {
-        let sharing = sharing.join(", ");
-        text += &format!(
-            "\n{sharing} read the same chains, run once: their sweeps and seconds are part of each of these lines.\n"
-        );
-    }
-    text
 }

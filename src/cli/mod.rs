@@ -10,6 +10,7 @@ mod failure;
 mod log_z;
 mod method;
 mod output;
+mod problem;
 mod resume;
 mod run_folder;
 mod run_lock;
@@ -18,6 +19,8 @@ mod schedule_options;
 mod signals;
 mod start_options;
 mod summary;
+mod table;
+mod teller;
 pub mod terminal;
 mod train;
 

@@ -5,18 +5,20 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 
+use super::problem::Problem;
 use crate::estimators::{Estimate, MomentAveraging};
-use crate::model::Parameters;
-use crate::ops::RbmOps;
 use crate::tempering::schedules::{
-    Automatic, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear, read_list,
-    resample, salakhutdinov_murray,
+    Automatic, BinnedLinear, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear,
+    read_list, resample, salakhutdinov_murray,
 };
-use crate::tempering::{AnnealingPath, BaseDistribution, Ladder, Path, Prior};
+use crate::tempering::{AnnealingPath, Keep, Ladder, Prior, anneal};
 
 /// Chains and temperatures of the cheap pass VAROPT goes by, as in its paper.
 const SURVEY_CHAINS: usize = 100;
 const SURVEY_TEMPERATURES: usize = 1000;
+/// Chains and knots of the moments GMS13 goes by, as in SCHEDULES.
+const MOMENT_CHAINS: usize = 1000;
+const KNOTS: usize = 10;
 /// Smallest positive inverse temperature of the geometric schedule.
 const GEOMETRIC_FIRST: f64 = 1e-3;
 /// From so many temperatures on a ladder is one for annealing.
@@ -33,6 +35,7 @@ enum Schedule {
     SalakhutdinovMurray,
     Geometric,
     Varopt,
+    Gms13,
     Automatic,
     List(PathBuf),
 }
@@ -50,7 +53,7 @@ enum PathKind {
 #[derive(Args)]
 #[command(next_help_heading = "Schedule and path")]
 pub struct ScheduleOptions {
-    /// Schedule: linear, salakhutdinov-murray, geometric, varopt, automatic, or a file with one inverse temperature a line
+    /// Schedule: linear, salakhutdinov-murray, geometric, varopt, gms13, automatic, or a file with one inverse temperature a line
     #[arg(long, default_value = "linear", value_name = "NAME|FILE", value_parser = schedule)]
     schedule: Schedule,
     /// Longest step of beta allowed; the others are stretched
@@ -67,11 +70,12 @@ fn schedule(text: &str) -> Result<Schedule, String> {
         "salakhutdinov-murray" => Schedule::SalakhutdinovMurray,
         "geometric" => Schedule::Geometric,
         "varopt" => Schedule::Varopt,
+        "gms13" => Schedule::Gms13,
         "automatic" => Schedule::Automatic,
         file if std::path::Path::new(file).is_file() => Schedule::List(file.into()),
         other => {
             return Err(format!(
-                "`{other}` is neither linear, salakhutdinov-murray, geometric, varopt, automatic nor a file"
+                "`{other}` is neither linear, salakhutdinov-murray, geometric, varopt, gms13, automatic nor a file"
             ));
         }
     })
@@ -79,9 +83,7 @@ fn schedule(text: &str) -> Result<Schedule, String> {
 
 /// A model and everything its ladder is planned with.
 pub struct Plan<'a> {
-    pub parameters: &'a Parameters,
-    pub ops: &'a dyn RbmOps,
-    pub base: &'a BaseDistribution,
+    pub problem: &'a Problem<'a>,
     /// Number of temperatures asked for, if any.
     pub asked: Option<usize>,
     /// Number of temperatures where none is asked for.
@@ -90,6 +92,11 @@ pub struct Plan<'a> {
 }
 
 impl ScheduleOptions {
+    /// Whether the start must be a product distribution.
+    pub fn needs_product(&self) -> bool {
+        self.path == PathKind::Moments || self.schedule == Schedule::Automatic
+    }
+
     /// Number of temperatures the ladder will have.
     pub fn temperatures(&self, asked: Option<usize>, usual: usize) -> Result<usize> {
         Ok(match (&self.schedule, asked) {
@@ -115,8 +122,7 @@ impl ScheduleOptions {
             self.path == PathKind::Geometric,
             "--path moments: only annealed estimators such as ais follow it"
         );
-        let Plan { ops, base, .. } = *plan;
-        self.planned(plan, |ladder| survey(&Path { ops, ladder, base }, plan.seed))
+        self.planned(plan, |ladder| plan.problem.along(ladder, |path| survey(path, plan.seed)))
     }
 
     /// Runs annealed estimators along the path asked for; what was spent on planning is added to the cost of each.
@@ -126,7 +132,7 @@ impl ScheduleOptions {
         estimate: impl FnOnce(&dyn AnnealingPath) -> Result<Vec<Estimate>>,
     ) -> Result<Vec<Estimate>> {
         let start = std::time::Instant::now();
-        let Plan { ops, base, parameters, seed, .. } = *plan;
+        let Plan { problem, seed, .. } = *plan;
         let mut spent;
         let ladder;
         let seconds;
@@ -134,11 +140,12 @@ impl ScheduleOptions {
             PathKind::Geometric => {
                 (ladder, spent) = self.ladder(plan)?;
                 seconds = start.elapsed().as_secs_f64();
-                estimate(&Path { ops, ladder: &ladder, base })?
+                problem.along(&ladder, estimate)?
             }
             PathKind::Moments => {
                 let fit = MomentAveraging { seed, ..MomentAveraging::default() };
-                let knots = fit.fit(base, parameters)?;
+                let base = problem.product("--path moments")?;
+                let knots = fit.fit(base, problem.parameters)?;
                 (ladder, spent) = self.planned(plan, |ladder| survey(&knots.path(ladder), seed))?;
                 spent += (fit.knots * fit.updates * fit.chains) as u64;
                 seconds = start.elapsed().as_secs_f64();
@@ -170,6 +177,19 @@ impl ScheduleOptions {
                 let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
                 survey(&ladder).schedule(temperatures)?
             }
+            Schedule::Gms13 => {
+                ensure!(
+                    self.path == PathKind::Geometric,
+                    "--schedule gms13 is one of the geometric path: leave out --path moments"
+                );
+                spent = (MOMENT_CHAINS * SURVEY_TEMPERATURES) as u64;
+                let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
+                let seed = plan.seed ^ 0x7A2F_0000_0000_0000;
+                let annealed = plan
+                    .problem
+                    .along(&ladder, |path| anneal(path, MOMENT_CHAINS, seed, 0, Keep::All));
+                BinnedLinear::from_annealed(&annealed, &ladder, KNOTS)?.schedule(temperatures)?
+            }
             Schedule::Automatic => {
                 ensure!(
                     self.path == PathKind::Geometric,
@@ -183,7 +203,7 @@ impl ScheduleOptions {
                     most,
                     seed: plan.seed,
                 }
-                .run(plan.ops, plan.base)?;
+                .run(plan.problem.ops, plan.problem.product("--schedule automatic")?)?;
                 spent = refined.gibbs_sweeps;
                 resample(&refined.betas, temperatures)?
             }

@@ -8,11 +8,14 @@ use crate::checkpoint::ModelFile;
 use crate::estimators::{Estimate, Start};
 use crate::model::Parameters;
 use crate::model::plus_minus::{Converted, Units, to_binary};
+use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
 
 /// Guesses of the base distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum StartName {
+    /// Found by a search for modes and short annealing runs from several starts
+    Auto,
     /// All states alike
     Uniform,
     /// The visible bias, hidden units ignored
@@ -39,7 +42,7 @@ enum UnitsName {
 #[derive(Args)]
 #[command(next_help_heading = "Base distribution")]
 pub struct StartOptions {
-    /// Guess of the base distribution [default: marginals with --data, else visible-bias]
+    /// Base distribution; `auto` tries all that need no enumeration, with the marginals of --data among them [default: auto]
     #[arg(long, value_enum, value_name = "START")]
     start: Option<StartName>,
     /// Exchange the layers (log Z stays the same), so that the hidden units carry the base distribution; worth it where
@@ -58,6 +61,10 @@ pub struct Prepared {
     pub base: BaseDistribution,
     /// What it is, for people.
     pub base_name: String,
+    /// Whether it was asked for.
+    pub given: bool,
+    /// Training rows of the data, where there are some.
+    pub rows: Option<BitMatrix>,
 }
 
 impl Prepared {
@@ -73,7 +80,7 @@ impl Prepared {
 
     /// Estimates of the model in the file, from those of [`Prepared::parameters`].
     pub fn restore(&self, mut estimates: Vec<Estimate>) -> Vec<Estimate> {
-        estimates.iter_mut().for_each(|estimate| estimate.value += self.converted.log_constant);
+        estimates.iter_mut().for_each(|estimate| estimate.value += self.log_constant());
         estimates
     }
 }
@@ -99,8 +106,16 @@ impl StartOptions {
                 "--data has the visible units' marginals, which --transpose makes hidden ones: use --start signs instead of --data"
             );
         }
+        let given = self.start.filter(|start| *start != StartName::Auto);
         let default = if data.is_some() { StartName::Marginals } else { StartName::VisibleBias };
-        let start = self.start.unwrap_or(default);
+        let start = given.unwrap_or(default);
+        let rows = match data {
+            Some(name) => {
+                let data = options.load(name, parameters.n_visible, seed)?;
+                Some(data.binarized_or_drawn()?)
+            }
+            None => None,
+        };
         let (base, mut base_name) = if start == StartName::Marginals {
             if data.is_none() {
                 bail!("--start marginals: name the data with --data");
@@ -112,7 +127,7 @@ impl StartOptions {
                 StartName::MeanField => (Start::MeanField, "exact means"),
                 StartName::Pinv => (Start::Pinv, "pseudo-inverse"),
                 StartName::Signs => (Start::Signs, "signs from random hidden states"),
-                StartName::VisibleBias | StartName::Marginals => {
+                StartName::VisibleBias | StartName::Marginals | StartName::Auto => {
                     (Start::VisibleBias, "visible bias")
                 }
             };
@@ -121,6 +136,8 @@ impl StartOptions {
         if self.transpose {
             base_name += ", layers exchanged";
         }
-        Ok(Prepared { converted: to_binary(&parameters, units)?, base, base_name })
+        let given = given.is_some();
+        let converted = to_binary(&parameters, units)?;
+        Ok(Prepared { converted, base, base_name, given, rows })
     }
 }

@@ -188,7 +188,7 @@ impl Best {
             train_log_likelihood: train,
             validation_log_likelihood: validation,
             test_log_likelihood: test,
-            doubt: log_z.doubt,
+            doubt: (!log_z.trust.is_sound()).then(|| log_z.trust.to_string()),
         }
     }
 

@@ -5,10 +5,15 @@
 
 use std::time::Instant;
 
+use super::estimate::with_rounding;
 use super::{Bias, Estimate};
 use crate::error::Result;
 use crate::ops::RbmOps;
 use crate::tempering::{AnnealingPath, BaseDistribution, Keep, Ladder, MeanWeight, Path, anneal};
+use crate::trust::Trust;
+
+/// Tail index of weights beyond which their mean converges too slowly for an error bar (Vehtari, Simpson, Gelman, Yao, Gabry 2024).
+const HEAVIEST_TAIL: f64 = 0.7;
 
 /// Settings of annealed importance sampling.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,15 +54,16 @@ pub(super) fn ais_with_weights(
     super::at_least_two_chains(chains)?;
     let annealed = anneal(path, chains, seed, 0, Keep::Last);
     let mean = annealed.mean_weight(0);
+    let value = path.log_z_base() + mean.log_mean;
     let estimate = Estimate {
         method: "ais",
-        value: path.log_z_base() + mean.log_mean,
-        std_error: mean.std_error,
+        value,
+        std_error: with_rounding(mean.std_error, value),
         effective_samples: Some(mean.effective),
         bias: Bias::Low,
         gibbs_sweeps: steps(path, chains),
         seconds: start.elapsed().as_secs_f64(),
-        doubt: doubt_of_weights(&mean, chains),
+        trust: trust_of_weights(&mean, chains),
     };
     Ok((estimate, annealed.final_weights().collect()))
 }
@@ -67,10 +73,14 @@ pub(super) fn steps(path: &dyn AnnealingPath, chains: usize) -> u64 {
     (chains * (path.ladder().len() - 1)) as u64
 }
 
-/// Why a mean of weights should not be believed, if so.
-pub(super) fn doubt_of_weights(mean: &MeanWeight, chains: usize) -> Option<String> {
-    let effective = mean.effective;
-    (effective < 0.1 * chains as f64).then(|| {
+/// Whether the error bar of a mean of weights is to be believed.
+pub(super) fn trust_of_weights(mean: &MeanWeight, chains: usize) -> Trust {
+    let (effective, tail) = (mean.effective, mean.tail);
+    let few = (effective < 0.1 * chains as f64).then(|| {
         format!("only {effective:.1} of {chains} chains carry the weight: use more temperatures")
-    })
+    });
+    let heavy = (tail > HEAVIEST_TAIL && effective < 0.5 * chains as f64).then(|| {
+        format!("the largest weights have a tail of index {tail:.2}, {HEAVIEST_TAIL} is the most that an error bar can be made of: use more temperatures or another start")
+    });
+    Trust::unless("few-effective", few).and(Trust::unless("heavy-tail", heavy))
 }

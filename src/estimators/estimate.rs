@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::trust::Trust;
+
 /// An estimate of log Z with everything needed to judge it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Estimate {
@@ -19,8 +21,16 @@ pub struct Estimate {
     pub gibbs_sweeps: u64,
     /// Wall time in seconds: that of the chains, shared or not, and the method's own.
     pub seconds: f64,
-    /// Why the error bar should not be believed, if so.
-    pub doubt: Option<String>,
+    /// Whether the error bar is to be believed, and why not.
+    pub trust: Trust,
+}
+
+/// Rounding of log f in f32, relative to log Z: what a spread over chains, which all share it, does not show.
+const ROUNDING: f64 = 6e-8;
+
+/// A standard error with the rounding of log f added.
+pub(super) fn with_rounding(std_error: f64, value: f64) -> f64 {
+    std_error.hypot(ROUNDING * value)
 }
 
 /// Direction of an estimator's bias.

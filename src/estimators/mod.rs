@@ -1,31 +1,44 @@
 //! Estimators of log Z for a fixed model, one file each.
 
+mod agreement;
 mod ais;
+pub mod automatic;
 mod equilibrium;
 mod estimate;
 mod exact;
+mod exploration;
+mod judgement;
+mod mixture_fit;
+mod modes;
 mod moments;
 mod raise;
 mod reverse_ais;
 mod rts;
 mod sams;
 mod sandwich;
+mod search;
+mod start_auto;
 pub mod starts;
 mod stochastic_approximation;
 pub mod tap;
 pub mod tempered;
 mod wang_landau;
 
+pub use agreement::Agreement;
 pub use ais::{Ais, ais};
+pub use automatic::{Automatic, Bound, FoundStart, Known, Report};
 pub use equilibrium::Equilibrium;
 pub use estimate::{Bias, Estimate};
 pub use exact::exact;
+pub use modes::{Mode, ModeSearch};
 pub use moments::{MomentAveraging, MomentKnots, MomentPath};
 pub use raise::raise;
 pub use reverse_ais::reverse_ais;
 pub use rts::{Rts, rts};
 pub use sams::Sams;
 pub use sandwich::{Balance, Sandwich, bennett, sandwich};
+pub use search::lower_bound;
+pub use start_auto::Candidate;
 pub use starts::Start;
 pub use tap::{Tap, TapOrder};
 pub use wang_landau::WangLandau;

@@ -15,6 +15,7 @@ use super::{Bias, Estimate};
 use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
 use crate::tempering::{AnnealingPath, descend};
+use crate::trust::Trust;
 
 /// Spread of log w beyond which the bound tells little: for rows of the model its distance from log Z is about half the
 /// variance.
@@ -26,7 +27,7 @@ const WIDE: f64 = 1.0;
 /// Fewer than two rows, or another number of columns than the model has visible units.
 pub fn raise(path: &dyn AnnealingPath, data: &BitMatrix, seed: u64) -> Result<Estimate> {
     let start = Instant::now();
-    let (rows, columns) = (data.rows(), path.base().logits().len());
+    let (rows, columns) = (data.rows(), path.n_visible());
     super::at_least_two_chains(rows)?;
     if data.columns() != columns {
         return Err(Error::Invalid(format!(
@@ -47,11 +48,11 @@ pub fn raise(path: &dyn AnnealingPath, data: &BitMatrix, seed: u64) -> Result<Es
         bias: Bias::High,
         gibbs_sweeps: steps(path, rows),
         seconds: start.elapsed().as_secs_f64(),
-        doubt: (variance.sqrt() > WIDE).then(|| {
+        trust: Trust::unless("wide-weights", (variance.sqrt() > WIDE).then(|| {
             format!(
                 "a bound not to rely on: log w spreads by {:.1} nats from row to row: use more temperatures, or samples of the model as rows",
                 variance.sqrt()
             )
-        }),
+        })),
     })
 }

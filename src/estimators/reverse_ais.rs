@@ -5,7 +5,8 @@
 
 use std::time::Instant;
 
-use super::ais::{doubt_of_weights, steps};
+use super::ais::{steps, trust_of_weights};
+use super::estimate::with_rounding;
 use super::{Bias, Equilibrium, Estimate};
 use crate::error::Result;
 use crate::tempering::{AnnealingPath, MeanWeight, descend};
@@ -29,14 +30,15 @@ pub(super) fn of_weights(
 ) -> Estimate {
     let chains = log_weights.len();
     let mean = MeanWeight::of(log_weights.iter().copied());
+    let value = path.log_z_base() - mean.log_mean;
     Estimate {
         method: "reverse-ais",
-        value: path.log_z_base() - mean.log_mean,
-        std_error: mean.std_error,
+        value,
+        std_error: with_rounding(mean.std_error, value),
         effective_samples: Some(mean.effective),
         bias: Bias::High,
         gibbs_sweeps: steps(path, chains) + start.gibbs_sweeps,
         seconds: 0.0,
-        doubt: start.doubt.clone().or_else(|| doubt_of_weights(&mean, chains)),
+        trust: start.trust.clone().and(trust_of_weights(&mean, chains)),
     }
 }

@@ -10,6 +10,7 @@ use crate::tempering::{
     BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, RbmTempering, SimulatedTempering,
     TemperedChains,
 };
+use crate::trust::Trust;
 
 /// Settings of Rao-Blackwellized tempered sampling.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +88,6 @@ impl TemperedRun {
     pub fn rts(&self) -> Estimate {
         let (start, last) = (Instant::now(), self.ladder.len() - 1);
         let y = self.measurement();
-        self.estimate("rts", start, (y.log_z[last], y.variance[last].sqrt()), None)
+        self.estimate("rts", start, (y.log_z[last], y.variance[last].sqrt()), Trust::sound())
     }
 }

@@ -8,6 +8,7 @@ use super::stochastic_approximation::Recursion;
 use super::{Estimate, at_least_one_sweep};
 use crate::error::{Error, Result};
 use crate::tempering::SimulatedTempering;
+use crate::trust::Trust;
 
 /// Settings of self-adjusted mixture sampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,7 +46,7 @@ impl Sams {
                 recursion.forget_histogram();
             }
         }
-        Ok(recursion.finish("sams", None))
+        Ok(recursion.finish("sams", Trust::sound()))
     }
 
     fn gain(&self, t: f64, first_stage: f64, chains: f64) -> f64 {

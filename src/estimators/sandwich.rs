@@ -8,10 +8,14 @@
 use std::time::Instant;
 
 use super::ais::ais_with_weights;
+use super::estimate::with_rounding;
 use super::{Bias, Equilibrium, Estimate, reverse_ais};
 use crate::error::Result;
 use crate::tempering::{AnnealingPath, descend};
+use crate::trust::Trust;
 
+/// Most nats between the two bounds; beyond, hardly a weight of one pass is as probable in the other.
+const WIDEST: f64 = 4.0;
 /// Share of all chains that should take part in the balance.
 const NEEDED: f64 = 0.05;
 
@@ -52,22 +56,31 @@ pub fn sandwich(
     let upper = Estimate { seconds: clock_down.elapsed().as_secs_f64(), ..upper };
     let balance = bennett(&up, &down);
     let all = (up.len() + down.len()) as f64;
+    let gap = upper.value - lower.value;
+    let apart = gap.abs() > WIDEST + 4.0 * lower.std_error.hypot(upper.std_error);
+    let value = path.log_z_base() + balance.log_ratio;
     let between = Estimate {
         method: "ais-bar",
-        value: path.log_z_base() + balance.log_ratio,
-        std_error: balance.std_error,
+        value,
+        std_error: with_rounding(balance.std_error, value),
         effective_samples: Some(balance.effective),
         bias: Bias::Consistent,
         gibbs_sweeps: lower.gibbs_sweeps + upper.gibbs_sweeps,
         seconds: clock.elapsed().as_secs_f64(),
-        doubt: start.doubt.clone().or_else(|| {
+        trust: start.trust.clone().and(Trust::unless(
+            "bounds-apart",
+            apart.then(|| {
+                format!("AIS and reverse AIS are {gap:.1} nats apart, log Z may be anywhere between: use more temperatures or another start")
+            }),
+        )).and(Trust::unless(
+            "little-overlap",
             (balance.effective < NEEDED * all).then(|| {
                 format!(
                     "the two passes hardly overlap, {:.1} of {all} chains decide: use more temperatures",
                     balance.effective
                 )
-            })
-        }),
+            }),
+        )),
     };
     Ok(Sandwich { lower, between, upper })
 }

@@ -11,9 +11,11 @@
 
 use std::time::Instant;
 
+use super::estimate::with_rounding;
 use super::{Bias, Estimate, at_least_two_chains};
 use crate::error::Result;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
+use crate::trust::Trust;
 
 /// Share of its prior that a temperature must have got: below, zeta has not settled, however few chains count.
 const EVEN: f64 = 0.5;
@@ -104,7 +106,7 @@ impl<'a> Recursion<'a> {
     }
 
     /// zeta_K; `doubt` is the method's own, round trips and flatness are looked at here.
-    pub(super) fn finish(self, method: &'static str, doubt: Option<String>) -> Estimate {
+    pub(super) fn finish(self, method: &'static str, doubt: Trust) -> Estimate {
         let n = self.chain_count();
         let square: f64 = self.influence.iter().map(|a| a * a).sum();
         let per_chain = self.round_trips as f64 / n;
@@ -117,15 +119,18 @@ impl<'a> Recursion<'a> {
         let uneven = (flatness < EVEN).then(|| {
             format!("not flat: a temperature got {flatness:.2} of its share of sweeps, {EVEN} needed: use more sweeps")
         });
+        let value = self.zeta[self.zeta.len() - 1];
         Estimate {
             method,
-            value: self.zeta[self.zeta.len() - 1],
-            std_error: (square / (n * (n - 1.0))).sqrt(),
+            value,
+            std_error: with_rounding((square / (n * (n - 1.0))).sqrt(), value),
             effective_samples: Some(self.round_trips as f64),
             bias: Bias::Consistent,
             gibbs_sweeps: (self.chains.sweeps_done() - self.sweeps_before) * n as u64,
             seconds: self.start.elapsed().as_secs_f64(),
-            doubt: unmixed.or(doubt).or(uneven),
+            trust: Trust::unless("not-mixed", unmixed)
+                .and(doubt)
+                .and(Trust::unless("not-flat", uneven)),
         }
     }
 }

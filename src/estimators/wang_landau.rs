@@ -11,6 +11,7 @@ use super::stochastic_approximation::Recursion;
 use super::{Bias, Estimate, at_least_one_sweep};
 use crate::error::Result;
 use crate::tempering::SimulatedTempering;
+use crate::trust::Trust;
 
 /// Smallest share of a temperature's prior in a flat histogram.
 const FLAT: f64 = 0.8;
@@ -46,9 +47,12 @@ impl WangLandau {
                 recursion.forget_histogram();
             }
         }
-        let doubt = halving.then(|| {
-            "the gain was still being halved at the end, its error is not averaged: use more sweeps".into()
-        });
-        Ok(Estimate { bias: Bias::Biased, ..recursion.finish("wang-landau", doubt) })
+        let doubt = halving.then_some(
+            "the gain was still being halved at the end, its error is not averaged: use more sweeps",
+        );
+        Ok(Estimate {
+            bias: Bias::Biased,
+            ..recursion.finish("wang-landau", Trust::unless("gain-halved", doubt))
+        })
     }
 }

@@ -57,14 +57,24 @@ pub enum Purpose {
     StartHidden = 22,
     /// Starting magnetisations of TAP.
     TapStart = 23,
+    /// Components of a mixture, chosen by tempered chains.
+    TemperedComponent = 24,
+    /// Components of a mixture, chosen while annealing.
+    AnnealedComponent = 25,
+    /// Components of a mixture, chosen while annealing downwards.
+    DescendingComponent = 26,
+    /// Starting states of the search for modes.
+    ModeSearch = 27,
+    /// Fits of mixtures to samples.
+    MixtureFit = 28,
     /// Which weighted chains live on.
-    Resampling = 24,
+    Resampling = 29,
     /// Rows of data from which chains start beside the tracker's own.
-    Visitors = 25,
+    Visitors = 30,
     /// Hidden states over which log Z is bounded from below.
-    BoundHidden = 26,
+    BoundHidden = 31,
     /// States of known modes from which lost chains start again.
-    KnownModes = 27,
+    KnownModes = 32,
 }
 
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
@@ -83,6 +93,16 @@ impl Streams {
     /// The streams of `seed` for `purpose` at `step` (a sweep, an epoch; at most 2^56 - 1).
     pub fn new(seed: u64, purpose: Purpose, step: u64) -> Self {
         Self { seed, purpose, step }
+    }
+
+    /// What the streams are for.
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    /// The streams of the same seed and step for another purpose.
+    pub fn with_purpose(self, purpose: Purpose) -> Self {
+        Self { purpose, ..self }
     }
 
     /// The stream of one row.

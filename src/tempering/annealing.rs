@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 
 use super::path::rows_per_thread;
-use super::{BaseDistribution, Ladder, log_sum_exp};
+use super::{Ladder, MeanWeight};
 use crate::interrupt;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, words_per_row};
@@ -20,8 +20,11 @@ pub trait AnnealingPath: Sync {
     /// beta_k.
     fn ladder(&self) -> &Ladder;
 
-    /// p1(v).
-    fn base(&self) -> &BaseDistribution;
+    /// Number of visible units, M.
+    fn n_visible(&self) -> usize;
+
+    /// Independent exact samples of p1(v), one per row.
+    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix;
 
     /// log Z_1.
     fn log_z_base(&self) -> f64;
@@ -68,7 +71,7 @@ pub fn anneal(
 ) -> Annealed {
     let k = path.ladder().len();
     let kept = if keep == Keep::All { k } else { 1 };
-    let mut visible = path.base().sample(chains, seed, first_step);
+    let mut visible = path.sample_base(chains, seed, first_step);
     let mut log_weights = vec![0.0; chains * kept];
     each_task(&mut visible, &mut log_weights, kept, |rows, weights, first_row| {
         let mut walker = path.walker(rows, first_row);
@@ -136,33 +139,5 @@ impl Annealed {
     /// The weights at beta = 1.
     pub fn final_weights(&self) -> impl Iterator<Item = f64> + Clone {
         self.log_weights.iter().skip(self.kept - 1).step_by(self.kept).copied()
-    }
-}
-
-/// The mean of importance weights, and what it is worth.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MeanWeight {
-    /// log mean w, biased low.
-    pub log_mean: f64,
-    /// Standard error of `log_mean`, sqrt(var w/S)/mean w.
-    pub std_error: f64,
-    /// (sum w)^2/sum w^2.
-    pub effective: f64,
-}
-
-impl MeanWeight {
-    /// Of weights given by their logarithms.
-    pub fn of(log_weights: impl Iterator<Item = f64> + Clone) -> Self {
-        let largest = log_weights.clone().fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = log_weights.clone().map(|w| (w - largest).exp()).collect();
-        let n = weights.len() as f64;
-        let mean = weights.iter().sum::<f64>() / n;
-        let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        let square = weights.iter().map(|w| w * w).sum::<f64>();
-        Self {
-            log_mean: log_sum_exp(log_weights) - n.ln(),
-            std_error: (variance / n).sqrt() / mean,
-            effective: (n * mean).powi(2) / square,
-        }
     }
 }

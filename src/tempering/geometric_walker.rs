@@ -1,7 +1,7 @@
 //! Chains on the geometric path from the base distribution to an RBM.
 
 use super::path::log_f;
-use super::{AnnealingPath, BaseDistribution, Ladder, Path, Walker};
+use super::{AnnealingPath, Ladder, Path, Walker};
 use crate::ops::random::Streams;
 use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, words_per_row};
 
@@ -10,8 +10,12 @@ impl AnnealingPath for Path<'_> {
         self.ladder
     }
 
-    fn base(&self) -> &BaseDistribution {
-        self.base
+    fn n_visible(&self) -> usize {
+        Path::n_visible(self)
+    }
+
+    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
+        self.base.sample(rows, seed, step)
     }
 
     fn log_z_base(&self) -> f64 {

@@ -155,7 +155,7 @@ impl SimulatedTempering for RbmTempering<'_> {
 }
 
 /// sum_j x_j sigma(beta x_j) and sum_j x_j^2 sigma (1 - sigma), summed in f64 over blocks the compiler vectorises.
-fn hidden_slope(x: &[f32], beta: f32) -> (f64, f64) {
+pub(super) fn hidden_slope(x: &[f32], beta: f32) -> (f64, f64) {
     const BLOCK: usize = 64;
     let (mut mean, mut variance) = (0.0, 0.0);
     for block in x.chunks(BLOCK) {

@@ -5,15 +5,19 @@
 use super::MomentPath;
 use crate::ops::random::Streams;
 use crate::ops::{BetaGrid, BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
-use crate::tempering::{AnnealingPath, BaseDistribution, Ladder, Walker};
+use crate::tempering::{AnnealingPath, Ladder, Walker};
 
 impl AnnealingPath for MomentPath<'_> {
     fn ladder(&self) -> &Ladder {
         self.ladder
     }
 
-    fn base(&self) -> &BaseDistribution {
-        &self.knots.base
+    fn n_visible(&self) -> usize {
+        self.knots.base.logits().len()
+    }
+
+    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
+        self.knots.base.sample(rows, seed, step)
     }
 
     fn log_z_base(&self) -> f64 {

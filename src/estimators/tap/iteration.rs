@@ -9,17 +9,20 @@ use super::expansion::{Expansion, TapOrder};
 use crate::error::{Error, Result};
 use crate::estimators::{Bias, Estimate};
 use crate::model::Parameters;
-use crate::ops::random::{Purpose, Streams};
+use crate::ops::random::{Purpose, Stream, Streams};
+use crate::trust::Trust;
 
 /// Settings of the mean-field iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tap {
     /// Order of the expansion.
     pub order: TapOrder,
-    /// Starting points: all means 1/2 first, then uniform random ones.
+    /// Starting points, in turn: all means 1/2, all 0 (COMPARISON's, undamped), all 1, uniform, random corners, N(0, 1).
     pub starts: usize,
     /// Share of the old value that is kept at an update, in [0, 1); 0 is COMPARISON's undamped iteration.
     pub damping: f64,
+    /// Whether every starting point is iterated undamped as well.
+    pub undamped_too: bool,
     /// Iterations after which what is not kept is halved, and again after as many more; 0: never.
     pub halve_after: usize,
     /// Most iterations.
@@ -34,8 +37,9 @@ impl Default for Tap {
     fn default() -> Self {
         Self {
             order: TapOrder::Second,
-            starts: 10,
+            starts: 12,
             damping: 0.5,
+            undamped_too: true,
             halve_after: 500,
             iterations: 4000,
             tolerance: 1e-6,
@@ -106,15 +110,30 @@ impl Tap {
             bias: if self.order == TapOrder::Naive { Bias::Low } else { Bias::Biased },
             gibbs_sweeps: 0,
             seconds: start.elapsed().as_secs_f64(),
-            doubt: doubt(&solutions),
+            trust: trust(&solutions),
         })
     }
 
-    /// Every starting point's end.
+    /// Every starting point's end; damped first, then undamped if that is asked for.
     ///
     /// # Errors
     /// As [`Tap::run`].
     pub fn solutions(&self, parameters: &Parameters) -> Result<Vec<TapSolution>> {
+        let mut solutions = self.damped(parameters)?;
+        if self.undamped_too && self.damping > 0.0 {
+            let undamped = Self {
+                damping: 0.0,
+                halve_after: 0,
+                iterations: self.iterations.min(500),
+                ..*self
+            };
+            solutions.extend(undamped.damped(parameters)?);
+        }
+        Ok(solutions)
+    }
+
+    /// Every starting point's end with the damping there is.
+    fn damped(&self, parameters: &Parameters) -> Result<Vec<TapSolution>> {
         if self.starts == 0 || self.iterations == 0 || !(0.0..1.0).contains(&self.damping) {
             return Err(Error::Invalid(format!(
                 "TAP with {} starts, {} iterations and damping {}: at least one of each and a damping in [0, 1) are needed",
@@ -125,12 +144,11 @@ impl Tap {
         let (m, j, n) = (parameters.n_visible, parameters.n_hidden, self.starts);
         // One column a starting point, so that all of them share the passes over W.
         let streams = Streams::new(self.seed, Purpose::TapStart, 0);
-        let mut visible = Mat::full(m, n, 0.5);
-        let mut hidden = Mat::full(j, n, 0.5);
+        let (mut visible, mut hidden) = (Mat::full(m, n, 0.5), Mat::full(j, n, 0.5));
         for column in 1..n {
             let mut stream = streams.row(column as u32);
-            (0..m).for_each(|i| visible[(i, column)] = stream.uniform());
-            (0..j).for_each(|i| hidden[(i, column)] = stream.uniform());
+            (0..m).for_each(|i| visible[(i, column)] = start_of(column, &mut stream));
+            (0..j).for_each(|i| hidden[(i, column)] = start_of(column, &mut stream));
         }
         let mut before = (visible.clone(), hidden.clone());
         let mut step = 1.0 - self.damping;
@@ -178,6 +196,20 @@ impl Tap {
     }
 }
 
+/// A first mean of the `column`-th starting point (see [`Tap::starts`]).
+fn start_of(column: usize, stream: &mut Stream) -> f64 {
+    match column {
+        0 => 0.5,
+        1 => 0.0,
+        2 => 1.0,
+        column => match column % 3 {
+            0 => stream.uniform(),
+            1 => f64::from(u8::from(stream.uniform() < 0.5)),
+            _ => stream.normal(),
+        },
+    }
+}
+
 /// Moves means a share of the way to new ones; the whole way's largest component in every column.
 fn towards(means: &mut Mat<f64>, new: &Mat<f64>, step: f64) -> Vec<f64> {
     let moved = (0..means.ncols()).map(|c| distance(means, new, c)).collect();
@@ -190,27 +222,36 @@ fn towards(means: &mut Mat<f64>, new: &Mat<f64>, step: f64) -> Vec<f64> {
 }
 
 /// What the reader should know about the solutions.
-fn doubt(solutions: &[TapSolution]) -> Option<String> {
+fn trust(solutions: &[TapSolution]) -> Trust {
     /// Solutions further apart than this are different ones, nats.
     const DIFFERENT: f64 = 1e-3;
     let n = solutions.len();
     let count = |end| solutions.iter().filter(|s| s.end == end).count();
     let (converged, cycles) = (count(TapEnd::Converged), count(TapEnd::PeriodTwo));
-    let mut parts = Vec::new();
+    let mut trust = Trust::sound();
     if cycles > 0 {
-        parts.push(format!("{cycles} of {n} starts ended in a cycle of two: use more damping"));
+        trust.doubt(
+            "cycles",
+            format!("{cycles} of {n} starts ended in a cycle of two: use more damping"),
+        );
     }
     if converged + cycles < n {
         let rest = n - converged - cycles;
-        parts.push(format!("{rest} of {n} starts did not converge: use more iterations"));
+        trust.doubt(
+            "not-converged",
+            format!("{rest} of {n} starts did not converge: use more iterations"),
+        );
     }
     let values = || solutions.iter().filter(|s| s.end == TapEnd::Converged).map(|s| s.value);
     let (low, high) =
         values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     if high - low > DIFFERENT {
-        parts.push(format!("several solutions, from {low:.2} to {high:.2}; the largest is given"));
+        trust.doubt(
+            "several-solutions",
+            format!("several solutions, from {low:.2} to {high:.2}; the largest is given"),
+        );
     }
-    (!parts.is_empty()).then(|| parts.join("; "))
+    trust
 }
 
 /// Largest difference within a column.

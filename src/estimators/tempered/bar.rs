@@ -9,6 +9,7 @@ use super::super::Estimate;
 use super::KeptRun;
 use super::errors::between_chains;
 use super::reweighting::Pooled;
+use crate::trust::Trust;
 
 /// BAR along the ladder.
 pub fn bar(run: &KeptRun) -> Estimate {
@@ -46,7 +47,12 @@ pub fn bar(run: &KeptRun) -> Estimate {
     let doubt = if let Some(&j) = empty {
         Some(format!("no state was generated at beta = {}: use more sweeps", run.ladder.betas()[j]))
     } else {
-        (!converged).then(|| "Newton's method did not converge: use more sweeps".into())
+        (!converged).then(|| "Newton's method did not converge: use more sweeps".to_string())
     };
-    run.estimate("bar", start, (value, between_chains(&influence)), doubt)
+    run.estimate(
+        "bar",
+        start,
+        (value, between_chains(&influence)),
+        Trust::unless("not-solved", doubt),
+    )
 }

@@ -16,6 +16,7 @@ use super::errors::between_chains;
 use super::newton::{Local, Minimum, minimise};
 use super::{Group, TemperedRun};
 use crate::tempering::{Ladder, log_sum_exp};
+use crate::trust::Trust;
 
 /// Maximum likelihood over the counted sweeps and the later half of the initial rounds.
 pub fn mixed(run: &TemperedRun) -> Estimate {
@@ -25,8 +26,8 @@ pub fn mixed(run: &TemperedRun) -> Estimate {
     let guess = run.measurement().log_z;
     let (minimum, influence) = solve(&groups, &run.ladder, run.chains, guess);
     let found = (minimum.at[run.ladder.len() - 1], between_chains(&influence));
-    let doubt = (!minimum.converged).then(|| "Newton's method did not converge".into());
-    run.estimate("mixed", start, found, doubt)
+    let doubt = (!minimum.converged).then_some("Newton's method did not converge");
+    run.estimate("mixed", start, found, Trust::unless("not-solved", doubt))
 }
 
 /// zeta with zeta_1 as in `guess`, and each chain's part of the error of zeta_K.

@@ -13,6 +13,7 @@ mod slopes;
 mod stationary;
 mod thermodynamic;
 mod ts;
+mod verdict;
 
 pub use bar::bar;
 pub use curves::{CurvePoint, free_curves};
@@ -24,6 +25,7 @@ pub use slopes::{NodeMoments, SlopeSums};
 pub use stationary::{rsd, sd};
 pub use thermodynamic::{ti, ti_corrected, ti_rb, ti_riemann};
 pub use ts::ts;
+pub use verdict::{Mixing, verdict};
 
 use super::Estimate;
 

@@ -8,7 +8,9 @@ use faer::{Mat, Side};
 
 /// A step below this many nats in every coordinate ends the search: the next would be its square.
 const SMALL_STEP: f64 = 1e-9;
-const MOST_STEPS: usize = 100;
+/// Most evaluations, halved steps included: where log f differs by thousands of nats from state to state the minimum may lie at
+/// infinity, and the search must end all the same. Usual searches need about ten, from far away some hundreds.
+const MOST_EVALUATIONS: usize = 400;
 const MOST_HALVINGS: usize = 60;
 
 /// A convex function at one point.
@@ -71,7 +73,8 @@ fn direction(local: &Local) -> Option<(Vec<f64>, bool)> {
 pub(super) fn minimise(mut at: Vec<f64>, local: impl Fn(&[f64]) -> Local) -> Minimum {
     let mut here = local(&at);
     let mut converged = at.len() == 1;
-    for _ in 0..MOST_STEPS {
+    let mut evaluations = 0;
+    while evaluations < MOST_EVALUATIONS {
         let Some((newton, whole)) = direction(&here) else { break };
         let largest = newton.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
         let mut length = 1.0;
@@ -79,8 +82,10 @@ pub(super) fn minimise(mut at: Vec<f64>, local: impl Fn(&[f64]) -> Local) -> Min
         for _ in 0..MOST_HALVINGS {
             let next: Vec<f64> = at.iter().zip(&newton).map(|(x, d)| x - length * d).collect();
             let there = local(&next);
-            // Near the minimum the value no longer tells points apart.
-            if largest < 1e-6 || there.value <= here.value {
+            evaluations += 1;
+            // Near the minimum the value no longer tells points apart: its sums carry rounding in proportion to their size.
+            let rounding = 1e-12 * (1.0 + here.value.abs());
+            if largest < 1e-6 || there.value <= here.value + rounding {
                 found = Some((next, there));
                 break;
             }

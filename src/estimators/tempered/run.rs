@@ -5,12 +5,14 @@
 
 use std::time::Instant;
 
+use super::super::estimate::with_rounding;
 use super::super::{Bias, Estimate, at_least_two_chains};
+use super::verdict::verdict;
 use crate::error::Result;
 use crate::tempering::{
-    InitialRounds, Ladder, Measurement, NEEDED_PER_CHAIN, Occupancy, RoundsEnd, SimulatedTempering,
-    Swept, measure,
+    InitialRounds, Ladder, Measurement, Occupancy, RoundsEnd, SimulatedTempering, Swept, measure,
 };
+use crate::trust::Trust;
 
 /// One more sweep in so many is run before counting: the last round left chains spread for the zeta before.
 const BURN_IN: usize = 5;
@@ -26,6 +28,9 @@ pub struct TemperedRun {
     pub rounds: Vec<Group>,
     /// The counted sweeps.
     pub counted: Group,
+    /// C_s1 and C_sK of each chain, shape [S, 2], in the first and in the second half of the counted sweeps; empty where
+    /// those were too few to be halved.
+    pub halves: [Vec<f64>; 2],
     /// What ended the initial rounds.
     pub rounds_end: RoundsEnd,
     /// Number of chains, S.
@@ -63,7 +68,7 @@ impl TemperedRun {
     }
 
     /// [`TemperedRun::new`] with a `look` at the chains after every `stretch` of counted sweeps.
-    pub(super) fn watched(
+    pub(in super::super) fn watched(
         chains: &mut dyn SimulatedTempering,
         initial_rounds: &InitialRounds,
         sweeps: usize,
@@ -78,11 +83,21 @@ impl TemperedRun {
         let zeta = record.measurement.log_z;
         chains.sweep(&zeta, (sweeps / BURN_IN).max(1));
         let mut occupancy = Occupancy::new(n, k);
+        let stretch = stretch.min((sweeps / 2).max(1));
+        let mut halves = [vec![0.0; 2 * n], vec![0.0; 2 * n]];
         let (mut round_trips, mut done) = (0, 0);
         while done < sweeps {
-            let stretch = stretch.min(sweeps - done);
+            // No stretch crosses the middle.
+            let half = usize::from(2 * done >= sweeps);
+            let end = if half == 0 { sweeps.div_ceil(2) } else { sweeps };
+            let stretch = stretch.min(end - done);
             let swept = chains.sweep(&zeta, stretch);
             occupancy.add(&swept.occupancy, stretch);
+            for (sums, row) in halves[half].chunks_exact_mut(2).zip(swept.occupancy.chunks_exact(k))
+            {
+                sums[0] += stretch as f64 * row[0];
+                sums[1] += stretch as f64 * row[k - 1];
+            }
             round_trips += swept.round_trips;
             done += stretch;
             look(&*chains, &swept);
@@ -96,6 +111,7 @@ impl TemperedRun {
             ladder: chains.ladder().clone(),
             rounds: rounds.map(round).collect(),
             counted: Group { zeta, occupancy: occupancy.means(), sweeps },
+            halves,
             rounds_end: record.end,
             chains: n,
             round_trips,
@@ -110,38 +126,24 @@ impl TemperedRun {
         measure(occupancy, self.chains, &self.ladder, zeta)
     }
 
-    /// Why no estimate from these chains should be believed, if so.
-    pub fn doubt(&self) -> Option<String> {
-        let per_chain = self.round_trips as f64 / self.chains as f64;
-        if per_chain < NEEDED_PER_CHAIN {
-            Some(format!(
-                "not mixed: {per_chain:.2} round trips per chain, {NEEDED_PER_CHAIN} needed: use more sweeps or temperatures"
-            ))
-        } else if self.rounds_end == RoundsEnd::Exhausted {
-            Some("initial rounds did not converge: use more rounds or sweeps per round".into())
-        } else {
-            None
-        }
-    }
-
     /// An estimate that a method made of this run since `start`. The run's own doubt comes first, then the method's.
     pub(in super::super) fn estimate(
         &self,
         method: &'static str,
         start: Instant,
         (value, std_error): (f64, f64),
-        doubt: Option<String>,
+        trust: Trust,
     ) -> Estimate {
         Estimate {
             method,
             value,
-            std_error,
+            std_error: with_rounding(std_error, value),
             // A round trip forgets where a chain came from.
             effective_samples: Some(self.round_trips as f64),
             bias: Bias::Consistent,
             gibbs_sweeps: self.gibbs_sweeps,
             seconds: self.seconds + start.elapsed().as_secs_f64(),
-            doubt: self.doubt().or(doubt),
+            trust: verdict(self).and(trust),
         }
     }
 }

@@ -10,6 +10,7 @@ use super::super::Estimate;
 use super::KeptRun;
 use super::errors::jackknife;
 use crate::tempering::Transitions;
+use crate::trust::Trust;
 
 /// Stationary distribution of counted transitions.
 pub fn sd(run: &KeptRun) -> Estimate {
@@ -40,13 +41,13 @@ fn estimate(run: &KeptRun, method: &'static str, groups: &[Transitions]) -> Esti
         .collect();
     let (value, std_error) = (log_z(&all), jackknife(&without));
     let doubt = if !value.is_finite() {
-        Some("the chains' moves do not connect beta = 0 and beta = 1: use more sweeps".into())
+        Some("the chains' moves do not connect beta = 0 and beta = 1: use more sweeps")
     } else if !std_error.is_finite() {
-        Some("moves of a few chains alone connect beta = 0 and beta = 1: use more sweeps".into())
+        Some("moves of a few chains alone connect beta = 0 and beta = 1: use more sweeps")
     } else {
         None
     };
-    run.estimate(method, start, (value, std_error), doubt)
+    run.estimate(method, start, (value, std_error), Trust::unless("not-connected", doubt))
 }
 
 /// log(pi_K/pi_1) over the temperatures that were visited; `None` if their moves do not connect the two.

@@ -10,6 +10,12 @@ use std::time::Instant;
 use super::super::{Bias, Estimate};
 use super::errors::between_chains;
 use super::{KeptRun, NodeMoments, SlopeSums};
+use crate::trust::Trust;
+
+/// Largest correction, in nats and in standard errors, that is taken for a small one.
+const LARGEST_CORRECTION: f64 = 1.0;
+const MOST_ERRORS: f64 = 20.0;
+const ROUNDING: f64 = 1e-3;
 
 /// How E_k and V_k are summed.
 #[derive(Clone, Copy, PartialEq)]
@@ -54,8 +60,9 @@ fn integrate(run: &KeptRun, method: &'static str, sums: &SlopeSums, rule: Rule) 
         Rule::Corrected => Bias::Consistent,
     };
     if beta(nodes.first()) != Some(0.0) || beta(nodes.last()) != Some(1.0) {
-        let doubt = "no state was generated at beta = 0 or beta = 1: use more sweeps".to_string();
-        let missing = run.estimate(method, start, (f64::NAN, f64::NAN), Some(doubt));
+        let doubt = "no state was generated at beta = 0 or beta = 1: use more sweeps";
+        let trust = Trust::unless("end-not-visited", Some(doubt));
+        let missing = run.estimate(method, start, (f64::NAN, f64::NAN), trust);
         return Estimate { bias, ..missing };
     }
     let mut value = run.counted.zeta[0];
@@ -81,9 +88,17 @@ fn integrate(run: &KeptRun, method: &'static str, sums: &SlopeSums, rule: Rule) 
         value += correction;
     }
     let std_error = between_chains(&influence);
-    let coarse = rule == Rule::Trapezoid && correction.abs() > std_error;
+    let size = correction.abs();
+    let coarse = match rule {
+        Rule::Riemann => false,
+        Rule::Trapezoid => size > std_error,
+        // What the correction misses is a part of it that no formula here tells.
+        Rule::Corrected => size > LARGEST_CORRECTION || size > MOST_ERRORS * std_error + ROUNDING,
+    };
     let doubt = coarse.then(|| {
-        format!("the ladder is too coarse for the trapezoid rule by about {correction:+.3} nats: use ti-corrected or more temperatures")
+        let remedy = if rule == Rule::Trapezoid { "ti-corrected or more" } else { "more" };
+        format!("the ladder is too coarse for the trapezoid rule by about {correction:+.3} nats: use {remedy} temperatures")
     });
-    Estimate { bias, ..run.estimate(method, start, (value, std_error), doubt) }
+    let trust = Trust::unless("coarse-ladder", doubt);
+    Estimate { bias, ..run.estimate(method, start, (value, std_error), trust) }
 }

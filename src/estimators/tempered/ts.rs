@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::super::Estimate;
 use super::KeptRun;
 use crate::tempering::measure;
+use crate::trust::Trust;
 
 /// Added to every temperature's count.
 const PSEUDO_COUNT: f64 = 0.1;
@@ -20,5 +21,6 @@ pub fn ts(run: &KeptRun) -> Estimate {
     let empty = [0, last].into_iter().find(|&k| y.occupancy[k] < 1.0 / run.chains as f64);
     let doubt =
         empty.map(|k| format!("no state was generated at beta = {}", run.ladder.betas()[k]));
-    run.estimate("ts", start, (y.log_z[last], y.variance[last].sqrt()), doubt)
+    let found = (y.log_z[last], y.variance[last].sqrt());
+    run.estimate("ts", start, found, Trust::unless("end-not-visited", doubt))
 }

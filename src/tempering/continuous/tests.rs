@@ -171,7 +171,7 @@ fn estimators_are_right_on_the_gaussian_mixture() {
                 };
                 let found = found.unwrap();
                 let z = (found.value - target.log_partition()) / found.std_error;
-                found.doubt.is_none().then_some(z)
+                found.trust.is_sound().then_some(z)
             })
             .collect();
         let n = scores.len() as f64;

@@ -184,7 +184,7 @@ fn judged(
     let estimate = &audit.estimate;
     let (vouched, exact) = (trust.is_sound(), audit.is_exact());
     // A sampled audit in doubt is still a lower bound in the mean: above the tracked value it tells.
-    let believed = estimate.doubt.is_none() || audit.difference < 0.0;
+    let believed = estimate.trust.is_sound() || audit.difference < 0.0;
     if vouched && believed && audit.disagrees() {
         let text = format!(
             "tracked log Z {log_z:.3} +- {std_error:.3} and {} {:.3} +- {:.3} differ by {:.1} errors; the audit counts",
@@ -199,8 +199,8 @@ fn judged(
         return tracked(trust);
     }
     let mut own = Trust::sound();
-    if let Some(doubt) = &estimate.doubt {
-        own.doubt("audit-doubt", format!("{}: {doubt}", estimate.method));
+    if !estimate.trust.is_sound() {
+        own.doubt("audit-doubt", format!("{}: {}", estimate.method, estimate.trust));
     }
     let source = if exact { Source::Exact } else { Source::Audited };
     Judged { log_z: estimate.value, std_error: estimate.std_error, source, trust: own }

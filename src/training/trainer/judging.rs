@@ -141,7 +141,7 @@ impl Trainer {
     /// The tracker's error bar learns from audits that can be believed.
     fn learn_lag(&mut self, evaluation: &EvaluationRecord) {
         let Some(audit) = &evaluation.audit else { return };
-        if audit.estimate.doubt.is_none()
+        if audit.estimate.trust.is_sound()
             && let Some(tracker) = &mut self.tracker
         {
             tracker.learn_from_audit(audit.difference, audit.estimate.std_error);

@@ -1,0 +1,235 @@
+//! How often is the default estimate of log Z wrong without saying so?
+//!
+//!     cargo run --release --example silent_errors [-- --quick] [--held-out] [--only FAMILY] [--seed S] [--out DIR]
+//!
+//! Enumerable models of many kinds (trained fast and slowly by CD-1, PCD and the tempered gradient on MNIST, dna, bars and stripes and
+//! two-mode data; Gaussian; with modes by construction; with large weights), and for each what `ztrack estimate` does for
+//! models that cannot be enumerated: no data, no enumeration. z is the error in units of the claimed standard error.
+//! Models and results are kept in the folder. `--held-out`: other seeds, which no constant of the estimator was chosen by.
+
+mod models;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use ztrack::estimators::{Automatic, Known};
+
+use models::{Data, Recipe, Subject};
+
+/// How often the default estimate of log Z is wrong without saying so
+#[derive(Parser)]
+struct Options {
+    /// A few small models, for seconds instead of minutes
+    #[arg(long)]
+    quick: bool,
+    /// Models of other seeds
+    #[arg(long)]
+    held_out: bool,
+    /// Models of this family, or of this name, alone
+    #[arg(long)]
+    only: Option<String>,
+    /// Seed of the estimates
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Work that may be done in doubt, seconds
+    #[arg(long)]
+    budget: Option<f64>,
+    /// Folder of models and results
+    #[arg(long, default_value = "results/silent_errors")]
+    out: PathBuf,
+}
+
+/// One model's outcome.
+struct Outcome {
+    family: &'static str,
+    z: f64,
+    sound: bool,
+    seconds: f64,
+}
+
+fn main() -> ExitCode {
+    match report(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether the bounds are kept: more than 4 errors off without a doubt at most 1 %, doubts on estimates within 3 errors at most 15 %,
+/// right and sound at least 80 %.
+fn report(options: &Options) -> Result<bool> {
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut rows = String::from("model,family,exact,log_z,std_error,z,seconds,doubts\n");
+    for subject in subjects(options) {
+        let folder = options.out.join("models");
+        let Some(model) = subject.model(&folder)? else {
+            println!("skipped: {} (its data or file is not in ../shared)", subject.name());
+            continue;
+        };
+        let mut automatic = Automatic::new(options.seed + 100 * outcomes.len() as u64)?;
+        automatic.budget = options.budget.unwrap_or(automatic.budget);
+        let found = automatic.run(&model.parameters, Known::default(), &mut |_| ())?.estimate;
+        let z = (found.value - model.log_z) / found.std_error;
+        let (name, trust) = (subject.name(), &found.trust);
+        println!(
+            "{name:<44} {:>14.3} {:>14.3} +- {:<8.3} z {z:>7.1} {:>6.2} s  {}",
+            model.log_z,
+            found.value,
+            found.std_error,
+            found.seconds,
+            trust.names()
+        );
+        writeln!(
+            rows,
+            "{name},{},{},{},{},{z},{},{}",
+            subject.family(),
+            model.log_z,
+            found.value,
+            found.std_error,
+            found.seconds,
+            trust.names()
+        )?;
+        let (family, sound, seconds) = (subject.family(), trust.is_sound(), found.seconds);
+        outcomes.push(Outcome { family, z, sound, seconds });
+    }
+    std::fs::create_dir_all(&options.out)?;
+    let set = if options.held_out { "held-out" } else { "results" };
+    std::fs::write(options.out.join(format!("{set}-{}.csv", options.seed)), rows)?;
+    Ok(summarise(&outcomes))
+}
+
+fn summarise(outcomes: &[Outcome]) -> bool {
+    let mut families: Vec<&str> = outcomes.iter().map(|outcome| outcome.family).collect();
+    families.sort_unstable();
+    families.dedup();
+    println!(
+        "\n{:<24}{:>7}{:>14}{:>12}{:>14}{:>10}{:>12}",
+        "", "models", "silent |z|>4", "right+sound", "doubted right", "rms z", "median s"
+    );
+    families.push("all");
+    let mut kept = true;
+    for family in families {
+        let of: Vec<&Outcome> =
+            outcomes.iter().filter(|o| family == "all" || o.family == family).collect();
+        let count = |keep: fn(&&&Outcome) -> bool| of.iter().filter(keep).count();
+        let silent = count(|o| o.sound && (o.z.is_nan() || o.z.abs() > 4.0));
+        let right = count(|o| o.sound && o.z.abs() <= 4.0);
+        let doubted = count(|o| !o.sound && o.z.abs() <= 3.0);
+        let sound: Vec<f64> = of.iter().filter(|o| o.sound).map(|o| o.z).collect();
+        let rms = (sound.iter().map(|z| z * z).sum::<f64>() / sound.len().max(1) as f64).sqrt();
+        let mut seconds: Vec<f64> = of.iter().map(|o| o.seconds).collect();
+        seconds.sort_by(f64::total_cmp);
+        let (n, median) = (of.len(), seconds.get(of.len() / 2).copied().unwrap_or(0.0));
+        println!("{family:<24}{n:>7}{silent:>14}{right:>12}{doubted:>14}{rms:>10.2}{median:>12.2}");
+        if family == "all" {
+            let share = |count: usize| count as f64 / n.max(1) as f64;
+            kept = share(silent) <= 0.01 && share(doubted) <= 0.15 && share(right) >= 0.8;
+        }
+    }
+    kept
+}
+
+/// The models asked for.
+fn subjects(options: &Options) -> Vec<Subject> {
+    let mut list = if options.quick { quick() } else { all() };
+    if options.held_out {
+        list.retain(|subject| !matches!(subject.recipe, Recipe::Shared(_)));
+        list.iter_mut().for_each(|subject| subject.seed += 1000);
+    }
+    if let Some(only) = &options.only {
+        list.retain(|subject| subject.family() == only || subject.name() == *only);
+    }
+    list
+}
+
+fn quick() -> Vec<Subject> {
+    let recipes = [
+        Recipe::Trained(Data::Bars(4), "pcd", 10, 0.1, 300),
+        Recipe::Trained(Data::TwoModes(20, 0.05, 0.3), "cd", 10, 0.1, 200),
+        Recipe::Gaussian(16, 10, 1.0),
+        Recipe::TwoModes(20, 12, 1.0, 0.0),
+        Recipe::Patterns(24, 12, 3, 1.0),
+        Recipe::Gaussian(12, 10, 20.0),
+    ];
+    recipes.into_iter().map(|recipe| Subject { recipe, seed: 0 }).collect()
+}
+
+fn all() -> Vec<Subject> {
+    let mut recipes = vec![Recipe::Shared("mnist-h10"), Recipe::Shared("mnist-h20")];
+    for (data, sizes) in [
+        (Data::Mnist, [10, 16]),
+        (Data::Dna, [12, 16]),
+        (Data::Bars(4), [10, 14]),
+        (Data::Bars(6), [12, 18]),
+    ] {
+        for gradient in ["cd", "pcd", "tempered"] {
+            for (hidden, rate, updates) in
+                [(sizes[0], 0.01, 1000), (sizes[1], 0.05, 2000), (sizes[1], 0.3, 600)]
+            {
+                recipes.push(Recipe::Trained(data, gradient, hidden, rate, updates));
+            }
+        }
+    }
+    recipes.extend(further());
+    recipes.into_iter().map(|recipe| Subject { recipe, seed: 0 }).collect()
+}
+
+/// Two-mode data, random and constructed models, and those trained longest.
+fn further() -> Vec<Recipe> {
+    let mut recipes = Vec::new();
+    for (m, noise, share) in
+        [(12, 0.05, 0.5), (40, 0.1, 0.5), (40, 0.05, 0.2), (100, 0.02, 0.1), (300, 0.1, 0.3)]
+    {
+        for (gradient, rate) in [("cd", 0.1), ("pcd", 0.05)] {
+            recipes.push(Recipe::Trained(Data::TwoModes(m, noise, share), gradient, 14, rate, 600));
+        }
+    }
+    for (m, j) in [(12, 10), (40, 14), (100, 16), (400, 12)] {
+        for scale in [0.5, 1.0, 2.0] {
+            recipes.push(Recipe::Gaussian(m, j, scale));
+        }
+    }
+    recipes.extend([
+        Recipe::TwoModes(20, 12, 1.0, 0.0),
+        Recipe::TwoModes(30, 20, 0.6, 0.0),
+        Recipe::TwoModes(10, 10, 3.0, 0.0),
+        Recipe::TwoModes(40, 14, 0.5, 0.3),
+        Recipe::TwoModes(100, 12, 0.3, 0.2),
+        Recipe::TwoModes(20, 12, 2.0, 0.5),
+        Recipe::Patterns(24, 12, 3, 1.0),
+        Recipe::Patterns(40, 16, 4, 0.7),
+        Recipe::Patterns(100, 20, 5, 0.5),
+        Recipe::Patterns(200, 15, 5, 1.0),
+    ]);
+    // Trained longer, and as large as can be enumerated.
+    for (data, gradient, hidden, rate, updates) in [
+        (Data::Mnist, "cd", 20, 0.05, 6000),
+        (Data::Mnist, "pcd", 20, 0.05, 6000),
+        (Data::Mnist, "cd", 15, 0.2, 6000),
+        (Data::Dna, "cd", 20, 0.1, 6000),
+        (Data::Dna, "pcd", 20, 0.1, 6000),
+        (Data::Bars(8), "cd", 20, 0.1, 4000),
+        (Data::Bars(8), "pcd", 20, 0.1, 4000),
+        (Data::TwoModes(784, 0.05, 0.4), "cd", 16, 0.05, 600),
+    ] {
+        recipes.push(Recipe::Trained(data, gradient, hidden, rate, updates));
+    }
+    recipes.extend([
+        Recipe::Gaussian(200, 20, 3.0),
+        Recipe::Patterns(784, 20, 8, 0.3),
+        Recipe::TwoModes(12, 10, 10.0, 0.0),
+        Recipe::TwoModes(30, 12, 10.0, 1.0),
+        Recipe::Gaussian(12, 10, 10.0),
+        Recipe::Gaussian(40, 14, 10.0),
+        Recipe::Gaussian(20, 16, 30.0),
+        Recipe::Gaussian(100, 12, 30.0),
+        Recipe::Gaussian(12, 12, 100.0),
+    ]);
+    recipes
+}

@@ -1,0 +1,86 @@
+//! Table of estimates for people.
+
+use super::log_z::Started;
+use crate::estimators::tempered::READERS;
+use crate::estimators::{Agreement, Bias, Bound, Candidate, Estimate};
+use crate::trust::Trust;
+
+/// The reasons for doubt; empty where there are none.
+pub fn doubts(trust: &Trust) -> String {
+    if trust.is_sound() { String::new() } else { trust.to_string() }
+}
+
+/// Table of estimates, one line each.
+pub fn table(estimates: &[Estimate]) -> String {
+    let mut text = format!(
+        "{:<14} {:>14} {:>10} {:>8} {:<10} {:>10} {:>8}  {}\n",
+        "method", "log Z", "std error", "samples", "bias", "sweeps", "seconds", "doubt"
+    );
+    for estimate in estimates {
+        let error = match estimate.std_error {
+            error if error > 0.0 => format!("{error:.6}"),
+            // Exact, or without a notion of chance.
+            _ => "-".to_string(),
+        };
+        let samples = estimate.effective_samples.map_or("-".into(), |n| format!("{n:.0}"));
+        let bias = match estimate.bias {
+            Bias::None => "none",
+            Bias::Consistent => "vanishing",
+            Bias::Low => "low",
+            Bias::High => "high",
+            Bias::Biased => "either",
+        };
+        let line = format!(
+            "{:<14} {:>14.6} {error:>10} {samples:>8} {bias:<10} {:>10} {:>8.2}  {}",
+            estimate.method,
+            estimate.value,
+            estimate.gibbs_sweeps,
+            estimate.seconds,
+            doubts(&estimate.trust)
+        );
+        text += line.trim_end();
+        text += "\n";
+    }
+    let shares = |estimate: &&Estimate| READERS.iter().any(|(name, _)| *name == estimate.method);
+    let sharing: Vec<&str> = estimates.iter().filter(shares).map(|e| e.method).collect();
+    if sharing.len() > 1 {
+        let sharing = sharing.join(", ");
+        text += &format!(
+            "\n{sharing} read the same chains, run once: their sweeps and seconds are part of each of these lines.\n"
+        );
+    }
+    text
+}
+
+/// What is known beside single estimates: the bound, and how well they agree.
+pub fn remarks(bound: Option<&Bound>, agreement: &Agreement) -> String {
+    let mut text = String::new();
+    if let Some(Bound { value, states }) = bound {
+        text += &format!("\nlog Z >= {value:.6} for sure: the sum over {states} distinct states\n");
+    }
+    for sentence in &agreement.disagreements {
+        text += &format!("\nin doubt: {sentence}\n");
+    }
+    if let Some(advice) = &agreement.advice {
+        text += &format!("\n{advice}\n");
+    }
+    text
+}
+
+/// How a start was found.
+pub fn started(how: &Started) -> String {
+    let Started { methods, candidates, runs } = how;
+    let what = if *methods == "auto" { "auto" } else { "start of the other methods" };
+    let short = |c: &Candidate| format!("{} {:.2} +- {:.2}", c.name, c.log_z, c.std_error);
+    let tried: Vec<String> = candidates.iter().map(short).collect();
+    let best = candidates.iter().max_by(|a, b| a.log_z.total_cmp(&b.log_z));
+    let mut text = format!(
+        "{what}: short annealing gives {}; highest, hence nearest to log Z: {}\n",
+        tried.join(", "),
+        best.map_or("none", |best| &best.name)
+    );
+    for run in runs {
+        text += &format!("  {run}\n");
+    }
+    text
+}

@@ -1,0 +1,145 @@
+//! How well estimates that stand side by side agree, and which one to use.
+
+use serde::Serialize;
+
+use super::{Bias, Bound, Estimate};
+
+/// Combined errors by which two consistent estimates may differ.
+const MOST_ERRORS: f64 = 4.0;
+/// Differences below this are those of f32 against f64, relative to log Z.
+const ROUNDING: f64 = 1e-5;
+
+/// What the estimates of one model say together.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Agreement {
+    /// One sentence for each contradiction.
+    pub disagreements: Vec<String>,
+    /// Which value to use, where there is a choice.
+    pub advice: Option<String>,
+    /// Its method.
+    pub use_method: Option<&'static str>,
+    /// Whether it is sound and nothing contradicts it.
+    pub sound: bool,
+}
+
+impl Agreement {
+    /// Of all estimates of one model.
+    pub fn of(estimates: &[Estimate]) -> Self {
+        let consistent: Vec<&Estimate> = estimates
+            .iter()
+            .filter(|e| matches!(e.bias, Bias::None | Bias::Consistent))
+            .filter(|e| e.value.is_finite() && e.std_error.is_finite())
+            .collect();
+        let mut disagreements: Vec<String> = widest(&consistent).into_iter().collect();
+        disagreements.extend(annealing(estimates));
+        let best = consistent.iter().min_by(|a, b| {
+            let key = |e: &Estimate| (!e.trust.is_sound(), e.std_error);
+            let ((a_doubt, a_error), (b_doubt, b_error)) = (key(a), key(b));
+            a_doubt.cmp(&b_doubt).then(a_error.total_cmp(&b_error))
+        });
+        // Nothing speaks against an exact value.
+        let exact = best.is_some_and(|best| best.bias == Bias::None);
+        let sound = exact
+            || disagreements.is_empty()
+                && best.map_or_else(
+                    || estimates.iter().all(|e| e.trust.is_sound()),
+                    |best| best.trust.is_sound(),
+                );
+        let advice = best.filter(|_| consistent.len() > 1).map(|best| {
+            let within = consistent.iter().filter(|e| apart(best, e) <= MOST_ERRORS).count() - 1;
+            let how = if best.trust.is_sound() { "use" } else { "none is sound; the narrowest is" };
+            format!(
+                "{how} {}: {:.6} +- {:.6}; {within} of {} other consistent estimates agree within {MOST_ERRORS} errors",
+                best.method,
+                best.value,
+                best.std_error,
+                consistent.len() - 1
+            )
+        });
+        Self { disagreements, advice, use_method: best.map(|best| best.method), sound }
+    }
+}
+
+/// Difference in combined errors.
+fn apart(a: &Estimate, b: &Estimate) -> f64 {
+    let rounding = ROUNDING * (1.0 + a.value.abs());
+    (a.value - b.value).abs() / (a.std_error.hypot(b.std_error) + rounding)
+}
+
+/// A sentence on the two consistent estimates that are furthest apart, if they contradict each other.
+fn widest(consistent: &[&Estimate]) -> Option<String> {
+    let pairs = consistent
+        .iter()
+        .enumerate()
+        .flat_map(|(i, a)| consistent[i + 1..].iter().map(move |b| (a, b)));
+    let (a, b) = pairs.max_by(|x, y| apart(x.0, x.1).total_cmp(&apart(y.0, y.1)))?;
+    let errors = apart(a, b);
+    (errors > MOST_ERRORS).then(|| {
+        format!(
+            "{} and {} are {:.3} nats apart, {errors:.1} combined errors: one of them misses a part of the model or claims too small an error; try --method auto or another --start",
+            a.method,
+            b.method,
+            (a.value - b.value).abs()
+        )
+    })
+}
+
+/// A sentence on AIS against reverse AIS, low and high in expectation, if they leave log Z open.
+fn annealing(estimates: &[Estimate]) -> Option<String> {
+    let of = |method| estimates.iter().find(|e| e.method == method);
+    let (low, high) = (of("ais")?, of("reverse-ais")?);
+    (apart(low, high) > MOST_ERRORS).then(|| {
+        format!(
+            "AIS and reverse AIS are {:.3} nats apart, {:.1} combined errors: too few temperatures, or a mode that annealing from the start does not find; try --method auto or another --start",
+            (high.value - low.value).abs(),
+            apart(low, high)
+        )
+    })
+}
+
+impl Estimate {
+    /// Doubts a value below a bound that holds for sure.
+    pub fn refuse_below(&mut self, bound: &Bound) {
+        let error = if self.std_error.is_nan() { 0.0 } else { self.std_error };
+        let known = self.trust.doubts().iter().any(|doubt| doubt.name == "below-bound");
+        let margin = MOST_ERRORS * error + ROUNDING * (1.0 + bound.value.abs());
+        // A lower bound by itself is not refuted by a higher one.
+        let is_bound = self.bias == Bias::Low && self.std_error.is_nan();
+        if self.bias != Bias::None && !known && !is_bound && self.value + margin < bound.value {
+            self.trust.doubt(
+                "below-bound",
+                format!("wrong: log Z is at least {:.3}, the sum over {} distinct states alone; try --method auto", bound.value, bound.states),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trust::Trust;
+
+    fn estimate(method: &'static str, value: f64, std_error: f64, bias: Bias) -> Estimate {
+        let trust = Trust::sound();
+        let (effective_samples, gibbs_sweeps, seconds) = (None, 0, 0.0);
+        Estimate { method, value, std_error, effective_samples, bias, gibbs_sweeps, seconds, trust }
+    }
+
+    #[test]
+    fn contradictions_are_told_and_the_narrowest_sound_value_is_advised() {
+        let rts = estimate("rts", 328.27, 0.03, Bias::Consistent);
+        let bar = estimate("ais-bar", 329.22, 0.13, Bias::Consistent);
+        let found = Agreement::of(&[rts.clone(), bar.clone()]);
+        assert_eq!(found.disagreements.len(), 1);
+        assert!(!found.sound && found.use_method == Some("rts"));
+        let mut doubted = rts;
+        doubted.refuse_below(&Bound { value: 328.9, states: 10 });
+        assert!(!doubted.trust.is_sound());
+        assert_eq!(Agreement::of(&[doubted, bar.clone()]).use_method, Some("ais-bar"));
+        let close = estimate("mbar", 329.1, 0.1, Bias::Consistent);
+        assert!(Agreement::of(&[bar, close]).sound);
+        let pair =
+            [estimate("ais", 0.0, 0.1, Bias::Low), estimate("reverse-ais", 373.0, 0.3, Bias::High)];
+        assert_eq!(Agreement::of(&pair).disagreements.len(), 1);
+    }
+}

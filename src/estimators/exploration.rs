@@ -1,0 +1,200 @@
+//! Runs of tempered chains from one mixture after another, each fitted to what the runs before it reached.
+
+use super::automatic::{Automatic, Known};
+use super::judgement::{Evidence, judge};
+use super::mixture_fit::{Rows, fit};
+use super::search::Search;
+use super::start_auto::Candidates;
+use super::tempered::{Mixing, TemperedRun};
+use super::{Bound, Candidate, Estimate};
+use crate::error::Result;
+use crate::model::Parameters;
+use crate::ops::{BitMatrix, Fused};
+use crate::tempering::InitialRounds;
+use crate::tempering::mixture::{MixtureBase, MixturePath, MixtureTempering};
+
+/// Most modes that states are drawn at.
+const MOST_MODES: usize = 50;
+/// Fitted components of a mixture: many lead straight to separate modes, one lets chains move between modes that are not.
+pub(super) const COMPONENTS: [usize; 2] = [16, 1];
+/// Most rows a mixture is fitted to.
+const MOST_ROWS: usize = 400;
+/// Most states of a run from which modes are searched.
+const CLIMBS: usize = 50;
+/// Sweeps of a call, after which states at beta = 1 are taken.
+const STRETCH: usize = 20;
+/// Doubts that longer runs on the same path may remove.
+const SLOWNESS: [&str; 1] = ["few-travelled"];
+/// Round trips a chain and 1000 sweeps below which either kind is worth another try.
+const SLOW: f64 = 0.02;
+/// Share of states drawn at the modes in later fits.
+const SHARE_OF_MODES: f64 = 0.2;
+
+/// What is known after some runs.
+pub(super) struct Exploration<'a> {
+    settings: &'a Automatic,
+    parameters: &'a Parameters,
+    ops: &'a Fused,
+    search: Search,
+    found: Candidates<'a>,
+    pool: Rows,
+    kinds: Kinds,
+    kept: Option<(usize, MixtureBase)>,
+    runs: u64,
+    gibbs_sweeps: u64,
+    /// Seconds of one usual core that runs took.
+    pub(super) spent: f64,
+}
+
+impl<'a> Exploration<'a> {
+    /// Searches for modes and tries all starts.
+    pub(super) fn new(
+        settings: &'a Automatic,
+        parameters: &'a Parameters,
+        ops: &'a Fused,
+        known: Known<'_>,
+    ) -> Result<Self> {
+        let mut search = Search::new(parameters, known, settings.seed);
+        let mut found = Candidates::new(parameters, ops, settings.seed);
+        found.try_all(known, &mut search)?;
+        let pool = found.rows(&search.drawn(MOST_MODES, 2, settings.seed));
+        Ok(Self {
+            settings,
+            parameters,
+            ops,
+            search,
+            gibbs_sweeps: found.gibbs_sweeps(),
+            found,
+            pool,
+            kinds: Kinds::default(),
+            kept: None,
+            runs: 0,
+            spent: 0.0,
+        })
+    }
+
+    /// The mixture to start from, as far as is known now, and its number of fitted components.
+    pub(super) fn mixture(&mut self) -> Result<(usize, MixtureBase)> {
+        if let Some(kept) = self.kept.take() {
+            return Ok(kept);
+        }
+        let kind = self.kinds.next();
+        Ok((kind, fit(self.parameters, &self.pool, COMPONENTS[kind], self.seed())?))
+    }
+
+    /// States at beta = 1 for `count` chains: of the modes, and of those that earlier runs reached.
+    pub(super) fn states_above(&self, count: usize) -> BitMatrix {
+        from_above(&self.search.drawn(MOST_MODES, 1, self.seed()), &self.pool, count)
+    }
+
+    /// Another run, and a line on it.
+    pub(super) fn run(&mut self, sweeps: usize) -> Result<(Estimate, String)> {
+        let (kind, base) = self.mixture()?;
+        let settings = self.settings;
+        let path = MixturePath { ops: self.ops, ladder: &settings.ladder, base: &base };
+        let above = self.states_above(settings.chains / 2);
+        let above_count = above.rows();
+        let mut chains = MixtureTempering::new(path, settings.chains, above, self.seed());
+        let rounds = InitialRounds::default();
+        let run = TemperedRun::watched(&mut chains, &rounds, sweeps, STRETCH, &mut |_, _| ())?;
+        let samples = chains.samples(MOST_ROWS);
+        self.search.note(&samples.select(0..samples.rows().min(CLIMBS)));
+        let evidence = Evidence {
+            run: &run,
+            above: above_count,
+            annealed: chains.annealed(),
+            candidates: self.found.list(),
+            bound: self.search.bound().value,
+        };
+        let (mut estimate, line) = judge(&evidence);
+        self.kinds.tell(kind, &Mixing::of(&run), sweeps);
+        self.spent += self.cost(run.gibbs_sweeps);
+        self.gibbs_sweeps += run.gibbs_sweeps;
+        estimate.gibbs_sweeps = self.gibbs_sweeps;
+        // Chains that travel without going all the way need time, others another start.
+        let mut doubts = estimate.trust.doubts().iter();
+        if sweeps >= settings.sweeps && doubts.all(|doubt| SLOWNESS.contains(&&*doubt.name)) {
+            self.kept = Some((kind, base));
+        }
+        self.pool = Rows::alike(samples)
+            .with(&self.search.drawn(MOST_MODES, 1, self.seed()), SHARE_OF_MODES);
+        self.runs += 1;
+        let components = COMPONENTS[kind];
+        Ok((estimate, format!("{components} components, {line}")))
+    }
+
+    /// The bound so far.
+    pub(super) fn bound(&self) -> Bound {
+        self.search.bound()
+    }
+
+    /// The starts that were tried.
+    pub(super) fn candidates(&self) -> &[Candidate] {
+        self.found.list()
+    }
+
+    /// Sweeps of single chains so far.
+    pub(super) fn gibbs_sweeps(&self) -> u64 {
+        self.gibbs_sweeps
+    }
+
+    /// Seconds of one usual core that sweeps of single chains take.
+    pub(super) fn cost(&self, gibbs_sweeps: u64) -> f64 {
+        let (m, j) = (self.parameters.n_visible as f64, self.parameters.n_hidden as f64);
+        let (k, c) = (self.settings.ladder.len() as f64, COMPONENTS[0] as f64);
+        let nanoseconds =
+            0.003 * m * (2.0 * j + c) + 1.5 * (m + j) + k * (0.05 * j + 0.4 * c + 15.0);
+        1e-9 * nanoseconds * gibbs_sweeps as f64
+    }
+
+    fn seed(&self) -> u64 {
+        self.settings.seed ^ ((self.runs + 1) << 40)
+    }
+}
+
+/// `count` rows: as many drawn at modes as states that earlier runs reached; all of one where there are none of the other.
+fn from_above(modes: &BitMatrix, reached: &Rows, count: usize) -> BitMatrix {
+    let (m, r) = (modes.rows(), reached.visible.rows());
+    let row = |i: usize| {
+        let (own, at) = (i.is_multiple_of(2), i / 2);
+        if m > 0 && (own || r == 0) {
+            modes.row(at % m)
+        } else {
+            // Spread over all of them, the latest first.
+            reached.visible.row(r - 1 - (at * r / count.max(1)) % r)
+        }
+    };
+    let words = (0..count).flat_map(row).copied().collect();
+    BitMatrix::from_words(count, modes.columns(), words)
+        .unwrap_or_else(|| BitMatrix::zeros(0, modes.columns()))
+}
+
+/// Which number of components comes next: each is tried once, then the one whose chains travelled fastest, unless none did.
+#[derive(Default)]
+struct Kinds {
+    /// Most round trips a chain and 1000 sweeps in a run of each kind.
+    speeds: Vec<f64>,
+    last: usize,
+}
+
+impl Kinds {
+    fn next(&mut self) -> usize {
+        if self.speeds.len() < COMPONENTS.len() {
+            self.last = self.speeds.len();
+        } else {
+            let fastest = |a: &usize, b: &usize| self.speeds[*a].total_cmp(&self.speeds[*b]);
+            let best = (0..COMPONENTS.len()).max_by(fastest).unwrap_or(0);
+            self.last = if self.speeds[best] < SLOW { 1 - self.last } else { best };
+        }
+        self.last
+    }
+
+    fn tell(&mut self, kind: usize, mixing: &Mixing, sweeps: usize) {
+        let speed = mixing.round_trips * 1000.0 / sweeps as f64;
+        if let Some(best) = self.speeds.get_mut(kind) {
+            *best = best.max(speed);
+        } else {
+            self.speeds.push(speed);
+        }
+    }
+}

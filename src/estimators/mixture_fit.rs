@@ -1,0 +1,185 @@
+//! A mixture of product distributions fitted to samples: expectation maximisation from well spread seeds.
+//!
+//! p(v) = sum_m pi_m prod_i mu_mi^v_i (1 - mu_mi)^(1 - v_i). Seeds are rows, each drawn with probability proportional to its squared
+//! distance from the seeds before it (Arthur and Vassilvitskii 2007). Means are drawn towards those of all rows by [`PRIOR_ROWS`]
+//! rows and kept within [.01, .99], so that no state of the model is out of reach.
+//! Cost: N C M an iteration.
+
+use crate::error::Result;
+use crate::model::Parameters;
+use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
+use crate::tempering::mixture::MixtureBase;
+use crate::tempering::{BaseDistribution, log_sum_exp};
+
+const ITERATIONS: usize = 10;
+/// Rows with the overall means that every component has beside its own.
+const PRIOR_ROWS: f64 = 0.2;
+/// Smallest share of a component, in units of the mean one.
+const SMALLEST_SHARE: f64 = 0.2;
+/// Smallest mean of a unit, and 1 - the largest.
+const SMALLEST_MEAN: f64 = 0.002;
+/// Shares of the two broad components: the rows' marginals, and all states alike.
+const BROAD: [f64; 2] = [0.1, 0.05];
+
+/// States of a model to fit a mixture to.
+pub struct Rows {
+    /// v, shape [N, M].
+    pub visible: BitMatrix,
+    /// Their relative weights, positive, shape `[N]`.
+    pub weights: Vec<f64>,
+}
+
+impl Rows {
+    /// Of one weight each.
+    pub fn alike(visible: BitMatrix) -> Self {
+        Self { weights: vec![1.0; visible.rows()], visible }
+    }
+
+    /// Rows of both; those of `other` make up a `share` of the weight.
+    pub fn with(mut self, other: &BitMatrix, share: f64) -> Self {
+        let own: f64 = self.weights.iter().sum();
+        let each = own * share / (1.0 - share) / other.rows().max(1) as f64;
+        let each = if own > 0.0 { each } else { 1.0 };
+        let words = self.visible.words().iter().chain(other.words()).copied().collect();
+        let rows = self.visible.rows() + other.rows();
+        if let Some(visible) = BitMatrix::from_words(rows, other.columns(), words) {
+            self.visible = visible;
+            self.weights.extend(vec![each; other.rows()]);
+        }
+        self
+    }
+}
+
+/// A mixture for a model from visible states of it, shape [N, M]: `components` fitted ones, at most as many as rows, and two broad
+/// ones.
+///
+/// # Errors
+/// No rows.
+pub fn fit(
+    parameters: &Parameters,
+    rows: &Rows,
+    components: usize,
+    seed: u64,
+) -> Result<MixtureBase> {
+    let Rows { visible: rows, weights } = rows;
+    let soft = soft_rows(parameters, rows, seed);
+    let m = rows.columns();
+    let all: f64 = weights.iter().sum();
+    let column =
+        |i: usize| soft.iter().zip(weights).map(move |(row, w)| w * row[i]).sum::<f64>() / all;
+    let overall: Vec<f64> = (0..m).map(|i| 0.99 * column(i) + 0.005).collect();
+    let mut means: Vec<Vec<f64>> = seeds(&soft, components, seed)
+        .into_iter()
+        .map(|row| soft[row].iter().map(|x| clamp(*x)).collect())
+        .collect();
+    let mut shares = vec![1.0 / means.len().max(1) as f64; means.len()];
+    for _ in 0..ITERATIONS {
+        let responsibilities = responsibilities(&soft, &means, &shares);
+        for (c, (mean, share)) in means.iter_mut().zip(&mut shares).enumerate() {
+            let r = || responsibilities.iter().zip(weights).map(|(r, w)| w * r[c]);
+            let total: f64 = r().sum();
+            let mut sums: Vec<f64> = overall.iter().map(|o| PRIOR_ROWS * o).collect();
+            for (row, r) in soft.iter().zip(r()) {
+                if r > 1e-9 {
+                    sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += r * x);
+                }
+            }
+            *mean = sums.iter().map(|sum| clamp(sum / (total + PRIOR_ROWS))).collect();
+            *share = total.max(SMALLEST_SHARE * all / components as f64);
+        }
+    }
+    let mut bases: Vec<BaseDistribution> =
+        means.iter().map(|mean| product(mean)).collect::<Result<_>>()?;
+    let total: f64 = shares.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    shares.iter_mut().for_each(|share| *share *= (1.0 - BROAD[0] - BROAD[1]) / total);
+    bases.extend([product(&overall)?, BaseDistribution::uniform(m)]);
+    shares.extend(BROAD);
+    MixtureBase::new(bases, &shares)
+}
+
+fn product(means: &[f64]) -> Result<BaseDistribution> {
+    let logit = |mean: &f64| (clamp(*mean) / (1.0 - clamp(*mean))).ln() as f32;
+    BaseDistribution::from_logits(&means.iter().map(logit).collect::<Vec<f32>>())
+}
+
+/// For every visible state the means sigma(c + W h) of the states that a sweep from it would draw, h ~ p(h | v): a fit to those has
+/// less noise than one to the states themselves.
+fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f64>> {
+    let ops = Fused::new(parameters);
+    let (n, j) = (rows.rows(), parameters.n_hidden);
+    let mut inputs = Matrix::filled(n, j, 0.0);
+    ops.inputs(Layer::Hidden, rows.words(), inputs.as_mut_slice());
+    let mut hidden = BitMatrix::zeros(n, j);
+    let draw = Draw {
+        n_units: j,
+        inputs: inputs.as_slice(),
+        beta: &vec![1.0; n],
+        base: None,
+        streams: Streams::new(seed, Purpose::MixtureFit, 1),
+        first_row: 0,
+    };
+    ops.draw(&draw, hidden.words_mut());
+    let mut visible = Matrix::filled(n, rows.columns(), 0.0);
+    ops.inputs(Layer::Visible, hidden.words(), visible.as_mut_slice());
+    let means = |row: usize| {
+        let x = &visible.row(row)[..rows.columns()];
+        x.iter().map(|x| 1.0 / (1.0 + (-f64::from(*x)).exp())).collect()
+    };
+    (0..n).map(means).collect()
+}
+
+fn clamp(mean: f64) -> f64 {
+    mean.clamp(SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
+}
+
+/// Rows far from each other; fewer than asked for where there are no more different ones.
+fn seeds(dense: &[Vec<f64>], components: usize, seed: u64) -> Vec<usize> {
+    let mut stream = Streams::new(seed, Purpose::MixtureFit, 0).row(0);
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut nearest = vec![1.0; dense.len()];
+    for _ in 0..components {
+        let total: f64 = nearest.iter().sum();
+        if total <= 0.0 {
+            break;
+        }
+        let mut rest = stream.uniform() * total;
+        let next = nearest
+            .iter()
+            .position(|weight| {
+                rest -= weight;
+                rest < 0.0
+            })
+            .unwrap_or(dense.len() - 1);
+        for (weight, row) in nearest.iter_mut().zip(dense) {
+            let distance: f64 = row.iter().zip(&dense[next]).map(|(a, b)| (a - b).abs()).sum();
+            let square = distance * distance;
+            *weight = if chosen.is_empty() { square } else { weight.min(square) };
+        }
+        chosen.push(next);
+    }
+    chosen
+}
+
+/// p(m | v) of every row, shape [N, C].
+fn responsibilities(dense: &[Vec<f64>], means: &[Vec<f64>], shares: &[f64]) -> Vec<Vec<f64>> {
+    let tables: Vec<(f64, Vec<f64>)> = means
+        .iter()
+        .zip(shares)
+        .map(|(mean, share)| {
+            let off: f64 = mean.iter().map(|m| (1.0 - m).ln()).sum();
+            (share.ln() + off, mean.iter().map(|m| (m / (1.0 - m)).ln()).collect())
+        })
+        .collect();
+    let of_row = |row: &Vec<f64>| {
+        let log_p: Vec<f64> = tables
+            .iter()
+            .map(|(constant, logits)| {
+                constant + logits.iter().zip(row).map(|(a, x)| a * x).sum::<f64>()
+            })
+            .collect();
+        let total = log_sum_exp(log_p.iter().copied());
+        log_p.into_iter().map(|log_p| (log_p - total).exp()).collect()
+    };
+    dense.iter().map(of_row).collect()
+}

@@ -1,0 +1,82 @@
+//! Search for modes in both layers of a model, and the bounds of log Z that come with it.
+
+use super::ModeSearch;
+use super::automatic::{Bound, Known};
+use crate::model::Parameters;
+use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BitMatrix, words_per_row};
+
+/// Random starts of the search in the hidden layer; a quarter of that in the visible one.
+const RANDOM_STARTS: usize = 64;
+/// Most data rows that are looked at.
+const MOST_ROWS: usize = 400;
+
+/// A lower bound of log Z that holds for sure, by search alone.
+pub fn lower_bound(parameters: &Parameters, known: Known<'_>, seed: u64) -> Bound {
+    Search::new(parameters, known, seed).bound()
+}
+
+/// The searches in both layers.
+pub(super) struct Search {
+    hidden: ModeSearch,
+    visible: ModeSearch,
+    n_visible: usize,
+}
+
+impl Search {
+    pub(super) fn new(parameters: &Parameters, known: Known<'_>, seed: u64) -> Self {
+        let mut search = Self {
+            hidden: ModeSearch::new(&parameters.transposed()),
+            visible: ModeSearch::new(parameters),
+            n_visible: parameters.n_visible,
+        };
+        search.hidden.from_random(RANDOM_STARTS, seed);
+        search.visible.from_random(RANDOM_STARTS / 4, seed);
+        if let Some(rows) = known.rows {
+            let some = rows.select((0..rows.rows()).take(MOST_ROWS));
+            search.visible.note(&some);
+            search.climb(&some);
+        }
+        search
+    }
+
+    /// Ascends in the hidden layer from visible rows.
+    pub(super) fn climb(&mut self, visible: &BitMatrix) {
+        for row in 0..visible.rows() {
+            let means = self.visible.other_means(visible.row(row));
+            let mut hidden = vec![0; words_per_row(means.len())];
+            for (unit, _) in means.iter().enumerate().filter(|(_, mean)| **mean > 0.5) {
+                hidden[unit / 64] |= 1 << (unit % 64);
+            }
+            self.hidden.ascend(&hidden);
+        }
+    }
+
+    /// Visible states drawn at the highest modes, `each` a mode: v ~ p(v | h).
+    pub(super) fn drawn(&self, modes: usize, each: usize, seed: u64) -> BitMatrix {
+        let modes: Vec<_> = self.hidden.modes().into_iter().take(modes).collect();
+        let streams = Streams::new(seed, Purpose::ModeSearch, 1);
+        let mut rows = BitMatrix::zeros(modes.len() * each, self.n_visible);
+        for (m, mode) in modes.iter().enumerate() {
+            let means = self.hidden.other_means(&mode.state);
+            for row in m * each..(m + 1) * each {
+                let mut stream = streams.row(row as u32);
+                means.iter().enumerate().for_each(|(i, mean)| {
+                    rows.set(row, i, stream.uniform() < *mean);
+                });
+            }
+        }
+        rows
+    }
+
+    pub(super) fn note(&mut self, visible: &BitMatrix) {
+        self.visible.note(visible);
+        self.climb(visible);
+    }
+
+    pub(super) fn bound(&self) -> Bound {
+        let of = |(value, states)| Bound { value, states };
+        let (hidden, visible) = (of(self.hidden.bound()), of(self.visible.bound()));
+        if hidden.value > visible.value { hidden } else { visible }
+    }
+}

@@ -1,0 +1,129 @@
+//! Starts that can be guessed, each judged by a short annealing run.
+//!
+//! Annealing is unbiased for Z from any start, and by Markov's inequality its estimate exceeds log Z by t nats with probability
+//! e^-t at most: a start whose estimate is far above another's has found mass that the other misses. So the highest wins, and
+//! what all of them reached is worth keeping.
+
+use serde::Serialize;
+
+use super::automatic::Known;
+use super::mixture_fit::{Rows, fit};
+use super::search::Search;
+use super::starts::Start;
+use crate::error::Result;
+use crate::model::Parameters;
+use crate::model::plus_minus::Units;
+use crate::ops::{BitMatrix, Fused};
+use crate::tempering::mixture::{MixtureBase, MixturePath};
+use crate::tempering::{BaseDistribution, Keep, Ladder, Prior, anneal};
+
+/// Chains and temperatures of a short annealing run.
+const CHAINS: usize = 50;
+const TEMPERATURES: usize = 150;
+/// States whose weight is this many nats below the largest have none of the mass: they are not fitted.
+const FAR_BELOW: f64 = 15.0;
+/// Power of the weights in the fit.
+const TEMPER: f64 = 0.5;
+/// Share of the states drawn at the modes in the fit.
+const SHARE_OF_MODES: f64 = 0.3;
+/// Components fitted to the modes alone.
+const COMPONENTS: usize = 16;
+
+/// A start that was tried.
+#[derive(Clone, Debug, Serialize)]
+pub struct Candidate {
+    /// What it is.
+    pub name: String,
+    /// log Z by the short annealing run, nats.
+    pub log_z: f64,
+    /// Its standard error.
+    pub std_error: f64,
+    /// Chains that carry the weight.
+    pub effective: f64,
+}
+
+/// All starts that were tried, and where they led.
+pub(super) struct Candidates<'a> {
+    parameters: &'a Parameters,
+    ops: &'a Fused,
+    seed: u64,
+    list: Vec<Candidate>,
+    /// States at beta = 1 of each, with log w + log Z_1.
+    reached: Vec<(BitMatrix, Vec<f64>)>,
+}
+
+impl<'a> Candidates<'a> {
+    pub(super) fn new(parameters: &'a Parameters, ops: &'a Fused, seed: u64) -> Self {
+        Self { parameters, ops, seed, list: Vec::new(), reached: Vec::new() }
+    }
+
+    /// Every start that needs no enumeration; modes are searched from where each led.
+    pub(super) fn try_all(&mut self, known: Known<'_>, search: &mut Search) -> Result<()> {
+        let product = |base: BaseDistribution| MixtureBase::new(vec![base], &[1.0]);
+        if let Some(marginals) = known.marginals {
+            self.attempt("the given base", &product(marginals.clone())?, search)?;
+        }
+        for (name, start) in [
+            ("visible bias", Start::VisibleBias),
+            ("uniform", Start::Uniform),
+            ("pseudo-inverse", Start::Pinv),
+            ("signs", Start::Signs),
+        ] {
+            let base = start.base(self.parameters, Units::Binary, self.seed)?;
+            self.attempt(name, &product(base)?, search)?;
+        }
+        let modes = Rows::alike(search.drawn(50, 2, self.seed));
+        if !modes.weights.is_empty() {
+            self.attempt("modes", &fit(self.parameters, &modes, COMPONENTS, self.seed)?, search)?;
+        }
+        Ok(())
+    }
+
+    fn attempt(&mut self, name: &str, base: &MixtureBase, search: &mut Search) -> Result<()> {
+        let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
+        let path = MixturePath { ops: self.ops, ladder: &ladder, base };
+        let seed = self.seed ^ ((self.list.len() as u64 + 1) << 32);
+        let annealed = anneal(&path, CHAINS, seed, 0, Keep::Last);
+        let mean = annealed.mean_weight(0);
+        search.climb(&annealed.visible);
+        self.list.push(Candidate {
+            name: name.into(),
+            log_z: path.log_z_base() + mean.log_mean,
+            std_error: mean.std_error,
+            effective: mean.effective,
+        });
+        let log_z = path.log_z_base();
+        let weights = annealed.final_weights().map(|w| w + log_z).collect();
+        self.reached.push((annealed.visible, weights));
+        Ok(())
+    }
+
+    pub(super) fn list(&self) -> &[Candidate] {
+        &self.list
+    }
+
+    pub(super) fn gibbs_sweeps(&self) -> u64 {
+        (self.list.len() * CHAINS * (TEMPERATURES - 1)) as u64
+    }
+
+    /// States that the candidates reached, by their weights, and further ones that get a share of the weight.
+    pub(super) fn rows(&self, further: &BitMatrix) -> Rows {
+        let largest = self.reached.iter().flat_map(|(_, w)| w).copied().fold(f64::MIN, f64::max);
+        let (mut words, mut weights) = (Vec::new(), Vec::new());
+        for (visible, log_weights) in &self.reached {
+            for (row, log_weight) in log_weights.iter().enumerate() {
+                if *log_weight > largest - FAR_BELOW {
+                    words.extend_from_slice(visible.row(row));
+                    // The few largest of few weights are mostly luck.
+                    weights.push((TEMPER * (log_weight - largest)).exp());
+                }
+            }
+        }
+        let visible = BitMatrix::from_words(weights.len(), further.columns(), words);
+        let reached = match visible {
+            Some(visible) => Rows { visible, weights },
+            None => Rows::alike(BitMatrix::zeros(0, further.columns())),
+        };
+        reached.with(further, SHARE_OF_MODES)
+    }
+}

@@ -1,0 +1,113 @@
+//! Whether the error bar of tempered chains is to be believed, judged chain by chain.
+//!
+//! The mean number of round trips is not enough: chains that travel pay for chains that never do, and where a share of the
+//! chains stays in one mode for good, zeta adapts to that share and the spread between chains does not show the error. Hence
+//!
+//! - nearly every chain must have been at both ends of the ladder;
+//! - the parts G_s of single chains in the error (RTS eq. 16) in the first half of the sweeps must not predict those in the
+//!   second: their correlation over chains is near 0 where chains mix, so that the error falls like 1/sqrt(sweeps), and near 1
+//!   where each chain keeps to its place, so that no number of sweeps helps.
+
+use super::TemperedRun;
+use crate::tempering::{NEEDED_PER_CHAIN, RoundsEnd};
+use crate::trust::Trust;
+
+/// Share of the mean occupancy of an end that a chain must have had to have been there.
+const BEEN_THERE: f64 = 0.05;
+/// Share of the chains that must have been at both ends.
+const NEEDED_SHARE: f64 = 0.9;
+/// Largest correlation of halves. With S mixed chains it scatters around 0 by 1/sqrt(S).
+const MOST_CORRELATION: f64 = 0.5;
+
+/// How the chains of a run moved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mixing {
+    /// Round trips 1 -> K -> 1 per chain in the counted sweeps.
+    pub round_trips: f64,
+    /// Chains that have been at both ends of the ladder.
+    pub travelled: usize,
+    /// Correlation over chains of G_s in the first and in the second half of the counted sweeps.
+    pub correlation: f64,
+}
+
+impl Mixing {
+    /// Of one run.
+    pub fn of(run: &TemperedRun) -> Self {
+        let k = run.ladder.len();
+        let occupancy = &run.counted.occupancy;
+        let n = run.chains as f64;
+        let mean = |j: usize| occupancy.chunks_exact(k).map(|row| row[j]).sum::<f64>() / n;
+        let (first, last) = (BEEN_THERE * mean(0), BEEN_THERE * mean(k - 1));
+        let travelled =
+            occupancy.chunks_exact(k).filter(|row| row[0] >= first && row[k - 1] >= last).count();
+        Self {
+            round_trips: run.round_trips as f64 / n,
+            travelled,
+            correlation: correlation(&parts(&run.halves[0]), &parts(&run.halves[1])),
+        }
+    }
+}
+
+/// G_s = C_sK/c_K - C_s1/c_1 of every chain, from C_s1 and C_sK, shape [S, 2].
+fn parts(half: &[f64]) -> Vec<f64> {
+    let n = half.len() as f64 / 2.0;
+    let mean = |j: usize| half.chunks_exact(2).map(|row| row[j]).sum::<f64>() / n;
+    let (first, last) = (mean(0), mean(1));
+    half.chunks_exact(2).map(|row| row[1] / last - row[0] / first).collect()
+}
+
+/// Correlation of parts whose mean is zero; 0 where there are none.
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    let scale = (dot(a, a) * dot(b, b)).sqrt();
+    if scale > 0.0 { dot(a, b) / scale } else { 0.0 }
+}
+
+/// Whether estimates from these chains are to be believed.
+pub fn verdict(run: &TemperedRun) -> Trust {
+    let Mixing { round_trips, travelled, correlation } = Mixing::of(run);
+    let mut trust = Trust::sound();
+    if round_trips < NEEDED_PER_CHAIN {
+        trust.doubt(
+            "not-mixed",
+            format!("not mixed: {round_trips:.2} round trips per chain, {NEEDED_PER_CHAIN} needed: use more sweeps or temperatures"),
+        );
+    }
+    if (travelled as f64) < NEEDED_SHARE * run.chains as f64 {
+        trust.doubt(
+            "few-travelled",
+            format!("only {travelled} of {} chains have been at both ends of the ladder: use more sweeps, or another --start", run.chains),
+        );
+    }
+    // A correlation that is not a number comes from an end that no chain has ever been at.
+    if !matches!(correlation.partial_cmp(&MOST_CORRELATION), Some(std::cmp::Ordering::Less)) {
+        trust.doubt(
+            "frozen",
+            format!("each chain keeps to its place, the halves of the run correlate by {correlation:.2}: the error does not fall like 1/sqrt(sweeps); use more sweeps, or another --start"),
+        );
+    }
+    if run.rounds_end == RoundsEnd::Exhausted {
+        trust.doubt(
+            "not-settled",
+            "initial rounds did not converge: use more rounds or sweeps per round",
+        );
+    }
+    trust
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chains with a place of their own correlate, others do not.
+    #[test]
+    fn halves_of_frozen_chains_correlate() {
+        let frozen: Vec<f64> =
+            (0..100).flat_map(|s| [if s < 15 { 0.0 } else { 1.0 }, 1.0]).collect();
+        assert!(correlation(&parts(&frozen), &parts(&frozen)) > 0.99);
+        let other: Vec<f64> =
+            (0..100).flat_map(|s| [if s >= 85 { 0.0 } else { 1.0 }, 1.0]).collect();
+        assert!(correlation(&parts(&frozen), &parts(&other)) < 0.2);
+        assert_eq!(correlation(&[0.0; 4], &[0.0; 4]), 0.0);
+    }
+}

@@ -1,0 +1,168 @@
+//! The mixture p1(v) = sum_m pi_m prod_i Bernoulli(sigma(a_mi)) at inverse temperature 0.
+
+use crate::error::{Error, Result};
+use crate::model::Parameters;
+use crate::ops::cpu::math::exp_f64;
+use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BitMatrix, Fused, Layer, RbmOps, padded};
+use crate::tempering::BaseDistribution;
+use crate::tempering::{log_sum_exp, softplus};
+
+/// C product distributions with positive shares that sum to 1; sampled exactly, normalised exactly.
+#[derive(Clone, Debug)]
+pub struct MixtureBase {
+    components: Vec<BaseDistribution>,
+    /// log pi_m, shape `[C]`.
+    log_shares: Vec<f64>,
+    /// log p_m(v) = sum_i a_mi v_i - sum_i softplus(a_mi) as the inputs of C hidden units.
+    densities: Fused,
+}
+
+impl MixtureBase {
+    /// From components of one size and their relative shares.
+    ///
+    /// # Errors
+    /// No component, components of different sizes, or a share that is not positive and finite.
+    pub fn new(components: Vec<BaseDistribution>, shares: &[f64]) -> Result<Self> {
+        let n_visible = components.first().map_or(0, |first| first.logits().len());
+        let fits = components.iter().all(|base| base.logits().len() == n_visible);
+        let positive = shares.iter().all(|share| *share > 0.0 && share.is_finite());
+        if n_visible == 0 || !fits || !positive || shares.len() != components.len() {
+            return Err(Error::Invalid(format!(
+                "a mixture of {} components with {} shares: components of one size and a positive share each are needed",
+                components.len(),
+                shares.len()
+            )));
+        }
+        let total: f64 = shares.iter().sum();
+        let norm = |base: &BaseDistribution| -> f64 {
+            base.logits().iter().map(|&a| softplus(f64::from(a))).sum()
+        };
+        let logits = |i: usize| components.iter().map(move |base| base.logits()[i]);
+        let densities = Parameters {
+            n_visible,
+            n_hidden: components.len(),
+            weights: (0..n_visible).flat_map(logits).collect(),
+            visible_bias: vec![0.0; n_visible],
+            hidden_bias: components.iter().map(|base| -norm(base) as f32).collect(),
+        };
+        Ok(Self {
+            log_shares: shares.iter().map(|share| (share / total).ln()).collect(),
+            densities: Fused::new(&densities),
+            components,
+        })
+    }
+
+    /// Number of components, C.
+    pub fn len(&self) -> usize {
+        self.components.len()
+    }
+
+    /// Never true: a mixture has at least one component.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The components.
+    pub fn components(&self) -> &[BaseDistribution] {
+        &self.components
+    }
+
+    /// log pi_m, shape `[C]`.
+    pub fn log_shares(&self) -> &[f64] {
+        &self.log_shares
+    }
+
+    /// Independent exact samples, one per row.
+    pub fn sample(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
+        let mut bits = BitMatrix::zeros(rows, self.components[0].logits().len());
+        let streams = Streams::new(seed, Purpose::ChainStart, step);
+        for row in 0..rows {
+            let mut stream = streams.row(row as u32);
+            let mut rest = stream.uniform();
+            let chosen = self.log_shares.iter().position(|share| {
+                rest -= share.exp();
+                rest < 0.0
+            });
+            let component = &self.components[chosen.unwrap_or(self.components.len() - 1)];
+            for (i, &a) in component.logits().iter().enumerate() {
+                bits.set(row, i, stream.uniform() < 1.0 / (1.0 + f64::from(-a).exp()));
+            }
+        }
+        bits
+    }
+
+    /// log p_m(v) of packed rows; `out` [rows, stride of C].
+    pub(super) fn log_densities(&self, visible: &[u64], out: &mut [f32]) {
+        self.densities.inputs(Layer::Hidden, visible, out);
+    }
+
+    /// Floats a row of [`MixtureBase::log_densities`] takes.
+    pub(super) fn stride(&self) -> usize {
+        padded(self.len())
+    }
+
+    /// out_k += log sum_m pi_m p_m(v)^(1 - beta_k), given log p_m(v); `out` `[K]`, `betas` ascending.
+    ///
+    /// From beta_k down to beta_{k-1} a term is multiplied by (p_m/p_max)^(beta_k - beta_{k-1}) <= 1, a number that stays the same
+    /// along equal steps.
+    pub(super) fn add_tempered(&self, log_p: &[f32], betas: &[f64], out: &mut [f64]) {
+        const BLOCK: usize = 16;
+        let log_p = &log_p[..self.len()];
+        let largest = f64::from(log_p.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+        let mut sums = vec![0.0f64; betas.len()];
+        for (log_p, shares) in log_p.chunks(BLOCK).zip(self.log_shares.chunks(BLOCK)) {
+            let (mut terms, mut ratios, mut below) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
+            for (i, (log_p, share)) in log_p.iter().zip(shares).enumerate() {
+                below[i] = f64::from(*log_p) - largest;
+                terms[i] = exp_f64(*share);
+            }
+            let (mut beta, mut step) = (1.0, f64::NAN);
+            for (sum, &next) in sums.iter_mut().zip(betas).rev() {
+                // Steps of a linear ladder differ by rounding.
+                let new = beta - next;
+                if (new - step).abs() > 1e-12 || step.is_nan() {
+                    step = new;
+                    ratios.iter_mut().zip(&below).for_each(|(r, b)| *r = exp_f64(step * b));
+                }
+                terms.iter_mut().zip(&ratios).for_each(|(term, ratio)| *term *= ratio);
+                *sum += terms.iter().sum::<f64>();
+                beta = next;
+            }
+        }
+        for ((out, sum), beta) in out.iter_mut().zip(sums).zip(betas) {
+            *out += (1.0 - beta) * largest + sum.ln();
+        }
+    }
+
+    /// Mean and variance over m of log p_m(v) under p(m | v, beta), given log p_m(v).
+    pub(super) fn moments(&self, log_p: &[f32], beta: f64) -> (f64, f64) {
+        let exponents = || {
+            let pairs = log_p.iter().zip(&self.log_shares);
+            pairs.map(|(p, share)| (f64::from(*p), share + (1.0 - beta) * f64::from(*p)))
+        };
+        let total = log_sum_exp(exponents().map(|(_, x)| x));
+        let (mut mean, mut square) = (0.0, 0.0);
+        exponents().for_each(|(p, x)| mean += (x - total).exp() * p);
+        exponents().for_each(|(p, x)| square += (x - total).exp() * (p - mean).powi(2));
+        (mean, square)
+    }
+
+    /// m drawn from p(m | v, beta) by one uniform number, given log p_m(v). At beta = 0 by the shares alone: there m and v are drawn
+    /// together, and a chain leaves the component it came in by.
+    pub(super) fn choose(&self, log_p: &[f32], beta: f64, uniform: f64) -> usize {
+        let exponents = || {
+            let pairs = log_p[..self.len()].iter().zip(&self.log_shares);
+            let power = if beta > 0.0 { 1.0 - beta } else { 0.0 };
+            pairs.map(move |(p, share)| share + power * f64::from(*p))
+        };
+        let largest = exponents().fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = exponents().map(|x| (x - largest).exp()).sum();
+        let mut rest = uniform * total;
+        let chosen = exponents().position(|x| {
+            rest -= (x - largest).exp();
+            rest < 0.0
+        });
+        chosen.unwrap_or(self.len() - 1)
+    }
+}
