@@ -24,7 +24,7 @@ const PERSISTENT: &[&str] = &[
     "training.weight_decay=0.0001",
     "training.update={ rule = \"adam\" }",
     "training.pretraining={ updates = 21, learning_rate = 0.05, batch = 10 }",
-    "training.early_stopping={ patience = 1000, smoothing = 0.5 }",
+    "training.early_stopping={ patience = 1000, patience_factor = 2.0 }",
     "training.learning_rate.schedule={ kind = \"linear-to-zero\" }",
 ];
 
@@ -36,7 +36,7 @@ const SMOOTHED: &[&str] = &[
     "tempering.smoothing={ alpha = 0.2 }",
     "tempering.beta_update={ joint = 3 }",
     // Stops long before its last update: a resumed run must stop there too.
-    "training.early_stopping={ patience = 20, minimum_improvement = 10.0 }",
+    "training.early_stopping={ patience = 20, patience_factor = 1.0, minimum_improvement = 10.0 }",
 ];
 
 const TEMPERED: &[&str] = &[

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ztrack::data::{Dataset, Source, SplitOptions, Splits, Values, load};
+use ztrack::data::{
+    Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Source, SplitOptions, Splits, Values, load,
+};
 use ztrack::ops::BitMatrix;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::{Error, Result};
@@ -88,4 +90,24 @@ fn prototypes(columns: usize, row: usize) -> Vec<bool> {
     let mut stream = Streams::new(12, Purpose::Generator, 3).row(row as u32);
     let chosen = (8.0 * stream.uniform() * stream.uniform().sqrt()) as usize;
     (0..columns).map(|i| patterns[chosen * columns + i] != (stream.uniform() < 0.05)).collect()
+}
+
+/// The same set with at most `rows` rows to train on and as many to validate.
+pub fn few(set: TrainingSet, rows: usize) -> TrainingSet {
+    let Splits { train, validation, test } = set.splits;
+    let splits = Splits {
+        train: first(&train, rows),
+        validation: validation.as_ref().map(|data| first(data, rows)),
+        test,
+    };
+    TrainingSet { splits, ..set }
+}
+
+/// The validation rows as the trainer sees them.
+pub fn validation(set: &TrainingSet) -> Result<BitMatrix> {
+    let Some(rows) = &set.splits.validation else {
+        return Err(Error::Invalid(format!("{} has no validation rows", set.name)));
+    };
+    let how = if set.name == "mnist" { Binarization::Threshold(0.5) } else { Binarization::None };
+    Binarizer::new(how)?.binarize(rows, EVALUATION_EPOCH, 0)
 }

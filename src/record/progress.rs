@@ -254,12 +254,12 @@ mod tests {
             train_log_likelihood: Some((-88.21234, 0.0523)),
             validation_log_likelihood: Some((-90.1, 0.31)),
             log_z: Some((226.113155, 0.0)),
-            note: Some("not mixed".into()),
+            note: Some("in doubt: lag".into()),
             ..at(12, 3725.0)
         });
         assert_eq!(
             String::from_utf8(out.0.take()).unwrap(),
-            "update 12/100  epoch 0.50  train -88.212 ± 0.052  validation -90.10 ± 0.31  log Z 226.1132  (not mixed)  1h 02m, 4m 10s left\n"
+            "update 12/100  epoch 0.50  train -88.212 ± 0.052  validation -90.10 ± 0.31  log Z 226.1132  (in doubt: lag)  1h 02m, 4m 10s left\n"
         );
     }
 

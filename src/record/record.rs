@@ -104,7 +104,7 @@ impl Record {
 pub enum Notice {
     /// All is well.
     Info(String),
-    /// Look at this: low effective sample size, not mixed, audit disagrees, ...
+    /// Look at this: low effective sample size, log Z in doubt, audit disagrees, ...
     Warning(String),
 }
 

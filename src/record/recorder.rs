@@ -24,7 +24,7 @@ pub struct Progress {
     pub log_z: Option<(f64, f64)>,
     /// The latest independent value of log Z.
     pub audited_log_z: Option<AuditedLogZ>,
-    /// A word of doubt or phase, such as "not mixed" or "pre-training".
+    /// A word of doubt or phase, such as "in doubt: lag" or "pre-training".
     pub note: Option<String>,
 }
 

@@ -173,7 +173,7 @@ mod tests {
         let mut record = Record::new(update, 0.0, 0.0);
         record.scalar(Run::Train, "log_likelihood", -(update as f64));
         record.scalar(Run::Tracker, "log_z", f64::NAN);
-        record.scalar(Run::Tracker, "mixed", 1.0);
+        record.scalar(Run::Tracker, "sound", 1.0);
         record.histogram(Run::Tracker, "weights", vec![0.5; 10]);
         record.image(Run::Tracker, "samples", Image::gray(2, 3, vec![0; 6]).unwrap());
         record

@@ -1,0 +1,208 @@
+//! Does early stopping stop at the right place, and keep the right model? Overfitting runs of the shipped trainer with its
+//! default stopping, judged by exact log Z: the same runs go on to five times the length for the true best.
+//!
+//!     cargo run --release --example stopping [-- --quick]
+//!
+//! Exit code 1 if the mean regret, or a stop, misses what is asked.
+
+mod support;
+
+use std::process::ExitCode;
+
+use burn::tensor::Device;
+use clap::Parser;
+use rayon::prelude::*;
+use support::training_sets::{TrainingSet, all, few};
+use ztrack::Result;
+use ztrack::config::Config;
+use ztrack::model::Parameters;
+use ztrack::model::exact::mean_log_likelihood;
+use ztrack::ops::BitMatrix;
+use ztrack::training::{StepRecord, Trainer};
+
+/// Most nats a row given away in the mean, with exact evaluations and with tracked ones; and how early a stop may come, as a
+/// share of the update of the true best.
+const REGRET: [f64; 2] = [0.05, 0.1];
+const EARLIEST: f64 = 0.5;
+const HIDDEN: usize = 16;
+
+/// Options.
+#[derive(Parser)]
+struct Options {
+    #[command(flatten)]
+    common: support::Options,
+    /// Seed of the runs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Updates of a run that nothing stops
+    #[arg(long, default_value_t = 20_000)]
+    updates: u64,
+}
+
+/// One run.
+struct Outcome {
+    set: &'static str,
+    gradient: &'static str,
+    exact: bool,
+    stopped: Option<u64>,
+    kept: u64,
+    kept_value: f64,
+    best: u64,
+    best_value: f64,
+    sound: (u64, u64),
+}
+
+fn main() -> ExitCode {
+    match report(Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn report(options: Options) -> Result<bool> {
+    let common = options.common.named("stopping");
+    let updates = if common.quick { 1000 } else { options.updates };
+    // Few rows, so that every run overfits.
+    let mut sets: Vec<TrainingSet> = all()?.into_iter().map(|set| few(set, 300)).collect();
+    if common.quick {
+        sets.truncate(1);
+    }
+    let mut jobs = Vec::new();
+    for set in &sets {
+        for gradient in ["pcd", "tempered"] {
+            for exact in [true, false] {
+                jobs.push((set, gradient, exact));
+            }
+        }
+    }
+    println!(
+        "Runs of {updates} updates on 300 rows, {HIDDEN} hidden units, rate .05, batch 50, seed {}, default early stopping. stop: update at which it\n\
+         says so; kept: the model it keeps by then; regret: exact validation log-likelihood of the best evaluation of the whole run\n\
+         minus that of the kept model, nats a row. sound: evaluations until the stop.\n",
+        options.seed
+    );
+    let bar = support::progress(jobs.len());
+    let runs: Vec<Outcome> = jobs
+        .into_par_iter()
+        .map(|(set, gradient, exact)| {
+            let run = train(set, gradient, exact, options.seed, updates);
+            bar.inc(1);
+            run
+        })
+        .collect::<Result<_>>()?;
+    bar.finish_and_clear();
+    println!(
+        "{:<12}{:<10}{:<9}{:>8}{:>8}{:>10}{:>8}{:>10}{:>9}{:>10}",
+        "data", "gradient", "log Z", "stop", "kept", "value", "best", "value", "regret", "sound"
+    );
+    for run in &runs {
+        println!(
+            "{:<12}{:<10}{:<9}{:>8}{:>8}{:>10.3}{:>8}{:>10.3}{:>9.3}{:>6}/{}",
+            run.set,
+            run.gradient,
+            if run.exact { "exact" } else { "tracked" },
+            run.stopped.map_or("never".into(), |update| update.to_string()),
+            run.kept,
+            run.kept_value,
+            run.best,
+            run.best_value,
+            run.best_value - run.kept_value,
+            run.sound.0,
+            run.sound.1,
+        );
+    }
+    let mut good = true;
+    for (exact, limit) in [true, false].into_iter().zip(REGRET) {
+        let of: Vec<&Outcome> = runs.iter().filter(|run| run.exact == exact).collect();
+        let regret =
+            of.iter().map(|run| run.best_value - run.kept_value).sum::<f64>() / of.len() as f64;
+        let early = of.iter().filter(|run| {
+            run.stopped.is_some_and(|stop| (stop as f64) < EARLIEST * run.best as f64)
+        });
+        let early = early.count();
+        let name = if exact { "exact" } else { "tracked" };
+        println!(
+            "\n{name} evaluations: mean regret {regret:.3} nats a row (at most {limit}), {early} of {} stopped before half of the update of the true best (none)",
+            of.len()
+        );
+        good &= regret <= limit && early == 0;
+    }
+    Ok(good || common.quick)
+}
+
+/// Trains on beyond the stop, which changes nothing of the run before.
+fn train(
+    set: &TrainingSet,
+    gradient: &'static str,
+    exact: bool,
+    seed: u64,
+    updates: u64,
+) -> Result<Outcome> {
+    let text = format!(
+        r#"
+        seed = {seed}
+        [data]
+        source = {{ name = "bars-and-stripes", side = 3 }}
+        binarization = {}
+        [model]
+        hidden = {HIDDEN}
+        [training]
+        updates = {updates}
+        batch = 50
+        gradient = {{ kind = "{gradient}" }}
+        centering = true
+        learning_rate = {{ initial = 0.05 }}
+        early_stopping = {{}}
+        [evaluation]
+        every = 100
+        exact = {exact}
+        images_every = 0
+        [audit]
+        every = 0
+        "#,
+        if set.name == "mnist" { "{ threshold = 0.5 }" } else { "\"none\"" },
+    );
+    let config = Config::parse(&text, &[])?;
+    let mut trainer = Trainer::new(&config, set.splits.clone(), &Device::default())?;
+    let validation = support::training_sets::validation(set)?;
+    let value = |parameters: &Parameters, rows: &BitMatrix| mean_log_likelihood(parameters, rows);
+    let (mut stopped, mut kept, mut sound) = (None, (0, f64::NAN), (0, 0));
+    let mut best = (0, f64::NEG_INFINITY);
+    while trainer.updates() < updates {
+        let StepRecord::Updated(record) = trainer.step()? else { continue };
+        if !trainer.evaluation_due(trainer.updates()) {
+            continue;
+        }
+        let Some(mut evaluation) = trainer.evaluate(record.as_ref())? else { continue };
+        trainer.judge(&mut evaluation);
+        let now = value(&trainer.parameters(), &validation)?;
+        if now > best.1 {
+            best = (trainer.updates(), now);
+        }
+        if stopped.is_none() {
+            let standing = trainer.standing();
+            sound = (standing.judged, standing.evaluations);
+            if let Some(candidate) = trainer.candidates().first() {
+                kept = (candidate.update, value(&candidate.parameters, &validation)?);
+            }
+            if evaluation.decision.is_some_and(|decision| decision.stop) {
+                stopped = Some(trainer.updates());
+            }
+        }
+    }
+    Ok(Outcome {
+        set: set.name,
+        gradient,
+        exact,
+        stopped,
+        kept: kept.0,
+        kept_value: kept.1,
+        best: best.0,
+        best_value: best.1,
+        sound,
+    })
+}
