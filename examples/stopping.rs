@@ -186,10 +186,15 @@ fn train(
         if stopped.is_none() {
             let standing = trainer.standing();
             sound = (standing.judged, standing.evaluations);
-            if let Some(candidate) = trainer.candidates().first() {
-                kept = (candidate.update, value(&candidate.parameters, &validation)?);
+            let stop = evaluation.decision.is_some_and(|decision| decision.stop);
+            // The models that may be the best are audited at the end, as the command does.
+            if (stop || trainer.updates() == updates)
+                && let Some(best) = trainer.audited_best()?
+            {
+                let model = best.candidate;
+                kept = (model.update, value(&model.parameters, &validation)?);
             }
-            if evaluation.decision.is_some_and(|decision| decision.stop) {
+            if stop {
                 stopped = Some(trainer.updates());
             }
         }

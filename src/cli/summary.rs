@@ -8,12 +8,8 @@ use serde::Serialize;
 use super::output::tell;
 use super::run_folder::RunFolder;
 use crate::error::Result;
-use crate::model::Parameters;
 use crate::tracking::LogLikelihood;
-use crate::training::{Candidate, FinalLikelihood, StopReason, Trainer};
-
-/// Tracked log-likelihoods further below the best one than this many of their errors need no audit.
-const HOPELESS: f64 = 4.0;
+use crate::training::{FinalLikelihood, StopReason, Trainer};
 
 /// summary.json
 #[derive(Serialize)]
@@ -77,28 +73,19 @@ impl Summary {
         reason: StopReason,
         quiet: bool,
     ) -> Result<Self> {
-        let candidates = hopeful(trainer.candidates());
-        if !quiet && candidates.len() > 1 {
-            tell(&format!("auditing the {} models that may be the best", candidates.len()));
+        let hopeful = trainer.hopeful_candidates().len();
+        if !quiet && hopeful > 1 {
+            tell(&format!("auditing the {hopeful} models that may be the best"));
         }
-        let mut best: Option<(&Candidate, FinalLikelihood)> = None;
-        for candidate in candidates.iter().copied() {
-            let audited = trainer.final_likelihood(&candidate.parameters)?;
-            let value = |found: &FinalLikelihood| {
-                found.validation.map_or(f64::NEG_INFINITY, |validation| validation.value)
-            };
-            if best.as_ref().is_none_or(|(_, so_far)| value(&audited) > value(so_far)) {
-                best = Some((candidate, audited));
-            }
-        }
-        let best = match best {
-            Some((candidate, audited)) => {
-                folder.write_best(candidate)?;
-                Best::new(candidate.update, candidates.len(), Some(candidate.log_z), audited)
+        let best = match trainer.audited_best()? {
+            Some(found) => {
+                folder.write_best(&found.candidate)?;
+                let candidate = found.candidate;
+                Best::new(candidate.update, found.audited, Some(candidate.log_z), found.likelihood)
             }
             None => {
-                let last: Parameters = trainer.parameters();
-                Best::new(trainer.updates(), 0, None, trainer.final_likelihood(&last)?)
+                let last = trainer.final_likelihood(&trainer.parameters())?;
+                Best::new(trainer.updates(), 0, None, last)
             }
         };
         let standing = trainer.standing();
@@ -154,17 +141,6 @@ impl Summary {
         let _ = writeln!(text, "curves: tensorboard --logdir {}/tensorboard", out.display());
         text
     }
-}
-
-/// The candidates that an audit may still find the best; where their likelihoods are exact that is the first alone.
-fn hopeful(candidates: &[Candidate]) -> Vec<&Candidate> {
-    let Some(best) = candidates.first() else { return Vec::new() };
-    let near = |other: &&Candidate| {
-        other.update == best.update
-            || best.value - other.value <= HOPELESS * best.log_z_error.hypot(other.log_z_error)
-                && other.log_z_error > 0.0
-    };
-    candidates.iter().filter(near).collect()
 }
 
 impl Best {

@@ -1,7 +1,7 @@
 //! Audits: log Z computed independently of the tracker.
 
-use super::Trainer;
 use super::model::Model;
+use super::{Candidate, Trainer};
 use crate::error::Result;
 use crate::estimators::{Ais, Estimate, exact};
 use crate::interrupt;
@@ -159,5 +159,51 @@ impl Trainer {
             test: self.rows.test.as_ref().map(likelihood),
             log_z,
         })
+    }
+}
+
+/// Tracked log-likelihoods further below the best one than this many of their errors need no audit.
+const HOPELESS: f64 = 4.0;
+
+/// The best model of a run, found by audits of those that may be.
+pub struct Best {
+    /// The model.
+    pub candidate: Candidate,
+    /// What its audit said.
+    pub likelihood: FinalLikelihood,
+    /// How many models were audited.
+    pub audited: usize,
+}
+
+impl Trainer {
+    /// The candidates that an audit may still find the best; where their likelihoods are exact that is the first alone.
+    pub fn hopeful_candidates(&self) -> Vec<&Candidate> {
+        let candidates = self.candidates();
+        let Some(best) = candidates.first() else { return Vec::new() };
+        let near = |other: &&Candidate| {
+            let bar = HOPELESS * best.log_z_error.hypot(other.log_z_error);
+            other.update == best.update || (bar > 0.0 && best.value - other.value <= bar)
+        };
+        candidates.iter().filter(near).collect()
+    }
+
+    /// Audits the hopeful candidates and tells the best; `None` if no evaluation was sound.
+    ///
+    /// # Errors
+    /// Audit settings that cannot be used.
+    pub fn audited_best(&self) -> Result<Option<Best>> {
+        let candidates = self.hopeful_candidates();
+        let audited = candidates.len();
+        let value = |found: &FinalLikelihood| {
+            found.validation.map_or(f64::NEG_INFINITY, |validation| validation.value)
+        };
+        let mut best: Option<Best> = None;
+        for candidate in candidates {
+            let likelihood = self.final_likelihood(&candidate.parameters)?;
+            if best.as_ref().is_none_or(|best| value(&likelihood) > value(&best.likelihood)) {
+                best = Some(Best { candidate: candidate.clone(), likelihood, audited });
+            }
+        }
+        Ok(best)
     }
 }

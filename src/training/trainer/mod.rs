@@ -16,7 +16,7 @@ mod state;
 mod step;
 mod tracking;
 
-pub use audit::{Audit, FinalLikelihood};
+pub use audit::{Audit, Best, FinalLikelihood};
 pub use evaluation::{EvaluationRecord, Judged, Source};
 pub use judging::Candidate;
 pub use parts::Trainer;

@@ -29,6 +29,10 @@ struct Position {
     tracking: bool,
     tracked_at: u64,
     averaged: bool,
+    /// Lower bound of log Z at the last evaluation.
+    #[serde(with = "crate::checkpoint::float")]
+    bound: f64,
+    restarts: u64,
 }
 
 /// Position of the chains' random streams and their recent round trips.
@@ -93,6 +97,8 @@ impl Trainer {
                 tracking: self.tracker.is_some(),
                 tracked_at: self.tracked_at,
                 averaged: self.averaged.is_some(),
+                bound: self.bound,
+                restarts: self.restarts,
             },
         );
         state.json("identity", &self.identity);
@@ -143,6 +149,8 @@ impl Trainer {
         let position: Position = state.json("position")?;
         trainer.check(&position)?;
         trainer.updates = position.updates;
+        trainer.bound = position.bound;
+        trainer.restarts = position.restarts;
         trainer.pretrained = position.pretrained;
         trainer.seconds_before = position.seconds;
         trainer.gradient_norm = position.gradient_norm;
