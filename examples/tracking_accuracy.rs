@@ -182,8 +182,7 @@ fn report(options: Options) -> Result<bool> {
         let overrides: Vec<String> =
             overrides.iter().map(ToString::to_string).chain(options.overrides.clone()).collect();
         let mut jobs = Vec::new();
-        for setting in 0..settings.len() {
-            let name = settings[setting].name;
+        for (setting, Setting { name, .. }) in settings.iter().enumerate() {
             if !options.settings.is_empty() && !options.settings.iter().any(|given| given == name) {
                 continue;
             }

@@ -61,7 +61,7 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
         );
     }
     if let Some(visitors) = settled.visitors_in_errors
-        && !(visitors * (1.0 - settled.correlation.clamp(0.0, 1.0)) <= VISITORS)
+        && (visitors.is_nan() || visitors * (1.0 - settled.correlation.clamp(0.0, 1.0)) > VISITORS)
     {
         trust.doubt(
             "visitors",
