@@ -77,6 +77,7 @@ impl Trainer {
             view: None,
             bound: f64::NEG_INFINITY,
             restarts: 0,
+            restarted: false,
             judge: Judge::default(),
             updates: 0,
             pretrained: 0,

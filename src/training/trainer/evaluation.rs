@@ -117,6 +117,11 @@ impl Trainer {
         if let Some(audit) = &audit {
             record_audit(&mut record, audit);
         }
+        if self.restarted {
+            notices.push(Notice::Info(
+                "the tracker's chains had missed a mode that data or particles know; they started again from it".into(),
+            ));
+        }
         self.warn(tracker, &mut notices);
         let number = self.updates / self.config.evaluation.every;
         let pictures = self.config.evaluation.images_every;

@@ -50,6 +50,8 @@ pub struct Trainer {
     pub(super) bound: f64,
     /// Times the tracker's chains had to start again from known states.
     pub(super) restarts: u64,
+    /// Whether the last settling did.
+    pub(super) restarted: bool,
     pub(super) judge: Judge,
     pub(super) updates: u64,
     pub(super) total: u64,
@@ -113,6 +115,11 @@ impl Trainer {
     /// Early stopping so far.
     pub fn early_stopping(&self) -> &EarlyStopping {
         &self.judge.stopping
+    }
+
+    /// How often the tracker's chains had missed a mode that data or particles know, and started again from it.
+    pub fn restarts(&self) -> u64 {
+        self.restarts
     }
 
     /// What the user should know of what the program chose by itself.

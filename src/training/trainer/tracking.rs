@@ -109,7 +109,8 @@ impl Trainer {
         let Some(tracker) = self.view.as_mut().or(self.tracker.as_mut()) else { return };
         tracker.settle(path, Some(&visitors));
         let missing = self.bound - tracker.log_z();
-        if missing > MISSED.0 && missing > MISSED.1 * tracker.std_error() {
+        self.restarted = missing > MISSED.0 && missing > MISSED.1 * tracker.std_error();
+        if self.restarted {
             tracker.start_from(path, &states);
             tracker.settle(path, Some(&visitors));
             self.restarts += 1;
