@@ -211,6 +211,7 @@ impl LogZTracker {
             chains: self.chains.len(),
             families: self.effective_chains(),
             movement: self.movement_per_round_trip(),
+            new: self.steps == 0,
             settled: self.settled.as_ref(),
             round_trips: self.chains.round_trips.per_chain(),
         })

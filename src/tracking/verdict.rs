@@ -28,6 +28,8 @@ pub(super) struct Evidence<'a> {
     pub families: f64,
     /// See [`super::LogZTracker::movement_per_round_trip`].
     pub movement: f64,
+    /// Whether the chains were started again for this very evaluation, from what was known of the modes.
+    pub new: bool,
     /// What settling found, if it was run.
     pub settled: Option<&'a Settled>,
     /// Round trips per chain in the window: all there is to go by without settling.
@@ -37,7 +39,7 @@ pub(super) struct Evidence<'a> {
 /// The verdict.
 pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     let mut trust = Trust::sound();
-    let Evidence { chains, families, movement, settled, round_trips } = *evidence;
+    let Evidence { chains, families, movement, new, settled, round_trips } = *evidence;
     if families < FEWEST.min(0.5 * chains as f64).max(2.5) {
         trust.doubt(
             "few-chains",
@@ -69,6 +71,12 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
         );
     }
     let frozen = settled.correlation;
+    if new && frozen > FROZEN {
+        trust.doubt(
+            "new-chains",
+            format!("the chains have just started again from known modes and do not forget these (correlation {frozen:.2}): raise tempering.settling.most"),
+        );
+    }
     if frozen.is_nan() || (frozen > FROZEN && movement > MOVEMENT) {
         trust.doubt(
             "lag",
@@ -96,12 +104,14 @@ mod tests {
     #[test]
     fn each_doubt_has_its_cause() {
         let doubts = |families, movement, round_trips, settled: Option<&Settled>| {
-            let evidence = Evidence { chains: 100, families, movement, settled, round_trips };
+            let new = movement == 0.0;
+            let evidence = Evidence { chains: 100, families, movement, new, settled, round_trips };
             verdict(&evidence).names()
         };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&SETTLED)), "");
         assert_eq!(doubts(5.0, 1.0, 0.0, Some(&SETTLED)), "few-chains");
         assert_eq!(doubts(80.0, 20.0, 0.0, Some(&SETTLED)), "lag");
+        assert_eq!(doubts(80.0, 0.0, 0.0, Some(&SETTLED)), "new-chains");
         let drifting = Settled { drift_in_errors: f64::NAN, ..SETTLED };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&drifting)), "drift");
         let lonely = Settled { visitors_in_errors: Some(5.0), correlation: 0.1, ..SETTLED };
@@ -118,6 +128,7 @@ mod tests {
             chains: 2,
             families: 2.0,
             movement: 0.0,
+            new: false,
             settled: Some(&SETTLED),
             round_trips: 9.0,
         };

@@ -17,6 +17,8 @@ const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
 /// Share of the time for tracking that settling may take, and most sweeps of it.
 const SETTLING_SHARE: f64 = 0.5;
 const MOST_SWEEPS: usize = 2000;
+/// What a step of the tracker costs beside its sweeps, in evaluations of log f: two shifts, weights, a copy of the model.
+const SHIFTS: f64 = 8.0;
 /// Share of a block of updates that enumeration may cost to be done at every evaluation.
 const EXACT_SHARE: f64 = 0.5;
 /// Sizes of the smaller layer that are enumerated at evaluations by themselves, at most.
@@ -91,18 +93,25 @@ impl Plan {
             sweeps: if one_tracker { gradient.sweeps } else { tempering.sweeps.or(2) },
             ..gradient
         };
-        let mut notices = Vec::new();
-        let steps = match tempering.every.given() {
-            Some(every) => Steps::Every(every),
-            None if one_tracker => Steps::Every(1),
-            None => automatic_steps(config, &sizes, &tracker, total, &mut notices),
-        };
         let chains = tempering.chains;
         let mut update = sizes.update(config);
         if tempered {
             update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update, 4.0);
         }
         let block = update * config.evaluation.every as f64;
+        let mut notices = Vec::new();
+        let steps = match tempering.every.given() {
+            Some(every) => Steps::Every(every),
+            None if one_tracker => Steps::Every(1),
+            None => automatic_steps(
+                config,
+                &sizes,
+                &tracker,
+                update * total as f64,
+                total,
+                &mut notices,
+            ),
+        };
         tracker.settling.most = tempering.settling.most.or({
             let sweep = sizes.tempered(chains + chains / 4, 1, tracker.beta_update, 0.0);
             let affordable = (SETTLING_SHARE * tempering.share * block / sweep) as usize;
@@ -123,25 +132,28 @@ impl Plan {
     }
 }
 
-/// The most frequent steps that keep to `tempering.share`; a notice where none does.
+/// The most frequent steps that keep to `tempering.share` of `training`, the cost of all updates; a notice where none does.
 fn automatic_steps(
     config: &Config,
     sizes: &Sizes,
     tracker: &TrackerOptions,
+    training: f64,
     total: u64,
     notices: &mut Vec<Notice>,
 ) -> Steps {
     let (chains, share) = (config.tempering.chains, config.tempering.share);
     let updates = total as f64;
-    let training = updates * sizes.update(config);
     let settling =
         sizes.tempered(chains + chains / 4, tracker.settling.sweeps, tracker.beta_update, 1.0)
             * (updates / config.evaluation.every as f64);
-    let step = sizes.tempered(chains, tracker.sweeps, tracker.beta_update, 4.0);
+    let step = sizes.tempered(chains, tracker.sweeps, tracker.beta_update, SHIFTS);
     let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
+    let steps = |part: &u64| cost(part) - settling;
     let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];
-    let fits = PARTS_OF_HISTORY.iter().find(|part| cost(part) <= share * training);
-    if fits.is_none() {
+    let fits = PARTS_OF_HISTORY
+        .iter()
+        .find(|part| steps(part) <= (1.0 - SETTLING_SHARE) * share * training);
+    if cost(&rarest) > share * training {
         notices.push(Notice::Info(format!(
             "tracking will take about {:.1} times as long as training, more than tempering.share = {share}: raise evaluation.every, or lower tempering.chains or tempering.settling.sweeps",
             cost(&rarest) / training
