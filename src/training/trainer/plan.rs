@@ -17,8 +17,9 @@ const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
 /// Share of the time for tracking that settling may take, and most sweeps of it.
 const SETTLING_SHARE: f64 = 0.5;
 const MOST_SWEEPS: usize = 2000;
-/// What a step of the tracker costs beside its sweeps, in evaluations of log f: two shifts, weights, a copy of the model.
-const SHIFTS: f64 = 8.0;
+/// What a step of the tracker costs beside its sweeps, in evaluations of log f: two shifts,
+/// weights, a copy of the model, as measured on 64x16.
+const SHIFTS: f64 = 16.0;
 /// Share of a block of updates that enumeration may cost to be done at every evaluation.
 const EXACT_SHARE: f64 = 0.5;
 /// Sizes of the smaller layer that are enumerated at evaluations by themselves, at most.
