@@ -2,16 +2,20 @@
 
 mod alpha;
 mod bound;
+
 mod filter;
 mod influence;
 mod kalman;
 mod likelihood;
 mod prediction;
+mod restart;
 mod saved;
+mod settle;
 mod settling;
 mod shift;
 mod tracker;
 mod verdict;
+mod weighting;
 
 pub use alpha::AlphaSmoother;
 pub use bound::HiddenStates;

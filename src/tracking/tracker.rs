@@ -3,19 +3,15 @@
 //! Persistent tempered chains give a measurement y_k after every update; a filter joins it with what is known from
 //! before. Two filters: the drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
 
-use super::bound::HiddenStates;
 use super::filter::{Filter, Smoothing};
-use super::influence;
 use super::prediction::Nodes;
-use super::settling::{Lag, Settled, Settling, higher_in_errors, in_errors, settle};
+use super::settling::{Lag, Settled, Settling};
 use super::shift::Shift;
 use super::verdict::{Evidence, verdict};
 use crate::interrupt;
-use crate::ops::BitMatrix;
-use crate::ops::random::{Purpose, Streams};
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RbmTempering, RoundsRecord,
-    TemperedChains, Transitions, effective_number, log_sum_exp, measure, systematic,
+    TemperedChains, Transitions, effective_number, measure,
 };
 use crate::trust::Trust;
 
@@ -33,9 +29,6 @@ const MOVEMENT_MEMORY: f64 = 0.98;
 /// of settled values have a standard deviation of 1.0 to 1.3, for S chains' parts are taken against the same S chains' mean
 /// and are skewed.
 const WIDENING: f64 = 1.15;
-
-/// Settling draws from streams far from those of the chains that go on.
-const SETTLING_STREAMS: u64 = 1 << 40;
 
 /// Steps between temperatures at which shifts are evaluated under the joint update; interpolated in between.
 const EVALUATED: std::ops::RangeInclusive<usize> = 8..=16;
@@ -60,24 +53,24 @@ pub struct TrackerOptions {
 /// Tracker of log Z_k.
 #[derive(Clone, Debug)]
 pub struct LogZTracker {
-    options: TrackerOptions,
+    pub(super) options: TrackerOptions,
     /// The persistent chains.
     pub chains: TemperedChains,
-    filter: Filter,
+    pub(super) filter: Filter,
     /// zeta^s of the last sweeps, `[K]`.
-    pseudo_prior: Vec<f64>,
-    transitions: Transitions,
+    pub(super) pseudo_prior: Vec<f64>,
+    pub(super) transitions: Transitions,
     /// Moving average of the variance of the chains' relative weights between successive models at beta = 1.
-    movement: f64,
+    pub(super) movement: f64,
     /// Steps since the chains were last started.
-    steps: u64,
-    lag: Lag,
+    pub(super) steps: u64,
+    pub(super) lag: Lag,
     /// What the chains found at fixed parameters at the last evaluation.
-    settled: Option<Settled>,
+    pub(super) settled: Option<Settled>,
     /// The chains' states under the current parameters.
-    last: Evaluated,
+    pub(super) last: Evaluated,
     /// q(k|v) of the chains' states, [S, K].
-    posterior: Vec<f64>,
+    pub(super) posterior: Vec<f64>,
 }
 
 /// What one update of the tracker found.
@@ -306,61 +299,6 @@ impl LogZTracker {
         TrackRecord { measurement, occupancy_error, rounds, distrust, jump, resampled }
     }
 
-    /// Lets a copy of the chains sweep on at fixed parameters for an evaluation (see [`Settling`]), so that what is told is log
-    /// Z of the model as it is now and not of those the chains come from. The chains themselves stay where they are: settled
-    /// ones would have left the modes that the model is about to leave or to grow. `visitors`: rows of data, [rows, M], from
-    /// which other chains start at beta = 1; if they stay there while the tracker's own travel, a mode was missed.
-    pub fn settle(&mut self, path: Path<'_>, visitors: Option<&BitMatrix>) {
-        let TrackerOptions { settling, beta_update, .. } = self.options;
-        if settling.sweeps == 0 {
-            self.settled = None;
-            return;
-        }
-        let (zeta, weights) = (&self.pseudo_prior, self.own_weights());
-        let (s, k) = (self.chains.len(), path.ladder.len());
-        // Families as they are now: relatives that part in these sweeps share their past still.
-        let families = &self.chains.round_trips;
-        let measured = |occupancy: &[f64]| {
-            let mut found = measure(&scale(occupancy, &weights), s, path.ladder, zeta);
-            found.influence = families.by_family(&found.influence);
-            found
-        };
-        let mut copy = self.chains.clone();
-        copy.sweeps += SETTLING_STREAMS;
-        let mut start = Some(self.last.clone());
-        let mut latest = Vec::new();
-        let run = |sweeps| {
-            let record = copy.sweep(path, zeta, beta_update, sweeps, start.take());
-            start = Some(record.last);
-            latest.clone_from(&record.occupancy);
-            record.occupancy
-        };
-        let rest = settle(settling, [s, k], run, measured);
-        let visitors_in_errors = visitors.map(|visible| {
-            let mut chains = TemperedChains::at_one(visible.clone(), k, copy.seed);
-            chains.sweeps = copy.sweeps;
-            chains.sweep(path, zeta, beta_update, (2 * rest.sweeps / 3).max(1), None);
-            let record = chains.sweep(path, zeta, beta_update, (rest.sweeps / 3).max(1), None);
-            higher_in_errors(&record.occupancy, &latest, &weights, k)
-        });
-        let innovation = self.filter.innovation(&rest.measurement);
-        self.settled = Some(Settled {
-            sweeps: rest.sweeps as u64,
-            drift_in_errors: rest.drift_in_errors,
-            correlation: rest.correlation,
-            innovation_in_errors: in_errors(innovation.step, innovation.noise),
-            log_z: rest.measurement.log_z[k - 1],
-            std_error: influence::variance(&rest.measurement.influence).sqrt(),
-            visitors_in_errors,
-            memory: rest.memory,
-        });
-        let expected = self.lag.expected();
-        let lag = self.lag.learn(innovation.step, innovation.noise);
-        self.filter.correct(expected);
-        let gain = self.filter.join(&rest.measurement, lag);
-        self.lag.present = (1.0 - gain).powi(2) * lag + gain * gain * rest.memory;
-    }
-
     /// An audit of log Z at the present parameters found the tracked value off by `difference`, its own standard error being
     /// `std_error`: what the error bar does not explain of that widens it from now on.
     pub fn learn_from_audit(&mut self, difference: f64, std_error: f64) {
@@ -400,35 +338,6 @@ impl LogZTracker {
         zeta
     }
 
-    /// log F(v; new) - log F(v; old) of the chains' states, `[S]`, with F(v) = sum_k r_k f_k(v) e^-zeta_k what a chain's
-    /// stationary distribution over v is proportional to: log sum_k q_k f_k(new)/f_k(old) e^-(zeta_k(new) - zeta_k(old)).
-    fn weight_steps(&self, moved: &[f64], pseudo_prior: &[f64]) -> Vec<f64> {
-        let k = self.posterior_width();
-        let zeta: Vec<f64> =
-            pseudo_prior.iter().zip(&self.pseudo_prior).map(|(new, old)| new - old).collect();
-        let rows = self.posterior.chunks_exact(k).zip(self.last.log_f.chunks_exact(k));
-        rows.zip(moved.chunks_exact(k))
-            .map(|((q, old), new)| {
-                let terms = q.iter().zip(old).zip(new).zip(&zeta);
-                terms.map(|(((q, old), new), zeta)| q * (new - old - zeta).exp()).sum::<f64>().ln()
-            })
-            .collect()
-    }
-
-    /// S w_s, with which rows of chains count; 1 for chains without weights.
-    fn own_weights(&self) -> Vec<f64> {
-        if !self.options.weighted {
-            return vec![1.0; self.chains.len()];
-        }
-        let n = self.chains.len() as f64;
-        self.chains.weights().iter().map(|w| n * w).collect()
-    }
-
-    /// Rows of a table [S, K] times the chains' weights.
-    fn scaled(&self, rows: &[f64]) -> Vec<f64> {
-        scale(rows, &self.own_weights())
-    }
-
     fn measure(&self, occupancy: &[f64], path: Path<'_>, zeta: &[f64]) -> Measurement {
         let mut found = measure(&self.scaled(occupancy), self.chains.len(), path.ladder, zeta);
         found.influence = self.chains.round_trips.by_family(&found.influence);
@@ -451,78 +360,11 @@ impl LogZTracker {
         }
     }
 
-    /// Initial rounds for chains that lost the ladder, after an annealing pass that puts them into new states.
-    fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
-        let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
-        let _permit = interrupt::permit();
-        self.chains.forget();
-        let rounds =
-            initial_rounds.run(&mut RbmTempering::new(path, &mut self.chains, beta_update));
-        self.follow_rounds(path, rounds)
-    }
-
-    /// Starts again where the chains missed modes that are known. At temperatures where these modes add up to more than what was
-    /// tracked, chains take states of theirs; at the others, states of the chains there were, by their weights. So every
-    /// temperature has its share of chains and its log Z_k from the start, and rounds have little left to do.
-    pub fn start_from(&mut self, path: Path<'_>, modes: &HiddenStates) -> RoundsRecord {
-        let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
-        let (s, k) = (self.chains.len(), path.ladder.len());
-        let along = modes.along(path);
-        let bounds: Vec<f64> = along.iter().map(|f| log_sum_exp(f.iter().copied())).collect();
-        let tracked = self.filter.log_z();
-        let mut zeta: Vec<f64> = bounds.iter().zip(tracked).map(|(b, z)| b.max(*z)).collect();
-        zeta[0] = path.log_z_base();
-        // Chains in proportion to the prior, spread evenly over the ladder.
-        let prior: Vec<f64> = path.ladder.log_prior().iter().map(|r| r.exp()).collect();
-        let temperatures = systematic(&prior, s, 0.5).iter().map(|&k| k as u32).collect::<Vec<_>>();
-        let drawn =
-            modes.draw(path, &along, &temperatures, self.chains.seed, 2 * self.chains.sweeps);
-        let own = self.own_weights();
-        let mut visible = self.chains.visible.clone();
-        let streams = Streams::new(self.chains.seed, Purpose::KnownModes, 2 * self.chains.sweeps);
-        for (chain, &t) in temperatures.iter().enumerate() {
-            let t = t as usize;
-            let row = if bounds[t] > tracked[t] {
-                drawn.row(chain)
-            } else {
-                let weights: Vec<f64> =
-                    own.iter().zip(self.posterior.chunks_exact(k)).map(|(w, q)| w * q[t]).collect();
-                let total: f64 = weights.iter().sum();
-                let mut left = total * streams.row((s + chain) as u32).uniform();
-                let chosen = weights.iter().position(|w| {
-                    left -= w;
-                    left < 0.0
-                });
-                self.chains.visible.row(chosen.unwrap_or(chain))
-            };
-            visible.row_mut(chain).copy_from_slice(row);
-        }
-        self.chains.visible = visible;
-        self.chains.temperatures = temperatures;
-        self.chains.redrawn = true;
-        self.chains.forget();
-        let mut tempering = RbmTempering::new(path, &mut self.chains, beta_update);
-        let rounds = initial_rounds.run_from(&mut tempering, zeta);
-        self.follow_rounds(path, rounds)
-    }
-
-    /// Goes on from what rounds found.
-    fn follow_rounds(&mut self, path: Path<'_>, rounds: RoundsRecord) -> RoundsRecord {
-        self.filter = Filter::new(self.options.smoothing, &rounds.measurement);
-        self.lag = Lag::default();
-        self.steps = 0;
-        self.settled = None;
-        self.pseudo_prior.clone_from(&rounds.measurement.log_z);
-        self.last = path.evaluate(&self.chains.visible);
-        self.fill_posterior(path);
-        rounds
-    }
-
-    fn posterior_width(&self) -> usize {
+    pub(super) fn posterior_width(&self) -> usize {
         self.pseudo_prior.len()
     }
 
-    fn fill_posterior(&mut self, path: Path<'_>) {
+    pub(super) fn fill_posterior(&mut self, path: Path<'_>) {
         let k = path.ladder.len();
         let tilt: Vec<f64> = path
             .ladder
@@ -553,10 +395,4 @@ fn backward(back: Shift, chains: &TemperedChains) -> (Shift, Option<f64>) {
         variance,
     };
     (shift, (largest.abs() > LARGEST_STEP).then_some(largest))
-}
-
-fn scale(rows: &[f64], weights: &[f64]) -> Vec<f64> {
-    let width = rows.len() / weights.len().max(1);
-    let rows = rows.chunks_exact(width.max(1)).zip(weights);
-    rows.flat_map(|(row, w)| row.iter().map(move |x| x * w)).collect()
 }

@@ -1,0 +1,78 @@
+//! Starting again: chains that lost the ladder, and chains that missed modes that are known.
+
+use super::bound::HiddenStates;
+use super::filter::Filter;
+use super::settling::Lag;
+use super::{LogZTracker, TrackerOptions};
+use crate::interrupt;
+use crate::ops::random::{Purpose, Streams};
+use crate::tempering::{Path, RbmTempering, RoundsRecord, log_sum_exp, systematic};
+
+impl LogZTracker {
+    /// Initial rounds for chains that lost the ladder, after an annealing pass that puts them into new states.
+    pub(super) fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
+        let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
+        let _permit = interrupt::permit();
+        self.chains.forget();
+        let rounds =
+            initial_rounds.run(&mut RbmTempering::new(path, &mut self.chains, beta_update));
+        self.follow_rounds(path, rounds)
+    }
+
+    /// Starts again where the chains missed modes that are known. At temperatures where these modes add up to more than what was
+    /// tracked, chains take states of theirs; at the others, states of the chains there were, by their weights. So every
+    /// temperature has its share of chains and its log Z_k from the start, and rounds have little left to do.
+    pub fn start_from(&mut self, path: Path<'_>, modes: &HiddenStates) -> RoundsRecord {
+        let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
+        let (s, k) = (self.chains.len(), path.ladder.len());
+        let along = modes.along(path);
+        let bounds: Vec<f64> = along.iter().map(|f| log_sum_exp(f.iter().copied())).collect();
+        let tracked = self.filter.log_z();
+        let mut zeta: Vec<f64> = bounds.iter().zip(tracked).map(|(b, z)| b.max(*z)).collect();
+        zeta[0] = path.log_z_base();
+        // Chains in proportion to the prior, spread evenly over the ladder.
+        let prior: Vec<f64> = path.ladder.log_prior().iter().map(|r| r.exp()).collect();
+        let temperatures = systematic(&prior, s, 0.5).iter().map(|&k| k as u32).collect::<Vec<_>>();
+        let drawn =
+            modes.draw(path, &along, &temperatures, self.chains.seed, 2 * self.chains.sweeps);
+        let own = self.own_weights();
+        let mut visible = self.chains.visible.clone();
+        let streams = Streams::new(self.chains.seed, Purpose::KnownModes, 2 * self.chains.sweeps);
+        for (chain, &t) in temperatures.iter().enumerate() {
+            let t = t as usize;
+            let row = if bounds[t] > tracked[t] {
+                drawn.row(chain)
+            } else {
+                let weights: Vec<f64> =
+                    own.iter().zip(self.posterior.chunks_exact(k)).map(|(w, q)| w * q[t]).collect();
+                let total: f64 = weights.iter().sum();
+                let mut left = total * streams.row((s + chain) as u32).uniform();
+                let chosen = weights.iter().position(|w| {
+                    left -= w;
+                    left < 0.0
+                });
+                self.chains.visible.row(chosen.unwrap_or(chain))
+            };
+            visible.row_mut(chain).copy_from_slice(row);
+        }
+        self.chains.visible = visible;
+        self.chains.temperatures = temperatures;
+        self.chains.redrawn = true;
+        self.chains.forget();
+        let mut tempering = RbmTempering::new(path, &mut self.chains, beta_update);
+        let rounds = initial_rounds.run_from(&mut tempering, zeta);
+        self.follow_rounds(path, rounds)
+    }
+
+    /// Goes on from what rounds found.
+    fn follow_rounds(&mut self, path: Path<'_>, rounds: RoundsRecord) -> RoundsRecord {
+        self.filter = Filter::new(self.options.smoothing, &rounds.measurement);
+        self.lag = Lag::default();
+        self.steps = 0;
+        self.settled = None;
+        self.pseudo_prior.clone_from(&rounds.measurement.log_z);
+        self.last = path.evaluate(&self.chains.visible);
+        self.fill_posterior(path);
+        rounds
+    }
+}
