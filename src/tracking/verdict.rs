@@ -14,7 +14,7 @@ const FEWEST: f64 = 10.0;
 const DRIFT: f64 = 3.5;
 /// Errors by which chains from data may stay higher up the ladder than the tracker's own, where these forget in the time:
 /// slow chains (784x500) keep newcomers for long as well, so the limit is over 1 - correlation.
-const VISITORS: f64 = 4.0;
+const VISITORS: f64 = 5.0;
 /// Correlation over chains of the thirds' errors, and movement of the model while a chain makes a round trip, that together
 /// mean that chains live in the past: alone neither does.
 const FROZEN: f64 = 0.75;
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(doubts(80.0, 0.0, 0.0, Some(&SETTLED)), "new-chains");
         let drifting = Settled { drift_in_errors: f64::NAN, ..SETTLED };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&drifting)), "drift");
-        let lonely = Settled { visitors_in_errors: Some(5.0), correlation: 0.1, ..SETTLED };
+        let lonely = Settled { visitors_in_errors: Some(6.0), correlation: 0.1, ..SETTLED };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&lonely)), "visitors");
         let slow = Settled { correlation: 0.5, ..lonely };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&slow)), "");
