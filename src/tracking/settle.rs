@@ -11,7 +11,7 @@ use crate::tempering::{Path, TemperedChains, measure};
 const SETTLING_STREAMS: u64 = 1 << 40;
 
 impl LogZTracker {
-    /// Lets a copy of the chains sweep on at fixed parameters for an evaluation (see [`Settling`]), so that what is told is log
+    /// Lets a copy of the chains sweep on at fixed parameters for an evaluation (see [`super::Settling`]), so that what is told is log
     /// Z of the model as it is now and not of those the chains come from. The chains themselves stay where they are: settled
     /// ones would have left the modes that the model is about to leave or to grow. `visitors`: rows of data, [rows, M], from
     /// which other chains start at beta = 1; if they stay there while the tracker's own travel, a mode was missed.
