@@ -221,6 +221,12 @@ impl Lag {
         self.square.max(gross).max(0.0)
     }
 
+    /// Learns from an error that was left after settling, and its noise. Only its size counts: what settling itself is expected
+    /// to correct is another thing.
+    pub(super) fn learn_residual(&mut self, error: f64, noise: f64) {
+        self.square = MEMORY * self.square + (1.0 - MEMORY) * (error * error - noise);
+    }
+
     /// The parameters moved on: the lag is back.
     pub(super) fn moved(&mut self) {
         self.present = self.square.max(0.0);
@@ -315,5 +321,11 @@ mod tests {
         });
         steady.moved();
         assert!((steady.expected() - 0.6).abs() < 0.01 && steady.present < 0.01);
+        // What audits find widens the bar and moves nothing.
+        let before = steady.expected();
+        (0..100).for_each(|_| steady.learn_residual(0.5, 0.01));
+        steady.moved();
+        assert_eq!(steady.expected(), before);
+        assert!((steady.present - 0.24).abs() < 0.01, "{}", steady.present);
     }
 }

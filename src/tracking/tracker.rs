@@ -303,7 +303,7 @@ impl LogZTracker {
     /// `std_error`: what the error bar does not explain of that widens it from now on.
     pub fn learn_from_audit(&mut self, difference: f64, std_error: f64) {
         let noise = self.filter.std_error().powi(2) + std_error * std_error;
-        self.lag.learn(difference, noise);
+        self.lag.learn_residual(difference, noise);
     }
 
     /// Mean and standard deviation of log f(v) of the model as the chains see it: over their states, with

@@ -145,11 +145,12 @@ impl Trainer {
 
     fn warn(&self, tracker: &LogZTracker, notices: &mut Vec<Notice>) {
         let tempered = matches!(self.config.training.gradient, NegativePhase::Tempered {});
-        let effective = tracker.effective_sample_size();
+        let carriers = self.gradient_chains.as_ref().unwrap_or(tracker);
+        let effective = carriers.effective_sample_size();
         if tempered && effective < FEW_EFFECTIVE {
             notices.push(Notice::Warning(format!(
                 "only {effective:.0} of {} chains carry the gradient: raise tempering.chains or use prior = {{ exponential = 2.0 }}",
-                tracker.chains.len()
+                carriers.chains.len()
             )));
         }
         let visible = &tracker.chains.visible;
