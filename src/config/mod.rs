@@ -8,6 +8,6 @@ mod seed;
 pub use automatic::Automatic;
 pub use sections::{
     AuditConfig, AveragingConfig, Base, BetaUpdateConfig, CheckpointConfig, Config, DataConfig,
-    EvaluationConfig, Kernel, ModelConfig, NegativePhase, PretrainingConfig, PriorConfig,
+    EvaluationConfig, GradientConfig, Kernel, ModelConfig, PretrainingConfig, PriorConfig,
     SettlingConfig, SmoothingConfig, TemperingConfig, TrainingConfig, VisibleBias,
 };

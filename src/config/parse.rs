@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    Base, BetaUpdateConfig, Config, NegativePhase, PriorConfig, SmoothingConfig, TemperingConfig,
+    Base, BetaUpdateConfig, Config, GradientConfig, PriorConfig, SmoothingConfig, TemperingConfig,
 };
 use crate::error::{Error, Result};
 use crate::limited::read_text;
@@ -110,7 +110,8 @@ impl Config {
         if training.epochs == Some(0) || training.updates == Some(0) {
             return Err(Error::config("training.updates", "a run needs at least one update"));
         }
-        if let NegativePhase::Cd { sweeps } | NegativePhase::Pcd { sweeps, .. } = training.gradient
+        if let GradientConfig::Cd { sweeps } | GradientConfig::Pcd { sweeps, .. } =
+            training.gradient
             && !(1..=LARGEST).contains(&sweeps)
         {
             return Err(Error::config(
@@ -122,7 +123,8 @@ impl Config {
         if !(0.0..=1.0).contains(&window) {
             return Err(Error::config("averaging.window", format!("{window} is not in [0, 1]")));
         }
-        if self.tempering.every.or(1) > 1 && matches!(training.gradient, NegativePhase::Tempered {})
+        if self.tempering.every.or(1) > 1
+            && matches!(training.gradient, GradientConfig::Tempered {})
         {
             return Err(Error::config(
                 "tempering.every",

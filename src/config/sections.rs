@@ -119,7 +119,7 @@ pub struct TrainingConfig {
     /// Rows per minibatch.
     pub batch: usize,
     /// Negative phase of the gradient.
-    pub gradient: NegativePhase,
+    pub gradient: GradientConfig,
     /// Centered gradient (Melchior, Fischer, Wiskott 2016).
     #[serde(default)]
     pub centering: bool,
@@ -142,7 +142,7 @@ pub struct TrainingConfig {
 /// Where the model's expectations in the gradient come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum NegativePhase {
+pub enum GradientConfig {
     /// CD-k: `sweeps` sweeps from the batch (Hinton 2002).
     Cd {
         /// k.

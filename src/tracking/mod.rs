@@ -2,7 +2,7 @@
 
 mod alpha;
 mod bound;
-
+mod checkpoint;
 mod filter;
 mod influence;
 mod kalman;
@@ -19,10 +19,10 @@ mod weighting;
 
 pub use alpha::AlphaSmoother;
 pub use bound::HiddenStates;
+pub(crate) use checkpoint::check_count;
 pub use filter::{Filter, Smoothing};
 pub use kalman::Kalman;
 pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f};
-pub(crate) use saved::LARGEST_COUNT;
 pub use settling::{Lag, Settled, Settling};
 pub use shift::{Shift, shift};
 pub use tracker::{LogZTracker, SavedTracker, TrackRecord, TrackerOptions};

@@ -1,9 +1,17 @@
 //! Gradients of the mean log-likelihood: data phase, negative phase, centering.
 
 mod centering;
+mod contrastive;
 mod moments;
+mod negative_phase;
 mod particles;
+mod persistent;
+mod tempered;
 
 pub use centering::{Centering, gradient};
+pub use contrastive::ContrastiveDivergence;
 pub use moments::{Moments, moments, moments_from_inputs};
+pub use negative_phase::{Carriers, NegativePhase, Now};
 pub use particles::Particles;
+pub use persistent::PersistentDivergence;
+pub use tempered::Tempered;

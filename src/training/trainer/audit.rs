@@ -77,13 +77,7 @@ impl Trainer {
     pub fn audit_temperatures(&self) -> usize {
         let audit = self.config.audit;
         let (sizes, evaluation) = (&self.sizes, self.config.evaluation.every);
-        let mut update = sizes.update(&self.config);
-        if self.particles.is_none() {
-            let tracker = &self.plan.tracker;
-            let chains = self.config.tempering.chains;
-            update += sizes.tempered(chains, tracker.sweeps, tracker.beta_update, 4.0);
-        }
-        let block = update * (evaluation * audit.every.max(1)) as f64;
+        let block = self.plan.update * (evaluation * audit.every.max(1)) as f64;
         // A sweep, and log f at two temperatures, less than a joint update of all of them.
         let one = sizes.tempered(audit.chains, 1, BetaUpdate::Joint { repeats: 1 }, 0.0);
         let affordable = (audit.share * block / one) as usize;

@@ -10,15 +10,17 @@ use super::judging::Judge;
 use super::model::Model;
 use super::plan::Plan;
 use super::rows::Rows;
-use crate::config::{AuditConfig, Config, NegativePhase, VisibleBias};
+use crate::config::{AuditConfig, Config, GradientConfig as Gradient, VisibleBias};
 use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::{Parameters, Rbm};
 use crate::ops::random::{Purpose, Streams};
 use crate::record::Written;
-use crate::tempering::{annealing_bytes, check_memory, tempering_bytes};
+use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
 use crate::training::Identity;
-use crate::training::gradient::{Centering, Particles};
+use crate::training::gradient::{
+    Centering, ContrastiveDivergence, NegativePhase, Particles, PersistentDivergence, Tempered,
+};
 
 /// Bytes a weight takes while a checkpoint is written, beside chains and kernels: the state before an evaluation, its
 /// file, histograms. 784x50000 took 60 bytes a weight in all with SGD, 72 with Adam.
@@ -30,6 +32,29 @@ impl Trainer {
     /// # Errors
     /// A configuration that does not fit the data or the memory of this machine.
     pub fn new(config: &Config, splits: Splits, device: &Device) -> Result<Self> {
+        Self::prepare(config, splits, device, None)
+    }
+
+    /// As [`Self::new`], with a negative phase of one's own in place of `training.gradient`, which then only tells what an update
+    /// costs about.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_negative_phase(
+        config: &Config,
+        splits: Splits,
+        device: &Device,
+        phase: Box<dyn NegativePhase>,
+    ) -> Result<Self> {
+        Self::prepare(config, splits, device, Some(phase))
+    }
+
+    fn prepare(
+        config: &Config,
+        splits: Splits,
+        device: &Device,
+        phase: Option<Box<dyn NegativePhase>>,
+    ) -> Result<Self> {
         config.check()?;
         let identity = Identity::new(config, &splits)?;
         let rows = Rows::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
@@ -51,11 +76,8 @@ impl Trainer {
         let plan = Plan::new(config, sizes, total)?;
         let base = config.tempering.base(&rows.column_counts, rows.len())?;
         let parameters = initial_parameters(config, &rows.marginals);
-        let particles = matches!(training.gradient, NegativePhase::Pcd { .. }).then(|| Particles {
-            visible: base.sample(sizes.particles, config.seed, 1),
-            seed: config.seed,
-            sweeps: 0,
-        });
+        let negative_phase =
+            phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles));
         let current = Model::new(parameters.clone(), config.model.kernel, device);
         Ok(Self {
             device: device.clone(),
@@ -73,7 +95,6 @@ impl Trainer {
             tracked: current.clone(),
             tracked_at: 0,
             tracker: None,
-            gradient_chains: None,
             view: None,
             bound: f64::NEG_INFINITY,
             restarts: 0,
@@ -90,7 +111,7 @@ impl Trainer {
             config: config.clone(),
             current,
             rows,
-            particles,
+            negative_phase,
             sizes,
             plan,
             base,
@@ -101,14 +122,35 @@ impl Trainer {
 
 fn sizes(config: &Config, rows: &Rows, batch: usize) -> Sizes {
     let particles = match config.training.gradient {
-        NegativePhase::Pcd { particles, .. } if particles > 0 => particles,
-        NegativePhase::Pcd { .. } | NegativePhase::Cd { .. } => batch,
-        NegativePhase::Tempered {} => config.tempering.chains,
+        Gradient::Pcd { particles, .. } if particles > 0 => particles,
+        Gradient::Pcd { .. } | Gradient::Cd { .. } => batch,
+        Gradient::Tempered {} => config.tempering.chains,
     };
     let (visible, hidden) = (rows.columns(), config.model.hidden);
     let chosen = config.tempering.temperatures.or(temperatures(visible, hidden));
     let temperatures = config.tempering.betas.as_ref().map_or(chosen, Vec::len);
     Sizes { visible, hidden, batch, particles, temperatures }
+}
+
+fn negative_phase(
+    config: &Config,
+    plan: &Plan,
+    base: &BaseDistribution,
+    particles: usize,
+) -> Box<dyn NegativePhase> {
+    let seed = config.seed;
+    match config.training.gradient {
+        Gradient::Cd { sweeps } => Box::new(ContrastiveDivergence { sweeps, seed }),
+        Gradient::Pcd { sweeps, .. } => {
+            let visible = base.sample(particles, seed, 1);
+            let particles = Particles { visible, seed, sweeps: 0 };
+            Box::new(PersistentDivergence { sweeps, particles })
+        }
+        Gradient::Tempered {} if plan.window == 0.0 => Box::new(Tempered::of_tracker()),
+        Gradient::Tempered {} => {
+            Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))
+        }
+    }
 }
 
 fn initial_parameters(config: &Config, marginals: &[f64]) -> Parameters {
@@ -141,7 +183,7 @@ fn check_memory_of(config: &Config, sizes: &Sizes) -> Result<()> {
     let bytes = annealing_bytes(chains, temperatures, n_visible, hidden);
     let what = format!("audits with {chains} chains and {temperatures} temperatures");
     check_memory(bytes, &what).map_err(|problem| Error::config("audit.chains", problem))?;
-    if let NegativePhase::Pcd { particles, .. } = config.training.gradient {
+    if let Gradient::Pcd { particles, .. } = config.training.gradient {
         let bytes = particles as f64 * 9.0 * (n_visible as f64 + hidden as f64);
         check_memory(bytes, &format!("{particles} particles"))
             .map_err(|problem| Error::config("training.gradient.particles", problem))?;

@@ -3,7 +3,7 @@
 //!
 //! Nanoseconds on one core of the machine of docs/performance.md; what counts are their ratios.
 
-use crate::config::{Config, NegativePhase};
+use crate::config::{Config, GradientConfig};
 use crate::ops::padded;
 use crate::tempering::BetaUpdate;
 
@@ -51,9 +51,9 @@ impl Sizes {
     /// One update of the parameters, the tracker's chains not counted.
     pub fn update(&self, config: &Config) -> f64 {
         let rows = match config.training.gradient {
-            NegativePhase::Cd { sweeps } => self.batch as f64 * sweeps as f64,
-            NegativePhase::Pcd { sweeps, .. } => self.particles as f64 * sweeps as f64,
-            NegativePhase::Tempered {} => 0.0,
+            GradientConfig::Cd { sweeps } => self.batch as f64 * sweeps as f64,
+            GradientConfig::Pcd { sweeps, .. } => self.particles as f64 * sweeps as f64,
+            GradientConfig::Tempered {} => 0.0,
         };
         let moments = (self.batch + self.particles) as f64 * (MOMENT + PRODUCT) * self.weights();
         CALLS + PARAMETER * self.weights() + moments + rows * self.sweep_of_one_chain()

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::records::{record_audit, record_likelihood};
 use super::{Audit, Trainer};
-use crate::config::NegativePhase;
 use crate::error::Result;
 use crate::ops::BitMatrix;
 use crate::record::{Notice, Record, Run};
 use crate::tracking::{LogLikelihood, LogZTracker, TrackRecord, mean_log_f};
 use crate::training::Decision;
+use crate::training::gradient::Carriers;
 use crate::trust::Trust;
 
 /// Effective chains below which a tempered gradient is mostly noise.
@@ -144,12 +144,17 @@ impl Trainer {
     }
 
     fn warn(&self, tracker: &LogZTracker, notices: &mut Vec<Notice>) {
-        let tempered = matches!(self.config.training.gradient, NegativePhase::Tempered {});
-        let carriers = self.gradient_chains.as_ref().unwrap_or(tracker);
-        let effective = carriers.effective_sample_size();
-        if tempered && effective < FEW_EFFECTIVE {
+        let carriers = match self.negative_phase.carriers() {
+            Carriers::None => None,
+            Carriers::Tracker => Some(tracker),
+            Carriers::Own(chains) => Some(chains),
+        };
+        if let Some(carriers) = carriers
+            && carriers.effective_sample_size() < FEW_EFFECTIVE
+        {
             notices.push(Notice::Warning(format!(
-                "only {effective:.0} of {} chains carry the gradient: raise tempering.chains or use prior = {{ exponential = 2.0 }}",
+                "only {:.0} of {} chains carry the gradient: raise tempering.chains or use prior = {{ exponential = 2.0 }}",
+                carriers.effective_sample_size(),
                 carriers.chains.len()
             )));
         }

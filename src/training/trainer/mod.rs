@@ -20,5 +20,5 @@ pub use audit::{Audit, Best, FinalLikelihood};
 pub use evaluation::{EvaluationRecord, Judged, Source};
 pub use judging::Candidate;
 pub use parts::Trainer;
-pub use run::{Checkpoints, Outcome, StopReason, run};
+pub use run::{Checkpoints, NoCheckpoints, Outcome, StopReason, run};
 pub use step::StepRecord;

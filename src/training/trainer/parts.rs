@@ -16,7 +16,7 @@ use crate::record::{Notice, Written};
 use crate::tempering::BaseDistribution;
 use crate::tracking::LogZTracker;
 use crate::training::averaging::Averaged;
-use crate::training::gradient::{Centering, Particles};
+use crate::training::gradient::{Centering, NegativePhase};
 use crate::training::update::UpdateRule;
 use crate::training::{EarlyStopping, Identity};
 
@@ -34,7 +34,7 @@ pub struct Trainer {
     /// theta-bar, once tracking has started; `None` without averaging.
     pub(super) averaged: Option<Averaged>,
     pub(super) rule: Box<dyn UpdateRule>,
-    pub(super) particles: Option<Particles>,
+    pub(super) negative_phase: Box<dyn NegativePhase>,
     pub(super) centering: Option<Centering>,
     pub(super) base: BaseDistribution,
     pub(super) tracker: Option<LogZTracker>,
@@ -42,8 +42,6 @@ pub struct Trainer {
     pub(super) tracked: Model,
     /// The update after which that was.
     pub(super) tracked_at: u64,
-    /// The chains of the tempered gradient, where they are not the tracker's.
-    pub(super) gradient_chains: Option<LogZTracker>,
     /// What the last evaluation looked at, where that is a copy of the tracker.
     pub(super) view: Option<LogZTracker>,
     /// Lower bound of log Z at the last evaluation.

@@ -1,7 +1,7 @@
 //! What a run does by itself: settings left to `"auto"`, chosen from sizes, gradient and length.
 
 use super::cost::{Sizes, temperatures};
-use crate::config::{Config, NegativePhase};
+use crate::config::{Config, GradientConfig};
 use crate::error::Result;
 use crate::model::exact::MAX_UNITS;
 use crate::record::Notice;
@@ -70,6 +70,8 @@ pub(super) struct Plan {
     /// Of the chains of the tempered gradient.
     pub gradient: TrackerOptions,
     pub steps: Steps,
+    /// What one update costs, the chains of the gradient counted and those of the tracker not.
+    pub update: f64,
     /// log Z is enumerated at every evaluation.
     pub exact: bool,
     /// What the user should know of the choices.
@@ -82,7 +84,7 @@ impl Plan {
         let tempering = &config.tempering;
         let ladder = tempering.ladder(temperatures(sizes.visible, sizes.hidden))?;
         sizes.temperatures = ladder.len();
-        let tempered = matches!(config.training.gradient, NegativePhase::Tempered {});
+        let tempered = matches!(config.training.gradient, GradientConfig::Tempered {});
         let window = config.averaging.window.or(WINDOW);
         let gradient = TrackerOptions {
             sweeps: tempering.sweeps.or(5),
@@ -129,7 +131,7 @@ impl Plan {
                 ),
             ));
         }
-        Ok(Self { ladder, window, tracker, gradient, steps, exact, notices })
+        Ok(Self { ladder, window, tracker, gradient, steps, update, exact, notices })
     }
 }
 

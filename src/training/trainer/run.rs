@@ -33,6 +33,20 @@ pub trait Checkpoints {
     }
 }
 
+/// Keeps nothing: for runs whose model is taken from the trainer at the end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoCheckpoints;
+
+impl Checkpoints for NoCheckpoints {
+    fn best(&mut self, _trainer: &Trainer, _evaluation: &EvaluationRecord) -> Result<()> {
+        Ok(())
+    }
+
+    fn state(&mut self, _trainer: &Trainer) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]

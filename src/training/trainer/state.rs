@@ -5,16 +5,16 @@ use burn::tensor::Device;
 use super::Trainer;
 use super::judging::{Candidate, Judge};
 use super::model::Model;
+use super::tracking::at;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
 use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::Rbm;
 use crate::record::Written;
-use crate::tempering::{Path, RoundTrips, TemperedChains};
-use crate::tracking::{LARGEST_COUNT, LogZTracker, SavedTracker, TrackerOptions};
+use crate::tracking::LogZTracker;
 use crate::training::averaging::Averaged;
-use crate::training::gradient::{Centering, Particles};
+use crate::training::gradient::Centering;
 use crate::training::{Changes, Identity};
 
 /// Numbers of a checkpoint that are not arrays.
@@ -35,14 +35,6 @@ struct Position {
     restarts: u64,
 }
 
-/// Position of the chains' random streams and their recent round trips.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct ChainsPosition {
-    seed: u64,
-    sweeps: u64,
-    recent: [(u64, u64); 2],
-}
-
 /// A candidate without its model.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct SavedCandidate {
@@ -55,8 +47,6 @@ struct SavedCandidate {
 
 /// Where checkpoints keep the model the tracker is at, where that is not the current one.
 const TRACKED: &str = "tracked.";
-/// Where they keep the chains of the tempered gradient, if it has its own.
-const GRADIENT: &str = "gradient.";
 /// Where they keep the averaged parameters.
 const AVERAGED: &str = "averaged.";
 
@@ -107,10 +97,6 @@ impl Trainer {
         // Of the last gradient: an evaluation right after a resume tells it.
         state.f64s("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
         self.rule.save(state);
-        if let Some(Particles { visible, sweeps, .. }) = &self.particles {
-            state.bits("particles.visible", visible);
-            state.json("particles.sweeps", sweeps);
-        }
         if let Some(Centering { visible, hidden }) = &self.centering {
             state.f64s("centering.visible", &[visible.len()], visible);
             state.f64s("centering.hidden", &[hidden.len()], hidden);
@@ -120,11 +106,9 @@ impl Trainer {
         }
         if let Some(tracker) = &self.tracker {
             state.parameters(TRACKED, &self.tracked.parameters);
-            save_tracker("", tracker, self.plan.ladder.len(), state);
+            tracker.write("", state);
         }
-        if let Some(chains) = &self.gradient_chains {
-            save_tracker(GRADIENT, chains, self.plan.ladder.len(), state);
-        }
+        self.negative_phase.save(state);
     }
 
     /// Continues the run a checkpoint was taken of.
@@ -157,11 +141,6 @@ impl Trainer {
         trainer.hidden_activity = state.f64s("hidden_activity", &[j])?;
         trainer.judge = Judge::load(state, m, j)?;
         trainer.rule.load(state)?;
-        if let Some(particles) = &mut trainer.particles {
-            particles.visible = state.bits("particles.visible", particles.visible.rows(), m)?;
-            particles.sweeps = state.json("particles.sweeps")?;
-            check_count("particles.sweeps", particles.sweeps)?;
-        }
         if let Some(centering) = &mut trainer.centering {
             centering.visible = state.f64s("centering.visible", &[m])?;
             centering.hidden = state.f64s("centering.hidden", &[j])?;
@@ -174,13 +153,12 @@ impl Trainer {
             trainer.tracked = model(state.parameters(TRACKED, m, j)?);
             trainer.tracked_at = position.tracked_at;
             let path = trainer.path_of(&trainer.tracked);
-            trainer.tracker = Some(trainer.load_tracker("", path, trainer.plan.tracker, state)?);
-            if trainer.gradient_has_chains() {
-                let path = trainer.path_of(&trainer.current);
-                trainer.gradient_chains =
-                    Some(trainer.load_tracker(GRADIENT, path, trainer.plan.gradient, state)?);
-            }
+            let chains = config.tempering.chains;
+            let tracker = LogZTracker::read("", path, chains, trainer.plan.tracker, state)?;
+            trainer.tracker = Some(tracker);
         }
+        let path = at(&trainer.current, &trainer.plan.ladder, &trainer.base);
+        trainer.negative_phase.load(state, position.tracking.then_some(path))?;
         Ok(trainer)
     }
 
@@ -206,65 +184,6 @@ impl Trainer {
         }
         Ok(())
     }
-
-    fn load_tracker(
-        &self,
-        prefix: &str,
-        path: Path<'_>,
-        options: TrackerOptions,
-        state: &StateReader,
-    ) -> Result<LogZTracker> {
-        let name = |name: &str| format!("{prefix}{name}");
-        let (s, k) = (self.config.tempering.chains, self.plan.ladder.len());
-        let position: ChainsPosition = state.json(&name("chains.position"))?;
-        let counts = position.recent.iter().flat_map(|&(trips, sweeps)| [trips, sweeps]);
-        for count in counts.chain([position.sweeps]) {
-            check_count("chains.position", count)?;
-        }
-        let inconsistent =
-            |what: &str| Error::Invalid(format!("checkpoint: {what} do not fit the configuration"));
-        let journeys = [
-            state.u32s(&name("chains.directions"), &[s])?,
-            state.u32s(&name("chains.since_crossing"), &[s])?,
-            state.u32s(&name("chains.families"), &[s])?,
-        ];
-        let temperatures = state.u32s(&name("chains.temperatures"), &[s])?;
-        if temperatures.iter().any(|&t| t as usize >= k) {
-            return Err(inconsistent("the chains' temperatures"));
-        }
-        let chains = TemperedChains {
-            visible: state.bits(&name("chains.visible"), s, self.rows.columns())?,
-            temperatures,
-            log_weights: state.f64s(&name("chains.log_weights"), &[s])?,
-            round_trips: RoundTrips::restore(journeys, position.recent)
-                .ok_or_else(|| inconsistent("the chains' journeys"))?,
-            seed: position.seed,
-            sweeps: position.sweeps,
-            redrawn: false,
-        };
-        let saved = SavedTracker {
-            filter: state.json(&name("tracker.filter"))?,
-            pseudo_prior: state.f64s(&name("tracker.pseudo_prior"), &[k])?,
-            transitions: state.f64s(&name("tracker.transitions"), &[k, k])?,
-            movement: state.json(&name("tracker.movement"))?,
-            steps: state.json(&name("tracker.steps"))?,
-            lag: state.json(&name("tracker.lag"))?,
-            settled: state.json(&name("tracker.settled"))?,
-        };
-        saved
-            .check(k, s, options.smoothing)
-            .map_err(|problem| Error::Invalid(format!("checkpoint: {problem}")))?;
-        LogZTracker::resume(path, chains, options, saved)
-            .ok_or_else(|| inconsistent("the tracker's temperatures"))
-    }
-}
-
-/// Refuses counters near their end.
-fn check_count(name: &str, count: u64) -> Result<()> {
-    if count > LARGEST_COUNT {
-        return Err(Error::Invalid(format!("checkpoint: `{name}` counts {count} sweeps or trips")));
-    }
-    Ok(())
 }
 
 impl Judge {
@@ -297,38 +216,4 @@ impl Judge {
             candidates: candidates.collect::<Result<_>>()?,
         })
     }
-}
-
-fn save_tracker(prefix: &str, tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
-    let name = |name: &str| format!("{prefix}{name}");
-    // Temperatures are redrawn in initial rounds alone, which always sweep.
-    let TemperedChains {
-        visible,
-        temperatures,
-        log_weights,
-        round_trips,
-        seed,
-        sweeps,
-        redrawn: _,
-    } = &tracker.chains;
-    let s = temperatures.len();
-    state.bits(&name("chains.visible"), visible);
-    state.u32s(&name("chains.temperatures"), &[s], temperatures);
-    let [directions, since_crossing, families] = round_trips.save();
-    state.u32s(&name("chains.directions"), &[s], &directions);
-    state.u32s(&name("chains.since_crossing"), &[s], &since_crossing);
-    state.u32s(&name("chains.families"), &[s], &families);
-    state.f64s(&name("chains.log_weights"), &[s], log_weights);
-    state.json(
-        &name("chains.position"),
-        &ChainsPosition { seed: *seed, sweeps: *sweeps, recent: round_trips.recent },
-    );
-    let saved = tracker.save();
-    state.json(&name("tracker.filter"), &saved.filter);
-    state.f64s(&name("tracker.pseudo_prior"), &[k], &saved.pseudo_prior);
-    state.f64s(&name("tracker.transitions"), &[k, k], &saved.transitions);
-    state.json(&name("tracker.movement"), &saved.movement);
-    state.json(&name("tracker.steps"), &saved.steps);
-    state.json(&name("tracker.lag"), &saved.lag);
-    state.json(&name("tracker.settled"), &saved.settled);
 }

@@ -4,13 +4,11 @@ use burn::tensor::Tensor;
 
 use super::Trainer;
 use super::model::Model;
-use crate::config::NegativePhase;
 use crate::error::{Error, Result};
 use crate::model::Rbm;
-use crate::ops::BitMatrix;
 use crate::tempering::RoundsRecord;
 use crate::tracking::TrackRecord;
-use crate::training::gradient::{Moments, Particles, gradient, moments, moments_from_inputs};
+use crate::training::gradient::{ContrastiveDivergence, Moments, Now, gradient, moments};
 use crate::training::update::{Gradient, Sgd, SgdConfig, UpdateRule};
 
 /// Weights beyond this size saturate every unit: training has diverged.
@@ -32,18 +30,21 @@ impl Trainer {
     ///
     /// # Errors
     /// [`Error::Invalid`] when the parameters are not finite or beyond all measure: the run has diverged, and the
-    /// trainer must not be used any more.
+    /// trainer must not be used any more; and what a negative phase of one's own refuses.
     pub fn step(&mut self) -> Result<StepRecord> {
         if self.pretraining_left() {
             self.pretrain()?;
             return Ok(StepRecord::Pretrained);
         }
-        if self.tracker.is_none() {
+        let Some(tracker) = &self.tracker else {
             return Ok(StepRecord::TrackingStarted(self.start_tracking()));
-        }
+        };
         let batch = self.rows.batch(self.updates, self.config.training.batch)?;
-        let data = moments(self.current.ops.as_ref(), &batch, None);
-        let model = self.negative_phase(batch);
+        let Model { parameters, ops } = &self.current;
+        let (parameters, ops) = (parameters.as_ref(), ops.as_ref());
+        let data = moments(ops, &batch, None);
+        let now = Now { parameters, ops, batch, updates: self.updates, tracker };
+        let model = self.negative_phase.moments(now)?;
         let gradient = self.gradient(&data, &model);
         let learning_rate = self.learning_rate();
         let rbm = self.rule.step(self.rbm.clone(), gradient, learning_rate);
@@ -72,10 +73,8 @@ impl Trainer {
         let batch = self.rows.batch((1 << 40) + self.pretrained, settings.batch)?;
         let ops = self.current.ops.clone();
         let data = moments(ops.as_ref(), &batch, None);
-        let mut particles =
-            Particles { visible: batch, seed: !self.config.seed, sweeps: self.pretrained };
-        particles.sweep(ops.as_ref(), 1);
-        let model = moments(ops.as_ref(), &particles.visible, None);
+        let phase = ContrastiveDivergence { sweeps: 1, seed: !self.config.seed };
+        let model = phase.moments_from(ops.as_ref(), batch, self.pretrained);
         let gradient = self.gradient(&data, &model);
         let (m, j) = (self.rbm.n_visible(), self.rbm.n_hidden());
         let plain = SgdConfig { momentum: 0.0, ..SgdConfig::default() };
@@ -87,32 +86,6 @@ impl Trainer {
         self.replace_model(rbm)?;
         self.pretrained += 1;
         Ok(())
-    }
-
-    fn negative_phase(&mut self, batch: BitMatrix) -> Moments {
-        let ops = self.current.ops.as_ref();
-        let chains = self.gradient_chains.as_ref().or(self.tracker.as_ref());
-        match (self.config.training.gradient, &mut self.particles, chains) {
-            (NegativePhase::Tempered {}, _, Some(chains)) => {
-                let inputs = chains.evaluated().inputs.clone();
-                moments_from_inputs(ops, &chains.chains.visible, inputs, Some(&chains.weights()))
-            }
-            (NegativePhase::Pcd { sweeps, .. }, Some(particles), _) => {
-                particles.sweep(ops, sweeps);
-                moments(ops, &particles.visible, None)
-            }
-            (phase, ..) => {
-                let sweeps = match phase {
-                    NegativePhase::Cd { sweeps } | NegativePhase::Pcd { sweeps, .. } => sweeps,
-                    NegativePhase::Tempered {} => 1,
-                };
-                let first = self.updates * sweeps as u64;
-                let mut particles =
-                    Particles { visible: batch, seed: self.config.seed, sweeps: first };
-                particles.sweep(ops, sweeps);
-                moments(ops, &particles.visible, None)
-            }
-        }
     }
 
     fn gradient(&mut self, data: &Moments, model: &Moments) -> Gradient {

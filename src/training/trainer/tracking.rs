@@ -1,17 +1,16 @@
 //! The tracker's side of training: its start, its steps, and what it finds for an evaluation.
 //!
-//! The tracker follows the averaged model, and its chains only measure. The tempered gradient has chains of its own, which
-//! follow the current model and are its negative phase; without averaging these two are the same model, and one set of
-//! chains serves both. Then an evaluation, which must not change the run, looks at a copy.
+//! The tracker follows the averaged model, and its chains only measure. Where they are the negative phase as well (the
+//! tempered gradient without averaging), an evaluation, which must not change the run, looks at a copy.
 
 use super::Trainer;
 use super::model::Model;
-use crate::config::NegativePhase;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, Streams};
-use crate::tempering::{Path, RoundsRecord, TemperedChains};
+use crate::tempering::{BaseDistribution, Ladder, Path, RoundsRecord, TemperedChains};
 use crate::tracking::{HiddenStates, LogZTracker, TrackRecord};
 use crate::training::averaging::Averaged;
+use crate::training::gradient::Carriers;
 
 /// The chains of the tracker draw from streams of another seed than those of the tempered gradient.
 const TRACKER_SEED: u64 = 0x7472_6163_6b65_7221;
@@ -34,15 +33,6 @@ impl Trainer {
         updates.is_multiple_of(self.config.evaluation.every) || updates == self.total
     }
 
-    /// Whether the tempered gradient has chains beside the tracker's.
-    pub(super) fn gradient_has_chains(&self) -> bool {
-        self.is_tempered() && self.plan.window > 0.0
-    }
-
-    pub(super) fn is_tempered(&self) -> bool {
-        matches!(self.config.training.gradient, NegativePhase::Tempered {})
-    }
-
     pub(super) fn start_tracking(&mut self) -> RoundsRecord {
         let seed = self.config.seed;
         if self.plan.window > 0.0 {
@@ -51,30 +41,27 @@ impl Trainer {
         }
         self.tracked = self.current.clone();
         self.tracked_at = self.updates;
-        let path = self.path_of(&self.tracked);
-        let start = |seed, options| {
-            let visible = self.base.sample(self.config.tempering.chains, seed, 0);
-            LogZTracker::start(path, TemperedChains::new(visible, path.ladder.len(), seed), options)
+        let path = at(&self.tracked, &self.plan.ladder, &self.base);
+        self.negative_phase.start(path);
+        let seed = match self.negative_phase.carriers() {
+            Carriers::Own(_) => seed ^ TRACKER_SEED,
+            Carriers::None | Carriers::Tracker => seed,
         };
-        let own = self.gradient_has_chains();
-        let (tracker, rounds) =
-            start(if own { seed ^ TRACKER_SEED } else { seed }, self.plan.tracker);
-        let gradient = own.then(|| start(seed, self.plan.gradient).0);
-        self.gradient_chains = gradient;
+        let visible = self.base.sample(self.config.tempering.chains, seed, 0);
+        let chains = TemperedChains::new(visible, path.ladder.len(), seed);
+        let (tracker, rounds) = LogZTracker::start(path, chains, self.plan.tracker);
         self.tracker = Some(tracker);
         self.settle();
         rounds
     }
 
-    /// After an update: a step of the chains that are the gradient; a step of the tracker where one is due; settling for an
+    /// After an update: a step of the negative phase's chains; a step of the tracker where one is due; settling for an
     /// evaluation. `old`: the model before the update.
     pub(super) fn track(&mut self, old: &Model) -> Option<TrackRecord> {
         self.view = None;
         let (ladder, base) = (&self.plan.ladder, &self.base);
         let path = |model| at(model, ladder, base);
-        if let Some(chains) = &mut self.gradient_chains {
-            chains.step(path(old), path(&self.current));
-        }
+        self.negative_phase.follow(path(old), path(&self.current));
         let evaluation = self.evaluation_due(self.updates);
         if !(evaluation || self.plan.steps.due(self.updates, self.tracked_at)) {
             return None;
@@ -97,9 +84,8 @@ impl Trainer {
     /// Z larger than what comes out, the chains start again with these states among them.
     fn settle(&mut self) {
         let visitors = self.visitors();
-        let one_tracker = self.is_tempered() && !self.gradient_has_chains();
         let path = at(&self.tracked, &self.plan.ladder, &self.base);
-        if one_tracker {
+        if matches!(self.negative_phase.carriers(), Carriers::Tracker) {
             self.view = self.tracker.clone();
         }
         let rows = self.known_rows();
@@ -120,7 +106,7 @@ impl Trainer {
     /// Training rows and particles of the gradient, together a quarter of the number of chains.
     fn visitors(&self) -> BitMatrix {
         let count = self.config.tempering.chains.div_ceil(4);
-        let particles = self.particles.as_ref().map(|particles| &particles.visible);
+        let particles = self.negative_phase.particles();
         let from_data = if particles.is_some() { count.div_ceil(2) } else { count };
         let mut stream = Streams::new(self.config.seed, Purpose::Visitors, self.updates).row(0);
         let mut chosen = |rows: &BitMatrix, count: usize| {
@@ -138,14 +124,16 @@ impl Trainer {
     fn known_rows(&self) -> BitMatrix {
         let data = &self.rows.train_evaluated;
         let mut rows = data.select(0..data.rows().min(BOUND_ROWS));
-        if let Some(particles) = &self.particles {
-            rows = rows.followed_by(&particles.visible);
+        if let Some(particles) = self.negative_phase.particles() {
+            rows = rows.followed_by(particles);
         }
-        let chains = [&self.tracker, &self.gradient_chains];
-        chains
-            .into_iter()
-            .flatten()
-            .fold(rows, |rows, tracker| rows.followed_by(&tracker.chains.visible))
+        if let Some(tracker) = &self.tracker {
+            rows = rows.followed_by(&tracker.chains.visible);
+        }
+        match self.negative_phase.carriers() {
+            Carriers::Own(chains) => rows.followed_by(&chains.chains.visible),
+            Carriers::None | Carriers::Tracker => rows,
+        }
     }
 
     fn model_of(&self, averaged: &Averaged) -> Model {
@@ -157,10 +145,7 @@ impl Trainer {
     }
 }
 
-fn at<'a>(
-    model: &'a Model,
-    ladder: &'a crate::tempering::Ladder,
-    base: &'a crate::tempering::BaseDistribution,
-) -> Path<'a> {
+/// The path from the base distribution to a model.
+pub(super) fn at<'a>(model: &'a Model, ladder: &'a Ladder, base: &'a BaseDistribution) -> Path<'a> {
     Path { ops: model.ops.as_ref(), ladder, base }
 }

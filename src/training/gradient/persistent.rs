@@ -1,0 +1,40 @@
+//! PCD-k: Gibbs chains that go on from update to update (Tieleman 2008).
+
+use super::{Moments, NegativePhase, Now, Particles, moments};
+use crate::checkpoint::{StateReader, StateWriter};
+use crate::error::Result;
+use crate::ops::BitMatrix;
+use crate::tempering::Path;
+use crate::tracking::check_count;
+
+/// Persistent contrastive divergence.
+#[derive(Clone, Debug)]
+pub struct PersistentDivergence {
+    /// Sweeps per update, k.
+    pub sweeps: usize,
+    /// The persistent chains.
+    pub particles: Particles,
+}
+
+impl NegativePhase for PersistentDivergence {
+    fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
+        self.particles.sweep(now.ops, self.sweeps);
+        Ok(moments(now.ops, &self.particles.visible, None))
+    }
+
+    fn particles(&self) -> Option<&BitMatrix> {
+        Some(&self.particles.visible)
+    }
+
+    fn save(&self, state: &mut StateWriter) {
+        state.bits("particles.visible", &self.particles.visible);
+        state.json("particles.sweeps", &self.particles.sweeps);
+    }
+
+    fn load(&mut self, state: &StateReader, _path: Option<Path<'_>>) -> Result<()> {
+        let Particles { visible, sweeps, .. } = &mut self.particles;
+        *visible = state.bits("particles.visible", visible.rows(), visible.columns())?;
+        *sweeps = state.json("particles.sweeps")?;
+        check_count("particles.sweeps", *sweeps)
+    }
+}
