@@ -7,5 +7,5 @@ mod rbm;
 pub mod test_systems;
 
 pub use parameters::Parameters;
-pub use rbm::Rbm;
 pub(crate) use rbm::host;
+pub use rbm::{Rbm, RbmConfig};

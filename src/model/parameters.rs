@@ -1,6 +1,7 @@
 //! The parameters of an RBM as plain host arrays: what kernels, files and enumeration read.
 
 use crate::error::{Error, Result};
+use crate::ops::random::{Purpose, Streams};
 
 /// Weights and biases on the host, f32, row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +60,17 @@ impl Parameters {
             visible_bias: vec![0.0; n_visible],
             hidden_bias: vec![0.0; n_hidden],
         }
+    }
+
+    /// Weights drawn from a normal distribution around 0 with standard deviation `weight_scale`, biases 0.
+    pub fn random(n_visible: usize, n_hidden: usize, weight_scale: f64, seed: u64) -> Self {
+        let mut parameters = Self::zeros(n_visible, n_hidden);
+        let streams = Streams::new(seed, Purpose::Weights, 0);
+        for (i, row) in parameters.weights.chunks_exact_mut(n_hidden).enumerate() {
+            let mut stream = streams.row(i as u32);
+            row.iter_mut().for_each(|w| *w = (weight_scale * stream.normal()) as f32);
+        }
+        parameters
     }
 
     /// The same model with its layers exchanged: W transposed, biases swapped. log Z is the same.

@@ -54,12 +54,11 @@ impl RbmOps for Composed {
         let units = self.n_units(layer.other());
         let rows = given.len() / words_per_row(units);
         let states = self.states(rows, units, given);
-        let (weights, bias) = match layer {
-            Layer::Hidden => (self.rbm.weights.val(), self.rbm.hidden_bias.val()),
-            Layer::Visible => (self.rbm.weights.val().transpose(), self.rbm.visible_bias.val()),
-        };
         let columns = self.n_units(layer);
-        let values = host(states.matmul(weights) + bias.unsqueeze());
+        let values = host(match layer {
+            Layer::Hidden => self.rbm.hidden_inputs(states),
+            Layer::Visible => self.rbm.visible_inputs(states),
+        });
         for (target, source) in
             out.chunks_exact_mut(padded(columns)).zip(values.chunks_exact(columns))
         {

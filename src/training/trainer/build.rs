@@ -10,11 +10,10 @@ use super::judging::Judge;
 use super::model::Model;
 use super::plan::Plan;
 use super::rows::Rows;
-use crate::config::{AuditConfig, Config, GradientConfig as Gradient, VisibleBias};
+use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias};
 use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::{Parameters, Rbm};
-use crate::ops::random::{Purpose, Streams};
 use crate::record::Written;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
 use crate::training::Identity;
@@ -154,13 +153,8 @@ fn negative_phase(
 }
 
 fn initial_parameters(config: &Config, marginals: &[f64]) -> Parameters {
-    let (m, j) = (marginals.len(), config.model.hidden);
-    let mut parameters = Parameters::zeros(m, j);
-    let streams = Streams::new(config.seed, Purpose::Weights, 0);
-    for (i, row) in parameters.weights.chunks_exact_mut(j).enumerate() {
-        let mut stream = streams.row(i as u32);
-        row.iter_mut().for_each(|w| *w = (config.model.weight_scale * stream.normal()) as f32);
-    }
+    let ModelConfig { hidden, weight_scale, .. } = config.model;
+    let mut parameters = Parameters::random(marginals.len(), hidden, weight_scale, config.seed);
     if config.model.visible_bias == VisibleBias::Marginals {
         for (bias, p) in parameters.visible_bias.iter_mut().zip(marginals) {
             // Units that are always 0 or 1 get a finite bias.
