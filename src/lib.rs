@@ -56,6 +56,6 @@ pub use estimators::{Ais, Estimate, Rts};
 pub use model::{Parameters, Rbm};
 pub use ops::{BitMatrix, Fused, RbmOps};
 pub use record::Recorder;
-pub use tracking::LogZTracker;
+pub use tracking::ChainTracker;
 pub use training::{Trainer, run};
 pub use trust::{Doubt, Trust};

@@ -25,4 +25,4 @@ pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f};
 pub(crate) use saved::LARGEST_COUNT;
 pub use settling::{Lag, Settled, Settling};
 pub use shift::{Shift, shift};
-pub use tracker::{LogZTracker, SavedTracker, TrackRecord, TrackerOptions};
+pub use tracker::{ChainTracker, SavedTracker, TrackRecord, TrackerOptions};

@@ -9,7 +9,7 @@ use crate::config::NegativePhase;
 use crate::error::Result;
 use crate::ops::BitMatrix;
 use crate::record::{Notice, Record, Run};
-use crate::tracking::{LogLikelihood, LogZTracker, TrackRecord, mean_log_f};
+use crate::tracking::{LogLikelihood, ChainTracker, TrackRecord, mean_log_f};
 use crate::training::Decision;
 use crate::trust::Trust;
 
@@ -143,7 +143,7 @@ impl Trainer {
         }))
     }
 
-    fn warn(&self, tracker: &LogZTracker, notices: &mut Vec<Notice>) {
+    fn warn(&self, tracker: &ChainTracker, notices: &mut Vec<Notice>) {
         let tempered = matches!(self.config.training.gradient, NegativePhase::Tempered {});
         let carriers = self.gradient_chains.as_ref().unwrap_or(tracker);
         let effective = carriers.effective_sample_size();

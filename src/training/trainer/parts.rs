@@ -14,7 +14,7 @@ use crate::data::ImageShape;
 use crate::model::{Parameters, Rbm};
 use crate::record::{Notice, Written};
 use crate::tempering::BaseDistribution;
-use crate::tracking::LogZTracker;
+use crate::tracking::ChainTracker;
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Particles};
 use crate::training::update::UpdateRule;
@@ -37,15 +37,15 @@ pub struct Trainer {
     pub(super) particles: Option<Particles>,
     pub(super) centering: Option<Centering>,
     pub(super) base: BaseDistribution,
-    pub(super) tracker: Option<LogZTracker>,
+    pub(super) tracker: Option<ChainTracker>,
     /// The model the tracker is at: that of its last step.
     pub(super) tracked: Model,
     /// The update after which that was.
     pub(super) tracked_at: u64,
     /// The chains of the tempered gradient, where they are not the tracker's.
-    pub(super) gradient_chains: Option<LogZTracker>,
+    pub(super) gradient_chains: Option<ChainTracker>,
     /// What the last evaluation looked at, where that is a copy of the tracker.
-    pub(super) view: Option<LogZTracker>,
+    pub(super) view: Option<ChainTracker>,
     /// Lower bound of log Z at the last evaluation.
     pub(super) bound: f64,
     /// Times the tracker's chains had to start again from known states.
@@ -108,7 +108,7 @@ impl Trainer {
 
     /// The tracker, once pre-training is over. Where it does not step at every update (`tempering.every`) it is up to date
     /// after its steps and wherever an evaluation is due.
-    pub fn tracker(&self) -> Option<&LogZTracker> {
+    pub fn tracker(&self) -> Option<&ChainTracker> {
         self.reported().map(|(tracker, _)| tracker)
     }
 

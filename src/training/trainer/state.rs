@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::model::Rbm;
 use crate::record::Written;
 use crate::tempering::{Path, RoundTrips, TemperedChains};
-use crate::tracking::{LARGEST_COUNT, LogZTracker, SavedTracker, TrackerOptions};
+use crate::tracking::{LARGEST_COUNT, ChainTracker, SavedTracker, TrackerOptions};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Particles};
 use crate::training::{Changes, Identity};
@@ -213,7 +213,7 @@ impl Trainer {
         path: Path<'_>,
         options: TrackerOptions,
         state: &StateReader,
-    ) -> Result<LogZTracker> {
+    ) -> Result<ChainTracker> {
         let name = |name: &str| format!("{prefix}{name}");
         let (s, k) = (self.config.tempering.chains, self.plan.ladder.len());
         let position: ChainsPosition = state.json(&name("chains.position"))?;
@@ -254,7 +254,7 @@ impl Trainer {
         saved
             .check(k, s, options.smoothing)
             .map_err(|problem| Error::Invalid(format!("checkpoint: {problem}")))?;
-        LogZTracker::resume(path, chains, options, saved)
+        ChainTracker::resume(path, chains, options, saved)
             .ok_or_else(|| inconsistent("the tracker's temperatures"))
     }
 }
@@ -299,7 +299,7 @@ impl Judge {
     }
 }
 
-fn save_tracker(prefix: &str, tracker: &LogZTracker, k: usize, state: &mut StateWriter) {
+fn save_tracker(prefix: &str, tracker: &ChainTracker, k: usize, state: &mut StateWriter) {
     let name = |name: &str| format!("{prefix}{name}");
     // Temperatures are redrawn in initial rounds alone, which always sweep.
     let TemperedChains {

@@ -10,7 +10,7 @@ use crate::config::NegativePhase;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, Streams};
 use crate::tempering::{Path, RoundsRecord, TemperedChains};
-use crate::tracking::{HiddenStates, LogZTracker, TrackRecord};
+use crate::tracking::{HiddenStates, ChainTracker, TrackRecord};
 use crate::training::averaging::Averaged;
 
 /// The chains of the tracker draw from streams of another seed than those of the tempered gradient.
@@ -24,7 +24,7 @@ const MISSED: (f64, f64) = (0.2, 3.0);
 impl Trainer {
     /// The tracker of the model that is evaluated, and that model; `None` before tracking starts. Up to date after every
     /// step of the tracker.
-    pub(super) fn reported(&self) -> Option<(&LogZTracker, &Model)> {
+    pub(super) fn reported(&self) -> Option<(&ChainTracker, &Model)> {
         let tracker = self.view.as_ref().or(self.tracker.as_ref())?;
         Some((tracker, &self.tracked))
     }
@@ -54,7 +54,7 @@ impl Trainer {
         let path = self.path_of(&self.tracked);
         let start = |seed, options| {
             let visible = self.base.sample(self.config.tempering.chains, seed, 0);
-            LogZTracker::start(path, TemperedChains::new(visible, path.ladder.len(), seed), options)
+            ChainTracker::start(path, TemperedChains::new(visible, path.ladder.len(), seed), options)
         };
         let own = self.gradient_has_chains();
         let (tracker, rounds) =
