@@ -1,10 +1,9 @@
 //! Pictures of a run: weight filters, samples at beta = 1, the transition matrix.
 
 use super::Trainer;
-use super::model::Model;
 use crate::error::Result;
 use crate::record::{Image, Record, Run};
-use crate::tracking::ChainTracker;
+use crate::tracking::{ChainTracker, Model};
 
 /// Most filters and samples shown.
 const SHOWN: usize = 100;

@@ -1,11 +1,10 @@
 //! What an evaluation tells recorders of chains, model and likelihoods.
 
-use super::model::Model;
 use super::{Audit, Trainer};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, for_each_set_bit};
 use crate::record::{Record, Run};
-use crate::tracking::{LogLikelihood, ChainTracker, MeanLogF, TrackRecord};
+use crate::tracking::{ChainTracker, LogLikelihood, MeanLogF, Model, TrackRecord};
 
 /// Rows of the reconstruction error.
 const RECONSTRUCTED: usize = 1000;

@@ -4,15 +4,15 @@ use burn::tensor::Device;
 
 use super::Trainer;
 use super::judging::{Candidate, Judge};
-use super::model::Model;
+use super::model::model;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
 use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::Rbm;
 use crate::record::Written;
-use crate::tempering::{Path, RoundTrips, TemperedChains};
-use crate::tracking::{LARGEST_COUNT, ChainTracker, SavedTracker, TrackerOptions};
+use crate::tempering::Path;
+use crate::tracking::{ChainTracker, Model, ModelTracker, check_count};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Particles};
 use crate::training::{Changes, Identity};
@@ -33,14 +33,6 @@ struct Position {
     #[serde(with = "crate::checkpoint::float")]
     bound: f64,
     restarts: u64,
-}
-
-/// Position of the chains' random streams and their recent round trips.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct ChainsPosition {
-    seed: u64,
-    sweeps: u64,
-    recent: [(u64, u64); 2],
 }
 
 /// A candidate without its model.
@@ -97,8 +89,8 @@ impl Trainer {
                 tracking: self.tracker.is_some(),
                 tracked_at: self.tracked_at,
                 averaged: self.averaged.is_some(),
-                bound: self.bound,
-                restarts: self.restarts,
+                bound: self.tracker.as_ref().map_or(f64::NEG_INFINITY, |tracker| tracker.bound),
+                restarts: self.restarts(),
             },
         );
         state.json("identity", &self.identity);
@@ -119,11 +111,11 @@ impl Trainer {
             state.parameters(AVERAGED, averaged.parameters());
         }
         if let Some(tracker) = &self.tracker {
-            state.parameters(TRACKED, &self.tracked.parameters);
-            save_tracker("", tracker, self.plan.ladder.len(), state);
+            state.parameters(TRACKED, &tracker.model().parameters);
+            tracker.chains().write("", state);
         }
         if let Some(chains) = &self.gradient_chains {
-            save_tracker(GRADIENT, chains, self.plan.ladder.len(), state);
+            chains.chains().write(GRADIENT, state);
         }
     }
 
@@ -144,13 +136,11 @@ impl Trainer {
         let (m, j) = (trainer.rows.columns(), config.model.hidden);
         let parameters = state.parameters("", m, j)?;
         trainer.rbm = Rbm::from_parameters(&parameters, device);
-        let model = |parameters| Model::new(parameters, config.model.kernel, device);
+        let model = |parameters| model(parameters, config.model.kernel, device);
         trainer.current = model(parameters);
         let position: Position = state.json("position")?;
         trainer.check(&position)?;
         trainer.updates = position.updates;
-        trainer.bound = position.bound;
-        trainer.restarts = position.restarts;
         trainer.pretrained = position.pretrained;
         trainer.seconds_before = position.seconds;
         trainer.gradient_norm = position.gradient_norm;
@@ -171,15 +161,23 @@ impl Trainer {
             trainer.averaged = Some(Averaged::new(trainer.plan.window, parameters));
         }
         if position.tracking {
-            trainer.tracked = model(state.parameters(TRACKED, m, j)?);
             trainer.tracked_at = position.tracked_at;
-            let path = trainer.path_of(&trainer.tracked);
-            trainer.tracker = Some(trainer.load_tracker("", path, trainer.plan.tracker, state)?);
-            if trainer.gradient_has_chains() {
-                let path = trainer.path_of(&trainer.current);
-                trainer.gradient_chains =
-                    Some(trainer.load_tracker(GRADIENT, path, trainer.plan.gradient, state)?);
-            }
+            let load = |prefix, model: Model, options| {
+                let (ladder, base) = (&trainer.plan.ladder, &trainer.base);
+                let path = Path { ops: model.ops.as_ref(), ladder, base };
+                let chains = config.tempering.chains;
+                let chains = ChainTracker::read(prefix, path, chains, options, state)?;
+                Ok::<_, Error>(ModelTracker::of(chains, model, ladder, base))
+            };
+            let tracked = model(state.parameters(TRACKED, m, j)?);
+            let mut tracker = load("", tracked, trainer.plan.tracker)?;
+            tracker.bound = position.bound;
+            tracker.restarts = position.restarts;
+            let gradient = trainer
+                .gradient_has_chains()
+                .then(|| load(GRADIENT, trainer.current.clone(), trainer.plan.gradient));
+            trainer.gradient_chains = gradient.transpose()?;
+            trainer.tracker = Some(tracker);
         }
         Ok(trainer)
     }
@@ -206,65 +204,6 @@ impl Trainer {
         }
         Ok(())
     }
-
-    fn load_tracker(
-        &self,
-        prefix: &str,
-        path: Path<'_>,
-        options: TrackerOptions,
-        state: &StateReader,
-    ) -> Result<ChainTracker> {
-        let name = |name: &str| format!("{prefix}{name}");
-        let (s, k) = (self.config.tempering.chains, self.plan.ladder.len());
-        let position: ChainsPosition = state.json(&name("chains.position"))?;
-        let counts = position.recent.iter().flat_map(|&(trips, sweeps)| [trips, sweeps]);
-        for count in counts.chain([position.sweeps]) {
-            check_count("chains.position", count)?;
-        }
-        let inconsistent =
-            |what: &str| Error::Invalid(format!("checkpoint: {what} do not fit the configuration"));
-        let journeys = [
-            state.u32s(&name("chains.directions"), &[s])?,
-            state.u32s(&name("chains.since_crossing"), &[s])?,
-            state.u32s(&name("chains.families"), &[s])?,
-        ];
-        let temperatures = state.u32s(&name("chains.temperatures"), &[s])?;
-        if temperatures.iter().any(|&t| t as usize >= k) {
-            return Err(inconsistent("the chains' temperatures"));
-        }
-        let chains = TemperedChains {
-            visible: state.bits(&name("chains.visible"), s, self.rows.columns())?,
-            temperatures,
-            log_weights: state.f64s(&name("chains.log_weights"), &[s])?,
-            round_trips: RoundTrips::restore(journeys, position.recent)
-                .ok_or_else(|| inconsistent("the chains' journeys"))?,
-            seed: position.seed,
-            sweeps: position.sweeps,
-            redrawn: false,
-        };
-        let saved = SavedTracker {
-            filter: state.json(&name("tracker.filter"))?,
-            pseudo_prior: state.f64s(&name("tracker.pseudo_prior"), &[k])?,
-            transitions: state.f64s(&name("tracker.transitions"), &[k, k])?,
-            movement: state.json(&name("tracker.movement"))?,
-            steps: state.json(&name("tracker.steps"))?,
-            lag: state.json(&name("tracker.lag"))?,
-            settled: state.json(&name("tracker.settled"))?,
-        };
-        saved
-            .check(k, s, options.smoothing)
-            .map_err(|problem| Error::Invalid(format!("checkpoint: {problem}")))?;
-        ChainTracker::resume(path, chains, options, saved)
-            .ok_or_else(|| inconsistent("the tracker's temperatures"))
-    }
-}
-
-/// Refuses counters near their end.
-fn check_count(name: &str, count: u64) -> Result<()> {
-    if count > LARGEST_COUNT {
-        return Err(Error::Invalid(format!("checkpoint: `{name}` counts {count} sweeps or trips")));
-    }
-    Ok(())
 }
 
 impl Judge {
@@ -297,38 +236,4 @@ impl Judge {
             candidates: candidates.collect::<Result<_>>()?,
         })
     }
-}
-
-fn save_tracker(prefix: &str, tracker: &ChainTracker, k: usize, state: &mut StateWriter) {
-    let name = |name: &str| format!("{prefix}{name}");
-    // Temperatures are redrawn in initial rounds alone, which always sweep.
-    let TemperedChains {
-        visible,
-        temperatures,
-        log_weights,
-        round_trips,
-        seed,
-        sweeps,
-        redrawn: _,
-    } = &tracker.chains;
-    let s = temperatures.len();
-    state.bits(&name("chains.visible"), visible);
-    state.u32s(&name("chains.temperatures"), &[s], temperatures);
-    let [directions, since_crossing, families] = round_trips.save();
-    state.u32s(&name("chains.directions"), &[s], &directions);
-    state.u32s(&name("chains.since_crossing"), &[s], &since_crossing);
-    state.u32s(&name("chains.families"), &[s], &families);
-    state.f64s(&name("chains.log_weights"), &[s], log_weights);
-    state.json(
-        &name("chains.position"),
-        &ChainsPosition { seed: *seed, sweeps: *sweeps, recent: round_trips.recent },
-    );
-    let saved = tracker.save();
-    state.json(&name("tracker.filter"), &saved.filter);
-    state.f64s(&name("tracker.pseudo_prior"), &[k], &saved.pseudo_prior);
-    state.f64s(&name("tracker.transitions"), &[k, k], &saved.transitions);
-    state.json(&name("tracker.movement"), &saved.movement);
-    state.json(&name("tracker.steps"), &saved.steps);
-    state.json(&name("tracker.lag"), &saved.lag);
-    state.json(&name("tracker.settled"), &saved.settled);
 }

@@ -3,13 +3,13 @@
 use burn::tensor::Tensor;
 
 use super::Trainer;
-use super::model::Model;
+use super::model::model;
 use crate::config::NegativePhase;
 use crate::error::{Error, Result};
 use crate::model::Rbm;
 use crate::ops::BitMatrix;
 use crate::tempering::RoundsRecord;
-use crate::tracking::TrackRecord;
+use crate::tracking::{ModelTracker, TrackRecord};
 use crate::training::gradient::{Moments, Particles, gradient, moments, moments_from_inputs};
 use crate::training::update::{Gradient, Sgd, SgdConfig, UpdateRule};
 
@@ -47,13 +47,12 @@ impl Trainer {
         let gradient = self.gradient(&data, &model);
         let learning_rate = self.learning_rate();
         let rbm = self.rule.step(self.rbm.clone(), gradient, learning_rate);
-        let old = self.current.clone();
         self.replace_model(rbm)?;
         self.updates += 1;
         if let Some(averaged) = &mut self.averaged {
             averaged.follow(&self.current.parameters, self.updates);
         }
-        Ok(StepRecord::Updated(self.track(&old)))
+        Ok(StepRecord::Updated(self.track()))
     }
 
     /// The step size of the next update.
@@ -91,7 +90,8 @@ impl Trainer {
 
     fn negative_phase(&mut self, batch: BitMatrix) -> Moments {
         let ops = self.current.ops.as_ref();
-        let chains = self.gradient_chains.as_ref().or(self.tracker.as_ref());
+        let chains =
+            self.gradient_chains.as_ref().or(self.tracker.as_ref()).map(ModelTracker::chains);
         match (self.config.training.gradient, &mut self.particles, chains) {
             (NegativePhase::Tempered {}, _, Some(chains)) => {
                 let inputs = chains.evaluated().inputs.clone();
@@ -146,7 +146,7 @@ impl Trainer {
                 "training diverged at update {update}: a weight reached {largest:.0}; {remedy}"
             )));
         }
-        self.current = Model::new(parameters, self.config.model.kernel, &self.device);
+        self.current = model(parameters, self.config.model.kernel, &self.device);
         self.rbm = rbm;
         Ok(())
     }
