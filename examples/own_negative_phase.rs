@@ -40,8 +40,9 @@ struct Enumerated;
 
 impl NegativePhase for Enumerated {
     fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
-        let exact = exact::moments(now.parameters)?;
-        let (rows, columns) = (now.parameters.n_visible, now.parameters.n_hidden);
+        let parameters = &now.model.parameters;
+        let exact = exact::moments(parameters)?;
+        let (rows, columns) = (parameters.n_visible, parameters.n_hidden);
         let mut products = Matrix::filled(rows, columns, 0.0);
         for (i, row) in exact.products.chunks_exact(columns).enumerate() {
             products.row_mut(i).iter_mut().zip(row).for_each(|(to, from)| *to = *from as f32);

@@ -17,7 +17,7 @@ use ztrack::tempering::{
     BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, RbmTempering, RoundsEnd,
     TemperedChains,
 };
-use ztrack::tracking::{LogZTracker, Settling, Smoothing, TrackerOptions, shift};
+use ztrack::tracking::{ChainTracker, Settling, Smoothing, TrackerOptions, shift};
 use ztrack::training::gradient::{Centering, Moments, Particles, gradient, moments};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 
@@ -70,7 +70,7 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
     let mut rule = Sgd::new(SgdConfig::default(), M, J, &device);
     let mut particles = Particles { visible: base.sample(100, seed, 1), seed, sweeps: 0 };
     let chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
-    let mut tracker = LogZTracker::start(path(&ops), chains, options(smoothing, 1)).0;
+    let mut tracker = ChainTracker::start(path(&ops), chains, options(smoothing, 1)).0;
     let mut followed = ops.clone();
     let update = |t: usize| {
         let batch = data.select((50 * t..50 * t + 50).map(|row| row % 400));
@@ -137,7 +137,7 @@ fn a_model_whose_chains_cannot_mix_is_not_vouched_for() {
     let path = Path { ops: &ops, ladder: &ladder, base: &base };
     for smoothing in [Smoothing::Kalman, Smoothing::Alpha(0.2)] {
         let chains = TemperedChains::new(base.sample(100, 1, 0), 3, 1);
-        let mut tracker = LogZTracker::start(path, chains, options(smoothing, 5)).0;
+        let mut tracker = ChainTracker::start(path, chains, options(smoothing, 5)).0;
         for _ in 0..100 {
             tracker.step(path, path);
         }
@@ -246,7 +246,7 @@ fn chains_that_lost_the_ladder_run_initial_rounds_again() {
     let path = |ops| Path { ops, ladder: &ladder, base: &base };
     for smoothing in [Smoothing::Kalman, Smoothing::Alpha(0.2)] {
         let chains = TemperedChains::new(base.sample(100, 1, 0), K, 1);
-        let mut tracker = LogZTracker::start(path(&old), chains, options(smoothing, 2)).0;
+        let mut tracker = ChainTracker::start(path(&old), chains, options(smoothing, 2)).0;
         assert!(tracker.step(path(&old), path(&old)).rounds.is_none());
         let record = tracker.step(path(&old), path(&new));
         let rounds = record.rounds.expect("a jump of tens of nats must lose the ladder");
@@ -332,7 +332,7 @@ fn tempered_weights_give_unbiased_moments_of_the_model() {
     let runs: Vec<Vec<f64>> = (0..RUNS)
         .map(|seed| {
             let chains = TemperedChains::new(base.sample(1000, seed, 0), K, seed);
-            let mut tracker = LogZTracker::start(path, chains, options(Smoothing::Kalman, 3)).0;
+            let mut tracker = ChainTracker::start(path, chains, options(Smoothing::Kalman, 3)).0;
             let mut sums = vec![0.0; M + J + M * J];
             for _ in 0..20 {
                 tracker.step(path, path);

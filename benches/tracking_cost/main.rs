@@ -21,7 +21,7 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Fused};
 use ztrack::tempering::{BetaUpdate, InitialRounds, Path, TemperedChains};
-use ztrack::tracking::{LogZTracker, Smoothing, TrackerOptions};
+use ztrack::tracking::{ChainTracker, Smoothing, TrackerOptions};
 use ztrack::training::gradient::Particles;
 
 const TEMPERATURES: usize = 100;
@@ -113,7 +113,7 @@ fn random_particles(rows: usize, n_visible: usize, seed: u64) -> Particles {
 }
 
 /// A tracker of each kind, with its own chains.
-fn trackers(setting: &Setting, path: Path<'_>) -> Vec<LogZTracker> {
+fn trackers(setting: &Setting, path: Path<'_>) -> Vec<ChainTracker> {
     // The model starts so near to independent units that few rounds do.
     let initial_rounds = InitialRounds { sweeps: 10, most: 3, annealed_start: true };
     TRACKERS
@@ -132,7 +132,7 @@ fn trackers(setting: &Setting, path: Path<'_>) -> Vec<LogZTracker> {
                 weighted,
                 settling,
             };
-            LogZTracker::start(path, chains, options).0
+            ChainTracker::start(path, chains, options).0
         })
         .collect()
 }

@@ -2,11 +2,12 @@
 
 mod alpha;
 mod bound;
-mod checkpoint;
+mod chain_state;
 mod filter;
 mod influence;
 mod kalman;
 mod likelihood;
+mod model_tracker;
 mod prediction;
 mod restart;
 mod saved;
@@ -19,10 +20,13 @@ mod weighting;
 
 pub use alpha::AlphaSmoother;
 pub use bound::HiddenStates;
-pub(crate) use checkpoint::check_count;
+pub(crate) use chain_state::check_count;
 pub use filter::{Filter, Smoothing};
 pub use kalman::Kalman;
 pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f};
+pub(crate) use model_tracker::BOUND_ROWS;
+pub use model_tracker::{KnownStates, Model, ModelTracker};
+pub(crate) use saved::LARGEST_COUNT;
 pub use settling::{Lag, Settled, Settling};
 pub use shift::{Shift, shift};
-pub use tracker::{LogZTracker, SavedTracker, TrackRecord, TrackerOptions};
+pub use tracker::{ChainTracker, SavedTracker, TrackRecord, TrackerOptions};

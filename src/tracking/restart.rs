@@ -3,12 +3,12 @@
 use super::bound::HiddenStates;
 use super::filter::Filter;
 use super::settling::Lag;
-use super::{LogZTracker, TrackerOptions};
+use super::{ChainTracker, TrackerOptions};
 use crate::interrupt;
 use crate::ops::random::{Purpose, Streams};
 use crate::tempering::{Path, RbmTempering, RoundsRecord, log_sum_exp, systematic};
 
-impl LogZTracker {
+impl ChainTracker {
     /// Initial rounds for chains that lost the ladder, after an annealing pass that puts them into new states.
     pub(super) fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, .. } = self.options;

@@ -1,16 +1,21 @@
 //! The tracker's side of settling: a copy of its chains, visitors from data beside them, and what the filter learns.
 
 use super::influence;
-use super::settling::{Settled, higher_in_errors, in_errors, settle};
+use super::settling::{Settled, Settling, higher_in_errors, in_errors, settle};
 use super::weighting::scale;
-use super::{LogZTracker, TrackerOptions};
+use super::{ChainTracker, TrackerOptions};
 use crate::ops::BitMatrix;
 use crate::tempering::{Path, TemperedChains, measure};
 
 /// Settling draws from streams far from those of the chains that go on.
 const SETTLING_STREAMS: u64 = 1 << 40;
 
-impl LogZTracker {
+impl ChainTracker {
+    /// Changes how long chains sweep for the next evaluations; whether they do at all must stay as it is.
+    pub(crate) fn set_settling(&mut self, settling: Settling) {
+        self.options.settling = settling;
+    }
+
     /// Lets a copy of the chains sweep on at fixed parameters for an evaluation (see [`super::Settling`]), so that what is told is log
     /// Z of the model as it is now and not of those the chains come from. The chains themselves stay where they are: settled
     /// ones would have left the modes that the model is about to leave or to grow. `visitors`: rows of data, [rows, M], from

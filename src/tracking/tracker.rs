@@ -52,7 +52,7 @@ pub struct TrackerOptions {
 
 /// Tracker of log Z_k.
 #[derive(Clone, Debug)]
-pub struct LogZTracker {
+pub struct ChainTracker {
     pub(super) options: TrackerOptions,
     /// The persistent chains.
     pub chains: TemperedChains,
@@ -109,7 +109,7 @@ pub struct SavedTracker {
     pub settled: Option<Settled>,
 }
 
-impl LogZTracker {
+impl ChainTracker {
     /// Runs initial rounds and starts tracking; `chains` may start anywhere.
     pub fn start(
         path: Path<'_>,
@@ -191,8 +191,8 @@ impl LogZTracker {
         self.filter.log_z()[self.posterior_width() - 1]
     }
 
-    /// Standard error of [`LogZTracker::log_z`]: the spread of the chains and the lag learnt so far. To be believed only
-    /// where [`LogZTracker::trust`] says so.
+    /// Standard error of [`ChainTracker::log_z`]: the spread of the chains and the lag learnt so far. To be believed only
+    /// where [`ChainTracker::trust`] says so.
     pub fn std_error(&self) -> f64 {
         let own = self.filter.std_error().hypot(self.lag.present.sqrt());
         if self.options.settling.sweeps > 0 { WIDENING * own } else { own }
@@ -307,7 +307,7 @@ impl LogZTracker {
     }
 
     /// Mean and standard deviation of log f(v) of the model as the chains see it: over their states, with
-    /// [`LogZTracker::weights`].
+    /// [`ChainTracker::weights`].
     pub fn log_f_of_samples(&self) -> (f64, f64) {
         let k = self.posterior_width();
         let values = || self.last.log_f.chunks_exact(k).map(|row| row[k - 1]);

@@ -26,7 +26,7 @@ pub(super) struct Evidence<'a> {
     pub chains: usize,
     /// Independent families among them, by weight.
     pub families: f64,
-    /// See [`super::LogZTracker::movement_per_round_trip`].
+    /// See [`super::ChainTracker::movement_per_round_trip`].
     pub movement: f64,
     /// Whether the chains were started again for this very evaluation, from what was known of the modes.
     pub new: bool,

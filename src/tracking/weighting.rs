@@ -1,9 +1,9 @@
 //! Weights of the chains for how the model moved under them: annealed importance sampling along training (Jarzynski 1997; Neal
 //! 2001; algorithms.md, section 3). Every average over chains counts them by their weights.
 
-use super::LogZTracker;
+use super::ChainTracker;
 
-impl LogZTracker {
+impl ChainTracker {
     /// log F(v; new) - log F(v; old) of the chains' states, `[S]`, with F(v) = sum_k r_k f_k(v) e^-zeta_k what a chain's
     /// stationary distribution over v is proportional to: log sum_k q_k f_k(new)/f_k(old) e^-(zeta_k(new) - zeta_k(old)).
     pub(super) fn weight_steps(&self, moved: &[f64], pseudo_prior: &[f64]) -> Vec<f64> {

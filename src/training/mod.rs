@@ -8,6 +8,8 @@ mod learning_rate;
 mod trainer;
 pub mod update;
 
+pub(crate) use trainer::temperatures;
+
 pub use averaging::Averaged;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};
 pub use identity::{Changes, Identity};

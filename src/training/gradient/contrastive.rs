@@ -25,6 +25,6 @@ impl ContrastiveDivergence {
 
 impl NegativePhase for ContrastiveDivergence {
     fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
-        Ok(self.moments_from(now.ops, now.batch, now.updates))
+        Ok(self.moments_from(now.model.ops.as_ref(), now.batch, now.updates))
     }
 }

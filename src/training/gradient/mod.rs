@@ -11,7 +11,7 @@ mod tempered;
 pub use centering::{Centering, gradient};
 pub use contrastive::ContrastiveDivergence;
 pub use moments::{Moments, moments, moments_from_inputs};
-pub use negative_phase::{Carriers, NegativePhase, Now};
+pub use negative_phase::{Carriers, NegativePhase, Now, Start};
 pub use particles::Particles;
 pub use persistent::PersistentDivergence;
 pub use tempered::Tempered;

@@ -3,23 +3,31 @@
 use super::Moments;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
-use crate::model::Parameters;
-use crate::ops::{BitMatrix, RbmOps};
-use crate::tempering::Path;
-use crate::tracking::LogZTracker;
+use crate::ops::BitMatrix;
+use crate::tempering::{BaseDistribution, Ladder};
+use crate::tracking::{ChainTracker, Model};
 
 /// Where a run stands when a gradient is due.
 pub struct Now<'a> {
     /// The model the gradient is taken at.
-    pub parameters: &'a Parameters,
-    /// Its operations on packed states.
-    pub ops: &'a dyn RbmOps,
+    pub model: &'a Model,
     /// The minibatch, shape [rows, M]; its moments are the data's.
     pub batch: BitMatrix,
     /// Updates done.
     pub updates: u64,
     /// The tracker of log Z, whose chains may serve.
-    pub tracker: &'a LogZTracker,
+    pub tracker: &'a ChainTracker,
+}
+
+/// What tracking starts from, or goes on from after a resume.
+#[derive(Clone, Copy)]
+pub struct Start<'a> {
+    /// The model the gradient is taken at.
+    pub model: &'a Model,
+    /// Inverse temperatures of tempered chains.
+    pub ladder: &'a Ladder,
+    /// Their distribution at beta = 0.
+    pub base: &'a BaseDistribution,
 }
 
 /// The tempered chains whose weighted states are a gradient's negative phase.
@@ -29,7 +37,7 @@ pub enum Carriers<'a> {
     /// Those of the tracker, which an evaluation must then leave as they are.
     Tracker,
     /// Chains of its own.
-    Own(&'a LogZTracker),
+    Own(&'a ChainTracker),
 }
 
 /// Estimates the model's moments for the gradient; CD-k, PCD-k and tempered chains are such estimates.
@@ -43,11 +51,11 @@ pub trait NegativePhase: Send {
     /// What makes the moments of this model impossible to have; it ends the run.
     fn moments(&mut self, now: Now<'_>) -> Result<Moments>;
 
-    /// Tracking starts at this model; to be called once, before the first moments are asked for.
-    fn start(&mut self, _path: Path<'_>) {}
+    /// Tracking starts; to be called once, before the first moments are asked for.
+    fn start(&mut self, _start: Start<'_>) {}
 
     /// The model has moved by one update.
-    fn follow(&mut self, _old: Path<'_>, _new: Path<'_>) {}
+    fn follow(&mut self, _new: &Model) {}
 
     /// States that follow the model at beta = 1, shape [particles, M]: the tracker compares its chains with them.
     fn particles(&self) -> Option<&BitMatrix> {
@@ -62,11 +70,11 @@ pub trait NegativePhase: Send {
     /// Writes what it remembers.
     fn save(&self, _state: &mut StateWriter) {}
 
-    /// Reads what [`Self::save`] wrote; `path`: the model of the checkpoint, where tracking had started.
+    /// Reads what [`Self::save`] wrote; `start`: the model of the checkpoint, where tracking had started.
     ///
     /// # Errors
     /// A state of another configuration.
-    fn load(&mut self, _state: &StateReader, _path: Option<Path<'_>>) -> Result<()> {
+    fn load(&mut self, _state: &StateReader, _start: Option<Start<'_>>) -> Result<()> {
         Ok(())
     }
 }

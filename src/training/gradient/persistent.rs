@@ -1,10 +1,9 @@
 //! PCD-k: Gibbs chains that go on from update to update (Tieleman 2008).
 
-use super::{Moments, NegativePhase, Now, Particles, moments};
+use super::{Moments, NegativePhase, Now, Particles, Start, moments};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
 use crate::ops::BitMatrix;
-use crate::tempering::Path;
 use crate::tracking::check_count;
 
 /// Persistent contrastive divergence.
@@ -18,8 +17,9 @@ pub struct PersistentDivergence {
 
 impl NegativePhase for PersistentDivergence {
     fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
-        self.particles.sweep(now.ops, self.sweeps);
-        Ok(moments(now.ops, &self.particles.visible, None))
+        let ops = now.model.ops.as_ref();
+        self.particles.sweep(ops, self.sweeps);
+        Ok(moments(ops, &self.particles.visible, None))
     }
 
     fn particles(&self) -> Option<&BitMatrix> {
@@ -31,7 +31,7 @@ impl NegativePhase for PersistentDivergence {
         state.json("particles.sweeps", &self.particles.sweeps);
     }
 
-    fn load(&mut self, state: &StateReader, _path: Option<Path<'_>>) -> Result<()> {
+    fn load(&mut self, state: &StateReader, _start: Option<Start<'_>>) -> Result<()> {
         let Particles { visible, sweeps, .. } = &mut self.particles;
         *visible = state.bits("particles.visible", visible.rows(), visible.columns())?;
         *sweeps = state.json("particles.sweeps")?;

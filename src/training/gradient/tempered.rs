@@ -1,10 +1,10 @@
 //! The tempered gradient: all chains at all temperatures, weighted by q(beta = 1 | v) (Carlson et al. 2016, section 4.4).
 
-use super::{Carriers, Moments, NegativePhase, Now, moments_from_inputs};
+use super::{Carriers, Moments, NegativePhase, Now, Start, moments_from_inputs};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
-use crate::tempering::{Path, TemperedChains};
-use crate::tracking::{LogZTracker, TrackerOptions};
+use crate::tempering::Path;
+use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
 
 /// Where checkpoints keep chains of its own.
 const PREFIX: &str = "gradient.";
@@ -16,7 +16,7 @@ struct OwnChains {
     count: usize,
     seed: u64,
     options: TrackerOptions,
-    chains: Option<LogZTracker>,
+    chains: Option<ModelTracker>,
 }
 
 impl Tempered {
@@ -30,8 +30,8 @@ impl Tempered {
         Self(Some(OwnChains { count, seed, options, chains: None }))
     }
 
-    fn own(&self) -> Option<&LogZTracker> {
-        self.0.as_ref().and_then(|own| own.chains.as_ref())
+    fn own(&self) -> Option<&ChainTracker> {
+        self.0.as_ref().and_then(|own| own.chains.as_ref()).map(ModelTracker::chains)
     }
 }
 
@@ -40,19 +40,19 @@ impl NegativePhase for Tempered {
         let chains = self.own().unwrap_or(now.tracker);
         let inputs = chains.evaluated().inputs.clone();
         let weights = chains.weights();
-        Ok(moments_from_inputs(now.ops, &chains.chains.visible, inputs, Some(&weights)))
+        let ops = now.model.ops.as_ref();
+        Ok(moments_from_inputs(ops, &chains.chains.visible, inputs, Some(&weights)))
     }
 
-    fn start(&mut self, path: Path<'_>) {
+    fn start(&mut self, start: Start<'_>) {
         let Some(OwnChains { count, seed, options, chains }) = &mut self.0 else { return };
-        let start =
-            TemperedChains::new(path.base.sample(*count, *seed, 0), path.ladder.len(), *seed);
-        *chains = Some(LogZTracker::start(path, start, *options).0);
+        let Start { model, ladder, base } = start;
+        *chains = Some(ModelTracker::start(model.clone(), ladder, base, *count, *seed, *options).0);
     }
 
-    fn follow(&mut self, old: Path<'_>, new: Path<'_>) {
+    fn follow(&mut self, new: &Model) {
         if let Some(OwnChains { chains: Some(chains), .. }) = &mut self.0 {
-            chains.step(old, new);
+            chains.step(new.clone());
         }
     }
 
@@ -70,9 +70,12 @@ impl NegativePhase for Tempered {
         }
     }
 
-    fn load(&mut self, state: &StateReader, path: Option<Path<'_>>) -> Result<()> {
-        let (Some(own), Some(path)) = (&mut self.0, path) else { return Ok(()) };
-        own.chains = Some(LogZTracker::read(PREFIX, path, own.count, own.options, state)?);
+    fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
+        let (Some(own), Some(start)) = (&mut self.0, start) else { return Ok(()) };
+        let Start { model, ladder, base } = start;
+        let path = Path { ops: model.ops.as_ref(), ladder, base };
+        let chains = ChainTracker::read(PREFIX, path, own.count, own.options, state)?;
+        own.chains = Some(ModelTracker::of(chains, model.clone(), ladder, base));
         Ok(())
     }
 }

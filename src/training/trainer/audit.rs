@@ -1,6 +1,6 @@
 //! Audits: log Z computed independently of the tracker.
 
-use super::model::Model;
+use super::model::model;
 use super::{Candidate, Trainer};
 use crate::error::Result;
 use crate::estimators::{Ais, Estimate, exact};
@@ -8,7 +8,7 @@ use crate::interrupt;
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
-use crate::tracking::{LogLikelihood, mean_log_f};
+use crate::tracking::{LogLikelihood, Model, mean_log_f};
 
 /// Largest smaller layer that is enumerated in an audit.
 const LARGEST_EXACT: usize = 20;
@@ -137,7 +137,7 @@ impl Trainer {
     /// # Errors
     /// Audit settings that cannot be used.
     pub fn final_likelihood(&self, parameters: &Parameters) -> Result<FinalLikelihood> {
-        let model = Model::new(parameters.clone(), self.config.model.kernel, &self.device);
+        let model = model(parameters.clone(), self.config.model.kernel, &self.device);
         let _permit = interrupt::permit();
         let log_z = if self.plan.exact || self.smaller_layer() <= LARGEST_EXACT {
             exact(parameters)?

@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use super::Trainer;
 use super::cost::{Sizes, temperatures};
 use super::judging::Judge;
-use super::model::Model;
+use super::model::model;
 use super::plan::Plan;
 use super::rows::Rows;
 use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias};
@@ -77,7 +77,7 @@ impl Trainer {
         let parameters = initial_parameters(config, &rows.marginals);
         let negative_phase =
             phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles));
-        let current = Model::new(parameters.clone(), config.model.kernel, device);
+        let current = model(parameters.clone(), config.model.kernel, device);
         Ok(Self {
             device: device.clone(),
             rbm: Rbm::from_parameters(&parameters, device),
@@ -91,13 +91,9 @@ impl Trainer {
                 .centering
                 .then(|| Centering::new(rows.marginals.clone(), sizes.hidden)),
             averaged: None,
-            tracked: current.clone(),
             tracked_at: 0,
             tracker: None,
             view: None,
-            bound: f64::NEG_INFINITY,
-            restarts: 0,
-            restarted: false,
             judge: Judge::default(),
             updates: 0,
             pretrained: 0,

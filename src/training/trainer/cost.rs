@@ -82,7 +82,7 @@ impl Sizes {
 }
 
 /// Inverse temperatures that do for a model of this size.
-pub(super) fn temperatures(visible: usize, hidden: usize) -> usize {
+pub(crate) fn temperatures(visible: usize, hidden: usize) -> usize {
     let smaller = visible.min(hidden) as f64;
     ((4.5 * smaller.sqrt()) as usize).clamp(20, 100)
 }

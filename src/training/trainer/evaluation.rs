@@ -8,18 +8,13 @@ use super::{Audit, Trainer};
 use crate::error::Result;
 use crate::ops::BitMatrix;
 use crate::record::{Notice, Record, Run};
-use crate::tracking::{LogLikelihood, LogZTracker, TrackRecord, mean_log_f};
+use crate::tracking::{ChainTracker, LogLikelihood, TrackRecord, mean_log_f};
 use crate::training::Decision;
 use crate::training::gradient::Carriers;
 use crate::trust::Trust;
 
 /// Effective chains below which a tempered gradient is mostly noise.
 const FEW_EFFECTIVE: f64 = 50.0;
-
-/// Standard errors below a lower bound of log Z at which the tracked value is wrong.
-const BELOW_BOUND: f64 = 2.5;
-/// What rounding in f32 may add to a bound, nats.
-const ROUNDING: f64 = 0.01;
 
 /// What an evaluation found.
 #[derive(Clone, Debug)]
@@ -75,19 +70,14 @@ impl Trainer {
     /// # Errors
     /// Only those of pictures and audits, which are not expected.
     pub fn evaluate(&self, last: Option<&TrackRecord>) -> Result<Option<EvaluationRecord>> {
-        let Some((tracker, model)) = self.reported() else { return Ok(None) };
+        let Some(reported) = self.reported() else { return Ok(None) };
+        let (tracker, model) = (reported.chains(), reported.model());
         let (log_z, std_error) = (tracker.log_z(), tracker.std_error());
         let mean = |rows: &BitMatrix| mean_log_f(model.ops.as_ref(), rows);
         let train_f = mean(&self.rows.train_evaluated);
         let validation_f = self.rows.validation.as_ref().map(mean);
-        let mut trust = tracker.trust();
-        let bound = train_f.log_z_bound.max(self.bound);
-        if bound - log_z > BELOW_BOUND * std_error && bound - log_z > ROUNDING {
-            trust.doubt(
-                "bound",
-                format!("tracked log Z {log_z:.3} +- {std_error:.3} is below {bound:.3}, which states of data and particles alone add up to: the chains miss a mode; a smaller learning rate or more tempering.chains would help"),
-            );
-        }
+        let bound = train_f.log_z_bound.max(reported.bound);
+        let mut trust = reported.trust(bound);
         let audit = self.audit_if_due(model, log_z, std_error)?;
         let mut notices = Vec::new();
         let judged = judged(log_z, std_error, &mut trust, audit.as_ref(), &mut notices);
@@ -117,7 +107,7 @@ impl Trainer {
         if let Some(audit) = &audit {
             record_audit(&mut record, audit);
         }
-        if self.restarted {
+        if reported.restarted {
             notices.push(Notice::Info(
                 "the tracker's chains had missed a mode that data or particles know; they started again from it".into(),
             ));
@@ -143,7 +133,7 @@ impl Trainer {
         }))
     }
 
-    fn warn(&self, tracker: &LogZTracker, notices: &mut Vec<Notice>) {
+    fn warn(&self, tracker: &ChainTracker, notices: &mut Vec<Notice>) {
         let carriers = match self.negative_phase.carriers() {
             Carriers::None => None,
             Carriers::Tracker => Some(tracker),

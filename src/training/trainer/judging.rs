@@ -144,7 +144,7 @@ impl Trainer {
         if audit.estimate.trust.is_sound()
             && let Some(tracker) = &mut self.tracker
         {
-            tracker.learn_from_audit(audit.difference, audit.estimate.std_error);
+            tracker.chains_mut().learn_from_audit(audit.difference, audit.estimate.std_error);
         }
     }
 

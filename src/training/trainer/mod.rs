@@ -16,6 +16,8 @@ mod state;
 mod step;
 mod tracking;
 
+pub(crate) use cost::temperatures;
+
 pub use audit::{Audit, Best, FinalLikelihood};
 pub use evaluation::{EvaluationRecord, Judged, Source};
 pub use judging::Candidate;

@@ -6,21 +6,16 @@ use burn::tensor::Device;
 
 use crate::config::Kernel;
 use crate::model::{Parameters, Rbm};
-use crate::ops::{Composed, Fused, RbmOps};
+use crate::ops::Composed;
+use crate::tracking::Model;
 
-/// Parameters and their operations; a clone shares both.
-#[derive(Clone)]
-pub(super) struct Model {
-    pub parameters: Arc<Parameters>,
-    pub ops: Arc<dyn RbmOps>,
-}
-
-impl Model {
-    pub fn new(parameters: Parameters, kernel: Kernel, device: &Device) -> Self {
-        let ops: Arc<dyn RbmOps> = match kernel {
-            Kernel::Fused => Arc::new(Fused::new(&parameters)),
-            Kernel::Composed => Arc::new(Composed::new(&Rbm::from_parameters(&parameters, device))),
-        };
-        Self { parameters: Arc::new(parameters), ops }
+/// The model with the operations of the configuration.
+pub(super) fn model(parameters: Parameters, kernel: Kernel, device: &Device) -> Model {
+    match kernel {
+        Kernel::Fused => Model::fused(parameters),
+        Kernel::Composed => {
+            let ops = Arc::new(Composed::new(&Rbm::from_parameters(&parameters, device)));
+            Model { parameters: Arc::new(parameters), ops }
+        }
     }
 }

@@ -6,7 +6,6 @@ use burn::tensor::Device;
 
 use super::cost::Sizes;
 use super::judging::Judge;
-use super::model::Model;
 use super::plan::Plan;
 use super::rows::Rows;
 use crate::config::Config;
@@ -14,7 +13,7 @@ use crate::data::ImageShape;
 use crate::model::{Parameters, Rbm};
 use crate::record::{Notice, Written};
 use crate::tempering::BaseDistribution;
-use crate::tracking::LogZTracker;
+use crate::tracking::{ChainTracker, Model, ModelTracker};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, NegativePhase};
 use crate::training::update::UpdateRule;
@@ -37,19 +36,12 @@ pub struct Trainer {
     pub(super) negative_phase: Box<dyn NegativePhase>,
     pub(super) centering: Option<Centering>,
     pub(super) base: BaseDistribution,
-    pub(super) tracker: Option<LogZTracker>,
-    /// The model the tracker is at: that of its last step.
-    pub(super) tracked: Model,
-    /// The update after which that was.
+    /// With the model of its last step.
+    pub(super) tracker: Option<ModelTracker>,
+    /// The update after which that step was.
     pub(super) tracked_at: u64,
     /// What the last evaluation looked at, where that is a copy of the tracker.
-    pub(super) view: Option<LogZTracker>,
-    /// Lower bound of log Z at the last evaluation.
-    pub(super) bound: f64,
-    /// Times the tracker's chains had to start again from known states.
-    pub(super) restarts: u64,
-    /// Whether the last settling did.
-    pub(super) restarted: bool,
+    pub(super) view: Option<ModelTracker>,
     pub(super) judge: Judge,
     pub(super) updates: u64,
     pub(super) total: u64,
@@ -106,8 +98,8 @@ impl Trainer {
 
     /// The tracker, once pre-training is over. Where it does not step at every update (`tempering.every`) it is up to date
     /// after its steps and wherever an evaluation is due.
-    pub fn tracker(&self) -> Option<&LogZTracker> {
-        self.reported().map(|(tracker, _)| tracker)
+    pub fn tracker(&self) -> Option<&ChainTracker> {
+        self.reported().map(ModelTracker::chains)
     }
 
     /// Early stopping so far.
@@ -117,7 +109,7 @@ impl Trainer {
 
     /// How often the tracker's chains had missed a mode that data or particles know, and started again from it.
     pub fn restarts(&self) -> u64 {
-        self.restarts
+        self.tracker.as_ref().map_or(0, |tracker| tracker.restarts)
     }
 
     /// What the user should know of what the program chose by itself.

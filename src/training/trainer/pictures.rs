@@ -1,10 +1,9 @@
 //! Pictures of a run: weight filters, samples at beta = 1, the transition matrix.
 
 use super::Trainer;
-use super::model::Model;
 use crate::error::Result;
 use crate::record::{Image, Record, Run};
-use crate::tracking::LogZTracker;
+use crate::tracking::{ChainTracker, Model};
 
 /// Most filters and samples shown.
 const SHOWN: usize = 100;
@@ -16,7 +15,7 @@ impl Trainer {
     pub(super) fn record_pictures(
         &self,
         record: &mut Record,
-        tracker: &LogZTracker,
+        tracker: &ChainTracker,
         model: &Model,
     ) -> Result<()> {
         if let Some(shape) = self.rows.image {
@@ -44,7 +43,7 @@ impl Trainer {
     }
 
     /// Chains that are at beta = 1 now; those with the largest weight there if none is.
-    fn chains_at_one(&self, tracker: &LogZTracker) -> Vec<usize> {
+    fn chains_at_one(&self, tracker: &ChainTracker) -> Vec<usize> {
         let top = self.plan.ladder.len() as u32 - 1;
         let chains = &tracker.chains.temperatures;
         let at_one: Vec<usize> =

@@ -1,11 +1,10 @@
 //! What an evaluation tells recorders of chains, model and likelihoods.
 
-use super::model::Model;
 use super::{Audit, Trainer};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, for_each_set_bit};
 use crate::record::{Record, Run};
-use crate::tracking::{LogLikelihood, LogZTracker, MeanLogF, TrackRecord};
+use crate::tracking::{ChainTracker, LogLikelihood, MeanLogF, Model, TrackRecord};
 
 /// Rows of the reconstruction error.
 const RECONSTRUCTED: usize = 1000;
@@ -14,7 +13,7 @@ impl Trainer {
     pub(super) fn record_chains(
         &self,
         record: &mut Record,
-        tracker: &LogZTracker,
+        tracker: &ChainTracker,
         last: Option<&TrackRecord>,
     ) {
         self.record_settling(record, tracker);
@@ -44,7 +43,7 @@ impl Trainer {
         }
     }
 
-    fn record_settling(&self, record: &mut Record, tracker: &LogZTracker) {
+    fn record_settling(&self, record: &mut Record, tracker: &ChainTracker) {
         let Some(settled) = tracker.settled() else { return };
         let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
         scalar("settled_log_z", settled.log_z);

@@ -4,17 +4,17 @@ use burn::tensor::Device;
 
 use super::Trainer;
 use super::judging::{Candidate, Judge};
-use super::model::Model;
-use super::tracking::at;
+use super::model::model;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
 use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::Rbm;
 use crate::record::Written;
-use crate::tracking::LogZTracker;
+use crate::tempering::Path;
+use crate::tracking::{ChainTracker, ModelTracker};
 use crate::training::averaging::Averaged;
-use crate::training::gradient::Centering;
+use crate::training::gradient::{Centering, Start};
 use crate::training::{Changes, Identity};
 
 /// Numbers of a checkpoint that are not arrays.
@@ -87,8 +87,8 @@ impl Trainer {
                 tracking: self.tracker.is_some(),
                 tracked_at: self.tracked_at,
                 averaged: self.averaged.is_some(),
-                bound: self.bound,
-                restarts: self.restarts,
+                bound: self.tracker.as_ref().map_or(f64::NEG_INFINITY, |tracker| tracker.bound),
+                restarts: self.restarts(),
             },
         );
         state.json("identity", &self.identity);
@@ -105,8 +105,8 @@ impl Trainer {
             state.parameters(AVERAGED, averaged.parameters());
         }
         if let Some(tracker) = &self.tracker {
-            state.parameters(TRACKED, &self.tracked.parameters);
-            tracker.write("", state);
+            state.parameters(TRACKED, &tracker.model().parameters);
+            tracker.chains().write("", state);
         }
         self.negative_phase.save(state);
     }
@@ -128,13 +128,11 @@ impl Trainer {
         let (m, j) = (trainer.rows.columns(), config.model.hidden);
         let parameters = state.parameters("", m, j)?;
         trainer.rbm = Rbm::from_parameters(&parameters, device);
-        let model = |parameters| Model::new(parameters, config.model.kernel, device);
+        let model = |parameters| model(parameters, config.model.kernel, device);
         trainer.current = model(parameters);
         let position: Position = state.json("position")?;
         trainer.check(&position)?;
         trainer.updates = position.updates;
-        trainer.bound = position.bound;
-        trainer.restarts = position.restarts;
         trainer.pretrained = position.pretrained;
         trainer.seconds_before = position.seconds;
         trainer.gradient_norm = position.gradient_norm;
@@ -149,16 +147,20 @@ impl Trainer {
             let parameters = state.parameters(AVERAGED, m, j)?;
             trainer.averaged = Some(Averaged::new(trainer.plan.window, parameters));
         }
+        let (ladder, base) = (&trainer.plan.ladder, &trainer.base);
         if position.tracking {
-            trainer.tracked = model(state.parameters(TRACKED, m, j)?);
             trainer.tracked_at = position.tracked_at;
-            let path = trainer.path_of(&trainer.tracked);
+            let tracked = model(state.parameters(TRACKED, m, j)?);
+            let path = Path { ops: tracked.ops.as_ref(), ladder, base };
             let chains = config.tempering.chains;
-            let tracker = LogZTracker::read("", path, chains, trainer.plan.tracker, state)?;
+            let chains = ChainTracker::read("", path, chains, trainer.plan.tracker, state)?;
+            let mut tracker = ModelTracker::of(chains, tracked, ladder, base);
+            tracker.bound = position.bound;
+            tracker.restarts = position.restarts;
             trainer.tracker = Some(tracker);
         }
-        let path = at(&trainer.current, &trainer.plan.ladder, &trainer.base);
-        trainer.negative_phase.load(state, position.tracking.then_some(path))?;
+        let start = Start { model: &trainer.current, ladder, base };
+        trainer.negative_phase.load(state, position.tracking.then_some(start))?;
         Ok(trainer)
     }
 

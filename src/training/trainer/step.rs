@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::Trainer;
-use super::model::Model;
+use super::model::model;
 use crate::error::{Error, Result};
 use crate::model::Rbm;
 use crate::tempering::RoundsRecord;
@@ -40,21 +40,19 @@ impl Trainer {
             return Ok(StepRecord::TrackingStarted(self.start_tracking()));
         };
         let batch = self.rows.batch(self.updates, self.config.training.batch)?;
-        let Model { parameters, ops } = &self.current;
-        let (parameters, ops) = (parameters.as_ref(), ops.as_ref());
-        let data = moments(ops, &batch, None);
-        let now = Now { parameters, ops, batch, updates: self.updates, tracker };
+        let data = moments(self.current.ops.as_ref(), &batch, None);
+        let tracker = tracker.chains();
+        let now = Now { model: &self.current, batch, updates: self.updates, tracker };
         let model = self.negative_phase.moments(now)?;
         let gradient = self.gradient(&data, &model);
         let learning_rate = self.learning_rate();
         let rbm = self.rule.step(self.rbm.clone(), gradient, learning_rate);
-        let old = self.current.clone();
         self.replace_model(rbm)?;
         self.updates += 1;
         if let Some(averaged) = &mut self.averaged {
             averaged.follow(&self.current.parameters, self.updates);
         }
-        Ok(StepRecord::Updated(self.track(&old)))
+        Ok(StepRecord::Updated(self.track()))
     }
 
     /// The step size of the next update.
@@ -119,7 +117,7 @@ impl Trainer {
                 "training diverged at update {update}: a weight reached {largest:.0}; {remedy}"
             )));
         }
-        self.current = Model::new(parameters, self.config.model.kernel, &self.device);
+        self.current = model(parameters, self.config.model.kernel, &self.device);
         self.rbm = rbm;
         Ok(())
     }

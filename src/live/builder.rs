@@ -1,0 +1,192 @@
+//! What a tracker needs to know before its first update; all but the data has a default that fits the size.
+
+use super::LogZTracker;
+use crate::config::{Automatic, Base, TemperingConfig};
+use crate::data::{Dataset, Values};
+use crate::error::{Error, Result};
+use crate::ops::BitMatrix;
+use crate::tempering::{check_memory, tempering_bytes};
+use crate::training::temperatures;
+
+/// Chains of models of at most this many weights, and of larger ones.
+const CHAINS: [usize; 2] = [500, 200];
+const SMALL: usize = 100_000;
+/// Nearest to 0 and 1 that a given marginal counts for: every unit keeps a chance to be 0 and 1.
+const LEAST_MARGINAL: f64 = 0.001;
+
+/// Where the tracker's temperatures start, and what it checks itself against.
+#[derive(Clone, Copy, Debug)]
+pub enum TrackedData<'a> {
+    /// Rows the model is trained on, [rows, M]. Some thousands do.
+    Rows(&'a BitMatrix),
+    /// Means of the visible units alone, `[M]`, where no rows may be kept: the tracker cannot see by itself then that it
+    /// missed a mode that data know.
+    Marginals(&'a [f64]),
+    /// A data set, which must be binary.
+    Dataset(&'a Dataset),
+}
+
+impl<'a> From<&'a BitMatrix> for TrackedData<'a> {
+    fn from(rows: &'a BitMatrix) -> Self {
+        Self::Rows(rows)
+    }
+}
+
+impl<'a> From<&'a [f64]> for TrackedData<'a> {
+    fn from(marginals: &'a [f64]) -> Self {
+        Self::Marginals(marginals)
+    }
+}
+
+impl<'a> From<&'a Dataset> for TrackedData<'a> {
+    fn from(dataset: &'a Dataset) -> Self {
+        Self::Dataset(dataset)
+    }
+}
+
+/// Settings of a [`LogZTracker`].
+#[derive(Clone, Debug)]
+pub struct LogZTrackerBuilder<'a> {
+    data: TrackedData<'a>,
+    hidden: usize,
+    chains: Option<usize>,
+    seed: u64,
+    tempering: TemperingConfig,
+}
+
+impl<'a> LogZTrackerBuilder<'a> {
+    pub(super) fn new(data: TrackedData<'a>) -> Self {
+        Self { data, hidden: 0, chains: None, seed: 0, tempering: TemperingConfig::default() }
+    }
+
+    /// Number of hidden units, J; must be given.
+    #[must_use]
+    pub fn hidden(self, hidden: usize) -> Self {
+        Self { hidden, ..self }
+    }
+
+    /// Number of tempered chains, S, at least 2. Unless given: 500, and 200 for models of more than 100 000 weights. The
+    /// error bar falls with its square root.
+    #[must_use]
+    pub fn chains(self, chains: usize) -> Self {
+        Self { chains: Some(chains), ..self }
+    }
+
+    /// Number of inverse temperatures, K, at least 2. Unless given: 20 to 100, by the size of the smaller layer.
+    #[must_use]
+    pub fn temperatures(mut self, temperatures: usize) -> Self {
+        self.tempering.temperatures = Automatic::Given(temperatures);
+        self
+    }
+
+    /// Gibbs sweeps of every chain per step, at least 1. Unless given: 2.
+    #[must_use]
+    pub fn sweeps(mut self, sweeps: usize) -> Self {
+        self.tempering.sweeps = Automatic::Given(sweeps);
+        self
+    }
+
+    /// Updates between steps of the chains, at least 1. Unless given: 1. More make tracking cheaper; where the model moves fast
+    /// the error bar grows, and doubts say so.
+    #[must_use]
+    pub fn every(mut self, every: u64) -> Self {
+        self.tempering.every = Automatic::Given(every);
+        self
+    }
+
+    /// Fewest and most sweeps at fixed parameters before a value is told. Unless given: 60, and up to as many as were run
+    /// since the value before, at most 2000, where chains are not at rest.
+    #[must_use]
+    pub fn settling(mut self, sweeps: usize, most: usize) -> Self {
+        self.tempering.settling.sweeps = sweeps;
+        self.tempering.settling.most = Automatic::Given(most);
+        self
+    }
+
+    /// Seed of all random streams. Unless given: 0.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Everything that `[tempering]` of a configuration can say; `share` is not used. Later calls change single fields of it.
+    #[must_use]
+    pub fn tempering(mut self, tempering: TemperingConfig) -> Self {
+        self.chains = Some(tempering.chains);
+        self.tempering = tempering;
+        self
+    }
+
+    /// The tracker, which starts its chains at the first [`LogZTracker::update`].
+    ///
+    /// # Errors
+    /// Data that are empty or not binary, marginals outside [0, 1], settings out of range, more memory than is free.
+    pub fn build(self) -> Result<LogZTracker> {
+        let (rows, marginals) = match self.data {
+            TrackedData::Rows(rows) => (Some(rows), None),
+            TrackedData::Marginals(marginals) => (None, Some(marginals)),
+            TrackedData::Dataset(Dataset { values: Values::Binary(rows), .. }) => {
+                (Some(rows), None)
+            }
+            TrackedData::Dataset(Dataset { name, .. }) => {
+                return Err(Error::Invalid(format!(
+                    "data set `{name}` has grey levels: binarize it before it is tracked"
+                )));
+            }
+        };
+        let visible = rows.map_or_else(|| marginals.map_or(0, <[f64]>::len), BitMatrix::columns);
+        let shape = (rows.map_or(1, BitMatrix::rows), visible);
+        if shape.0 == 0 || shape.1 == 0 {
+            return Err(Error::Invalid(format!(
+                "no data to track a model of: {} rows of {} columns",
+                shape.0, shape.1
+            )));
+        }
+        let mut tempering = self.tempering;
+        tempering.chains =
+            self.chains.unwrap_or(CHAINS[usize::from(visible * self.hidden > SMALL)]);
+        for (name, value, least) in [
+            ("hidden", self.hidden, 1),
+            ("chains", tempering.chains, 2),
+            ("temperatures", tempering.temperatures.or(2), 2),
+            ("sweeps", tempering.sweeps.or(1), 1),
+            ("every", tempering.every.or(1) as usize, 1),
+        ] {
+            if !(least..=LARGEST).contains(&value) {
+                return Err(Error::Invalid(format!(
+                    "`{name}` of a tracker must be between {least} and {LARGEST}, got {value}"
+                )));
+            }
+        }
+        let ladder = tempering.ladder(temperatures(visible, self.hidden))?;
+        let bytes = tempering_bytes(tempering.chains, ladder.len(), visible, self.hidden);
+        let what = format!("{} chains and {} temperatures", tempering.chains, ladder.len());
+        check_memory(bytes, &what).map_err(Error::Invalid)?;
+        let base = match marginals {
+            Some(marginals) => {
+                tempering.base = Base::Given(logits(marginals)?);
+                tempering.base(&vec![0; visible], 1)?
+            }
+            None => match rows {
+                Some(rows) => tempering.base(&rows.column_counts(), rows.rows())?,
+                None => tempering.base(&[], 0)?,
+            },
+        };
+        LogZTracker::new(self.hidden, tempering, self.seed, ladder, base, rows.cloned())
+    }
+}
+
+/// Largest value of any setting; beyond, arithmetic on sizes could overflow.
+const LARGEST: usize = 10_000_000;
+
+/// log p/(1 - p) of every marginal.
+fn logits(marginals: &[f64]) -> Result<Vec<f32>> {
+    let logit = |(i, &p): (usize, &f64)| {
+        if !(0.0..=1.0).contains(&p) {
+            return Err(Error::Invalid(format!("marginal {i} is {p}, not in [0, 1]")));
+        }
+        let p = p.clamp(LEAST_MARGINAL, 1.0 - LEAST_MARGINAL);
+        Ok((p / (1.0 - p)).ln() as f32)
+    };
+    marginals.iter().enumerate().map(logit).collect()
+}

@@ -1,0 +1,336 @@
+//! The tracker of a training loop that is not ours.
+
+use super::{LogZTrackerBuilder, TrackedData};
+use crate::config::TemperingConfig;
+use crate::error::{Error, Result};
+use crate::model::Parameters;
+use crate::ops::BitMatrix;
+use crate::tempering::{BaseDistribution, Ladder};
+use crate::tracking::{
+    BOUND_ROWS, KnownStates, LogLikelihood, Model, ModelTracker, Settling, TrackRecord,
+    TrackerOptions, mean_log_f,
+};
+use crate::training::gradient::{Moments, moments_from_inputs};
+use crate::trust::Trust;
+
+/// Sweeps per step where none are asked for, as in the trainer.
+const SWEEPS: usize = 2;
+/// Most sweeps of settling where none are asked for.
+const MOST_SWEEPS: u64 = 2000;
+
+/// log Z of a model in training, with an error bar, from one call after every update of any loop.
+///
+/// Tempered chains follow the parameters; reading a value lets a copy of them come to rest at the parameters of the last
+/// update first (some 60 sweeps), so that it is log Z of the model as it is now. Read at evaluations, not at every update.
+///
+/// ```
+/// use ztrack::{LogZTracker, Parameters};
+/// use ztrack::model::{exact, test_systems::gaussian_parameters};
+/// use ztrack::ops::BitMatrix;
+///
+/// let rows = BitMatrix::from_fn(100, 12, |row, unit| (row + unit) % 3 == 0);
+/// let mut tracker = LogZTracker::builder(&rows).hidden(6).seed(1).build()?;
+/// let mut model = gaussian_parameters(12, 6, 0.3, 1);
+/// for update in 0..100 {
+///     model.weights.iter_mut().for_each(|w| *w *= 1.01); // any training
+///     tracker.update(&model)?;
+/// }
+/// let found = tracker.evaluate()?;
+/// let exact = exact::log_partition(&model)?;
+/// assert!(found.trust.is_sound() && (found.log_z - exact).abs() < 4.0 * found.std_error);
+/// println!("{:.3} +- {:.3}, exact {exact:.3}", found.log_z, found.std_error);
+/// # Ok::<(), ztrack::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct LogZTracker {
+    pub(super) hidden: usize,
+    pub(super) tempering: TemperingConfig,
+    pub(super) seed: u64,
+    pub(super) ladder: Ladder,
+    pub(super) base: BaseDistribution,
+    /// Rows of data, at most [`BOUND_ROWS`] of them for bounds and all of them for visitors.
+    pub(super) data: Option<BitMatrix>,
+    pub(super) particles: Option<BitMatrix>,
+    pub(super) tracker: Option<ModelTracker>,
+    /// The newest parameters, where the chains have not stepped to them yet.
+    pub(super) newest: Option<Parameters>,
+    /// Updates after the first, which started the chains.
+    pub(super) updates: u64,
+    /// Steps of the chains since the last evaluation.
+    pub(super) steps: u64,
+    pub(super) evaluated: Option<Evaluated>,
+}
+
+/// What an evaluation found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluated {
+    /// log Z of the parameters of the last update, nats.
+    pub log_z: f64,
+    /// Its standard error, nats.
+    pub std_error: f64,
+    /// Whether these are to be believed, and why not.
+    pub trust: Trust,
+}
+
+/// States of the model, each with a weight; a mean over the model is the weighted mean over them.
+#[derive(Clone, Debug)]
+pub struct WeightedStates {
+    /// v, [S, M].
+    pub visible: BitMatrix,
+    /// Add up to 1, `[S]`.
+    pub weights: Vec<f64>,
+}
+
+impl LogZTracker {
+    /// A tracker of a model of this data (rows [`BitMatrix`], a [`crate::data::Dataset`], or marginals `&[f64]`).
+    pub fn builder<'a>(data: impl Into<TrackedData<'a>>) -> LogZTrackerBuilder<'a> {
+        LogZTrackerBuilder::new(data.into())
+    }
+
+    pub(super) fn new(
+        hidden: usize,
+        tempering: TemperingConfig,
+        seed: u64,
+        ladder: Ladder,
+        base: BaseDistribution,
+        data: Option<BitMatrix>,
+    ) -> Result<Self> {
+        Ok(Self {
+            hidden,
+            tempering,
+            seed,
+            ladder,
+            base,
+            data,
+            particles: None,
+            tracker: None,
+            newest: None,
+            updates: 0,
+            steps: 0,
+            evaluated: None,
+        })
+    }
+
+    /// To be called after every update of the parameters, and once before the first: that starts the chains, which takes
+    /// some hundred sweeps. Returns what a step of the chains found, if one was due.
+    ///
+    /// # Errors
+    /// Parameters of another size, NaN or infinity among them; the tracker stays as it was.
+    pub fn update(&mut self, parameters: &Parameters) -> Result<Option<TrackRecord>> {
+        self.check(parameters)?;
+        self.evaluated = None;
+        if self.tracker.is_none() {
+            let model = Model::fused(parameters.clone());
+            let (chains, options) = (self.tempering.chains, self.options());
+            let started =
+                ModelTracker::start(model, &self.ladder, &self.base, chains, self.seed, options);
+            self.tracker = Some(started.0);
+            return Ok(None);
+        }
+        self.updates += 1;
+        if !self.updates.is_multiple_of(self.tempering.every.or(1)) {
+            self.newest = Some(parameters.clone());
+            return Ok(None);
+        }
+        self.newest = None;
+        Ok(self.step(parameters.clone()))
+    }
+
+    /// Particles of a gradient by persistent chains, [rows, M], if there are some: the next evaluations check that the tracker
+    /// knows the modes that they are in.
+    ///
+    /// # Errors
+    /// Rows of another width.
+    pub fn set_particles(&mut self, particles: &BitMatrix) -> Result<()> {
+        self.check_columns(particles)?;
+        self.particles = (particles.rows() > 0).then(|| particles.clone());
+        Ok(())
+    }
+
+    /// log Z of the parameters of the last update. The first call after an update lets a copy of the chains come to rest;
+    /// the filter learns from what it finds, so that values depend on when they are asked for, as in any filter.
+    ///
+    /// # Errors
+    /// There was no update yet.
+    pub fn evaluate(&mut self) -> Result<Evaluated> {
+        if let Some(evaluated) = &self.evaluated {
+            return Ok(evaluated.clone());
+        }
+        self.started()?;
+        if let Some(newest) = self.newest.take() {
+            self.step(newest);
+        }
+        let settling = self.options().settling;
+        let data = self.data.as_ref();
+        let known = KnownStates {
+            data,
+            particles: self.particles.as_ref(),
+            chains: None,
+            seed: self.seed,
+            update: self.updates,
+        };
+        let Some(tracker) = &mut self.tracker else { return Err(not_started()) };
+        tracker.chains_mut().set_settling(settling);
+        tracker.settle(known);
+        let bound = data.map_or(f64::NEG_INFINITY, |data| {
+            let rows = data.select(0..data.rows().min(BOUND_ROWS));
+            mean_log_f(tracker.model().ops.as_ref(), &rows).log_z_bound
+        });
+        let evaluated = Evaluated {
+            log_z: tracker.chains().log_z(),
+            std_error: tracker.chains().std_error(),
+            trust: tracker.trust(bound),
+        };
+        self.steps = 0;
+        self.evaluated = Some(evaluated.clone());
+        Ok(evaluated)
+    }
+
+    /// log Z in nats, see [`LogZTracker::evaluate`].
+    ///
+    /// # Errors
+    /// There was no update yet (as for all that is read).
+    pub fn log_z(&mut self) -> Result<f64> {
+        Ok(self.evaluate()?.log_z)
+    }
+
+    /// Standard error of log Z in nats, see [`LogZTracker::evaluate`].
+    ///
+    /// # Errors
+    /// See [`LogZTracker::log_z`].
+    pub fn std_error(&mut self) -> Result<f64> {
+        Ok(self.evaluate()?.std_error)
+    }
+
+    /// Whether the error bar is to be believed, and why not, see [`LogZTracker::evaluate`].
+    ///
+    /// # Errors
+    /// See [`LogZTracker::log_z`].
+    pub fn trust(&mut self) -> Result<Trust> {
+        Ok(self.evaluate()?.trust)
+    }
+
+    /// Mean log-likelihood of rows [N, M], nats per row, with the error of log Z and that of the rows.
+    ///
+    /// # Errors
+    /// No rows, rows of another width, or no update yet.
+    pub fn log_likelihood(&mut self, rows: &BitMatrix) -> Result<LogLikelihood> {
+        self.check_columns(rows)?;
+        if rows.rows() == 0 {
+            return Err(Error::Invalid("log-likelihood of no rows".into()));
+        }
+        let Evaluated { log_z, std_error, .. } = self.evaluate()?;
+        let ops = self.started()?.model().ops.as_ref();
+        Ok(mean_log_f(ops, rows).log_likelihood(log_z, std_error))
+    }
+
+    /// States of the chains with their importance weights for the model at the chains' last step.
+    ///
+    /// # Errors
+    /// See [`LogZTracker::log_z`].
+    pub fn samples(&self) -> Result<WeightedStates> {
+        let chains = self.started()?.chains();
+        Ok(WeightedStates { visible: chains.chains.visible.clone(), weights: chains.weights() })
+    }
+
+    /// Weighted means of v, h and vh' over the chains: the negative phase of the gradient, for those who want the tempered
+    /// one in place of their own particles. To be used with `every` = 1.
+    ///
+    /// # Errors
+    /// See [`LogZTracker::log_z`].
+    pub fn negative_phase(&self) -> Result<Moments> {
+        let tracker = self.started()?;
+        let (chains, ops) = (tracker.chains(), tracker.model().ops.as_ref());
+        let inputs = chains.evaluated().inputs.clone();
+        Ok(moments_from_inputs(ops, &chains.chains.visible, inputs, Some(&chains.weights())))
+    }
+
+    /// log Z and its standard error as the filter has them after the last step: free, but behind a model that moves, and with
+    /// an error bar that does not know how far. For progress bars.
+    ///
+    /// # Errors
+    /// See [`LogZTracker::log_z`].
+    pub fn running(&self) -> Result<(f64, f64)> {
+        let chains = self.started()?.chains();
+        Ok((chains.log_z(), chains.std_error()))
+    }
+
+    /// Updates since the one that started the chains.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Number of visible units, M.
+    pub fn visible(&self) -> usize {
+        self.base.logits().len()
+    }
+
+    /// Number of hidden units, J.
+    pub fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// Number of chains, S.
+    pub fn chains(&self) -> usize {
+        self.tempering.chains
+    }
+
+    /// Times the chains had missed a mode that data or particles know, and started again from it.
+    pub fn restarts(&self) -> u64 {
+        self.tracker.as_ref().map_or(0, |tracker| tracker.restarts)
+    }
+
+    pub(super) fn options(&self) -> TrackerOptions {
+        let sweeps = self.tempering.sweeps.or(SWEEPS);
+        let fewest = self.tempering.settling.sweeps;
+        let earned = (self.steps * sweeps as u64).min(MOST_SWEEPS) as usize;
+        let most = self.tempering.settling.most.or(earned.max(fewest));
+        TrackerOptions {
+            sweeps,
+            weighted: self.tempering.weighted.or(true),
+            settling: Settling { sweeps: fewest, most },
+            ..self.tempering.tracker_options()
+        }
+    }
+
+    fn step(&mut self, parameters: Parameters) -> Option<TrackRecord> {
+        self.steps += 1;
+        self.tracker.as_mut().map(|tracker| tracker.step(Model::fused(parameters)))
+    }
+
+    fn started(&self) -> Result<&ModelTracker> {
+        self.tracker.as_ref().ok_or_else(not_started)
+    }
+
+    fn check(&self, parameters: &Parameters) -> Result<()> {
+        let found = (parameters.n_visible, parameters.n_hidden);
+        let expected = (self.visible(), self.hidden);
+        if found != expected {
+            return Err(Error::Invalid(format!(
+                "the tracker is of a model of {} visible and {} hidden units, got parameters of {} and {}",
+                expected.0, expected.1, found.0, found.1
+            )));
+        }
+        if let Some(name) = parameters.not_finite() {
+            return Err(Error::Invalid(format!(
+                "`{name}` contains NaN or infinity: training has diverged"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_columns(&self, rows: &BitMatrix) -> Result<()> {
+        if rows.columns() != self.visible() {
+            return Err(Error::Invalid(format!(
+                "rows of {} columns for a model of {} visible units",
+                rows.columns(),
+                self.visible()
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn not_started() -> Error {
+    Error::Invalid("the tracker has no parameters yet: call `update` first".into())
+}

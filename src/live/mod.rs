@@ -1,0 +1,8 @@
+//! log Z of anyone's training: the tracker as a part that is added to a loop with one line.
+
+mod builder;
+mod log_z_tracker;
+mod state;
+
+pub use builder::{LogZTrackerBuilder, TrackedData};
+pub use log_z_tracker::{Evaluated, LogZTracker, WeightedStates};

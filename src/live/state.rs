@@ -1,0 +1,143 @@
+//! A tracker's whole state in a file: loaded, it goes on with the same bits.
+
+use std::path::Path as FilePath;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Evaluated, LogZTracker};
+use crate::checkpoint::{StateReader, StateWriter, write_bytes};
+use crate::config::TemperingConfig;
+use crate::error::{Error, Result};
+use crate::model::Parameters;
+use crate::ops::BitMatrix;
+use crate::tempering::{BaseDistribution, Path};
+use crate::tracking::{ChainTracker, Model, ModelTracker, check_count};
+use crate::training::temperatures;
+use crate::trust::Trust;
+
+/// What is no array.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    visible: usize,
+    hidden: usize,
+    seed: u64,
+    tempering: TemperingConfig,
+    data_rows: Option<usize>,
+    particle_rows: Option<usize>,
+    started: bool,
+    newest: bool,
+    updates: u64,
+    steps: u64,
+    #[serde(with = "crate::checkpoint::float")]
+    bound: f64,
+    restarts: u64,
+    /// The verdict, if the last update was evaluated already.
+    trust: Option<Trust>,
+}
+
+impl LogZTracker {
+    /// Writes the state atomically.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, path: impl AsRef<FilePath>) -> Result<()> {
+        write_bytes(path.as_ref(), &self.to_bytes()?)
+    }
+
+    /// Reads what [`LogZTracker::save`] wrote; the tracker goes on bit for bit.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is damaged, or is no tracker's.
+    pub fn load(path: impl AsRef<FilePath>) -> Result<Self> {
+        Self::read(&StateReader::open(path)?)
+    }
+
+    /// The state as the content of a file; the same state gives the same bytes.
+    ///
+    /// # Errors
+    /// None that is expected.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut state = StateWriter::new();
+        let rows = |bits: &Option<BitMatrix>| bits.as_ref().map(BitMatrix::rows);
+        state.json(
+            "live",
+            &Saved {
+                visible: self.visible(),
+                hidden: self.hidden,
+                seed: self.seed,
+                tempering: self.tempering.clone(),
+                data_rows: rows(&self.data),
+                particle_rows: rows(&self.particles),
+                started: self.tracker.is_some(),
+                newest: self.newest.is_some(),
+                updates: self.updates,
+                steps: self.steps,
+                bound: self.tracker.as_ref().map_or(f64::NEG_INFINITY, |tracker| tracker.bound),
+                restarts: self.restarts(),
+                trust: self.evaluated.as_ref().map(|evaluated| evaluated.trust.clone()),
+            },
+        );
+        state.f32s("base", &[self.visible()], self.base.logits());
+        if let Some(data) = &self.data {
+            state.bits("data", data);
+        }
+        if let Some(particles) = &self.particles {
+            state.bits("particles", particles);
+        }
+        if let Some(newest) = &self.newest {
+            state.parameters("newest.", newest);
+        }
+        if let Some(tracker) = &self.tracker {
+            state.parameters("tracked.", &tracker.model().parameters);
+            tracker.chains().write("", &mut state);
+        }
+        state.to_bytes()
+    }
+
+    /// As [`LogZTracker::load`] with the bytes at hand.
+    ///
+    /// # Errors
+    /// As [`LogZTracker::load`].
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
+        Self::read(&StateReader::from_bytes("tracker state", bytes)?)
+    }
+
+    fn read(state: &StateReader) -> Result<Self> {
+        if !state.has("live") {
+            return Err(Error::Invalid(
+                "this is the state of a training run, not of a tracker: `ztrack train --resume` goes on with it".into(),
+            ));
+        }
+        let saved: Saved = state.json("live")?;
+        let (m, j) = (saved.visible, saved.hidden);
+        check_count("updates", saved.updates.max(saved.steps))?;
+        let ladder = saved.tempering.ladder(temperatures(m, j))?;
+        let base = BaseDistribution::from_logits(&state.f32s("base", &[m])?)?;
+        let bits = |name: &str, rows: Option<usize>| {
+            rows.map(|rows| state.bits(name, rows, m)).transpose()
+        };
+        let (data, particles) =
+            (bits("data", saved.data_rows)?, bits("particles", saved.particle_rows)?);
+        let mut live = Self::new(j, saved.tempering, saved.seed, ladder, base, data)?;
+        live.particles = particles;
+        (live.updates, live.steps) = (saved.updates, saved.steps);
+        let parameters = |prefix: &str| -> Result<Parameters> { state.parameters(prefix, m, j) };
+        live.newest = saved.newest.then(|| parameters("newest.")).transpose()?;
+        if saved.started {
+            let model = Model::fused(parameters("tracked.")?);
+            let path = Path { ops: model.ops.as_ref(), ladder: &live.ladder, base: &live.base };
+            let chains =
+                ChainTracker::read("", path, live.tempering.chains, live.options(), state)?;
+            let mut tracker = ModelTracker::of(chains, model, &live.ladder, &live.base);
+            (tracker.bound, tracker.restarts) = (saved.bound, saved.restarts);
+            let chains = tracker.chains();
+            live.evaluated = saved.trust.map(|trust| Evaluated {
+                log_z: chains.log_z(),
+                std_error: chains.std_error(),
+                trust,
+            });
+            live.tracker = Some(tracker);
+        }
+        Ok(live)
+    }
+}

@@ -1,0 +1,196 @@
+//! A tracker with the model it is at: what the trainer and [`crate::LogZTracker`] share.
+//!
+//! It steps from model to model. For an evaluation a copy of its chains settles; where states that are known make log Z larger
+//! than what comes out, the chains have missed a mode and start again with these states among them.
+
+use std::sync::Arc;
+
+use super::{ChainTracker, HiddenStates, TrackRecord, TrackerOptions};
+use crate::model::Parameters;
+use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BitMatrix, Fused, RbmOps};
+use crate::tempering::{BaseDistribution, Ladder, Path, RoundsRecord, TemperedChains};
+use crate::trust::Trust;
+
+/// Rows of data from which hidden states are drawn for a bound of log Z.
+pub(crate) const BOUND_ROWS: usize = 2000;
+/// Nats, and errors, below the bound at which tracked log Z has missed a mode.
+const MISSED: (f64, f64) = (0.2, 3.0);
+/// Standard errors below a lower bound of log Z at which the tracked value is wrong.
+const BELOW_BOUND: f64 = 2.5;
+/// What rounding in f32 may add to a bound, nats.
+const ROUNDING: f64 = 0.01;
+
+/// Parameters and the operations made from them; a clone shares both.
+#[derive(Clone)]
+pub struct Model {
+    /// On the host.
+    pub parameters: Arc<Parameters>,
+    /// Kernels that hold them in their own layout.
+    pub ops: Arc<dyn RbmOps>,
+}
+
+impl Model {
+    /// With the fused CPU kernels.
+    pub fn fused(parameters: Parameters) -> Self {
+        let ops = Arc::new(Fused::new(&parameters));
+        Self { parameters: Arc::new(parameters), ops }
+    }
+}
+
+/// States from which a tracker learns of modes that its chains may have missed.
+#[derive(Clone, Copy)]
+pub struct KnownStates<'a> {
+    /// Rows of data, [rows, M].
+    pub data: Option<&'a BitMatrix>,
+    /// Particles of the gradient, [rows, M].
+    pub particles: Option<&'a BitMatrix>,
+    /// States of other chains, [rows, M].
+    pub chains: Option<&'a BitMatrix>,
+    /// Seed of the draws, and the update they are drawn for.
+    pub seed: u64,
+    /// See `seed`.
+    pub update: u64,
+}
+
+/// Tracker of log Z with its model, its ladder and its base distribution.
+#[derive(Clone)]
+pub struct ModelTracker {
+    chains: ChainTracker,
+    model: Model,
+    ladder: Ladder,
+    base: BaseDistribution,
+    /// Lower bound of log Z at the last settling; -infinity before.
+    pub bound: f64,
+    /// Times the chains had to start again from known states.
+    pub restarts: u64,
+    /// Whether the last settling did.
+    pub restarted: bool,
+}
+
+impl ModelTracker {
+    /// Runs initial rounds for `model` with `chains` fresh chains.
+    pub fn start(
+        model: Model,
+        ladder: &Ladder,
+        base: &BaseDistribution,
+        chains: usize,
+        seed: u64,
+        options: TrackerOptions,
+    ) -> (Self, RoundsRecord) {
+        let path = Path { ops: model.ops.as_ref(), ladder, base };
+        let chains = TemperedChains::new(base.sample(chains, seed, 0), ladder.len(), seed);
+        let (chains, rounds) = ChainTracker::start(path, chains, options);
+        (Self::of(chains, model, ladder, base), rounds)
+    }
+
+    /// Around a tracker that is at `model` already.
+    pub fn of(
+        chains: ChainTracker,
+        model: Model,
+        ladder: &Ladder,
+        base: &BaseDistribution,
+    ) -> Self {
+        Self {
+            chains,
+            model,
+            ladder: ladder.clone(),
+            base: base.clone(),
+            bound: f64::NEG_INFINITY,
+            restarts: 0,
+            restarted: false,
+        }
+    }
+
+    /// The tracker of the chains.
+    pub fn chains(&self) -> &ChainTracker {
+        &self.chains
+    }
+
+    /// The same, to be told what audits found.
+    pub fn chains_mut(&mut self) -> &mut ChainTracker {
+        &mut self.chains
+    }
+
+    /// The model of the last step.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The ladder.
+    pub fn ladder(&self) -> &Ladder {
+        &self.ladder
+    }
+
+    /// One step to a new model of the same size.
+    pub fn step(&mut self, new: Model) -> TrackRecord {
+        let Self { chains, model, ladder, base, .. } = self;
+        let path = Path { ops: new.ops.as_ref(), ladder, base };
+        let record = chains.step(Path { ops: model.ops.as_ref(), ..path }, path);
+        *model = new;
+        record
+    }
+
+    /// Sweeps of a copy of the chains at fixed parameters for an evaluation. Where states that are known alone make log Z larger
+    /// than what comes out, the chains start again with these states among them.
+    pub fn settle(&mut self, known: KnownStates<'_>) {
+        let visitors = known.visitors(self.chains.chains.len());
+        let rows = known.rows(&self.chains.chains.visible);
+        let Self { chains, model, ladder, base, .. } = self;
+        let path = Path { ops: model.ops.as_ref(), ladder, base };
+        let streams = Streams::new(known.seed, Purpose::BoundHidden, known.update);
+        let states = HiddenStates::of(&model.parameters, path.ops, &rows, streams);
+        self.bound = states.bound();
+        chains.settle(path, visitors.as_ref());
+        let missing = self.bound - chains.log_z();
+        self.restarted = missing > MISSED.0 && missing > MISSED.1 * chains.std_error();
+        if self.restarted {
+            chains.start_from(path, &states);
+            chains.settle(path, visitors.as_ref());
+            self.restarts += 1;
+        }
+    }
+
+    /// The chains' verdict, and whether tracked log Z is below a lower bound: that of settling, or `bound`, nats.
+    pub fn trust(&self, bound: f64) -> Trust {
+        let (log_z, std_error) = (self.chains.log_z(), self.chains.std_error());
+        let bound = bound.max(self.bound);
+        let mut trust = self.chains.trust();
+        if bound - log_z > BELOW_BOUND * std_error && bound - log_z > ROUNDING {
+            trust.doubt(
+                "bound",
+                format!("tracked log Z {log_z:.3} +- {std_error:.3} is below {bound:.3}, which states of data and particles alone add up to: the chains miss a mode; a smaller learning rate or more tempering.chains would help"),
+            );
+        }
+        trust
+    }
+}
+
+impl KnownStates<'_> {
+    /// Rows of data and particles, together a quarter of the number of chains; `None` without either.
+    fn visitors(&self, chains: usize) -> Option<BitMatrix> {
+        let count = chains.div_ceil(4);
+        let mut stream = Streams::new(self.seed, Purpose::Visitors, self.update).row(0);
+        let mut chosen = |rows: &BitMatrix, count: usize| {
+            let n = rows.rows() as f64;
+            rows.select((0..count).map(|_| (stream.uniform() * n) as usize))
+        };
+        match (self.data, self.particles) {
+            (Some(data), Some(particles)) => {
+                let from_data = chosen(data, count.div_ceil(2));
+                Some(from_data.followed_by(&chosen(particles, count - count.div_ceil(2))))
+            }
+            (Some(rows), None) | (None, Some(rows)) => Some(chosen(rows, count)),
+            (None, None) => None,
+        }
+    }
+
+    /// States that the model should know: rows of data, particles and chains.
+    fn rows(&self, own: &BitMatrix) -> BitMatrix {
+        let data = self.data.map(|data| data.select(0..data.rows().min(BOUND_ROWS)));
+        let more = [self.particles, Some(own), self.chains];
+        let empty = || BitMatrix::zeros(0, own.columns());
+        let data = data.unwrap_or_else(empty);
+        more.into_iter().flatten().fold(data, |rows, more| rows.followed_by(more))
+    }
+}
