@@ -155,10 +155,7 @@ fn automatic_steps(
         .iter()
         .find(|part| steps(part) <= (1.0 - SETTLING_SHARE) * share * training);
     if cost(&rarest) > share * training {
-        notices.push(Notice::Info(format!(
-            "tracking will take about {:.1} times as long as training, more than tempering.share = {share}: raise evaluation.every, or lower tempering.chains or tempering.settling.sweeps",
-            cost(&rarest) / training
-        )));
+        notices.push(Notice::TrackingCost { times: cost(&rarest) / training, share });
     }
     Steps::PartOfHistory(fits.copied().unwrap_or(rarest))
 }

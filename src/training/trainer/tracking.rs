@@ -7,9 +7,10 @@
 use super::Trainer;
 use super::model::Model;
 use crate::config::NegativePhase;
+use crate::interrupt;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, Streams};
-use crate::tempering::{Path, RoundsRecord, TemperedChains};
+use crate::tempering::{Path, RoundsRecord, TemperedChains, rows_per_thread};
 use crate::tracking::{HiddenStates, LogZTracker, TrackRecord};
 use crate::training::averaging::Averaged;
 
@@ -52,6 +53,10 @@ impl Trainer {
         self.tracked = self.current.clone();
         self.tracked_at = self.updates;
         let path = self.path_of(&self.tracked);
+        let _task = interrupt::task(
+            format!("initial rounds, {} at most", self.config.tempering.initial_rounds.most),
+            Some(self.initial_points()),
+        );
         let start = |seed, options| {
             let visible = self.base.sample(self.config.tempering.chains, seed, 0);
             LogZTracker::start(path, TemperedChains::new(visible, path.ladder.len(), seed), options)
@@ -64,6 +69,16 @@ impl Trainer {
         self.tracker = Some(tracker);
         self.settle();
         rounds
+    }
+
+    /// How often sweeps of initial rounds stop, if all rounds are needed.
+    fn initial_points(&self) -> u64 {
+        let chains = self.config.tempering.chains;
+        let rounds = self.config.tempering.initial_rounds;
+        let annealing = if rounds.annealed_start { self.plan.ladder.len() } else { 0 };
+        let sweeps = annealing + rounds.sweeps * rounds.most;
+        let trackers = if self.gradient_has_chains() { 2 } else { 1 };
+        (sweeps * chains.div_ceil(rows_per_thread(chains)) * trackers) as u64
     }
 
     /// After an update: a step of the chains that are the gradient; a step of the tracker where one is due; settling for an
@@ -107,6 +122,8 @@ impl Trainer {
         let states = HiddenStates::of(&self.tracked.parameters, path.ops, &rows, streams);
         self.bound = states.bound();
         let Some(tracker) = self.view.as_mut().or(self.tracker.as_mut()) else { return };
+        // Settling comes before evaluations alone, before which a state is kept.
+        let _task = interrupt::task("settling for an evaluation", None);
         tracker.settle(path, Some(&visitors));
         let missing = self.bound - tracker.log_z();
         self.restarted = missing > MISSED.0 && missing > MISSED.1 * tracker.std_error();
