@@ -10,6 +10,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use crate::error::{Error, Result};
 
@@ -35,6 +36,8 @@ pub struct Task {
     pub points: Option<u64>,
     /// How often it did.
     pub passed: u64,
+    /// When it began.
+    pub since: Instant,
 }
 
 /// While it lives, computations may be interrupted.
@@ -54,7 +57,7 @@ pub fn task(name: impl Into<String>, points: Option<u64>) -> Permit {
     let named = current.is_none();
     if named {
         PASSED.store(0, Ordering::Relaxed);
-        *current = Some(Task { name: name.into(), points, passed: 0 });
+        *current = Some(Task { name: name.into(), points, passed: 0, since: Instant::now() });
     }
     PERMITS.fetch_add(1, Ordering::Relaxed);
     Permit { named }

@@ -3,6 +3,8 @@
 use super::{Patience, Progress};
 use crate::interrupt::Task;
 
+/// Seconds that a task must take to be shown.
+const SHORT: f64 = 0.5;
 /// Characters of the bar.
 const BAR: usize = 16;
 
@@ -22,15 +24,19 @@ impl Parts {
         ];
         position.push(times(progress, waited));
         let mut values = Vec::new();
-        let at = at(progress, progress.evaluated_at);
         let mut one = |name: &str, value: Option<(f64, f64)>, more: &str| {
             if let Some((value, error)) = value {
                 values.push(format!("{name} {}{more}", estimate(value, error)));
             }
         };
-        one("train", progress.train_log_likelihood, &at);
-        one("validation", progress.validation_log_likelihood, &at);
+        one("train", progress.train_log_likelihood, "");
+        one("validation", progress.validation_log_likelihood, "");
         one("log Z", progress.log_z, &audit(progress));
+        if let Some(first) = values.first_mut()
+            && progress.evaluated_at != progress.update
+        {
+            *first = format!("at {}: {first}", progress.evaluated_at);
+        }
         let best = progress.best.map(|(update, value)| format!("best {value:.2} at {update}"));
         let patience = progress.patience.map(|patience| waiting(patience, progress.update));
         let note = progress.note.as_ref().map(|note| format!("({note})"));
@@ -65,12 +71,16 @@ pub(super) fn task(task: Option<&Task>, interrupted: bool) -> Option<String> {
         return Some("ending the run and keeping its state; Ctrl-C once more quits at once".into());
     }
     let task = task?;
+    let seconds = task.since.elapsed().as_secs_f64();
+    if seconds < SHORT {
+        return None;
+    }
     Some(match task.points {
         // The number of points is an estimate, and 100 % would be a promise.
         Some(points) if points > 0 => {
             format!("{}: {} %", task.name, (100 * task.passed / points).min(99))
         }
-        _ => format!("{}: {} steps", task.name, task.passed),
+        _ => format!("{}: {}", task.name, duration(seconds)),
     })
 }
 
@@ -105,11 +115,6 @@ pub(super) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     lines
 }
 
-/// The update a value belongs to, where that has passed.
-fn at(progress: &Progress, update: u64) -> String {
-    if update == progress.update { String::new() } else { format!(" at {update}") }
-}
-
 /// The audit in parentheses, to as many decimals as the tracked value.
 fn audit(progress: &Progress) -> String {
     let (Some(audit), Some((_, tracked_error))) = (progress.audited_log_z, progress.log_z) else {
@@ -123,7 +128,11 @@ fn audit(progress: &Progress) -> String {
     let off = audit
         .contradiction
         .map_or(String::new(), |errors| format!(", off by {:.0} errors", errors.abs()));
-    format!(" ({} {value}{}{off})", audit.method, at(progress, audit.update))
+    let at = match audit.update == progress.evaluated_at {
+        true => String::new(),
+        false => format!(" at {}", audit.update),
+    };
+    format!(" ({} {value}{at}{off})", audit.method)
 }
 
 fn waiting(patience: Patience, update: u64) -> String {
@@ -169,6 +178,8 @@ fn duration(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
     use crate::record::AuditedLogZ;
 
@@ -200,13 +211,13 @@ mod tests {
     fn everything_is_told_with_its_update() {
         assert_eq!(
             Parts::of(&progress(), 1.0).line(),
-            "540/6000  epoch 45.00  1h 02m, at most 4m 09s left  train -88.212 ± 0.052 at 500  validation -90.10 ± 0.31 at 500  log Z 226.113 ± 0.050 (ais 226.50 ± 0.20 at 400, off by 7 errors)  best -90.10 at 500  3 of 30 without improvement  (in doubt: lag)"
+            "540/6000  epoch 45.00  1h 02m, at most 4m 09s left  at 500: train -88.212 ± 0.052  validation -90.10 ± 0.31  log Z 226.113 ± 0.050 (ais 226.50 ± 0.20 at 400, off by 7 errors)  best -90.10 at 500  3 of 30 without improvement  (in doubt: lag)"
         );
         let mut fresh = progress();
         (fresh.evaluated_at, fresh.note) = (540, None);
         fresh.patience = Some(Patience { without_improvement: 31, patience: 30, not_before: 1250 });
         let line = Parts::of(&fresh, 0.0).line();
-        assert!(line.contains("validation -90.10 ± 0.31  log Z"), "{line}");
+        assert!(line.contains("left  train -88.212"), "{line}");
         assert!(line.ends_with("31 of 30 without improvement, stops at 1250"), "{line}");
     }
 
@@ -227,7 +238,7 @@ mod tests {
             parts.lines(&progress, 80),
             [
                 "[=>              ] 540/6000  epoch 45.00  1h 02m, at most 4m 10s left",
-                "train -88.212 ± 0.052 at 500  validation -90.10 ± 0.31 at 500",
+                "at 500: train -88.212 ± 0.052  validation -90.10 ± 0.31",
                 "log Z 226.113 ± 0.050 (ais 226.50 ± 0.20 at 400, off by 7 errors)",
                 "best -90.10 at 500  3 of 30 without improvement  (in doubt: lag)",
             ]
@@ -237,12 +248,15 @@ mod tests {
 
     #[test]
     fn long_tasks_and_interruptions_are_shown() {
-        let mut at_work = Task { name: "audit".into(), points: Some(200), passed: 80 };
+        let since = Instant::now() - Duration::from_secs(65);
+        let mut at_work = Task { name: "audit".into(), points: Some(200), passed: 80, since };
         assert_eq!(task(Some(&at_work), false).unwrap(), "audit: 40 %");
         at_work.passed = 500;
         assert_eq!(task(Some(&at_work), false).unwrap(), "audit: 99 %");
         at_work.points = None;
-        assert_eq!(task(Some(&at_work), false).unwrap(), "audit: 500 steps");
+        assert_eq!(task(Some(&at_work), false).unwrap(), "audit: 1m 05s");
+        at_work.since = Instant::now();
+        assert_eq!(task(Some(&at_work), false), None);
         assert!(task(Some(&at_work), true).unwrap().contains("Ctrl-C once more"));
         assert_eq!(task(None, false), None);
     }

@@ -17,6 +17,7 @@ mod progress;
 mod record;
 mod recorder;
 mod repeated;
+mod screen;
 pub mod tags;
 mod tee;
 mod tensorboard;

@@ -3,17 +3,15 @@
 //! The display is drawn by a thread of its own, so that time goes on, long tasks show how far they are and a signal is
 //! answered while the run is busy. A closed or full standard error must not end a long run, so failures to show are ignored.
 
-use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressState, ProgressStyle};
-
 use super::live_text::{Parts, task, wrap};
 use super::notice::Level;
 use super::repeated::{Line, Repeated};
+use super::screen::Screen;
 use super::{Notice, Progress, Record, Recorder};
 use crate::error::Result;
 use crate::interrupt;
@@ -97,7 +95,7 @@ impl ProgressBar {
         let warning = line.level == Level::Warning;
         let text = format!("{}{}", if warning { "warning: " } else { "" }, line.text);
         match &mut self.output {
-            Output::Live(live) => live.bar.println(wrap(&text, width(), INDENT).join("\n")),
+            Output::Live(live) => live.print(&text),
             Output::Warnings(_) if !warning => {}
             Output::Lines(out) | Output::Warnings(out) => {
                 let _ = writeln!(out, "{text}").and_then(|()| out.flush());
@@ -157,12 +155,12 @@ impl Recorder for ProgressBar {
 
 /// A display on a terminal, drawn by a thread until it is dropped.
 struct Live {
-    bar: indicatif::ProgressBar,
     shown: Arc<Mutex<Shown>>,
 }
 
 /// What the thread draws.
 struct Shown {
+    screen: Screen,
     progress: Option<Progress>,
     /// When the progress was taken.
     at: Instant,
@@ -172,19 +170,20 @@ struct Shown {
 impl Live {
     fn new() -> Self {
         ON_SCREEN.fetch_add(1, Ordering::Relaxed);
-        let shown =
-            Arc::new(Mutex::new(Shown { progress: None, at: Instant::now(), ended: false }));
+        let shown = Arc::new(Mutex::new(Shown::new()));
         let drawn = Arc::clone(&shown);
-        let draw = move |_: &ProgressState, out: &mut dyn fmt::Write| {
-            // Writing to a buffer of indicatif's cannot fail.
-            let _ = out.write_str(&lock(&drawn).lines(width()).join("\n"));
-        };
-        let style = ProgressStyle::with_template("{live}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .with_key("live", draw);
-        let bar = indicatif::ProgressBar::new(0).with_style(style);
-        bar.enable_steady_tick(TICK);
-        Self { bar, shown }
+        // Without a thread the display moves with every notice alone.
+        let _ = std::thread::Builder::new().name("display".into()).spawn(move || {
+            loop {
+                std::thread::sleep(TICK);
+                let mut shown = lock(&drawn);
+                if shown.ended {
+                    break;
+                }
+                shown.draw(&[]);
+            }
+        });
+        Self { shown }
     }
 
     fn show(&self, progress: &Progress) {
@@ -192,19 +191,21 @@ impl Live {
         (shown.progress, shown.at) = (Some(progress.clone()), Instant::now());
     }
 
+    fn print(&self, text: &str) {
+        let mut shown = lock(&self.shown);
+        let above = wrap(text, shown.screen.width(), INDENT);
+        shown.draw(&above);
+    }
+
     /// Leaves the last values on the screen, without what is at work and to come.
     fn end(&self) {
         let mut shown = lock(&self.shown);
-        let empty = shown.progress.is_none();
-        if let Some(progress) = &mut shown.progress {
-            progress.seconds_left = None;
-        }
-        let first = !std::mem::replace(&mut shown.ended, true);
-        drop(shown);
-        match empty {
-            true => self.bar.finish_and_clear(),
-            false if first => self.bar.abandon(),
-            false => {}
+        if !std::mem::replace(&mut shown.ended, true) {
+            if let Some(progress) = &mut shown.progress {
+                progress.seconds_left = None;
+            }
+            shown.draw(&[]);
+            shown.screen.leave();
         }
     }
 }
@@ -217,6 +218,15 @@ impl Drop for Live {
 }
 
 impl Shown {
+    fn new() -> Self {
+        Self { screen: Screen::new(), progress: None, at: Instant::now(), ended: false }
+    }
+
+    fn draw(&mut self, above: &[String]) {
+        let lines = self.lines(self.screen.width());
+        self.screen.draw(above, &lines);
+    }
+
     fn lines(&self, width: usize) -> Vec<String> {
         let running = if self.ended { None } else { interrupt::running() };
         let interrupted = !self.ended && interrupt::requested().load(Ordering::Relaxed);
@@ -236,11 +246,6 @@ impl Shown {
 /// A thread that panicked while it drew has left nothing half done.
 fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Columns to write in: the last one is left free, where some terminals begin a new line.
-fn width() -> usize {
-    usize::from(console::Term::stderr().size().1).saturating_sub(1).max(20)
 }
 
 #[cfg(test)]
@@ -306,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_display_shows_progress_tasks_and_what_is_left_at_the_end() {
-        let mut shown = Shown { progress: None, at: Instant::now(), ended: false };
+        let mut shown = Shown::new();
         assert!(shown.lines(80).is_empty());
         shown.progress = Some(Progress { seconds_left: Some(9.0), ..at(50, 9.0) });
         assert!(shown.lines(80)[0].ends_with("9s left"), "{:?}", shown.lines(80));

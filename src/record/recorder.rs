@@ -16,7 +16,7 @@ pub struct Progress {
     pub seconds: f64,
     /// Expected time left in seconds, if nothing ends the run before its last update.
     pub seconds_left: Option<f64>,
-    /// The update that the log-likelihoods belong to.
+    /// The update that log-likelihoods and log Z belong to.
     pub evaluated_at: u64,
     /// Mean log-likelihood of the training data, nats.
     pub train_log_likelihood: Option<(f64, f64)>,

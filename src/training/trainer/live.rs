@@ -89,12 +89,13 @@ impl Live {
             patience: patience(trainer),
             ..Progress::default()
         };
-        match trainer.tracker() {
-            None => progress.note = Some(format!("pre-training, {} updates", trainer.pretrained)),
-            Some(tracker) => progress.log_z = Some((tracker.log_z(), tracker.std_error())),
+        if trainer.tracker().is_none() {
+            progress.note = Some(format!("pre-training, {} updates", trainer.pretrained));
         }
         if let Some(evaluation) = &self.evaluation {
             progress.note = evaluation.doubt();
+            // Between evaluations tracked log Z lags, and its error bar does not know.
+            progress.log_z = Some(evaluation.log_z);
             progress.evaluated_at = evaluation.record.update;
             progress.train_log_likelihood =
                 Some((evaluation.train.value, evaluation.train.std_error));
