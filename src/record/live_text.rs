@@ -141,7 +141,7 @@ fn waiting(patience: Patience, update: u64) -> String {
         true => format!(", stops at {not_before}"),
         false => String::new(),
     };
-    format!("{without_improvement} of {patience} without improvement{until}")
+    format!("{without_improvement} of {patience} evaluations without improvement{until}")
 }
 
 fn times(progress: &Progress, waited: f64) -> String {
@@ -211,14 +211,17 @@ mod tests {
     fn everything_is_told_with_its_update() {
         assert_eq!(
             Parts::of(&progress(), 1.0).line(),
-            "540/6000  epoch 45.00  1h 02m, at most 4m 09s left  at 500: train -88.212 ± 0.052  validation -90.10 ± 0.31  log Z 226.113 ± 0.050 (ais 226.50 ± 0.20 at 400, off by 7 errors)  best -90.10 at 500  3 of 30 without improvement  (in doubt: lag)"
+            "540/6000  epoch 45.00  1h 02m, at most 4m 09s left  at 500: train -88.212 ± 0.052  validation -90.10 ± 0.31  log Z 226.113 ± 0.050 (ais 226.50 ± 0.20 at 400, off by 7 errors)  best -90.10 at 500  3 of 30 evaluations without improvement  (in doubt: lag)"
         );
         let mut fresh = progress();
         (fresh.evaluated_at, fresh.note) = (540, None);
         fresh.patience = Some(Patience { without_improvement: 31, patience: 30, not_before: 1250 });
         let line = Parts::of(&fresh, 0.0).line();
         assert!(line.contains("left  train -88.212"), "{line}");
-        assert!(line.ends_with("31 of 30 without improvement, stops at 1250"), "{line}");
+        assert!(
+            line.ends_with("31 of 30 evaluations without improvement, stops at 1250"),
+            "{line}"
+        );
     }
 
     #[test]
@@ -240,7 +243,7 @@ mod tests {
                 "[=>              ] 540/6000  epoch 45.00  1h 02m, at most 4m 10s left",
                 "at 500: train -88.212 ± 0.052  validation -90.10 ± 0.31",
                 "log Z 226.113 ± 0.050 (ais 226.50 ± 0.20 at 400, off by 7 errors)",
-                "best -90.10 at 500  3 of 30 without improvement  (in doubt: lag)",
+                "best -90.10 at 500  3 of 30 evaluations without improvement  (in doubt: lag)",
             ]
         );
         assert_eq!(parts.lines(&progress, 200).len(), 3);

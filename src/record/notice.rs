@@ -204,8 +204,8 @@ impl fmt::Display for Notice {
             }
             Self::LadderLost { rounds, converged } => write!(
                 f,
-                "the chains crowded at one end of the temperatures; {rounds} initial rounds again {}",
-                if *converged { "put that right" } else { "did not put that right" }
+                "the chains crowded at one end of the temperatures; initial rounds were run again and {} after {rounds}",
+                if *converged { "converged" } else { "did not converge" }
             ),
             Self::ModeMissed => f.write_str(
                 "the tracker's chains had missed a mode that data or particles know, and started again from it",

@@ -58,6 +58,8 @@ const AUDIT: &str = "log_z_audit";
 const MIXING: &str = "mixing";
 const MODEL: &str = "model";
 const OPTIMIZER: &str = "optimizer";
+// Apart, so that each of the first two groups begins on the first screen. The bands are drawn from them.
+const STANDARD_ERRORS: &str = "standard_errors";
 
 const fn of(
     run: Run,
@@ -69,12 +71,22 @@ const fn of(
     Tag { run, tag, group, kind, column: None, meaning }
 }
 
-const fn train(tag: &'static str, column: Option<&'static str>, meaning: &'static str) -> Tag {
-    Tag { column, ..of(Run::Train, Kind::Scalar, LOG_LIKELIHOOD, tag, meaning) }
+const fn train(
+    group: &'static str,
+    tag: &'static str,
+    column: Option<&'static str>,
+    meaning: &'static str,
+) -> Tag {
+    Tag { column, ..of(Run::Train, Kind::Scalar, group, tag, meaning) }
 }
 
-const fn valid(tag: &'static str, column: Option<&'static str>, meaning: &'static str) -> Tag {
-    Tag { column, ..of(Run::Validation, Kind::Scalar, LOG_LIKELIHOOD, tag, meaning) }
+const fn valid(
+    group: &'static str,
+    tag: &'static str,
+    column: Option<&'static str>,
+    meaning: &'static str,
+) -> Tag {
+    Tag { column, ..of(Run::Validation, Kind::Scalar, group, tag, meaning) }
 }
 
 /// A tracker scalar whose column is its tag.
@@ -101,19 +113,19 @@ pub const FIXED_COLUMNS: [&str; 3] = ["update", "epoch", "seconds"];
 #[rustfmt::skip] // a table: one line a tag
 pub static TAGS: &[Tag] = &[
     column(LOG_Z, "log_z", "tracked log Z, nats"),
-    column(LOG_Z, "log_z_std_error", "standard error of tracked log Z, nats"),
-    curve(LOG_Z, "log_z_lower", "tracked log Z minus 2 standard errors, nats"),
-    curve(LOG_Z, "log_z_upper", "tracked log Z plus 2 standard errors, nats"),
-    train("log_likelihood", Some("train_log_likelihood"), "mean log-likelihood of training rows, nats"),
-    train("log_likelihood_std_error", Some("train_log_likelihood_std_error"), "standard error of the mean log-likelihood, from log Z and rows together, nats"),
-    train("log_likelihood_data_std_error", Some("train_log_likelihood_data_std_error"), "the part of the standard error that comes from the rows evaluated, nats"),
-    train("log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
-    train("log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
-    valid("log_likelihood", Some("validation_log_likelihood"), "mean log-likelihood of validation rows, nats"),
-    valid("log_likelihood_std_error", Some("validation_log_likelihood_std_error"), "standard error of the mean log-likelihood, from log Z and rows together, nats"),
-    valid("log_likelihood_data_std_error", Some("validation_log_likelihood_data_std_error"), "the part of the standard error that comes from the rows evaluated, nats"),
-    valid("log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
-    valid("log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
+    column(STANDARD_ERRORS, "log_z_std_error", "standard error of tracked log Z, nats"),
+    curve(STANDARD_ERRORS, "log_z_lower", "tracked log Z minus 2 standard errors, nats"),
+    curve(STANDARD_ERRORS, "log_z_upper", "tracked log Z plus 2 standard errors, nats"),
+    train(LOG_LIKELIHOOD, "log_likelihood", Some("train_log_likelihood"), "mean log-likelihood of training rows, nats"),
+    train(STANDARD_ERRORS, "log_likelihood_std_error", Some("train_log_likelihood_std_error"), "standard error of the mean log-likelihood, from log Z and rows together, nats"),
+    train(STANDARD_ERRORS, "log_likelihood_data_std_error", Some("train_log_likelihood_data_std_error"), "the part of the standard error that comes from the rows evaluated, nats"),
+    train(STANDARD_ERRORS, "log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
+    train(STANDARD_ERRORS, "log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
+    valid(LOG_LIKELIHOOD, "log_likelihood", Some("validation_log_likelihood"), "mean log-likelihood of validation rows, nats"),
+    valid(STANDARD_ERRORS, "log_likelihood_std_error", Some("validation_log_likelihood_std_error"), "standard error of the mean log-likelihood, from log Z and rows together, nats"),
+    valid(STANDARD_ERRORS, "log_likelihood_data_std_error", Some("validation_log_likelihood_data_std_error"), "the part of the standard error that comes from the rows evaluated, nats"),
+    valid(STANDARD_ERRORS, "log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
+    valid(STANDARD_ERRORS, "log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
     column(AUDIT, "exact_log_z", "audit: log Z by enumeration, nats"),
     column(AUDIT, "ais_log_z", "audit: log Z by annealed importance sampling, nats"),
     column(AUDIT, "ais_log_z_std_error", "standard error of the audit by annealed importance sampling, nats"),
