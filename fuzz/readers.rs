@@ -104,7 +104,7 @@ pub fn metrics(bytes: &[u8]) -> Result<(), String> {
 
 /// TensorBoard events, as a resume reads and cuts them.
 pub fn events(bytes: &[u8]) -> Result<(), String> {
-    with_file("tracker/events.out.tfevents.1.ztrack", bytes, |path| {
+    with_file("train/events.out.tfevents.1.ztrack", bytes, |path| {
         let folder = path.ancestors().nth(2).unwrap_or(path);
         let found = TensorBoard::written(folder, Run::Tracker, 10).map_err(|e| e.to_string());
         found.and(TensorBoard::resume(folder, 10).map(drop).map_err(|e| e.to_string()))

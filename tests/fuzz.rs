@@ -232,7 +232,7 @@ fn records(name: &str) -> Vec<Vec<u8>> {
     if name == "metrics" {
         return vec![std::fs::read(&path).unwrap()];
     }
-    let files = std::fs::read_dir(folder.path().join("events/tracker")).unwrap();
+    let files = std::fs::read_dir(folder.path().join("events/train")).unwrap();
     files.map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect()
 }
 

@@ -140,8 +140,8 @@ fn what_is_taken_away_in_mid_run_is_told() {
     let away: [Away; 5] = [
         ("run.lock", "the folder deleted", |out, _| drop(fs::remove_dir_all(out))),
         ("", "the folder moved", |out, other| fs::rename(out, other).unwrap()),
-        ("tensorboard", "events deleted", |out, _| {
-            fs::remove_dir_all(out.join("tensorboard")).unwrap();
+        ("train", "events deleted", |out, _| {
+            fs::remove_dir_all(out.join("train")).unwrap();
         }),
         ("metrics.csv", "metrics deleted", |out, _| {
             fs::remove_file(out.join("metrics.csv")).unwrap();

@@ -188,13 +188,13 @@ fn gaps_in_the_records_are_refused_or_noted() {
         ("rows in another order", |run| edit_rows(run, |rows| rows.swap(2, 3)), "line 4"),
         (
             "events missing",
-            |run| fs::remove_dir_all(run.file("tensorboard")).unwrap(),
-            "tensorboard/tracker holds 0 of 5",
+            |run| fs::remove_dir_all(run.file("train")).unwrap(),
+            "train holds 0 of 5",
         ),
         (
             "events of one run missing",
-            |run| fs::remove_dir_all(run.file("tensorboard/train")).unwrap(),
-            "tensorboard/train holds 0 of 5",
+            |run| fs::remove_dir_all(run.file("validation")).unwrap(),
+            "validation holds 0 of 5",
         ),
     ];
     for (what, damage, expected) in damage {

@@ -103,7 +103,10 @@ fn check(found: &BTreeMap<String, Value>, updates: &[u64]) {
             // In metrics.csv alone.
             Kind::Text => continue,
         };
-        let events = found[line.run.name()][kind][line.tag].as_array().cloned().unwrap_or_default();
+        let events = found[line.run.folder()][kind][line.in_tensorboard().as_str()]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         let steps: Vec<_> = events.iter().map(|event| event[0].as_u64().unwrap()).collect();
         assert_eq!(steps, updates, "{line:?}");
         for (event, &update) in events.iter().zip(updates) {
@@ -126,9 +129,9 @@ fn tensorboard_reads_every_tag_step_and_value_also_after_a_kill() {
     }
     check(&read(&python, folder.path()), &[0, 10, 20, 30]);
 
-    // Killed while it wrote update 30, of which the tracker's event is torn; the checkpoint is of update 10.
+    // Killed while it wrote update 30, of which the event of `train` is torn; the checkpoint is of update 10.
     drop(log);
-    let run_folder = folder.path().join(Run::Tracker.name());
+    let run_folder = folder.path().join(Run::Tracker.folder());
     let path = fs::read_dir(run_folder).unwrap().next().unwrap().unwrap().path();
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(file.metadata().unwrap().len() - 7).unwrap();
@@ -150,7 +153,7 @@ fn check_not_finite(python: &Path) {
         log.record(&record).unwrap();
     }
     let found = read(python, folder.path());
-    let events = found["tracker"]["scalars"]["log_z"].as_array().unwrap();
+    let events = found["train"]["scalars"]["log_z/log_z"].as_array().unwrap();
     let texts: Vec<_> = events.iter().map(|event| event[1].as_str().unwrap()).collect();
     assert_eq!(texts, ["nan", "inf", "-inf"]);
 }

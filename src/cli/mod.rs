@@ -1,5 +1,6 @@
 //! The command line: one file per command, each parse -> build -> run -> report.
 
+mod about;
 mod curves;
 mod data;
 mod data_options;

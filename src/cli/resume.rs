@@ -5,19 +5,31 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use burn::tensor::Device;
 
+use super::about::about;
 use super::output::tell;
 use super::run_folder::RunFolder;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
 use crate::data::Splits;
-use crate::record::{Csv, Run, TensorBoard};
+use crate::record::{About, Csv, NoticeLog, Recorder, Run, TensorBoard};
 use crate::training::{Changes, Trainer};
 
 /// A run with its recorders, at its last checkpoint.
 pub struct Resumed {
     pub trainer: Trainer,
-    pub tensorboard: TensorBoard,
-    pub csv: Csv,
+    pub recorders: Recorders,
+}
+
+/// What records into the folder of a run.
+pub type Recorders = Vec<Box<dyn Recorder>>;
+
+/// Recorders of a run that starts.
+pub fn create_recorders(folder: &RunFolder, about: About) -> Result<Recorders> {
+    Ok(vec![
+        Box::new(TensorBoard::create(folder.tensorboard())?.about(about)),
+        Box::new(Csv::create(folder.metrics())?),
+        Box::new(NoticeLog::create(folder.notices())?),
+    ])
 }
 
 /// Loads the last checkpoint. Nothing in the folder is changed before everything has been found to fit; `changes` says
@@ -30,6 +42,7 @@ pub fn resume(
     changes: Changes,
 ) -> Result<Resumed> {
     let cannot = || format!("cannot resume {}", out.display());
+    let about = about(config, &splits)?;
     let known = |trainer: &Trainer| trainer.identity().forced().len();
     let (mut trainer, before) = match folder.newest_state()? {
         Some(state) => {
@@ -56,17 +69,18 @@ pub fn resume(
         .iter()
         .for_each(|notice| tell(&format!("warning: forced: {notice}")));
     write_bytes(RunFolder::config_path(out), config.to_toml()?.as_bytes())?;
-    let (tensorboard, csv) = match update {
-        Some(update) => (
-            TensorBoard::resume(folder.tensorboard(), update)?,
-            Csv::resume(folder.metrics(), update)?,
-        ),
+    let recorders: Recorders = match update {
+        Some(update) => vec![
+            Box::new(TensorBoard::resume(folder.tensorboard(), update)?.about(about)),
+            Box::new(Csv::resume(folder.metrics(), update)?),
+            Box::new(NoticeLog::resume(folder.notices(), update)?),
+        ],
         None => {
             remove_records(folder)?;
-            (TensorBoard::create(folder.tensorboard())?, Csv::create(folder.metrics())?)
+            create_recorders(folder, about)?
         }
     };
-    Ok(Resumed { trainer, tensorboard, csv })
+    Ok(Resumed { trainer, recorders })
 }
 
 /// An error, or a notice the run keeps.
@@ -95,11 +109,9 @@ fn check_records(
 ) -> Result<()> {
     let recorded = trainer.recorded();
     let mut logs = vec![("metrics.csv", Csv::written(folder.metrics(), update)?)];
-    let runs = [("tensorboard/tracker", Run::Tracker), ("tensorboard/train", Run::Train)];
-    let validation = trainer.identity().has_validation();
-    let validation = validation.then_some(("tensorboard/validation", Run::Validation));
-    for (log, run) in runs.into_iter().chain(validation) {
-        logs.push((log, TensorBoard::written(folder.tensorboard(), run, update)?));
+    let validation = trainer.identity().has_validation().then_some(Run::Validation);
+    for run in [Run::Train].into_iter().chain(validation) {
+        logs.push((run.folder(), TensorBoard::written(folder.tensorboard(), run, update)?));
     }
     for (log, found) in logs {
         if let Some(gap) = recorded.missing_in(found, trainer.identity().lost(log)) {
@@ -112,18 +124,11 @@ fn check_records(
 
 /// Records of a run that was killed before tracking started, so that they can be made anew.
 fn remove_records(folder: &RunFolder) -> Result<()> {
-    for path in [folder.metrics(), folder.tensorboard()] {
-        let result = if path.is_dir() {
-            std::fs::remove_dir_all(&path)
-        } else {
-            std::fs::remove_file(&path)
-        };
-        match result {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove {}", path.display()));
-            }
-            _ => {}
+    TensorBoard::remove(folder.tensorboard())?;
+    match std::fs::remove_file(folder.metrics()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", folder.metrics().display()))
         }
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -17,6 +17,7 @@ use crate::training::{Candidate, Checkpoints, EvaluationRecord, Trainer};
 
 const CONFIG: &str = "config.toml";
 const METRICS: &str = "metrics.csv";
+const NOTICES: &str = "notices.jsonl";
 /// Full states kept: the newest, and the one before in case the newest is damaged.
 const STATES_KEPT: usize = 2;
 
@@ -71,9 +72,15 @@ impl RunFolder {
         self.path.join(METRICS)
     }
 
-    /// Folder of TensorBoard runs.
-    pub fn tensorboard(&self) -> PathBuf {
-        self.path.join("tensorboard")
+    /// notices.jsonl
+    pub fn notices(&self) -> PathBuf {
+        self.path.join(NOTICES)
+    }
+
+    /// The folder that TensorBoard's runs are in: the run folder itself, so that their names are NAME/train and
+    /// NAME/validation.
+    pub fn tensorboard(&self) -> &Path {
+        &self.path
     }
 
     /// The best model.

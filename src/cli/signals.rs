@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use anyhow::Result;
 
 use crate::interrupt;
+use crate::record::ProgressBar;
 
 /// Exit code of a run that was interrupted and can be resumed (128 + SIGINT).
 pub const INTERRUPTED: u8 = 130;
@@ -32,9 +33,12 @@ pub fn listen() -> Result<&'static AtomicBool> {
                 if interrupt::requested().swap(true, Ordering::Relaxed) {
                     std::process::exit(i32::from(INTERRUPTED));
                 }
-                super::output::tell(
-                    "\nending the run and keeping its state; once more to quit at once",
-                );
+                // A live display shows it by itself.
+                if !ProgressBar::on_screen() {
+                    super::output::tell(
+                        "\nending the run and keeping its state; once more to quit at once",
+                    );
+                }
             }
         })
         .context("cannot listen for Ctrl-C")?;

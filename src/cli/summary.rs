@@ -1,13 +1,14 @@
 //! The end of a run: the models worth keeping audited, the best of them kept, summary.json and the closing words.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::output::tell;
 use super::run_folder::RunFolder;
 use crate::error::Result;
+use crate::record::NoticeLog;
 use crate::tracking::LogLikelihood;
 use crate::training::{FinalLikelihood, StopReason, Trainer};
 
@@ -27,6 +28,8 @@ pub struct Summary {
     train_log_likelihood: Option<LogLikelihood>,
     validation_log_likelihood: Option<LogLikelihood>,
     evaluations: Evaluations,
+    /// How often each kind of notice was told; the notices are in notices.jsonl.
+    notices: BTreeMap<String, u64>,
     /// The model in best.safetensors (last.safetensors without validation rows), log Z audited.
     best: Best,
     /// What a resume would have refused and was told to take.
@@ -67,16 +70,7 @@ struct Best {
 
 impl Summary {
     /// Audits the candidates of the run and keeps the best of them as best.safetensors.
-    pub fn conclude(
-        trainer: &Trainer,
-        folder: &RunFolder,
-        reason: StopReason,
-        quiet: bool,
-    ) -> Result<Self> {
-        let hopeful = trainer.hopeful_candidates().len();
-        if !quiet && hopeful > 1 {
-            tell(&format!("auditing the {hopeful} models that may be the best"));
-        }
+    pub fn conclude(trainer: &Trainer, folder: &RunFolder, reason: StopReason) -> Result<Self> {
         let best = match trainer.audited_best()? {
             Some(found) => {
                 folder.write_best(&found.candidate)?;
@@ -108,6 +102,7 @@ impl Summary {
                 sound: standing.sound,
                 decided_on: standing.judged,
             },
+            notices: NoticeLog::counts(folder.notices())?,
             best,
             forced: trainer.identity().forced().to_vec(),
         })
@@ -138,7 +133,7 @@ impl Summary {
         for notice in &self.forced {
             let _ = writeln!(text, "forced: {notice}");
         }
-        let _ = writeln!(text, "curves: tensorboard --logdir {}/tensorboard", out.display());
+        let _ = writeln!(text, "curves: tensorboard --logdir {}", out.display());
         text
     }
 }

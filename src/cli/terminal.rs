@@ -3,6 +3,7 @@
 //! A terminal obeys escape sequences wherever they come from: a file name could move the cursor, change colours or
 //! answer in the user's place.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 
 /// Longest stretch without white space that is shown whole; longer ones are shown by their ends.
@@ -65,6 +66,16 @@ pub fn message(text: &str) -> String {
     escaped(&shown)
 }
 
+/// An argument as a shell takes it back: quoted where it must be.
+pub fn quoted(argument: &OsStr) -> String {
+    let text = argument.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 fn is_unsafe(character: char) -> bool {
     let reorders = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     character.is_control() || reorders
@@ -84,6 +95,15 @@ mod tests {
         let safe = escaped_json(&json);
         assert!(!safe.contains(is_unsafe));
         assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), format!("{bad}\u{7f}"));
+    }
+
+    #[test]
+    fn arguments_are_quoted_where_a_shell_would_read_them() {
+        let quoted = |text: &str| quoted(OsStr::new(text));
+        assert_eq!(quoted("runs/dna-2"), "runs/dna-2");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("my runs/$x"), "'my runs/$x'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 
     #[test]

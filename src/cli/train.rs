@@ -4,20 +4,22 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
+use super::about::about;
 use super::device::DeviceName;
 use super::output::{print, tell};
-use super::resume::{Resumed, resume};
+use super::resume::{Resumed, create_recorders, resume};
 use super::run_folder::RunFolder;
 use super::run_lock::RunLock;
 use super::signals::{self, INTERRUPTED};
 use super::summary::Summary;
+use super::terminal;
 use crate::Error;
 use crate::config::Config;
 use crate::data::{SplitOptions, Splits, find_folder, load};
 use crate::interrupt;
-use crate::record::{Csv, ProgressBar, Recorder, Tee, TensorBoard};
+use crate::record::{ProgressBar, Tee};
 use crate::training::{Changes, StopReason, Trainer, run};
 
 /// Train a model, log Z and log-likelihoods tracked on the fly
@@ -48,7 +50,7 @@ pub struct Train {
     /// Where tensors live
     #[arg(long, value_enum, default_value_t)]
     device: DeviceName,
-    /// No progress, only warnings and errors
+    /// No progress: only warnings and errors, and the result at the end
     #[arg(long, short)]
     quiet: bool,
 }
@@ -63,26 +65,24 @@ impl Train {
         let splits = load_splits(&config, self.data_folder.as_deref())?;
         let keep = config.checkpoint.keep;
         let interrupted = signals::listen()?;
-        let (mut trainer, mut folder, tensorboard, csv) = if let Some(lock) = lock {
+        let (mut trainer, mut folder, mut recorders) = if let Some(lock) = lock {
             let folder = RunFolder::open(&out, lock, keep)?;
             let changes = if self.force { Changes::Forced } else { Changes::Refused };
-            let Resumed { trainer, tensorboard, csv } =
+            let Resumed { trainer, recorders } =
                 resume(&config, splits, &device, (&folder, &out), changes)?;
-            (trainer, folder, tensorboard, csv)
+            (trainer, folder, recorders)
         } else {
+            let about = about(&config, &splits)?;
             let trainer = Trainer::new(&config, splits, &device)?;
             let folder = RunFolder::create(&out, &config.to_toml()?, keep)?;
-            let tensorboard = TensorBoard::create(folder.tensorboard())?;
-            let csv = Csv::create(folder.metrics())?;
-            (trainer, folder, tensorboard, csv)
+            let recorders = create_recorders(&folder, about)?;
+            (trainer, folder, recorders)
         };
-        let progress = if self.quiet { ProgressBar::quiet() } else { ProgressBar::new() };
-        let recorders: Vec<Box<dyn Recorder>> =
-            vec![Box::new(tensorboard), Box::new(csv), Box::new(progress)];
-        let mut recorder = Tee(recorders);
         if !self.quiet {
             tell(&format!("run folder {}", out.display()));
         }
+        recorders.push(Box::new(self.progress()));
+        let mut recorder = Tee(recorders);
         let outcome = run(&mut trainer, &mut recorder, &mut folder, interrupted);
         let outcome = outcome.with_context(|| match folder.newest_state() {
             Ok(None) => format!("run {} failed before its first checkpoint", out.display()),
@@ -91,21 +91,52 @@ impl Train {
         })?;
         drop(recorder);
         if outcome.reason == StopReason::Interrupted {
-            return Ok(tell_interrupted(&trainer, &out));
+            return Ok(self.tell_interrupted(&trainer, &out));
         }
         folder.write_last(&trainer)?;
-        let conclude = || Summary::conclude(&trainer, &folder, outcome.reason, self.quiet);
-        match interrupt::catch(conclude) {
+        let hopeful = trainer.hopeful_candidates().len();
+        if !self.quiet && hopeful > 1 {
+            tell(&format!("auditing the {hopeful} models that may be the best"));
+        }
+        // Shows how far that is.
+        let display = self.progress();
+        let concluded = interrupt::catch(|| Summary::conclude(&trainer, &folder, outcome.reason));
+        drop(display);
+        match concluded {
             Ok(summary) => {
                 folder.write_summary(&summary)?;
-                if !self.quiet {
-                    print(&summary.text(&out))?;
-                }
+                print(&summary.text(&out))?;
                 Ok(ExitCode::SUCCESS)
             }
-            Err(Error::Interrupted) => Ok(tell_interrupted(&trainer, &out)),
+            Err(Error::Interrupted) => Ok(self.tell_interrupted(&trainer, &out)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn progress(&self) -> ProgressBar {
+        if self.quiet { ProgressBar::quiet() } else { ProgressBar::new() }
+    }
+
+    /// Tells how to go on, in words that a shell takes.
+    fn tell_interrupted(&self, trainer: &Trainer, out: &Path) -> ExitCode {
+        let program = std::env::args_os().next().unwrap_or_else(|| "ztrack".into());
+        let mut command = vec![program, "train".into(), "--resume".into(), "--out".into()];
+        command.push(out.into());
+        if let Some(folder) = &self.data_folder {
+            command.extend(["--data-folder".into(), folder.into()]);
+        }
+        if let Some(device) =
+            self.device.to_possible_value().filter(|_| self.device != DeviceName::default())
+        {
+            command.extend(["--device".into(), device.get_name().into()]);
+        }
+        let command: Vec<String> = command.iter().map(|part| terminal::quoted(part)).collect();
+        tell(&format!(
+            "interrupted after update {}; continue with: {}",
+            trainer.updates(),
+            command.join(" ")
+        ));
+        ExitCode::from(INTERRUPTED)
     }
 
     /// The lock of a run that is to be continued, before anything of it is read.
@@ -165,13 +196,4 @@ fn load_splits(config: &Config, data_folder: Option<&Path>) -> Result<Splits> {
         seed: data.split_seed,
     };
     Ok(load(&data.source, &options, &folder)?)
-}
-
-fn tell_interrupted(trainer: &Trainer, out: &Path) -> ExitCode {
-    tell(&format!(
-        "interrupted after update {}; continue with: ztrack train --out {} --resume",
-        trainer.updates(),
-        out.display()
-    ));
-    ExitCode::from(INTERRUPTED)
 }

@@ -3,6 +3,7 @@
 //! A file is a sequence of frames: length (u64), its masked CRC-32C (u32), a serialized `Event`, its masked CRC-32C,
 //! all little-endian. A kill can only leave a prefix of a frame at the end; anything else unreadable is damage.
 
+use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -93,7 +94,9 @@ pub(super) fn written(folder: &Path, after_update: u64) -> Result<Written> {
     let mut written = Written::default();
     for path in event_files(folder)? {
         let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
-        for frame in frames(&path, &bytes, after_update)?.into_iter().filter(|frame| frame.values) {
+        for frame in
+            frames(&path, &bytes, after_update)?.into_iter().filter(|frame| !frame.tags.is_empty())
+        {
             if !written.add(frame.step) {
                 return Err(Error::file(
                     &path,
@@ -108,13 +111,15 @@ pub(super) fn written(folder: &Path, after_update: u64) -> Result<Written> {
     Ok(written)
 }
 
-/// Drops events of steps after `after_update` and a torn last frame; a file without either is not touched.
+/// Drops events of steps after `after_update` and a torn last frame; a file without either is not touched. Tags of the
+/// values that are kept go into `tags`.
 ///
 /// # Errors
 /// [`Error::File`] with the byte offset of a damaged frame; [`Error::Io`] if the file cannot be read or replaced.
-pub(super) fn trim(path: &Path, after_update: u64) -> Result<()> {
+pub(super) fn trim(path: &Path, after_update: u64, tags: &mut HashSet<String>) -> Result<()> {
     let bytes = fs::read(path).map_err(Error::io("read", path))?;
-    let kept = frames(path, &bytes, after_update)?;
+    let mut kept = frames(path, &bytes, after_update)?;
+    tags.extend(kept.iter_mut().flat_map(|frame| std::mem::take(&mut frame.tags)));
     if kept.iter().map(|frame| frame.end - frame.start).sum::<usize>() == bytes.len() {
         return Ok(());
     }
@@ -128,7 +133,7 @@ struct Frame {
     start: usize,
     end: usize,
     step: u64,
-    values: bool,
+    tags: Vec<String>,
 }
 
 /// The frames of events of steps up to `after_update`.
@@ -146,7 +151,8 @@ fn frames(path: &Path, bytes: &[u8], after_update: u64) -> Result<Vec<Frame>> {
         let event = Event::parse_from_bytes(event).map_err(|_| damaged(start))?;
         if event.get_step() <= after {
             let step = u64::try_from(event.get_step()).map_err(|_| damaged(start))?;
-            kept.push(Frame { start, end, step, values: event.has_summary() });
+            let tags = event.get_summary().get_value().iter().map(|v| v.get_tag().into()).collect();
+            kept.push(Frame { start, end, step, tags });
         }
         start = end;
     }

@@ -2,16 +2,22 @@
 
 mod chart;
 mod csv;
+mod dashboard;
 mod events;
 mod held_file;
 mod histogram;
 mod image;
+mod live_text;
 mod memory;
+mod notice;
+mod notice_log;
 mod palette;
 mod progress;
 #[allow(clippy::module_inception)] // the room is named after what it keeps
 mod record;
 mod recorder;
+mod repeated;
+mod screen;
 pub mod tags;
 mod tee;
 mod tensorboard;
@@ -19,12 +25,15 @@ mod written;
 
 pub use chart::{Chart, Series};
 pub use csv::Csv;
+pub use dashboard::{About, Setting};
 pub use held_file::HeldFile;
 pub use image::Image;
 pub use memory::Memory;
+pub use notice::{Level, Notice};
+pub use notice_log::NoticeLog;
 pub use progress::ProgressBar;
-pub use record::{Content, Entry, Notice, Record, Run};
-pub use recorder::{AuditedLogZ, Progress, Recorder};
+pub use record::{Content, Entry, Record, Run};
+pub use recorder::{AuditedLogZ, Patience, Progress, Recorder};
 pub use tee::Tee;
 pub use tensorboard::TensorBoard;
 pub use written::Written;

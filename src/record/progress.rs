@@ -1,22 +1,35 @@
-//! What a person sees while a run goes on: a bar on a terminal, plain lines elsewhere, both on standard error.
+//! What a person sees while a run goes on: a live display on a terminal, plain lines elsewhere, both on standard error.
 //!
-//! A closed or full standard error must not end a long run, so failures to show are ignored.
+//! The display is drawn by a thread of its own, so that time goes on, long tasks show how far they are and a signal is
+//! answered while the run is busy. A closed or full standard error must not end a long run, so failures to show are ignored.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
-use indicatif::{ProgressFinish, ProgressStyle};
-
+use super::live_text::{Parts, task, wrap};
+use super::notice::Level;
+use super::repeated::{Line, Repeated};
+use super::screen::Screen;
 use super::{Notice, Progress, Record, Recorder};
 use crate::error::Result;
+use crate::interrupt;
 
 /// Seconds of training between two plain lines; an evaluation prints one in any case.
 const LINE_INTERVAL: f64 = 5.0;
-/// Seconds of training between two looks of the bar.
-const BAR_INTERVAL: f64 = 0.1;
+/// Time between two looks of the display.
+const TICK: Duration = Duration::from_millis(100);
+/// Spaces before the second line of a notice.
+const INDENT: usize = 4;
 
-/// Shows progress and notices.
+/// Live displays at work.
+static ON_SCREEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Shows progress and notices, each kind of notice once and then counted.
 pub struct ProgressBar {
     output: Output,
+    repeated: Repeated,
     shown_at: Option<f64>,
     evaluated: bool,
     /// The latest progress while it is not shown.
@@ -24,16 +37,22 @@ pub struct ProgressBar {
 }
 
 enum Output {
-    Bar(indicatif::ProgressBar),
+    Live(Live),
     Lines(Box<dyn Write>),
-    Quiet,
+    /// Warnings alone.
+    Warnings(Box<dyn Write>),
 }
 
 impl ProgressBar {
-    /// A bar where standard error is a terminal, plain lines on standard error elsewhere.
+    /// A live display where standard error is a terminal, plain lines on standard error elsewhere. The display shows long
+    /// tasks even before it is told of any progress.
     pub fn new() -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if io::stderr().is_terminal() && !dumb { Self::bar() } else { Self::lines(io::stderr()) }
+        if io::stderr().is_terminal() && !dumb {
+            Self::with(Output::Live(Live::new()))
+        } else {
+            Self::lines(io::stderr())
+        }
     }
 
     /// Plain lines to anywhere.
@@ -41,41 +60,47 @@ impl ProgressBar {
         Self::with(Output::Lines(Box::new(out)))
     }
 
-    /// Nothing at all, warnings included (`--quiet`).
+    /// Warnings alone, on standard error (`--quiet`).
     pub fn quiet() -> Self {
-        Self::with(Output::Quiet)
+        Self::warnings(io::stderr())
     }
 
-    fn bar() -> Self {
-        let style = ProgressStyle::with_template("{bar:16} {prefix}\n{wide_msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .progress_chars("=> ");
-        // Left as it stands when dropped on an error, so that it tells how far the run came.
-        let bar = indicatif::ProgressBar::new(0).with_style(style);
-        Self::with(Output::Bar(bar.with_finish(ProgressFinish::Abandon)))
+    /// Warnings alone, to anywhere.
+    pub fn warnings(out: impl Write + 'static) -> Self {
+        Self::with(Output::Warnings(Box::new(out)))
+    }
+
+    /// Whether a live display is at work, which answers a signal itself; other words would tear it.
+    pub fn on_screen() -> bool {
+        ON_SCREEN.load(Ordering::Relaxed) > 0
     }
 
     fn with(output: Output) -> Self {
-        Self { output, shown_at: None, evaluated: false, pending: None }
+        let repeated = Repeated::default();
+        Self { output, repeated, shown_at: None, evaluated: false, pending: None }
     }
 
+    /// A line to an output of lines, where one is due.
     fn show(&mut self, progress: &Progress) {
-        match &mut self.output {
-            Output::Bar(bar) => {
-                bar.set_length(progress.updates);
-                bar.set_prefix(join([position(progress), times(progress), note(progress)]));
-                bar.set_message(values(progress));
-                bar.set_position(progress.update);
-            }
-            Output::Lines(out) => {
-                let parts = [position, values, note, times].map(|part| part(progress));
-                let _ = writeln!(out, "update {}", join(parts)).and_then(|()| out.flush());
-            }
-            Output::Quiet => {}
+        if let Output::Lines(out) = &mut self.output {
+            let line = Parts::of(progress, 0.0).line();
+            let _ = writeln!(out, "update {line}").and_then(|()| out.flush());
         }
         self.shown_at = Some(progress.seconds);
         self.evaluated = false;
         self.pending = None;
+    }
+
+    fn tell(&mut self, line: &Line) {
+        let warning = line.level == Level::Warning;
+        let text = format!("{}{}", if warning { "warning: " } else { "" }, line.text);
+        match &mut self.output {
+            Output::Live(live) => live.print(&text),
+            Output::Warnings(_) if !warning => {}
+            Output::Lines(out) | Output::Warnings(out) => {
+                let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+            }
+        }
     }
 }
 
@@ -93,111 +118,134 @@ impl Recorder for ProgressBar {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        let interval = match self.output {
-            Output::Bar(_) => BAR_INTERVAL,
-            Output::Lines(_) => LINE_INTERVAL,
-            Output::Quiet => return,
-        };
-        let due = self.shown_at.is_none_or(|shown_at| progress.seconds - shown_at >= interval);
-        if due || self.evaluated {
-            self.show(progress);
-        } else {
-            self.pending = Some(progress.clone());
+        match &self.output {
+            Output::Live(live) => live.show(progress),
+            Output::Warnings(_) => {}
+            Output::Lines(_) => {
+                let due = |shown_at: f64| progress.seconds - shown_at >= LINE_INTERVAL;
+                if self.evaluated || self.shown_at.is_none_or(due) {
+                    self.show(progress);
+                } else {
+                    self.pending = Some(progress.clone());
+                }
+            }
         }
     }
 
     fn notice(&mut self, notice: &Notice, update: u64) -> Result<()> {
-        let level = if matches!(notice, Notice::Warning(_)) { "warning: " } else { "" };
-        let line = format!("{level}update {update}: {}", notice.text());
-        match &mut self.output {
-            Output::Bar(bar) => bar.println(line),
-            Output::Lines(out) => {
-                let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-            }
-            Output::Quiet => {}
+        if let Some(line) = self.repeated.line(notice, update) {
+            self.tell(&line);
         }
         Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {
+        for line in self.repeated.rest() {
+            self.tell(&line);
+        }
         if let Some(progress) = self.pending.take() {
             self.show(&progress);
         }
-        if let Output::Bar(bar) = &self.output {
-            bar.abandon();
+        if let Output::Live(live) = &self.output {
+            live.end();
         }
         Ok(())
     }
 }
 
-fn position(progress: &Progress) -> String {
-    format!("{}/{}  epoch {:.2}", progress.update, progress.updates, progress.epoch)
+/// A display on a terminal, drawn by a thread until it is dropped.
+struct Live {
+    shown: Arc<Mutex<Shown>>,
 }
 
-fn values(progress: &Progress) -> String {
-    let one = |name: &str, value: Option<(f64, f64)>| match value {
-        Some((value, error)) => format!("{name} {}", estimate(value, error)),
-        None => String::new(),
-    };
-    join([
-        one("train", progress.train_log_likelihood),
-        one("validation", progress.validation_log_likelihood),
-        one("log Z", progress.log_z) + &audit(progress),
-    ])
+/// What the thread draws.
+struct Shown {
+    screen: Screen,
+    progress: Option<Progress>,
+    /// When the progress was taken.
+    at: Instant,
+    ended: bool,
 }
 
-/// The audit in parentheses, to as many decimals as the tracked value; with its update where that has passed.
-fn audit(progress: &Progress) -> String {
-    let (Some(audit), Some((_, tracked_error))) = (progress.audited_log_z, progress.log_z) else {
-        return String::new();
-    };
-    let decimals = decimals_of(tracked_error).unwrap_or(4);
-    let value = match decimals_of(audit.std_error) {
-        None => format!("{:.decimals$}", audit.value),
-        Some(_) => estimate(audit.value, audit.std_error),
-    };
-    let at = match audit.update == progress.update {
-        true => String::new(),
-        false => format!(" at {}", audit.update),
-    };
-    format!(" ({} {value}{at})", audit.method)
-}
+impl Live {
+    fn new() -> Self {
+        ON_SCREEN.fetch_add(1, Ordering::Relaxed);
+        let shown = Arc::new(Mutex::new(Shown::new()));
+        let drawn = Arc::clone(&shown);
+        // Without a thread the display moves with every notice alone.
+        let _ = std::thread::Builder::new().name("display".into()).spawn(move || {
+            loop {
+                std::thread::sleep(TICK);
+                let mut shown = lock(&drawn);
+                if shown.ended {
+                    break;
+                }
+                shown.draw(&[]);
+            }
+        });
+        Self { shown }
+    }
 
-fn note(progress: &Progress) -> String {
-    progress.note.as_ref().map_or(String::new(), |note| format!("({note})"))
-}
+    fn show(&self, progress: &Progress) {
+        let mut shown = lock(&self.shown);
+        (shown.progress, shown.at) = (Some(progress.clone()), Instant::now());
+    }
 
-fn join<const N: usize>(parts: [String; N]) -> String {
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
-}
+    fn print(&self, text: &str) {
+        let mut shown = lock(&self.shown);
+        let above = wrap(text, shown.screen.width(), INDENT);
+        shown.draw(&above);
+    }
 
-fn times(progress: &Progress) -> String {
-    let left = progress.seconds_left.map(|left| format!(", {} left", duration(left)));
-    format!("{}{}", duration(progress.seconds), left.unwrap_or_default())
-}
-
-/// Value ± error to two digits of the error; an exact value to four decimals.
-fn estimate(value: f64, error: f64) -> String {
-    match decimals_of(error) {
-        None => format!("{value:.4}"),
-        Some(decimals) => format!("{value:.decimals$} ± {error:.decimals$}"),
+    /// Leaves the last values on the screen, without what is at work and to come.
+    fn end(&self) {
+        let mut shown = lock(&self.shown);
+        if !std::mem::replace(&mut shown.ended, true) {
+            if let Some(progress) = &mut shown.progress {
+                progress.seconds_left = None;
+            }
+            shown.draw(&[]);
+            shown.screen.leave();
+        }
     }
 }
 
-/// Decimals that show two digits of an error; `None` for the error of an exact value.
-fn decimals_of(error: f64) -> Option<usize> {
-    let known = error.is_finite() && error > 0.0;
-    known.then(|| (1.0 - error.log10().floor()).clamp(0.0, 6.0) as usize)
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.end();
+        ON_SCREEN.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
-/// The two largest of hours, minutes and seconds.
-fn duration(seconds: f64) -> String {
-    let seconds = seconds.max(0.0).round() as u64;
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, s) => format!("{s}s"),
-        (0, m, s) => format!("{m}m {s:02}s"),
-        (h, m, _) => format!("{h}h {m:02}m"),
+impl Shown {
+    fn new() -> Self {
+        Self { screen: Screen::new(), progress: None, at: Instant::now(), ended: false }
     }
+
+    fn draw(&mut self, above: &[String]) {
+        let lines = self.lines(self.screen.width());
+        self.screen.draw(above, &lines);
+    }
+
+    fn lines(&self, width: usize) -> Vec<String> {
+        let running = if self.ended { None } else { interrupt::running() };
+        let interrupted = !self.ended && interrupt::requested().load(Ordering::Relaxed);
+        let work = task(running.as_ref(), interrupted);
+        let mut lines = match &self.progress {
+            None => Vec::new(),
+            Some(progress) => {
+                let waited = if self.ended { 0.0 } else { self.at.elapsed().as_secs_f64() };
+                Parts::of(progress, waited).lines(progress, width)
+            }
+        };
+        lines.extend(work.iter().flat_map(|text| wrap(text, width, INDENT)));
+        lines
+    }
+}
+
+/// A thread that panicked while it drew has left nothing half done.
+fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+    shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 #[cfg(test)]
@@ -206,7 +254,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::record::{AuditedLogZ, Run};
+    use crate::record::Run;
 
     #[derive(Clone, Default)]
     struct Shared(Rc<RefCell<Vec<u8>>>);
@@ -236,43 +284,39 @@ mod tests {
             }
             bar.progress(&at(update, 0.25 * update as f64));
         }
-        bar.notice(&Notice::Warning("few effective samples".into()), 79).unwrap();
+        bar.notice(&Notice::ErrorBarWidened, 79).unwrap();
         bar.finish().unwrap();
         let text = String::from_utf8(out.0.take()).unwrap();
         let updates: Vec<_> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
         let expected = ["0", "20", "33", "53", "73"].map(|u| format!("update {u}/100"));
         assert_eq!(updates[..5], expected);
-        assert_eq!(updates[5], "warning: update 79: few effective samples");
+        assert!(updates[5].starts_with("warning: update 79: tracked log Z jumps"));
         assert_eq!(updates[6..], ["update 79/100"]);
     }
 
     #[test]
-    fn a_line_tells_estimates_with_errors_and_times() {
+    fn a_quiet_run_tells_its_warnings() {
         let out = Shared::default();
-        ProgressBar::lines(out.clone()).progress(&Progress {
-            seconds_left: Some(250.0),
-            train_log_likelihood: Some((-88.21234, 0.0523)),
-            validation_log_likelihood: Some((-90.1, 0.31)),
-            log_z: Some((226.113155, 0.0)),
-            note: Some("in doubt: lag".into()),
-            ..at(12, 3725.0)
-        });
-        assert_eq!(
-            String::from_utf8(out.0.take()).unwrap(),
-            "update 12/100  epoch 0.50  train -88.212 ± 0.052  validation -90.10 ± 0.31  log Z 226.1132  (in doubt: lag)  1h 02m, 4m 10s left\n"
-        );
+        let mut bar = ProgressBar::warnings(out.clone());
+        bar.progress(&at(0, 0.0));
+        bar.notice(&Notice::InitialRounds { rounds: 3 }, 0).unwrap();
+        (1..=3).for_each(|update| bar.notice(&Notice::ErrorBarWidened, update).unwrap());
+        bar.finish().unwrap();
+        let text = String::from_utf8(out.0.take()).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(lines[0].starts_with("warning: update 1: tracked log Z jumps"), "{text}");
+        assert_eq!(lines[1], "warning: error-bar-widened again, 3 times since update 1");
     }
 
     #[test]
-    fn an_audit_stands_beside_the_tracked_log_z() {
-        let audit = |update, std_error| {
-            let audited = AuditedLogZ { method: "exact", update, value: 26.190_123, std_error };
-            let mut progress = at(12, 1.0);
-            (progress.log_z, progress.audited_log_z) = (Some((26.11, 0.05)), Some(audited));
-            values(&progress)
-        };
-        assert_eq!(audit(12, 0.0), "log Z 26.110 ± 0.050 (exact 26.190)");
-        assert_eq!(audit(10, 0.2), "log Z 26.110 ± 0.050 (exact 26.19 ± 0.20 at 10)");
+    fn a_display_shows_progress_tasks_and_what_is_left_at_the_end() {
+        let mut shown = Shown::new();
+        assert!(shown.lines(80).is_empty());
+        shown.progress = Some(Progress { seconds_left: Some(9.0), ..at(50, 9.0) });
+        assert!(shown.lines(80)[0].ends_with("9s left"), "{:?}", shown.lines(80));
+        shown.ended = true;
+        assert_eq!(shown.lines(80).len(), 1);
     }
 
     #[test]
@@ -288,7 +332,7 @@ mod tests {
         }
         let mut bar = ProgressBar::lines(Closed);
         bar.progress(&at(1, 0.0));
-        assert!(bar.notice(&Notice::Info("hello".into()), 1).is_ok());
+        assert!(bar.notice(&Notice::ModeMissed, 1).is_ok());
         assert!(bar.finish().is_ok());
     }
 }

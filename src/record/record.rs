@@ -2,7 +2,7 @@
 
 use super::Image;
 
-/// The TensorBoard run (folder) an entry belongs to; equal tags of two runs overlay in one chart.
+/// Whose value an entry is; equal tags of two overlay in one chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Run {
     /// Measured on training data.
@@ -17,7 +17,15 @@ impl Run {
     /// All runs.
     pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Tracker];
 
-    /// The folder's name, also used in messages.
+    /// Folder of its TensorBoard run. What is told of the model stands with its training data, as is the custom there.
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::Train | Self::Tracker => "train",
+            Self::Validation => "validation",
+        }
+    }
+
+    /// Its name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Train => "train",
@@ -96,23 +104,5 @@ impl Record {
             Content::Scalar(value) if entry.run == run && entry.tag == tag => Some(value),
             _ => None,
         })
-    }
-}
-
-/// Something a person should read while the run goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// All is well.
-    Info(String),
-    /// Look at this: low effective sample size, log Z in doubt, audit disagrees, ...
-    Warning(String),
-}
-
-impl Notice {
-    /// The text without its level.
-    pub fn text(&self) -> &str {
-        match self {
-            Self::Info(text) | Self::Warning(text) => text,
-        }
     }
 }

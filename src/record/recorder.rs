@@ -14,8 +14,10 @@ pub struct Progress {
     pub epoch: f64,
     /// Training time so far in seconds.
     pub seconds: f64,
-    /// Expected time left in seconds.
+    /// Expected time left in seconds, if nothing ends the run before its last update.
     pub seconds_left: Option<f64>,
+    /// The update that log-likelihoods and log Z belong to.
+    pub evaluated_at: u64,
     /// Mean log-likelihood of the training data, nats.
     pub train_log_likelihood: Option<(f64, f64)>,
     /// Mean log-likelihood of the validation data, nats.
@@ -24,6 +26,10 @@ pub struct Progress {
     pub log_z: Option<(f64, f64)>,
     /// The latest independent value of log Z.
     pub audited_log_z: Option<AuditedLogZ>,
+    /// Update and mean log-likelihood of the validation rows of the best model so far.
+    pub best: Option<(u64, f64)>,
+    /// How near early stopping is.
+    pub patience: Option<Patience>,
     /// A word of doubt or phase, such as "in doubt: lag" or "pre-training".
     pub note: Option<String>,
 }
@@ -39,6 +45,19 @@ pub struct AuditedLogZ {
     pub value: f64,
     /// Its standard error; 0 for exact values.
     pub std_error: f64,
+    /// Tracked minus audited value in combined standard errors, where the two contradict each other.
+    pub contradiction: Option<f64>,
+}
+
+/// The state of early stopping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Evaluations without improvement.
+    pub without_improvement: u64,
+    /// As many of them end the run,
+    pub patience: u64,
+    /// but not before this update.
+    pub not_before: u64,
 }
 
 /// Takes what a run has to tell. Training calls [`Self::record`] at every evaluation, [`Self::progress`] at every

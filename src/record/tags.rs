@@ -30,10 +30,12 @@ impl From<&Content> for Kind {
 /// One documented tag.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag {
-    /// TensorBoard run.
+    /// Whose value it is.
     pub run: Run,
-    /// TensorBoard tag.
+    /// Its name in records.
     pub tag: &'static str,
+    /// Group of charts in TensorBoard.
+    pub group: &'static str,
     /// Kind of content.
     pub kind: Kind,
     /// Column of metrics.csv; `None` for what is not in it.
@@ -42,33 +44,66 @@ pub struct Tag {
     pub meaning: &'static str,
 }
 
-const fn of(run: Run, kind: Kind, tag: &'static str, meaning: &'static str) -> Tag {
-    Tag { run, tag, kind, column: None, meaning }
+impl Tag {
+    /// The tag in TensorBoard: group and name.
+    pub fn in_tensorboard(&self) -> String {
+        format!("{}/{}", self.group, self.tag)
+    }
 }
 
-const fn train(tag: &'static str, column: Option<&'static str>, meaning: &'static str) -> Tag {
-    Tag { column, ..of(Run::Train, Kind::Scalar, tag, meaning) }
+// TensorBoard sorts groups and opens the first two: these must be the likelihood and log Z.
+const LOG_LIKELIHOOD: &str = "log_likelihood";
+const LOG_Z: &str = "log_z";
+const AUDIT: &str = "log_z_audit";
+const MIXING: &str = "mixing";
+const MODEL: &str = "model";
+const OPTIMIZER: &str = "optimizer";
+// Apart, so that each of the first two groups begins on the first screen. The bands are drawn from them.
+const STANDARD_ERRORS: &str = "standard_errors";
+
+const fn of(
+    run: Run,
+    kind: Kind,
+    group: &'static str,
+    tag: &'static str,
+    meaning: &'static str,
+) -> Tag {
+    Tag { run, tag, group, kind, column: None, meaning }
 }
 
-const fn valid(tag: &'static str, column: Option<&'static str>, meaning: &'static str) -> Tag {
-    Tag { column, ..of(Run::Validation, Kind::Scalar, tag, meaning) }
+const fn train(
+    group: &'static str,
+    tag: &'static str,
+    column: Option<&'static str>,
+    meaning: &'static str,
+) -> Tag {
+    Tag { column, ..of(Run::Train, Kind::Scalar, group, tag, meaning) }
+}
+
+const fn valid(
+    group: &'static str,
+    tag: &'static str,
+    column: Option<&'static str>,
+    meaning: &'static str,
+) -> Tag {
+    Tag { column, ..of(Run::Validation, Kind::Scalar, group, tag, meaning) }
 }
 
 /// A tracker scalar whose column is its tag.
-const fn column(tag: &'static str, meaning: &'static str) -> Tag {
-    Tag { column: Some(tag), ..of(Run::Tracker, Kind::Scalar, tag, meaning) }
+const fn column(group: &'static str, tag: &'static str, meaning: &'static str) -> Tag {
+    Tag { column: Some(tag), ..of(Run::Tracker, Kind::Scalar, group, tag, meaning) }
 }
 
-const fn curve(tag: &'static str, meaning: &'static str) -> Tag {
-    of(Run::Tracker, Kind::Scalar, tag, meaning)
+const fn curve(group: &'static str, tag: &'static str, meaning: &'static str) -> Tag {
+    of(Run::Tracker, Kind::Scalar, group, tag, meaning)
 }
 
-const fn histogram(tag: &'static str, meaning: &'static str) -> Tag {
-    of(Run::Tracker, Kind::Histogram, tag, meaning)
+const fn histogram(group: &'static str, tag: &'static str, meaning: &'static str) -> Tag {
+    of(Run::Tracker, Kind::Histogram, group, tag, meaning)
 }
 
-const fn image(tag: &'static str, meaning: &'static str) -> Tag {
-    of(Run::Tracker, Kind::Image, tag, meaning)
+const fn image(group: &'static str, tag: &'static str, meaning: &'static str) -> Tag {
+    of(Run::Tracker, Kind::Image, group, tag, meaning)
 }
 
 /// First columns of metrics.csv, in every row.
@@ -77,60 +112,63 @@ pub const FIXED_COLUMNS: [&str; 3] = ["update", "epoch", "seconds"];
 /// Every documented tag; columns of metrics.csv stand in this order after [`FIXED_COLUMNS`].
 #[rustfmt::skip] // a table: one line a tag
 pub static TAGS: &[Tag] = &[
-    column("log_z", "tracked log Z, nats"),
-    column("log_z_std_error", "its standard error, nats"),
-    curve("log_z_lower", "tracked log Z minus 2 standard errors, nats"),
-    curve("log_z_upper", "tracked log Z plus 2 standard errors, nats"),
-    train("log_likelihood", Some("train_log_likelihood"), "mean log-likelihood of training rows, nats"),
-    train("log_likelihood_std_error", Some("train_log_likelihood_std_error"), "its standard error from log Z and data together, nats"),
-    train("log_likelihood_data_std_error", Some("train_log_likelihood_data_std_error"), "the part of it that comes from the rows evaluated, nats"),
-    train("log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
-    train("log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
-    valid("log_likelihood", Some("validation_log_likelihood"), "mean log-likelihood of validation rows, nats"),
-    valid("log_likelihood_std_error", Some("validation_log_likelihood_std_error"), "its standard error from log Z and data together, nats"),
-    valid("log_likelihood_data_std_error", Some("validation_log_likelihood_data_std_error"), "the part of it that comes from the rows evaluated, nats"),
-    valid("log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
-    valid("log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
-    column("exact_log_z", "audit: log Z by enumeration, nats"),
-    column("ais_log_z", "audit: log Z by annealed importance sampling, nats"),
-    column("ais_log_z_std_error", "its standard error, nats"),
-    column("audit_difference_in_errors", "tracked minus audited log Z, in combined standard errors"),
-    column("tracker_consistency", "moving mean of squared standardised innovations; about 1 when the error bar is honest"),
-    column("sound", "1 when log_z and its error bar are to be believed, else 0"),
-    Tag { column: Some("doubts"), ..of(Run::Tracker, Kind::Text, "doubts", "why not, where not: short names") },
-    column("log_z_bound", "sum over distinct states of data, particles and chains: log Z is at least that, nats"),
-    column("settled_log_z", "log Z from the sweeps at fixed parameters alone, nats"),
-    column("settled_log_z_std_error", "its standard error, nats"),
-    column("settling_sweeps", "sweeps at fixed parameters"),
-    column("settling_drift_in_errors", "log Z of the last third of them minus that of the third before, in its errors"),
-    column("settling_correlation", "over chains, between their parts of the two thirds' errors; 1 where they are frozen"),
-    column("visitors_in_errors", "how much higher up the ladder chains started from data stay than the tracker's own, in errors"),
-    column("lag_in_errors", "settled minus tracked log Z before, in errors"),
-    column("train_log_f", "mean log f(v) of training rows, nats"),
-    column("samples_log_f", "mean log f(v) of the model as its chains see it, nats"),
-    column("samples_log_f_deviation", "its standard deviation over samples, nats"),
-    column("effective_chains", "(sum w)^2/sum w^2 of the weights that chains carry"),
-    column("crossed_share", "share of the chains that went from one end of the ladder to the other in the last 1000 sweeps"),
-    column("effective_sample_size", "of the beta = 1 weights of the chains"),
-    column("learning_rate", "step size of the weights"),
-    column("gradient_norm", "Frobenius norm of the weight gradient"),
-    column("weight_norm", "Frobenius norm of the weights"),
-    column("occupancy_error", "max_k |log(c_k/r_k)|"),
-    column("round_trips_per_1000_sweeps", "round trips beta = 0 -> 1 -> 0 per chain and 1000 sweeps"),
-    column("window_round_trips", "round trips per chain in the present window"),
-    column("movement_per_round_trip", "variance of relative weights the model gathers while a chain makes a round trip; chains lag behind a model with much"),
-    column("minimum_conductance", "min_k of the conductance of the cut between temperatures k and k + 1"),
-    column("knot_beta", "inverse temperature of that cut"),
-    column("reconstruction_error", "mean squared error of one-step reconstructions, per visible unit"),
-    column("free_energy_gap", "mean free energy of training minus that of validation rows, nats; falls when it overfits"),
-    histogram("weights", "entries of W"),
-    histogram("visible_bias", "entries of c"),
-    histogram("hidden_bias", "entries of b"),
-    histogram("occupancy_ratio", "c_k/r_k over temperatures; 1 when log Z_k is right"),
-    histogram("hidden_activity", "mean activation of each hidden unit over training rows"),
-    image("weight_filters", "columns of W as pictures: blue negative, white 0, red positive"),
-    image("samples", "visible states of chains at beta = 1"),
-    image("transition_matrix", "P_jk between temperatures: row from, column to; bright is probable"),
+    column(LOG_Z, "log_z", "tracked log Z, nats"),
+    column(STANDARD_ERRORS, "log_z_std_error", "standard error of tracked log Z, nats"),
+    curve(STANDARD_ERRORS, "log_z_lower", "tracked log Z minus 2 standard errors, nats"),
+    curve(STANDARD_ERRORS, "log_z_upper", "tracked log Z plus 2 standard errors, nats"),
+    train(LOG_LIKELIHOOD, "log_likelihood", Some("train_log_likelihood"), "mean log-likelihood of training rows, nats"),
+    train(STANDARD_ERRORS, "log_likelihood_std_error", Some("train_log_likelihood_std_error"), "standard error of the mean log-likelihood, from log Z and rows together, nats"),
+    train(STANDARD_ERRORS, "log_likelihood_data_std_error", Some("train_log_likelihood_data_std_error"), "the part of the standard error that comes from the rows evaluated, nats"),
+    train(STANDARD_ERRORS, "log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
+    train(STANDARD_ERRORS, "log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
+    valid(LOG_LIKELIHOOD, "log_likelihood", Some("validation_log_likelihood"), "mean log-likelihood of validation rows, nats"),
+    valid(STANDARD_ERRORS, "log_likelihood_std_error", Some("validation_log_likelihood_std_error"), "standard error of the mean log-likelihood, from log Z and rows together, nats"),
+    valid(STANDARD_ERRORS, "log_likelihood_data_std_error", Some("validation_log_likelihood_data_std_error"), "the part of the standard error that comes from the rows evaluated, nats"),
+    valid(STANDARD_ERRORS, "log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
+    valid(STANDARD_ERRORS, "log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
+    column(AUDIT, "exact_log_z", "audit: log Z by enumeration, nats"),
+    column(AUDIT, "ais_log_z", "audit: log Z by annealed importance sampling, nats"),
+    column(AUDIT, "ais_log_z_std_error", "standard error of the audit by annealed importance sampling, nats"),
+    curve(AUDIT, "audit_difference", "tracked minus audited log Z at the updates of audits, nats"),
+    curve(AUDIT, "audit_difference_lower", "the difference minus 2 combined standard errors, nats; 0 lies inside the band when they agree"),
+    curve(AUDIT, "audit_difference_upper", "the difference plus 2 combined standard errors, nats"),
+    column(AUDIT, "audit_difference_in_errors", "tracked minus audited log Z, in combined standard errors"),
+    column(MIXING, "tracker_consistency", "moving mean of squared standardised innovations; about 1 when the error bar is honest"),
+    column(LOG_Z, "sound", "1 when log_z and its error bar are to be believed, else 0"),
+    Tag { column: Some("doubts"), ..of(Run::Tracker, Kind::Text, LOG_Z, "doubts", "why not, where not: short names") },
+    column(LOG_Z, "log_z_bound", "sum over distinct states of data, particles and chains: log Z is at least that, nats"),
+    column(MIXING, "settled_log_z", "log Z from the sweeps at fixed parameters alone, nats"),
+    column(MIXING, "settled_log_z_std_error", "standard error of log Z from the sweeps at fixed parameters, nats"),
+    column(MIXING, "settling_sweeps", "sweeps at fixed parameters"),
+    column(MIXING, "settling_drift_in_errors", "log Z of the last third of the sweeps at fixed parameters minus that of the third before, in its errors"),
+    column(MIXING, "settling_correlation", "correlation over chains between their parts of the errors of the last two thirds; 1 where they are frozen"),
+    column(MIXING, "visitors_in_errors", "how much higher up the ladder chains started from data stay than the tracker's own, in errors"),
+    column(MIXING, "lag_in_errors", "settled minus tracked log Z before, in errors"),
+    column(MODEL, "train_log_f", "mean log f(v) of training rows, nats"),
+    column(MODEL, "samples_log_f", "mean log f(v) of the model as its chains see it, nats"),
+    column(MODEL, "samples_log_f_deviation", "standard deviation of log f(v) over samples, nats"),
+    column(MIXING, "effective_chains", "(sum w)^2/sum w^2 of the weights that chains carry"),
+    column(MIXING, "crossed_share", "share of the chains that went from one end of the ladder to the other in the last 1000 sweeps"),
+    column(MIXING, "effective_sample_size", "effective sample size of the weights of the chains at beta = 1"),
+    column(OPTIMIZER, "learning_rate", "step size of the weights"),
+    column(OPTIMIZER, "gradient_norm", "Frobenius norm of the weight gradient"),
+    column(MODEL, "weight_norm", "Frobenius norm of the weights"),
+    column(MIXING, "occupancy_error", "max_k |log(c_k/r_k)|"),
+    column(MIXING, "round_trips_per_1000_sweeps", "round trips beta = 0 -> 1 -> 0 per chain and 1000 sweeps"),
+    column(MIXING, "window_round_trips", "round trips per chain in the present window"),
+    column(MIXING, "movement_per_round_trip", "variance of relative weights the model gathers while a chain makes a round trip; chains lag behind a model with much"),
+    column(MIXING, "minimum_conductance", "min_k of the conductance of the cut between temperatures k and k + 1"),
+    column(MIXING, "knot_beta", "inverse temperature of the cut with the smallest conductance"),
+    column(MODEL, "reconstruction_error", "mean squared error of one-step reconstructions, per visible unit"),
+    column(MODEL, "free_energy_gap", "mean free energy of training minus that of validation rows, nats; falls when it overfits"),
+    histogram(MODEL, "weights", "entries of W"),
+    histogram(MODEL, "visible_bias", "entries of c"),
+    histogram(MODEL, "hidden_bias", "entries of b"),
+    histogram(MIXING, "occupancy_ratio", "c_k/r_k over temperatures; 1 when log Z_k is right"),
+    histogram(MODEL, "hidden_activity", "mean activation of each hidden unit over training rows"),
+    image(MODEL, "weight_filters", "columns of W as pictures: blue negative, white 0, red positive"),
+    image(MODEL, "samples", "visible states at beta = 1: particles of the gradient, then tempered chains that are there"),
+    image(MIXING, "transition_matrix", "P_jk between temperatures: row from, column to; bright is probable"),
 ];
 
 /// The line of (run, tag), if it is documented.
@@ -187,6 +225,23 @@ mod tests {
         let columns: Vec<_> = columns().collect();
         for (i, column) in columns.iter().enumerate() {
             assert!(!columns[..i].contains(column), "{column}");
+        }
+    }
+
+    #[test]
+    fn tensorboard_opens_on_the_likelihood_and_log_z() {
+        let mut shown: Vec<_> = TAGS
+            .iter()
+            .filter(|line| matches!(line.kind, Kind::Scalar | Kind::Image))
+            .map(|line| (line.group, line.tag))
+            .collect();
+        shown.sort_unstable();
+        let mut groups: Vec<_> = shown.iter().map(|(group, _)| *group).collect();
+        groups.dedup();
+        assert_eq!(groups[..2], ["log_likelihood", "log_z"]);
+        for group in &groups[..2] {
+            let first = shown.iter().find(|(of, _)| of == group).unwrap();
+            assert_eq!(first.1, *group, "the first card of the group");
         }
     }
 

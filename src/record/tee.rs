@@ -57,7 +57,7 @@ mod tests {
         record.scalar(Run::Tracker, "log_z", 7.0);
         tee.record(&record).unwrap();
         tee.progress(&Progress { update: 3, ..Progress::default() });
-        tee.notice(&Notice::Warning("low".into()), 3).unwrap();
+        tee.notice(&Notice::ModeMissed, 3).unwrap();
         tee.finish().unwrap();
         drop(tee);
         assert_eq!(first, second);

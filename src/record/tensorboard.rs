@@ -1,25 +1,42 @@
-//! TensorBoard: the folders `train`, `validation` and `tracker`, one TensorBoard run each.
+//! TensorBoard: the folders `train` and `validation`, one TensorBoard run each.
 //!
-//! All entries of one record and run are one event, so a kill loses whole evaluations or nothing. Built on the sound
+//! All entries of one record and folder are one event, so a kill loses whole evaluations or nothing. The first value of a
+//! tag carries its description, the first event what is told of the run as a whole. Built on the sound
 //! part of tensorboard-rs only, its framing (its `SummaryWriter` loses events, panics, and swaps width and height).
 
+use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use tensorboard_proto::event::{Event, SessionLog, SessionLog_SessionStatus};
 use tensorboard_proto::summary::{Summary, Summary_Image, Summary_Value};
 
 use super::events::{EventFile, event_files, trim, written};
-use super::{Content, Image, Record, Recorder, Run, Written, histogram, tags};
+use super::{
+    About, Content, Entry, Image, Record, Recorder, Run, Written, dashboard, histogram, tags,
+};
 use crate::checkpoint::remove_leftovers;
 use crate::error::{Error, Result};
 
 /// Writes scalars (as f32), histograms and images to event files, each record at once.
 pub struct TensorBoard {
     folder: PathBuf,
-    /// One of each [`Run`], opened by its first entry: a run without entries stays invisible.
-    files: [Option<EventFile>; Run::ALL.len()],
+    /// One of each folder, opened by its first entry: a run without entries stays invisible.
+    logs: Vec<Log>,
     resumed_after: Option<u64>,
+    about: About,
+}
+
+/// Folders of the runs; the first holds what is told of all.
+const FOLDERS: [&str; 2] = [Run::Train.folder(), Run::Validation.folder()];
+
+/// One TensorBoard run.
+struct Log {
+    name: &'static str,
+    file: Option<EventFile>,
+    /// Tags that were written, and so are described already.
+    known: HashSet<String>,
 }
 
 impl TensorBoard {
@@ -29,8 +46,8 @@ impl TensorBoard {
     /// [`Error::File`] if there are events already; [`Error::Io`] if the folders cannot be created.
     pub fn create(folder: impl AsRef<Path>) -> Result<Self> {
         let log = Self::open(folder.as_ref(), None)?;
-        for run in Run::ALL {
-            if !event_files(&log.run_folder(run))?.is_empty() {
+        for name in FOLDERS {
+            if !event_files(&log.folder.join(name))?.is_empty() {
                 return Err(Error::file(
                     &log.folder,
                     "holds TensorBoard events already; resume the run or choose another folder",
@@ -46,78 +63,116 @@ impl TensorBoard {
     /// # Errors
     /// [`Error::File`] for a damaged event file; [`Error::Io`] if files cannot be read or replaced.
     pub fn resume(folder: impl AsRef<Path>, after_update: u64) -> Result<Self> {
-        let log = Self::open(folder.as_ref(), Some(after_update))?;
-        for run in Run::ALL {
-            let folder = log.run_folder(run);
+        let mut log = Self::open(folder.as_ref(), Some(after_update))?;
+        for run in &mut log.logs {
+            let folder = log.folder.join(run.name);
             remove_leftovers(&folder)?;
             for path in event_files(&folder)? {
-                trim(&path, after_update)?;
+                trim(&path, after_update, &mut run.known)?;
             }
         }
         Ok(log)
     }
 
-    /// Records of updates up to `after_update` in a run of a log; a missing folder holds none.
+    /// What the run is, for the first event; without effect where that is written already.
+    #[must_use]
+    pub fn about(self, about: About) -> Self {
+        Self { about, ..self }
+    }
+
+    /// Records of updates up to `after_update` in the folder of a run; a missing folder holds none.
     ///
     /// # Errors
     /// As [`TensorBoard::resume`], and [`Error::File`] for steps that do not ascend.
     pub fn written(folder: impl AsRef<Path>, run: Run, after_update: u64) -> Result<Written> {
-        let folder = folder.as_ref().join(run.name());
+        let folder = folder.as_ref().join(run.folder());
         if !folder.exists() {
             return Ok(Written::default());
         }
         written(&folder, after_update)
     }
 
+    /// Removes a log, so that it can be made anew.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a folder cannot be removed.
+    pub fn remove(folder: impl AsRef<Path>) -> Result<()> {
+        for name in FOLDERS {
+            let folder = folder.as_ref().join(name);
+            match fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Error::io("remove", &folder)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     fn open(folder: &Path, resumed_after: Option<u64>) -> Result<Self> {
-        let log = Self { folder: folder.to_path_buf(), files: Default::default(), resumed_after };
-        for run in Run::ALL {
-            let folder = log.run_folder(run);
+        for name in FOLDERS {
+            let folder = folder.join(name);
             fs::create_dir_all(&folder).map_err(Error::io("create folder", &folder))?;
         }
-        Ok(log)
-    }
-
-    fn run_folder(&self, run: Run) -> PathBuf {
-        self.folder.join(run.name())
-    }
-
-    fn file(&mut self, run: Run) -> Result<&mut EventFile> {
-        let folder = self.run_folder(run);
-        match &mut self.files[run as usize] {
-            Some(file) => Ok(file),
-            slot => Ok(slot.insert(start(&folder, self.resumed_after)?)),
-        }
+        let log = |name| Log { name, file: None, known: HashSet::new() };
+        let logs = FOLDERS.map(log).into();
+        Ok(Self { folder: folder.to_path_buf(), logs, resumed_after, about: About::default() })
     }
 }
 
 impl Recorder for TensorBoard {
     fn record(&mut self, record: &Record) -> Result<()> {
         tags::check(record)?;
-        for run in Run::ALL {
+        for log in &mut self.logs {
+            let mut values = Vec::new();
+            if log.name == FOLDERS[0] && log.known.is_empty() {
+                values = dashboard::values(&self.about)?;
+            }
+            let name = log.name;
+            for entry in record.entries.iter().filter(|entry| entry.run.folder() == name) {
+                values.extend(log.value(entry)?);
+            }
+            if values.is_empty() {
+                continue;
+            }
             let mut summary = Summary::new();
-            for entry in record.entries.iter().filter(|entry| entry.run == run) {
-                let mut part = match &entry.content {
-                    Content::Scalar(value) => number(entry.tag, *value as f32),
-                    Content::Histogram(values) => histogram::summary(entry.tag, values),
-                    Content::Image(image) => picture(entry.tag, image)?,
-                    // Short names of doubts: the curve `sound` shows where, metrics.csv which.
-                    Content::Text(_) => continue,
-                };
-                part.take_value().into_iter().for_each(|value| summary.mut_value().push(value));
-            }
-            if !summary.value.is_empty() {
-                let mut event = Event::new();
-                event.set_step(step(record.update));
-                event.set_summary(summary);
-                self.file(run)?.append(event)?;
-            }
+            summary.set_value(values.into());
+            let mut event = Event::new();
+            event.set_step(step(record.update));
+            event.set_summary(summary);
+            let file = match &mut log.file {
+                Some(file) => file,
+                none => none.insert(start(&self.folder.join(log.name), self.resumed_after)?),
+            };
+            file.append(event)?;
         }
         Ok(())
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.files.iter_mut().flatten().try_for_each(EventFile::sync)
+        self.logs.iter_mut().filter_map(|log| log.file.as_mut()).try_for_each(EventFile::sync)
+    }
+}
+
+impl Log {
+    /// An entry's value, described if it is the first of its tag; `None` for what TensorBoard does not show.
+    fn value(&mut self, entry: &Entry) -> Result<Option<Summary_Value>> {
+        let Some(line) = tags::find(entry.run, entry.tag) else { return Ok(None) };
+        let tag = line.in_tensorboard();
+        let mut summary = match &entry.content {
+            Content::Scalar(value) => number(&tag, *value as f32),
+            Content::Histogram(values) => histogram::summary(&tag, values),
+            Content::Image(image) => picture(&tag, image)?,
+            // Short names of doubts: the curve `sound` shows where, metrics.csv which.
+            Content::Text(_) => return Ok(None),
+        };
+        let mut value = summary.take_value().pop();
+        if let Some(value) = &mut value
+            && self.known.insert(tag)
+        {
+            value.mut_metadata().set_summary_description(line.meaning.into());
+        }
+        Ok(value)
     }
 }
 
@@ -179,14 +234,23 @@ mod tests {
         record
     }
 
-    /// Steps of the events of a run that hold values, with the number of values.
+    /// Steps of the events of a run that hold values, with the number of values of records.
     fn steps(folder: &Path, run: Run) -> Vec<(i64, usize)> {
-        let events = read_all(&folder.join(run.name())).into_iter();
-        events.filter(Event::has_summary).map(|e| (e.step, e.get_summary().value.len())).collect()
+        let events = read_all(&folder.join(run.folder())).into_iter();
+        let own = |value: &&Summary_Value| value.get_tag() != "custom_scalars__config__";
+        let count = |event: &Event| event.get_summary().value.iter().filter(own).count();
+        events.filter(Event::has_summary).map(|event| (event.step, count(&event))).collect()
+    }
+
+    /// As bytes: NaN is a value too.
+    fn values(folder: &Path) -> Vec<Vec<u8>> {
+        let events = read_all(&folder.join("train")).into_iter();
+        let values = events.flat_map(|mut event| event.take_summary().take_value().into_vec());
+        values.map(|value| protobuf::Message::write_to_bytes(&value).unwrap()).collect()
     }
 
     fn only_file(folder: &Path, run: Run) -> PathBuf {
-        let files = event_files(&folder.join(run.name())).unwrap();
+        let files = event_files(&folder.join(run.folder())).unwrap();
         assert_eq!(files.len(), 1);
         files[0].clone()
     }
@@ -197,9 +261,9 @@ mod tests {
         let mut log = TensorBoard::create(folder.path()).unwrap();
         for update in [0, 5] {
             log.record(&record(update)).unwrap();
-            assert_eq!(steps(folder.path(), Run::Tracker).last(), Some(&(update as i64, 4)));
+            assert_eq!(steps(folder.path(), Run::Tracker).last(), Some(&(update as i64, 5)));
         }
-        assert_eq!(steps(folder.path(), Run::Train), [(0, 1), (5, 1)]);
+        assert_eq!(steps(folder.path(), Run::Train), [(0, 5), (5, 5)]);
         assert!(event_files(&folder.path().join("validation")).unwrap().is_empty());
     }
 
@@ -213,9 +277,13 @@ mod tests {
         drop(log);
         let path = only_file(folder.path(), Run::Tracker);
         let whole = fs::read(&path).unwrap();
+        let mut log = TensorBoard::resume(folder.path(), 2).unwrap();
+        (3..=4).for_each(|update| log.record(&record(update)).unwrap());
+        // Descriptions and what is told of the run stand in the same events, whatever was cut off between.
+        let uninterrupted = values(folder.path());
         for length in 0..=whole.len() {
             let folder = tempfile::tempdir().unwrap();
-            let run_folder = folder.path().join("tracker");
+            let run_folder = folder.path().join("train");
             fs::create_dir(&run_folder).unwrap();
             fs::write(run_folder.join(path.file_name().unwrap()), &whole[..length]).unwrap();
             let written = steps(folder.path(), Run::Tracker).len() as u64;
@@ -225,8 +293,9 @@ mod tests {
             for update in after + 1..=4 {
                 log.record(&record(update)).unwrap();
             }
-            let expected = [(1, 4), (2, 4), (3, 4), (4, 4)];
+            let expected = [(1, 5), (2, 5), (3, 5), (4, 5)];
             assert_eq!(steps(folder.path(), Run::Tracker), expected, "cut at byte {length}");
+            assert_eq!(values(folder.path()), uninterrupted, "cut at byte {length}");
         }
     }
 
@@ -238,7 +307,7 @@ mod tests {
             let mut log = TensorBoard::resume(folder.path(), after).unwrap();
             log.record(&record(after + 1)).unwrap();
         }
-        assert_eq!(steps(folder.path(), Run::Train), [(1, 1), (2, 1), (3, 1), (4, 1)]);
+        assert_eq!(steps(folder.path(), Run::Train), [(1, 5), (2, 5), (3, 5), (4, 5)]);
         let found = TensorBoard::create(folder.path()).err().unwrap().to_string();
         assert!(found.contains("holds TensorBoard events already"), "{found}");
     }

@@ -151,11 +151,20 @@ impl EarlyStopping {
         self.without_improvement
     }
 
+    /// Update of the last improvement, 0 before the first.
+    pub fn improved_at(&self) -> u64 {
+        self.reference.map_or(0, |reference| reference.update)
+    }
+
+    /// The update before which the run does not end, however long it waits, unless something improves.
+    pub fn earliest_stop(&self, config: &EarlyStoppingConfig) -> u64 {
+        (config.patience_factor * self.improved_at() as f64).ceil() as u64
+    }
+
     /// Whether what was observed so far ends the run, under these settings.
     pub fn stopped(&self, config: &EarlyStoppingConfig) -> bool {
-        let improved = self.reference.map_or(0, |reference| reference.update);
         self.without_improvement >= config.patience
-            && self.update as f64 >= config.patience_factor * improved as f64
+            && self.update as f64 >= config.patience_factor * self.improved_at() as f64
     }
 
     /// Takes in one evaluation and decides.

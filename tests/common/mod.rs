@@ -89,7 +89,7 @@ pub fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         let name = text(file.strip_prefix(folder).unwrap());
         let bytes = fs::read(&file).unwrap();
         match file.extension().and_then(|extension| extension.to_str()).unwrap() {
-            "toml" | "safetensors" => content.insert(name, bytes),
+            "toml" | "safetensors" | "jsonl" => content.insert(name, bytes),
             "csv" => content.insert(name, without_seconds(&String::from_utf8(bytes).unwrap())),
             "json" => {
                 let mut summary: Value = serde_json::from_slice(&bytes).unwrap();
@@ -101,8 +101,12 @@ pub fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             other => panic!("a file of unknown kind in a run folder: {name} ({other})"),
         };
     }
-    for run in ["train", "validation", "tracker"] {
-        for (step, tag, value) in events(&folder.join("tensorboard").join(run)) {
+    for run in ["train", "validation"] {
+        for (step, tag, value) in events(&folder.join(run)) {
+            // The command names the folder of the run.
+            if tag == "about/command" {
+                continue;
+            }
             let twice = content.insert(format!("{run} {step:06} {tag}"), value);
             assert!(twice.is_none(), "{run}: {tag} twice at step {step}");
         }

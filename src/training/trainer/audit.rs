@@ -7,7 +7,7 @@ use crate::estimators::{Ais, Estimate, exact};
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
-use crate::tempering::{BetaUpdate, Ladder, Prior};
+use crate::tempering::{BetaUpdate, Ladder, Prior, rows_per_thread};
 use crate::tracking::{LogLikelihood, Model, mean_log_f};
 
 /// Largest smaller layer that is enumerated in an audit.
@@ -26,7 +26,9 @@ pub struct Audit {
     pub estimate: Estimate,
     /// Tracked minus audited log Z, nats.
     pub difference: f64,
-    /// The difference in combined standard errors.
+    /// Standard error of the difference, nats: that of both, and what f32 leaves.
+    pub difference_std_error: f64,
+    /// The difference in these errors.
     pub in_errors: f64,
 }
 
@@ -34,8 +36,9 @@ impl Audit {
     fn new(estimate: Estimate, log_z: f64, std_error: f64) -> Self {
         let difference = log_z - estimate.value;
         let rounding = ROUNDING * estimate.value.abs().max(1.0);
-        let in_errors = difference / std_error.hypot(estimate.std_error).hypot(rounding);
-        Self { estimate, difference, in_errors }
+        let difference_std_error = std_error.hypot(estimate.std_error).hypot(rounding);
+        let in_errors = difference / difference_std_error;
+        Self { estimate, difference, difference_std_error, in_errors }
     }
 
     /// Whether the tracker's error bar does not explain the difference.
@@ -60,6 +63,15 @@ impl Trainer {
     pub fn audit_comes_next(&self) -> bool {
         let next = self.updates + 1;
         self.tracker.is_some() && self.evaluation_due(next) && self.sampled_audit_due_at(next)
+    }
+
+    /// Audits by annealed importance sampling after an update up to another.
+    pub(super) fn sampled_audits_between(&self, after: u64, until: u64) -> u64 {
+        let period = self.config.evaluation.every * self.config.audit.every;
+        if period == 0 || !self.sampled_audit_due_at(period) {
+            return 0;
+        }
+        until / period - after / period
     }
 
     fn sampled_audit_due_at(&self, updates: u64) -> bool {
@@ -99,9 +111,8 @@ impl Trainer {
         let every = self.config.audit.every;
         let number = self.updates / self.config.evaluation.every;
         let due = every > 0 && number.is_multiple_of(every);
-        let _permit = interrupt::permit();
         let estimate = if self.plan.exact || (due && self.smaller_layer() <= LARGEST_EXACT) {
-            exact(&model.parameters)?
+            self.exact_audit(&model.parameters)?
         } else if self.sampled_audit_due() {
             self.sampled_audit(model, self.audit_temperatures())?
         } else {
@@ -110,8 +121,18 @@ impl Trainer {
         Ok(Some(Audit::new(estimate, log_z, std_error)))
     }
 
+    fn exact_audit(&self, parameters: &Parameters) -> Result<Estimate> {
+        let _task = interrupt::task("log Z by enumeration", None);
+        exact(parameters)
+    }
+
     fn sampled_audit(&self, model: &Model, temperatures: usize) -> Result<Estimate> {
         let chains = self.config.audit.chains;
+        // Every task of the annealing pass stops at each temperature but the first.
+        let tasks = chains.div_ceil(rows_per_thread(chains));
+        let points = (temperatures - 1) as u64 * tasks as u64;
+        let name = format!("audit by annealed importance sampling, {temperatures} temperatures");
+        let _task = interrupt::task(name, Some(points));
         let seed = self.config.seed ^ self.updates.rotate_left(32);
         let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
         Ais { chains, ladder, seed }.run(model.ops.as_ref(), &self.base)
@@ -138,9 +159,8 @@ impl Trainer {
     /// Audit settings that cannot be used.
     pub fn final_likelihood(&self, parameters: &Parameters) -> Result<FinalLikelihood> {
         let model = model(parameters.clone(), self.config.model.kernel, &self.device);
-        let _permit = interrupt::permit();
         let log_z = if self.plan.exact || self.smaller_layer() <= LARGEST_EXACT {
-            exact(parameters)?
+            self.exact_audit(parameters)?
         } else {
             self.sampled_audit(&model, self.config.audit.temperatures)?
         };

@@ -141,10 +141,10 @@ fn negative_phase(
             let particles = Particles { visible, seed, sweeps: 0 };
             Box::new(PersistentDivergence { sweeps, particles })
         }
-        Gradient::Tempered {} if plan.window == 0.0 => Box::new(Tempered::of_tracker()),
-        Gradient::Tempered {} => {
+        Gradient::Tempered {} if plan.gradient_chains => {
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))
         }
+        Gradient::Tempered {} => Box::new(Tempered::of_tracker()),
     }
 }
 

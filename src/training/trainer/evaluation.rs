@@ -13,8 +13,8 @@ use crate::training::Decision;
 use crate::training::gradient::Carriers;
 use crate::trust::Trust;
 
-/// Effective chains below which a tempered gradient is mostly noise.
-const FEW_EFFECTIVE: f64 = 50.0;
+/// Share of the chains that carry a tempered gradient below which most of the work on it is lost.
+const FEW_EFFECTIVE: f64 = 0.1;
 
 /// What an evaluation found.
 #[derive(Clone, Debug)]
@@ -108,9 +108,7 @@ impl Trainer {
             record_audit(&mut record, audit);
         }
         if reported.restarted {
-            notices.push(Notice::Info(
-                "the tracker's chains had missed a mode that data or particles know; they started again from it".into(),
-            ));
+            notices.push(Notice::ModeMissed);
         }
         self.warn(tracker, &mut notices);
         let number = self.updates / self.config.evaluation.every;
@@ -139,33 +137,24 @@ impl Trainer {
             Carriers::Tracker => Some(tracker),
             Carriers::Own(chains) => Some(chains),
         };
-        if let Some(carriers) = carriers
-            && carriers.effective_sample_size() < FEW_EFFECTIVE
-        {
-            notices.push(Notice::Warning(format!(
-                "only {:.0} of {} chains carry the gradient: raise tempering.chains or use prior = {{ exponential = 2.0 }}",
-                carriers.effective_sample_size(),
-                carriers.chains.len()
-            )));
+        if let Some(carriers) = carriers {
+            let (effective, chains) = (carriers.effective_sample_size(), carriers.chains.len());
+            if effective < FEW_EFFECTIVE * chains as f64 {
+                notices.push(Notice::FewEffectiveChains { effective, chains });
+            }
         }
         let visible = &tracker.chains.visible;
         let distinct: std::collections::HashSet<&[u64]> =
             (0..visible.rows()).map(|row| visible.row(row)).collect();
         if distinct.len() * 100 <= visible.rows() && visible.columns() > 8 {
-            notices.push(Notice::Warning(format!(
-                "the {} tempered chains collapsed to {} different states",
-                visible.rows(),
-                distinct.len()
-            )));
+            notices
+                .push(Notice::ChainsCollapsed { chains: visible.rows(), states: distinct.len() });
         }
         if let Some(knot) = tracker.transitions().knot()
             && knot.is_narrow()
             && !tracker.trust().is_sound()
         {
-            notices.push(Notice::Warning(format!(
-                "few chains cross beta = {:.2}: more temperatures or sweeps would help",
-                self.plan.ladder.betas()[knot.index]
-            )));
+            notices.push(Notice::NarrowPassage { beta: self.plan.ladder.betas()[knot.index] });
         }
     }
 }
@@ -187,14 +176,16 @@ fn judged(
     // A sampled audit in doubt is still a lower bound in the mean: above the tracked value it tells.
     let believed = estimate.trust.is_sound() || audit.difference < 0.0;
     if vouched && believed && audit.disagrees() {
-        let text = format!(
-            "tracked log Z {log_z:.3} +- {std_error:.3} and {} {:.3} +- {:.3} differ by {:.1} errors; the audit counts",
-            estimate.method, estimate.value, estimate.std_error, audit.in_errors,
-        );
+        let notice = Notice::AuditDisagrees {
+            tracked: (log_z, std_error),
+            method: estimate.method,
+            audited: (estimate.value, estimate.std_error),
+            in_errors: audit.in_errors,
+        };
         if !exact {
-            trust.doubt("audit", text.clone());
+            trust.doubt("audit", notice.text());
         }
-        notices.push(Notice::Warning(text));
+        notices.push(notice);
     }
     if !exact && (trust.is_sound() || !believed) {
         return tracked(trust);

@@ -96,6 +96,13 @@ impl Trainer {
         if observed.sound && observed.value.is_finite() {
             self.propose(observed.value, observed.log_z_std_error, evaluation.log_z);
         }
+        if decision.stop {
+            let stopping = &self.judge.stopping;
+            evaluation.notices.push(Notice::EarlyStopping {
+                evaluations: stopping.without_improvement(),
+                improved: stopping.improved_at(),
+            });
+        }
         evaluation.decision = Some(decision);
     }
 
@@ -127,14 +134,11 @@ impl Trainer {
         standing.judged += u64::from(judged);
         standing.unsound_in_a_row = if judged { 0 } else { standing.unsound_in_a_row + 1 };
         if standing.unsound_in_a_row == UNSOUND {
-            let audits = match self.config.audit.every {
-                0 => "nothing is decided on it, and audits are off: set audit.every".into(),
-                every => format!("decisions go by the audit of every {every}th evaluation alone"),
-            };
-            evaluation.notices.push(Notice::Warning(format!(
-                "log Z of {UNSOUND} evaluations in a row is in doubt ({}); {audits}",
-                evaluation.trust
-            )));
+            evaluation.notices.push(Notice::InDoubt {
+                evaluations: UNSOUND,
+                doubts: evaluation.trust.to_string(),
+                audit_every: self.config.audit.every,
+            });
         }
     }
 

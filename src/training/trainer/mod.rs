@@ -5,6 +5,7 @@ mod build;
 mod cost;
 mod evaluation;
 mod judging;
+mod live;
 mod model;
 mod parts;
 mod pictures;

@@ -2,8 +2,10 @@
 
 use super::Trainer;
 use crate::error::Result;
+use crate::ops::BitMatrix;
 use crate::record::{Image, Record, Run};
 use crate::tracking::{ChainTracker, Model};
+use crate::training::gradient::Carriers;
 
 /// Most filters and samples shown.
 const SHOWN: usize = 100;
@@ -28,8 +30,8 @@ impl Trainer {
             }
             record.image(Run::Tracker, "weight_filters", sheet(&filters)?);
             let mut samples = Vec::new();
-            for chain in self.chains_at_one(tracker) {
-                samples.push(Image::from_bits(&tracker.chains.visible, chain, height, width)?);
+            for (states, row) in self.states_at_one(tracker) {
+                samples.push(Image::from_bits(states, row, height, width)?);
             }
             if !samples.is_empty() {
                 record.image(Run::Tracker, "samples", sheet(&samples)?);
@@ -42,20 +44,31 @@ impl Trainer {
         Ok(())
     }
 
-    /// Chains that are at beta = 1 now; those with the largest weight there if none is.
-    fn chains_at_one(&self, tracker: &ChainTracker) -> Vec<usize> {
+    /// States that the model has drawn at beta = 1: the gradient's particles, then the chains that are there now, those of the
+    /// tracker and those of the tempered gradient; the chains with the largest weight there if none is.
+    fn states_at_one<'a>(&'a self, tracker: &'a ChainTracker) -> Vec<(&'a BitMatrix, usize)> {
         let top = self.plan.ladder.len() as u32 - 1;
-        let chains = &tracker.chains.temperatures;
-        let at_one: Vec<usize> =
-            (0..chains.len()).filter(|&s| chains[s] == top).take(SHOWN).collect();
-        if !at_one.is_empty() {
-            return at_one;
+        let particles = self.negative_phase.particles().into_iter();
+        let mut states: Vec<_> =
+            particles.flat_map(|rows| (0..rows.rows()).map(move |row| (rows, row))).collect();
+        let own = match self.negative_phase.carriers() {
+            Carriers::Own(chains) => Some(chains),
+            Carriers::None | Carriers::Tracker => None,
+        };
+        for chains in [Some(tracker), own].into_iter().flatten() {
+            let chains = &chains.chains;
+            let at_one = (0..chains.len()).filter(|&s| chains.temperatures[s] == top);
+            states.extend(at_one.map(|s| (&chains.visible, s)));
         }
-        let weights = tracker.weights();
-        let mut order: Vec<usize> = (0..weights.len()).collect();
-        order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
-        order.truncate(COLUMNS);
-        order
+        if states.is_empty() {
+            let weights = tracker.weights();
+            let mut order: Vec<usize> = (0..weights.len()).collect();
+            order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
+            states =
+                order.into_iter().take(COLUMNS).map(|s| (&tracker.chains.visible, s)).collect();
+        }
+        states.truncate(SHOWN);
+        states
     }
 }
 

@@ -70,6 +70,8 @@ pub(super) struct Plan {
     /// Of the chains of the tempered gradient.
     pub gradient: TrackerOptions,
     pub steps: Steps,
+    /// The tempered gradient has chains beside the tracker's.
+    pub gradient_chains: bool,
     /// What one update costs, the chains of the gradient counted and those of the tracker not.
     pub update: f64,
     /// log Z is enumerated at every evaluation.
@@ -131,7 +133,18 @@ impl Plan {
                 ),
             ));
         }
-        Ok(Self { ladder, window, tracker, gradient, steps, update, exact, notices })
+        let gradient_chains = tempered && !one_tracker;
+        Ok(Self {
+            ladder,
+            window,
+            tracker,
+            gradient,
+            gradient_chains,
+            steps,
+            update,
+            exact,
+            notices,
+        })
     }
 }
 
@@ -157,10 +170,7 @@ fn automatic_steps(
         .iter()
         .find(|part| steps(part) <= (1.0 - SETTLING_SHARE) * share * training);
     if cost(&rarest) > share * training {
-        notices.push(Notice::Info(format!(
-            "tracking will take about {:.1} times as long as training, more than tempering.share = {share}: raise evaluation.every, or lower tempering.chains or tempering.settling.sweeps",
-            cost(&rarest) / training
-        )));
+        notices.push(Notice::TrackingCost { times: cost(&rarest) / training, share });
     }
     Steps::PartOfHistory(fits.copied().unwrap_or(rarest))
 }

@@ -131,6 +131,10 @@ pub(super) fn record_audit(record: &mut Record, audit: &Audit) {
         scalar("ais_log_z", audit.estimate.value);
         scalar("ais_log_z_std_error", audit.estimate.std_error);
     }
+    let band = 2.0 * audit.difference_std_error;
+    scalar("audit_difference", audit.difference);
+    scalar("audit_difference_lower", audit.difference - band);
+    scalar("audit_difference_upper", audit.difference + band);
     scalar("audit_difference_in_errors", audit.in_errors);
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::live::Live;
 use super::{EvaluationRecord, StepRecord, Trainer};
 use crate::checkpoint::StateWriter;
 use crate::error::{Error, Result};
 use crate::interrupt;
-use crate::record::{AuditedLogZ, Notice, Progress, Recorder};
+use crate::record::{Notice, Recorder};
 use crate::tempering::{RoundsEnd, RoundsRecord};
 use crate::tracking::TrackRecord;
 
@@ -78,10 +79,11 @@ pub fn run(
     checkpoints: &mut dyn Checkpoints,
     interrupted: &AtomicBool,
 ) -> Result<Outcome> {
-    let mut latest = Latest::default();
+    let mut live = Live::default();
     let every = trainer.config.checkpoint.every;
-    let (first_update, first_second) = (trainer.updates, trainer.seconds());
-    for notice in trainer.notices() {
+    // A run that goes on has told them already.
+    let new = trainer.tracker.is_none();
+    for notice in trainer.notices().iter().filter(|_| new) {
         recorder.notice(notice, trainer.updates)?;
     }
     let reason = loop {
@@ -97,17 +99,19 @@ pub fn run(
             break StopReason::Interrupted;
         }
         let before = Before::of(trainer);
-        if trainer.audit_comes_next() {
-            let progress = latest.progress(trainer, first_update, first_second);
-            recorder.progress(&Progress { note: Some("auditing".into()), ..progress });
+        live.start(trainer);
+        let rounds = trainer.tracker.is_none() && !trainer.pretraining_left();
+        if rounds || trainer.audit_comes_next() {
+            let doing = if rounds { "initial rounds" } else { "auditing" };
+            recorder.progress(&live.progress(trainer, Some(doing)));
         }
-        match interrupt::catch(|| step(trainer, recorder, checkpoints, &mut latest)) {
+        match interrupt::catch(|| step(trainer, recorder, checkpoints, &mut live)) {
             Ok(()) => {}
             Err(Error::Interrupted) => {
                 // What was interrupted is done again after a resume; what came before need not be.
                 recorder.sync()?;
                 before.keep(checkpoints)?;
-                return Ok(Outcome { reason: StopReason::Interrupted, last: latest.evaluation });
+                return Ok(Outcome { reason: StopReason::Interrupted, last: live.evaluation });
             }
             Err(error) => {
                 // The error says what happened; a disk that is full may have no room for the state either.
@@ -115,7 +119,7 @@ pub fn run(
                 return Err(error);
             }
         }
-        recorder.progress(&latest.progress(trainer, first_update, first_second));
+        recorder.progress(&live.progress(trainer, None));
         let pretraining = trainer.pretraining_left() || trainer.tracker.is_none();
         let done = if pretraining { trainer.pretrained } else { trainer.updates };
         if done > 0 && done.is_multiple_of(every) {
@@ -126,7 +130,7 @@ pub fn run(
     recorder.sync()?;
     checkpoints.state(trainer)?;
     recorder.finish()?;
-    Ok(Outcome { reason, last: latest.evaluation })
+    Ok(Outcome { reason, last: live.evaluation })
 }
 
 /// The state before a step that ends in an evaluation: whatever ends that, a signal in a long audit or a full disk, costs
@@ -157,13 +161,14 @@ fn step(
     trainer: &mut Trainer,
     recorder: &mut dyn Recorder,
     checkpoints: &mut dyn Checkpoints,
-    latest: &mut Latest,
+    live: &mut Live,
 ) -> Result<()> {
     let mut evaluation = None;
+    let mut start = 0.0;
     match trainer.step()? {
         StepRecord::Pretrained => {}
         StepRecord::TrackingStarted(rounds) => {
-            recorder.notice(&rounds_notice("initial rounds", &rounds), trainer.updates)?;
+            recorder.notice(&rounds_notice(&rounds), trainer.updates)?;
             evaluation = trainer.evaluate(None)?;
         }
         StepRecord::Updated(record) => {
@@ -171,6 +176,7 @@ fn step(
                 report(record, recorder, trainer.updates)?;
             }
             if trainer.evaluation_due(trainer.updates) {
+                start = trainer.seconds();
                 evaluation = trainer.evaluate(record.as_ref())?;
             }
         }
@@ -185,77 +191,29 @@ fn step(
     if evaluation.decision.is_some_and(|decision| decision.best) {
         checkpoints.best(trainer, &evaluation)?;
     }
-    if let Some(audit) = &evaluation.audit {
-        latest.audit = Some(AuditedLogZ {
-            method: audit.estimate.method,
-            update: trainer.updates,
-            value: audit.estimate.value,
-            std_error: audit.estimate.std_error,
-        });
-    }
-    latest.evaluation = Some(evaluation);
+    live.evaluated(trainer, evaluation, start);
     Ok(())
-}
-
-#[derive(Default)]
-struct Latest {
-    evaluation: Option<EvaluationRecord>,
-    audit: Option<AuditedLogZ>,
-}
-
-impl Latest {
-    fn progress(&self, trainer: &Trainer, first_update: u64, first_second: f64) -> Progress {
-        let seconds = trainer.seconds();
-        let done = trainer.updates - first_update;
-        let left = (trainer.total - trainer.updates) as f64;
-        let mut progress = Progress {
-            update: trainer.updates,
-            updates: trainer.total,
-            epoch: trainer.epoch(),
-            seconds,
-            audited_log_z: self.audit,
-            seconds_left: (done > 0).then(|| (seconds - first_second) / done as f64 * left),
-            ..Progress::default()
-        };
-        match trainer.tracker() {
-            None => progress.note = Some(format!("pre-training, {} updates", trainer.pretrained)),
-            Some(tracker) => progress.log_z = Some((tracker.log_z(), tracker.std_error())),
-        }
-        if let Some(evaluation) = &self.evaluation {
-            progress.note = evaluation.doubt();
-            progress.train_log_likelihood =
-                Some((evaluation.train.value, evaluation.train.std_error));
-            progress.validation_log_likelihood =
-                evaluation.validation.map(|value| (value.value, value.std_error));
-        }
-        progress
-    }
 }
 
 fn report(record: &TrackRecord, recorder: &mut dyn Recorder, update: u64) -> Result<()> {
     if let Some(rounds) = &record.rounds {
-        let notice = rounds_notice("the chains lost the ladder; initial rounds again", rounds);
-        recorder.notice(&Notice::Warning(notice.text().into()), update)?;
+        let converged = rounds.end == RoundsEnd::Converged;
+        let notice = Notice::LadderLost { rounds: rounds.rounds.len(), converged };
+        recorder.notice(&notice, update)?;
     }
-    if let Some(jump) = record.jump {
-        let text = format!(
-            "log Z moved by {jump:.1} nats between two steps of the tracker, more than its chains can follow: its error bar was widened; a smaller learning rate or tempering.every would help"
-        );
-        recorder.notice(&Notice::Warning(text), update)?;
+    if let Some(nats) = record.jump {
+        recorder.notice(&Notice::ModelMoved { nats }, update)?;
     }
     if record.distrust {
-        let text = "tracked log Z jumps more than its error bar; the error bar was widened";
-        recorder.notice(&Notice::Warning(text.into()), update)?;
+        recorder.notice(&Notice::ErrorBarWidened, update)?;
     }
     Ok(())
 }
 
-fn rounds_notice(what: &str, rounds: &RoundsRecord) -> Notice {
-    let count = rounds.rounds.len();
-    match rounds.end {
-        RoundsEnd::Converged => Notice::Info(format!("{what}: converged after {count} rounds")),
-        RoundsEnd::Exhausted => Notice::Warning(format!(
-            "{what}: not converged after {count} rounds; more tempering.initial_rounds.most or temperatures may help"
-        )),
+fn rounds_notice(record: &RoundsRecord) -> Notice {
+    let rounds = record.rounds.len();
+    match record.end {
+        RoundsEnd::Converged => Notice::InitialRounds { rounds },
+        RoundsEnd::Exhausted => Notice::RoundsNotConverged { rounds },
     }
 }

@@ -5,7 +5,8 @@
 
 use super::Trainer;
 use super::model::model;
-use crate::tempering::RoundsRecord;
+use crate::interrupt;
+use crate::tempering::{RoundsRecord, rows_per_thread};
 use crate::tracking::{KnownStates, Model, ModelTracker, TrackRecord};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Carriers, Start};
@@ -32,6 +33,10 @@ impl Trainer {
         }
         self.tracked_at = self.updates;
         let (ladder, base, chains) = (&self.plan.ladder, &self.base, self.config.tempering.chains);
+        let _task = interrupt::task(
+            format!("initial rounds, {} at most", self.config.tempering.initial_rounds.most),
+            Some(self.initial_points()),
+        );
         self.negative_phase.start(Start { model: &self.current, ladder, base });
         let seed = match self.negative_phase.carriers() {
             Carriers::Own(_) => seed ^ TRACKER_SEED,
@@ -43,6 +48,16 @@ impl Trainer {
         self.tracker = Some(tracker);
         self.settle();
         rounds
+    }
+
+    /// How often sweeps of initial rounds stop, if all rounds are needed.
+    fn initial_points(&self) -> u64 {
+        let chains = self.config.tempering.chains;
+        let rounds = self.config.tempering.initial_rounds;
+        let annealing = if rounds.annealed_start { self.plan.ladder.len() } else { 0 };
+        let sweeps = annealing + rounds.sweeps * rounds.most;
+        let trackers = if self.plan.gradient_chains { 2 } else { 1 };
+        (sweeps * chains.div_ceil(rows_per_thread(chains)) * trackers) as u64
     }
 
     /// After an update: a step of the negative phase's chains; a step of the tracker where one is due; settling for an
@@ -81,6 +96,8 @@ impl Trainer {
             update: self.updates,
         };
         let Some(tracker) = &mut self.tracker else { return };
+        // Settling comes before evaluations alone, before which a state is kept.
+        let _task = interrupt::task("settling for an evaluation", None);
         if one_tracker {
             let mut view = tracker.clone();
             view.settle(known);

@@ -1,0 +1,87 @@
+//! What a run is, for TensorBoard's Text and HParams tabs.
+
+use serde_json::Value;
+
+use super::terminal;
+use crate::config::Config;
+use crate::data::Splits;
+use crate::error::{Error, Result};
+use crate::record::{About, Setting};
+
+/// Fields by which runs are compared; a table stands for its name, kind or first value.
+const SETTINGS: [&str; 14] = [
+    "data.source",
+    "model.hidden",
+    "training.gradient",
+    "training.learning_rate.initial",
+    "training.learning_rate.schedule",
+    "training.update",
+    "training.batch",
+    "training.weight_decay",
+    "training.centering",
+    "averaging.window",
+    "tempering.chains",
+    "tempering.temperatures",
+    "tempering.sweeps",
+    "seed",
+];
+
+/// Describes the run that this command starts.
+///
+/// # Errors
+/// A configuration that cannot be written, which is not expected.
+pub fn about(config: &Config, splits: &Splits) -> Result<About> {
+    let toml = config.to_toml()?;
+    let invalid = |error| Error::Invalid(format!("cannot write the configuration: {error}"));
+    let values = serde_json::to_value(config).map_err(invalid)?;
+    let source = terminal::escaped(&values["data"]["source"].to_string());
+    let parts = [
+        ("training", Some(&splits.train)),
+        ("validation", splits.validation.as_ref()),
+        ("test", splits.test.as_ref()),
+    ];
+    let mut data =
+        format!("source: {}\n\n| rows | number | columns |\n|---|---|---|\n", code(&source));
+    for (name, part) in parts {
+        if let Some(part) = part {
+            data += &format!("| {name} | {} | {} |\n", part.rows(), part.columns());
+        }
+    }
+    let command: Vec<String> =
+        std::env::args_os().map(|argument| terminal::quoted(&argument)).collect();
+    Ok(About {
+        texts: vec![
+            ("configuration", code(&toml)),
+            ("data", data),
+            ("version", format!("ztrack {}", env!("CARGO_PKG_VERSION"))),
+            ("command", code(&command.join(" "))),
+        ],
+        settings: SETTINGS
+            .into_iter()
+            .filter_map(|field| Some((field, setting(at(&values, field)?)?)))
+            .collect(),
+    })
+}
+
+/// A block of Markdown that is shown as it stands.
+fn code(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect::<String>()
+}
+
+fn at<'a>(values: &'a Value, field: &str) -> Option<&'a Value> {
+    field.split('.').try_fold(values, |value, key| value.get(key))
+}
+
+fn setting(value: &Value) -> Option<Setting> {
+    match value {
+        Value::Null => None,
+        Value::Bool(answer) => Some(Setting::Word(answer.to_string())),
+        Value::Number(number) => number.as_f64().map(Setting::Number),
+        Value::String(word) => Some(Setting::Word(word.clone())),
+        Value::Array(_) => Some(Setting::Word(value.to_string())),
+        Value::Object(table) => {
+            let name = ["name", "kind", "rule"].iter().find_map(|key| table.get(*key));
+            setting(name.or_else(|| table.values().next())?)
+        }
+    }
+}

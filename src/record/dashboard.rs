@@ -1,0 +1,261 @@
+//! What TensorBoard shows beside the curves: the page of custom charts, the words on the run, its hyperparameters.
+//!
+//! All of it stands in the first event of a run. Messages: `layout.proto`, `plugin_hparams.proto` and the tags that
+//! TensorBoard's plugins look for.
+
+use protobuf::well_known_types::Value;
+use protobuf::{Message, RepeatedField};
+use tensorboard_proto::api::{DataType, Experiment, HParamInfo, MetricInfo, MetricName};
+use tensorboard_proto::layout::{
+    Category, Chart, Layout, MarginChartContent, MarginChartContent_Series, MultilineChartContent,
+};
+use tensorboard_proto::plugin_hparams::{HParamsPluginData, SessionStartInfo};
+use tensorboard_proto::summary::{Summary_Value, SummaryMetadata, SummaryMetadata_PluginData};
+use tensorboard_proto::tensor::TensorProto;
+use tensorboard_proto::types;
+
+use super::{Run, tags};
+use crate::error::{Error, Result};
+
+/// What a run is, for people who look at its curves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// Pages of the Text tab: name and Markdown.
+    pub texts: Vec<(&'static str, String)>,
+    /// Names and values of the hyperparameters, in the order of their columns.
+    pub settings: Vec<(&'static str, Setting)>,
+}
+
+/// A hyperparameter's value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Setting {
+    /// A number.
+    Number(f64),
+    /// A word.
+    Word(String),
+}
+
+/// The values of the first event.
+///
+/// # Errors
+/// Messages that cannot be encoded, which is not expected.
+pub(super) fn values(about: &About) -> Result<Vec<Summary_Value>> {
+    let mut values = vec![string("custom_scalars__config__", "custom_scalars", layout()?)];
+    for (name, text) in &about.texts {
+        let text = string(&format!("about/{name}"), "text", text.clone().into_bytes());
+        values.push(text);
+    }
+    if !about.settings.is_empty() {
+        values.push(hyperparameters("_hparams_/experiment", experiment(about)?));
+        values.push(hyperparameters("_hparams_/session_start_info", session(about)?));
+    }
+    Ok(values)
+}
+
+fn bytes(message: &impl Message) -> Result<Vec<u8>> {
+    message
+        .write_to_bytes()
+        .map_err(|error| Error::Invalid(format!("cannot encode a TensorBoard message: {error}")))
+}
+
+fn value(tag: &str, plugin: &str, content: Vec<u8>) -> Summary_Value {
+    let mut data = SummaryMetadata_PluginData::new();
+    data.set_plugin_name(plugin.into());
+    data.set_content(content);
+    let mut metadata = SummaryMetadata::new();
+    metadata.set_plugin_data(data);
+    let mut value = Summary_Value::new();
+    value.set_tag(tag.into());
+    value.set_metadata(metadata);
+    value
+}
+
+/// A scalar tensor of one string.
+fn string(tag: &str, plugin: &str, text: Vec<u8>) -> Summary_Value {
+    let mut tensor = TensorProto::new();
+    tensor.set_dtype(types::DataType::DT_STRING);
+    tensor.set_string_val(RepeatedField::from_vec(vec![text]));
+    let mut value = value(tag, plugin, Vec::new());
+    value.set_tensor(tensor);
+    value
+}
+
+/// Hyperparameters stand in the metadata; the tensor only makes the value one.
+fn hyperparameters(tag: &str, content: Vec<u8>) -> Summary_Value {
+    let mut tensor = TensorProto::new();
+    tensor.set_dtype(types::DataType::DT_FLOAT);
+    tensor.set_float_val(vec![0.0]);
+    let mut value = value(tag, "hparams", content);
+    value.set_tensor(tensor);
+    value
+}
+
+fn layout() -> Result<Vec<u8>> {
+    let category = |title: &str, charts: Vec<Chart>| {
+        let mut category = Category::new();
+        category.set_title(title.into());
+        category.set_chart(RepeatedField::from_vec(charts));
+        category
+    };
+    let mut layout = Layout::new();
+    layout.set_category(RepeatedField::from_vec(vec![
+        category(
+            "log-likelihood and log Z, with bands of 2 standard errors",
+            vec![
+                band("mean log-likelihood, nats per row", Run::Train, "log_likelihood"),
+                band("tracked log Z, nats", Run::Tracker, "log_z"),
+            ],
+        ),
+        category(
+            "audits: log Z computed independently, at the updates of audits",
+            vec![
+                band("tracked minus audited log Z, nats", Run::Tracker, "audit_difference"),
+                lines("the same in errors", &["audit_difference_in_errors"]),
+            ],
+        ),
+        category(
+            "chains",
+            vec![
+                lines("round trips per 1000 sweeps", &["round_trips_per_1000_sweeps"]),
+                lines(
+                    "chains that carry the estimate",
+                    &["effective_chains", "effective_sample_size"],
+                ),
+                lines(
+                    "share of chains that crossed the ladder; sound",
+                    &["crossed_share", "sound"],
+                ),
+            ],
+        ),
+        category(
+            "model",
+            vec![
+                lines("mean log f of data and of samples, nats", &["train_log_f", "samples_log_f"]),
+                lines(
+                    "free-energy gap between training and validation rows, nats",
+                    &["free_energy_gap"],
+                ),
+                lines("norms", &["weight_norm", "gradient_norm"]),
+            ],
+        ),
+    ]));
+    bytes(&layout)
+}
+
+/// The name in TensorBoard; tags of charts are checked by a test.
+fn name(run: Run, tag: &str) -> String {
+    tags::find(run, tag).map_or_else(String::new, tags::Tag::in_tensorboard)
+}
+
+fn band(title: &str, run: Run, tag: &str) -> Chart {
+    let mut series = MarginChartContent_Series::new();
+    series.set_value(name(run, tag));
+    series.set_lower(name(run, &format!("{tag}_lower")));
+    series.set_upper(name(run, &format!("{tag}_upper")));
+    let mut content = MarginChartContent::new();
+    content.set_series(RepeatedField::from_vec(vec![series]));
+    let mut chart = Chart::new();
+    chart.set_title(title.into());
+    chart.set_margin(content);
+    chart
+}
+
+/// Tags are matched as regular expressions, from their beginning.
+fn lines(title: &str, tags: &[&str]) -> Chart {
+    let whole = |tag: &&str| format!("{}$", name(Run::Tracker, tag));
+    let mut content = MultilineChartContent::new();
+    content.set_tag(tags.iter().map(whole).collect());
+    let mut chart = Chart::new();
+    chart.set_title(title.into());
+    chart.set_multiline(content);
+    chart
+}
+
+/// Columns of the HParams tab. Runs are compared by their likelihoods; `group` is a run relative to that of this event.
+fn experiment(about: &About) -> Result<Vec<u8>> {
+    let metric = |run: Run, tag: &str, group: &str, shown: &str| {
+        let mut metric_name = MetricName::new();
+        metric_name.set_group(group.into());
+        metric_name.set_tag(name(run, tag));
+        let mut info = MetricInfo::new();
+        info.set_name(metric_name);
+        info.set_display_name(shown.into());
+        info
+    };
+    let setting = |(name, value): &(&'static str, Setting)| {
+        let mut info = HParamInfo::new();
+        info.set_name((*name).into());
+        info.set_field_type(match value {
+            Setting::Number(_) => DataType::DATA_TYPE_FLOAT64,
+            Setting::Word(_) => DataType::DATA_TYPE_STRING,
+        });
+        info
+    };
+    let mut experiment = Experiment::new();
+    experiment.set_hparam_infos(about.settings.iter().map(setting).collect());
+    experiment.set_metric_infos(RepeatedField::from_vec(vec![
+        metric(Run::Validation, "log_likelihood", "../validation", "validation log-likelihood"),
+        metric(Run::Train, "log_likelihood", "", "train log-likelihood"),
+        metric(Run::Tracker, "log_z", "", "log Z"),
+    ]));
+    let mut data = HParamsPluginData::new();
+    data.set_experiment(experiment);
+    bytes(&data)
+}
+
+/// Messages of one value each, one after the other: readers merge them. A message with all of them would hold a hash map,
+/// whose order differs between two equal runs.
+fn session(about: &About) -> Result<Vec<u8>> {
+    let mut session = Vec::new();
+    for (name, setting) in &about.settings {
+        let mut value = Value::new();
+        match setting {
+            Setting::Number(number) => value.set_number_value(*number),
+            Setting::Word(word) => value.set_string_value(word.clone()),
+        }
+        let mut start = SessionStartInfo::new();
+        start.mut_hparams().insert((*name).into(), value);
+        let mut data = HParamsPluginData::new();
+        data.set_session_start_info(start);
+        session.extend(bytes(&data)?);
+    }
+    Ok(session)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charts_show_documented_tags_alone() {
+        let layout = Layout::parse_from_bytes(&layout().unwrap()).unwrap();
+        let mut shown = 0;
+        for chart in layout.get_category().iter().flat_map(Category::get_chart) {
+            for series in chart.get_margin().get_series() {
+                for tag in [&series.value, &series.lower, &series.upper] {
+                    assert!(tags::TAGS.iter().any(|line| line.in_tensorboard() == *tag), "{tag}");
+                }
+                shown += 1;
+            }
+            for tag in chart.get_multiline().get_tag() {
+                let tag = tag.strip_suffix('$').unwrap();
+                assert!(tags::TAGS.iter().any(|line| line.in_tensorboard() == tag), "{tag}");
+                shown += 1;
+            }
+        }
+        assert!(shown >= 12, "{shown}");
+    }
+
+    #[test]
+    fn settings_read_back_from_their_parts() {
+        let settings = vec![
+            ("model.hidden", Setting::Number(12.0)),
+            ("training.update", Setting::Word("sgd".into())),
+        ];
+        let about = About { texts: Vec::new(), settings };
+        let bytes = session(&about).unwrap();
+        assert_eq!(bytes, session(&about).unwrap());
+        let data = HParamsPluginData::parse_from_bytes(&bytes).unwrap();
+        assert!(!data.get_session_start_info().hparams.is_empty());
+    }
+}

@@ -1,0 +1,285 @@
+//! Everything a run has to tell a person beside its numbers: what happened, and what to do about it.
+
+use std::fmt;
+
+/// Something that happened at an update.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// Tracking costs more than it was meant to.
+    TrackingCost {
+        /// Expected time of tracking over that of training.
+        times: f64,
+        /// What `tempering.share` asks for.
+        share: f64,
+    },
+    /// Initial rounds ended where they should.
+    InitialRounds {
+        /// Their number.
+        rounds: usize,
+    },
+    /// Initial rounds ended before the chains visited all temperatures.
+    RoundsNotConverged {
+        /// Their number.
+        rounds: usize,
+    },
+    /// Chains crowded at one end of the ladder, and went through initial rounds again.
+    LadderLost {
+        /// The number of rounds.
+        rounds: usize,
+        /// Whether they converged.
+        converged: bool,
+    },
+    /// Chains had missed a mode that data or particles know.
+    ModeMissed,
+    /// The model moved further than chains can follow.
+    ModelMoved {
+        /// Change of log Z in a step of the tracker, nats.
+        nats: f64,
+    },
+    /// Tracked log Z moves by more than its error bar.
+    ErrorBarWidened,
+    /// An audit contradicts the tracked value.
+    AuditDisagrees {
+        /// Tracked log Z and its standard error.
+        tracked: (f64, f64),
+        /// Name of the audit's estimator.
+        method: &'static str,
+        /// Its log Z and standard error.
+        audited: (f64, f64),
+        /// The difference in combined standard errors.
+        in_errors: f64,
+    },
+    /// Most chains carry next to nothing of the tempered gradient.
+    FewEffectiveChains {
+        /// Effective sample size.
+        effective: f64,
+        /// Number of chains.
+        chains: usize,
+    },
+    /// Chains are in nearly the same state.
+    ChainsCollapsed {
+        /// Number of chains.
+        chains: usize,
+        /// Number of different states.
+        states: usize,
+    },
+    /// Few chains pass between two temperatures.
+    NarrowPassage {
+        /// Inverse temperature of the cut.
+        beta: f64,
+    },
+    /// log Z of several evaluations in a row is in doubt.
+    InDoubt {
+        /// Their number.
+        evaluations: u64,
+        /// Why, and what would help.
+        doubts: String,
+        /// `audit.every`: decisions go by audits alone; 0 where there are none.
+        audit_every: u64,
+    },
+    /// The run ended early.
+    EarlyStopping {
+        /// Evaluations without improvement.
+        evaluations: u64,
+        /// Update of the last improvement.
+        improved: u64,
+    },
+}
+
+/// How much a notice matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// All is well.
+    Info,
+    /// Look at this.
+    Warning,
+}
+
+impl Level {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+impl Notice {
+    /// Short name for files and counts.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::TrackingCost { .. } => "tracking-cost",
+            Self::InitialRounds { .. } => "initial-rounds",
+            Self::RoundsNotConverged { .. } => "rounds-not-converged",
+            Self::LadderLost { .. } => "ladder-lost",
+            Self::ModeMissed => "mode-missed",
+            Self::ModelMoved { .. } => "model-moved",
+            Self::ErrorBarWidened => "error-bar-widened",
+            Self::AuditDisagrees { .. } => "audit-disagrees",
+            Self::FewEffectiveChains { .. } => "few-effective-chains",
+            Self::ChainsCollapsed { .. } => "chains-collapsed",
+            Self::NarrowPassage { .. } => "narrow-passage",
+            Self::InDoubt { .. } => "in-doubt",
+            Self::EarlyStopping { .. } => "early-stopping",
+        }
+    }
+
+    /// How much it matters. What was put right by itself is a warning too where a setting would have spared it.
+    pub const fn level(&self) -> Level {
+        match self {
+            Self::TrackingCost { .. }
+            | Self::InitialRounds { .. }
+            | Self::ModeMissed
+            | Self::EarlyStopping { .. } => Level::Info,
+            _ => Level::Warning,
+        }
+    }
+
+    /// What to do; every warning has an answer.
+    pub fn remedy(&self) -> Option<String> {
+        let remedy = match self {
+            Self::InitialRounds { .. } => return None,
+            Self::TrackingCost { .. } => {
+                "raise evaluation.every, or lower tempering.chains or tempering.settling.sweeps"
+            }
+            Self::RoundsNotConverged { .. } => {
+                "raise tempering.initial_rounds.most or tempering.temperatures"
+            }
+            Self::LadderLost { .. } => {
+                "if it goes on, lower training.learning_rate.initial or raise tempering.sweeps"
+            }
+            Self::ModeMissed => "if it goes on, raise tempering.chains",
+            Self::ModelMoved { .. } => "lower training.learning_rate.initial or tempering.every",
+            Self::ErrorBarWidened => {
+                "raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial"
+            }
+            Self::AuditDisagrees { .. } => {
+                "the audit counts; raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial"
+            }
+            Self::FewEffectiveChains { .. } => {
+                "raise tempering.chains or set tempering.prior = { exponential = 2.0 }"
+            }
+            Self::ChainsCollapsed { .. } => {
+                "lower training.learning_rate.initial or add training.weight_decay; the model may have a single mode"
+            }
+            Self::NarrowPassage { .. } => "raise tempering.temperatures or tempering.sweeps",
+            Self::InDoubt { audit_every: 0, .. } => {
+                "nothing is decided on it, and there are no audits: set audit.every, or do what the doubts say"
+            }
+            Self::InDoubt { audit_every, .. } => {
+                return Some(format!(
+                    "decisions go by the audit of every {audit_every}th evaluation alone; do what the doubts say"
+                ));
+            }
+            Self::EarlyStopping { .. } => {
+                "raise training.early_stopping.patience and resume to go on"
+            }
+        };
+        Some(remedy.into())
+    }
+
+    /// What happened and what to do, in one line.
+    pub fn text(&self) -> String {
+        match self.remedy() {
+            Some(remedy) => format!("{self}: {remedy}"),
+            None => self.to_string(),
+        }
+    }
+}
+
+/// What happened.
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TrackingCost { times, share } => write!(
+                f,
+                "tracking will take about {times:.1} times as long as training, more than tempering.share = {share}"
+            ),
+            Self::InitialRounds { rounds } => {
+                write!(f, "initial rounds converged after {rounds}: the chains visit every temperature")
+            }
+            Self::RoundsNotConverged { rounds } => {
+                write!(f, "initial rounds did not converge: after {rounds} the chains do not visit every temperature evenly")
+            }
+            Self::LadderLost { rounds, converged } => write!(
+                f,
+                "the chains crowded at one end of the temperatures; initial rounds were run again and {} after {rounds}",
+                if *converged { "converged" } else { "did not converge" }
+            ),
+            Self::ModeMissed => f.write_str(
+                "the tracker's chains had missed a mode that data or particles know, and started again from it",
+            ),
+            Self::ModelMoved { nats } => write!(
+                f,
+                "log Z moved by {nats:.1} nats between two steps of the tracker, more than its chains can follow; its error bar was widened"
+            ),
+            Self::ErrorBarWidened => {
+                f.write_str("tracked log Z jumps more than its error bar; the error bar was widened")
+            }
+            Self::AuditDisagrees { tracked, method, audited, in_errors } => write!(
+                f,
+                "tracked log Z {:.3} ± {:.3} and {method} {:.3} ± {:.3} differ by {in_errors:.1} errors",
+                tracked.0, tracked.1, audited.0, audited.1
+            ),
+            Self::FewEffectiveChains { effective, chains } => {
+                write!(f, "only {effective:.0} of {chains} chains carry the gradient")
+            }
+            Self::ChainsCollapsed { chains, states } => {
+                write!(f, "the {chains} tempered chains collapsed to {states} different states")
+            }
+            Self::NarrowPassage { beta } => write!(f, "few chains cross beta = {beta:.2}"),
+            Self::InDoubt { evaluations, doubts, .. } => {
+                write!(f, "log Z of {evaluations} evaluations in a row is in doubt ({doubts})")
+            }
+            Self::EarlyStopping { evaluations, improved } => write!(
+                f,
+                "early stopping: {evaluations} evaluations without improvement, the last at update {improved}"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// One of each kind.
+    pub fn all() -> Vec<Notice> {
+        vec![
+            Notice::TrackingCost { times: 2.5, share: 1.0 },
+            Notice::InitialRounds { rounds: 3 },
+            Notice::RoundsNotConverged { rounds: 20 },
+            Notice::LadderLost { rounds: 7, converged: true },
+            Notice::ModeMissed,
+            Notice::ModelMoved { nats: 12.0 },
+            Notice::ErrorBarWidened,
+            Notice::AuditDisagrees {
+                tracked: (517.942, 0.82),
+                method: "ais",
+                audited: (525.53, 0.624),
+                in_errors: -7.4,
+            },
+            Notice::FewEffectiveChains { effective: 3.0, chains: 50 },
+            Notice::ChainsCollapsed { chains: 100, states: 1 },
+            Notice::NarrowPassage { beta: 0.5 },
+            Notice::InDoubt { evaluations: 5, doubts: "drift".into(), audit_every: 10 },
+            Notice::EarlyStopping { evaluations: 30, improved: 5400 },
+        ]
+    }
+
+    #[test]
+    fn every_warning_says_what_to_do_and_kinds_differ() {
+        let all = all();
+        for (i, notice) in all.iter().enumerate() {
+            assert!(all[..i].iter().all(|other| other.kind() != notice.kind()), "{notice}");
+            assert!(!notice.text().contains('\n'));
+            if notice.level() == Level::Warning {
+                let remedy = notice.remedy().unwrap();
+                assert!(notice.text().ends_with(&remedy), "{notice}");
+                // A setting to change, or what to go by.
+                assert!(remedy.contains('.') || remedy.contains("audit"), "{remedy}");
+            }
+        }
+    }
+}

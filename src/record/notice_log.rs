@@ -1,0 +1,167 @@
+//! notices.jsonl: every notice of a run, one JSON object a line, and their counts.
+//!
+//! Written and cut like metrics.csv: a line is a single write, a resume drops a torn last line and what came after the
+//! checkpoint.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{HeldFile, Notice, Record, Recorder};
+use crate::checkpoint::{write_atomically, write_bytes};
+use crate::error::{Error, Result};
+
+/// Writes notices.
+#[derive(Debug)]
+pub struct NoticeLog {
+    file: HeldFile,
+}
+
+/// A line.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    update: u64,
+    kind: String,
+    level: String,
+    text: String,
+}
+
+/// Lines that are kept, parsed and as they stand.
+type Kept<'a> = Vec<(Line, &'a [u8])>;
+
+impl NoticeLog {
+    /// A new, empty file; one that is there is overwritten.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be written.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        write_bytes(path.as_ref(), b"")?;
+        Self::open(path.as_ref())
+    }
+
+    /// Goes on with a file: lines of updates after `after_update` and a torn last line are dropped. A missing file is
+    /// created.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a line that is none of ours; [`Error::Io`] if it cannot be read or written.
+    pub fn resume(path: impl AsRef<Path>, after_update: u64) -> Result<Self> {
+        let path = path.as_ref();
+        let Some(bytes) = read(path)? else { return Self::create(path) };
+        let kept = keep(path, &bytes, after_update)?;
+        write_atomically(path, |file| kept.iter().try_for_each(|(_, line)| file.write_all(line)))?;
+        Self::open(path)
+    }
+
+    /// How often each kind of notice was told; a missing file holds none.
+    ///
+    /// # Errors
+    /// As [`NoticeLog::resume`].
+    pub fn counts(path: impl AsRef<Path>) -> Result<BTreeMap<String, u64>> {
+        let mut counts = BTreeMap::new();
+        if let Some(bytes) = read(path.as_ref())? {
+            for (line, _) in keep(path.as_ref(), &bytes, u64::MAX)? {
+                *counts.entry(line.kind).or_default() += 1;
+            }
+        }
+        Ok(counts)
+    }
+
+    fn open(path: &Path) -> Result<Self> {
+        let file = OpenOptions::new().append(true).open(path).map_err(Error::io("open", path))?;
+        Ok(Self { file: HeldFile::new(path, file) })
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        bytes => bytes.map(Some).map_err(Error::io("read", path)),
+    }
+}
+
+fn keep<'a>(path: &Path, bytes: &'a [u8], after_update: u64) -> Result<Kept<'a>> {
+    let mut kept = Vec::new();
+    for (i, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        if !line.ends_with(b"\n") {
+            break;
+        }
+        let parsed: Line = serde_json::from_slice(line).map_err(|_| {
+            let problem = "is not a notice of this version; move the file away to resume";
+            Error::file(path, format!("line {}: {problem}", i + 1))
+        })?;
+        if parsed.update <= after_update {
+            kept.push((parsed, line));
+        }
+    }
+    Ok(kept)
+}
+
+impl Recorder for NoticeLog {
+    fn record(&mut self, _: &Record) -> Result<()> {
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &Notice, update: u64) -> Result<()> {
+        let line = Line {
+            update,
+            kind: notice.kind().into(),
+            level: notice.level().name().into(),
+            text: notice.text(),
+        };
+        let mut line = serde_json::to_vec(&line)
+            .map_err(|error| Error::Invalid(format!("cannot write a notice: {error}")))?;
+        line.push(b'\n');
+        self.file.write(&line)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::notice::tests::all;
+
+    #[test]
+    fn a_file_cut_at_any_byte_resumes_to_the_uninterrupted_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notices.jsonl");
+        let tell = |log: &mut NoticeLog, from: usize| {
+            // Two notices an update.
+            for (i, notice) in all().iter().enumerate().filter(|(i, _)| i / 2 >= from) {
+                log.notice(notice, i as u64 / 2).unwrap();
+            }
+        };
+        tell(&mut NoticeLog::create(&path).unwrap(), 0);
+        let whole = fs::read(&path).unwrap();
+        assert_eq!(whole.iter().filter(|&&byte| byte == b'\n').count(), all().len());
+        assert!(NoticeLog::counts(&path).unwrap().values().all(|&count| count == 1));
+        for length in 0..=whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            let lines = whole[..length].iter().filter(|&&byte| byte == b'\n').count();
+            // The checkpoint came after the last update of which all is there.
+            if let Some(after) = (lines / 2).checked_sub(1) {
+                let mut log = NoticeLog::resume(&path, after as u64).unwrap();
+                tell(&mut log, after + 1);
+                assert_eq!(fs::read(&path).unwrap(), whole, "cut at byte {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_notice_is_told_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notices.jsonl");
+        assert!(NoticeLog::counts(&path).unwrap().is_empty());
+        NoticeLog::create(&path).unwrap().notice(&Notice::ModeMissed, 3).unwrap();
+        let good = fs::read(&path).unwrap();
+        fs::write(&path, [&good[..], b"{\n"].concat()).unwrap();
+        let error = NoticeLog::resume(&path, 9).unwrap_err().to_string();
+        assert!(error.contains("line 2"), "{error}");
+    }
+}

@@ -1,0 +1,95 @@
+//! Notices as a person reads them: each kind once in full, then counted.
+
+use std::collections::BTreeMap;
+
+use super::Notice;
+use super::notice::Level;
+
+/// A line to show.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub level: Level,
+    pub text: String,
+}
+
+/// What was told of each kind.
+#[derive(Debug, Default)]
+pub(super) struct Repeated {
+    kinds: BTreeMap<&'static str, Told>,
+}
+
+#[derive(Debug)]
+struct Told {
+    level: Level,
+    /// Update of the first one.
+    since: u64,
+    count: u64,
+    /// The count at which it was last told.
+    told: u64,
+}
+
+impl Repeated {
+    /// The line for a notice: in full for the first of its kind, a count for the 10th, the 100th and so on.
+    pub(super) fn line(&mut self, notice: &Notice, update: u64) -> Option<Line> {
+        let level = notice.level();
+        let kind = notice.kind();
+        let told =
+            self.kinds.entry(kind).or_insert(Told { level, since: update, count: 0, told: 0 });
+        told.count += 1;
+        if told.count > 1 && told.count < 10 * told.told {
+            return None;
+        }
+        told.told = told.count;
+        let text = match told.count {
+            1 => notice.text(),
+            _ => again(kind, told),
+        };
+        Some(Line { level, text: format!("update {update}: {text}") })
+    }
+
+    /// The counts that were not told yet.
+    pub(super) fn rest(&mut self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (kind, told) in &mut self.kinds {
+            if told.count > told.told {
+                told.told = told.count;
+                lines.push(Line { level: told.level, text: again(kind, told) });
+            }
+        }
+        lines
+    }
+}
+
+fn again(kind: &str, told: &Told) -> String {
+    format!("{kind} again, {} times since update {}", told.count, told.since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_told_once_and_then_counted() {
+        let mut repeated = Repeated::default();
+        let (missed, widened) = (Notice::ModeMissed, Notice::ErrorBarWidened);
+        let first = repeated.line(&widened, 600).unwrap();
+        assert_eq!(first.text, format!("update 600: {}", widened.text()));
+        assert!(repeated.line(&missed, 650).unwrap().text.contains("missed a mode"));
+        let told: Vec<_> = (1..133)
+            .filter_map(|i| repeated.line(&widened, 600 + i))
+            .map(|line| line.text)
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "update 609: error-bar-widened again, 10 times since update 600",
+                "update 699: error-bar-widened again, 100 times since update 600"
+            ]
+        );
+        let rest = repeated.rest();
+        assert_eq!(rest.len(), 1);
+        assert_eq!(rest[0].text, "error-bar-widened again, 133 times since update 600");
+        assert_eq!(rest[0].level, Level::Warning);
+        assert!(repeated.rest().is_empty());
+    }
+}

@@ -1,0 +1,53 @@
+//! Lines at the bottom of a terminal that are drawn again and again, with lines above them that stay.
+//!
+//! The cursor is left behind the last character. A terminal that shows `^C` there when a signal is typed shows it on a line
+//! that the next drawing clears; at the end of a full line it would begin another one, and an old line would stay.
+
+use console::Term;
+
+/// The lower end of standard error.
+pub(super) struct Screen {
+    term: Term,
+    /// Characters of the lines that are drawn.
+    drawn: Vec<usize>,
+}
+
+impl Screen {
+    /// Nothing drawn.
+    pub(super) fn new() -> Self {
+        Self { term: Term::buffered_stderr(), drawn: Vec::new() }
+    }
+
+    /// Columns to write in: the last one is left free, where some terminals begin a new line.
+    pub(super) fn width(&self) -> usize {
+        usize::from(self.term.size().1).saturating_sub(1).max(20)
+    }
+
+    /// Draws lines of at most [`Screen::width`] characters in place of those before; `above` stays. A terminal that is gone
+    /// is no failure.
+    pub(super) fn draw(&mut self, above: &[String], lines: &[String]) {
+        let rows = usize::from(self.term.size().0).saturating_sub(1).max(1);
+        let lines = &lines[..lines.len().min(rows)];
+        let columns = usize::from(self.term.size().1).max(1);
+        // A window that became narrower has wrapped what was drawn.
+        let drawn: usize = self.drawn.iter().map(|length| length.div_ceil(columns).max(1)).sum();
+        let mut text = above.iter().map(|line| format!("{line}\n")).collect::<String>();
+        text += &lines.join("\n");
+        let _ = self
+            .term
+            .move_cursor_up(drawn.saturating_sub(1))
+            .and_then(|()| self.term.write_str("\r"))
+            .and_then(|()| self.term.clear_to_end_of_screen())
+            .and_then(|()| self.term.write_str(&text))
+            .and_then(|()| self.term.flush());
+        self.drawn = lines.iter().map(|line| line.chars().count()).collect();
+    }
+
+    /// Leaves what is drawn, with the cursor on a line below it.
+    pub(super) fn leave(&mut self) {
+        if !self.drawn.is_empty() {
+            let _ = self.term.write_str("\n").and_then(|()| self.term.flush());
+            self.drawn.clear();
+        }
+    }
+}
