@@ -171,6 +171,8 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         [&[0, 0, 8, 3, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 3][..], &[0, 1, 1, 0].repeat(9)].concat();
     let libsvm = b"1 1:1 3:1 9:1\n-2 2:1 4:0\n# comment\n3 5:1\n".to_vec();
     let csv = b"a,b,\"c,d\",e,f,g,h,i,j\n0,1,1,0,1,0,0,1,1\n1, 1,0,\"0\",1,1.0,0,0,1\n".to_vec();
+    let table = b"class;b;x;d;e\r\ncat;0;7;1;1\r\ndog;1;8;0;1\r\n".to_vec();
+    let signs = b"# numbers\n-1 1 +1 1 -1 -1 1 1 1\n1 -1 1 -1 -1 1 1 1 -1\n".to_vec();
     let npy = |big: bool| {
         let mut bytes = Vec::new();
         let grey = array![[0.0f32, 0.5, 1.0], [0.25, 0.0, 1.0]];
@@ -189,7 +191,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     match name {
         "idx" => vec![idx],
         "libsvm" => vec![libsvm],
-        "csv" => vec![csv],
+        "csv" => vec![csv, table, signs],
         "npy" => vec![npy(true), npy(false)],
         "npz" => vec![npz(true), npz(false)],
         "any" => vec![idx, libsvm, csv, npy(true), npz(true)],

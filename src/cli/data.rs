@@ -78,8 +78,8 @@ impl Describe {
     fn run(self) -> Result<()> {
         let folder = find_folder(self.data_folder.as_deref());
         let mut source = resolve_name(&self.data, &folder)?;
-        if let Source::Files { columns, .. } = &mut source {
-            *columns = self.columns;
+        if let Source::Files(files) = &mut source {
+            files.columns = self.columns.map(crate::data::Columns::Count);
         }
         let splits = load(&source, &SplitOptions::default(), &folder)?;
         let parts = [Some(&splits.train), splits.validation.as_ref(), splits.test.as_ref()];

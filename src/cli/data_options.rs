@@ -7,8 +7,8 @@ use clap::Args;
 
 use crate::config::Config;
 use crate::data::{
-    Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Source, SplitOptions, Splits, find_folder,
-    load, resolve_name,
+    Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions,
+    Splits, find_folder, load, resolve_name,
 };
 use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
@@ -82,8 +82,8 @@ impl DataOptions {
         let source = source.map_or_else(|| resolve_name(name, &folder), Ok)?;
         let source = match source {
             // LIBSVM text does not tell its number of columns.
-            Source::Files { train, validation, test, columns: None } => {
-                Source::Files { train, validation, test, columns: Some(columns) }
+            Source::Files(files) if files.columns.is_none() => {
+                Source::Files(Files { columns: Some(Columns::Count(columns)), ..files })
             }
             other => other,
         };
