@@ -27,7 +27,7 @@ fn number(value: &Value) -> f64 {
 
 fn save(folder: &Path, parameters: Parameters) -> String {
     let path = folder.join("model.safetensors");
-    ModelFile { parameters, metadata: Default::default() }.save(&path).unwrap();
+    ModelFile::from(parameters).save(&path).unwrap();
     text(&path)
 }
 

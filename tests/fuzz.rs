@@ -20,10 +20,10 @@ use ndarray_npy::{NpzWriter, WriteNpyExt};
 use rand::{Rng, RngExt};
 use readers::READERS;
 use tempfile::TempDir;
-use ztrack::checkpoint::{ModelFile, StateReader, StateWriter};
+use ztrack::checkpoint::{ModelFile, StateReader, StateWriter, TrainedOn};
 use ztrack::cli::terminal::message;
 use ztrack::config::Config;
-use ztrack::data::load;
+use ztrack::data::{Binarization, load};
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::record::{Csv, Image, Record, Recorder, Run, TensorBoard};
@@ -199,10 +199,17 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "model" => {
             let path = folder.path().join("model");
             let parameters = gaussian_parameters(4, 3, 0.5, 1);
-            ModelFile { parameters, metadata: Default::default() }.save(&path).unwrap();
+            let trained_on = TrainedOn {
+                data: "rows".into(),
+                rows: 9,
+                binarization: Binarization::Stochastic,
+                means: vec![0.5; 4],
+            };
+            let trained_on = Some(trained_on);
+            ModelFile { trained_on, ..ModelFile::from(parameters) }.save(&path).unwrap();
             let mut writer = NpzWriter::new_compressed(std::io::Cursor::new(Vec::new()));
-            writer.add_array("weights", &array![[0.5f64, 1.0], [2.0, -1.0]]).unwrap();
-            writer.add_array("visible_bias", &array![0.5f64, 0.1]).unwrap();
+            writer.add_array("weights", &array![[0.5f64, 1.0, 0.1], [2.0, -1.0, 0.2]]).unwrap();
+            writer.add_array("visible_bias", &array![0.5f64, 0.1, 0.3]).unwrap();
             writer.add_array("hidden_bias", &array![0.5f64, 0.1]).unwrap();
             vec![std::fs::read(path).unwrap(), writer.finish().unwrap().into_inner()]
         }
