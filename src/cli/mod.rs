@@ -1,5 +1,6 @@
 //! The command line: one file per command, each parse -> build -> run -> report.
 
+mod column_options;
 mod curves;
 mod data;
 mod data_options;
@@ -9,6 +10,7 @@ mod evaluate;
 mod failure;
 mod log_z;
 mod method;
+mod model_options;
 mod output;
 mod problem;
 mod resume;

@@ -172,9 +172,9 @@ pub fn resolve_name(name_or_path: &str, folder: &Path) -> Result<Source> {
         let meant = nearest(name_or_path, Source::NAMES);
         let meant = meant.map_or(String::new(), |meant| format!(", did you mean `{meant}`?"));
         return Err(Error::Invalid(format!(
-            "`{name_or_path}` is neither a data file, here or in the data folder {}, nor one of {}{meant}",
-            folder.display(),
-            Source::NAMES.join(", ")
+            "`{name_or_path}` is neither a data file nor one of {}{meant} (looked for here and in the data folder {})",
+            Source::NAMES.join(", "),
+            folder.display()
         )));
     }
     Ok(Source::Files(Files { train, ..Files::default() }))
