@@ -46,6 +46,7 @@ pub mod memory;
 pub mod model;
 mod nearest;
 pub mod ops;
+pub mod progress;
 pub mod record;
 pub mod tempering;
 pub mod tracking;

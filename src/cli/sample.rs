@@ -12,6 +12,7 @@ use super::data_options::DataOptions;
 use super::log_z::check_sizes;
 use super::model_options::ModelOptions;
 use super::output::tell;
+use super::teller::Teller;
 use crate::checkpoint::write_bytes;
 use crate::data::ImageShape;
 use crate::ops::{BitMatrix, Fused};
@@ -101,8 +102,11 @@ impl Sample {
         let (base, _) = self.options.base(data, &model, self.seed)?;
         let (ops, ladder) = (Fused::new(parameters), sampling_ladder(self.temperatures)?);
         let path = tempering::Path { ops: &ops, ladder: &ladder, base: &base };
+        let mut teller = Teller::new();
+        teller.method("sample", true);
         let Self { chains, burn_in, sweeps: spacing, seed, .. } = self;
         let samples = Sampler { chains, burn_in, spacing, seed }.run(path, self.count)?;
+        drop(teller);
         let bytes = match format {
             Format::Npy => npy(&samples.visible)?,
             Format::Png(shape) => sheet(&samples.visible, shape)?,

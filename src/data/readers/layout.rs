@@ -8,7 +8,7 @@ use super::encoding::is_value;
 use crate::data::limits::Checked;
 use crate::data::{Column, Separator};
 
-/// A column of one of these names, in any case, holds the labels where neither label nor columns are chosen.
+/// A column of one of these names, in any case, holds the labels, unless another does or it is chosen as a unit.
 const LABEL_NAMES: [&str; 3] = ["class", "label", "target"];
 /// Cells of a line that, all different, can only be names: a line of data has two values, a label and perhaps a number.
 const ENOUGH_NAMES: usize = 5;
@@ -57,30 +57,19 @@ impl Layout {
     pub fn new(names: Vec<String>, count: usize, options: &FileOptions) -> Checked<Self> {
         let mut layout =
             Self { roles: vec![Role::Unused; count], units: 0, labelled: false, names };
+        let chosen = options.chosen.as_ref().map(|chosen| layout.chosen(chosen)).transpose()?;
         let label = match &options.label {
             Some(column) => Some(layout.one(column)?),
-            None if options.chosen.is_none() => layout.usual_label(),
-            None => None,
+            None => layout
+                .usual_label()
+                .filter(|label| chosen.as_ref().is_none_or(|chosen| !chosen.contains(label))),
         };
         if let Some(column) = label {
             layout.roles[column] = Role::Label;
             layout.labelled = true;
         }
-        let all: Vec<usize> = (0..count).filter(|column| Some(*column) != label).collect();
-        let units = match &options.chosen {
-            None => all,
-            Some(chosen) => {
-                let mut units = Vec::new();
-                for column in chosen {
-                    units.extend(layout.several(column)?);
-                    // Ranges may be given any number of times.
-                    if units.len() > count {
-                        break;
-                    }
-                }
-                units
-            }
-        };
+        let all = || (0..count).filter(|column| Some(*column) != label).collect();
+        let units: Vec<usize> = chosen.unwrap_or_else(all);
         for (unit, column) in units.into_iter().enumerate() {
             match layout.roles[column] {
                 Role::Unused => layout.roles[column] = Role::Unit(unit),
@@ -114,6 +103,18 @@ impl Layout {
             |name: &String| LABEL_NAMES.iter().any(|usual| name.eq_ignore_ascii_case(usual));
         let mut found = (0..self.names.len()).filter(|&column| usual(&self.names[column]));
         found.next().filter(|_| found.next().is_none() && self.roles.len() > 1)
+    }
+
+    fn chosen(&self, columns: &[Column]) -> Checked<Vec<usize>> {
+        let mut chosen = Vec::new();
+        for column in columns {
+            chosen.extend(self.several(column)?);
+            // Ranges may be given any number of times.
+            if chosen.len() > self.roles.len() {
+                break;
+            }
+        }
+        Ok(chosen)
     }
 
     fn one(&self, column: &Column) -> Checked<usize> {
