@@ -32,7 +32,7 @@ pub const READERS: &[(&str, Reader)] = &[
 
 fn data(name: &str, bytes: &[u8]) -> Result<(), String> {
     let read = |columns| {
-        let options = FileOptions { columns, labels: None };
+        let options = FileOptions { columns, ..FileOptions::default() };
         read_bytes(Path::new(name), bytes.to_vec(), &options).map(drop).map_err(|e| e.to_string())
     };
     read(Some(9)).and(read(None))
@@ -46,8 +46,12 @@ pub fn libsvm(bytes: &[u8]) -> Result<(), String> {
     data("x.libsvm", bytes)
 }
 
+/// A text table, as it is and with a label and columns chosen.
 pub fn csv(bytes: &[u8]) -> Result<(), String> {
-    data("x.csv", bytes)
+    let chosen = Some(vec!["b".parse()?, "4-".parse()?]);
+    let options = FileOptions { label: "1".parse().ok(), chosen, ..FileOptions::default() };
+    let chosen = read_bytes(Path::new("x.csv"), bytes.to_vec(), &options);
+    data("x.csv", bytes).or(chosen.map(drop).map_err(|e| e.to_string()))
 }
 
 pub fn npy(bytes: &[u8]) -> Result<(), String> {

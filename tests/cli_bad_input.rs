@@ -51,7 +51,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 fn model(folder: &Path, n_visible: usize) -> String {
     let path = folder.join(format!("model-{n_visible}.safetensors"));
     let parameters = gaussian_parameters(n_visible, 4, 0.1, 1);
-    ModelFile { parameters, metadata: Default::default() }.save(&path).unwrap();
+    ModelFile::from(parameters).save(&path).unwrap();
     text(&path)
 }
 
@@ -244,7 +244,7 @@ fn bad_model_files() {
     }
     let big = folder.path().join("big.safetensors");
     let parameters = gaussian_parameters(30, 30, 0.1, 1);
-    ModelFile { parameters, metadata: Default::default() }.save(&big).unwrap();
+    ModelFile::from(parameters).save(&big).unwrap();
     refused(&["estimate", &text(&big), "--method", "exact"], "2^30");
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use ztrack::checkpoint::ModelFile;
 use ztrack::data::generators::BarsAndStripes;
-use ztrack::data::{Dataset, Values};
+use ztrack::data::{Binarization, Dataset, Values};
 use ztrack::estimators::tempered::READERS;
 use ztrack::model::plus_minus::{Units, to_binary};
 use ztrack::model::{Parameters, exact, test_systems};
@@ -27,7 +27,7 @@ fn number(value: &Value) -> f64 {
 
 fn save(folder: &Path, parameters: Parameters) -> String {
     let path = folder.join("model.safetensors");
-    ModelFile { parameters, metadata: Default::default() }.save(&path).unwrap();
+    ModelFile::from(parameters).save(&path).unwrap();
     text(&path)
 }
 
@@ -301,4 +301,141 @@ fn progress_shows_tracked_and_exact_log_z() {
     assert!(stderr.contains(" (exact ") && stderr.contains("update 20/20"), "{stderr}");
     let quiet = run(&["train", &config, "--out", &format!("{out}-quiet"), "--quiet"]);
     assert!(quiet.status.success() && quiet.stdout.is_empty() && quiet.stderr.is_empty());
+}
+
+/// A run folder stands for its best model, and for its data with its split and binarization.
+#[test]
+fn a_run_folder_is_a_model_and_data() {
+    let folder = TempDir::new().unwrap();
+    // Grey rows, so that it matters what makes them binary.
+    let grey = ndarray::Array2::from_shape_fn((60, 9), |(i, j)| ((i * 37 + j * 101) % 256) as u8);
+    let rows = folder.path().join("grey.npy");
+    ndarray_npy::write_npy(&rows, &grey).unwrap();
+    let config = common::TINY.split("[model]").nth(1).unwrap();
+    let data = format!(
+        "[data]\nsource = {{ name = \"files\", train = {:?} }}\nbinarization = {{ threshold = 0.25 }}\n\
+         validation_fraction = 0.2\ntest_fraction = 0.2\n[model]{config}",
+        text(&rows)
+    );
+    let path = folder.path().join("grey.toml");
+    fs::write(&path, data).unwrap();
+    let run_folder = text(&folder.path().join("run"));
+    succeed(&["train", &text(&path), "--out", &run_folder, "-q"]);
+    let best = format!("{run_folder}/best.safetensors");
+    let file = ModelFile::load(&best).unwrap();
+    let trained_on = file.trained_on.clone().unwrap();
+    assert_eq!((trained_on.rows, &trained_on.data[..]), (36, "grey.npy"));
+    assert_eq!(trained_on.binarization, Binarization::Threshold(0.25));
+
+    let parts: Value = json(&["data", "describe", &run_folder, "--json"]);
+    let rows_of = |i: usize| parts[i]["rows"].as_u64();
+    assert_eq!([rows_of(0), rows_of(1), rows_of(2)], [Some(36), Some(12), Some(12)]);
+
+    let all = json(&["evaluate", &run_folder, "--json"]);
+    let whole = json(&["evaluate", &best, "--data", &text(&path), "--json"]);
+    assert_eq!(all["log_likelihoods"], whole["log_likelihoods"]);
+    for (i, name) in ["train", "validation", "test"].iter().enumerate() {
+        for arguments in [["--data", name], ["--split", name]] {
+            let one = json(&[&["evaluate", &run_folder, "--json"][..], &arguments].concat());
+            assert_eq!(one["log_likelihoods"][0], all["log_likelihoods"][i], "{name}");
+            assert_eq!(one["log_likelihoods"].as_array().unwrap().len(), 1);
+        }
+    }
+    // The model file knows its marginals and its binarization, and another one is told.
+    let output = run(&["estimate", &run_folder]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("best.safetensors of update"), "{stderr}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("marginals of grey.npy, in the model")
+    );
+    let warned = |arguments: &[&str]| {
+        let output = run(&[&["evaluate", &best, "--data", &text(&rows)][..], arguments].concat());
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stderr).contains("warning: these rows are")
+    };
+    assert!(!warned(&[]) && !warned(&["--binarization", "0.25"]));
+    assert!(warned(&["--binarization", "stochastic"]) && warned(&["--binarization", "0.5"]));
+    // A base made of the stored means is that of the rows.
+    let sample = |name: &str, data: &[&str]| {
+        let out = text(&folder.path().join(name));
+        let arguments = ["sample", &run_folder, "--count", "20", "--sweeps", "3", "--out", &out];
+        succeed(&[&arguments[..], data].concat());
+        fs::read(out).unwrap()
+    };
+    assert_eq!(sample("stored.npy", &[]), sample("rows.npy", &["--data", &run_folder]));
+
+    fs::remove_file(&best).unwrap();
+    let stderr = run(&["estimate", &run_folder]).stderr;
+    assert!(String::from_utf8_lossy(&stderr).contains("last.safetensors of update"));
+    for (arguments, expected) in [
+        (&["estimate", &text(folder.path())][..], "no run folder: it has no config.toml"),
+        (&["evaluate", &run_folder, "--data", "test", "--split", "train"], "name different rows"),
+    ] {
+        let output = run(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains(expected), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn tables_and_layouts_are_told_on_the_command_line() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        text(&path)
+    };
+    let table = file("t.csv", "id;kind;a;b;c\n1;cat;0;1;0\n2;dog;1;1;0\n3;cat;1;0;0\n");
+    let chosen = ["--label", "kind", "--columns", "c,a,b", "--separator", "semicolon"];
+    let found = json(&[&["data", "describe", &table, "--json"][..], &chosen].concat());
+    assert_eq!((&found[0]["columns"], &found[0]["labels"]["0"]), (&3.into(), &2.into()));
+    let square = common::text(&folder.path().join("square.npz"));
+    let mut writer = ndarray_npy::NpzWriter::new(fs::File::create(&square).unwrap());
+    writer
+        .add_array("W", &ndarray::array![[0.5f32, 1.0, 0.0], [0.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
+        .unwrap();
+    writer.add_array("vbias", &ndarray::array![0.0f32, 1.0, 2.0]).unwrap();
+    writer.add_array("hbias", &ndarray::array![0.0f32, 0.0, 0.0]).unwrap();
+    writer.finish().unwrap();
+    let stderr = run(&["estimate", &square]).stderr;
+    assert!(String::from_utf8_lossy(&stderr).contains("give --layout visible-hidden or"));
+    let log_z = |layout| {
+        let report = json(&["estimate", &square, "--json", "--layout", layout]);
+        number(&report["estimates"][0]["value"])
+    };
+    assert!((log_z("visible-hidden") - log_z("hidden-visible")).abs() > 0.01);
+    let arguments =
+        ["evaluate", &square, "--layout", "visible-hidden", "--data", &table, "--split"];
+    let report = json(&[&arguments[..], &["train", "--json"], &chosen].concat());
+    assert_eq!(report["log_likelihoods"][0]["rows"], 3);
+}
+
+/// Within one long annealing pass, and within one run of shared chains.
+#[test]
+fn long_estimates_say_how_far_they_are() {
+    let folder = TempDir::new().unwrap();
+    let model = save(folder.path(), test_systems::gaussian_parameters(25, 24, 0.1, 1));
+    let samples = text(&folder.path().join("samples.npy"));
+    let ais =
+        ["estimate", &model, "--method", "ais", "--temperatures", "9000000", "--start", "uniform"];
+    let rts = ["estimate", &model, "--method", "rts", "--sweeps", "9000000", "--start", "uniform"];
+    let sample = ["sample", &model, "--count", "1000", "--sweeps", "100000", "--out", &samples];
+    for (arguments, expected) in [
+        (&ais[..], "ais: annealing up, "),
+        (&rts, "tempered chains: "),
+        (&sample, "sample: samples, "),
+    ] {
+        let mut child = common::ztrack()
+            .args(arguments)
+            .stderr(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let told = lines.map_while(Result::ok).take(5).find(|line| line.contains(expected));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let told = told.unwrap_or_else(|| panic!("{arguments:?}: nothing on {expected}"));
+        assert!(told.contains(" of ") && told.contains(" %)"), "{told}");
+    }
 }

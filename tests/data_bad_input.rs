@@ -9,10 +9,12 @@ use ndarray::{Array1, Array2, Array3, array};
 use ndarray_npy::{NpzWriter, WriteNpyExt};
 use proptest::prelude::*;
 use tempfile::TempDir;
-use ztrack::data::{FileOptions, Source, SplitOptions, load, load_file, read_bytes};
+use ztrack::data::{
+    Columns, FileOptions, Files, Source, SplitOptions, load, load_file, read_bytes,
+};
 
 fn options(columns: Option<usize>) -> FileOptions {
-    FileOptions { columns, labels: None }
+    FileOptions { columns, ..FileOptions::default() }
 }
 
 /// An IDX file: type, dimensions, data.
@@ -111,10 +113,21 @@ fn each_bad_file_gets_one_clear_line() {
         // CSV
         ("x.csv", b"0,1,1\n0,1\n".to_vec(), "line 2 has 2 columns, 3 expected"),
         ("x.csv", b"a,b,c\n0,1\n".to_vec(), "line 2 has 2 columns, 3 expected"),
-        ("x.csv", b"a,b\n0,1\n0,2\n".to_vec(), "line 3, column 2: `2` is neither 0 nor 1"),
+        ("x.csv", b"a,b\n0,1\n0,2\n".to_vec(), "line 3, column 2 (b): `2` is neither 0 nor 1"),
         ("x.csv", b"0,1\nx,1\n".to_vec(), "line 2, column 1: `x` is neither"),
-        ("x.csv", b"0,nan\n".to_vec(), "line 1, column 2: `nan` is neither"),
-        ("x.csv", b"0,\n".to_vec(), "line 1, column 2: `` is neither"),
+        ("x.csv", b"0,nan\n".to_vec(), "line 1, column 2: a value is missing (`nan`)"),
+        ("x.csv", b"0,\n".to_vec(), "line 1, column 2: a value is missing: fill it in"),
+        ("x.csv", b"a,b\n1,NA\n".to_vec(), "line 2, column 2 (b): a value is missing (`NA`)"),
+        ("x.csv", b"1;0\n0;?\n".to_vec(), "line 2, column 2: a value is missing (`?`)"),
+        ("x.tsv", b"1\t0\n\t1\n".to_vec(), "line 2, column 1: a value is missing"),
+        ("x.csv", b"1;0\n0;-1\n".to_vec(), "line 2, column 2: -1 here, but 0 in line 1, column 2"),
+        ("x.csv", b"1 1\n\ntrue 1\n".to_vec(), "line 3, column 1: true here, but 1 in line 1, column 1"),
+        ("x.csv", b"a;age;b\n0;37;1\n".to_vec(), "line 2, column 2 (age): `37` is neither 0 nor 1"),
+        ("x.csv", b"class,b\n,1\n".to_vec(), "line 2, column 1 (class): the label is missing"),
+        ("x.csv", b"label\n1\n2\n".to_vec(), "line 3, column 1 (label): `2` is neither"),
+        ("x.csv", b"0;1\n\"0;1\n".to_vec(), "a quoted cell does not end"),
+        ("x.csv", b"\xff\xfe0\0,\01\0\n\0".to_vec(), "is text in UTF-16: save it as UTF-8"),
+        ("x.txt", b"0 1\n1 0 1\n".to_vec(), "line 2 has 3 columns, 2 expected, as in the first; they are separated by spaces"),
         ("x.csv", b"a,b\n".to_vec(), "no data"),
         // npy
         ("x.npy", b"not numpy".to_vec(), "is not npy"),
@@ -156,6 +169,45 @@ fn each_bad_file_gets_one_clear_line() {
 }
 
 #[test]
+fn choices_that_a_table_does_not_have_are_told() {
+    let text = "id,first,second,second\n7,0,1,1\n";
+    let with = |label: Option<&str>, columns: &str, text: &str| {
+        let Ok(Columns::Chosen(chosen)) = columns.parse() else { panic!("a number: {columns}") };
+        let label = label.map(|label| label.parse().unwrap());
+        let options = FileOptions { label, chosen: Some(chosen), ..FileOptions::default() };
+        read_bytes(Path::new("x.csv"), text.into(), &options).unwrap_err().to_string()
+    };
+    for (label, columns, expected) in [
+        (Some("lable"), "2-", "line 2: no column `lable`; the names are id, first, second"),
+        (Some("frist"), "2-", "no column `frist`, did you mean `first`?"),
+        (Some("9"), "2-", "no column 9: there are columns 1 to 4"),
+        (Some("1-2"), "2-", "one column of labels is wanted"),
+        (None, "0-3", "no column 0-3"),
+        (None, "3-2", "no column 3-2"),
+        (None, "2-5", "no column 2-5"),
+        (None, "second,", "a column has no name"),
+        (None, "first,second", "several columns are named `second`: give a number"),
+        (None, "first,2", "column 2 (first) is chosen twice"),
+        (Some("first"), "first,3", "column 2 (first) is the label and no unit"),
+    ] {
+        if columns.ends_with(',') {
+            assert!(columns.parse::<Columns>().unwrap_err().contains(expected));
+            continue;
+        }
+        let error = with(label, columns, text);
+        assert!(error.contains(expected), "{label:?} {columns}: {error}");
+    }
+    assert!(with(None, "a,2", "0,1\n1,0\n").contains("no line of names, give a number"));
+    let label = FileOptions { label: "1".parse().ok(), ..FileOptions::default() };
+    let only = read_bytes(Path::new("x.csv"), b"0\n1\n".into(), &label).unwrap_err().to_string();
+    assert!(only.contains("no column is left for units"), "{only}");
+    for (name, bytes) in [("x.libsvm", b"1 1:1\n".to_vec()), ("x.npy", npy(array![[1u8]]))] {
+        let error = read_bytes(Path::new(name), bytes, &label).unwrap_err().to_string();
+        assert!(error.contains("`label` is for text tables such as CSV"), "{error}");
+    }
+}
+
+#[test]
 fn bad_labels_are_told_with_their_file() {
     let images = |rows: u32| idx(8, &[rows, 1, 2], &vec![7; 2 * rows as usize]);
     #[rustfmt::skip]
@@ -179,7 +231,7 @@ fn bad_labels_are_told_with_their_file() {
     with(&folder, "mine-labels-idx1-ubyte.gz", &gzip(&idx(8, &[2], &[3, 200])));
     assert_eq!(load_file(&path, &options(None)).unwrap().labels, Some(vec![3, 200]));
     let path = with(&folder, "x.libsvm", b"1 1:1\n4 1:1\n");
-    let three = FileOptions { columns: None, labels: Some(1..=3) };
+    let three = FileOptions { columns: None, labels: Some(1..=3), ..FileOptions::default() };
     let error = load_file(&path, &three).unwrap_err().to_string();
     assert!(error.contains("line 2: label 4 is outside 1..3"), "{error}");
 }
@@ -209,9 +261,15 @@ fn parts_with_other_columns_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let train = with(&folder, "train.csv", b"0,1,1\n1,1,0\n");
     let validation = Some(with(&folder, "validation.csv", b"0,1\n"));
-    let source = Source::Files { train, validation, test: None, columns: None };
+    let source = Source::Files(Files { train, validation, ..Files::default() });
     let error = load(&source, &SplitOptions::default(), folder.path()).unwrap_err().to_string();
     assert!(error.contains("validation.csv: has 2 columns, 3 expected"), "{error}");
+}
+
+/// A label, and columns in another order.
+fn labelled() -> FileOptions {
+    let chosen = Some(vec!["3-".parse().unwrap(), "a".parse().unwrap()]);
+    FileOptions { label: "1".parse().ok(), chosen, ..FileOptions::default() }
 }
 
 /// A name that sends bytes to each reader, and bytes it starts with.
@@ -228,6 +286,8 @@ fn readers() -> impl Strategy<Value = (&'static str, &'static [u8])> {
         Just(("x.npz", &b"PK\x03\x04"[..])),
         Just(("x.npz", &b"PK\x05\x06\0\0\0\0"[..])),
         Just(("x.csv", &b""[..])),
+        Just(("x.csv", &b"class;a;b\n"[..])),
+        Just(("x.tsv", &b"0\t1\t"[..])),
         Just(("x.libsvm", &b"1 1:1 "[..])),
     ]
 }
@@ -242,16 +302,18 @@ proptest! {
         columns in prop::option::of(0usize..10),
     ) {
         let bytes = [start, &bytes].concat();
-        let _ = read_bytes(Path::new(name), bytes, &options(columns));
+        let _ = read_bytes(Path::new(name), bytes.clone(), &options(columns));
+        let _ = read_bytes(Path::new(name), bytes, &labelled());
     }
 
     #[test]
     fn no_text_makes_a_reader_panic(
         (name, start) in readers(),
-        text in "[0-9:,.#()'{} \n\t\"eE+-]{0,120}",
+        text in "[0-9:;,.#()'{} \n\r\t\"eE+-]{0,120}",
     ) {
         let bytes = [start, text.as_bytes()].concat();
-        let _ = read_bytes(Path::new(name), bytes, &options(None));
+        let _ = read_bytes(Path::new(name), bytes.clone(), &options(None));
+        let _ = read_bytes(Path::new(name), bytes, &labelled());
     }
 
     #[test]

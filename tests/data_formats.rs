@@ -9,8 +9,8 @@ use ndarray::{Array2, ShapeBuilder, array};
 use ndarray_npy::{NpzWriter, WritableElement, WriteNpyExt};
 use proptest::prelude::*;
 use ztrack::data::{
-    Dataset, FileOptions, ImageShape, Source, SplitOptions, Splits, Values, load, load_file,
-    read_bytes,
+    Column, Columns, Dataset, FileOptions, Files, ImageShape, Separator, Source, SplitOptions,
+    Splits, Values, load, load_file, read_bytes,
 };
 use ztrack::ops::BitMatrix;
 
@@ -58,7 +58,7 @@ fn libsvm_text_is_read() {
         assert_eq!(bits(&data).words(), [0b101, 0, 0b010], "{name}");
         assert_eq!((data.columns(), data.labels), (4, Some(vec![2, -1, 3])));
     }
-    let options = FileOptions { columns: Some(7), labels: None };
+    let options = FileOptions { columns: Some(7), ..FileOptions::default() };
     assert_eq!(read_bytes(Path::new("x.svm"), text.into(), &options).unwrap().columns(), 7);
 }
 
@@ -68,6 +68,95 @@ fn csv_is_read_with_and_without_names() {
         let data = read("x.csv", text);
         assert_eq!((bits(&data).words(), data.columns()), (&[0b110, 0b001][..], 3), "{text:?}");
     }
+}
+
+/// One table, as different programs and people write it.
+#[test]
+fn tables_of_every_kind_are_read() {
+    let expected = [0b110, 0b001, 0b011];
+    #[rustfmt::skip]
+    let texts = [
+        "0,1,1\n1,0,0\n1,1,0\n",
+        "a;b;c\r\n0;1;1\r\n1;0;0\r\n1;1;0\r\n",
+        "a\tb\tc\n0\t1\t1\n1\t0\t0\n1\t1\t0",
+        "0 1 1\n1 0 0\n1 1 0\n",
+        "  0   1\t1\n  1 0 0 \n1 1 0\n",
+        "# numpy.savetxt\n0.000000000000000000e+00 1.0e+00 1\n1 0 0\n1 1 0\n",
+        "-1,1,+1\n1,-1,-1\n1,1,-1\n",
+        "x,y,z\nFalse,True,True\nTRUE,FALSE,FALSE\ntrue,true,false\n",
+        "\u{feff}\"a, or b\",\"b\",\"c\"\r0,1,1\r1,0,0\r1,1,0\r",
+    ];
+    for text in texts {
+        for name in ["x.csv", "x.tsv", "x.txt", "x"] {
+            let data = read(name, text);
+            assert_eq!((bits(&data).words(), data.columns()), (&expected[..], 3), "{text:?}");
+            assert_eq!(data.labels, None, "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn labels_and_columns_are_chosen() {
+    let text = "id,class,a,b,c,d\n7,cat,0,1,0,1\n8,dog,1,1,0,0\n9,cat,0,0,1,1\n";
+    let word = |text: &str| text.parse::<Column>().unwrap();
+    let chosen = |text: &str| match text.parse().unwrap() {
+        Columns::Chosen(chosen) => Some(chosen),
+        Columns::Count(_) => panic!("a number of columns: {text}"),
+    };
+    let labels = Some(vec![0, 1, 0]);
+    for (label, columns, words, found) in [
+        (Some("class"), "a,b,c,d", [0b1010, 0b0011, 0b1100], &labels),
+        (Some("2"), "3-6", [0b1010, 0b0011, 0b1100], &labels),
+        (Some("class"), "a,3-,b", [0; 3], &None), // a is in the range as well
+        (None, "d,a", [0b01, 0b10, 0b01], &None),
+        (Some("id"), "6,b", [0b11, 0b10, 0b01], &Some(vec![7, 8, 9])),
+    ] {
+        let options = FileOptions {
+            label: label.map(word),
+            chosen: chosen(columns),
+            ..FileOptions::default()
+        };
+        match read_bytes(Path::new("x.csv"), text.into(), &options) {
+            Err(error) => assert!(error.to_string().contains("chosen twice"), "{columns}: {error}"),
+            Ok(data) => {
+                assert_eq!((bits(&data).words(), &data.labels), (&words[..], found), "{columns}");
+            }
+        }
+    }
+    // A column called label, class or target needs no word; names of numbers are names.
+    let data = read("x.csv", "0,1,2,3,Target\n0,1,1,0,5\n1,0,0,1,3\n");
+    assert_eq!((bits(&data).words(), &data.labels), (&[0b0110, 0b1001][..], &Some(vec![5, 3])));
+    let data = read("x.csv", "0,1,2,3,4\n0,1,1,0,1\n");
+    assert_eq!((bits(&data).words(), &data.labels), (&[0b10110][..], &None));
+    // The separator is what is told, where it is told.
+    let semicolon = FileOptions {
+        separator: Some(Separator::Semicolon),
+        label: Some(Column::Number(1)),
+        ..FileOptions::default()
+    };
+    let data = read_bytes(Path::new("x.csv"), "a,b;1;0\nb,c;0;0\n".into(), &semicolon).unwrap();
+    assert_eq!((bits(&data).words(), &data.labels), (&[0b01, 0b00][..], &Some(vec![0, 1])));
+}
+
+/// The same columns of all files, by their names, in whatever order they are.
+#[test]
+fn files_of_a_source_are_read_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("train.csv"), "y;a;b;c\n3;0;1;1\n4;1;0;1\n").unwrap();
+    std::fs::write(folder.path().join("test.csv"), "b;c;y;a\n1;1;3;0\n").unwrap();
+    let source: Source = toml::from_str(
+        r#"name = "files"
+        train = "train.csv"
+        test = "test.csv"
+        label = "y"
+        columns = ["a", "b", "c"]
+        separator = ";""#,
+    )
+    .unwrap();
+    let splits = load(&source, &SplitOptions::default(), folder.path()).unwrap();
+    let test = splits.test.unwrap();
+    assert_eq!(bits(&splits.train).words(), [0b110, 0b101]);
+    assert_eq!((bits(&test).words(), &test.labels), (&[0b110][..], &Some(vec![3])));
 }
 
 #[test]
@@ -128,7 +217,7 @@ fn numbered() -> (tempfile::TempDir, Source) {
         format!("{i}{}\n", ones.collect::<String>())
     };
     std::fs::write(&train, (0..100).map(line).collect::<String>()).unwrap();
-    (folder, Source::Files { train, validation: None, test: None, columns: Some(7) })
+    (folder, Source::Files(Files { train, columns: Some(Columns::Count(7)), ..Files::default() }))
 }
 
 #[test]
@@ -158,9 +247,9 @@ fn fractions_split_rows_without_loss_and_by_seed() {
 #[test]
 fn parts_that_are_given_are_not_split_off() {
     let (folder, source) = numbered();
-    let Source::Files { train, columns, .. } = source else { unreachable!() };
+    let Source::Files(Files { train, columns, .. }) = source else { unreachable!() };
     let test = Some(train.clone());
-    let source = Source::Files { train, validation: None, test, columns };
+    let source = Source::Files(Files { train, test, columns, ..Files::default() });
     let options = SplitOptions { validation_fraction: 0.25, test_fraction: 0.5, seed: 0 };
     let splits = load(&source, &options, folder.path()).unwrap();
     let rows = |part: &Option<Dataset>| part.as_ref().map(Dataset::rows);
@@ -211,14 +300,21 @@ proptest! {
                 format!("0 {}\n", row(usize::MAX, &one))
             })
             .collect();
+        let labelled: String = (0..rows)
+            .map(|i| format!("{i};{}\r\n", row(i, &|j| ["-1", "1"][usize::from(cell(i, j))].into()).replace(',', ";")))
+            .collect();
+        let words: String = (0..rows)
+            .map(|i| row(i, &|j| cell(i, j).to_string()).replace(',', "  ") + "\n")
+            .collect();
         let array = Array2::from_shape_fn((rows, columns), |(i, j)| cell(i, j));
         let mut idx = vec![0, 0, 8, 2];
         idx.extend((rows as u32).to_be_bytes());
         idx.extend((columns as u32).to_be_bytes());
         idx.extend(array.iter().map(|&bit| u8::from(bit)));
-        let options = FileOptions { columns: Some(columns), labels: None };
+        let options = FileOptions { columns: Some(columns), ..FileOptions::default() };
         for (name, bytes) in [
             ("x.csv", csv.into_bytes()),
+            ("words.csv", words.into_bytes()),
             ("x.libsvm", libsvm.into_bytes()),
             ("x.npy", npy(array.clone())),
             ("x.idx", idx),
@@ -226,5 +322,12 @@ proptest! {
             let data = read_bytes(Path::new(name), bytes, &options).unwrap();
             prop_assert_eq!(bits(&data), &expected, "{}", name);
         }
+        let options = FileOptions { label: Some(Column::Number(1)), ..options };
+        // Five or more different cells in the first line would be names, so there is a line of them.
+        let names: String = (0..columns).map(|j| format!(";x{j}")).collect();
+        let data = read_bytes(Path::new("x.txt"), format!("i{names}\n{labelled}").into(), &options);
+        let data = data.unwrap();
+        prop_assert_eq!(bits(&data), &expected);
+        prop_assert_eq!(data.labels, Some((0..rows as i64).collect()));
     }
 }

@@ -88,7 +88,7 @@ fn binarized_mnist_is_binary_and_has_its_rows() {
 #[test]
 fn the_whole_of_dna_is_its_two_parts() {
     let Some(folder) = folder("dna") else { return };
-    let options = FileOptions { columns: Some(180), labels: None };
+    let options = FileOptions { columns: Some(180), ..FileOptions::default() };
     let rows = |name: &str| {
         let data = load_file(&folder.join("dna").join(name), &options).unwrap();
         let Values::Binary(bits) = &data.values else { panic!("grey") };

@@ -20,10 +20,10 @@ use ndarray_npy::{NpzWriter, WriteNpyExt};
 use rand::{Rng, RngExt};
 use readers::READERS;
 use tempfile::TempDir;
-use ztrack::checkpoint::{ModelFile, StateReader, StateWriter};
+use ztrack::checkpoint::{ModelFile, StateReader, StateWriter, TrainedOn};
 use ztrack::cli::terminal::message;
 use ztrack::config::Config;
-use ztrack::data::load;
+use ztrack::data::{Binarization, load};
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::record::{Csv, Image, Record, Recorder, Run, TensorBoard};
@@ -171,6 +171,8 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         [&[0, 0, 8, 3, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 3][..], &[0, 1, 1, 0].repeat(9)].concat();
     let libsvm = b"1 1:1 3:1 9:1\n-2 2:1 4:0\n# comment\n3 5:1\n".to_vec();
     let csv = b"a,b,\"c,d\",e,f,g,h,i,j\n0,1,1,0,1,0,0,1,1\n1, 1,0,\"0\",1,1.0,0,0,1\n".to_vec();
+    let table = b"class;b;x;d;e\r\ncat;0;7;1;1\r\ndog;1;8;0;1\r\n".to_vec();
+    let signs = b"# numbers\n-1 1 +1 1 -1 -1 1 1 1\n1 -1 1 -1 -1 1 1 1 -1\n".to_vec();
     let npy = |big: bool| {
         let mut bytes = Vec::new();
         let grey = array![[0.0f32, 0.5, 1.0], [0.25, 0.0, 1.0]];
@@ -189,7 +191,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     match name {
         "idx" => vec![idx],
         "libsvm" => vec![libsvm],
-        "csv" => vec![csv],
+        "csv" => vec![csv, table, signs],
         "npy" => vec![npy(true), npy(false)],
         "npz" => vec![npz(true), npz(false)],
         "any" => vec![idx, libsvm, csv, npy(true), npz(true)],
@@ -197,10 +199,17 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "model" => {
             let path = folder.path().join("model");
             let parameters = gaussian_parameters(4, 3, 0.5, 1);
-            ModelFile { parameters, metadata: Default::default() }.save(&path).unwrap();
+            let trained_on = TrainedOn {
+                data: "rows".into(),
+                rows: 9,
+                binarization: Binarization::Stochastic,
+                means: vec![0.5; 4],
+            };
+            let trained_on = Some(trained_on);
+            ModelFile { trained_on, ..ModelFile::from(parameters) }.save(&path).unwrap();
             let mut writer = NpzWriter::new_compressed(std::io::Cursor::new(Vec::new()));
-            writer.add_array("weights", &array![[0.5f64, 1.0], [2.0, -1.0]]).unwrap();
-            writer.add_array("visible_bias", &array![0.5f64, 0.1]).unwrap();
+            writer.add_array("weights", &array![[0.5f64, 1.0, 0.1], [2.0, -1.0, 0.2]]).unwrap();
+            writer.add_array("visible_bias", &array![0.5f64, 0.1, 0.3]).unwrap();
             writer.add_array("hidden_bias", &array![0.5f64, 0.1]).unwrap();
             vec![std::fs::read(path).unwrap(), writer.finish().unwrap().into_inner()]
         }

@@ -13,7 +13,7 @@ use common::{run, succeed, text};
 fn model(folder: &Path) -> (String, TestSystem) {
     let system = gaussian(12, 6, 0.7, 2).unwrap();
     let path = folder.join("model.safetensors");
-    let file = ModelFile { parameters: system.parameters.clone(), metadata: Default::default() };
+    let file = ModelFile::from(system.parameters.clone());
     file.save(&path).unwrap();
     (text(&path), system)
 }

@@ -177,7 +177,7 @@ fn estimates_evaluations_and_samples_end_at_a_signal() {
     let folder = TempDir::new().unwrap();
     let model = text(&folder.path().join("model.safetensors"));
     let parameters = gaussian_parameters(25, 24, 0.1, 1);
-    ModelFile { parameters, metadata: Default::default() }.save(&model).unwrap();
+    ModelFile::from(parameters).save(&model).unwrap();
     let samples = text(&folder.path().join("samples.npy"));
     let data = text(&folder.path().join("rows.csv"));
     fs::write(&data, ["0"; 25].join(",") + "\n").unwrap();

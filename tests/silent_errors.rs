@@ -19,7 +19,7 @@ fn two_modes(m: usize, j: usize, w: f32) -> Parameters {
 
 fn save(folder: &Path, parameters: Parameters) -> String {
     let path = folder.join("model.safetensors");
-    ModelFile { parameters, metadata: Default::default() }.save(&path).unwrap();
+    ModelFile::from(parameters).save(&path).unwrap();
     text(&path)
 }
 

@@ -101,7 +101,7 @@ impl Subject {
         let log_z = exact::log_partition(&parameters)?;
         std::fs::create_dir_all(folder)?;
         let metadata = [("exact_log_z".to_string(), format!("{log_z:?}"))].into();
-        ModelFile { parameters: parameters.clone(), metadata }.save(&path)?;
+        ModelFile { metadata, ..ModelFile::from(parameters.clone()) }.save(&path)?;
         Ok(Some(Model { parameters, log_z }))
     }
 

@@ -3,14 +3,18 @@
 mod atomic;
 pub mod float;
 mod model_file;
+mod naming;
 mod safetensors;
 mod state_reader;
 mod state_writer;
 #[cfg(test)]
 mod tests;
+mod trained_on;
 
 pub(crate) use atomic::is_leftover;
 pub use atomic::{remove_leftovers, write_atomically, write_bytes};
 pub use model_file::ModelFile;
+pub use naming::Layout;
 pub use state_reader::StateReader;
 pub use state_writer::StateWriter;
+pub use trained_on::TrainedOn;

@@ -1,4 +1,5 @@
-//! Model files: safetensors with `weights` [visible, hidden], `visible_bias`, `hidden_bias`; `.npz` is read too.
+//! Model files: safetensors with `weights` [visible, hidden], `visible_bias`, `hidden_bias` and, where it is known,
+//! `training_means`; `.npz` and the names of other programs ([`super::naming`]) are read too.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -10,8 +11,9 @@ use ::safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde_json::{Map, Value};
 use zip::ZipArchive;
 
-use super::safetensors::{Array, Element, encode, shape_text};
-use super::write_bytes;
+use super::naming::{Found, Layout, NAMINGS, all_names, assemble};
+use super::safetensors::{Array, Element, encode};
+use super::{TrainedOn, write_bytes};
 use crate::data::{Input, Kind, NpyHeader, open_entry};
 use crate::error::{Error, Result};
 use crate::limited::read_up_to;
@@ -20,9 +22,12 @@ use crate::model::Parameters;
 
 /// Longest header of a safetensors file.
 const LONGEST_HEADER: u64 = 16 << 20;
-/// Names of weights, visible bias and hidden bias: ours, then those of Hinton and Salakhutdinov's files.
-const NAMES: [[&str; 3]; 2] =
-    [["weights", "visible_bias", "hidden_bias"], ["vishid", "visbiases", "hidbiases"]];
+/// Means of the training rows.
+const MEANS: &str = "training_means";
+/// Key of the metadata that says which way round the weights are, which only this program writes.
+const LAYOUT: &str = "layout";
+/// Key of the metadata that the command writes, with its version; in older files the only sign of where they are from.
+const PROGRAM: &str = "ztrack";
 
 /// A model and the strings stored with it.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,10 +36,15 @@ pub struct ModelFile {
     pub parameters: Parameters,
     /// Free text under free names, such as the update and the log Z of a checkpoint. Empty for npz.
     pub metadata: BTreeMap<String, String>,
+    /// The rows it was trained on, where the file tells of them.
+    pub trained_on: Option<TrainedOn>,
 }
 
-/// Shape and values of an array as found.
-type Found = (Vec<usize>, Vec<f32>);
+impl From<Parameters> for ModelFile {
+    fn from(parameters: Parameters) -> Self {
+        Self { parameters, metadata: BTreeMap::new(), trained_on: None }
+    }
+}
 
 impl ModelFile {
     /// Writes safetensors (f32), atomically; same content, same bytes.
@@ -54,27 +64,55 @@ impl ModelFile {
             array(&[*n_visible], visible_bias),
             array(&[*n_hidden], hidden_bias),
         ];
-        let arrays = NAMES[0].map(String::from).into_iter().zip(arrays).collect();
-        let bytes = encode(&self.metadata, &arrays)
+        let names = NAMINGS[0].names.map(String::from);
+        let mut arrays: BTreeMap<String, Array> = names.into_iter().zip(arrays).collect();
+        let mut metadata = self.metadata.clone();
+        metadata.insert(LAYOUT.into(), Layout::VisibleHidden.name().into());
+        if let Some(trained_on) = &self.trained_on {
+            trained_on.describe(&mut metadata);
+            arrays.insert(MEANS.into(), array(&[trained_on.means.len()], &trained_on.means));
+        }
+        let bytes = encode(&metadata, &arrays)
             .map_err(|e| Error::file(&path, format!("cannot encode the model: {e}")))?;
         write_bytes(path.as_ref(), &bytes)
     }
 
-    /// Reads safetensors or npz (told apart by content), f32 or f64; biases of shape `[n]`, [1, n] or [n, 1].
+    /// [`ModelFile::load_as`] of weights that tell which side is visible.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged, lacks an array, or holds a wrong shape, type, NaN or infinity.
+    /// As [`ModelFile::load_as`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::load_as(path, None)
+    }
+
+    /// Reads safetensors or npz (told apart by content), f32 or f64; biases of shape `[n]`, [1, n] or [n, 1]. `layout`
+    /// says which side of the weights is visible; without it, the lengths of the biases or the names of the arrays do.
+    ///
+    /// # Errors
+    /// The file cannot be read, is damaged, lacks an array, holds a wrong shape, type, NaN or infinity, or does not tell
+    /// which side is visible.
+    pub fn load_as(path: impl AsRef<Path>, layout: Option<Layout>) -> Result<Self> {
         let path = path.as_ref();
+        let error = |problem: String| Error::file(path, problem);
         let mut file = File::open(path).map_err(Error::io("read", path))?;
         let start = read_up_to(&mut file, 8).map_err(Error::io("read", path))?;
-        let (arrays, metadata) = if start.starts_with(b"PK") {
+        if start.starts_with(b"\x93NUMPY") {
+            let problem = "is one array, a model has three: save them with np.savez(PATH, weights=..., visible_bias=..., hidden_bias=...)";
+            return Err(error(problem.into()));
+        }
+        let (mut arrays, mut metadata) = if start.starts_with(b"PK") {
             (read_npz(path, file)?, BTreeMap::new())
         } else {
             read_safetensors(path, file, start)?
         };
-        let parameters = assemble(arrays).map_err(|problem| Error::file(path, problem))?;
-        Ok(Self { parameters, metadata })
+        let marked = metadata.remove(LAYOUT).is_some();
+        let ours = marked || metadata.contains_key(PROGRAM);
+        let parameters = assemble(&mut arrays, layout, ours).map_err(error)?;
+        let trained_on = arrays.remove(MEANS).map(|means| {
+            TrainedOn::found(means, parameters.n_visible, &mut metadata)
+                .map_err(|problem| error(format!("`{MEANS}` {problem}")))
+        });
+        Ok(Self { parameters, metadata, trained_on: trained_on.transpose()? })
     }
 }
 
@@ -116,7 +154,7 @@ fn read_safetensors(
     let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(&e))?;
     let metadata = header.metadata().clone().unwrap_or_default().into_iter().collect();
     let mut arrays = BTreeMap::new();
-    for name in NAMES.as_flattened() {
+    for name in all_names().chain([MEANS]) {
         if let Ok(view) = file.tensor(name) {
             let values = floats(name, &view).map_err(error)?;
             arrays.insert(name.to_string(), (view.shape().to_vec(), values));
@@ -143,7 +181,7 @@ fn read_npz(path: &Path, file: File) -> Result<Arrays> {
         |e: &dyn Display| Error::file(path, format!("damaged npz file ({e}): write it again"));
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|e| damaged(&e))?;
     let mut arrays = BTreeMap::new();
-    for name in NAMES.as_flattened() {
+    for name in all_names().chain([MEANS]) {
         let entries = [format!("{name}.npy"), name.to_string()];
         let Some(entry) = entries.iter().find(|entry| archive.index_for_name(entry).is_some())
         else {
@@ -184,42 +222,4 @@ fn read_npy(input: &mut Input<'_>) -> Result<std::result::Result<Found, String>>
         }
         _ => (header.shape, values),
     }))
-}
-
-/// Checks names and shapes.
-fn assemble(mut arrays: BTreeMap<String, Found>) -> std::result::Result<Parameters, String> {
-    let [ours, theirs] = NAMES;
-    let names =
-        if arrays.contains_key(theirs[0]) && !arrays.contains_key(ours[0]) { theirs } else { ours };
-    let mut take = |name: &str| {
-        arrays.remove(name).ok_or_else(|| {
-            format!(
-                "no array `{name}`: a model holds {} (or {})",
-                ours.join(", "),
-                theirs.join(", ")
-            )
-        })
-    };
-    let (shape, weights) = take(names[0])?;
-    let &[n_visible, n_hidden] = shape.as_slice() else {
-        return Err(format!(
-            "`{}` has shape [{}]: [visible, hidden] expected",
-            names[0],
-            shape_text(&shape)
-        ));
-    };
-    let mut bias = |name: &str, units| {
-        let (shape, values) = take(name)?;
-        match shape.as_slice() {
-            [n] | [1, n] | [n, 1] if *n == units => Ok(values),
-            _ => Err(format!(
-                "`{name}` has shape [{}], {units} values expected beside {n_visible}x{n_hidden} weights",
-                shape_text(&shape)
-            )),
-        }
-    };
-    let visible_bias = bias(names[1], n_visible)?;
-    let hidden_bias = bias(names[2], n_hidden)?;
-    Parameters::new(n_visible, n_hidden, weights, visible_bias, hidden_bias)
-        .map_err(|e| e.to_string())
 }

@@ -8,9 +8,11 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::column_options::ColumnOptions;
+use super::data_options::Configured;
 use super::output::{print, print_json, tell};
 use crate::data::download::{self, Mirrors, Progress};
-use crate::data::{Source, SplitOptions, describe, find_folder, load, resolve_name};
+use crate::data::{SplitOptions, describe, find_folder, load, resolve_name};
 
 /// Describe data sets, or fetch one
 #[derive(Args)]
@@ -30,14 +32,16 @@ enum Command {
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     ztrack data describe bars-and-stripes\n  \
+    ztrack data describe runs/dna\n  \
+    ztrack data describe my.csv --label class --columns 2-65\n  \
     ztrack data describe mine.libsvm --columns 180 --json")]
 struct Describe {
-    /// dna, mnist, binarized-mnist, bars-and-stripes, dna-like, or a data file
+    /// dna, mnist, binarized-mnist, bars-and-stripes, dna-like, a data file, or a run folder or configuration (.toml)
+    /// whose data and splits are taken
     #[arg(value_name = "NAME|PATH")]
     data: String,
-    /// Number of columns, for LIBSVM text whose last columns can be all zero
-    #[arg(long, value_name = "N")]
-    columns: Option<usize>,
+    #[command(flatten)]
+    columns: ColumnOptions,
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
     data_folder: Option<PathBuf>,
@@ -76,12 +80,15 @@ impl Data {
 
 impl Describe {
     fn run(self) -> Result<()> {
-        let folder = find_folder(self.data_folder.as_deref());
-        let mut source = resolve_name(&self.data, &folder)?;
-        if let Source::Files { columns, .. } = &mut source {
-            *columns = self.columns;
-        }
-        let splits = load(&source, &SplitOptions::default(), &folder)?;
+        let configured = Configured::find(&self.data)?;
+        let configured_folder =
+            configured.as_ref().and_then(|configured| configured.folder.clone());
+        let folder = find_folder(self.data_folder.as_deref().or(configured_folder.as_deref()));
+        let (source, split) = match configured {
+            Some(configured) => (configured.source, configured.split),
+            None => (resolve_name(&self.data, &folder)?, SplitOptions::default()),
+        };
+        let splits = load(&self.columns.apply(source)?, &split, &folder)?;
         let parts = [Some(&splits.train), splits.validation.as_ref(), splits.test.as_ref()];
         let descriptions: Vec<_> = parts.into_iter().flatten().map(describe).collect();
         if self.json {

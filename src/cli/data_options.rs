@@ -5,10 +5,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
+use super::column_options::ColumnOptions;
+use super::model_options::Model;
+use super::output::tell;
+use super::run_folder::RunFolder;
+use crate::checkpoint::TrainedOn;
 use crate::config::Config;
 use crate::data::{
-    Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Source, SplitOptions, Splits, find_folder,
-    load, resolve_name,
+    Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions,
+    Splits, find_folder, load, resolve_name,
 };
 use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
@@ -20,8 +25,8 @@ const BASE_SMOOTHING: f64 = 1.0;
 #[derive(Args)]
 #[command(next_help_heading = "Data")]
 pub struct DataOptions {
-    /// Grey levels to zeros and ones: none, stochastic, or a threshold such as 0.5
-    #[arg(long, value_name = "HOW", value_parser = binarization)]
+    /// Grey levels to zeros and ones: none, stochastic, or a threshold such as 0.5 [default: as the model was trained]
+    #[arg(long, value_name = "HOW")]
     binarization: Option<Binarization>,
     /// Share of the training rows split off for validation, where the data brings none
     #[arg(long, value_name = "F")]
@@ -35,6 +40,8 @@ pub struct DataOptions {
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
     data_folder: Option<PathBuf>,
+    #[command(flatten)]
+    columns: ColumnOptions,
 }
 
 /// Loaded data.
@@ -45,45 +52,54 @@ pub struct Data {
     seed: u64,
 }
 
-fn binarization(text: &str) -> Result<Binarization, String> {
-    match text {
-        "none" => Ok(Binarization::None),
-        "stochastic" => Ok(Binarization::Stochastic),
-        threshold => {
-            let problem = || format!("`{threshold}` is not none, stochastic or a threshold");
-            let binarization = Binarization::Threshold(threshold.parse().map_err(|_| problem())?);
-            Binarizer::new(binarization).map_err(|error| error.to_string())?;
-            Ok(binarization)
-        }
+/// What a configuration says of data.
+pub struct Configured {
+    pub source: Source,
+    pub split: SplitOptions,
+    pub folder: Option<PathBuf>,
+    binarization: Binarization,
+    seed: u64,
+}
+
+impl Configured {
+    /// Of a run folder or a configuration file; `None` where the name is neither.
+    pub fn find(name: &str) -> Result<Option<Self>> {
+        let path = Path::new(name);
+        let saved = RunFolder::config_path(path);
+        let path = match path.extension() {
+            _ if saved.is_file() => &saved,
+            Some(extension) if extension == "toml" => path,
+            _ => return Ok(None),
+        };
+        let Config { data, seed, .. } = Config::load(path, &[])?;
+        let split = SplitOptions {
+            validation_fraction: data.validation_fraction,
+            test_fraction: data.test_fraction,
+            seed: data.split_seed,
+        };
+        let (source, folder, binarization) = (data.source, data.folder, data.binarization);
+        Ok(Some(Self { source, split, folder, binarization, seed }))
     }
 }
 
 impl DataOptions {
-    /// Loads a named data set, a data file, or what a configuration (`.toml`, such as that of a run folder) names;
-    /// refuses data that does not have `columns` columns.
-    pub fn load(&self, name: &str, columns: usize, seed: u64) -> Result<Data> {
-        let mut options = SplitOptions::default();
-        let (mut binarization, mut folder, mut seed) = (None, None, seed);
-        let path = Path::new(name);
-        let source = if path.extension().is_some_and(|extension| extension == "toml") {
-            let config = Config::load(path, &[])?;
-            options = SplitOptions {
-                validation_fraction: config.data.validation_fraction,
-                test_fraction: config.data.test_fraction,
-                seed: config.data.split_seed,
-            };
-            (binarization, folder) = (Some(config.data.binarization), config.data.folder);
-            seed = config.seed;
-            Some(config.data.source)
-        } else {
-            None
+    /// Loads a named data set, a data file, or what a run folder or a configuration names; refuses data that does not
+    /// have the model's columns. What turns grey levels into zeros and ones is what is asked for, else what is configured,
+    /// else what was done to the rows the model was trained on.
+    pub fn load(&self, name: &str, model: &Model, seed: u64) -> Result<Data> {
+        let columns = model.file.parameters.n_visible;
+        let configured = Configured::find(name)?;
+        let configured_folder =
+            configured.as_ref().and_then(|configured| configured.folder.clone());
+        let folder = find_folder(self.data_folder.as_deref().or(configured_folder.as_deref()));
+        let (source, mut options, binarization, seed) = match configured {
+            Some(it) => (it.source, it.split, Some(it.binarization), it.seed),
+            None => (resolve_name(name, &folder)?, SplitOptions::default(), None, seed),
         };
-        let folder = find_folder(self.data_folder.as_deref().or(folder.as_deref()));
-        let source = source.map_or_else(|| resolve_name(name, &folder), Ok)?;
-        let source = match source {
+        let source = match self.columns.apply(source)? {
             // LIBSVM text does not tell its number of columns.
-            Source::Files { train, validation, test, columns: None } => {
-                Source::Files { train, validation, test, columns: Some(columns) }
+            Source::Files(files) if files.columns.is_none() => {
+                Source::Files(Files { columns: Some(Columns::Count(columns)), ..files })
             }
             other => other,
         };
@@ -98,23 +114,36 @@ impl DataOptions {
             "data set `{}` has {found} columns, the model {columns} visible units: take the data it was trained on",
             splits.train.name
         );
-        Ok(Data { splits, binarization: self.binarization.or(binarization), seed })
+        // Of a model of binary rows nothing is learnt about grey ones.
+        let trained = model.file.trained_on.as_ref().map(|trained_on| trained_on.binarization);
+        let trained = trained.filter(|trained| *trained != Binarization::None);
+        Ok(Data { splits, binarization: self.binarization.or(binarization).or(trained), seed })
     }
 
-    /// The base distribution of estimators: smoothed marginals of the training rows of `name`, else the visible
-    /// bias. Returns what it is, for people.
+    /// The base distribution of chains: smoothed marginals of the training rows of `name`, else those in the model file,
+    /// else the visible bias. Returns what it is, for people.
     pub fn base(
         &self,
         name: Option<&str>,
-        visible_bias: &[f32],
+        model: &Model,
         seed: u64,
     ) -> Result<(BaseDistribution, String)> {
-        let Some(name) = name else {
-            return Ok((BaseDistribution::from_logits(visible_bias)?, "visible bias".into()));
-        };
-        let data = self.load(name, visible_bias.len(), seed)?;
-        Ok((data.base()?, format!("marginals of {}", data.splits.train.name)))
+        if let Some(name) = name {
+            let data = self.load(name, model, seed)?;
+            return Ok((data.base()?, format!("marginals of {}", data.splits.train.name)));
+        }
+        if let Some(trained_on) = &model.file.trained_on {
+            return stored_base(trained_on);
+        }
+        let visible_bias = &model.file.parameters.visible_bias;
+        Ok((BaseDistribution::from_logits(visible_bias)?, "visible bias".into()))
     }
+}
+
+/// The base distribution that a model file tells of.
+pub fn stored_base(trained_on: &TrainedOn) -> Result<(BaseDistribution, String)> {
+    let name = format!("marginals of {}, in the model file", trained_on.data);
+    Ok((trained_on.base(BASE_SMOOTHING)?, name))
 }
 
 impl Data {
@@ -124,6 +153,28 @@ impl Data {
         Binarizer::new(binarization)?
             .binarize(dataset, EVALUATION_EPOCH, self.seed)
             .context("--binarization")
+    }
+
+    /// Warns where rows become zeros and ones in another way than those the model was trained on.
+    pub fn compare(&self, trained_on: Option<&TrainedOn>) -> Result<()> {
+        let Some(TrainedOn { binarization: trained, data, .. }) = trained_on else {
+            return Ok(());
+        };
+        let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::None))?;
+        let here = binarizer.done_to(&self.splits.train);
+        if here != *trained {
+            let words = |binarization| match binarization {
+                Binarization::None => "binary by themselves".to_string(),
+                Binarization::Stochastic => "drawn from grey levels (stochastic)".into(),
+                Binarization::Threshold(t) => format!("grey levels above a threshold of {t}"),
+            };
+            tell(&format!(
+                "warning: these rows are {}, those the model was trained on ({data}) were {}: it is another distribution; --binarization and --data choose",
+                words(here),
+                words(*trained)
+            ));
+        }
+        Ok(())
     }
 
     /// Training rows as zeros and ones. Grey levels count as probabilities unless told otherwise.

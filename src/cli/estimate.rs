@@ -11,25 +11,26 @@ use super::curves;
 use super::data_options::DataOptions;
 use super::failure::IN_DOUBT;
 use super::log_z::{Estimates, LogZOptions, Started, Starting};
+use super::model_options::ModelOptions;
 use super::output::{print, print_json};
 use super::start_options::StartOptions;
 use super::table::{remarks, started, table};
-use crate::checkpoint::ModelFile;
 use crate::estimators::tempered::free_curves;
 use crate::estimators::{self, Agreement, Bound};
 
 /// Estimate log Z of a model, with its standard error
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    ztrack estimate runs/dna/best.safetensors\n  \
+    ztrack estimate runs/dna\n  \
     ztrack estimate model.npz --method rts,ais --data mnist --json\n  \
     ztrack estimate model.npz --method all --data mnist --curves curves\n  \
     ztrack estimate spins.safetensors --units plus-minus --start signs --transpose\n  \
     ztrack estimate model.npz --method exact")]
 pub struct Estimate {
-    /// Model file: safetensors or npz
-    model: PathBuf,
-    /// Data the model was trained on, which tell where its mass may lie: a name, a file, or a configuration
+    #[command(flatten)]
+    model: ModelOptions,
+    /// Data the model was trained on, which tell where its mass may lie: a name, a file, a run folder or a configuration;
+    /// model files of this program tell their marginals by themselves
     #[arg(long, value_name = "NAME|PATH")]
     data: Option<String>,
     /// Print JSON
@@ -65,11 +66,16 @@ struct Report {
 impl Estimate {
     /// Prints one line a method.
     pub fn run(self) -> Result<ExitCode> {
-        let file = ModelFile::load(&self.model)?;
+        let loaded = self.model.load()?;
         let model =
-            self.start.prepare(file, self.data.as_deref(), &self.options, self.log_z.seed)?;
+            self.start.prepare(&loaded, self.data.as_deref(), &self.options, self.log_z.seed)?;
         let parameters = model.parameters();
-        let start = Starting { base: &model.base, given: model.given, rows: model.rows.as_ref() };
+        let start = Starting {
+            base: &model.base,
+            given: model.given,
+            informed: model.informed,
+            rows: model.rows.as_ref(),
+        };
         let Estimates { estimates, skipped, kept, bound, agreement, how } =
             self.log_z.run(parameters, &start, self.curves.is_some())?;
         if let (Some(folder), Some(run)) = (&self.curves, kept) {
@@ -91,7 +97,7 @@ impl Estimate {
             agreement,
             starts: how,
             base: model.base_name,
-            model: self.model,
+            model: loaded.path,
         };
         if self.json {
             print_json(&report)?;

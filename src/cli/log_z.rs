@@ -92,14 +92,15 @@ pub struct Starting<'a> {
     pub base: &'a BaseDistribution,
     /// Whether all methods but `auto` start from `base`.
     pub given: bool,
+    /// Whether `base` is more than a guess from the parameters: asked for, or marginals of the training rows.
+    pub informed: bool,
     /// Data rows, where there are some.
     pub rows: Option<&'a BitMatrix>,
 }
 
 impl Starting<'_> {
     fn known(&self) -> Known<'_> {
-        let informed = self.given || self.rows.is_some();
-        Known { marginals: informed.then_some(self.base), rows: self.rows }
+        Known { marginals: self.informed.then_some(self.base), rows: self.rows }
     }
 }
 

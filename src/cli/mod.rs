@@ -1,6 +1,7 @@
 //! The command line: one file per command, each parse -> build -> run -> report.
 
 mod about;
+mod column_options;
 mod curves;
 mod data;
 mod data_options;
@@ -10,6 +11,7 @@ mod evaluate;
 mod failure;
 mod log_z;
 mod method;
+mod model_options;
 mod output;
 mod problem;
 mod resume;

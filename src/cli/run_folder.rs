@@ -120,7 +120,7 @@ impl RunFolder {
 
     fn model_file(trainer: &Trainer) -> ModelFile {
         let log_z = trainer.tracker().map_or((f64::NAN, f64::NAN), |t| (t.log_z(), t.std_error()));
-        model_file(trainer.updates(), log_z, trainer.parameters())
+        model_file(trainer, trainer.updates(), log_z, trainer.parameters())
     }
 
     fn write_checkpoint(&mut self, trainer: &Trainer) -> crate::Result<()> {
@@ -141,21 +141,26 @@ impl RunFolder {
     }
 
     /// Writes best.safetensors when the run is over.
-    pub fn write_best(&self, best: &Candidate) -> crate::Result<()> {
+    pub fn write_best(&self, trainer: &Trainer, best: &Candidate) -> crate::Result<()> {
         self.lock.check()?;
         let parameters = best.parameters.as_ref().clone();
-        model_file(best.update, best.log_z, parameters).save(self.best_model())
+        model_file(trainer, best.update, best.log_z, parameters).save(self.best_model())
     }
 }
 
-fn model_file(update: u64, (log_z, std_error): (f64, f64), parameters: Parameters) -> ModelFile {
+fn model_file(
+    trainer: &Trainer,
+    update: u64,
+    (log_z, std_error): (f64, f64),
+    parameters: Parameters,
+) -> ModelFile {
     let metadata = BTreeMap::from([
         ("update".into(), update.to_string()),
         ("log_z".into(), log_z.to_string()),
         ("log_z_std_error".into(), std_error.to_string()),
         ("ztrack".into(), env!("CARGO_PKG_VERSION").into()),
     ]);
-    ModelFile { parameters, metadata }
+    ModelFile { parameters, metadata, trained_on: Some(trainer.trained_on().clone()) }
 }
 
 impl Checkpoints for RunFolder {

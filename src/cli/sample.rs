@@ -10,8 +10,10 @@ use ndarray_npy::WriteNpyExt;
 
 use super::data_options::DataOptions;
 use super::log_z::check_sizes;
+use super::model_options::ModelOptions;
 use super::output::tell;
-use crate::checkpoint::{ModelFile, write_bytes};
+use super::teller::Teller;
+use crate::checkpoint::write_bytes;
 use crate::data::ImageShape;
 use crate::ops::{BitMatrix, Fused};
 use crate::record::Image;
@@ -23,12 +25,12 @@ const SMALLEST_SIDE: usize = 300;
 /// Draw samples from a model, by tempered chains that change modes
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    ztrack sample runs/mnist/best.safetensors --count 100 --out digits.png\n  \
+    ztrack sample runs/mnist --count 100 --out digits.png\n  \
     ztrack sample model.npz --count 10000 --out samples.npy --data dna\n\n\
     An .npy file holds zeros and ones, uint8, shape [count, visible units].")]
 pub struct Sample {
-    /// Model file: safetensors or npz
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelOptions,
     /// Number of samples
     #[arg(long, value_name = "N")]
     count: usize,
@@ -41,7 +43,8 @@ pub struct Sample {
     /// Height and width of a picture [default: square]
     #[arg(long, value_name = "HxW", value_parser = shape)]
     shape: Option<ImageShape>,
-    /// Data whose marginals are the base distribution: a name, a file, or a configuration; else the visible bias is
+    /// Data whose marginals are the base distribution: a name, a file, a run folder or a
+    /// configuration; else those in the model file, else the visible bias is
     #[arg(long, value_name = "NAME|PATH")]
     data: Option<String>,
     /// Tempered chains
@@ -86,7 +89,8 @@ impl Sample {
             "{} exists: overwrite it with --force or choose another --out",
             self.out.display()
         );
-        let parameters = ModelFile::load(&self.model)?.parameters;
+        let model = self.model.load()?;
+        let parameters = &model.file.parameters;
         let (m, j) = (parameters.n_visible, parameters.n_hidden);
         let format = self.format(m)?;
         let bytes = tempering_bytes(self.chains, self.temperatures, m, j);
@@ -95,11 +99,14 @@ impl Sample {
         check_memory(3.0 * self.count as f64 * m as f64, &format!("--count {}", self.count))
             .map_err(anyhow::Error::msg)?;
         let data = self.data.as_deref();
-        let (base, _) = self.options.base(data, &parameters.visible_bias, self.seed)?;
-        let (ops, ladder) = (Fused::new(&parameters), sampling_ladder(self.temperatures)?);
+        let (base, _) = self.options.base(data, &model, self.seed)?;
+        let (ops, ladder) = (Fused::new(parameters), sampling_ladder(self.temperatures)?);
         let path = tempering::Path { ops: &ops, ladder: &ladder, base: &base };
+        let mut teller = Teller::new();
+        teller.method("sample", true);
         let Self { chains, burn_in, sweeps: spacing, seed, .. } = self;
         let samples = Sampler { chains, burn_in, spacing, seed }.run(path, self.count)?;
+        drop(teller);
         let bytes = match format {
             Format::Npy => npy(&samples.visible)?,
             Format::Png(shape) => sheet(&samples.visible, shape)?,

@@ -3,8 +3,8 @@
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use super::data_options::DataOptions;
-use crate::checkpoint::ModelFile;
+use super::data_options::{DataOptions, stored_base};
+use super::model_options::Model;
 use crate::estimators::{Estimate, Start};
 use crate::model::Parameters;
 use crate::model::plus_minus::{Converted, Units, to_binary};
@@ -20,7 +20,7 @@ enum StartName {
     Uniform,
     /// The visible bias, hidden units ignored
     VisibleBias,
-    /// Marginals of --data
+    /// Marginals of --data, else those in the model file
     Marginals,
     /// The model's exact means, at most 25 units in the smaller layer
     MeanField,
@@ -63,6 +63,8 @@ pub struct Prepared {
     pub base_name: String,
     /// Whether it was asked for.
     pub given: bool,
+    /// Whether it was asked for or is made of training rows.
+    pub informed: bool,
     /// Training rows of the data, where there are some.
     pub rows: Option<BitMatrix>,
 }
@@ -90,54 +92,64 @@ impl StartOptions {
     /// zeros and ones, whatever the units.
     pub fn prepare(
         &self,
-        file: ModelFile,
+        model: &Model,
         data: Option<&str>,
         options: &DataOptions,
         seed: u64,
     ) -> Result<Prepared> {
-        let parameters =
-            if self.transpose { file.parameters.transposed() } else { file.parameters };
-        let units = match self.units {
-            UnitsName::Binary => Units::Binary,
-            UnitsName::PlusMinus => Units::PlusMinus,
-        };
         if data.is_some() && self.transpose {
             bail!(
                 "--data has the visible units' marginals, which --transpose makes hidden ones: use --start signs instead of --data"
             );
         }
+        let units = match self.units {
+            UnitsName::Binary => Units::Binary,
+            UnitsName::PlusMinus => Units::PlusMinus,
+        };
         let given = self.start.filter(|start| *start != StartName::Auto);
-        let default = if data.is_some() { StartName::Marginals } else { StartName::VisibleBias };
+        // Marginals in the file are those of visible units, as those of data.
+        let stored = model.file.trained_on.as_ref().filter(|_| !self.transpose);
+        let marginals = data.is_some() || stored.is_some();
+        let default = if marginals { StartName::Marginals } else { StartName::VisibleBias };
         let start = given.unwrap_or(default);
         let rows = match data {
-            Some(name) => {
-                let data = options.load(name, parameters.n_visible, seed)?;
-                Some(data.binarized_or_drawn()?)
-            }
+            Some(name) => Some(options.load(name, model, seed)?.binarized_or_drawn()?),
             None => None,
         };
-        let (base, mut base_name) = if start == StartName::Marginals {
-            if data.is_none() {
-                bail!("--start marginals: name the data with --data");
-            }
-            options.base(data, &parameters.visible_bias, seed)?
+        let parameters = if self.transpose {
+            model.file.parameters.transposed()
         } else {
-            let (start, name) = match start {
-                StartName::Uniform => (Start::Uniform, "uniform"),
-                StartName::MeanField => (Start::MeanField, "exact means"),
-                StartName::Pinv => (Start::Pinv, "pseudo-inverse"),
-                StartName::Signs => (Start::Signs, "signs from random hidden states"),
-                StartName::VisibleBias | StartName::Marginals | StartName::Auto => {
-                    (Start::VisibleBias, "visible bias")
-                }
-            };
-            (start.base(&parameters, units, seed)?, name.to_string())
+            model.file.parameters.clone()
+        };
+        let (base, mut base_name) = match (start, stored) {
+            (StartName::Marginals, _) if data.is_some() => options.base(data, model, seed)?,
+            (StartName::Marginals, Some(stored)) => stored_base(stored)?,
+            (StartName::Marginals, None) => bail!("--start marginals: name the data with --data"),
+            (start, _) => {
+                let (start, name) = start.of_parameters();
+                (start.base(&parameters, units, seed)?, name.to_string())
+            }
         };
         if self.transpose {
             base_name += ", layers exchanged";
         }
-        let given = given.is_some();
+        let (given, informed) = (given.is_some(), given.is_some() || marginals);
         let converted = to_binary(&parameters, units)?;
-        Ok(Prepared { converted, base, base_name, given, rows })
+        Ok(Prepared { converted, base, base_name, given, informed, rows })
+    }
+}
+
+impl StartName {
+    /// A start that the parameters alone give, and what it is called.
+    fn of_parameters(self) -> (Start, &'static str) {
+        match self {
+            Self::Uniform => (Start::Uniform, "uniform"),
+            Self::MeanField => (Start::MeanField, "exact means"),
+            Self::Pinv => (Start::Pinv, "pseudo-inverse"),
+            Self::Signs => (Start::Signs, "signs from random hidden states"),
+            Self::VisibleBias | Self::Marginals | Self::Auto => {
+                (Start::VisibleBias, "visible bias")
+            }
+        }
     }
 }

@@ -73,7 +73,7 @@ impl Summary {
     pub fn conclude(trainer: &Trainer, folder: &RunFolder, reason: StopReason) -> Result<Self> {
         let best = match trainer.audited_best()? {
             Some(found) => {
-                folder.write_best(&found.candidate)?;
+                folder.write_best(trainer, &found.candidate)?;
                 let candidate = found.candidate;
                 Best::new(candidate.update, found.audited, Some(candidate.log_z), found.likelihood)
             }

@@ -1,40 +1,148 @@
-//! What a person sees while log Z is estimated: a line on standard error for each step, once it takes longer than a second.
+//! What a person sees while a command computes, once it takes longer than a second: on a terminal a line that says what is
+//! done, how far it is and what is known so far; for each finished step a line that stays. On standard error.
 
-use std::time::Instant;
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::tell;
+use crate::progress::{Stage, Watch};
 
-/// Seconds before anything is told.
-const PATIENCE: f64 = 1.0;
+/// Time before anything is told.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Time between two looks at how far it is.
+const LOOK: Duration = Duration::from_millis(250);
+/// Time between two lines where there is no terminal, whose line could be written over.
+const LINES: Duration = Duration::from_secs(10);
 
-/// Tells of steps of an estimate.
+/// Tells of the steps of a computation.
 pub struct Teller {
-    start: Instant,
-    method: String,
+    shared: Arc<Shared>,
     /// Lines of the first second, told when it is over.
     waiting: Vec<String>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread that looks needs.
+struct Shared {
+    start: Instant,
+    watch: Watch,
+    method: Mutex<String>,
+    bar: ProgressBar,
+    terminal: bool,
 }
 
 impl Teller {
     /// Starts the clock.
     pub fn new() -> Self {
-        Self { start: Instant::now(), method: "start".into(), waiting: Vec::new() }
+        let terminal = io::stderr().is_terminal();
+        // Nothing is drawn before there is a message.
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{msg}");
+        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        let method = Mutex::new("start".to_string());
+        let start = Instant::now();
+        let shared = Arc::new(Shared { start, watch: Watch::start(), method, bar, terminal });
+        let (stop, stopped) = channel::<()>();
+        let looker = Arc::clone(&shared);
+        let looks = move || {
+            let mut told = None;
+            while matches!(stopped.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout)) {
+                looker.look(&mut told);
+            }
+        };
+        // Without a thread there is no progress, and the work goes on.
+        let thread = std::thread::Builder::new().name("teller".into()).spawn(looks).ok();
+        Self { shared, waiting: Vec::new(), stop: Some(stop), thread }
     }
 
     /// The method that comes next, and whether it has work of its own to do.
     pub fn method(&mut self, name: &str, works: bool) {
-        self.method = name.into();
-        if works && self.start.elapsed().as_secs_f64() > PATIENCE {
+        *self.shared.method() = name.into();
+        self.shared.watch.forget();
+        if works && !self.shared.terminal && self.shared.start.elapsed() > PATIENCE {
             self.line("running");
         }
     }
 
     /// What was found by a step.
     pub fn line(&mut self, line: &str) {
-        let seconds = self.start.elapsed().as_secs_f64();
-        self.waiting.push(format!("{seconds:6.1} s  {}: {line}", self.method));
-        if seconds > PATIENCE {
-            self.waiting.drain(..).for_each(|line| tell(&line));
+        let line = format!("{}: {line}", self.shared.place());
+        self.waiting.push(line);
+        if self.shared.start.elapsed() > PATIENCE {
+            let lines = self.waiting.drain(..);
+            self.shared.bar.suspend(|| lines.for_each(|line| tell(&line)));
         }
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        // The thread ends when nobody can send any more.
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        self.shared.bar.finish_and_clear();
+    }
+}
+
+impl Shared {
+    fn method(&self) -> MutexGuard<'_, String> {
+        self.method.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// When, and by which method.
+    fn place(&self) -> String {
+        format!("{:6.1} s  {}", self.start.elapsed().as_secs_f64(), self.method())
+    }
+
+    fn look(&self, told: &mut Option<Instant>) {
+        let Some(stage) = self.watch.now().filter(|_| self.start.elapsed() > PATIENCE) else {
+            return;
+        };
+        let line = format!("{}: {}", self.place(), text(&stage));
+        if self.terminal {
+            self.bar.set_message(line);
+            self.bar.tick();
+        } else if told.is_none_or(|told| told.elapsed() > LINES) {
+            *told = Some(Instant::now());
+            tell(&line);
+        }
+    }
+}
+
+/// "annealing, 4500 of 10000 (45 %), log Z so far 1.234"
+fn text(stage: &Stage) -> String {
+    let Stage { what, done, of, log_z } = stage;
+    let share = 100.0 * *done as f64 / (*of).max(1) as f64;
+    let mut text = format!("{what}, {done} of {of} ({share:.0} %)");
+    if let Some(log_z) = log_z {
+        text += &format!(", log Z so far {log_z:.3}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress;
+
+    #[test]
+    fn a_watched_computation_says_how_far_it_is() {
+        let stage = Stage { what: "annealing", done: 450, of: 1000, log_z: None };
+        assert_eq!(text(&stage), "annealing, 450 of 1000 (45 %)");
+        let stage = Stage { log_z: Some(1.23456), of: 0, done: 0, ..stage };
+        assert_eq!(text(&stage), "annealing, 0 of 0 (0 %), log Z so far 1.235");
+        let watch = Watch::start();
+        progress::at_log_z("this test", 3, 9, || 2.5);
+        let found = watch.now().filter(|stage| stage.what == "this test");
+        // Tests beside this one may speak as well.
+        assert!(found.is_none_or(|stage| (stage.done, stage.log_z) == (3, Some(2.5))));
     }
 }

@@ -1,5 +1,8 @@
 //! Grey levels to zeros and ones.
 
+use std::fmt;
+use std::str::FromStr;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +27,34 @@ pub enum Binarization {
     Stochastic,
 }
 
+impl fmt::Display for Binarization {
+    /// As the command line takes it: `none`, `stochastic`, or the threshold.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Stochastic => f.write_str("stochastic"),
+            Self::Threshold(threshold) => write!(f, "{threshold}"),
+        }
+    }
+}
+
+impl FromStr for Binarization {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            "stochastic" => Ok(Self::Stochastic),
+            text => {
+                let problem = |_| format!("`{text}` is not none, stochastic or a threshold");
+                let binarization = Self::Threshold(text.parse().map_err(problem)?);
+                Binarizer::new(binarization).map_err(|error| error.to_string())?;
+                Ok(binarization)
+            }
+        }
+    }
+}
+
 /// A checked [`Binarization`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Binarizer(Binarization);
@@ -36,6 +67,14 @@ impl Binarizer {
                 Err(Error::Invalid(format!("binarization threshold {t} is outside [0, 1)")))
             }
             _ => Ok(Self(binarization)),
+        }
+    }
+
+    /// What is done to the rows of a data set: nothing where they are binary already.
+    pub fn done_to(&self, dataset: &Dataset) -> Binarization {
+        match &dataset.values {
+            Values::Binary(_) => Binarization::None,
+            Values::Intensity(_) => self.0,
         }
     }
 
@@ -198,6 +237,18 @@ mod tests {
         let binary = Dataset::new("b", Values::Binary(bits.clone()), None, None).unwrap();
         assert_eq!(binarize(0.9, &binary), bits);
         assert_eq!(stochastic().binarize_rows(&binary, &[1], 0, 0).unwrap(), bits.select([1]));
+    }
+
+    #[test]
+    fn binarizations_are_written_as_they_are_read() {
+        for binarization in
+            [Binarization::None, Binarization::Stochastic, Binarization::Threshold(0.3)]
+        {
+            assert_eq!(binarization.to_string().parse(), Ok(binarization));
+        }
+        for bad in ["", "half", "1", "-0.5", "NaN"] {
+            assert!(bad.parse::<Binarization>().is_err(), "{bad}");
+        }
     }
 
     #[test]

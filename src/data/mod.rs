@@ -11,6 +11,7 @@ mod limits;
 mod readers;
 mod source;
 mod splits;
+mod table;
 
 pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};
 pub use dataset::{Dataset, ImageShape, Intensities, Values};
@@ -18,5 +19,6 @@ pub use describe::{Description, checksum, describe};
 pub(crate) use input::Input;
 pub use readers::{FileOptions, load_file, read_bytes};
 pub(crate) use readers::{Kind, NpyHeader, open_entry};
-pub use source::{Source, find_folder, resolve_name};
+pub use source::{Files, Source, find_folder, resolve_name};
 pub use splits::{SplitOptions, Splits, load};
+pub use table::{Column, Columns, Separator};

@@ -3,18 +3,22 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::{Table, Value};
 
 use super::generators::{BarsAndStripes, DnaLike};
+use super::{Column, Columns, Separator};
 use crate::error::{Error, Result};
+use crate::nearest::{did_you_mean, nearest};
 
 /// Environment variable with the data folder.
 const FOLDER_VARIABLE: &str = "ZTRACK_DATA";
 const DEFAULT_FOLDER: &str = "datasets";
 
-/// A source of training data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+/// A source of training data: a table with its `name` and its settings, or the name alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "name", rename_all = "kebab-case")]
 pub enum Source {
     /// Generated pictures.
     BarsAndStripes(BarsAndStripes),
@@ -27,19 +31,119 @@ pub enum Source {
     /// The fixed binarization of MNIST from `FOLDER/binarized_mnist`: train, validation and test.
     BinarizedMnist {},
     /// Files; see [`super::load_file`]. A relative path that is not there is looked for in the data folder.
-    Files {
-        /// Training rows.
-        train: PathBuf,
-        /// Validation rows.
-        #[serde(default)]
-        validation: Option<PathBuf>,
-        /// Test rows.
-        #[serde(default)]
-        test: Option<PathBuf>,
-        /// Number of columns, needed for LIBSVM text whose last columns can be all zero.
-        #[serde(default)]
-        columns: Option<usize>,
-    },
+    Files(Files),
+}
+
+/// Data files with the same columns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Files {
+    /// Training rows.
+    pub train: PathBuf,
+    /// Validation rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<PathBuf>,
+    /// Test rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<PathBuf>,
+    /// The number of columns, needed for LIBSVM text whose last columns can be all zero; or which columns of a text table
+    /// are units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Columns>,
+    /// The column of a text table that holds labels, which are no units; without it, the one named `label`, `class` or
+    /// `target`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Column>,
+    /// What separates the columns of a text table, where its first lines do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separator: Option<Separator>,
+}
+
+/// Settings of [`Files`].
+const FILES_KEYS: [&str; 6] = ["train", "validation", "test", "columns", "label", "separator"];
+
+impl<'de> Deserialize<'de> for Source {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        Self::from_value(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl Source {
+    /// Names of the data sets that are known, generated ones last.
+    pub const NAMES: [&str; 5] =
+        ["dna", "mnist", "binarized-mnist", "bars-and-stripes", "dna-like"];
+
+    /// A data set by its name, generators with their default settings.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "dna" => Self::Dna {},
+            "mnist" => Self::Mnist {},
+            "binarized-mnist" => Self::BinarizedMnist {},
+            "bars-and-stripes" => Self::BarsAndStripes(BarsAndStripes::default()),
+            "dna-like" => Self::DnaLike(DnaLike::default()),
+            _ => return None,
+        })
+    }
+
+    fn from_value(value: Value) -> std::result::Result<Self, String> {
+        let mut settings = match value {
+            Value::Table(settings) => settings,
+            Value::String(name) => Table::from_iter([("name".into(), Value::String(name))]),
+            other => return Err(format!("`{other}` is no source: {EXAMPLE}")),
+        };
+        let name = match settings.remove("name") {
+            Some(Value::String(name)) => name,
+            Some(other) => return Err(format!("`{other}` is no name of a source: {EXAMPLE}")),
+            None => return Err(format!("the source has no `name`: {EXAMPLE}")),
+        };
+        Ok(match &name[..] {
+            "files" => {
+                check_keys(&name, &settings, &FILES_KEYS)?;
+                let required =
+                    "source `files` needs `train`, as in { name = \"files\", train = \"my.csv\" }";
+                if !settings.contains_key("train") {
+                    return Err(required.into());
+                }
+                Self::Files(parse(settings)?)
+            }
+            "bars-and-stripes" => {
+                check_keys(&name, &settings, &["side", "rows", "noise", "seed"])?;
+                Self::BarsAndStripes(parse(settings)?)
+            }
+            "dna-like" => {
+                check_keys(&name, &settings, &["rows", "seed"])?;
+                Self::DnaLike(parse(settings)?)
+            }
+            other => {
+                let known = [&Self::NAMES[..], &["files"]].concat();
+                let found = Self::named(other).ok_or_else(|| {
+                    format!("no source `{other}`: {}", did_you_mean(other, &known))
+                })?;
+                check_keys(&name, &settings, &[])?;
+                found
+            }
+        })
+    }
+}
+
+/// What a source looks like, for messages.
+const EXAMPLE: &str =
+    "one is { name = \"mnist\" }, another { name = \"files\", train = \"my.csv\" }";
+
+fn check_keys(name: &str, settings: &Table, known: &[&str]) -> std::result::Result<(), String> {
+    match settings.keys().find(|key| !known.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) if known.is_empty() => {
+            Err(format!("source `{name}` has no settings, so no `{key}`"))
+        }
+        Some(key) => {
+            Err(format!("source `{name}` has no setting `{key}`: {}", did_you_mean(key, known)))
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(settings: Table) -> std::result::Result<T, String> {
+    T::deserialize(settings).map_err(|error| error.message().to_string())
 }
 
 /// The data folder: the one given, else that of the environment variable ZTRACK_DATA, else `datasets`.
@@ -60,22 +164,20 @@ fn choose_folder(explicit: Option<&Path>, variable: Option<OsString>) -> PathBuf
 /// # Errors
 /// [`Error::Invalid`] for a word that is neither.
 pub fn resolve_name(name_or_path: &str, folder: &Path) -> Result<Source> {
-    Ok(match name_or_path {
-        "dna" => Source::Dna {},
-        "mnist" => Source::Mnist {},
-        "binarized-mnist" => Source::BinarizedMnist {},
-        "bars-and-stripes" => Source::BarsAndStripes(BarsAndStripes::default()),
-        "dna-like" => Source::DnaLike(DnaLike::default()),
-        path => {
-            let train = locate(Path::new(path), folder);
-            if !train.is_file() {
-                return Err(Error::Invalid(format!(
-                    "`{path}` is neither a data file nor one of dna, mnist, binarized-mnist, bars-and-stripes, dna-like"
-                )));
-            }
-            Source::Files { train, validation: None, test: None, columns: None }
-        }
-    })
+    if let Some(source) = Source::named(name_or_path) {
+        return Ok(source);
+    }
+    let train = locate(Path::new(name_or_path), folder);
+    if !train.is_file() {
+        let meant = nearest(name_or_path, Source::NAMES);
+        let meant = meant.map_or(String::new(), |meant| format!(", did you mean `{meant}`?"));
+        return Err(Error::Invalid(format!(
+            "`{name_or_path}` is neither a data file nor one of {}{meant} (looked for here and in the data folder {})",
+            Source::NAMES.join(", "),
+            folder.display()
+        )));
+    }
+    Ok(Source::Files(Files { train, ..Files::default() }))
 }
 
 /// A path as it is if it is there, else in the data folder if it is there, else as it is.
@@ -130,7 +232,9 @@ mod tests {
         let resolve = |name| resolve_name(name, folder.path());
         assert_eq!(resolve("dna").unwrap(), Source::Dna {});
         assert_eq!(resolve("dna-like").unwrap(), Source::DnaLike(DnaLike::default()));
-        let Source::Files { train, .. } = resolve("mine.csv").unwrap() else { panic!("a name") };
+        let Source::Files(Files { train, .. }) = resolve("mine.csv").unwrap() else {
+            panic!("a name")
+        };
         assert_eq!(train, folder.path().join("mine.csv"));
         let message = resolve("mnits").unwrap_err().to_string();
         assert!(message.contains("`mnits`") && message.contains("mnist"), "{message}");
@@ -153,6 +257,37 @@ mod tests {
         );
         let source: Source = toml::from_str("name = \"files\"\ntrain = \"a.csv\"").unwrap();
         assert_eq!(toml::from_str::<Source>(&toml::to_string(&source).unwrap()).unwrap(), source);
-        assert!(toml::from_str::<Source>("name = \"bars-and-stripes\"\nsides = 3").is_err());
+    }
+
+    #[test]
+    fn mistakes_in_sources_are_told_with_what_was_meant() {
+        #[derive(Deserialize)]
+        struct Data {
+            source: Source,
+        }
+        let read =
+            |text: &str| toml::from_str(&format!("source = {text}")).map(|data: Data| data.source);
+        assert_eq!(read("\"mnist\"").unwrap(), Source::Mnist {});
+        let text =
+            r#"{ name = "files", train = "a", label = "class", columns = "2-", separator = ";" }"#;
+        let Source::Files(files) = read(text).unwrap() else { panic!("other data") };
+        assert_eq!(files.label, Some(Column::Text("class".into())));
+        assert_eq!(files.separator, Some(Separator::Semicolon));
+        for (text, expected) in [
+            (r#"{ name = "files", train = "a", valdation = "b" }"#, "did you mean `validation`?"),
+            (r#"{ name = "files", train = "a", colums = 3 }"#, "did you mean `columns`?"),
+            (r#"{ name = "files" }"#, "needs `train`"),
+            (r#"{ name = "files", train = "a", separator = "|" }"#, "none of comma, semicolon"),
+            (r#"{ name = "files", train = "a", label = 0 }"#, "neither the name of a column"),
+            (r#"{ name = "dna", rows = 100 }"#, "source `dna` has no settings, so no `rows`"),
+            (r#"{ name = "bars-and-stripes", sides = 3 }"#, "did you mean `side`?"),
+            (r#"{ name = "nmist" }"#, "no source `nmist`: did you mean `mnist`?"),
+            (r#"{ train = "a" }"#, "has no `name`"),
+            ("3", "`3` is no source"),
+            ("\"my.csv\"", "no source `my.csv`"),
+        ] {
+            let message = read(text).unwrap_err().to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! Train, validation and test rows of a source.
 
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::source::{find_file, locate};
-use super::{Dataset, FileOptions, Source, load_file};
+use super::{Columns, Dataset, FileOptions, Files, Source, load_file};
 use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
 
@@ -50,7 +50,11 @@ pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Sp
         Source::BarsAndStripes(settings) => only_train(settings.generate()?),
         Source::DnaLike(settings) => only_train(settings.generate()?),
         Source::Dna {} => {
-            let options = FileOptions { columns: Some(DNA_COLUMNS), labels: Some(DNA_LABELS) };
+            let options = FileOptions {
+                columns: Some(DNA_COLUMNS),
+                labels: Some(DNA_LABELS),
+                ..FileOptions::default()
+            };
             let files = ["dna.scale.tr", "dna.scale.val", "dna.scale.t"];
             known(folder, "dna", "dna", files, &options)?
         }
@@ -66,17 +70,25 @@ pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Sp
             ];
             known(folder, "binarized-mnist", "binarized_mnist", files, &FileOptions::default())?
         }
-        Source::Files { train, validation, test, columns } => {
-            let options = FileOptions { columns: *columns, labels: None };
-            let train = load_file(&locate(train, folder), &options)?;
-            let options = FileOptions { columns: Some(train.columns()), labels: None };
-            let part = |path: &Option<std::path::PathBuf>| {
-                path.as_ref().map(|path| load_file(&locate(path, folder), &options)).transpose()
-            };
-            Splits { validation: part(validation)?, test: part(test)?, train }
-        }
+        Source::Files(files) => load_files(files, folder)?,
     };
     split_off(splits, options)
+}
+
+fn load_files(files: &Files, folder: &Path) -> Result<Splits> {
+    let (columns, chosen) = match &files.columns {
+        Some(Columns::Count(count)) => (Some(*count), None),
+        Some(Columns::Chosen(chosen)) => (None, Some(chosen.clone())),
+        None => (None, None),
+    };
+    let (label, separator) = (files.label.clone(), files.separator);
+    let mut options = FileOptions { columns, labels: None, label, chosen, separator };
+    let train = load_file(&locate(&files.train, folder), &options)?;
+    options.columns = Some(train.columns());
+    let part = |path: &Option<PathBuf>| {
+        path.as_ref().map(|path| load_file(&locate(path, folder), &options)).transpose()
+    };
+    Ok(Splits { validation: part(&files.validation)?, test: part(&files.test)?, train })
 }
 
 fn only_train(train: Dataset) -> Splits {

@@ -14,6 +14,7 @@ use super::{Ladder, MeanWeight};
 use crate::interrupt;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, words_per_row};
+use crate::progress;
 
 /// Unnormalised densities f_1, ..., f_K of v, the first normalised exactly, each with a sweep that leaves it invariant.
 pub trait AnnealingPath: Sync {
@@ -79,6 +80,9 @@ pub fn anneal(
         let mut ratio = sums.clone();
         for j in 1..k {
             interrupt::point();
+            if first_row == 0 {
+                progress::at("annealing up", j, k - 1);
+            }
             walker.log_ratio(j - 1, j, &mut ratio);
             for ((sum, ratio), row) in sums.iter_mut().zip(&ratio).zip(weights.chunks_mut(kept)) {
                 *sum += ratio;
@@ -98,8 +102,12 @@ pub fn descend(path: &dyn AnnealingPath, start: &BitMatrix, seed: u64) -> Vec<f6
     each_task(&mut visible, &mut log_weights, 1, |rows, weights, first_row| {
         let mut walker = path.walker(rows, first_row);
         let mut ratio = vec![0.0; weights.len()];
-        for j in (1..path.ladder().len()).rev() {
+        let k = path.ladder().len();
+        for j in (1..k).rev() {
             interrupt::point();
+            if first_row == 0 {
+                progress::at("annealing down", k - j, k - 1);
+            }
             let streams = |purpose| Streams::new(seed, purpose, j as u64);
             walker.sweep(
                 j,

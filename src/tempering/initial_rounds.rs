@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Ladder, Measurement, SimulatedTempering};
+use crate::progress;
 
 /// |log(c_k/r_k)| beyond which a round says no more than on which side zeta_k is off: the chains crowd at one end of the
 /// ladder. No step of log(c_k/r_k) is larger, and before the next round temperatures are redrawn, or all chains would crowd
@@ -77,6 +78,7 @@ impl InitialRounds {
             if crowded {
                 chains.redraw_temperatures();
             }
+            progress::at("initial rounds", rounds.len(), self.most);
             let swept = chains.sweep(&zeta, self.sweeps.max(1));
             let (n, ladder) = (chains.chains(), chains.ladder());
             let measurement = super::measure(&swept.occupancy, n, ladder, &zeta);

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::ops::{BitMatrix, words_per_row};
+use crate::progress;
 
 /// Share of the chains that are at beta = 1 at a time.
 const SHARE_AT_ONE: f64 = 0.1;
@@ -96,6 +97,7 @@ impl Sampler {
         let (mut words, mut taken) = (Vec::new(), 0);
         let mut used = vec![false; self.chains];
         for _ in 0..most {
+            progress::at("samples", taken, count);
             let record = chains.sweep(path, &zeta, update, self.spacing.max(1), None);
             round_trips += record.round_trips;
             for (s, _) in

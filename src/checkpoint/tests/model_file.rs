@@ -9,15 +9,25 @@ use ::safetensors::Dtype;
 use ndarray::{Array1, Array2};
 use ndarray_npy::{NpzWriter, WritableElement};
 
-use crate::checkpoint::ModelFile;
+use crate::checkpoint::naming::NAMINGS;
 use crate::checkpoint::safetensors::{Array, Element, encode};
+use crate::checkpoint::{Layout, ModelFile, TrainedOn};
+use crate::data::Binarization;
 use crate::model::exact;
 use crate::model::test_systems::gaussian_parameters;
+use crate::tempering::BaseDistribution;
 
 fn example() -> ModelFile {
     let metadata = [("update", "1000"), ("log_z", "226.1 é\n"), ("a", "b"), ("zz", "")];
     let metadata = metadata.map(|(k, v)| (k.to_string(), v.to_string())).into();
-    ModelFile { parameters: gaussian_parameters(5, 3, 1.0, 1), metadata }
+    let trained_on = TrainedOn {
+        data: "some rows".into(),
+        rows: 1000,
+        binarization: Binarization::Threshold(0.25),
+        means: vec![0.0, 0.125, 0.333, 0.999, 1.0],
+    };
+    let parameters = gaussian_parameters(5, 3, 1.0, 1);
+    ModelFile { parameters, metadata, trained_on: Some(trained_on) }
 }
 
 fn folder() -> tempfile::TempDir {
@@ -107,11 +117,120 @@ fn double_precision_safetensors_are_read() {
     assert!(problem(&safetensors(&ok[..2])).contains("no array `hidden_bias`"));
     assert!(problem(&safetensors(&ok[1..])).contains("no array `weights`"));
     assert!(broken(0, &[2], &[0.0; 2]).contains("`weights` has shape [2]"));
-    assert!(broken(0, &[1, 2], &[0.0; 2]).contains("`visible_bias` has shape [2x1]"));
+    assert!(broken(0, &[1, 3], &[0.0; 3]).contains("`visible_bias` has shape [2x1]"));
     assert!(broken(0, &[0, 0], &[]).contains("`visible_bias`"));
     assert!(broken(2, &[2], &[0.0; 2]).contains("`hidden_bias` has shape [2], 1 values expected"));
     assert!(broken(2, &[1], &[f64::NAN]).contains("`hidden_bias` contains NaN"));
     assert!(broken(0, &[2, 1], &[0.0, 1e300]).contains("`weights` contains NaN or infinity"));
+}
+
+/// W of shape 3x2 with biases of 3 visible and 2 hidden units, and the same with equal numbers of units.
+#[test]
+fn other_names_and_either_layout_are_understood() {
+    let weights: Vec<f64> = (1..=6).map(f64::from).collect();
+    let turned = [1.0, 4.0, 2.0, 5.0, 3.0, 6.0];
+    let biases: [&[f64]; 2] = [&[0.1, 0.2, 0.3], &[0.4, 0.5]];
+    let folder = folder();
+    let load = |names: [&str; 3], shape: &[usize], weights: &[f64], asked| {
+        let arrays = [
+            (names[0], shape, weights),
+            (names[1], &[3][..], biases[0]),
+            (names[2], &[1, 2][..], biases[1]),
+        ];
+        ModelFile::load_as(written(folder.path(), &safetensors(&arrays)), asked)
+    };
+    let expected = load(NAMINGS[0].names, &[3, 2], &turned, None).unwrap().parameters;
+    assert_eq!((expected.n_visible, expected.weights[1]), (3, 4.0));
+    for naming in &NAMINGS {
+        // Biases tell, whatever is usual under these names; what a person says is held against them.
+        for (shape, weights) in [([3, 2], &turned[..]), ([2, 3], &weights)] {
+            let found = load(naming.names, &shape, weights, None).unwrap().parameters;
+            assert_eq!(found, expected, "{:?}", naming.names);
+            let wrong = if shape[0] == 3 { Layout::HiddenVisible } else { Layout::VisibleHidden };
+            let problem = load(naming.names, &shape, weights, Some(wrong)).unwrap_err();
+            assert!(problem.to_string().contains("values expected beside"), "{problem}");
+        }
+    }
+}
+
+#[test]
+fn square_weights_are_not_taken_without_a_word() {
+    let folder = folder();
+    let square = [1.0, 2.0, 3.0, 4.0];
+    let file = |names: [&str; 3]| {
+        let bias: &[f64] = &[0.1, 0.2];
+        let arrays =
+            [(names[0], &[2, 2][..], &square[..]), (names[1], &[2], bias), (names[2], &[2], bias)];
+        written(folder.path(), &safetensors(&arrays))
+    };
+    for names in NAMINGS.iter().map(|naming| naming.names) {
+        let straight = ModelFile::load_as(file(names), Some(Layout::VisibleHidden)).unwrap();
+        let turned = ModelFile::load_as(file(names), Some(Layout::HiddenVisible)).unwrap();
+        assert_eq!(straight.parameters.weights, [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(turned.parameters.weights, [1.0, 3.0, 2.0, 4.0]);
+        let silent = ModelFile::load(file(names)).map(|file| file.parameters);
+        match names[0] {
+            "components_" => assert_eq!(silent.unwrap(), turned.parameters),
+            "vishid" | "weight_matrix" => assert_eq!(silent.unwrap(), straight.parameters),
+            _ => {
+                let problem = silent.unwrap_err().to_string();
+                assert!(problem.contains("give --layout visible-hidden or"), "{problem}");
+            }
+        }
+    }
+    // What this program wrote is known; so are its files from before it said so, by its version in them.
+    let ours = ModelFile::from(gaussian_parameters(3, 3, 1.0, 1));
+    let path = folder.path().join("ours");
+    ours.save(&path).unwrap();
+    assert_eq!(ModelFile::load(&path).unwrap(), ours);
+    let old = [("ztrack".to_string(), "0.1.0".to_string())].into();
+    let array = |shape: &[usize]| Array {
+        dtype: Dtype::F64,
+        shape: shape.to_vec(),
+        data: f64::to_bytes(&vec![0.5; shape.iter().product()]),
+    };
+    let arrays = [("weights", &[2, 2][..]), ("visible_bias", &[2]), ("hidden_bias", &[2])];
+    let arrays = arrays.map(|(name, shape)| (name.to_string(), array(shape))).into();
+    let old = ModelFile::load(written(folder.path(), &encode(&old, &arrays).unwrap())).unwrap();
+    assert_eq!((old.parameters.n_visible, old.trained_on), (2, None));
+}
+
+#[test]
+fn means_of_training_rows_must_be_means() {
+    let with = |means: Vec<f32>, rows: &str| {
+        let mut file = example();
+        file.trained_on = Some(TrainedOn { means, ..example().trained_on.unwrap() });
+        let folder = folder();
+        let path = folder.path().join("model");
+        file.save(&path).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        let key = b"\"training_rows\":\"";
+        let at = bytes.windows(key.len()).position(|w| w == key).unwrap() + key.len();
+        // Of the same length, so that the header stays right.
+        bytes[at..at + 4].copy_from_slice(rows.as_bytes());
+        problem(&bytes)
+    };
+    let means = example().trained_on.unwrap().means;
+    assert!(with(vec![0.5; 4], "1000").contains("`training_means` are 4 values for 5 visible"));
+    for bad in [f32::NAN, -0.1, 1.1] {
+        let with_bad = [&[bad], &means[1..]].concat();
+        assert!(with(with_bad, "1000").contains("which is no mean"));
+    }
+    for bad in ["   0", "0000", "many"] {
+        assert!(with(means.clone(), bad).contains("`training_rows` = "), "{bad}");
+    }
+}
+
+/// The means stored in f32 give back the counts they are from.
+#[test]
+fn stored_means_give_the_base_of_the_rows() {
+    for rows in [1, 3, 1400, 60_000, 1_000_003] {
+        let counts: Vec<u64> = (0..=50).map(|i| i * rows / 50).collect();
+        let means = counts.iter().map(|&n| (n as f64 / rows as f64) as f32).collect();
+        let trained_on = TrainedOn { means, rows, ..example().trained_on.unwrap() };
+        let expected = BaseDistribution::from_column_counts(&counts, rows as usize, 1.0).unwrap();
+        assert_eq!(trained_on.base(1.0).unwrap(), expected, "{rows} rows");
+    }
 }
 
 /// The header of an array may claim any size: no memory is taken on its word.

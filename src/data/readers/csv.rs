@@ -1,115 +1,119 @@
-//! CSV of 0/1: one row a line, columns separated by commas, with or without a line of names on top.
+//! Tables as text: one row a line, columns separated by commas, semicolons, tabs or spaces, with or without a line of
+//! names on top; cells 0/1, -1/+1 or true/false.
 //!
 //! Cells become bits as they are read: a table of cells takes many times the memory of the file.
 
 use std::path::Path;
 
+use super::FileOptions;
+use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_record};
+use super::encoding::Encoding;
+use super::labels::Labels;
+use super::layout::{Layout, Role, is_header, names};
 use super::rows::Rows;
 use crate::data::content::file_name;
 use crate::data::input::Input;
-use crate::data::limits::{MAX_COLUMNS, check_file_shape};
-use crate::data::{Dataset, Values};
+use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape};
+use crate::data::{Dataset, Separator, Values};
 use crate::error::{Error, Result};
 
-/// Longest cell that can be a number.
-const LONGEST_NUMBER: usize = 64;
-/// Characters of a cell shown in a message.
-const SHOWN: usize = 32;
-/// What some programs put before text.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// A binary matrix. The first line counts as names if none of its cells is a number.
-pub(super) fn read(path: &Path, input: &mut Input<'_>) -> Result<Dataset> {
-    let (mut rows, mut columns) = (Rows::default(), None);
+/// A binary matrix, and the labels where the table has some.
+pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) -> Result<Dataset> {
+    let error = |problem: String| Error::file(path, problem);
+    if matches!(input.head(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        return Err(error("is text in UTF-16: save it as UTF-8".into()));
+    }
+    let separator = options.separator.unwrap_or_else(|| find_separator(input.head()));
+    let mut table = Table::new(separator, options);
     let (mut line, mut number) = (Vec::new(), 1);
-    let mut first = true;
     while input.line(&mut line, number)? {
-        let error = |problem: String| Error::file(path, format!("line {number}{problem}"));
         let text = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| number == 1).unwrap_or(&line);
-        for record in text.split(|&byte| byte == b'\r') {
-            if record.trim_ascii().is_empty() {
-                continue;
-            }
-            let mut cells = Cells::of(record);
-            let (mut count, mut numbers) = (0, 0);
-            for cell in cells.by_ref() {
-                count += 1;
-                numbers += usize::from(value(cell).is_some());
-            }
-            if cells.open {
-                return Err(error(": a quoted cell does not end on its line".into()));
-            }
-            let expected = *columns.get_or_insert(count);
-            if count != expected {
-                return Err(error(format!(" has {count} columns, {expected} expected")));
-            }
-            if count > MAX_COLUMNS {
-                return Err(error(format!(" has more than {MAX_COLUMNS} columns")));
-            }
-            if std::mem::take(&mut first) && numbers == 0 {
-                continue;
-            }
-            let words = rows.push(count).map_err(|problem| error(format!(": {problem}")))?;
-            for (column, cell) in Cells::of(record).enumerate() {
-                let bit = match value(cell) {
-                    Some(0.0) => 0,
-                    Some(1.0) => 1,
-                    _ => {
-                        let cell: String =
-                            String::from_utf8_lossy(cell).chars().take(SHOWN).collect();
-                        let place = format!(", column {}: `{cell}` is neither 0 nor 1", column + 1);
-                        return Err(error(place));
-                    }
-                };
-                words[column / 64] |= bit << (column % 64);
-            }
+        // Some programs end lines with carriage returns alone.
+        for record in text.split(|&byte| byte == b'\r').filter(|record| is_record(record)) {
+            table
+                .add(record, number)
+                .map_err(|problem| error(format!("line {number}{problem}")))?;
         }
         number += 1;
     }
-    let columns = columns.unwrap_or(0);
-    check_file_shape(path, rows.len(), columns, true)?;
-    let bits = rows.finish(columns).map_err(|problem| Error::file(path, problem))?;
-    Dataset::new(file_name(path), Values::Binary(bits), None, None)
+    let Table { layout, rows, labels, .. } = table;
+    let units = layout.as_ref().map_or(0, |layout| layout.units);
+    check_file_shape(path, rows.len(), units, true)?;
+    let bits = rows.finish(units).map_err(error)?;
+    let labels = layout.filter(|layout| layout.labelled).map(|_| labels.finish());
+    Dataset::new(file_name(path), Values::Binary(bits), labels, None)
 }
 
-/// The cells of a record, without the white space and the quotes around them.
-struct Cells<'a> {
-    rest: Option<&'a [u8]>,
-    /// Whether the last cell began with a quote that no other closed.
-    open: bool,
+/// A table as far as it was read.
+struct Table<'a> {
+    options: &'a FileOptions,
+    separator: Separator,
+    /// Columns of each record, once the first was seen.
+    columns: Option<usize>,
+    names: Vec<String>,
+    /// Once the first record of data was seen.
+    layout: Option<Layout>,
+    encoding: Encoding,
+    rows: Rows,
+    labels: Labels,
 }
 
-impl<'a> Cells<'a> {
-    fn of(record: &'a [u8]) -> Self {
-        Self { rest: Some(record), open: false }
+impl<'a> Table<'a> {
+    fn new(separator: Separator, options: &'a FileOptions) -> Self {
+        Self {
+            options,
+            separator,
+            columns: None,
+            names: Vec::new(),
+            layout: None,
+            encoding: Encoding::default(),
+            rows: Rows::default(),
+            labels: Labels::default(),
+        }
     }
-}
 
-impl<'a> Iterator for Cells<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let rest = self.rest?.trim_ascii_start();
-        let quoted = rest.first() == Some(&b'"');
-        let mut inside = false;
-        // A doubled quote inside quotes closes and opens again, which comes to the same.
-        let end = rest.iter().position(|&byte| {
-            inside ^= quoted && byte == b'"';
-            byte == b',' && !inside
-        });
-        self.open = quoted && inside && end.is_none();
-        let cell = rest[..end.unwrap_or(rest.len())].trim_ascii_end();
-        self.rest = end.map(|end| &rest[end + 1..]);
-        let unquoted = cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\""));
-        Some(unquoted.map_or(cell, <[u8]>::trim_ascii))
-    }
-}
-
-fn value(cell: &[u8]) -> Option<f64> {
-    match cell {
-        b"0" => Some(0.0),
-        b"1" => Some(1.0),
-        long if long.len() > LONGEST_NUMBER => None,
-        _ => std::str::from_utf8(cell).ok()?.parse().ok(),
+    /// Takes a record; a problem begins with what follows the number of the line.
+    fn add(&mut self, record: &[u8], line: usize) -> Checked<()> {
+        let mut cells = Cells::of(record, self.separator);
+        let count = cells.by_ref().count();
+        if cells.open {
+            return Err(": a quoted cell does not end on its line".into());
+        }
+        let first = self.columns.is_none();
+        let expected = *self.columns.get_or_insert(count);
+        if count != expected {
+            return Err(format!(
+                " has {count} columns, {expected} expected, as in the first; they are separated by {}s",
+                self.separator.name()
+            ));
+        }
+        if count > MAX_COLUMNS {
+            return Err(format!(" has more than {MAX_COLUMNS} columns"));
+        }
+        if first && is_header(record, self.separator) {
+            self.names = names(record, self.separator);
+            return Ok(());
+        }
+        let layout = match &mut self.layout {
+            Some(layout) => layout,
+            none => {
+                let names = std::mem::take(&mut self.names);
+                let layout = Layout::new(names, count, self.options);
+                none.insert(layout.map_err(|problem| format!(": {problem}"))?)
+            }
+        };
+        let words = self.rows.push(layout.units).map_err(|problem| format!(": {problem}"))?;
+        for (column, cell) in Cells::of(record, self.separator).enumerate() {
+            let told = |problem| format!(", column {}: {problem}", layout.name(column));
+            match layout.roles[column] {
+                Role::Unused => {}
+                Role::Label => self.labels.push(cell).map_err(told)?,
+                Role::Unit(unit) => {
+                    let bit = self.encoding.bit(cell, (line, column + 1)).map_err(told)?;
+                    words[unit / 64] |= u64::from(bit) << (unit % 64);
+                }
+            }
+        }
+        Ok(())
     }
 }

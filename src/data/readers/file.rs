@@ -3,9 +3,11 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use super::cells::first_records;
+use super::encoding::is_value;
 use super::{csv, idx, libsvm, npy, npz};
-use crate::data::Dataset;
 use crate::data::input::{Form, Input};
+use crate::data::{Column, Dataset, Separator};
 use crate::error::{Error, Result};
 
 /// What the caller knows about a file.
@@ -16,9 +18,15 @@ pub struct FileOptions {
     pub columns: Option<usize>,
     /// Labels that are allowed, where the file has labels.
     pub labels: Option<RangeInclusive<i64>>,
+    /// The column of a text table that holds the labels; without it, the one named `label`, `class` or `target`.
+    pub label: Option<Column>,
+    /// The columns of a text table that become units, in this order; without it, all but the labels.
+    pub chosen: Option<Vec<Column>>,
+    /// What separates the columns of a text table; without it, what its first lines suggest.
+    pub separator: Option<Separator>,
 }
 
-/// Reads a data file: IDX, npy, npz, LIBSVM text or CSV of 0/1, each plain or gzipped.
+/// Reads a data file: IDX, npy, npz, LIBSVM text or a text table (CSV) of 0/1, each plain or gzipped.
 ///
 /// Labels of IDX images come from the label file beside them, where there is one (see `datasets/README.md`).
 ///
@@ -42,15 +50,27 @@ fn read(path: &Path, mut input: Input<'_>, options: &FileOptions) -> Result<Data
     if input.head().is_empty() {
         return Err(Error::file(path, "is empty"));
     }
-    let dataset = match format_of(path, input.head()) {
+    let format = format_of(path, input.head());
+    if !matches!(format, Some(Format::Csv) | None) {
+        let given = [
+            ("label", options.label.is_some()),
+            ("columns", options.chosen.is_some()),
+            ("separator", options.separator.is_some()),
+        ];
+        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+            let problem = format!("`{option}` is for text tables such as CSV, which this is not");
+            return Err(Error::file(path, problem));
+        }
+    }
+    let dataset = match format {
         Some(Format::Idx) => idx::read(path, &mut input),
         Some(Format::Npy) => npy::read(path, &mut input),
         Some(Format::Npz) => npz::read(path, &mut input),
         Some(Format::Libsvm) => libsvm::read(path, &mut input, options),
-        Some(Format::Csv) => csv::read(path, &mut input),
+        Some(Format::Csv) => csv::read(path, &mut input, options),
         None => Err(Error::file(
             path,
-            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text and CSV of 0/1 are read, plain or gzipped",
+            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text and text tables (CSV) of 0/1 are read, plain or gzipped",
         )),
     }?;
     match options.columns {
@@ -84,7 +104,7 @@ fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
     match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
         "npy" => return Some(Format::Npy),
         "npz" => return Some(Format::Npz),
-        "csv" => return Some(Format::Csv),
+        "csv" | "tsv" | "tab" => return Some(Format::Csv),
         "libsvm" | "svm" | "svmlight" => return Some(Format::Libsvm),
         "idx" => return Some(Format::Idx),
         _ if name.ends_with("ubyte") => return Some(Format::Idx),
@@ -93,15 +113,16 @@ fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
     if head.contains(&0) {
         return None;
     }
-    let first = head
-        .split(|&byte| byte == b'\n')
-        .map(<[u8]>::trim_ascii)
-        .find(|line| !line.is_empty() && !line.starts_with(b"#"))?;
+    let mut records = first_records(head);
+    let first = records.clone().next()?;
     if first.contains(&b',') {
-        Some(Format::Csv)
+        return Some(Format::Csv);
     } else if first.contains(&b':') {
-        Some(Format::Libsvm)
-    } else {
-        None
+        return Some(Format::Libsvm);
     }
+    let words = |record: &[u8]| {
+        record.split(u8::is_ascii_whitespace).any(|word| is_value(word.trim_ascii()))
+    };
+    let table = first.iter().any(|byte| matches!(byte, b';' | b'\t')) || records.any(words);
+    table.then_some(Format::Csv)
 }

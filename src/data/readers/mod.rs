@@ -1,8 +1,12 @@
 //! Readers, one a format; rows become bits or levels as they are read.
 
+mod cells;
 mod csv;
+mod encoding;
 mod file;
 mod idx;
+mod labels;
+mod layout;
 mod libsvm;
 mod npy;
 mod npy_header;

@@ -8,6 +8,7 @@ use super::cost::Sizes;
 use super::judging::Judge;
 use super::plan::Plan;
 use super::rows::Rows;
+use crate::checkpoint::TrainedOn;
 use crate::config::Config;
 use crate::data::ImageShape;
 use crate::model::{Parameters, Rbm};
@@ -84,6 +85,11 @@ impl Trainer {
             Some(averaged) => averaged.parameters().clone(),
             None => self.current.parameters.as_ref().clone(),
         }
+    }
+
+    /// What a model file says of the training rows.
+    pub fn trained_on(&self) -> &TrainedOn {
+        &self.rows.trained_on
     }
 
     /// The parameters the next gradient is taken at, averaged or not.

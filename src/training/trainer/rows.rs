@@ -2,6 +2,7 @@
 
 use rand::seq::SliceRandom;
 
+use crate::checkpoint::TrainedOn;
 use crate::config::DataConfig;
 use crate::data::{Binarizer, Dataset, EVALUATION_EPOCH, ImageShape, Splits, Values};
 use crate::error::Result;
@@ -25,6 +26,8 @@ pub(super) struct Rows {
     pub validation: Option<BitMatrix>,
     pub test: Option<BitMatrix>,
     pub image: Option<ImageShape>,
+    /// What a model file says of the training rows.
+    pub trained_on: TrainedOn,
 }
 
 impl Rows {
@@ -39,13 +42,20 @@ impl Rows {
         let all = fixed(&train)?;
         let n = all.rows() as f64;
         let column_counts = all.column_counts();
-        let marginals = column_counts.iter().map(|&count| count as f64 / n).collect();
+        let marginals: Vec<f64> = column_counts.iter().map(|&count| count as f64 / n).collect();
+        let trained_on = TrainedOn {
+            data: train.name.clone(),
+            rows: all.rows() as u64,
+            binarization: binarizer.done_to(&train),
+            means: marginals.iter().map(|&mean| mean as f32).collect(),
+        };
         let train_evaluated =
             if evaluated == all.rows() { all.clone() } else { all.select(0..evaluated) };
         let rows = Self {
             validation: validation.as_ref().map(&fixed).transpose()?,
             test: test.as_ref().map(&fixed).transpose()?,
             image: train.image,
+            trained_on,
             train_evaluated,
             column_counts,
             marginals,

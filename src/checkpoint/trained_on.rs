@@ -1,0 +1,73 @@
+//! What a model file says of the rows its model was trained on: enough to start an estimate of log Z from.
+
+use std::collections::BTreeMap;
+
+use crate::data::Binarization;
+use crate::error::Result;
+use crate::tempering::BaseDistribution;
+
+/// Keys in the metadata of a safetensors file.
+const DATA: &str = "data";
+const ROWS: &str = "training_rows";
+const BINARIZATION: &str = "binarization";
+
+/// The training rows of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainedOn {
+    /// Name of the data set.
+    pub data: String,
+    /// Number of training rows, N.
+    pub rows: u64,
+    /// What made them zeros and ones; none where they were binary already.
+    pub binarization: Binarization,
+    /// Means of the rows as zeros and ones, shape `[M]`.
+    pub means: Vec<f32>,
+}
+
+impl TrainedOn {
+    /// The base distribution of smoothed marginals, as the rows themselves would give it.
+    ///
+    /// # Errors
+    /// Smoothing that leaves infinite logits.
+    pub fn base(&self, smoothing: f64) -> Result<BaseDistribution> {
+        let count = |mean: &f32| (f64::from(*mean) * self.rows as f64).round() as u64;
+        let counts: Vec<u64> = self.means.iter().map(count).collect();
+        BaseDistribution::from_column_counts(&counts, self.rows as usize, smoothing)
+    }
+
+    /// What the metadata of a file holds beside the means.
+    pub(super) fn describe(&self, metadata: &mut BTreeMap<String, String>) {
+        metadata.insert(DATA.into(), self.data.clone());
+        metadata.insert(ROWS.into(), self.rows.to_string());
+        metadata.insert(BINARIZATION.into(), self.binarization.to_string());
+    }
+
+    /// The means that were found in a file, with what its metadata says of them, which is taken out.
+    pub(super) fn found(
+        (shape, means): (Vec<usize>, Vec<f32>),
+        n_visible: usize,
+        metadata: &mut BTreeMap<String, String>,
+    ) -> std::result::Result<Self, String> {
+        if shape != [n_visible] {
+            return Err(format!("are {} values for {n_visible} visible units", means.len()));
+        } else if let Some(mean) = means.iter().find(|mean| !(0.0..=1.0).contains(*mean)) {
+            return Err(format!("hold {mean}, which is no mean of zeros and ones"));
+        }
+        let mut take = |key: &str| metadata.remove(key).unwrap_or_default();
+        let (data, rows, binarization) = (take(DATA), take(ROWS), take(BINARIZATION));
+        // More rows than a data set can have would overflow as a count.
+        let allowed = |rows: &u64| (1..=u64::from(u32::MAX)).contains(rows);
+        Ok(Self {
+            data,
+            rows: rows
+                .parse()
+                .ok()
+                .filter(allowed)
+                .ok_or_else(|| format!("come with `{ROWS}` = `{rows:.32}`"))?,
+            binarization: binarization
+                .parse()
+                .map_err(|_| format!("come with `{BINARIZATION}` = `{binarization:.32}`"))?,
+            means,
+        })
+    }
+}

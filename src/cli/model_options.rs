@@ -1,0 +1,66 @@
+//! The model that a command works on: a file, or the best one of a run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use super::output::tell;
+use super::run_folder::RunFolder;
+use crate::checkpoint::{Layout, ModelFile};
+
+/// Which model
+#[derive(Args)]
+pub struct ModelOptions {
+    /// Model file (safetensors or npz), or a run folder, whose best model is taken, else its last
+    #[arg(value_name = "MODEL|RUN")]
+    model: PathBuf,
+    /// Which side of the weights is visible, where the file does not tell: visible-hidden or hidden-visible
+    #[arg(long, value_name = "LAYOUT")]
+    layout: Option<Layout>,
+}
+
+/// A model, and where it is from.
+pub struct Model {
+    pub file: ModelFile,
+    pub path: PathBuf,
+    /// The run folder it lies in.
+    pub run: Option<PathBuf>,
+}
+
+impl ModelOptions {
+    /// Reads the model; of a run folder, says which one it is.
+    pub fn load(&self) -> Result<Model> {
+        let path = if self.model.is_dir() { of_run(&self.model)? } else { self.model.clone() };
+        let file = ModelFile::load_as(&path, self.layout)?;
+        if path != self.model {
+            let update = file.metadata.get("update");
+            let update = update.map_or(String::new(), |update| format!(" of update {update}"));
+            tell(&format!("model {}{update}", path.display()));
+        }
+        let parent = path.parent().filter(|folder| *folder != Path::new(""));
+        let folder = parent.map_or_else(|| ".".into(), Path::to_path_buf);
+        let run = RunFolder::config_path(&folder).is_file().then_some(folder);
+        Ok(Model { file, path, run })
+    }
+}
+
+/// best.safetensors, else last.safetensors, else the newest checkpoint.
+fn of_run(folder: &Path) -> Result<PathBuf> {
+    let named = ["best.safetensors", "last.safetensors"].map(|name| folder.join(name));
+    if let Some(path) = named.into_iter().find(|path| path.is_file()) {
+        return Ok(path);
+    }
+    let checkpoints = std::fs::read_dir(folder.join("checkpoints")).into_iter().flatten();
+    let models = checkpoints
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
+    // Their names sort by update.
+    match models.max() {
+        Some(path) => Ok(path),
+        None if RunFolder::config_path(folder).is_file() => {
+            bail!("{}: this run has not saved a model yet", folder.display())
+        }
+        None => bail!("{} is a folder, but no run folder: it has no config.toml", folder.display()),
+    }
+}

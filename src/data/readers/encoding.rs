@@ -1,0 +1,150 @@
+//! What the cells of a table say: 0 and 1, -1 and +1, or true and false, one of them throughout.
+
+use crate::data::limits::Checked;
+
+/// Longest cell that can be a number.
+const LONGEST_NUMBER: usize = 64;
+/// Characters of a cell shown in a message.
+const SHOWN: usize = 32;
+/// What programs write where a value is missing, beside nothing at all.
+const MISSING: [&str; 8] = ["na", "n/a", "nan", "null", "none", "nil", "?", "-"];
+
+/// Line and column, both from 1.
+type Place = (usize, usize);
+
+/// What is written in a cell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Zero,
+    One,
+    MinusOne,
+    False,
+    True,
+}
+
+/// What was seen of the encodings of a table, each with its first place.
+#[derive(Default)]
+pub(super) struct Encoding {
+    /// 0, -1, a word, 1.
+    first: [Option<(Place, &'static str)>; 4],
+}
+
+impl Encoding {
+    /// Whether the unit of a cell is on.
+    ///
+    /// # Errors
+    /// Cells that are missing, that are neither of two values, or that belong to another encoding than those before.
+    pub fn bit(&mut self, cell: &[u8], place: Place) -> Checked<bool> {
+        let written = match cell {
+            b"0" => Written::Zero,
+            b"1" => Written::One,
+            cell => written(cell).ok_or_else(|| refused(cell))?,
+        };
+        let (class, rivals, text): (usize, &[usize], _) = match written {
+            Written::Zero => (0, &[1, 2], "0"),
+            Written::MinusOne => (1, &[0, 2], "-1"),
+            Written::False => (2, &[0, 1, 3], "false"),
+            Written::True => (2, &[0, 1, 3], "true"),
+            // 1 goes with 0 and with -1.
+            Written::One => (3, &[2], "1"),
+        };
+        if self.first[class].is_none() {
+            if let Some(((line, column), rival)) =
+                rivals.iter().find_map(|&rival| self.first[rival])
+            {
+                return Err(format!(
+                    "{text} here, but {rival} in line {line}, column {column}: one of 0/1, -1/+1, true/false throughout is wanted"
+                ));
+            }
+            self.first[class] = Some((place, text));
+        }
+        Ok(matches!(written, Written::One | Written::True))
+    }
+}
+
+fn written(cell: &[u8]) -> Option<Written> {
+    if cell.eq_ignore_ascii_case(b"true") {
+        return Some(Written::True);
+    } else if cell.eq_ignore_ascii_case(b"false") {
+        return Some(Written::False);
+    }
+    match number(cell)? {
+        0.0 => Some(Written::Zero),
+        1.0 => Some(Written::One),
+        -1.0 => Some(Written::MinusOne),
+        _ => None,
+    }
+}
+
+/// The number in a cell.
+pub(super) fn number(cell: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(cell).ok().filter(|text| text.len() <= LONGEST_NUMBER)?;
+    text.parse().ok()
+}
+
+/// Whether a cell is a value rather than a name.
+pub(super) fn is_value(cell: &[u8]) -> bool {
+    number(cell).is_some() || written(cell).is_some()
+}
+
+/// Whether a cell says that its value is missing.
+pub(super) fn is_missing(cell: &[u8]) -> bool {
+    cell.is_empty() || MISSING.iter().any(|word| cell.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// The beginning of a cell, for messages.
+pub(super) fn shown(cell: &[u8]) -> String {
+    String::from_utf8_lossy(&cell[..cell.len().min(4 * SHOWN)]).chars().take(SHOWN).collect()
+}
+
+fn refused(cell: &[u8]) -> String {
+    if is_missing(cell) {
+        let written = if cell.is_empty() { String::new() } else { format!(" (`{}`)", shown(cell)) };
+        return format!("a value is missing{written}: fill it in, or leave out the row or column");
+    }
+    format!(
+        "`{}` is neither 0 nor 1 (nor -1/+1 or true/false): choose other columns with `columns`, or give the column of labels as `label`",
+        shown(cell)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(cells: &[&str]) -> Checked<Vec<bool>> {
+        let mut encoding = Encoding::default();
+        let read = |(column, cell): (usize, &&str)| encoding.bit(cell.as_bytes(), (1, column + 1));
+        cells.iter().enumerate().map(read).collect()
+    }
+
+    #[test]
+    fn each_encoding_is_understood_alone() {
+        for cells in [
+            ["1", "0", "1", "0"],
+            ["1.0", "0.0", "+1", "-0"],
+            ["1", "-1", "+1", "-1.0"],
+            ["true", "False", "TRUE", "false"],
+        ] {
+            assert_eq!(read(&cells), Ok(vec![true, false, true, false]), "{cells:?}");
+        }
+    }
+
+    #[test]
+    fn mixtures_missing_values_and_others_are_told() {
+        for (cells, expected) in [
+            (&["0", "1", "-1"][..], "-1 here, but 0 in line 1, column 1"),
+            (&["1", "-1", "0"], "0 here, but -1 in line 1, column 2"),
+            (&["1", "true"], "true here, but 1 in line 1, column 1"),
+            (&["FALSE", "0"], "0 here, but false in line 1, column 1"),
+            (&["0", ""], "a value is missing: "),
+            (&["0", "NaN"], "a value is missing (`NaN`)"),
+            (&["0", "?"], "a value is missing (`?`)"),
+            (&["0", "0.5"], "`0.5` is neither 0 nor 1"),
+            (&["0", "inf"], "`inf` is neither 0 nor 1"),
+        ] {
+            let problem = read(cells).unwrap_err();
+            assert!(problem.contains(expected), "{cells:?}: {problem}");
+        }
+    }
+}

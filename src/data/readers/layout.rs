@@ -1,0 +1,172 @@
+//! What each column of a table is for: a unit, the label, or nothing.
+
+use std::collections::HashSet;
+
+use super::FileOptions;
+use super::cells::Cells;
+use super::encoding::is_value;
+use crate::data::limits::Checked;
+use crate::data::{Column, Separator};
+
+/// A column of one of these names, in any case, holds the labels, unless another does or it is chosen as a unit.
+const LABEL_NAMES: [&str; 3] = ["class", "label", "target"];
+/// Cells of a line that, all different, can only be names: a line of data has two values, a label and perhaps a number.
+const ENOUGH_NAMES: usize = 5;
+/// Names shown in a message.
+const SHOWN: usize = 10;
+
+/// What a column is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Unit(usize),
+    Label,
+    Unused,
+}
+
+/// The columns of a table.
+pub(super) struct Layout {
+    /// One a column.
+    pub roles: Vec<Role>,
+    /// Number of units.
+    pub units: usize,
+    /// Whether there is a label.
+    pub labelled: bool,
+    names: Vec<String>,
+}
+
+/// Whether the first record of a table holds the names of its columns: none of its cells is a value, or there are five
+/// or more and all are different, as in the 0,1,2,3,4,... that some programs write.
+pub(super) fn is_header(record: &[u8], separator: Separator) -> bool {
+    if Cells::of(record, separator).all(|cell| !is_value(cell)) {
+        return true;
+    }
+    let mut seen = HashSet::new();
+    Cells::of(record, separator).all(|cell| seen.insert(cell)) && seen.len() >= ENOUGH_NAMES
+}
+
+/// The names in a header.
+pub(super) fn names(header: &[u8], separator: Separator) -> Vec<String> {
+    Cells::of(header, separator).map(|cell| String::from_utf8_lossy(cell).into()).collect()
+}
+
+impl Layout {
+    /// Of a table with `count` columns; `names` is empty where it has none.
+    ///
+    /// # Errors
+    /// Columns that are not there, that are named twice, or a choice that leaves no units.
+    pub fn new(names: Vec<String>, count: usize, options: &FileOptions) -> Checked<Self> {
+        let mut layout =
+            Self { roles: vec![Role::Unused; count], units: 0, labelled: false, names };
+        let chosen = options.chosen.as_ref().map(|chosen| layout.chosen(chosen)).transpose()?;
+        let label = match &options.label {
+            Some(column) => Some(layout.one(column)?),
+            None => layout
+                .usual_label()
+                .filter(|label| chosen.as_ref().is_none_or(|chosen| !chosen.contains(label))),
+        };
+        if let Some(column) = label {
+            layout.roles[column] = Role::Label;
+            layout.labelled = true;
+        }
+        let all = || (0..count).filter(|column| Some(*column) != label).collect();
+        let units: Vec<usize> = chosen.unwrap_or_else(all);
+        for (unit, column) in units.into_iter().enumerate() {
+            match layout.roles[column] {
+                Role::Unused => layout.roles[column] = Role::Unit(unit),
+                Role::Label => {
+                    return Err(format!("column {} is the label and no unit", layout.name(column)));
+                }
+                Role::Unit(_) => {
+                    return Err(format!("column {} is chosen twice", layout.name(column)));
+                }
+            }
+            layout.units += 1;
+        }
+        if layout.units == 0 {
+            return Err("no column is left for units".into());
+        }
+        Ok(layout)
+    }
+
+    /// A column for people: its number, and its name where it has one.
+    pub fn name(&self, column: usize) -> String {
+        match self.names.get(column) {
+            Some(name) if !name.is_empty() => {
+                format!("{} ({:.32})", column + 1, name)
+            }
+            _ => (column + 1).to_string(),
+        }
+    }
+
+    fn usual_label(&self) -> Option<usize> {
+        let usual =
+            |name: &String| LABEL_NAMES.iter().any(|usual| name.eq_ignore_ascii_case(usual));
+        let mut found = (0..self.names.len()).filter(|&column| usual(&self.names[column]));
+        found.next().filter(|_| found.next().is_none() && self.roles.len() > 1)
+    }
+
+    fn chosen(&self, columns: &[Column]) -> Checked<Vec<usize>> {
+        let mut chosen = Vec::new();
+        for column in columns {
+            chosen.extend(self.several(column)?);
+            // Ranges may be given any number of times.
+            if chosen.len() > self.roles.len() {
+                break;
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn one(&self, column: &Column) -> Checked<usize> {
+        match self.several(column)?.collect::<Vec<_>>()[..] {
+            [one] => Ok(one),
+            _ => Err("one column of labels is wanted, not several".into()),
+        }
+    }
+
+    fn several(&self, column: &Column) -> Checked<std::ops::Range<usize>> {
+        let text = match column {
+            Column::Number(number) => return self.range(*number, *number),
+            Column::Text(text) => text,
+        };
+        let mut found = (0..self.names.len()).filter(|&column| self.names[column] == *text);
+        if let Some(first) = found.next() {
+            return match found.next() {
+                Some(_) => Err(format!("several columns are named `{text}`: give a number")),
+                None => Ok(first..first + 1),
+            };
+        }
+        if let Ok(number) = text.parse() {
+            return self.range(number, number);
+        }
+        let range = text.split_once('-').and_then(|(from, to)| {
+            let last = if to.is_empty() { Some(self.roles.len()) } else { to.parse().ok() };
+            Some((from.parse().ok()?, last?))
+        });
+        match range {
+            Some((from, to)) => self.range(from, to),
+            None => Err(self.unknown(text)),
+        }
+    }
+
+    /// Columns by their numbers from 1, the last one included.
+    fn range(&self, from: usize, to: usize) -> Checked<std::ops::Range<usize>> {
+        if from == 0 || from > to || to > self.roles.len() {
+            let asked = if from == to { from.to_string() } else { format!("{from}-{to}") };
+            return Err(format!("no column {asked}: there are columns 1 to {}", self.roles.len()));
+        }
+        Ok(from - 1..to)
+    }
+
+    fn unknown(&self, text: &str) -> String {
+        if self.names.is_empty() {
+            return format!("no column `{text}`: the table has no line of names, give a number");
+        }
+        let meant = crate::nearest::nearest(text, self.names.iter().map(String::as_str));
+        let meant = meant.map_or(String::new(), |meant| format!(", did you mean `{meant}`?"));
+        let shown: Vec<_> =
+            self.names.iter().take(SHOWN).map(|name| format!("{name:.32}")).collect();
+        let more = if self.names.len() > SHOWN { ", ..." } else { "" };
+        format!("no column `{text}`{meant}; the names are {}{more}", shown.join(", "))
+    }
+}
