@@ -27,10 +27,12 @@ pub enum Error {
         problem: String,
     },
     /// A configuration value cannot be used.
-    #[error("configuration field `{field}`: {problem}")]
+    #[error("{}: {problem}", place.as_ref().map_or_else(|| format!("configuration key {field}"), Clone::clone))]
     Config {
-        /// Dotted path of the field, as `--set` takes it.
+        /// Dotted path of the key, as `--set` takes it.
         field: String,
+        /// Where it was given, for people, the key included; `None` where that is not known (yet).
+        place: Option<String>,
         /// What is wrong and what is allowed.
         problem: String,
     },
@@ -59,6 +61,6 @@ impl Error {
 
     /// An [`Error::Config`].
     pub fn config(field: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Config { field: field.into(), problem: problem.into() }
+        Self::Config { field: field.into(), place: None, problem: problem.into() }
     }
 }

@@ -108,20 +108,20 @@ fn bad_configurations() {
     refused(&["train", &missing, "--out", &out], "missing.toml");
     refused(&["train"], "configuration");
     let broken = file(folder.path(), "broken.toml", "seed = [[1");
-    refused(&["train", &broken, "--out", &out], "line 1");
+    refused(&["train", &broken, "--out", &out], "broken.toml:1: ");
     let binary = file(folder.path(), "binary.toml", [0xff, 0xfe, 0]);
     refused(&["train", &binary, "--out", &out], "binary.toml");
     let unknown = file(folder.path(), "unknown.toml", common::TINY.replace("hidden", "hiden"));
     refused(&["train", &unknown, "--out", &out], "hiden");
     for (setting, expected) in [
         ("nonsense", "key=value"),
-        ("=1", "unknown field"),
+        ("=1", "names no key"),
         ("model.hiden=3", "hiden"),
         ("model.hidden=-3", "-3"),
         ("model.hidden=0", "model.hidden"),
         ("model.hidden=10000001", "model.hidden"),
         ("training.batch=-1", "-1"),
-        ("training.updates=0", "at least one update"),
+        ("training.updates=0", "at least 1"),
         ("training.learning_rate.initial=nan", "training.learning_rate.initial"),
         ("training.gradient={ kind = \"pcd\", particles = 1000000000000 }", "GiB"),
         ("tempering.chains=1", "tempering.chains"),

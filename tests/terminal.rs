@@ -27,8 +27,8 @@ fn overrides_of_any_shape_are_refused_in_a_line() {
     let nested = format!("seed={}", "[".repeat(20_000));
     let long = format!("seed={}", "9".repeat(50_000));
     for (setting, expected) in [
-        (dots.as_str(), "sections deep"),
-        (&deep, "sections deep"),
+        (dots.as_str(), "no such key"),
+        (&deep, "no such key"),
         (&nested, "seed"),
         (&long, "seed"),
         ("seed=1\n[x]\ny=3", "one line"),

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod bootstrap;
+pub mod glyphs;
 pub mod mnist;
 pub mod training_sets;
 

@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::output::tell;
+use crate::config::all_keys;
 
-/// Exit code of a command line that makes no sense, as is the custom.
+/// Exit code of a command line or configuration that makes no sense, as is the custom.
 const USAGE: u8 = 2;
 /// Exit code of a result in doubt, with `--strict`.
 pub const IN_DOUBT: u8 = 3;
@@ -22,7 +23,10 @@ pub fn of_command(error: &anyhow::Error) -> ExitCode {
         }
     }
     tell(&format!("error: {}", one_line(&message)));
-    ExitCode::FAILURE
+    let mistake = |cause: &(dyn std::error::Error + 'static)| {
+        matches!(cause.downcast_ref(), Some(crate::Error::Config { place: Some(_), .. }))
+    };
+    if error.chain().any(mistake) { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }
 
 /// A command line that cannot be parsed, or one that asks for help or the version.
@@ -39,15 +43,31 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
             _ => ExitCode::from(error.exit_code() as u8),
         };
     }
-    tell(&shortened(&error.to_string()));
+    let mut message = shortened(&error.to_string());
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && let Some(set) = setting_meant(option)
+    {
+        message = format!("error: {option} is no option: keys of a configuration are set by {set}");
+    }
+    tell(&message);
     ExitCode::from(USAGE)
+}
+
+/// How a key is set whose name was typed as an option, as in `--epochs 5`.
+fn setting_meant(option: &str) -> Option<String> {
+    let name = option.trim_start_matches('-').split('=').next()?.replace('-', "_");
+    let key = all_keys().find(|key| key.last() == name)?;
+    Some(format!("--set {}={}", key.name, key.example.trim_matches('"')))
 }
 
 /// clap's paragraphs in one line: the usage goes, since `--help` tells it better.
 fn shortened(message: &str) -> String {
     let paragraphs = message.split("\n\n").filter(|paragraph| {
         let start = paragraph.trim_start();
-        !start.starts_with("Usage:") && !start.starts_with("For more information")
+        !["Usage:", "For more information", "tip: to pass"]
+            .iter()
+            .any(|useless| start.starts_with(useless))
     });
     let told: Vec<String> = paragraphs.map(one_line).filter(|text| !text.is_empty()).collect();
     format!("{}; --help tells more", told.join("; "))

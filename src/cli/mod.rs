@@ -2,10 +2,14 @@
 
 mod about;
 mod column_options;
+mod completions;
+mod config;
 mod curves;
 mod data;
+mod data_file;
 mod data_options;
 mod device;
+mod dry_run;
 mod estimate;
 mod evaluate;
 mod failure;
@@ -14,6 +18,7 @@ mod method;
 mod model_options;
 mod output;
 mod problem;
+mod recipe;
 mod resume;
 mod run_folder;
 mod run_lock;
@@ -37,12 +42,18 @@ use crate::ops::cpu::InstructionSet;
 /// Each thread takes memory; more than this is a slip of the finger.
 const MOST_THREADS: usize = 1024;
 
+/// What `ztrack` alone says.
+const FIRST_STEPS: &str = "Three commands to try:\n  \
+    ztrack train bars-and-stripes    train on a built-in data set, less than a minute\n  \
+    ztrack train my.csv              train on rows of 0/1 of your own\n  \
+    ztrack config list               configurations that are built in";
+
 /// Train restricted Boltzmann machines and see log Z, with an error bar, while they train.
 #[derive(Parser)]
-#[command(name = "ztrack", version, about, max_term_width = 100)]
+#[command(name = "ztrack", version, about, max_term_width = 100, after_help = FIRST_STEPS)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
     /// Threads for kernels; the result does not depend on it [default: all cores]
     #[arg(long, global = true, value_name = "N")]
     threads: Option<usize>,
@@ -55,6 +66,9 @@ enum Command {
     Evaluate(evaluate::Evaluate),
     Sample(sample::Sample),
     Data(data::Data),
+    Config(config::Config),
+    Init(data_file::Init),
+    Completions(completions::Completions),
 }
 
 /// Runs the command line of this process.
@@ -77,11 +91,18 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
             .build_global()
             .with_context(|| format!("--threads {threads}"))?;
     }
-    match arguments.command {
+    let Some(command) = arguments.command else {
+        output::print(&format!("{FIRST_STEPS}\n\nztrack --help tells more\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    match command {
         Command::Train(command) => command.run(),
         Command::Estimate(command) => command.run(),
         Command::Evaluate(command) => command.run(),
         Command::Sample(command) => command.run(),
         Command::Data(command) => command.run(),
+        Command::Config(command) => command.run(),
+        Command::Init(command) => command.run(),
+        Command::Completions(command) => command.run(),
     }
 }

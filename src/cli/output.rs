@@ -15,8 +15,13 @@ pub fn print(text: &str) -> Result<()> {
 }
 
 fn print_raw(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// Writes what the program made itself, as completions, to standard output.
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to standard output"),
     }

@@ -8,7 +8,9 @@ use clap::{Args, ValueEnum};
 
 use super::about::about;
 use super::device::DeviceName;
+use super::dry_run;
 use super::output::{print, tell};
+use super::recipe::{Recipe, mistake};
 use super::resume::{Resumed, create_recorders, resume};
 use super::run_folder::RunFolder;
 use super::run_lock::RunLock;
@@ -16,7 +18,7 @@ use super::signals::{self, INTERRUPTED};
 use super::summary::Summary;
 use super::terminal;
 use crate::Error;
-use crate::config::Config;
+use crate::config::{Config, Places};
 use crate::data::{SplitOptions, Splits, find_folder, load};
 use crate::interrupt;
 use crate::record::{ProgressBar, Tee};
@@ -25,15 +27,19 @@ use crate::training::{Changes, StopReason, Trainer, run};
 /// Train a model, log Z and log-likelihoods tracked on the fly
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    ztrack train configs/bars-and-stripes.toml\n  \
-    ztrack train configs/dna.toml --data-folder ../shared/datasets --set tempering.chains=1000\n  \
+    ztrack train bars-and-stripes\n  \
+    ztrack train my.csv --set model.hidden=32 --set training.gradient=pcd\n  \
+    ztrack train my.toml --dry-run\n  \
     ztrack train --out runs/dna --resume\n\n\
+    Built in: bars-and-stripes, dna-like, dna, dna-paper, mnist-exact, mnist (`ztrack config list`)\n\
+    What a key means: ztrack config explain KEY\n\
     Watch a run with: tensorboard --logdir runs")]
 pub struct Train {
-    /// Configuration file; may be left out with --resume
-    config: Option<PathBuf>,
-    /// Run folder [default: runs/NAME-OF-THE-CONFIGURATION]
-    #[arg(long, value_name = "DIR")]
+    /// Configuration file (.toml), name of a built-in one, or a data file; may be left out with --resume
+    #[arg(value_name = "WHAT")]
+    what: Option<PathBuf>,
+    /// Run folder [default: runs/NAME, by the configuration or data file]
+    #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Continue the run in the run folder from its last checkpoint
     #[arg(long)]
@@ -41,7 +47,10 @@ pub struct Train {
     /// With --resume: go on with other settings or rows, or without lost files; summary.json keeps a notice
     #[arg(long, requires = "resume")]
     force: bool,
-    /// Override a field, as in --set training.epochs=5
+    /// Say what the run would take (rows, parameters, memory, time), and write nothing
+    #[arg(long, conflicts_with = "resume")]
+    dry_run: bool,
+    /// Override a key of the configuration, as in --set training.epochs=5
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
@@ -58,11 +67,20 @@ pub struct Train {
 impl Train {
     /// Trains until the end, a stop or Ctrl-C.
     pub fn run(self) -> Result<ExitCode> {
-        let out = self.out_folder()?;
+        let recipe = self.recipe()?;
+        let out = self.out_folder(recipe.as_ref())?;
         let device = self.device.device()?;
         let lock = if self.resume { Some(self.lock(&out)?) } else { None };
-        let config = self.config(&out)?;
-        let splits = load_splits(&config, self.data_folder.as_deref())?;
+        let (config, places) = self.config(recipe.as_ref(), &out)?;
+        let splits = load_splits(&config, self.data_folder.as_deref())
+            .map_err(|error| places.locate(error))?;
+        if self.dry_run {
+            let rows = dry_run::rows(&splits);
+            let mut trainer =
+                Trainer::new(&config, splits, &device).map_err(|error| places.locate(error))?;
+            print(&dry_run::forecast(&mut trainer, &config, &rows)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let keep = config.checkpoint.keep;
         let interrupted = signals::listen()?;
         let (mut trainer, mut folder, mut recorders) = if let Some(lock) = lock {
@@ -73,7 +91,8 @@ impl Train {
             (trainer, folder, recorders)
         } else {
             let about = about(&config, &splits)?;
-            let trainer = Trainer::new(&config, splits, &device)?;
+            let trainer =
+                Trainer::new(&config, splits, &device).map_err(|error| places.locate(error))?;
             let folder = RunFolder::create(&out, &config.to_toml()?, keep)?;
             let recorders = create_recorders(&folder, about)?;
             (trainer, folder, recorders)
@@ -151,43 +170,55 @@ impl Train {
         RunLock::take(out)
     }
 
-    fn out_folder(&self) -> Result<PathBuf> {
-        match (&self.out, &self.config) {
+    /// What the word on the command line stands for, if there is one.
+    fn recipe(&self) -> Result<Option<Recipe>> {
+        let folder = find_folder(self.data_folder.as_deref());
+        self.what.as_ref().map(|what| Recipe::find(what, &folder)).transpose()
+    }
+
+    fn out_folder(&self, recipe: Option<&Recipe>) -> Result<PathBuf> {
+        match (&self.out, recipe) {
             (Some(out), _) => Ok(out.clone()),
-            (None, Some(config)) => {
-                let name = config.file_stem().context("the configuration has no file name")?;
-                Ok(Path::new("runs").join(name))
-            }
-            (None, None) => {
-                bail!("give a configuration file, or --out DIR --resume to continue a run")
-            }
+            (None, Some(recipe)) => Ok(Path::new("runs").join(recipe.run_name()?)),
+            (None, None) => Err(nothing_to_train("or --out DIR --resume to continue a run")),
         }
     }
 
-    fn config(&self, out: &Path) -> Result<Config> {
+    fn config(&self, recipe: Option<&Recipe>, out: &Path) -> Result<(Config, Places)> {
+        let folder = find_folder(self.data_folder.as_deref());
         let saved = RunFolder::config_path(out);
         if !self.resume {
-            let Some(path) = &self.config else {
-                bail!("give a configuration file, or --resume to continue {}", out.display());
+            let Some(recipe) = recipe else {
+                let remedy = format!("or --resume to continue {}", out.display());
+                return Err(nothing_to_train(&remedy));
             };
-            return Ok(Config::load(path, &self.overrides)?);
+            return recipe.config(&self.overrides, &folder);
         }
-        let config = Config::load(&saved, &self.overrides)?;
-        if let Some(path) = &self.config {
-            let given = Config::load(path, &self.overrides)?;
+        let (config, places) = Config::load_with_places(&saved, &self.overrides)?;
+        if let Some(recipe) = recipe {
+            let (given, _) = recipe.config(&self.overrides, &folder)?;
             if given != config {
                 bail!(
-                    "{} differs from the configuration the run was started with, {}; leave it out, or change single fields with --set",
-                    path.display(),
+                    "{} differs from the configuration the run was started with, {}; leave it out, or change single keys with --set",
+                    self.what.as_deref().unwrap_or(out).display(),
                     saved.display()
                 );
             }
         }
-        Ok(config)
+        Ok((config, places))
     }
 }
 
-fn load_splits(config: &Config, data_folder: Option<&Path>) -> Result<Splits> {
+fn nothing_to_train(or: &str) -> anyhow::Error {
+    mistake(
+        "ztrack train",
+        format!(
+            "give a configuration, as in `ztrack train bars-and-stripes`, or a data file, {or}"
+        ),
+    )
+}
+
+fn load_splits(config: &Config, data_folder: Option<&Path>) -> crate::Result<Splits> {
     let data = &config.data;
     let folder = find_folder(data_folder.or(data.folder.as_deref()));
     let options = SplitOptions {
@@ -195,5 +226,5 @@ fn load_splits(config: &Config, data_folder: Option<&Path>) -> Result<Splits> {
         test_fraction: data.test_fraction,
         seed: data.split_seed,
     };
-    Ok(load(&data.source, &options, &folder)?)
+    load(&data.source, &options, &folder)
 }

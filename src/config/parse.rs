@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use super::{
-    Base, BetaUpdateConfig, Config, GradientConfig, PriorConfig, SmoothingConfig, TemperingConfig,
-};
+use super::document::Places;
+use super::recipe::complete;
+use super::short_forms::expand;
+use super::verify::verify;
+use super::{Base, BetaUpdateConfig, Config, PriorConfig, SmoothingConfig, TemperingConfig};
 use crate::error::{Error, Result};
 use crate::limited::read_text;
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder, Prior};
@@ -12,27 +14,26 @@ use crate::tracking::{Settling, Smoothing, TrackerOptions};
 
 /// Pseudo-count of base marginals: every unit keeps a chance to be 0 and 1.
 const BASE_SMOOTHING: f64 = 1.0;
-/// Largest layers, chains and temperatures accepted; beyond, arithmetic on sizes could overflow.
-const LARGEST: usize = 10_000_000;
 /// Longest configuration file, in bytes.
 const LONGEST: u64 = 1 << 20;
-/// Longest override, in bytes.
-const LONGEST_SETTING: usize = 1 << 16;
-/// Most sections a field of an override may lie in.
-const DEEPEST: usize = 16;
 
 impl Config {
     /// Reads a file, applies `key=value` overrides (dotted keys, TOML values), checks everything.
     ///
     /// # Errors
-    /// A missing file, a TOML error with its line, an unknown field, a value out of range.
+    /// A missing file; TOML that cannot be read, an unknown key, a value of the wrong kind or out of range, each with its
+    /// place.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
+        Ok(Self::load_with_places(path, overrides)?.0)
+    }
+
+    /// [`Config::load`], with the places of the keys for errors that come later.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn load_with_places(path: &Path, overrides: &[String]) -> Result<(Self, Places)> {
         let text = read_text(path, LONGEST, "a configuration")?;
-        let config = Self::parse(&text, overrides).map_err(|error| match error {
-            Error::Invalid(problem) => Error::file(path, problem),
-            other => other,
-        })?;
-        Ok(config)
+        Self::parse_named(&text, &path.display().to_string(), overrides)
     }
 
     /// As [`Config::load`] from text.
@@ -40,20 +41,28 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn parse(text: &str, overrides: &[String]) -> Result<Self> {
-        let config = if overrides.is_empty() {
-            toml::from_str(text).map_err(|error| Error::Invalid(one_line(&error, text)))?
-        } else {
-            let mut table = table(text)?;
-            for setting in overrides {
-                set(&mut table, setting)?;
-            }
-            let text = table.to_string();
-            toml::from_str::<Self>(&text).map_err(|error| {
-                Error::Invalid(format!("after --set: {}", error.message().replace('\n', " ")))
-            })?
-        };
-        config.check()?;
-        Ok(config)
+        Ok(Self::parse_named(text, "", overrides)?.0)
+    }
+
+    /// As [`Config::load_with_places`] from text; `name` stands for it in messages.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn parse_named(text: &str, name: &str, overrides: &[String]) -> Result<(Self, Places)> {
+        let (mut table, mut places) = Places::read(text, name)?;
+        expand(&mut table);
+        for setting in overrides {
+            places.apply(&mut table, setting)?;
+            expand(&mut table);
+        }
+        verify(&table, &places)?;
+        complete(&mut table);
+        // Whatever the table of keys lets through can be read; a test holds it against the sections.
+        let config: Self = table.try_into().map_err(|error: toml::de::Error| {
+            Error::Invalid(format!("{name}: {}", error.message().replace('\n', " ")))
+        })?;
+        config.check().map_err(|error| places.locate(error))?;
+        Ok((config, places))
     }
 
     /// The configuration as TOML, every default written out.
@@ -61,120 +70,9 @@ impl Config {
         toml::to_string(self)
             .map_err(|error| Error::Invalid(format!("cannot write the configuration: {error}")))
     }
-
-    /// Checks ranges and combinations that do not need the data.
-    ///
-    /// # Errors
-    /// Names the first field that cannot be used.
-    pub fn check(&self) -> Result<()> {
-        let training = &self.training;
-        let (chains, audit) = (self.tempering.chains, &self.audit);
-        for (field, value, least) in [
-            ("model.hidden", self.model.hidden, 1),
-            ("training.batch", training.batch, 1),
-            ("tempering.chains", chains, 2),
-            ("tempering.temperatures", self.tempering.temperatures.or(2), 2),
-            ("tempering.sweeps", self.tempering.sweeps.or(1), 1),
-            ("tempering.every", self.tempering.every.or(1) as usize, 1),
-            ("tempering.settling.sweeps", self.tempering.settling.sweeps, 0),
-            ("tempering.initial_rounds.sweeps", self.tempering.initial_rounds.sweeps, 1),
-            ("tempering.initial_rounds.most", self.tempering.initial_rounds.most, 1),
-            ("audit.chains", audit.chains, 2),
-            ("audit.temperatures", audit.temperatures, 2),
-            ("evaluation.every", self.evaluation.every as usize, 1),
-            ("checkpoint.every", self.checkpoint.every as usize, 1),
-        ] {
-            if value < least || value > LARGEST {
-                return Err(Error::config(
-                    field,
-                    format!("{value} is not between {least} and {LARGEST}"),
-                ));
-            }
-        }
-        for (field, value) in [
-            ("model.weight_scale", self.model.weight_scale),
-            ("training.weight_decay", training.weight_decay),
-            ("tempering.share", self.tempering.share),
-            ("audit.share", audit.share),
-        ] {
-            if !(value >= 0.0 && value.is_finite()) {
-                return Err(Error::config(field, format!("{value} is not a number of at least 0")));
-            }
-        }
-        match (training.epochs, training.updates) {
-            (Some(_), None) | (None, Some(_)) => {}
-            _ => {
-                return Err(Error::config("training.updates", "give either `updates` or `epochs`"));
-            }
-        }
-        if training.epochs == Some(0) || training.updates == Some(0) {
-            return Err(Error::config("training.updates", "a run needs at least one update"));
-        }
-        if let GradientConfig::Cd { sweeps } | GradientConfig::Pcd { sweeps, .. } =
-            training.gradient
-            && !(1..=LARGEST).contains(&sweeps)
-        {
-            return Err(Error::config(
-                "training.gradient.sweeps",
-                format!("{sweeps} is not at least 1"),
-            ));
-        }
-        let window = self.averaging.window.or(0.0);
-        if !(0.0..=1.0).contains(&window) {
-            return Err(Error::config("averaging.window", format!("{window} is not in [0, 1]")));
-        }
-        if self.tempering.every.or(1) > 1
-            && matches!(training.gradient, GradientConfig::Tempered {})
-        {
-            return Err(Error::config(
-                "tempering.every",
-                "the tempered gradient needs the chains at every update: set it to 1",
-            ));
-        }
-        if let Some(pretraining) = &training.pretraining {
-            if !(pretraining.learning_rate > 0.0 && pretraining.learning_rate.is_finite()) {
-                let problem = format!("{} is not a positive number", pretraining.learning_rate);
-                return Err(Error::config("training.pretraining.learning_rate", problem));
-            }
-            if pretraining.batch == 0 {
-                return Err(Error::config("training.pretraining.batch", "must be at least 1 row"));
-            }
-        }
-        training.learning_rate.check()?;
-        training.update.check()?;
-        if let Some(stopping) = &training.early_stopping {
-            stopping.check()?;
-        }
-        crate::data::Binarizer::new(self.data.binarization)
-            .map_err(|error| Error::config("data.binarization", error.to_string()))?;
-        self.tempering.check()
-    }
 }
 
 impl TemperingConfig {
-    fn check(&self) -> Result<()> {
-        if let SmoothingConfig::Alpha(alpha) = self.smoothing
-            && !(alpha > 0.0 && alpha <= 1.0)
-        {
-            return Err(Error::config(
-                "tempering.smoothing.alpha",
-                format!("{alpha} is not in (0, 1]"),
-            ));
-        }
-        if let BetaUpdateConfig::Joint(repeats) = self.beta_update
-            && !(1..=255).contains(&repeats)
-        {
-            let problem = format!("{repeats} repeats are not between 1 and 255");
-            return Err(Error::config("tempering.beta_update.joint", problem));
-        }
-        // A prior of given weights says how many temperatures there are.
-        let chosen = match &self.prior {
-            PriorConfig::Given(weights) => weights.len(),
-            _ => 2,
-        };
-        self.ladder(chosen).map(|_| ())
-    }
-
     /// The ladder; `chosen`: the number of temperatures where it is left to the program.
     ///
     /// # Errors
@@ -233,72 +131,6 @@ impl TemperingConfig {
     }
 }
 
-/// The text as a table for overrides. TOML's own integers end below 2^63; the configuration's seeds do not, and are
-/// written as strings beyond.
-fn table(text: &str) -> Result<toml::Table> {
-    toml::from_str(text).or_else(|_| {
-        let problem = |error: toml::de::Error| Error::Invalid(one_line(&error, text));
-        let config: Config = toml::from_str(text).map_err(problem)?;
-        toml::Table::try_from(&config).map_err(|error| Error::Invalid(error.to_string()))
-    })
-}
-
-/// Applies one `key=value` override; a value that is not TOML is taken as a string.
-fn set(table: &mut toml::Table, setting: &str) -> Result<()> {
-    let Some((key, value)) = setting.split_once('=') else {
-        return Err(Error::Invalid(format!(
-            "--set {setting}: expected key=value, as in training.epochs=5"
-        )));
-    };
-    let (key, value) = (key.trim(), value.trim());
-    // TOML after a line end would be dropped without a word.
-    if setting.contains('\n') || setting.len() > LONGEST_SETTING {
-        return Err(Error::Invalid(format!(
-            "--set {setting}: one line of at most {LONGEST_SETTING} bytes is expected"
-        )));
-    }
-    let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
-        .ok()
-        .and_then(|mut parsed| parsed.remove("value"))
-        .unwrap_or_else(|| toml::Value::String(value.into()));
-    let mut parts: Vec<&str> = key.split('.').collect();
-    // Sections are read by recursion, which ends at the stack's end.
-    if parts.len() > DEEPEST {
-        return Err(Error::Invalid(format!(
-            "--set {setting}: no field lies more than {DEEPEST} sections deep"
-        )));
-    }
-    let last = parts.pop().unwrap_or_default();
-    let mut section = table;
-    for part in parts {
-        let entry =
-            section.entry(part).or_insert_with(|| toml::Value::Table(toml::Table::default()));
-        section = entry
-            .as_table_mut()
-            .ok_or_else(|| Error::config(key, format!("`{part}` is a value, not a section")))?;
-    }
-    // Length may be given either way; the override wins.
-    if key == "training.epochs" {
-        section.remove("updates");
-    } else if key == "training.updates" {
-        section.remove("epochs");
-    }
-    section.insert(last.into(), value);
-    Ok(())
-}
-
-/// A TOML error in one line, with the line number it points to.
-fn one_line(error: &toml::de::Error, text: &str) -> String {
-    let message = error.message().replace('\n', " ");
-    match error.span() {
-        Some(span) => {
-            let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-            format!("line {line}: {message}")
-        }
-        None => message,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,7 +168,6 @@ mod tests {
             (SMALL.replace("hidden = 4", "hiden = 4"), "line 5"),
             (SMALL.replace("hidden = 4", "hidden = 0"), "model.hidden"),
             (SMALL.replace("hidden = 4", "hidden = -4"), "line 5"),
-            (SMALL.replace("updates = 10", ""), "training.updates"),
             (SMALL.replace("0.1", "-0.1"), "training.learning_rate.initial"),
             (SMALL.replace("pcd", "pdc"), "line 9"),
             (SMALL.replace("batch = 5", "batch = [[5"), "line"),

@@ -168,7 +168,7 @@ fn one() -> usize {
 
 /// `[training.pretraining]`: CD-1 with plain gradient ascent, before tracking starts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct PretrainingConfig {
     /// Parameter updates.
     pub updates: u64,
@@ -176,6 +176,12 @@ pub struct PretrainingConfig {
     pub learning_rate: f64,
     /// Rows per minibatch.
     pub batch: usize,
+}
+
+impl Default for PretrainingConfig {
+    fn default() -> Self {
+        Self { updates: 1000, learning_rate: 0.05, batch: 100 }
+    }
 }
 
 /// `[averaging]`: the running average of the parameters, which is what is tracked, evaluated, stopped on and saved.

@@ -15,6 +15,6 @@ pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluatio
 pub use identity::{Changes, Identity};
 pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
-    Audit, Best, Candidate, Checkpoints, EvaluationRecord, FinalLikelihood, Judged, NoCheckpoints,
-    Outcome, Source, StepRecord, StopReason, Trainer, run,
+    Audit, Best, Candidate, Checkpoints, EvaluationRecord, FinalLikelihood, Forecast, Judged,
+    NoCheckpoints, Outcome, Source, StepRecord, StopReason, Trainer, run,
 };

@@ -18,19 +18,16 @@ const STEP: u64 = 0;
 
 /// Settings of the bars-and-stripes generator.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct BarsAndStripes {
     /// Height and width in pixels.
     pub side: usize,
     /// Number of rows: bars or stripes with equal probability, then every bar or stripe black or white with equal
     /// probability. 0 gives all different patterns once.
-    #[serde(default)]
     pub rows: usize,
     /// Probability that a pixel is flipped, in [0, 0.5].
-    #[serde(default)]
     pub noise: f64,
     /// Seed of rows and noise.
-    #[serde(default)]
     pub seed: u64,
 }
 

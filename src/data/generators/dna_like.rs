@@ -70,12 +70,11 @@ const ACCEPTOR: (usize, &[[f64; 4]]) = (
 
 /// Settings of the dna-like generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct DnaLike {
     /// Number of rows.
     pub rows: usize,
     /// Seed of the rows.
-    #[serde(default)]
     pub seed: u64,
 }
 

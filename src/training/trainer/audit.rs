@@ -96,6 +96,11 @@ impl Trainer {
         audit.temperatures.min(affordable.max(FEWEST_TEMPERATURES))
     }
 
+    /// Whether an audit enumerates.
+    pub(super) fn audits_are_exact(&self) -> bool {
+        self.smaller_layer() <= LARGEST_EXACT
+    }
+
     fn smaller_layer(&self) -> usize {
         self.sizes.visible.min(self.sizes.hidden)
     }

@@ -161,22 +161,43 @@ fn initial_parameters(config: &Config, marginals: &[f64]) -> Parameters {
     parameters
 }
 
-/// Refuses chains and audits that would not fit in memory.
-fn check_memory_of(config: &Config, sizes: &Sizes) -> Result<()> {
+/// A part of a run that takes memory.
+pub(super) struct Need {
+    /// The key it grows with.
+    field: &'static str,
+    pub bytes: f64,
+    what: String,
+}
+
+/// What takes memory beside the data.
+pub(super) fn memory_needs(config: &Config, sizes: &Sizes) -> Vec<Need> {
     let Sizes { visible: n_visible, hidden, temperatures, .. } = *sizes;
     let chains = config.tempering.chains;
-    let bytes = tempering_bytes(chains, temperatures, n_visible, hidden)
-        + CHECKPOINT_BYTES * n_visible as f64 * hidden as f64;
-    let what = format!("{chains} chains, {temperatures} temperatures and {hidden} hidden units");
-    check_memory(bytes, &what).map_err(|problem| Error::config("tempering.chains", problem))?;
+    let mut needs = vec![Need {
+        field: "tempering.chains",
+        bytes: tempering_bytes(chains, temperatures, n_visible, hidden)
+            + CHECKPOINT_BYTES * n_visible as f64 * hidden as f64,
+        what: format!("{chains} chains, {temperatures} temperatures and {hidden} hidden units"),
+    }];
     let AuditConfig { chains, temperatures, .. } = config.audit;
-    let bytes = annealing_bytes(chains, temperatures, n_visible, hidden);
-    let what = format!("audits with {chains} chains and {temperatures} temperatures");
-    check_memory(bytes, &what).map_err(|problem| Error::config("audit.chains", problem))?;
+    needs.push(Need {
+        field: "audit.chains",
+        bytes: annealing_bytes(chains, temperatures, n_visible, hidden),
+        what: format!("audits with {chains} chains and {temperatures} temperatures"),
+    });
     if let Gradient::Pcd { particles, .. } = config.training.gradient {
-        let bytes = particles as f64 * 9.0 * (n_visible as f64 + hidden as f64);
-        check_memory(bytes, &format!("{particles} particles"))
-            .map_err(|problem| Error::config("training.gradient.particles", problem))?;
+        needs.push(Need {
+            field: "training.gradient.particles",
+            bytes: particles as f64 * 9.0 * (n_visible as f64 + hidden as f64),
+            what: format!("{particles} particles"),
+        });
     }
-    Ok(())
+    needs
+}
+
+/// Refuses chains and audits that would not fit in memory.
+fn check_memory_of(config: &Config, sizes: &Sizes) -> Result<()> {
+    memory_needs(config, sizes).into_iter().try_for_each(|Need { field, bytes, what }| {
+        check_memory(bytes, &what).map_err(|problem| Error::config(field, problem))
+    })
 }

@@ -6,6 +6,7 @@
 use crate::config::{Config, GradientConfig};
 use crate::ops::padded;
 use crate::tempering::BetaUpdate;
+use crate::tracking::TrackerOptions;
 
 /// One multiplication of a unit's state by a weight, by table look-ups.
 const PRODUCT: f64 = 0.008;
@@ -21,6 +22,9 @@ const PARAMETER: f64 = 10.0;
 const MOMENT: f64 = 0.008;
 /// Calls of one update, whatever the size.
 const CALLS: f64 = 60_000.0;
+/// What a step of the tracker costs beside its sweeps, in evaluations of log f: two shifts, weights, a copy of the model,
+/// as measured on 64x16.
+const SHIFTS: f64 = 16.0;
 /// One unit of the larger layer at one state of the smaller one, enumerated.
 const ENUMERATED: f64 = 2.0;
 
@@ -72,6 +76,11 @@ impl Sizes {
         };
         let sweep = self.sweep_of_one_chain() + beta;
         chains as f64 * (sweeps as f64 * sweep + shifts * self.log_f_of_one_chain())
+    }
+
+    /// A step of the tracker with `chains` chains.
+    pub fn tracking_step(&self, chains: usize, tracker: &TrackerOptions) -> f64 {
+        self.tempered(chains, tracker.sweeps, tracker.beta_update, SHIFTS)
     }
 
     /// Enumeration of the smaller layer.

@@ -4,6 +4,7 @@ mod audit;
 mod build;
 mod cost;
 mod evaluation;
+mod forecast;
 mod judging;
 mod live;
 mod model;
@@ -21,6 +22,7 @@ pub(crate) use cost::temperatures;
 
 pub use audit::{Audit, Best, FinalLikelihood};
 pub use evaluation::{EvaluationRecord, Judged, Source};
+pub use forecast::Forecast;
 pub use judging::Candidate;
 pub use parts::Trainer;
 pub use run::{Checkpoints, NoCheckpoints, Outcome, StopReason, run};

@@ -17,9 +17,6 @@ const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
 /// Share of the time for tracking that settling may take, and most sweeps of it.
 const SETTLING_SHARE: f64 = 0.5;
 const MOST_SWEEPS: usize = 2000;
-/// What a step of the tracker costs beside its sweeps, in evaluations of log f: two shifts,
-/// weights, a copy of the model, as measured on 64x16.
-const SHIFTS: f64 = 16.0;
 /// Share of a block of updates that enumeration may cost to be done at every evaluation.
 const EXACT_SHARE: f64 = 0.5;
 /// Sizes of the smaller layer that are enumerated at evaluations by themselves, at most.
@@ -44,7 +41,7 @@ impl Steps {
     }
 
     /// Steps in a run of this many updates, about.
-    fn count(self, updates: f64) -> f64 {
+    pub fn count(self, updates: f64) -> f64 {
         match self {
             Self::Every(every) => updates / every as f64,
             Self::PartOfHistory(part) => {
@@ -162,7 +159,7 @@ fn automatic_steps(
     let settling =
         sizes.tempered(chains + chains / 4, tracker.settling.sweeps, tracker.beta_update, 1.0)
             * (updates / config.evaluation.every as f64);
-    let step = sizes.tempered(chains, tracker.sweeps, tracker.beta_update, SHIFTS);
+    let step = sizes.tracking_step(chains, tracker);
     let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
     let steps = |part: &u64| cost(part) - settling;
     let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];

@@ -1,0 +1,182 @@
+//! Are the defaults good? `ztrack train FILE` with nothing but data, against recipes that were tuned: exact log-likelihood of test
+//! rows and seconds, on three sets.
+//!
+//!     RAYON_NUM_THREADS=1 cargo run --release --example defaults [-- --quick]
+//!
+//! Exit code 1 if the defaults lose more than half a nat a row to the best recipe of the table, or take more than a minute.
+
+mod support;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use burn::tensor::Device;
+use support::glyphs;
+use ztrack::config::{Config, Suggestion};
+use ztrack::data::{SplitOptions, Splits, Values, describe, generators, load};
+use ztrack::model::exact::mean_log_likelihood;
+use ztrack::record::{Record, Recorder};
+use ztrack::training::{Checkpoints, EvaluationRecord, Trainer, run};
+use ztrack::{Error, Result};
+
+/// Most nats a row that the defaults may lose, and most seconds of one core they may take.
+const LOSS: f64 = 0.5;
+const SECONDS: f64 = 60.0;
+/// Small enough for exact likelihoods.
+const HIDDEN: &str = "model.hidden=16";
+
+/// What the recipes change of the defaults; early stopping is left to find the best model.
+const TUNED: [(&str, &[&str]); 6] = [
+    ("PCD-1, rate .2", &["training.learning_rate=0.2"]),
+    (
+        "PCD-5, rate .5",
+        &[
+            "training.gradient={ kind = 'pcd', sweeps = 5, particles = 500 }",
+            "training.learning_rate=0.5",
+        ],
+    ),
+    (
+        "PCD-10, Adam .005",
+        &[
+            "training.gradient={ kind = 'pcd', sweeps = 10, particles = 200 }",
+            "training.update=adam",
+        ],
+    ),
+    (
+        "PCD-10, Adam .02",
+        &[
+            "training.gradient={ kind = 'pcd', sweeps = 10, particles = 200 }",
+            "training.update=adam",
+            "training.learning_rate={ initial = 0.02, schedule = 'linear-to-zero' }",
+        ],
+    ),
+    (
+        "tempered, rate .2",
+        &[
+            "training.gradient=tempered",
+            "tempering.chains=200",
+            "training.updates=10000",
+            "training.learning_rate=0.2",
+        ],
+    ),
+    ("PCD-1, batch 50, 40000 updates", &["training.batch=50", "training.updates=40000"]),
+];
+
+struct Outcome {
+    validation: f64,
+    test: f64,
+    update: u64,
+    updates: u64,
+    seconds: f64,
+}
+
+fn main() -> ExitCode {
+    match report(&support::Options::read("defaults")) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn report(options: &support::Options) -> Result<bool> {
+    let quick: &[&str] = if options.quick { &["training.updates=300"] } else { &[] };
+    let recipes = if options.quick { &TUNED[..1] } else { &TUNED[..] };
+    println!(
+        "16 hidden units; exact log-likelihood of validation and test rows, nats a row; update of the best model; seconds of {} threads.\n",
+        rayon::current_num_threads()
+    );
+    println!(
+        "{:<18}{:<32}{:>11}{:>10}{:>8}{:>9}{:>9}",
+        "data", "recipe", "validation", "test", "best", "updates", "seconds"
+    );
+    let mut good = true;
+    for (name, splits) in sets()? {
+        let train = |recipe: &str, settings: &[&str]| -> Result<Outcome> {
+            let outcome = train(&splits, &[settings, quick].concat())?;
+            println!(
+                "{name:<18}{recipe:<32}{:>11.3}{:>10.3}{:>8}{:>9}{:>9.1}",
+                outcome.validation, outcome.test, outcome.update, outcome.updates, outcome.seconds
+            );
+            Ok(outcome)
+        };
+        let default = train("default", &[])?;
+        let mut best = f64::NEG_INFINITY;
+        let mut test = f64::NAN;
+        for (recipe, settings) in recipes {
+            let tuned = train(recipe, settings)?;
+            if tuned.validation > best {
+                (best, test) = (tuned.validation, tuned.test);
+            }
+        }
+        let loss = test - default.test;
+        println!("{name:<18}the defaults lose {loss:.3} nats a row to the best of validation\n");
+        good &= loss <= LOSS && default.seconds <= SECONDS;
+    }
+    Ok(good || options.quick)
+}
+
+fn sets() -> Result<Vec<(&'static str, Splits)>> {
+    let options =
+        SplitOptions { validation_fraction: 0.1, test_fraction: 0.2, ..SplitOptions::default() };
+    let generated = |source| load(&source, &options, Path::new(""));
+    let bars = generators::BarsAndStripes { side: 5, rows: 2000, noise: 0.02, seed: 0 };
+    let dna = generators::DnaLike { rows: 3000, seed: 0 };
+    Ok(vec![
+        ("bars-and-stripes", generated(ztrack::data::Source::BarsAndStripes(bars))?),
+        ("dna-like", generated(ztrack::data::Source::DnaLike(dna))?),
+        ("8x8 pictures", glyphs::splits(2000)),
+    ])
+}
+
+/// As `ztrack train FILE --set ...` trains, the records and models left out.
+fn train(splits: &Splits, settings: &[&str]) -> Result<Outcome> {
+    let data = &describe(&splits.train);
+    let text = Suggestion { source: "my.csv", data, brings: [true, true] }.toml();
+    let settings: Vec<String> = [HIDDEN].iter().chain(settings).map(ToString::to_string).collect();
+    let config = Config::parse(&text, &settings)?;
+    let start = Instant::now();
+    let mut trainer = Trainer::new(&config, splits.clone(), &Device::default())?;
+    run(&mut trainer, &mut Nothing, &mut Nothing, &AtomicBool::new(false))?;
+    let best = trainer.audited_best()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let (update, parameters) = match &best {
+        Some(best) => (best.candidate.update, best.candidate.parameters.as_ref().clone()),
+        None => (trainer.updates(), trainer.parameters()),
+    };
+    let value = |part: &Option<ztrack::data::Dataset>| match part.as_ref().map(|part| &part.values)
+    {
+        Some(Values::Binary(rows)) => mean_log_likelihood(&parameters, rows),
+        _ => Err(Error::Invalid("no binary rows".into())),
+    };
+    Ok(Outcome {
+        validation: value(&splits.validation)?,
+        test: value(&splits.test)?,
+        update,
+        updates: trainer.updates(),
+        seconds,
+    })
+}
+
+/// Keeps nothing.
+struct Nothing;
+
+impl Recorder for Nothing {
+    fn record(&mut self, _record: &Record) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Checkpoints for Nothing {
+    fn best(&mut self, _trainer: &Trainer, _evaluation: &EvaluationRecord) -> Result<()> {
+        Ok(())
+    }
+
+    fn state(&mut self, _trainer: &Trainer) -> Result<()> {
+        Ok(())
+    }
+}

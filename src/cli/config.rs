@@ -1,0 +1,61 @@
+//! `ztrack config`: the configurations that are built in, and what every key means.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use super::output::print;
+use super::recipe::mistake;
+use crate::config::{SHIPPED, did_you_mean, explain, markdown, shipped};
+
+/// List and show built-in configurations, explain keys
+#[derive(Args)]
+pub struct Config {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the configurations that are built in
+    List,
+    /// Print one of them
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Explain a key, a section, or list all keys: what it takes, default, unit, meaning
+    Explain {
+        /// A key, as in training.gradient; all keys without it
+        key: Option<String>,
+        /// All keys as Markdown: docs/configuration.md
+        #[arg(long, conflicts_with = "key")]
+        markdown: bool,
+    },
+}
+
+impl Config {
+    /// Prints what was asked for.
+    pub fn run(self) -> Result<ExitCode> {
+        match self.command {
+            Command::List => {
+                for shipped in SHIPPED {
+                    print(&format!("{:<18}{}\n", shipped.name, shipped.what))?;
+                }
+            }
+            Command::Show { name } => match shipped(&name) {
+                Some(shipped) => print(shipped.text)?,
+                None => {
+                    let names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+                    let meant = did_you_mean(&name, names.iter().copied()).unwrap_or_default();
+                    let problem = format!("is not built in; there are {}{meant}", names.join(", "));
+                    return Err(mistake(&name, problem));
+                }
+            },
+            Command::Explain { markdown: true, .. } => print(&markdown())?,
+            Command::Explain { key, .. } => print(&explain(key.as_deref())?)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,66 @@
+//! A configuration for a data set that has none: `ztrack init my.csv`, and `ztrack train my.csv`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::output::{print, tell};
+use super::recipe::mistake;
+use crate::checkpoint::write_bytes;
+use crate::config::Suggestion;
+use crate::data::{SplitOptions, describe, find_folder, load, resolve_name};
+
+/// Write a commented configuration that fits a data file
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    ztrack init my.csv\n  \
+    ztrack train my.toml")]
+pub struct Init {
+    /// Data file (IDX, LIBSVM text, npy, npz or CSV of 0/1), or the name of a data set
+    data: String,
+    /// The file to write; - for standard output [default: NAME.toml]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
+    #[arg(long, value_name = "DIR")]
+    data_folder: Option<PathBuf>,
+}
+
+impl Init {
+    /// Looks at the data and writes the configuration; refuses to overwrite.
+    pub fn run(self) -> Result<ExitCode> {
+        let name = Path::new(&self.data).file_name().map(Path::new);
+        let Some(name) = name else {
+            return Err(mistake(&self.data, "is no data file; example: ztrack init my.csv".into()));
+        };
+        let out = self.out.unwrap_or_else(|| name.with_extension("toml"));
+        if name.extension().is_some_and(|extension| extension == "toml") {
+            let problem = "is a configuration already; train with it by: ztrack train";
+            return Err(mistake(&self.data, format!("{problem} {}", self.data)));
+        }
+        let to_stdout = out == Path::new("-");
+        if !to_stdout && out.exists() {
+            let problem = "exists and is left as it is: move it away, or choose another by --out";
+            return Err(mistake(&out.display().to_string(), problem.into()));
+        }
+        let text = suggest(&self.data, &find_folder(self.data_folder.as_deref()))?;
+        if to_stdout {
+            print(&text)?;
+        } else {
+            write_bytes(&out, text.as_bytes())?;
+            tell(&format!("{} written; train with: ztrack train {0}", out.display()));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A configuration for a data file, or a data set by its name.
+pub fn suggest(name: &str, data_folder: &Path) -> Result<String> {
+    let source = resolve_name(name, data_folder)?;
+    let splits = load(&source, &SplitOptions::default(), data_folder)?;
+    let brings = [splits.validation.is_some(), splits.test.is_some()];
+    let data = &describe(&splits.train);
+    Ok(Suggestion { source: name, data, brings }.toml())
+}

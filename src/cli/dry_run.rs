@@ -1,0 +1,101 @@
+//! `ztrack train --dry-run`: what a run would take, without making it.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::config::Config;
+use crate::data::Splits;
+use crate::memory::free_memory;
+use crate::training::{StepRecord, Trainer};
+
+/// Seconds and updates that are measured, whichever end first.
+const MEASURED: (f64, u64) = (2.0, 100);
+
+/// Sizes of the parts of the data, before the trainer takes them.
+pub fn rows(splits: &Splits) -> String {
+    let mut text =
+        format!("{} columns; {} rows to train on", splits.train.columns(), splits.train.rows());
+    for (name, part) in [("validation", &splits.validation), ("test", &splits.test)] {
+        if let Some(part) = part {
+            let _ = write!(text, ", {} {name}", part.rows());
+        }
+    }
+    text
+}
+
+/// Makes the first updates, in memory, and says what the whole run would take.
+pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<String> {
+    let start = Instant::now();
+    while trainer.tracker().is_none() {
+        if let StepRecord::TrackingStarted(_) = trainer.step()? {
+            break;
+        }
+    }
+    let starting = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let mut measured = 0;
+    // An evaluation would be counted as an update.
+    let last = trainer.total_updates().min(config.evaluation.every.saturating_sub(1));
+    while measured < last.clamp(1, MEASURED.1) && start.elapsed().as_secs_f64() < MEASURED.0 {
+        trainer.step()?;
+        measured += 1;
+    }
+    let update = start.elapsed().as_secs_f64() / measured as f64;
+    let forecast = trainer.forecast();
+    let all = forecast.training + forecast.tracking + forecast.audits;
+    let seconds = all / forecast.first_update * update + starting;
+    let percent = |part: f64| 100.0 * part / all;
+    let stopping = match &config.training.early_stopping {
+        Some(_) => "at most ",
+        None => "",
+    };
+    let free =
+        free_memory().map_or(String::new(), |free| format!(" of {} that are free", bytes(free)));
+    let audits = match (config.audit.every, forecast.exact_audits) {
+        (0, _) => "none before the end".to_string(),
+        (every, true) => format!("exact, every {every} evaluations"),
+        (every, false) => format!(
+            "annealed importance sampling with {} temperatures, every {every} evaluations",
+            trainer.audit_temperatures()
+        ),
+    };
+    Ok(format!(
+        "data        {rows}\n\
+         model       {} hidden units, {} parameters\n\
+         memory      about {}{free}, beside the data\n\
+         length      {stopping}{} updates, {:.1} epochs of {} updates; evaluated every {} updates\n\
+         an update   {:.3} ms, measured over the first {measured}, with a step of the tracker each; {starting:.1} s to start\n\
+         audits      {audits}\n\
+         time        {stopping}about {}: training {:.0} %, tracking {:.0} %, audits {:.0} %\n\
+         nothing was written\n",
+        config.model.hidden,
+        forecast.parameters,
+        bytes(forecast.bytes),
+        forecast.updates,
+        forecast.updates as f64 / forecast.updates_per_epoch as f64,
+        forecast.updates_per_epoch,
+        config.evaluation.every,
+        1000.0 * update,
+        duration(seconds),
+        percent(forecast.training),
+        percent(forecast.tracking),
+        percent(forecast.audits),
+    ))
+}
+
+fn bytes(bytes: f64) -> String {
+    match bytes / f64::from(1 << 20) {
+        mib if mib < 1024.0 => format!("{mib:.1} MiB"),
+        mib => format!("{:.1} GiB", mib / 1024.0),
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}

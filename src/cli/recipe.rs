@@ -1,0 +1,115 @@
+//! What `ztrack train` is told to train: a configuration that is built in, a file of one, or a data file.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::data_file::suggest;
+use crate::Error;
+use crate::config::{Config, Places, SHIPPED, did_you_mean, shipped};
+
+/// Files of a folder that are looked at for a name like the one typed.
+const MOST_FILES: usize = 1000;
+
+/// What the word after `ztrack train` stands for.
+pub enum Recipe {
+    /// A configuration that is built in.
+    Shipped { name: &'static str, text: &'static str },
+    /// A configuration file.
+    File(PathBuf),
+    /// A data file, or a data set by its name.
+    Data(String),
+}
+
+impl Recipe {
+    /// Tells what a word stands for.
+    ///
+    /// # Errors
+    /// A word that stands for nothing; the message lists what there is.
+    pub fn find(word: &Path, data_folder: &Path) -> Result<Self> {
+        let name = word.to_string_lossy();
+        if let Some(shipped) = shipped(&name).filter(|_| !word.is_file()) {
+            return Ok(Self::Shipped { name: shipped.name, text: shipped.text });
+        }
+        if word.extension().is_some_and(|extension| extension == "toml") {
+            let known = word.file_stem().and_then(|stem| shipped(&stem.to_string_lossy()));
+            if let Some(known) = known.filter(|_| !word.exists()) {
+                return Err(mistake(
+                    &name,
+                    format!("is not there; the one that is built in: ztrack train {}", known.name),
+                ));
+            }
+            if !word.exists() {
+                let files = files_beside(word);
+                let meant = did_you_mean(&name, files.iter().map(String::as_str));
+                let list = "; `ztrack config list` lists what is built in".into();
+                return Err(mistake(&name, format!("is not there{}", meant.unwrap_or(list))));
+            }
+            return Ok(Self::File(word.into()));
+        }
+        if word.join("config.toml").is_file() {
+            return Err(mistake(
+                &name,
+                format!("is a run folder; go on with it by: ztrack train --out {name} --resume"),
+            ));
+        }
+        if name == "binarized-mnist" || word.is_file() || data_folder.join(word).is_file() {
+            return Ok(Self::Data(name.into()));
+        }
+        let names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+        let files = files_beside(word);
+        let all = names.iter().copied().chain(files.iter().map(String::as_str));
+        let meant = did_you_mean(&name, all).unwrap_or_default();
+        Err(mistake(
+            &name,
+            format!("is neither a file nor built in; built in are {}{meant}", names.join(", ")),
+        ))
+    }
+
+    /// Name of the run folder below `runs`.
+    pub fn run_name(&self) -> Result<PathBuf> {
+        match self {
+            Self::Shipped { name, .. } => Ok(name.into()),
+            Self::File(path) => file_stem(path),
+            Self::Data(name) => file_stem(Path::new(name)),
+        }
+    }
+
+    /// The configuration with overrides, and where its keys were given.
+    pub fn config(&self, overrides: &[String], data_folder: &Path) -> Result<(Config, Places)> {
+        match self {
+            Self::Shipped { name, text } => {
+                Ok(Config::parse_named(text, &format!("built-in {name}"), overrides)?)
+            }
+            Self::File(path) => Ok(Config::load_with_places(path, overrides)?),
+            Self::Data(name) => {
+                let text = suggest(name, data_folder)?;
+                Ok(Config::parse_named(&text, &format!("suggested for {name}"), overrides)?)
+            }
+        }
+    }
+}
+
+/// Paths of the files in the folder of a path, for "did you mean".
+fn files_beside(path: &Path) -> Vec<String> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let here = if folder == Path::new("") { Path::new(".") } else { folder };
+    let Ok(entries) = std::fs::read_dir(here) else { return Vec::new() };
+    let names = entries.take(MOST_FILES).filter_map(|entry| entry.ok().map(|e| e.file_name()));
+    names.map(|name| folder.join(name).to_string_lossy().into_owned()).collect()
+}
+
+fn file_stem(path: &Path) -> Result<PathBuf> {
+    let stem = path.file_stem().with_context(|| format!("{} has no name", path.display()))?;
+    let mut stem = PathBuf::from(stem);
+    // rows.csv.gz is named rows, as rows.csv is.
+    while stem.extension().is_some_and(|e| e == "csv" || e == "libsvm" || e == "npy") {
+        stem.set_extension("");
+    }
+    Ok(stem)
+}
+
+/// What was typed cannot be used.
+pub fn mistake(typed: &str, problem: String) -> anyhow::Error {
+    Error::Config { field: String::new(), place: Some(typed.into()), problem }.into()
+}

@@ -1,0 +1,122 @@
+//! Ranges and combinations that do not need the data.
+
+use super::{
+    BetaUpdateConfig, Config, GradientConfig, PriorConfig, SmoothingConfig, TemperingConfig,
+};
+use crate::error::{Error, Result};
+
+/// Largest layers, chains and temperatures accepted; beyond, arithmetic on sizes could overflow.
+const LARGEST: usize = 10_000_000;
+
+impl Config {
+    /// Checks ranges and combinations that do not need the data.
+    ///
+    /// # Errors
+    /// Names the first field that cannot be used.
+    pub fn check(&self) -> Result<()> {
+        let training = &self.training;
+        let (chains, audit) = (self.tempering.chains, &self.audit);
+        for (field, value, least) in [
+            ("model.hidden", self.model.hidden, 1),
+            ("training.batch", training.batch, 1),
+            ("tempering.chains", chains, 2),
+            ("tempering.temperatures", self.tempering.temperatures.or(2), 2),
+            ("tempering.sweeps", self.tempering.sweeps.or(1), 1),
+            ("tempering.every", self.tempering.every.or(1) as usize, 1),
+            ("tempering.settling.sweeps", self.tempering.settling.sweeps, 0),
+            ("tempering.initial_rounds.sweeps", self.tempering.initial_rounds.sweeps, 1),
+            ("tempering.initial_rounds.most", self.tempering.initial_rounds.most, 1),
+            ("audit.chains", audit.chains, 2),
+            ("audit.temperatures", audit.temperatures, 2),
+            ("evaluation.every", self.evaluation.every as usize, 1),
+            ("checkpoint.every", self.checkpoint.every as usize, 1),
+        ] {
+            if value < least || value > LARGEST {
+                return Err(Error::config(
+                    field,
+                    format!("{value} is not between {least} and {LARGEST}"),
+                ));
+            }
+        }
+        for (field, value) in [
+            ("model.weight_scale", self.model.weight_scale),
+            ("training.weight_decay", training.weight_decay),
+            ("tempering.share", self.tempering.share),
+            ("audit.share", audit.share),
+        ] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(Error::config(field, format!("{value} is not a number of at least 0")));
+            }
+        }
+        match (training.epochs, training.updates) {
+            (Some(_), None) | (None, Some(_)) => {}
+            _ => {
+                return Err(Error::config("training.updates", "give either `updates` or `epochs`"));
+            }
+        }
+        if training.epochs == Some(0) || training.updates == Some(0) {
+            return Err(Error::config("training.updates", "a run needs at least one update"));
+        }
+        if let GradientConfig::Cd { sweeps } | GradientConfig::Pcd { sweeps, .. } = training.gradient
+            && !(1..=LARGEST).contains(&sweeps)
+        {
+            return Err(Error::config(
+                "training.gradient.sweeps",
+                format!("{sweeps} is not at least 1"),
+            ));
+        }
+        let window = self.averaging.window.or(0.0);
+        if !(0.0..=1.0).contains(&window) {
+            return Err(Error::config("averaging.window", format!("{window} is not in [0, 1]")));
+        }
+        if self.tempering.every.or(1) > 1 && matches!(training.gradient, GradientConfig::Tempered {})
+        {
+            return Err(Error::config(
+                "tempering.every",
+                "the tempered gradient needs the chains at every update: set it to 1",
+            ));
+        }
+        if let Some(pretraining) = &training.pretraining {
+            if !(pretraining.learning_rate > 0.0 && pretraining.learning_rate.is_finite()) {
+                let problem = format!("{} is not a positive number", pretraining.learning_rate);
+                return Err(Error::config("training.pretraining.learning_rate", problem));
+            }
+            if pretraining.batch == 0 {
+                return Err(Error::config("training.pretraining.batch", "must be at least 1 row"));
+            }
+        }
+        training.learning_rate.check()?;
+        training.update.check()?;
+        if let Some(stopping) = &training.early_stopping {
+            stopping.check()?;
+        }
+        crate::data::Binarizer::new(self.data.binarization)
+            .map_err(|error| Error::config("data.binarization", error.to_string()))?;
+        self.tempering.check()
+    }
+}
+
+impl TemperingConfig {
+    fn check(&self) -> Result<()> {
+        if let SmoothingConfig::Alpha(alpha) = self.smoothing
+            && !(alpha > 0.0 && alpha <= 1.0)
+        {
+            return Err(Error::config(
+                "tempering.smoothing.alpha",
+                format!("{alpha} is not in (0, 1]"),
+            ));
+        }
+        if let BetaUpdateConfig::Joint(repeats) = self.beta_update
+            && !(1..=255).contains(&repeats)
+        {
+            let problem = format!("{repeats} repeats are not between 1 and 255");
+            return Err(Error::config("tempering.beta_update.joint", problem));
+        }
+        // A prior of given weights says how many temperatures there are.
+        let chosen = match &self.prior {
+            PriorConfig::Given(weights) => weights.len(),
+            _ => 2,
+        };
+        self.ladder(chosen).map(|_| ())
+    }
+}

@@ -1,0 +1,218 @@
+//! The text of a configuration as a table, and where each of its keys was given.
+
+use std::collections::BTreeMap;
+
+use toml::de::{DeTable, DeValue};
+use toml::{Table, Value};
+
+use super::keys;
+use crate::error::{Error, Result};
+
+/// Characters of a source line shown in a message.
+const SHOWN: usize = 80;
+
+/// Where the keys of a configuration were given: a line of a file, or `--set`.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Name of the file for messages; empty for text that is in none.
+    name: String,
+    /// By dotted key, as people read them.
+    places: BTreeMap<String, Place>,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Line(usize),
+    /// The whole setting.
+    Setting(String),
+}
+
+impl Places {
+    /// Text as a table. `name`: of the file, for messages; empty for text that is in none.
+    ///
+    /// # Errors
+    /// TOML that cannot be read, with its line.
+    pub(super) fn read(text: &str, name: &str) -> Result<(Table, Self)> {
+        let mut places = Self { name: name.into(), places: BTreeMap::new() };
+        let parsed = DeTable::parse(text).map_err(|error| places.syntax(&error, text))?;
+        // Line ends up to a byte, by bisection: one pass for a file of any length.
+        let ends: Vec<usize> =
+            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(i, _)| i).collect();
+        let line = |at: usize| ends.partition_point(|&end| end < at) + 1;
+        let table = places.table(parsed.into_inner(), "", &line);
+        Ok((table, places))
+    }
+
+    fn table(&mut self, table: DeTable<'_>, prefix: &str, line: &dyn Fn(usize) -> usize) -> Table {
+        let mut out = Table::new();
+        for (key, value) in table {
+            let name = format!("{prefix}{}", key.get_ref());
+            self.places.insert(name.clone(), Place::Line(line(key.span().start)));
+            let value = match value.into_inner() {
+                DeValue::Table(table) => Value::Table(self.table(table, &(name + "."), line)),
+                value => plain(value),
+            };
+            out.insert(key.into_inner().into_owned(), value);
+        }
+        out
+    }
+
+    /// Notes that `--set` gave a key, with all below it.
+    pub(super) fn set(&mut self, key: &str, setting: &str) {
+        let below = format!("{key}.");
+        self.places.retain(|name, _| !name.starts_with(&below));
+        self.places.insert(key.into(), Place::Setting(setting.into()));
+    }
+
+    /// An error of a key, with its place where it is known.
+    pub(super) fn error(&self, key: &str, problem: impl Into<String>) -> Error {
+        self.locate(Error::config(key, problem))
+    }
+
+    /// The error with the place of its key, where it is that of a key.
+    pub fn locate(&self, error: Error) -> Error {
+        match error {
+            Error::Config { field, place: None, problem } => {
+                let place = Some(self.of(&field));
+                Error::Config { field, place, problem }
+            }
+            other => other,
+        }
+    }
+
+    /// The place of a key and the key, as in `my.toml:7: model.hidden`.
+    fn of(&self, key: &str) -> String {
+        let mut name = key;
+        loop {
+            match self.places.get(name) {
+                Some(Place::Setting(setting)) if name == key => return format!("--set {setting}"),
+                Some(Place::Setting(setting)) => return format!("--set {setting}: {key}"),
+                Some(Place::Line(line)) if self.name.is_empty() => {
+                    return format!("line {line}: {key}");
+                }
+                Some(Place::Line(line)) => return format!("{}:{line}: {key}", self.name),
+                None => {}
+            }
+            match name.rsplit_once('.') {
+                Some((section, _)) => name = section,
+                None if self.name.is_empty() => return key.into(),
+                None => return format!("{}: {key}", self.name),
+            }
+        }
+    }
+
+    fn syntax(&self, error: &toml::de::Error, text: &str) -> Error {
+        let at = error.span().map_or(0, |span| span.start.min(text.len()));
+        let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count();
+        let source = text.lines().nth(line).unwrap_or_default().trim();
+        let source: String = source.chars().take(SHOWN).collect();
+        let place = match self.name.as_str() {
+            "" => format!("line {}", line + 1),
+            name => format!("{name}:{}", line + 1),
+        };
+        let word = source.split_once('=').map_or("", |(_, value)| value.trim());
+        let bare = word.starts_with(|c: char| c.is_ascii_alphabetic());
+        let message = match bare && !word.contains('"') {
+            true => format!("text stands in quotes, as in \"{word}\""),
+            false => error.message().replace('\n', ", "),
+        };
+        Error::Config {
+            field: String::new(),
+            place: Some(place),
+            problem: format!("`{source}` is no TOML: {message}"),
+        }
+    }
+
+    /// Applies one `key=value` override; a value that is not TOML is taken as a string.
+    ///
+    /// # Errors
+    /// What is not of that form, and a key below one that has no keys.
+    pub(super) fn apply(&mut self, table: &mut Table, setting: &str) -> Result<()> {
+        let (key, value) = split(setting)?;
+        self.set(key, setting);
+        let known = keys::find(key);
+        if known.is_none() {
+            return Err(self.error(key, format!("there is no such key{}", keys::suggestion(key))));
+        }
+        let (sections, last) = key.rsplit_once('.').unwrap_or(("", key));
+        let mut section = table;
+        for part in sections.split('.').filter(|part| !part.is_empty()) {
+            let entry = section.entry(part).or_insert_with(|| Value::Table(Table::new()));
+            if !entry.is_table() {
+                // A word that stood for the section; what is set now is one of its keys.
+                *entry = Value::Table(Table::new());
+            }
+            let Some(inner) = entry.as_table_mut() else { return Ok(()) };
+            section = inner;
+        }
+        // Length may be given either way; the override wins.
+        match key {
+            "training.epochs" => drop(section.remove("updates")),
+            "training.updates" => drop(section.remove("epochs")),
+            _ => {}
+        }
+        match (known.and_then(|key| key.part_meant(&value)), section.get_mut(last)) {
+            // The rest of the section stays as it is.
+            (Some((part, value)), Some(Value::Table(there))) => {
+                there.insert(part.into(), value);
+            }
+            _ => {
+                section.insert(last.into(), value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Longest override, in bytes.
+const LONGEST_SETTING: usize = 1 << 16;
+
+/// Key and value of a setting.
+fn split(setting: &str) -> Result<(&str, Value)> {
+    let problem = |problem: &str| {
+        Err(Error::Config {
+            field: String::new(),
+            place: Some(format!("--set {setting}")),
+            problem: problem.into(),
+        })
+    };
+    let Some((key, value)) = setting.split_once('=') else {
+        return problem("is not of the form key=value, as in --set training.epochs=5");
+    };
+    // TOML after a line end would be dropped without a word.
+    if setting.contains('\n') || setting.len() > LONGEST_SETTING {
+        return problem("is not one line of at most 65536 bytes");
+    }
+    let (key, value) = (key.trim(), value.trim());
+    if key.is_empty() {
+        return problem("names no key, as --set training.epochs=5 does");
+    }
+    let value = toml::from_str::<Table>(&format!("value = {value}"))
+        .ok()
+        .and_then(|mut parsed| parsed.remove("value"))
+        .unwrap_or_else(|| Value::String(value.into()));
+    Ok((key, value))
+}
+
+/// A parsed value. Whole numbers beyond TOML's become their digits, as seeds are written there.
+fn plain(value: DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::String(text.into_owned()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_or_else(|_| Value::String(number.as_str().into()), Value::Integer),
+        DeValue::Float(number) => {
+            number.as_str().parse().map_or_else(|_| Value::Float(f64::NAN), Value::Float)
+        }
+        DeValue::Boolean(flag) => Value::Boolean(flag),
+        DeValue::Datetime(time) => Value::Datetime(time),
+        DeValue::Array(array) => {
+            Value::Array(array.into_iter().map(|value| plain(value.into_inner())).collect())
+        }
+        DeValue::Table(table) => Value::Table(
+            table
+                .into_iter()
+                .map(|(key, value)| (key.into_inner().into_owned(), plain(value.into_inner())))
+                .collect(),
+        ),
+    }
+}

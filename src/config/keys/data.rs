@@ -1,0 +1,142 @@
+//! `seed` and `[data]`.
+
+use super::Preset::{Is, Nothing, Required};
+use super::Takes::{Number, Section, Seed, Text, Whole, Word};
+use super::{Key, Short, WordValue, Worded};
+
+/// Names of the known data sets.
+const SETS: &[&str] = &["bars-and-stripes", "dna-like", "dna", "mnist", "binarized-mnist"];
+/// What `data.source.name` can be.
+const KINDS: &[&str] =
+    &["bars-and-stripes", "dna-like", "dna", "mnist", "binarized-mnist", "files"];
+
+pub const KEYS: &[Key] = &[
+    Key::new("seed", Seed, Is("0"), "", "7", "Seed of every random stream of the run."),
+    Key::new(
+        "data",
+        Section(Short::Nothing),
+        Required,
+        "",
+        "{ source = \"dna\" }",
+        "Where rows come from and how they become zeros and ones.",
+    ),
+    Key::new(
+        "data.source",
+        Section(Short::Choice { tag: "name", words: SETS, usual: None }),
+        Required,
+        "",
+        "\"mnist\"",
+        "A known data set by its name, or the path of a data file, as in \"my.csv\"; a section where there is more to say.",
+    ),
+    Key::new(
+        "data.source.name",
+        Word(KINDS),
+        Required,
+        "",
+        "\"dna\"",
+        "Which kind of source: bars-and-stripes and dna-like are generated, dna, mnist and binarized-mnist lie in the data folder, files are files.",
+    ),
+    Key::new("data.source.side", Whole(1), Is("4"), "pixels", "5", "Height and width of the pictures.")
+        .of(&["bars-and-stripes"]),
+    Key::new(
+        "data.source.rows",
+        Whole(0),
+        Is("0"),
+        "rows",
+        "2000",
+        "Number of rows; bars-and-stripes: 0 for every pattern once; dna-like: 2000 where nothing is given.",
+    )
+    .of(&["bars-and-stripes", "dna-like"]),
+    Key::new(
+        "data.source.noise",
+        Number,
+        Is("0.0"),
+        "probability",
+        "0.02",
+        "Probability that a pixel is flipped, from 0 to 0.5.",
+    )
+    .of(&["bars-and-stripes"]),
+    Key::new("data.source.seed", Whole(0), Is("0"), "", "1", "Seed of the rows.")
+        .of(&["bars-and-stripes", "dna-like"]),
+    Key::new(
+        "data.source.train",
+        Text,
+        Required,
+        "",
+        "\"my.csv\"",
+        "File of the training rows; a relative path that is not there is looked for in the data folder.",
+    )
+    .of(&["files"]),
+    Key::new(
+        "data.source.validation",
+        Text,
+        Nothing("none; see `data.validation_fraction`"),
+        "",
+        "\"validation.csv\"",
+        "File of the validation rows.",
+    )
+    .of(&["files"]),
+    Key::new(
+        "data.source.test",
+        Text,
+        Nothing("none; see `data.test_fraction`"),
+        "",
+        "\"test.csv\"",
+        "File of the test rows.",
+    )
+    .of(&["files"]),
+    Key::new(
+        "data.source.columns",
+        Whole(1),
+        Nothing("what the file says"),
+        "columns",
+        "180",
+        "Number of columns, needed for LIBSVM text whose last columns can be all zero.",
+    )
+    .of(&["files"]),
+    Key::new(
+        "data.binarization",
+        Section(Short::Worded(&[
+            Worded { word: "none", value: WordValue::Nothing },
+            Worded { word: "threshold", value: WordValue::Usual(0.5) },
+            Worded { word: "stochastic", value: WordValue::Nothing },
+        ])),
+        Is("\"none\""),
+        "",
+        "0.5",
+        "How grey levels become zeros and ones: \"none\" (the data are binary), a threshold (a number, on the scale from 0 to 1), or \"stochastic\" (a unit is 1 with probability level / 255, drawn afresh every epoch). Data that are binary stay as they are.",
+    ),
+    Key::new(
+        "data.binarization.threshold",
+        Number,
+        Nothing("none"),
+        "share of the largest level",
+        "0.5",
+        "A unit is 1 where level / 255 is above this, which lies in [0, 1).",
+    ),
+    Key::new(
+        "data.validation_fraction",
+        Number,
+        Is("0.0"),
+        "share of the rows",
+        "0.2",
+        "Share of the training rows that becomes the validation set where the source brings none; 0.1 where `training.updates` and `training.epochs` are left out.",
+    ),
+    Key::new(
+        "data.test_fraction",
+        Number,
+        Is("0.0"),
+        "share of the rows",
+        "0.2",
+        "Share of the training rows that becomes the test set where the source brings none.",
+    ),
+    Key::new("data.split_seed", Seed, Is("0"), "", "1", "Seed of the split."),
+    Key::new(
+        "data.folder",
+        Text,
+        Nothing("the environment variable ZTRACK_DATA, else \"datasets\""),
+        "",
+        "\"datasets\"",
+        "The data folder.",
+    ),
+];

@@ -1,0 +1,127 @@
+//! Short forms: a word, a number or `false` where a section can stand, made into the section.
+
+use toml::{Table, Value};
+
+use super::keys::{self, Key, Short, Takes, WordValue};
+
+impl Key {
+    /// The one key of this section, and its value, that a short form stands for.
+    pub(super) fn part_meant(&self, value: &Value) -> Option<(&'static str, Value)> {
+        match (self.takes, value) {
+            (Takes::Section(Short::Value(part)), Value::Integer(_) | Value::Float(_)) => {
+                Some((part, value.clone()))
+            }
+            (Takes::Section(Short::Off(part, off)), Value::Boolean(false)) => {
+                Some((part, Value::Integer(off)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What a short form stands for; `None` for what is none, or not one of this key.
+    fn meant(&self, value: &Value) -> Option<Value> {
+        let Takes::Section(short) = self.takes else { return None };
+        if let Some((part, value)) = self.part_meant(value) {
+            return Some(table(part, value));
+        }
+        match (short, value) {
+            (Short::Off(..) | Short::Optional, Value::Boolean(true)) => {
+                Some(Value::Table(Table::new()))
+            }
+            (Short::Choice { tag, words, .. }, Value::String(word)) => {
+                if words.contains(&word.as_str()) {
+                    Some(table(tag, value.clone()))
+                } else if self.name == "data.source" && is_path(word) {
+                    let mut files = Table::new();
+                    files.insert("name".into(), Value::String("files".into()));
+                    files.insert("train".into(), value.clone());
+                    Some(Value::Table(files))
+                } else {
+                    None
+                }
+            }
+            (Short::Worded(words), Value::String(word)) => {
+                let known = words.iter().find(|known| known.word == word)?;
+                match known.value {
+                    WordValue::Usual(number) => Some(table(known.word, Value::Float(number))),
+                    WordValue::Nothing | WordValue::Needed => None,
+                }
+            }
+            (Short::Worded(words), Value::Integer(_) | Value::Float(_)) => words
+                .iter()
+                .find(|known| matches!(known.value, WordValue::Usual(_)))
+                .map(|known| table(known.word, value.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a word is the path of a file, and not the name of a data set.
+fn is_path(word: &str) -> bool {
+    word.contains(['.', '/', '\\'])
+}
+
+fn table(key: &str, value: Value) -> Value {
+    let mut table = Table::new();
+    table.insert(key.into(), value);
+    Value::Table(table)
+}
+
+/// Makes all short forms of a configuration into what they stand for. What cannot be understood stays as it is, to be told
+/// later in the user's own words.
+pub fn expand(config: &mut Table) {
+    for key in keys::all() {
+        let Some(value) = get_mut(config, key.name) else { continue };
+        if let Some(meant) = key.meant(value) {
+            *value = meant;
+        }
+        if let Value::Table(section) = value {
+            choose(key, section);
+        }
+    }
+    // One redraw a sweep is a whole number.
+    if let Some(Value::Float(repeats)) = get_mut(config, "tempering.beta_update.joint")
+        && repeats.fract() == 0.0
+    {
+        let repeats = *repeats as i64;
+        if let Some(value) = get_mut(config, "tempering.beta_update.joint") {
+            *value = Value::Integer(repeats);
+        }
+    }
+}
+
+/// Where a section does not say which of its kinds it is: the usual one, or the first that has the keys which are given.
+fn choose(key: &Key, section: &mut Table) {
+    let Takes::Section(Short::Choice { tag, words, usual: Some(usual) }) = key.takes else {
+        return;
+    };
+    if section.contains_key(tag) {
+        return;
+    }
+    let fits = |word: &&&str| {
+        let of = |name: &String| key.below().find(|below| below.last() == name);
+        section.keys().all(|name| of(name).is_none_or(|key| key.of.contains(*word)))
+    };
+    let chosen = [usual].iter().chain(words).find(fits).copied().unwrap_or(usual);
+    section.insert(tag.into(), Value::String(chosen.into()));
+}
+
+/// The value of a dotted key.
+pub fn get<'a>(config: &'a Table, name: &str) -> Option<&'a Value> {
+    let (first, rest) = name.split_once('.').map_or((name, None), |(a, b)| (a, Some(b)));
+    let value = config.get(first)?;
+    match rest {
+        None => Some(value),
+        Some(rest) => get(value.as_table()?, rest),
+    }
+}
+
+/// [`get`], to change it.
+pub fn get_mut<'a>(config: &'a mut Table, name: &str) -> Option<&'a mut Value> {
+    let (first, rest) = name.split_once('.').map_or((name, None), |(a, b)| (a, Some(b)));
+    let value = config.get_mut(first)?;
+    match rest {
+        None => Some(value),
+        Some(rest) => get_mut(value.as_table_mut()?, rest),
+    }
+}

@@ -1,0 +1,140 @@
+//! A configuration that fits a data set: what `ztrack init` writes and what `ztrack train my.csv` trains with.
+
+use std::fmt::Write as _;
+
+use toml::Value;
+
+use crate::data::Description;
+
+/// Fewest rows of which some are held out.
+const FEWEST: usize = 20;
+/// Hidden units of small models: few enough that log Z can be enumerated at every evaluation.
+const SMALL: usize = 16;
+/// Hidden units suggested at most.
+const LARGE: usize = 500;
+/// Labels shown in a comment.
+const LABELS: usize = 10;
+
+/// What a configuration is suggested from.
+#[derive(Clone, Debug)]
+pub struct Suggestion<'a> {
+    /// As `data.source` takes it: a name, or the path of a file.
+    pub source: &'a str,
+    /// The training rows.
+    pub data: &'a Description,
+    /// Whether the source brings validation and test rows.
+    pub brings: [bool; 2],
+}
+
+impl Suggestion<'_> {
+    /// Hidden units that fit the number of columns.
+    pub fn hidden(&self) -> usize {
+        match self.data.columns {
+            0..=64 => SMALL,
+            columns => (columns / 4).next_multiple_of(8).min(LARGE),
+        }
+    }
+
+    /// Rows per minibatch that fit the number of rows.
+    pub fn batch(&self) -> usize {
+        (self.data.rows / 10).clamp(1, 100)
+    }
+
+    /// The configuration, commented.
+    pub fn toml(&self) -> String {
+        let data = self.data;
+        let mut text = format!(
+            "# {} rows, {} columns, {:.1} % ones, {} different rows.\n",
+            data.rows,
+            data.columns,
+            100.0 * data.density,
+            data.distinct_rows
+        );
+        if data.constant_columns > 0 {
+            let _ =
+                writeln!(text, "# {} columns are the same in every row.", data.constant_columns);
+        }
+        if let Some(labels) = &data.labels {
+            let shown: Vec<_> = labels
+                .iter()
+                .take(LABELS)
+                .map(|(label, rows)| format!("{label}: {rows}"))
+                .collect();
+            let more = if labels.len() > LABELS { ", ..." } else { "" };
+            let _ = writeln!(text, "# Labels, not trained on: {}{more}.", shown.join(", "));
+        }
+        text += "# What a key means: ztrack config explain KEY; all keys: ztrack config explain.\nseed = 1\n\n[data]\n";
+        let _ = writeln!(text, "source = {}", self.source_text());
+        if data.kind == "intensity" {
+            text += "binarization = 0.5 # a unit is 1 where its grey level is above this; or \"stochastic\"\n";
+        }
+        let [validation, test] = self.brings;
+        let few = data.rows < FEWEST && !validation;
+        if few {
+            text += "# Too few rows to hold some out: no early stopping, and no likelihood of rows that were not trained on.\n";
+        } else {
+            if !validation {
+                text += "validation_fraction = 0.1 # of the rows, to decide when to stop\n";
+            }
+            if !test {
+                text += "test_fraction = 0.1 # of the rows, looked at once, at the end\n";
+            }
+        }
+        let _ = writeln!(
+            text,
+            "\n[model]\nhidden = {} # more units model more, and take longer; up to about 20 log Z is exact\n\n[training]",
+            self.hidden()
+        );
+        let _ = writeln!(text, "batch = {}", self.batch());
+        if few {
+            text += "updates = 1000\n";
+        }
+        text += "# Left out, so chosen by the program: gradient, learning_rate, update, centering";
+        text += if few { ".\n" } else { ", updates, early_stopping.\n" };
+        text
+    }
+
+    /// As TOML. What looks like no path is made to look like one.
+    fn source_text(&self) -> String {
+        let name = self.source;
+        let known = super::find_key("data.source").is_some_and(|key| match key.takes {
+            super::keys::Takes::Section(super::keys::Short::Choice { words, .. }) => {
+                words.contains(&name)
+            }
+            _ => false,
+        });
+        match known || name.contains(['.', '/', '\\']) {
+            true => Value::String(name.into()).to_string(),
+            false => Value::String(format!("./{name}")).to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::data::{Dataset, Source, Values, describe};
+    use crate::ops::BitMatrix;
+
+    #[test]
+    fn suggestions_can_be_read_and_fit() {
+        for (rows, columns, hidden, batch) in
+            [(5, 9, 16, 1), (300, 64, 16, 30), (3000, 180, 48, 100), (9, 784, 200, 1)]
+        {
+            let bits = BitMatrix::from_fn(rows, columns, |i, j| (i + j) % 3 == 0);
+            let labels = Some((0..rows as i64).collect());
+            let data = Dataset::new("x", Values::Binary(bits), labels, None).unwrap();
+            for source in ["my.csv", "a folder/my \"own\" file", "plain", "dna"] {
+                let data = &describe(&data);
+                let suggestion = Suggestion { source, data, brings: [false, false] };
+                let text = suggestion.toml();
+                let config = Config::parse(&text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                assert_eq!((config.model.hidden, config.training.batch), (hidden, batch));
+                assert_eq!(config.training.early_stopping.is_some(), rows >= FEWEST);
+                assert_eq!(matches!(config.data.source, Source::Dna {}), source == "dna");
+                assert!(text.contains(&format!("# {rows} rows, {columns} columns")), "{text}");
+            }
+        }
+    }
+}

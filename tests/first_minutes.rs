@@ -1,0 +1,138 @@
+//! The first minutes with the binary alone, in an empty folder: built-in configurations, a data file, `init`, `--dry-run`,
+//! explanations, completions.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use common::ztrack;
+use tempfile::TempDir;
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    ztrack().current_dir(folder).args(arguments).output().unwrap()
+}
+
+fn succeed(folder: &Path, arguments: &[&str]) -> String {
+    let output = run(folder, arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// 60 rows near one of two patterns.
+fn write_rows(path: &Path) {
+    let cell = |row: usize, column: usize| {
+        let flipped = (row * 7 + column * 5) % 11 == 0;
+        u8::from((column < 4) == (row % 2 == 0) && !flipped).to_string()
+    };
+    let rows: Vec<_> =
+        (0..60).map(|row| (0..8).map(|i| cell(row, i)).collect::<Vec<_>>().join(",")).collect();
+    fs::write(path, rows.join("\n") + "\n").unwrap();
+}
+
+const SHORT: [&str; 5] =
+    ["--quiet", "--set", "training.updates=120", "--set", "evaluation.every=20"];
+
+#[test]
+fn ztrack_alone_shows_three_commands() {
+    let folder = TempDir::new().unwrap();
+    let text = succeed(folder.path(), &[]);
+    for command in ["ztrack train bars-and-stripes", "ztrack train my.csv", "ztrack config list"] {
+        assert!(text.contains(command), "{text}");
+    }
+}
+
+#[test]
+fn built_in_configurations_train_by_name() {
+    let folder = TempDir::new().unwrap();
+    let arguments = [&["train", "bars-and-stripes"][..], &SHORT].concat();
+    succeed(folder.path(), &arguments);
+    assert!(folder.path().join("runs/bars-and-stripes/summary.json").is_file());
+    // Listed, and shown as they are in the repository.
+    let list = succeed(folder.path(), &["config", "list"]);
+    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
+    for line in list.lines() {
+        let name = line.split_whitespace().next().unwrap();
+        let shown = succeed(folder.path(), &["config", "show", name]);
+        assert_eq!(shown, fs::read_to_string(configs.join(format!("{name}.toml"))).unwrap());
+    }
+    assert!(list.lines().count() >= 6, "{list}");
+}
+
+#[test]
+fn a_data_file_trains_at_once_as_what_init_writes_does() {
+    let folder = TempDir::new().unwrap();
+    write_rows(&folder.path().join("my.csv"));
+    succeed(folder.path(), &[&["train", "my.csv"][..], &SHORT].concat());
+    let config = |run: &str| {
+        fs::read_to_string(folder.path().join("runs").join(run).join("config.toml")).unwrap()
+    };
+    let at_once = config("my");
+    succeed(folder.path(), &["init", "my.csv"]);
+    let written = fs::read_to_string(folder.path().join("my.toml")).unwrap();
+    for expected in ["60 rows, 8 columns", "source = \"my.csv\"", "hidden = 16", "batch = 6"] {
+        assert!(written.contains(expected), "{written}");
+    }
+    let out = ["--out", "runs/init"];
+    succeed(folder.path(), &[&["train", "my.toml"][..], &SHORT, &out].concat());
+    assert_eq!(config("init"), at_once);
+    // It overwrites nothing.
+    assert_eq!(run(folder.path(), &["init", "my.csv"]).status.code(), Some(2));
+    assert_eq!(fs::read_to_string(folder.path().join("my.toml")).unwrap(), written);
+    assert_eq!(succeed(folder.path(), &["init", "my.csv", "--out", "-"]), written);
+    // A run that was started by name goes on by name.
+    succeed(folder.path(), &[&["train", "my.csv", "--resume"][..], &SHORT].concat());
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_tells_what_a_run_takes() {
+    let folder = TempDir::new().unwrap();
+    write_rows(&folder.path().join("my.csv"));
+    let text = succeed(folder.path(), &["train", "my.csv", "--dry-run"]);
+    for expected in [
+        "8 columns; 48 rows to train on, 6 validation, 6 test",
+        "16 hidden units, 152 parameters",
+        "MiB",
+        "20000 updates, 2500.0 epochs of 8 updates",
+        "audits      exact, every 10 evaluations",
+        "training ",
+        "tracking ",
+    ] {
+        assert!(text.contains(expected), "`{expected}`: {text}");
+    }
+    let names: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["my.csv"]);
+    let epochs = ["train", "my.csv", "--dry-run", "--set", "training.epochs=3"];
+    assert!(succeed(folder.path(), &epochs).contains(" 24 updates, 3.0 epochs"));
+}
+
+#[test]
+fn keys_are_explained() {
+    let folder = TempDir::new().unwrap();
+    let text = succeed(folder.path(), &["config", "explain", "training.gradient.particles"]);
+    for expected in
+        ["takes      a whole number", "default    0", "unit       chains", "only with  pcd"]
+    {
+        assert!(text.contains(expected), "{text}");
+    }
+    let all = succeed(folder.path(), &["config", "explain"]);
+    assert!(all.contains("tempering.chains") && all.contains("checkpoint.keep"), "{all}");
+    let section = succeed(folder.path(), &["config", "explain", "audit"]);
+    assert!(section.contains("audit.temperatures") && !section.contains("tempering.chains"));
+}
+
+#[test]
+fn completions_and_man_pages_are_made() {
+    let folder = TempDir::new().unwrap();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = succeed(folder.path(), &["completions", shell]);
+        assert!(script.contains("dry-run") && script.contains("estimate"), "{shell}");
+    }
+    assert!(succeed(folder.path(), &["completions", "man"]).contains(".TH ztrack"));
+    succeed(folder.path(), &["completions", "man", "--out", "man"]);
+    let page = fs::read_to_string(folder.path().join("man/ztrack-train.1")).unwrap();
+    assert!(page.contains("dry\\-run"), "{page}");
+}
