@@ -242,7 +242,10 @@ fn of_names_and_arguments() {
         (&["train", "goood.toml"], &["goood.toml: is not there", "did you mean good.toml?"]),
         (&["train", "configs/dna.toml"], &["ztrack train dna"]),
         (&["train", "runs/old"], &["is a run folder", "--out runs/old --resume"]),
-        (&["config", "show", "dna-papr"], &["did you mean dna-paper?"]),
+        (
+            &["config", "show", "dna-papr"],
+            &["did you mean `dna-paper`?", "Known are bars-and-stripes"],
+        ),
         (&["config", "explain", "gradient"], &["did you mean training.gradient?"]),
         (&["config", "explain", "training.gradiant"], &["did you mean training.gradient?"]),
         (&["init", "good.toml"], &["is a configuration already"]),

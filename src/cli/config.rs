@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 
 use super::output::print;
 use super::recipe::mistake;
-use crate::config::{SHIPPED, did_you_mean, explain, markdown, shipped};
+use crate::config::{SHIPPED, explain, markdown, shipped};
+use crate::nearest::did_you_mean;
 
 /// List and show built-in configurations, explain keys
 #[derive(Args)]
@@ -48,8 +49,7 @@ impl Config {
                 Some(shipped) => print(shipped.text)?,
                 None => {
                     let names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
-                    let meant = did_you_mean(&name, names.iter().copied()).unwrap_or_default();
-                    let problem = format!("is not built in; there are {}{meant}", names.join(", "));
+                    let problem = format!("is not built in; {}", did_you_mean(&name, &names));
                     return Err(mistake(&name, problem));
                 }
             },

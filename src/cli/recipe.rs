@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 
 use super::data_file::suggest;
 use crate::Error;
-use crate::config::{Config, Places, SHIPPED, did_you_mean, shipped};
+use crate::config::{Config, Places, SHIPPED, shipped};
+use crate::nearest::nearest;
 
 /// Files of a folder that are looked at for a name like the one typed.
 const MOST_FILES: usize = 1000;
@@ -41,9 +42,11 @@ impl Recipe {
             }
             if !word.exists() {
                 let files = files_beside(word);
-                let meant = did_you_mean(&name, files.iter().map(String::as_str));
-                let list = "; `ztrack config list` lists what is built in".into();
-                return Err(mistake(&name, format!("is not there{}", meant.unwrap_or(list))));
+                let remedy = match nearest(&name, files.iter().map(String::as_str)) {
+                    Some(meant) => format!("did you mean {meant}?"),
+                    None => "`ztrack config list` lists what is built in".into(),
+                };
+                return Err(mistake(&name, format!("is not there; {remedy}")));
             }
             return Ok(Self::File(word.into()));
         }
@@ -59,7 +62,7 @@ impl Recipe {
         let names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
         let files = files_beside(word);
         let all = names.iter().copied().chain(files.iter().map(String::as_str));
-        let meant = did_you_mean(&name, all).unwrap_or_default();
+        let meant = nearest(&name, all).map(|meant| format!("; did you mean {meant}?"));
         Err(mistake(
             &name,
             format!("is neither a file nor built in; built in are {}{meant}", names.join(", ")),

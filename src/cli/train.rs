@@ -74,11 +74,11 @@ impl Train {
         let (config, places) = self.config(recipe.as_ref(), &out)?;
         let splits = load_splits(&config, self.data_folder.as_deref())
             .map_err(|error| places.locate(error))?;
+        let started =
+            |splits| Trainer::new(&config, splits, &device).map_err(|error| places.locate(error));
         if self.dry_run {
             let rows = dry_run::rows(&splits);
-            let mut trainer =
-                Trainer::new(&config, splits, &device).map_err(|error| places.locate(error))?;
-            print(&dry_run::forecast(&mut trainer, &config, &rows)?)?;
+            print(&dry_run::forecast(&mut started(splits)?, &config, &rows)?)?;
             return Ok(ExitCode::SUCCESS);
         }
         let keep = config.checkpoint.keep;
@@ -91,8 +91,7 @@ impl Train {
             (trainer, folder, recorders)
         } else {
             let about = about(&config, &splits)?;
-            let trainer =
-                Trainer::new(&config, splits, &device).map_err(|error| places.locate(error))?;
+            let trainer = started(splits)?;
             let folder = RunFolder::create(&out, &config.to_toml()?, keep)?;
             let recorders = create_recorders(&folder, about)?;
             (trainer, folder, recorders)

@@ -14,6 +14,51 @@ impl Config {
     /// # Errors
     /// Names the first field that cannot be used.
     pub fn check(&self) -> Result<()> {
+        self.check_sizes()?;
+        self.check_length()?;
+        let training = &self.training;
+        for (field, value) in [
+            ("model.weight_scale", self.model.weight_scale),
+            ("training.weight_decay", training.weight_decay),
+            ("tempering.share", self.tempering.share),
+            ("audit.share", self.audit.share),
+        ] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(Error::config(field, format!("{value} is not a number of at least 0")));
+            }
+        }
+        let window = self.averaging.window.or(0.0);
+        if !(0.0..=1.0).contains(&window) {
+            return Err(Error::config("averaging.window", format!("{window} is not in [0, 1]")));
+        }
+        if self.tempering.every.or(1) > 1
+            && matches!(training.gradient, GradientConfig::Tempered {})
+        {
+            return Err(Error::config(
+                "tempering.every",
+                "the tempered gradient needs the chains at every update: set it to 1",
+            ));
+        }
+        if let Some(pretraining) = &training.pretraining {
+            if !(pretraining.learning_rate > 0.0 && pretraining.learning_rate.is_finite()) {
+                let problem = format!("{} is not a positive number", pretraining.learning_rate);
+                return Err(Error::config("training.pretraining.learning_rate", problem));
+            }
+            if pretraining.batch == 0 {
+                return Err(Error::config("training.pretraining.batch", "must be at least 1 row"));
+            }
+        }
+        training.learning_rate.check()?;
+        training.update.check()?;
+        if let Some(stopping) = &training.early_stopping {
+            stopping.check()?;
+        }
+        crate::data::Binarizer::new(self.data.binarization)
+            .map_err(|error| Error::config("data.binarization", error.to_string()))?;
+        self.tempering.check()
+    }
+
+    fn check_sizes(&self) -> Result<()> {
         let training = &self.training;
         let (chains, audit) = (self.tempering.chains, &self.audit);
         for (field, value, least) in [
@@ -38,16 +83,20 @@ impl Config {
                 ));
             }
         }
-        for (field, value) in [
-            ("model.weight_scale", self.model.weight_scale),
-            ("training.weight_decay", training.weight_decay),
-            ("tempering.share", self.tempering.share),
-            ("audit.share", audit.share),
-        ] {
-            if !(value >= 0.0 && value.is_finite()) {
-                return Err(Error::config(field, format!("{value} is not a number of at least 0")));
-            }
+        if let GradientConfig::Cd { sweeps } | GradientConfig::Pcd { sweeps, .. } =
+            training.gradient
+            && !(1..=LARGEST).contains(&sweeps)
+        {
+            return Err(Error::config(
+                "training.gradient.sweeps",
+                format!("{sweeps} is not at least 1"),
+            ));
         }
+        Ok(())
+    }
+
+    fn check_length(&self) -> Result<()> {
+        let training = &self.training;
         match (training.epochs, training.updates) {
             (Some(_), None) | (None, Some(_)) => {}
             _ => {
@@ -57,42 +106,7 @@ impl Config {
         if training.epochs == Some(0) || training.updates == Some(0) {
             return Err(Error::config("training.updates", "a run needs at least one update"));
         }
-        if let GradientConfig::Cd { sweeps } | GradientConfig::Pcd { sweeps, .. } = training.gradient
-            && !(1..=LARGEST).contains(&sweeps)
-        {
-            return Err(Error::config(
-                "training.gradient.sweeps",
-                format!("{sweeps} is not at least 1"),
-            ));
-        }
-        let window = self.averaging.window.or(0.0);
-        if !(0.0..=1.0).contains(&window) {
-            return Err(Error::config("averaging.window", format!("{window} is not in [0, 1]")));
-        }
-        if self.tempering.every.or(1) > 1 && matches!(training.gradient, GradientConfig::Tempered {})
-        {
-            return Err(Error::config(
-                "tempering.every",
-                "the tempered gradient needs the chains at every update: set it to 1",
-            ));
-        }
-        if let Some(pretraining) = &training.pretraining {
-            if !(pretraining.learning_rate > 0.0 && pretraining.learning_rate.is_finite()) {
-                let problem = format!("{} is not a positive number", pretraining.learning_rate);
-                return Err(Error::config("training.pretraining.learning_rate", problem));
-            }
-            if pretraining.batch == 0 {
-                return Err(Error::config("training.pretraining.batch", "must be at least 1 row"));
-            }
-        }
-        training.learning_rate.check()?;
-        training.update.check()?;
-        if let Some(stopping) = &training.early_stopping {
-            stopping.check()?;
-        }
-        crate::data::Binarizer::new(self.data.binarization)
-            .map_err(|error| Error::config("data.binarization", error.to_string()))?;
-        self.tempering.check()
+        Ok(())
     }
 }
 

@@ -4,8 +4,8 @@ mod automatic;
 mod check;
 mod document;
 mod explain;
+mod gradient;
 mod keys;
-mod nearest;
 mod parse;
 mod recipe;
 mod sections;
@@ -20,12 +20,12 @@ mod verify;
 pub use automatic::Automatic;
 pub use document::Places;
 pub use explain::{REGENERATE, explain, markdown};
+pub use gradient::{GradientConfig, PretrainingConfig};
 pub use keys::{Key, all as all_keys, find as find_key};
-pub use nearest::did_you_mean;
 pub use sections::{
     AuditConfig, AveragingConfig, Base, BetaUpdateConfig, CheckpointConfig, Config, DataConfig,
-    EvaluationConfig, GradientConfig, Kernel, ModelConfig, PretrainingConfig, PriorConfig,
-    SettlingConfig, SmoothingConfig, TemperingConfig, TrainingConfig, VisibleBias,
+    EvaluationConfig, Kernel, ModelConfig, PriorConfig, SettlingConfig, SmoothingConfig,
+    TemperingConfig, TrainingConfig, VisibleBias,
 };
 pub use shipped::{SHIPPED, Shipped, shipped};
 pub use suggestion::Suggestion;

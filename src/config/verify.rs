@@ -4,8 +4,8 @@ use toml::{Table, Value};
 
 use super::document::Places;
 use super::keys::{self, Key, Preset, Short, Takes, WordValue};
-use super::nearest::did_you_mean;
 use crate::error::{Error, Result};
+use crate::nearest::nearest;
 
 /// Characters of a value shown in a message.
 const SHOWN: usize = 60;
@@ -39,7 +39,7 @@ fn section(
             let all: Vec<_> = all.map(Key::last).collect();
             let problem = format!(
                 "{tag} = \"{chosen}\" has no such key{}; it has {}",
-                did_you_mean(key.last(), all.iter().copied()).unwrap_or_default(),
+                meant(key.last(), all.iter().copied()),
                 all.join(", ")
             );
             return Err(places.error(&name, problem));
@@ -131,9 +131,14 @@ fn wrong(key: &Key, value: &Value, places: &Places) -> Error {
         return places.error(part.section(), problem);
     }
     let mut problem = format!("{seen} is not {}", key.wanted());
-    problem += &did_you_mean(word, words.into_iter()).unwrap_or_default();
+    problem += &meant(word, words.into_iter());
     if key.name == "data.source" {
         problem += "; a file is given by its path, as in \"./my.csv\"";
     }
     places.error(key.name, format!("{problem}; example: {} = {}", key.last(), key.example))
+}
+
+/// "; did you mean ...?" where one of the words is near.
+fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or(String::new(), |meant| format!("; did you mean {meant}?"))
 }

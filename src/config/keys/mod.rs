@@ -6,7 +6,7 @@ mod model;
 mod tempering;
 mod training;
 
-use super::nearest::did_you_mean;
+use crate::nearest::nearest;
 
 /// One key.
 #[derive(Clone, Copy, Debug)]
@@ -211,11 +211,17 @@ pub fn suggestion(name: &str) -> String {
         [one] => format!("; did you mean {one}?"),
         [_, _, ..] => format!("; did you mean {}?", here.join(" or ")),
         // A slip in the last part is more likely than one in the section.
-        [] => did_you_mean(name, all().filter(|key| key.section() == section).map(|key| key.name))
-            .or_else(|| {
-                let deep = |key: &&Key| section.is_empty() || key.name.contains('.');
-                did_you_mean(name, all().filter(deep).map(|key| key.name))
-            })
-            .unwrap_or_else(|| "; `ztrack config explain` lists all keys".into()),
+        [] => {
+            let in_section = all().filter(|key| key.section() == section).map(Key::last);
+            let meant = nearest(last, in_section).map(|last| match section {
+                "" => last.to_string(),
+                section => format!("{section}.{last}"),
+            });
+            let anywhere = || nearest(name, all().map(|key| key.name)).map(str::to_string);
+            match meant.or_else(anywhere) {
+                Some(meant) => format!("; did you mean {meant}?"),
+                None => "; `ztrack config explain` lists all keys".into(),
+            }
+        }
     }
 }

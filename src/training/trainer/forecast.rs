@@ -37,11 +37,7 @@ impl Trainer {
         let (chains, updates) = (config.tempering.chains, self.total as f64);
         let evaluations = updates / config.evaluation.every as f64;
         let tempered = matches!(config.training.gradient, GradientConfig::Tempered {});
-        let mut update = sizes.update(config);
-        if tempered {
-            let gradient = &plan.gradient;
-            update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update, 4.0);
-        }
+        let update = plan.update;
         let tracker = &plan.tracker;
         // With the tempered gradient and no average, the tracker's chains are the gradient's.
         let separate = !(tempered && plan.window == 0.0);
