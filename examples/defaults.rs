@@ -18,7 +18,7 @@ use ztrack::config::{Config, Suggestion};
 use ztrack::data::{SplitOptions, Splits, Values, describe, generators, load};
 use ztrack::model::exact::mean_log_likelihood;
 use ztrack::record::{Record, Recorder};
-use ztrack::training::{Checkpoints, EvaluationRecord, Trainer, run};
+use ztrack::training::{NoCheckpoints, Trainer, run};
 use ztrack::{Error, Result};
 
 /// Most nats a row that the defaults may lose, and most seconds of one core they may take.
@@ -141,7 +141,7 @@ fn train(splits: &Splits, settings: &[&str]) -> Result<Outcome> {
     let config = Config::parse(&text, &settings)?;
     let start = Instant::now();
     let mut trainer = Trainer::new(&config, splits.clone(), &Device::default())?;
-    run(&mut trainer, &mut Nothing, &mut Nothing, &AtomicBool::new(false))?;
+    run(&mut trainer, &mut Nothing, &mut NoCheckpoints, &AtomicBool::new(false))?;
     let best = trainer.audited_best()?;
     let seconds = start.elapsed().as_secs_f64();
     let (update, parameters) = match &best {
@@ -167,16 +167,6 @@ struct Nothing;
 
 impl Recorder for Nothing {
     fn record(&mut self, _record: &Record) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl Checkpoints for Nothing {
-    fn best(&mut self, _trainer: &Trainer, _evaluation: &EvaluationRecord) -> Result<()> {
-        Ok(())
-    }
-
-    fn state(&mut self, _trainer: &Trainer) -> Result<()> {
         Ok(())
     }
 }

@@ -62,7 +62,8 @@ impl Recipe {
         let names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
         let files = files_beside(word);
         let all = names.iter().copied().chain(files.iter().map(String::as_str));
-        let meant = nearest(&name, all).map(|meant| format!("; did you mean {meant}?"));
+        let meant =
+            nearest(&name, all).map_or(String::new(), |meant| format!("; did you mean {meant}?"));
         Err(mistake(
             &name,
             format!("is neither a file nor built in; built in are {}{meant}", names.join(", ")),
