@@ -55,10 +55,11 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
         free_memory().map_or(String::new(), |free| format!(" of {} that are free", bytes(free)));
     let audits = match (config.audit.every, forecast.exact_audits) {
         (0, _) => "none before the end".to_string(),
-        (every, true) => format!("exact, every {every} evaluations"),
+        (every, true) => format!("exact, {}", at_every(every)),
         (every, false) => format!(
-            "annealed importance sampling with {} temperatures, every {every} evaluations",
-            trainer.audit_temperatures()
+            "annealed importance sampling with {} temperatures, {}",
+            trainer.audit_temperatures(),
+            at_every(every)
         ),
     };
     Ok(format!(
@@ -83,6 +84,13 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
         percent(forecast.tracking),
         percent(forecast.audits),
     ))
+}
+
+fn at_every(evaluations: u64) -> String {
+    match evaluations {
+        1 => "at every evaluation".into(),
+        n => format!("every {n} evaluations"),
+    }
 }
 
 fn bytes(bytes: f64) -> String {

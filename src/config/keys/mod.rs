@@ -209,7 +209,10 @@ pub fn suggestion(name: &str) -> String {
     let here: Vec<_> = all().filter(|key| key.last() == last).map(|key| key.name).collect();
     match here[..] {
         [one] => format!("; did you mean {one}?"),
-        [_, _, ..] => format!("; did you mean {}?", here.join(" or ")),
+        [_, _, ..] => match nearest(name, here.iter().copied()).filter(|_| !section.is_empty()) {
+            Some(one) => format!("; did you mean {one}?"),
+            None => format!("; did you mean {}?", here.join(" or ")),
+        },
         // A slip in the last part is more likely than one in the section.
         [] => {
             let in_section = all().filter(|key| key.section() == section).map(Key::last);
