@@ -17,10 +17,10 @@ use tempfile::TempDir;
 use ztrack::checkpoint::ModelFile;
 use ztrack::model::test_systems::gaussian_parameters;
 
-/// One line that begins with `error:`, says `expected`, and no success.
+/// One line that begins with `error:`, says `expected`, and no success. A run may have warned before.
 fn assert_refused(output: &Output, expected: &str, what: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<_> = stderr.lines().collect();
+    let lines: Vec<_> = stderr.lines().filter(|line| !line.starts_with("warning: ")).collect();
     assert!(!output.status.success(), "{what}: succeeded\n{stderr}");
     assert!(output.status.code().is_some(), "{what}: killed by a signal\n{stderr}");
     assert_eq!(lines.len(), 1, "{what}: not one line\n{stderr}");
@@ -277,7 +277,7 @@ fn bad_run_folders() {
     refused(&resume, "`tempering.chains` was 40");
     refused(&[&resume[..], &["--force"]].concat(), "chains.");
     fs::write(format!("{out}/config.toml"), &run_config).unwrap();
-    assert_eq!(succeed(&resume), "");
+    assert!(succeed(&resume).contains("all updates done"));
 
     let metrics = format!("{out}/metrics.csv");
     let rows = fs::read_to_string(&metrics).unwrap();

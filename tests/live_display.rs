@@ -23,7 +23,8 @@ impl Pane {
     fn start(folder: &Path, width: usize, command: &str) -> Option<Self> {
         let pane = Self { socket: text(&folder.join("tmux")) };
         let size = ["-x", &width.to_string(), "-y", "30"].map(String::from);
-        let shell = format!("PS1='$ '; export PS1; {command}; exec cat");
+        // The signal is for the command: a shell without a trap would end with it, and the screen would be gone.
+        let shell = format!("trap : INT; {command}; exec cat");
         let mut tmux = pane.tmux();
         tmux.args(["new-session", "-d"]).args(size).args(["sh", "-c", &shell]);
         match tmux.current_dir(folder).status() {

@@ -55,7 +55,7 @@ fn quiet_keeps_warnings_and_the_result_and_every_notice_is_counted() {
     let summary: Value =
         serde_json::from_slice(&fs::read(path.join("summary.json")).unwrap()).unwrap();
     assert_eq!(summary["notices"], serde_json::to_value(&counts).unwrap());
-    assert!(counts["model-moved"] > 10, "{counts:?}");
+    assert!(counts["model-moved"] > 1, "{counts:?}");
     for (kind, count) in &counts {
         let (update, level, words) = &first[kind];
         if level != "warning" {

@@ -196,7 +196,7 @@ fn an_interrupted_run_says_how_to_go_on_and_does() {
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    let advice = format!("continue with: ztrack train --out {} --resume", broken.display());
+    let advice = format!("ztrack train --resume --out {}", broken.display());
     assert!(stderr.contains("interrupted after update") && stderr.contains(&advice), "{stderr}");
     assert!(!broken.join("summary.json").exists());
     succeed(&["train", "--resume", "--out", &text(&broken)]);

@@ -8,22 +8,22 @@ use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::record::{About, Setting};
 
-/// Fields by which runs are compared; a table stands for its name, kind or first value.
-const SETTINGS: [&str; 14] = [
-    "data.source",
-    "model.hidden",
-    "training.gradient",
-    "training.learning_rate.initial",
-    "training.learning_rate.schedule",
-    "training.update",
-    "training.batch",
-    "training.weight_decay",
-    "training.centering",
-    "averaging.window",
-    "tempering.chains",
-    "tempering.temperatures",
-    "tempering.sweeps",
-    "seed",
+/// Fields by which runs are compared, and their columns; a table stands for its name, kind or first value. TensorBoard sorts
+/// columns and shows the first few: those that most runs differ in have short names.
+const SETTINGS: [(&str, &str); 13] = [
+    ("data.source", "data"),
+    ("training.gradient", "gradient"),
+    ("model.hidden", "hidden"),
+    ("training.learning_rate.initial", "learning_rate"),
+    ("training.update", "rule"),
+    ("training.learning_rate.schedule", "schedule"),
+    ("seed", "seed"),
+    ("tempering.chains", "tempering.chains"),
+    ("tempering.temperatures", "tempering.temperatures"),
+    ("tempering.sweeps", "tempering.sweeps"),
+    ("training.batch", "training.batch"),
+    ("training.centering", "training.centering"),
+    ("training.weight_decay", "training.weight_decay"),
 ];
 
 /// Describes the run that this command starts.
@@ -58,7 +58,7 @@ pub fn about(config: &Config, splits: &Splits) -> Result<About> {
         ],
         settings: SETTINGS
             .into_iter()
-            .filter_map(|field| Some((field, setting(at(&values, field)?)?)))
+            .filter_map(|(field, column)| Some((column, setting(at(&values, field)?)?)))
             .collect(),
     })
 }

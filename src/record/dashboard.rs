@@ -91,7 +91,9 @@ fn hyperparameters(tag: &str, content: Vec<u8>) -> Summary_Value {
 }
 
 fn layout() -> Result<Vec<u8>> {
-    let category = |title: &str, charts: Vec<Chart>| {
+    // TensorBoard 2.21 shows the charts of a category from the last to the first.
+    let category = |title: &str, mut charts: Vec<Chart>| {
+        charts.reverse();
         let mut category = Category::new();
         category.set_title(title.into());
         category.set_chart(RepeatedField::from_vec(charts));
@@ -104,13 +106,8 @@ fn layout() -> Result<Vec<u8>> {
             vec![
                 band("mean log-likelihood, nats per row", Run::Train, "log_likelihood"),
                 band("tracked log Z, nats", Run::Tracker, "log_z"),
-            ],
-        ),
-        category(
-            "audits: log Z computed independently, at the updates of audits",
-            vec![
+                // Not the audited values beside the tracked ones: smoothing goes by points, of which audits have fewer.
                 band("tracked minus audited log Z, nats", Run::Tracker, "audit_difference"),
-                lines("the same in errors", &["audit_difference_in_errors"]),
             ],
         ),
         category(
@@ -243,7 +240,7 @@ mod tests {
                 shown += 1;
             }
         }
-        assert!(shown >= 12, "{shown}");
+        assert!(shown >= 11, "{shown}");
     }
 
     #[test]

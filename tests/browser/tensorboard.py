@@ -8,6 +8,7 @@ what is missing and ends with status 77. It ends with status 1 where a tab does 
 """
 
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -103,12 +104,12 @@ class Looks:
         wait_for(" and ".join(words), lambda: all(word in self.text() for word in words))
 
     def tags_of_cards(self):
-        """Tags of the cards that are at least half inside the window, from top to bottom."""
+        """Tags of the cards whose titles are inside the window, from top to bottom."""
         script = """
             const tags = [];
             for (const card of document.querySelectorAll('card-view')) {
                 const place = card.getBoundingClientRect();
-                if (place.height === 0 || place.top + place.height / 2 > window.innerHeight) continue;
+                if (place.height === 0 || place.top + 60 > window.innerHeight) continue;
                 const title = card.querySelector('[title]');
                 tags.push(title ? title.title : '');
             }
@@ -119,7 +120,7 @@ class Looks:
     def time_series(self):
         self.open("timeseries")
         wait_for("cards with titles", lambda: len(self.tags_of_cards()) >= 2 and all(self.tags_of_cards()[:2]))
-        groups = [group.text.split()[0] for group in self.all("card-group-toolbar, .group-toolbar") if group.text]
+        groups = [re.sub(r"\s*\d+ cards?", "", group.text).strip() for group in self.all("card-group-toolbar, .group-toolbar") if group.text]
         groups.remove("Pinned")
         tags = self.tags_of_cards()
         self.keep("time_series")
@@ -130,7 +131,7 @@ class Looks:
 
     def custom_scalars(self):
         self.open("custom_scalars")
-        self.shows("mean log-likelihood, nats per row", "tracked log Z, nats")
+        self.shows("mean log-likelihood, nats per row", "tracked log Z, nats", "tracked minus audited log Z, nats")
         self.keep("custom_scalars")
 
     def images(self):
@@ -145,7 +146,7 @@ class Looks:
 
     def hyperparameters(self):
         self.open("hparams")
-        self.shows("training.learning_rate.initial", "validation log-likelihood")
+        self.shows("learning_rate", "validation log-likelihood")
         self.keep("hparams")
 
 

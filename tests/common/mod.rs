@@ -103,8 +103,8 @@ pub fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     }
     for run in ["train", "validation"] {
         for (step, tag, value) in events(&folder.join(run)) {
-            // The command names the folder of the run.
-            if tag == "about/command" {
+            // Told once, at the start: the command, and settings that a resume may change.
+            if tag.starts_with("about/") {
                 continue;
             }
             let twice = content.insert(format!("{run} {step:06} {tag}"), value);
