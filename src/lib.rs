@@ -44,6 +44,7 @@ mod limited;
 pub mod live;
 pub mod memory;
 pub mod model;
+pub mod numerics;
 pub mod ops;
 pub mod record;
 pub mod tempering;

@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ladder, Measurement, SimulatedTempering};
+use super::{Ladder, Measurement, PseudoPrior, SimulatedTempering};
+use crate::numerics::Table;
 
 /// |log(c_k/r_k)| beyond which a round says no more than on which side zeta_k is off: the chains crowd at one end of the
 /// ladder. No step of log(c_k/r_k) is larger, and before the next round temperatures are redrawn, or all chains would crowd
@@ -47,7 +48,7 @@ pub struct RoundsRecord {
     /// zeta of each round's start and the measured c_k, for pictures like RTS Fig. 1.
     pub rounds: Vec<(Vec<f64>, Vec<f64>)>,
     /// C_sk of each round, shape [S, K]: each chain's mean occupancy.
-    pub occupancies: Vec<Vec<f64>>,
+    pub occupancies: Vec<Table>,
     /// The last measurement.
     pub measurement: Measurement,
     /// What ended them.
@@ -78,8 +79,8 @@ impl InitialRounds {
                 chains.redraw_temperatures();
             }
             let swept = chains.sweep(&zeta, self.sweeps.max(1));
-            let (n, ladder) = (chains.chains(), chains.ladder());
-            let measurement = super::measure(&swept.occupancy, n, ladder, &zeta);
+            let ladder = chains.ladder();
+            let measurement = PseudoPrior::new(ladder, &zeta).measure(&swept.occupancy);
             crowded = measurement.occupancy_error(ladder) > CROWDED;
             let converged = measurement
                 .occupancy
