@@ -9,7 +9,7 @@ use clap::Args;
 use super::output::{print, tell};
 use super::recipe::mistake;
 use crate::checkpoint::write_bytes;
-use crate::config::Suggestion;
+use crate::config::{Config, Suggestion, as_toml};
 use crate::data::{SplitOptions, describe, find_folder, load, resolve_name};
 
 /// Write a commented configuration that fits a data file
@@ -45,7 +45,7 @@ impl Init {
             let problem = "exists and is left as it is: move it away, or choose another by --out";
             return Err(mistake(&out.display().to_string(), problem.into()));
         }
-        let text = suggest(&self.data, &find_folder(self.data_folder.as_deref()))?;
+        let text = suggest(&self.data, &find_folder(self.data_folder.as_deref()), &[])?;
         if to_stdout {
             print(&text)?;
         } else {
@@ -56,9 +56,15 @@ impl Init {
     }
 }
 
-/// A configuration for a data file, or a data set by its name.
-pub fn suggest(name: &str, data_folder: &Path) -> Result<String> {
-    let source = resolve_name(name, data_folder)?;
+/// A configuration for a data file, or a data set by its name. Overrides of `data.source` say how to read it.
+pub fn suggest(name: &str, data_folder: &Path, overrides: &[String]) -> Result<String> {
+    let mut source = resolve_name(name, data_folder)?;
+    let of_source: Vec<_> =
+        overrides.iter().filter(|setting| setting.starts_with("data.source.")).cloned().collect();
+    if !of_source.is_empty() {
+        let source_alone = format!("[data]\nsource = {}\n[model]\nhidden = 1\n", as_toml(name));
+        source = Config::parse(&source_alone, &of_source)?.data.source;
+    }
     let splits = load(&source, &SplitOptions::default(), data_folder)?;
     let brings = [splits.validation.is_some(), splits.test.is_some()];
     let data = &describe(&splits.train);

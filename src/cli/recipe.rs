@@ -87,7 +87,7 @@ impl Recipe {
             }
             Self::File(path) => Ok(Config::load_with_places(path, overrides)?),
             Self::Data(name) => {
-                let text = suggest(name, data_folder)?;
+                let text = suggest(name, data_folder, overrides)?;
                 Ok(Config::parse_named(&text, &format!("suggested for {name}"), overrides)?)
             }
         }

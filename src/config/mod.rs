@@ -28,4 +28,4 @@ pub use sections::{
     TemperingConfig, TrainingConfig, VisibleBias,
 };
 pub use shipped::{SHIPPED, Shipped, shipped};
-pub use suggestion::Suggestion;
+pub use suggestion::{Suggestion, as_toml};

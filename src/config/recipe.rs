@@ -12,6 +12,9 @@ use super::short_forms::get;
 /// Share of the rows that is held out for early stopping where nothing is said of length.
 const VALIDATION: f64 = 0.1;
 
+/// Learning rate of gradient ascent where none is given (`examples/defaults.rs`).
+pub const RATE: f64 = 0.1;
+
 /// Fills in what is left out of a verified configuration, and drops sections that are switched off.
 pub fn complete(config: &mut Table) {
     let length_left = ["training.updates", "training.epochs"].map(|key| get(config, key).is_none());
@@ -25,7 +28,7 @@ pub fn complete(config: &mut Table) {
     if get(config, "training.learning_rate.initial").is_none() {
         fill(config, "training.centering", Value::Boolean(true));
         let rate = match get(config, "training.update.rule").and_then(Value::as_str) {
-            None | Some("sgd") => 0.1,
+            None | Some("sgd") => RATE,
             Some("adam") => 0.005,
             Some(_) => 1e-4,
         };
@@ -56,7 +59,7 @@ fn fill(config: &mut Table, name: &str, value: Value) {
 }
 
 /// The default in the table of keys.
-fn preset(name: &str) -> Value {
+pub fn preset(name: &str) -> Value {
     let text = match keys::find(name).map(|key| key.default) {
         Some(Preset::Is(text)) => text,
         _ => return Value::Table(Table::new()),

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use toml::Value;
 
-use crate::data::Description;
+use super::recipe::{RATE, preset};
+use crate::data::{Description, Source};
 
 /// Fewest rows of which some are held out.
 const FEWEST: usize = 20;
@@ -64,7 +65,7 @@ impl Suggestion<'_> {
             let _ = writeln!(text, "# Labels, not trained on: {}{more}.", shown.join(", "));
         }
         text += "# What a key means: ztrack config explain KEY; all keys: ztrack config explain.\nseed = 1\n\n[data]\n";
-        let _ = writeln!(text, "source = {}", self.source_text());
+        let _ = writeln!(text, "source = {}", as_toml(self.source));
         if data.kind == "intensity" {
             text += "binarization = 0.5 # a unit is 1 where its grey level is above this; or \"stochastic\"\n";
         }
@@ -89,24 +90,28 @@ impl Suggestion<'_> {
         if few {
             text += "updates = 1000\n";
         }
-        text += "# Left out, so chosen by the program: gradient, learning_rate, update, centering";
-        text += if few { ".\n" } else { ", updates, early_stopping.\n" };
+        let _ = writeln!(text, "gradient = {}", preset("training.gradient"));
+        text += "centering = true\n";
+        let _ = writeln!(
+            text,
+            "learning_rate = {{ initial = {RATE}, schedule = \"linear-to-zero\" }} # lower it where likelihoods jump"
+        );
+        if !few {
+            let longest = preset("training.updates");
+            let _ = writeln!(
+                text,
+                "# Early stopping decides on the length, at most {longest} updates; to say it: updates = {longest}, or epochs = 50."
+            );
+        }
         text
     }
+}
 
-    /// As TOML. What looks like no path is made to look like one.
-    fn source_text(&self) -> String {
-        let name = self.source;
-        let known = super::find_key("data.source").is_some_and(|key| match key.takes {
-            super::keys::Takes::Section(super::keys::Short::Choice { words, .. }) => {
-                words.contains(&name)
-            }
-            _ => false,
-        });
-        match known || name.contains(['.', '/', '\\']) {
-            true => Value::String(name.into()).to_string(),
-            false => Value::String(format!("./{name}")).to_string(),
-        }
+/// A data set's name, or the path of a file, as `data.source` takes it. What looks like no path is made to look like one.
+pub fn as_toml(source: &str) -> String {
+    match Source::NAMES.contains(&source) || source.contains(['.', '/', '\\']) {
+        true => Value::String(source.into()).to_string(),
+        false => Value::String(format!("./{source}")).to_string(),
     }
 }
 
@@ -114,7 +119,7 @@ impl Suggestion<'_> {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::data::{Dataset, Source, Values, describe};
+    use crate::data::{Dataset, Values, describe};
     use crate::ops::BitMatrix;
 
     #[test]

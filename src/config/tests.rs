@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::keys::{self, Preset, Takes};
 use super::*;
-use crate::data::{Binarization, Source, generators};
+use crate::data::{Binarization, Column, Columns, Files, Separator, Source, generators};
 use crate::training::update::{AdamConfig, RmsSpectralConfig, SgdConfig, UpdateRuleConfig};
 use crate::training::{EarlyStoppingConfig, LearningRate, Schedule};
 
@@ -44,11 +44,18 @@ fn with_everything() -> Vec<Config> {
         Source::Dna {},
         Source::Mnist {},
         Source::BinarizedMnist {},
-        Source::Files { train: "x".into(), validation: path(), test: path(), columns: Some(3) },
+        Source::Files(Files {
+            train: "x".into(),
+            validation: path(),
+            test: path(),
+            columns: Some(Columns::Count(3)),
+            label: Some(Column::Number(1)),
+            separator: Some(Separator::Tab),
+        }),
     ];
     for source in &sources {
         match source {
-            Source::BarsAndStripes(_) | Source::DnaLike(_) | Source::Files { .. } => {}
+            Source::BarsAndStripes(_) | Source::DnaLike(_) | Source::Files(_) => {}
             Source::Dna {} | Source::Mnist {} | Source::BinarizedMnist {} => {}
         }
     }

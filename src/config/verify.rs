@@ -81,6 +81,7 @@ fn check(key: &'static Key, value: &Value, places: &Places) -> Result<()> {
             list.iter().all(|value| matches!(value, Value::Integer(_) | Value::Float(_)))
         }
         (Takes::Word(words), Value::String(word)) => words.contains(&word.as_str()),
+        (Takes::Other { right, .. }, value) => right(value),
         (Takes::Section(Short::Optional), Value::Boolean(_)) => true,
         (Takes::Section(Short::Worded(words)), Value::String(word)) => words
             .iter()

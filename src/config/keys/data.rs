@@ -1,8 +1,9 @@
 //! `seed` and `[data]`.
 
 use super::Preset::{Is, Nothing, Required};
-use super::Takes::{Number, Section, Seed, Text, Whole, Word};
+use super::Takes::{Number, Other, Section, Seed, Text, Whole, Word};
 use super::{Key, Short, WordValue, Worded};
+use crate::data::{Column, Columns, Separator};
 
 /// Names of the known data sets.
 const SETS: &[&str] = &["bars-and-stripes", "dna-like", "dna", "mnist", "binarized-mnist"];
@@ -87,11 +88,38 @@ pub const KEYS: &[Key] = &[
     .of(&["files"]),
     Key::new(
         "data.source.columns",
-        Whole(1),
-        Nothing("what the file says"),
+        Other {
+            wanted: "the number of columns, or a list of their names and numbers",
+            right: |value| Columns::try_from(value.clone()).is_ok(),
+        },
+        Nothing("all columns"),
         "columns",
-        "180",
-        "Number of columns, needed for LIBSVM text whose last columns can be all zero.",
+        "[\"a\", 3, \"5-9\"]",
+        "The number of columns, needed for LIBSVM text whose last columns can be all zero; or which columns of a table are units, by name, number (from 1) or range.",
+    )
+    .of(&["files"]),
+    Key::new(
+        "data.source.label",
+        Other {
+            wanted: "the name of a column or its number from 1",
+            right: |value| Column::try_from(value.clone()).is_ok(),
+        },
+        Nothing("the column named label, class or target, if there is one"),
+        "",
+        "\"class\"",
+        "The column of a table that holds labels, which are no units.",
+    )
+    .of(&["files"]),
+    Key::new(
+        "data.source.separator",
+        Other {
+            wanted: "one of \"comma\", \"semicolon\", \"tab\", \"space\"",
+            right: |value| value.as_str().is_some_and(|text| text.parse::<Separator>().is_ok()),
+        },
+        Nothing("what the first lines tell"),
+        "",
+        "\"semicolon\"",
+        "What separates the columns of a table.",
     )
     .of(&["files"]),
     Key::new(

@@ -6,6 +6,8 @@ mod model;
 mod tempering;
 mod training;
 
+use toml::Value;
+
 use crate::nearest::nearest;
 
 /// One key.
@@ -44,6 +46,8 @@ pub enum Takes {
     Numbers,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// What `right` accepts; `wanted` says what that is.
+    Other { wanted: &'static str, right: fn(&Value) -> bool },
     /// Keys of its own.
     Section(Short),
 }
@@ -135,6 +139,7 @@ impl Key {
             Takes::Seed => "a whole number from 0 to 2^64 - 1".into(),
             Takes::Numbers => "a list of numbers".into(),
             Takes::Word(words) => format!("one of {}", quoted(words)),
+            Takes::Other { wanted, .. } => wanted.into(),
             Takes::Section(short) => match short {
                 Short::Nothing => "a section".into(),
                 Short::Optional => "a section, true or false".into(),
