@@ -17,6 +17,7 @@ print(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{hei
 print(f'<rect width="{width:.0f}" height="{height}" rx="6" fill="#1e2127"/>')
 print('<g font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14" fill="#d7dae0">')
 for i, line in enumerate(lines):
+    text = escape(line).replace(" ", NO_BREAK)
     length = f' textLength="{COLUMN * len(line):.1f}" lengthAdjust="spacing"' if line else ""
-    print(f'<text x="{MARGIN}" y="{MARGIN + ROW * i + 14}"{length}>{escape(line).replace(' ', NO_BREAK)}</text>')
+    print(f'<text x="{MARGIN}" y="{MARGIN + ROW * i + 14}"{length}>{text}</text>')
 print("</g>\n</svg>")
