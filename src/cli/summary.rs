@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::run_folder::RunFolder;
+use super::terminal;
 use crate::error::Result;
 use crate::record::NoticeLog;
 use crate::tracking::LogLikelihood;
@@ -133,7 +134,10 @@ impl Summary {
         for notice in &self.forced {
             let _ = writeln!(text, "forced: {notice}");
         }
-        let _ = writeln!(text, "curves: tensorboard --logdir {}", out.display());
+        // The folder of all runs: there a run has the same name and colours whichever it is looked at with.
+        let folder = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(out);
+        let folder = terminal::quoted(folder.as_os_str());
+        let _ = writeln!(text, "curves: tensorboard --logdir {folder}");
         text
     }
 }

@@ -91,9 +91,7 @@ fn hyperparameters(tag: &str, content: Vec<u8>) -> Summary_Value {
 }
 
 fn layout() -> Result<Vec<u8>> {
-    // TensorBoard 2.21 shows the charts of a category from the last to the first.
-    let category = |title: &str, mut charts: Vec<Chart>| {
-        charts.reverse();
+    let category = |title: &str, charts: Vec<Chart>| {
         let mut category = Category::new();
         category.set_title(title.into());
         category.set_chart(RepeatedField::from_vec(charts));
@@ -104,10 +102,11 @@ fn layout() -> Result<Vec<u8>> {
         category(
             "log-likelihood and log Z, with bands of 2 standard errors",
             vec![
-                band("mean log-likelihood, nats per row", Run::Train, "log_likelihood"),
-                band("tracked log Z, nats", Run::Tracker, "log_z"),
-                // Not the audited values beside the tracked ones: smoothing goes by points, of which audits have fewer.
+                // TensorBoard 2.21 shows charts with bands from the last to the first. Not the audited values beside the
+                // tracked ones: smoothing goes by points, of which audits have fewer.
                 band("tracked minus audited log Z, nats", Run::Tracker, "audit_difference"),
+                band("tracked log Z, nats", Run::Tracker, "log_z"),
+                band("mean log-likelihood, nats per row", Run::Train, "log_likelihood"),
             ],
         ),
         category(

@@ -38,7 +38,8 @@ impl Parts {
             *first = format!("at {}: {first}", progress.evaluated_at);
         }
         let best = progress.best.map(|(update, value)| format!("best {value:.2} at {update}"));
-        let patience = progress.patience.map(|patience| waiting(patience, progress.update));
+        let patience = progress.patience.filter(|_| best.is_some());
+        let patience = patience.map(|patience| waiting(patience, progress.update));
         let note = progress.note.as_ref().map(|note| format!("({note})"));
         let standing = [best, patience, note].into_iter().flatten().collect();
         Self { position, values, standing }

@@ -201,7 +201,9 @@ impl Live {
     fn end(&self) {
         let mut shown = lock(&self.shown);
         if !std::mem::replace(&mut shown.ended, true) {
+            let waited = shown.at.elapsed().as_secs_f64();
             if let Some(progress) = &mut shown.progress {
+                progress.seconds += waited;
                 progress.seconds_left = None;
             }
             shown.draw(&[]);
