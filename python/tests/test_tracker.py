@@ -154,7 +154,7 @@ def test_what_is_refused(data, model):
         ({"data": data, "n_hidden": 0}, "`hidden`"),
         ({"data": data, "n_hidden": 2.5}, "whole number"),
         ({"data": data, "n_hidden": 2, "chains": 1}, "`chains`"),
-        ({"data": data, "n_hidden": 2, "chains": 10**7}, "memory|need about"),
+        ({"data": data, "n_hidden": 2, "chains": 10**8}, "`chains`"),
         ({"data": data + 1, "n_hidden": 2}, "neither 0 nor 1"),
         ({"marginals": [0.5, 2.0], "n_hidden": 2}, "marginal 1 is 2"),
         ({"marginals": [np.nan], "n_hidden": 2}, "marginal 0 is NaN"),
