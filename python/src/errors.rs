@@ -13,7 +13,8 @@ pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Interrupted => "Interrupted",
         Error::Invalid(_) => "InvalidError",
     };
-    named(py, name, error.to_string())
+    // Options of the command are arguments here.
+    named(py, name, error.to_string().replace("--", ""))
 }
 
 /// An exception of the package by its name.

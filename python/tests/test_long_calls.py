@@ -12,7 +12,8 @@ import pytest
 
 import ztrack
 
-LONG = "import numpy as np, ztrack; r = np.random.default_rng(1)\n"
+# The estimator is imported before: a signal during imports is no matter of ours.
+LONG = "import numpy as np, ztrack; RBM = ztrack.RBM; r = np.random.default_rng(1)\n"
 MODEL = "m = r.normal(0, .3, (300, 300)), np.zeros(300), np.zeros(300)\n"
 
 
@@ -25,10 +26,10 @@ def big():
 @pytest.mark.parametrize(
     "call",
     [
-        "ztrack.log_partition(*m, method='ais', temperatures=10**7)",
+        "ztrack.log_partition(*m, method='ais', chains=5000)",
         "ztrack.log_partition(*m, method='rts', sweeps=10**7)",
         "ztrack.sample(*m, 10**6, burn_in=10**7)",
-        "ztrack.RBM(n_iter=10**6).fit(r.integers(0, 2, (1000, 20)))",
+        "RBM(n_iter=10**6).fit(r.integers(0, 2, (1000, 20)))",
     ],
 )
 def test_ctrl_c_ends_it(call):

@@ -25,7 +25,7 @@ def small(**options):
 
 
 def test_scores_are_normalised(data, exact):
-    model = small().fit(data)
+    model = small(n_iter=300).fit(data)
     truth = exact(model.components_.T, model.intercept_visible_, model.intercept_hidden_)
     assert model.log_z_ == pytest.approx(truth, abs=1e-4) and model.log_z_error_ == 0
     # All 2^16 states have probability 1 together.
@@ -35,8 +35,8 @@ def test_scores_are_normalised(data, exact):
     assert -7.5 < model.score(data) < -5
     assert model.transform(data).shape == (400, 8)
     assert len(model.curves_) >= 10 and model.curves_[-1]["tracker/sound"] in (0, 1)
-    assert model.n_iter_ == 30
-    again = small().fit(data)
+    assert model.n_iter_ == 300
+    again = small(n_iter=300).fit(data)
     assert (again.components_ == model.components_).all()
     assert model.sample(20).shape == (20, 16)
     assert pickle.loads(pickle.dumps(model)).score(data) == model.score(data)

@@ -222,6 +222,8 @@ def to_rbms(model: Model, path, update, log_z=None) -> None:
         group = file.create_group(name)
         params = group.create_group("params")
         params["weight_matrix"], params["vbias"], params["hbias"] = model._all()
+        if "model_type" not in file:
+            file["model_type"] = "BBRBM"
         if log_z is not None:
             group["log_z"] = float(log_z)
 
