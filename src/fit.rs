@@ -11,7 +11,7 @@ use crate::estimators::Estimate;
 use crate::model::Parameters;
 use crate::record::{Memory, Recorder, Tee};
 use crate::tracking::LogLikelihood;
-use crate::training::{Checkpoints, EvaluationRecord, StopReason, Trainer, run};
+use crate::training::{NoCheckpoints, StopReason, Trainer, run};
 
 /// What [`fit`] is asked for.
 ///
@@ -107,7 +107,7 @@ pub fn fit_recording(
     let mut curves = Memory::default();
     let outcome = {
         let mut tee = Tee(vec![Box::new(&mut curves), Box::new(recorder)]);
-        run(&mut trainer, &mut tee, &mut Nothing, stop)?
+        run(&mut trainer, &mut tee, &mut NoCheckpoints, stop)?
     };
     // The progress of every update is for those who watch.
     curves.progress = Vec::new();
@@ -189,17 +189,4 @@ fn split(dataset: Dataset, config: &Config) -> Result<Splits> {
         seed: config.data.split_seed,
     };
     Splits::of(dataset, &options)
-}
-
-/// Models are kept by the trainer, states by nobody.
-struct Nothing;
-
-impl Checkpoints for Nothing {
-    fn best(&mut self, _trainer: &Trainer, _evaluation: &EvaluationRecord) -> Result<()> {
-        Ok(())
-    }
-
-    fn state(&mut self, _trainer: &Trainer) -> Result<()> {
-        Ok(())
-    }
 }
