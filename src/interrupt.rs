@@ -7,9 +7,10 @@
 //! Nothing is interrupted outside of a [`permit`]: an ordinary update, say, is short, and ends as it should. A permit with a
 //! name is a [`task`]: the points that are passed tell how far it is.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::error::{Error, Result};
@@ -78,8 +79,32 @@ impl Drop for Permit {
     }
 }
 
-/// A point where a permitted computation can be left: called between sweeps. Costs one load outside of permits.
+thread_local! {
+    /// The flag of the computation that this thread works on, where it has one of its own.
+    static OWN: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` on threads of its own, where raising `flag` ends it with [`Error::Interrupted`] and ends nothing else: for
+/// programs that run several computations at a time. It needs no [`permit`].
+///
+/// # Errors
+/// Those of `work`, the interruption, and a system that gives no threads.
+pub fn with_flag<T: Send>(
+    flag: Arc<AtomicBool>,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
+    let own = move |_| OWN.with(|own| *own.borrow_mut() = Some(Arc::clone(&flag)));
+    let pool = rayon::ThreadPoolBuilder::new().start_handler(own).build();
+    let pool = pool.map_err(|error| Error::Invalid(format!("cannot start threads: {error}")))?;
+    catch(|| pool.install(work))
+}
+
+/// A point where a permitted computation can be left: called between sweeps. Costs two loads outside of permits.
 pub fn point() {
+    let raised = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+    if OWN.with(|own| own.borrow().as_ref().is_some_and(raised)) {
+        resume_unwind(Box::new(Interruption));
+    }
     if PERMITS.load(Ordering::Relaxed) == 0 {
         return;
     }

@@ -1,35 +1,62 @@
 //! Train restricted Boltzmann machines and see log Z, with an error bar, while they train.
 //!
-//! # Quick start
-//!
-//! log Z of a model from Rao-Blackwellized tempered sampling, beside the exact value:
+//! # Train on an array in memory
 //!
 //! ```
-//! use ztrack::model::{exact, test_systems};
-//! use ztrack::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
-//! use ztrack::{Fused, Rts};
+//! use ztrack::{Options, fit};
 //!
-//! let parameters = test_systems::gaussian_parameters(16, 8, 0.5, 1);
-//! let rts = Rts {
-//!     chains: 100,
-//!     sweeps: 200,
-//!     ladder: Ladder::linear(20, &Prior::Uniform)?,
-//!     beta_update: BetaUpdate::Collapsed,
-//!     initial_rounds: InitialRounds::default(),
-//!     seed: 1,
-//! };
-//! let estimate = rts.run(&Fused::new(&parameters), &BaseDistribution::uniform(16))?;
-//! let error = estimate.value - exact::log_partition(&parameters)?;
-//! assert!(error.abs() < 4.0 * estimate.std_error);
+//! let rows: Vec<[u8; 16]> = (0..200).map(|row| [(row % 2) as u8; 16]).collect();
+//! let fit = fit(&rows, Options { hidden: 8, epochs: 20, ..Options::default() })?;
+//! println!("{:.3} nats per row; log Z {:.3}", fit.train.value, fit.log_z.value);
 //! # Ok::<(), ztrack::Error>(())
 //! ```
 //!
-//! Training with a recorder of one's own: `examples/quickstart.rs`.
+//! Rows may be arrays, `ndarray`'s or Burn's ([`data::Rows`]); [`fit()`] returns model, curves and log-likelihoods. What the
+//! command does, with files, checkpoints and recorders: [`training::run`], `examples/quickstart.rs`.
+//!
+//! # Track a loop of your own
+//!
+//! [`LogZTracker`] is added to any training loop: one line before it and one after every update. `examples/track_my_loop.rs` is a
+//! loop in Burn with it.
+//!
+//! ```
+//! use ztrack::{BitMatrix, LogZTracker, model::test_systems::gaussian_parameters};
+//!
+//! let rows = BitMatrix::from_fn(100, 12, |row, unit| (row + unit) % 3 == 0);
+//! let mut tracker = LogZTracker::builder(&rows).hidden(6).build()?;
+//! let mut parameters = gaussian_parameters(12, 6, 0.3, 1);
+//! tracker.update(&parameters)?; // once before training
+//! for update in 0..50 {
+//!     parameters.hidden_bias[update % 6] += 0.01; // any training
+//!     tracker.update(&parameters)?;
+//! }
+//! let likelihood = tracker.log_likelihood(&rows)?;
+//! println!("log Z {:.3} +- {:.3}, {}", tracker.log_z()?, tracker.std_error()?, tracker.trust()?);
+//! println!("{:.3} +- {:.3} nats per row", likelihood.value, likelihood.std_error);
+//! # Ok::<(), ztrack::Error>(())
+//! ```
+//!
+//! # log Z of a model that is there
+//!
+//! Weights come from [`checkpoint::ModelFile`] (npz, safetensors), [`Parameters::from_tensors`] (Burn), or
+//! [`Parameters::from_hidden_major`] (scikit-learn, torch).
+//!
+//! ```
+//! use ztrack::estimators::{Automatic, Known};
+//! use ztrack::model::{exact, test_systems::gaussian_parameters};
+//!
+//! let parameters = gaussian_parameters(16, 8, 0.5, 1);
+//! let found = Automatic { sweeps: 200, ..Automatic::new(1)? }
+//!     .run(&parameters, Known::default(), &mut |_line| {})?;
+//! let error = found.estimate.value - exact::log_partition(&parameters)?;
+//! assert!(found.estimate.trust.is_sound() && error.abs() < 4.0 * found.estimate.std_error);
+//! # Ok::<(), ztrack::Error>(())
+//! ```
 //!
 //! # Rooms
 //!
 //! Data flows one way: [`data`] -> [`training`] (gradient, update rule) -> [`model`] -> [`tempering`] (chains, RTS statistics)
-//! -> [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`]. Algorithms are written in the operations of
+//! -> [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`]. [`live`] and [`mod@fit`] are for loops and arrays of others. Algorithms are written in the operations of
 //! [`ops`]; [`estimators`] serve fixed models; [`config`], [`checkpoint`] and [`cli`] are the edges. [`interrupt`] ends long computations at
 //! a signal, [`memory`] says what may be taken.
 
@@ -39,6 +66,7 @@ pub mod config;
 pub mod data;
 pub mod error;
 pub mod estimators;
+pub mod fit;
 pub mod interrupt;
 mod limited;
 pub mod live;
@@ -55,8 +83,10 @@ pub mod training;
 pub mod trust;
 
 pub use config::Config;
+pub use data::Dataset;
 pub use error::{Error, Result};
 pub use estimators::{Ais, Estimate, Rts};
+pub use fit::{Fit, Options, fit};
 pub use live::LogZTracker;
 pub use model::{Parameters, Rbm};
 pub use ops::{BitMatrix, Fused, RbmOps};

@@ -4,10 +4,11 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
+use super::estimates::EstimateSettings;
 use super::method::Method;
 use super::problem::{Problem, Shared};
 use super::schedule_options::{Plan, ScheduleOptions};
-use super::teller::Teller;
+use super::teller::{Hears, Teller};
 use crate::error::Error;
 use crate::estimators::tempered::{KeptRun, Reader, kept_bytes};
 use crate::estimators::{
@@ -112,12 +113,30 @@ impl LogZOptions {
         start: &Starting<'_>,
         keep: bool,
     ) -> Result<Estimates> {
+        self.run_telling(parameters, start, keep, &mut Teller::new())
+    }
+
+    /// Options that were not parsed from a command line.
+    pub fn new(methods: Vec<Method>, settings: &EstimateSettings) -> Self {
+        let &EstimateSettings { chains, temperatures, sweeps, budget, seed, .. } = settings;
+        let schedule = ScheduleOptions::default();
+        let (strict, no_exact) = (false, false);
+        Self { methods, chains, temperatures, sweeps, budget, strict, no_exact, seed, schedule }
+    }
+
+    /// As [`Self::run`], with somebody else to tell.
+    pub fn run_telling(
+        &self,
+        parameters: &Parameters,
+        start: &Starting<'_>,
+        keep: bool,
+        tell: &mut dyn Hears,
+    ) -> Result<Estimates> {
         let mut methods = Method::expand(&self.methods, parameters);
         if methods.is_empty() {
             let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT_BY_DEFAULT;
             methods.push(if small && !self.no_exact { Method::Exact } else { Method::Auto });
         }
-        let mut tell = Teller::new();
         let mut problem =
             Problem { parameters, ops: &Fused::new(parameters), base: start.base, found: None };
         let mut how = Vec::new();

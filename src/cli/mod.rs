@@ -11,6 +11,7 @@ mod data_options;
 mod device;
 mod dry_run;
 mod estimate;
+mod estimates;
 mod evaluate;
 mod failure;
 mod log_z;
@@ -31,6 +32,9 @@ mod table;
 mod teller;
 pub mod terminal;
 mod train;
+
+pub use estimates::EstimateSettings;
+pub use log_z::{Estimates, Started};
 
 use std::process::ExitCode;
 

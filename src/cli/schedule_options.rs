@@ -29,8 +29,9 @@ const KNOT_SWEEPS: usize = 200;
 const KNOT_TEMPERATURES: usize = 100;
 
 /// Where the inverse temperatures of a ladder lie.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 enum Schedule {
+    #[default]
     Linear,
     SalakhutdinovMurray,
     Geometric,
@@ -41,8 +42,9 @@ enum Schedule {
 }
 
 /// From the base distribution to the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum PathKind {
+    #[default]
     /// Mixtures of log f with the base distribution
     Geometric,
     /// Over models whose moments are averages (annealed estimators only)
@@ -50,7 +52,7 @@ enum PathKind {
 }
 
 /// Where inverse temperatures lie
-#[derive(Args)]
+#[derive(Args, Default)]
 #[command(next_help_heading = "Schedule and path")]
 pub struct ScheduleOptions {
     /// Schedule: linear, salakhutdinov-murray, geometric, varopt, gms13, automatic, or a file with one inverse temperature a line

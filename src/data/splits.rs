@@ -91,6 +91,18 @@ fn load_files(files: &Files, folder: &Path) -> Result<Splits> {
     Ok(Splits { validation: part(&files.validation)?, test: part(&files.test)?, train })
 }
 
+impl Splits {
+    /// Splits a data set, as [`load`] does.
+    ///
+    /// # Errors
+    /// Fractions that are not in [0, 1) or leave a part without rows.
+    pub fn of(train: Dataset, options: &SplitOptions) -> Result<Self> {
+        check_fraction("data.validation_fraction", options.validation_fraction)?;
+        check_fraction("data.test_fraction", options.test_fraction)?;
+        split_off(only_train(train), options)
+    }
+}
+
 fn only_train(train: Dataset) -> Splits {
     Splits { train, validation: None, test: None }
 }

@@ -162,17 +162,12 @@ impl<'a> LogZTrackerBuilder<'a> {
         let bytes = tempering_bytes(tempering.chains, ladder.len(), visible, self.hidden);
         let what = format!("{} chains and {} temperatures", tempering.chains, ladder.len());
         check_memory(bytes, &what).map_err(Error::Invalid)?;
-        let base = match marginals {
-            Some(marginals) => {
-                tempering.base = Base::Given(logits(marginals)?);
-                tempering.base(&vec![0; visible], 1)?
-            }
-            None => match rows {
-                Some(rows) => tempering.base(&rows.column_counts(), rows.rows())?,
-                None => tempering.base(&[], 0)?,
-            },
-        };
-        LogZTracker::new(self.hidden, tempering, self.seed, ladder, base, rows.cloned())
+        if let Some(marginals) = marginals {
+            tempering.base = Base::Given(logits(marginals)?);
+        }
+        let counts = rows.map_or_else(|| vec![0; visible], BitMatrix::column_counts);
+        let base = tempering.base(&counts, shape.0)?;
+        Ok(LogZTracker::new(self.hidden, tempering, self.seed, ladder, base, rows.cloned()))
     }
 }
 

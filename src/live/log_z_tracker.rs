@@ -48,7 +48,7 @@ pub struct LogZTracker {
     pub(super) seed: u64,
     pub(super) ladder: Ladder,
     pub(super) base: BaseDistribution,
-    /// Rows of data, at most [`BOUND_ROWS`] of them for bounds and all of them for visitors.
+    /// Rows of data: the first some for bounds, all of them for visitors.
     pub(super) data: Option<BitMatrix>,
     pub(super) particles: Option<BitMatrix>,
     pub(super) tracker: Option<ModelTracker>,
@@ -94,8 +94,8 @@ impl LogZTracker {
         ladder: Ladder,
         base: BaseDistribution,
         data: Option<BitMatrix>,
-    ) -> Result<Self> {
-        Ok(Self {
+    ) -> Self {
+        Self {
             hidden,
             tempering,
             seed,
@@ -108,7 +108,7 @@ impl LogZTracker {
             updates: 0,
             steps: 0,
             evaluated: None,
-        })
+        }
     }
 
     /// To be called after every update of the parameters, and once before the first: that starts the chains, which takes

@@ -118,7 +118,7 @@ impl LogZTracker {
         };
         let (data, particles) =
             (bits("data", saved.data_rows)?, bits("particles", saved.particle_rows)?);
-        let mut live = Self::new(j, saved.tempering, saved.seed, ladder, base, data)?;
+        let mut live = Self::new(j, saved.tempering, saved.seed, ladder, base, data);
         live.particles = particles;
         (live.updates, live.steps) = (saved.updates, saved.steps);
         let parameters = |prefix: &str| -> Result<Parameters> { state.parameters(prefix, m, j) };

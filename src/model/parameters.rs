@@ -1,5 +1,8 @@
 //! The parameters of an RBM as plain host arrays: what kernels, files and enumeration read.
 
+use burn::tensor::Tensor;
+
+use super::host;
 use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
 
@@ -49,6 +52,34 @@ impl Parameters {
             Some(name) => Err(Error::Invalid(format!("`{name}` contains NaN or infinity"))),
             None => Ok(parameters),
         }
+    }
+
+    /// From weights that lie the other way round, [J, M], as scikit-learn (`components_`) and torch.nn.Linear keep them.
+    ///
+    /// # Errors
+    /// As [`Parameters::new`].
+    pub fn from_hidden_major(
+        n_visible: usize,
+        n_hidden: usize,
+        weights: Vec<f32>,
+        visible_bias: Vec<f32>,
+        hidden_bias: Vec<f32>,
+    ) -> Result<Self> {
+        // The same model with its layers exchanged, exchanged.
+        Ok(Self::new(n_hidden, n_visible, weights, hidden_bias, visible_bias)?.transposed())
+    }
+
+    /// From Burn tensors of shapes [M, J], `[M]` and `[J]`.
+    ///
+    /// # Errors
+    /// As [`Parameters::new`].
+    pub fn from_tensors(
+        weights: Tensor<2>,
+        visible_bias: Tensor<1>,
+        hidden_bias: Tensor<1>,
+    ) -> Result<Self> {
+        let [n_visible, n_hidden] = weights.dims();
+        Self::new(n_visible, n_hidden, host(weights), host(visible_bias), host(hidden_bias))
     }
 
     /// All zeros: log Z = (M + J) log 2.

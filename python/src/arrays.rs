@@ -1,0 +1,35 @@
+//! Bytes of numpy arrays as the library's arrays.
+
+use ztrack::{BitMatrix, Error, Parameters, Result};
+
+/// Little-endian f32 values.
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    let value = |four: &[u8]| f32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+    bytes.chunks_exact(4).map(value).collect()
+}
+
+/// A model from W [M, J], c `[M]` and b `[J]`, f32 in C order.
+pub fn parameters(weights: &[u8], visible_bias: &[u8], hidden_bias: &[u8]) -> Result<Parameters> {
+    let (m, j) = (visible_bias.len() / 4, hidden_bias.len() / 4);
+    Parameters::new(m, j, floats(weights), floats(visible_bias), floats(hidden_bias))
+}
+
+/// The model as bytes again.
+pub fn bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// Rows of zeros and ones, one byte a cell, C order.
+pub fn bits(cells: &[u8], columns: usize) -> Result<BitMatrix> {
+    if columns == 0 || !cells.len().is_multiple_of(columns) {
+        return Err(Error::Invalid(format!("{} cells are no rows of {columns}", cells.len())));
+    }
+    let rows = cells.len() / columns;
+    Ok(BitMatrix::from_fn(rows, columns, |row, column| cells[row * columns + column] != 0))
+}
+
+/// One byte a cell.
+pub fn cells(bits: &BitMatrix) -> Vec<u8> {
+    let cell = |row: usize| (0..bits.columns()).map(move |column| u8::from(bits.get(row, column)));
+    (0..bits.rows()).flat_map(cell).collect()
+}

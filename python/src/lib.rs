@@ -1,0 +1,19 @@
+//! What Python cannot do by itself, behind the package `ztrack`: arrays come as bytes that `ztrack/_arrays.py` has checked, results
+//! go back as numbers, bytes and JSON. The interface for people is the Python in python/ztrack.
+
+mod arrays;
+mod errors;
+mod estimate;
+mod fit;
+mod long_call;
+mod tracker;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(estimate::log_partition, module)?)?;
+    module.add_function(wrap_pyfunction!(estimate::sample, module)?)?;
+    module.add_function(wrap_pyfunction!(fit::fit, module)?)?;
+    module.add_class::<tracker::Tracker>()
+}

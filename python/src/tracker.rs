@@ -1,0 +1,165 @@
+//! The tracker of a loop in Python.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use ztrack::live::Evaluated;
+use ztrack::{Error, LogZTracker};
+
+use super::arrays::{bits, cells, parameters};
+use super::long_call::{long, short};
+
+/// Threads of Python may share one: each call waits for the one before, with Python's lock free.
+#[pyclass(frozen)]
+pub struct Tracker(Mutex<LogZTracker>);
+
+/// What a tracker is made with, unless its default will do.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Settings {
+    hidden: usize,
+    chains: Option<usize>,
+    temperatures: Option<usize>,
+    sweeps: Option<usize>,
+    every: u64,
+    settling: Option<(usize, usize)>,
+    seed: u64,
+}
+
+impl Tracker {
+    /// Works on a copy, which takes the tracker's place at the end: what is interrupted leaves it as it was.
+    fn on_copy<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut LogZTracker) -> ztrack::Result<T> + Send,
+    ) -> PyResult<T> {
+        long(py, None, |_tell| {
+            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut copy = held.clone();
+            let found = work(&mut copy)?;
+            *held = copy;
+            Ok(found)
+        })
+    }
+
+    fn reading<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut LogZTracker) -> ztrack::Result<T> + Send,
+    ) -> PyResult<T> {
+        short(py, || work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+#[pymethods]
+impl Tracker {
+    #[new]
+    #[pyo3(signature = (rows, marginals, columns, settings))]
+    fn new(
+        py: Python<'_>,
+        rows: Option<&[u8]>,
+        marginals: Option<Vec<f64>>,
+        columns: usize,
+        settings: Settings,
+    ) -> PyResult<Self> {
+        let tracker = short(py, || {
+            let bits = rows.map(|rows| bits(rows, columns)).transpose()?;
+            let mut builder = match (&bits, &marginals) {
+                (Some(bits), _) => LogZTracker::builder(bits),
+                (None, Some(marginals)) => LogZTracker::builder(marginals.as_slice()),
+                (None, None) => {
+                    return Err(Error::Invalid("a tracker needs data or marginals".into()));
+                }
+            };
+            let Settings { hidden, chains, temperatures, sweeps, every, settling, seed } = settings;
+            builder = builder.hidden(hidden).every(every).seed(seed);
+            if let Some(chains) = chains {
+                builder = builder.chains(chains);
+            }
+            if let Some(temperatures) = temperatures {
+                builder = builder.temperatures(temperatures);
+            }
+            if let Some(sweeps) = sweeps {
+                builder = builder.sweeps(sweeps);
+            }
+            if let Some((sweeps, most)) = settling {
+                builder = builder.settling(sweeps, most);
+            }
+            builder.build()
+        })?;
+        Ok(Self(Mutex::new(tracker)))
+    }
+
+    /// Starts the chains at the first call, which may take long, and follows the parameters at the others.
+    fn update(
+        &self,
+        py: Python<'_>,
+        weights: &[u8],
+        visible_bias: &[u8],
+        hidden_bias: &[u8],
+    ) -> PyResult<()> {
+        let started = self.reading(py, |tracker| Ok(tracker.running().is_ok()))?;
+        let step = |tracker: &mut LogZTracker| {
+            tracker.update(&parameters(weights, visible_bias, hidden_bias)?).map(|_| ())
+        };
+        if started { self.reading(py, step) } else { self.on_copy(py, step) }
+    }
+
+    fn set_particles(&self, py: Python<'_>, particles: &[u8]) -> PyResult<()> {
+        self.reading(py, |tracker| tracker.set_particles(&bits(particles, tracker.visible())?))
+    }
+
+    /// log Z, its standard error, the names of the doubts and what they say.
+    fn evaluate(&self, py: Python<'_>) -> PyResult<(f64, f64, String, String)> {
+        let Evaluated { log_z, std_error, trust } = self.on_copy(py, LogZTracker::evaluate)?;
+        Ok((log_z, std_error, trust.names(), trust.to_string()))
+    }
+
+    fn running(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
+        self.reading(py, |tracker| tracker.running())
+    }
+
+    /// value, std_error, data_std_error, log_z_std_error.
+    fn log_likelihood(&self, py: Python<'_>, rows: &[u8]) -> PyResult<(f64, f64, f64, f64)> {
+        let found =
+            self.on_copy(py, |tracker| tracker.log_likelihood(&bits(rows, tracker.visible())?))?;
+        Ok((found.value, found.std_error, found.data_std_error, found.log_z_std_error))
+    }
+
+    /// States, one byte a cell, and their weights.
+    fn samples<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, Vec<f64>)> {
+        let states = self.reading(py, |tracker| tracker.samples())?;
+        Ok((PyBytes::new(py, &cells(&states.visible)), states.weights))
+    }
+
+    /// E[vh'] [M, J], E[v] and E[h]; the first as f32 bytes.
+    fn negative_phase<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyBytes>, Vec<f64>, Vec<f64>)> {
+        let found = self.reading(py, |tracker| tracker.negative_phase())?;
+        let rows = (0..found.visible.len()).flat_map(|i| found.products.row(i).iter());
+        let bytes: Vec<u8> = rows.flat_map(|value| value.to_le_bytes()).collect();
+        Ok((PyBytes::new(py, &bytes), found.visible, found.hidden))
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.reading(py, |tracker| tracker.to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        let tracker = short(py, || LogZTracker::from_bytes(bytes.to_vec()))?;
+        Ok(Self(Mutex::new(tracker)))
+    }
+
+    /// visible, hidden, chains, updates, restarts.
+    fn counts(&self, py: Python<'_>) -> PyResult<(usize, usize, usize, u64, u64)> {
+        self.reading(py, |tracker| {
+            let (visible, hidden) = (tracker.visible(), tracker.hidden());
+            Ok((visible, hidden, tracker.chains(), tracker.updates(), tracker.restarts()))
+        })
+    }
+}

@@ -1,0 +1,100 @@
+"""Round trips through other layouts keep log Z."""
+
+import numpy as np
+import pytest
+
+import ztrack
+
+
+@pytest.fixture
+def ours(model):
+    return ztrack.Model(*model)
+
+
+def same(one, other):
+    assert one.log_partition().value == pytest.approx(other.log_partition().value, abs=1e-5)
+
+
+def test_sklearn(ours, data):
+    theirs = ztrack.to_sklearn(ours)
+    same(ztrack.from_sklearn(theirs), ours)
+    assert theirs.transform(data).shape == (400, 8)
+    with pytest.raises(ztrack.InvalidError, match="no fitted"):
+        ztrack.from_sklearn(type(theirs)())
+
+
+def test_sklearns_own_model_agrees_with_enumeration(data, exact):
+    neural = pytest.importorskip("sklearn.neural_network")
+    theirs = neural.BernoulliRBM(n_components=16, n_iter=5, random_state=1).fit(data)
+    ours = ztrack.from_sklearn(theirs)
+    found = ours.log_partition(method="rts", data=data, seed=1)
+    truth = exact(theirs.components_.T, theirs.intercept_visible_, theirs.intercept_hidden_)
+    assert abs(found.value - truth) < 3 * found.std_error + 1e-4
+
+
+def test_torch_layouts(ours):
+    w, c, b = ours.weights, ours.visible_bias, ours.hidden_bias
+    for state in (
+        {"weights": w, "visible_bias": c, "hidden_bias": b},
+        {"W": w.T, "v_bias": c, "h_bias": b},
+        {"weight": w.T, "visible_bias": c, "bias": b},
+    ):
+        same(ztrack.from_torch(state), ours)
+    same(ztrack.from_torch({"x": w, "y": c, "z": b}, names=("x", "y", "z")), ours)
+    with pytest.raises(ztrack.InvalidError, match="pass names"):
+        ztrack.from_torch({"x": w})
+    with pytest.raises(ztrack.InvalidError, match="pass transposed"):
+        ztrack.from_torch({"W": w[:8], "vbias": c[:8], "hbias": b})
+
+
+def test_torch_itself(ours):
+    pytest.importorskip("torch")
+    same(ztrack.from_torch(ztrack.to_torch(ours, transposed=True)), ours)
+
+
+def test_plus_minus(ours):
+    W, c, b, constant = ztrack.to_plus_minus(ours)
+    again = ztrack.from_plus_minus(W, c, b)
+    same(again, ours)
+    assert again.log_constant == pytest.approx(constant)
+    # log Z over -1 and +1 by the definition.
+    signs = 2.0 * (np.arange(2**8)[:, None] >> np.arange(8) & 1) - 1
+    log_f = signs @ b + (np.logaddexp(signs @ W.T + c, -(signs @ W.T + c))).sum(axis=1)
+    truth = np.logaddexp.reduce(log_f)
+    assert again.log_partition().value + again.log_constant == pytest.approx(truth, abs=1e-5)
+    same(ztrack.from_plus_minus(W.T, c, b, transposed=True), ours)
+
+
+def test_exchanged_layers(ours):
+    same(ours.transposed(), ours)
+    assert (ours.transposed().transposed().weights == ours.weights).all()
+
+
+def test_rbms_archives(ours, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "rbm.h5"
+    ztrack.to_rbms(ours, path, 10, log_z=1.0)
+    ztrack.to_rbms(ours.transposed(), path, 200)
+    assert ztrack.rbms_updates(path) == [10, 200]
+    same(ztrack.from_rbms(path, 10), ours)
+    assert ztrack.from_rbms(path).n_visible == 8
+    ztrack.write_rbms_log_z(path, 200, 2.5)
+    with h5py.File(path) as file:
+        assert file["update_200"]["log_z"][()] == 2.5 and file["update_10"]["log_z"][()] == 1.0
+    with pytest.raises(ztrack.InvalidError, match="no update 11; there are 10, 200"):
+        ztrack.from_rbms(path, 11)
+    other = tmp_path / "other.h5"
+    h5py.File(other, "w").close()
+    with pytest.raises(ztrack.FileError, match="no archive of rbms"):
+        ztrack.from_rbms(other)
+
+
+@pytest.mark.parametrize("name", ["model.npz", "model.safetensors"])
+def test_files(ours, tmp_path, name):
+    if name.endswith("safetensors"):
+        pytest.importorskip("safetensors")
+    ours.save(tmp_path / name)
+    again = ztrack.Model.load(tmp_path / name)
+    assert (again.weights == ours.weights).all() and (again.hidden_bias == ours.hidden_bias).all()
+    with pytest.raises(ztrack.InvalidError, match="is called .npz"):
+        ours.save(tmp_path / "model.txt")

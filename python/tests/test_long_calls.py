@@ -1,0 +1,97 @@
+"""Calls that take long: Ctrl-C, callbacks, Python's lock."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ztrack
+
+# The estimator is imported before: a signal during imports is no matter of ours.
+LONG = "import numpy as np, ztrack; RBM = ztrack.RBM; r = np.random.default_rng(1)\n"
+MODEL = "m = r.normal(0, .3, (300, 300)), np.zeros(300), np.zeros(300)\n"
+
+
+def big():
+    random = np.random.default_rng(1)
+    return random.normal(0, 0.3, (300, 300)), np.zeros(300), np.zeros(300)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize(
+    "call",
+    [
+        "ztrack.log_partition(*m, method='ais', chains=5000)",
+        "ztrack.log_partition(*m, method='rts', sweeps=10**7)",
+        "ztrack.sample(*m, 10**6, burn_in=10**7)",
+        "RBM(n_iter=10**6).fit(r.integers(0, 2, (1000, 20)))",
+    ],
+)
+def test_ctrl_c_ends_it(call):
+    code = f"{LONG}{MODEL}print('go', flush=True)\ntry:\n    {call}\nexcept KeyboardInterrupt:\n    print('ended')\n"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "go\n"
+        time.sleep(1.5)
+        assert process.poll() is None, "the call is too short for this test"
+        process.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        assert process.stdout.readline() == "ended\n"
+        assert process.wait() == 0
+        # Within a sweep or two; the limit is for a machine under load.
+        assert time.monotonic() - start < 20
+
+
+def test_a_callback_follows_and_ends_a_call():
+    lines = []
+    assert ztrack.log_partition(*big(), method="auto", budget=0, sweeps=20, progress=lines.append)
+    assert any("annealing" in line or "sweeps" in line for line in lines), lines
+    with pytest.raises(ztrack.Interrupted):
+        ztrack.log_partition(*big(), method="auto", progress=lambda line: False)
+
+    class Mine(Exception):
+        pass
+
+    def fail(line):
+        raise Mine(line)
+
+    with pytest.raises(Mine):
+        ztrack.log_partition(*big(), method="auto", progress=fail)
+
+
+def test_ending_one_call_ends_no_other(model):
+    results = {}
+
+    def other():
+        results["other"] = ztrack.log_partition(*model, method="rts", sweeps=3000, seed=1).value
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    for _ in range(3):
+        with pytest.raises(ztrack.Interrupted):
+            ztrack.log_partition(*big(), method="auto", progress=lambda line: False)
+    thread.join()
+    assert results["other"] == ztrack.log_partition(*model, method="rts", sweeps=3000, seed=1).value
+
+
+def test_other_threads_of_python_run_meanwhile():
+    ticks, end = [], threading.Event()
+
+    def tick():
+        while not end.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    start = time.monotonic()
+    ztrack.log_partition(*big(), method="rts", sweeps=100, temperatures=20)
+    spent = time.monotonic() - start
+    end.set()
+    thread.join()
+    # Every 5 ms on an idle machine; a held lock gives none at all.
+    assert len(ticks) >= min(5, spent / 0.2)

@@ -1,0 +1,87 @@
+"""The estimator: scikit-learn's own checks, likelihoods against enumeration, pipelines and searches."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import ztrack
+
+pytest.importorskip("sklearn")
+from sklearn.model_selection import GridSearchCV  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import Binarizer  # noqa: E402
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+
+# The checks bring real numbers; with a threshold every one of them applies, and none is left out.
+@parametrize_with_checks([ztrack.RBM(n_hidden=3, n_iter=2, chains=10, threshold=0.0)])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def small(**options):
+    return ztrack.RBM(**{"n_hidden": 8, "n_iter": 30, "batch_size": 50, "random_state": 1, **options})
+
+
+def test_scores_are_normalised(data, exact):
+    model = small(n_iter=300).fit(data)
+    truth = exact(model.components_.T, model.intercept_visible_, model.intercept_hidden_)
+    assert model.log_z_ == pytest.approx(truth, abs=1e-4) and model.log_z_error_ == 0
+    # All 2^16 states have probability 1 together.
+    states = (np.arange(2**16)[:, None] >> np.arange(16) & 1).astype(float)
+    assert np.exp(model.score_samples(states)).sum() == pytest.approx(1, abs=1e-4)
+    # Two prototypes with a tenth of the cells flipped have log 2 + 16 x .325 = 5.9 nats; independent units far more.
+    assert -7.5 < model.score(data) < -5
+    assert model.transform(data).shape == (400, 8)
+    assert len(model.curves_) >= 10 and model.curves_[-1]["tracker/sound"] in (0, 1)
+    assert model.n_iter_ == 300
+    again = small(n_iter=300).fit(data)
+    assert (again.components_ == model.components_).all()
+    assert model.sample(20).shape == (20, 16)
+    assert pickle.loads(pickle.dumps(model)).score(data) == model.score(data)
+
+
+def test_early_stopping(data):
+    model = small(early_stopping=True, n_iter=400).fit(data)
+    assert 1 <= model.n_iter_ <= 400
+    assert any("validation/log_likelihood" in row for row in model.curves_)
+    with pytest.raises(ztrack.ZtrackError, match="leaves no rows"):
+        small(early_stopping=True).fit(data[:3])
+
+
+def test_partial_fit_is_tracked(data, exact):
+    model = small(chains=300)
+    for update in range(150):
+        model.partial_fit(data[(50 * update) % 400 :][:50])
+    truth = exact(model.components_.T, model.intercept_visible_, model.intercept_hidden_)
+    assert 0 < model.log_z_error_ < 0.3
+    assert abs(model.log_z_ - truth) < 4 * model.log_z_error_
+    assert model.n_iter_ == 150
+    again = pickle.loads(pickle.dumps(model))
+    model.partial_fit(data[:50])
+    again.partial_fit(data[:50])
+    assert model.log_z_ == again.log_z_
+
+
+def test_grid_search_and_pipeline(data):
+    search = GridSearchCV(small(n_iter=10), {"n_hidden": [2, 6]}, cv=2).fit(data)
+    assert search.best_params_["n_hidden"] in (2, 6) and search.best_score_ < 0
+    grey = data * 0.7 + 0.1
+    pipeline = make_pipeline(Binarizer(threshold=0.5), small(n_iter=5)).fit(grey)
+    assert pipeline.transform(grey).shape == (400, 8)
+    assert pipeline.score(grey) == pytest.approx(pipeline[-1].score(data))
+    assert list(pipeline[-1].get_feature_names_out()[:2]) == ["rbm0", "rbm1"]
+
+
+def test_what_is_refused(data):
+    with pytest.raises(ztrack.InvalidError, match="grey levels.*threshold"):
+        small().fit(data * 0.5)
+    with pytest.raises(ztrack.InvalidError, match="n_hidden"):
+        small(n_hidden=0).fit(data)
+    with pytest.raises(ztrack.ConfigError, match="learning_rate"):
+        small(learning_rate=-1.0).fit(data)
+    told = []
+    with pytest.raises(ztrack.Interrupted):
+        small(n_iter=10**6, progress=lambda p: told.append(p) or False).fit(data)
+    assert told and told[0]["updates"] > 0

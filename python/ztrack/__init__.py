@@ -1,0 +1,83 @@
+"""log Z of restricted Boltzmann machines, with an error bar: of fixed models, and while anything trains them.
+
+::
+
+    ztrack.log_partition(W, c, b)                    # of a model one has
+    tracker = ztrack.Tracker(data=X, n_hidden=500)   # of a model in training: tracker.update(W, c, b)
+    ztrack.RBM(n_hidden=100).fit(X).score(X_test)    # train here, as a scikit-learn estimator
+
+Weights are [visible, hidden], data are rows of 0 and 1, everything is in nats.
+"""
+
+from ._convert import (
+    Model,
+    from_plus_minus,
+    from_rbms,
+    from_sklearn,
+    from_torch,
+    rbms_updates,
+    to_plus_minus,
+    to_rbms,
+    to_sklearn,
+    to_torch,
+    write_rbms_log_z,
+)
+from ._errors import (
+    ConfigError,
+    FileError,
+    InternalError,
+    Interrupted,
+    InvalidError,
+    IoError,
+    MissingPackageError,
+    ZtrackError,
+)
+from ._estimate import Estimate, LogLikelihood, LogPartition, Trust, log_f, log_likelihood, log_partition, sample
+from ._runs import Run, load_run
+from ._tracker import Tracker
+
+__all__ = [
+    "RBM",
+    "ConfigError",
+    "Estimate",
+    "FileError",
+    "InternalError",
+    "Interrupted",
+    "InvalidError",
+    "IoError",
+    "LogLikelihood",
+    "LogPartition",
+    "MissingPackageError",
+    "Model",
+    "Run",
+    "Tracker",
+    "Trust",
+    "ZtrackError",
+    "from_plus_minus",
+    "from_rbms",
+    "from_sklearn",
+    "from_torch",
+    "load_run",
+    "log_f",
+    "log_likelihood",
+    "log_partition",
+    "rbms_updates",
+    "sample",
+    "to_plus_minus",
+    "to_rbms",
+    "to_sklearn",
+    "to_torch",
+    "write_rbms_log_z",
+]
+__version__ = "0.1.0"
+
+
+def __getattr__(name):
+    # scikit-learn is imported by those who want the estimator alone.
+    if name == "RBM":
+        try:
+            from ._sklearn import RBM
+        except ImportError as error:
+            raise MissingPackageError(f"ztrack.RBM needs scikit-learn 1.6 or newer ({error})") from error
+        return RBM
+    raise AttributeError(f"module 'ztrack' has no attribute {name!r}")

@@ -1,0 +1,33 @@
+from ._convert import Model as Model
+from ._convert import from_plus_minus as from_plus_minus
+from ._convert import from_rbms as from_rbms
+from ._convert import from_sklearn as from_sklearn
+from ._convert import from_torch as from_torch
+from ._convert import rbms_updates as rbms_updates
+from ._convert import to_plus_minus as to_plus_minus
+from ._convert import to_rbms as to_rbms
+from ._convert import to_sklearn as to_sklearn
+from ._convert import to_torch as to_torch
+from ._convert import write_rbms_log_z as write_rbms_log_z
+from ._errors import ConfigError as ConfigError
+from ._errors import FileError as FileError
+from ._errors import InternalError as InternalError
+from ._errors import Interrupted as Interrupted
+from ._errors import InvalidError as InvalidError
+from ._errors import IoError as IoError
+from ._errors import MissingPackageError as MissingPackageError
+from ._errors import ZtrackError as ZtrackError
+from ._estimate import Estimate as Estimate
+from ._estimate import LogLikelihood as LogLikelihood
+from ._estimate import LogPartition as LogPartition
+from ._estimate import Trust as Trust
+from ._estimate import log_f as log_f
+from ._estimate import log_likelihood as log_likelihood
+from ._estimate import log_partition as log_partition
+from ._estimate import sample as sample
+from ._runs import Run as Run
+from ._runs import load_run as load_run
+from ._sklearn import RBM as RBM
+from ._tracker import Tracker as Tracker
+
+__version__: str

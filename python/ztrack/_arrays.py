@@ -1,0 +1,85 @@
+"""Arrays from anywhere, checked: numpy, torch tensors (also on a device, also with gradients), lists."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._errors import InvalidError
+
+
+def array(value, name, ndim, dtype=np.float64):
+    """``value`` as a numpy array of ``ndim`` dimensions in C order; copies only where it must."""
+    # Tensors of torch refuse numpy while they need gradients or lie on a device.
+    if hasattr(value, "detach"):
+        value = value.detach()
+    if hasattr(value, "cpu"):
+        value = value.cpu()
+    try:
+        found = np.asarray(value)
+    except Exception as error:
+        raise InvalidError(f"`{name}` is no array: {error}") from error
+    if found.dtype.kind not in "buif":
+        raise InvalidError(f"`{name}` holds {found.dtype}, numbers are needed")
+    if found.ndim != ndim:
+        shape = "x".join(map(str, found.shape)) or "a single number"
+        raise InvalidError(f"`{name}` has {found.ndim} dimensions ({shape}), {ndim} are needed")
+    with np.errstate(over="ignore"):
+        found = np.ascontiguousarray(found, dtype=dtype)
+    return found
+
+
+def parameters(weights, visible_bias, hidden_bias, transposed=False):
+    """W [visible, hidden], c [visible] and b [hidden] as float32, shapes and values checked.
+
+    ``transposed``: W is [hidden, visible], as scikit-learn and torch.nn.Linear keep it.
+    """
+    w = array(weights, "weights", 2, np.float32)
+    if transposed:
+        w = np.ascontiguousarray(w.T)
+    c = array(visible_bias, "visible_bias", 1, np.float32)
+    b = array(hidden_bias, "hidden_bias", 1, np.float32)
+    if 0 in w.shape:
+        raise InvalidError("an RBM needs at least one visible and one hidden unit")
+    if w.shape != (len(c), len(b)):
+        swapped = w.shape == (len(b), len(c))
+        hint = "; it looks like the transpose: pass weights.T, or transposed=True" if swapped else ""
+        raise InvalidError(
+            f"`weights` is {w.shape[0]} x {w.shape[1]}, but there are {len(c)} visible and {len(b)} hidden biases{hint}"
+        )
+    for name, values in (("weights", w), ("visible_bias", c), ("hidden_bias", b)):
+        if not np.isfinite(values).all():
+            raise InvalidError(f"`{name}` contains NaN or infinity (as float32)")
+    return w, c, b
+
+
+def rows(value, columns=None, name="data"):
+    """Rows of zeros and ones [rows, units] as uint8; -1 and +1 are told apart from mistakes, nothing is rounded."""
+    found = array(value, name, 2, None)
+    if columns is not None and found.shape[1] != columns:
+        raise InvalidError(f"`{name}` has {found.shape[1]} columns, the model has {columns} visible units")
+    if 0 in found.shape:
+        raise InvalidError(f"`{name}` is empty: {found.shape[0]} rows of {found.shape[1]} columns")
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise InvalidError(f"`{name}` contains NaN or infinity")
+    wrong = (found != 0) & (found != 1)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        values = found[wrong]
+        hint = "; for units -1 and +1 pass (data + 1) / 2" if (values == -1).all() else ""
+        if ((values >= 0) & (values <= 1)).all():
+            hint = "; grey levels have to be binarized first, as in data > 0.5"
+        raise InvalidError(
+            f"`{name}`: row {row}, column {column} is {found[row, column]}, neither 0 nor 1{hint}"
+        )
+    return np.ascontiguousarray(found, dtype=np.uint8)
+
+
+def whole(value, name, least):
+    """An integer of at least ``least``."""
+    try:
+        number = int(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidError(f"`{name}` is {value!r}, a whole number is needed") from error
+    if number != value or number < least or number > 2**63 - 1:
+        raise InvalidError(f"`{name}` is {value!r}, a whole number of at least {least} is needed")
+    return number

@@ -1,0 +1,239 @@
+"""Models to and from other packages' layouts. All keep log Z, up to rounding to float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._arrays import array, parameters, rows, whole
+from ._errors import FileError, InvalidError, MissingPackageError
+from ._estimate import LogLikelihood, LogPartition, _log_f, log_likelihood, log_partition, sample
+
+#: Names of the three arrays in state dicts of torch, tried in this order: weights, visible bias, hidden bias.
+_TORCH_NAMES = (
+    ("weights", "visible_bias", "hidden_bias"),
+    ("weight_matrix", "vbias", "hbias"),
+    ("W", "v_bias", "h_bias"),
+    ("W", "vbias", "hbias"),
+    ("W", "c", "b"),
+    ("weight", "visible_bias", "bias"),
+)
+
+
+@dataclass
+class Model:
+    """An RBM with units in {0, 1}: log f(v, h) = v.W h + c.v + b.h."""
+
+    #: W, float32 [visible, hidden].
+    weights: np.ndarray
+    #: c, float32 [visible].
+    visible_bias: np.ndarray
+    #: b, float32 [hidden].
+    hidden_bias: np.ndarray
+    #: log Z of the model this one was converted from, minus that of this one, nats.
+    log_constant: float = 0.0
+
+    def __post_init__(self):
+        self.weights, self.visible_bias, self.hidden_bias = parameters(
+            self.weights, self.visible_bias, self.hidden_bias
+        )
+
+    def _all(self):
+        return self.weights, self.visible_bias, self.hidden_bias
+
+    @property
+    def n_visible(self) -> int:
+        """Number of visible units."""
+        return len(self.visible_bias)
+
+    @property
+    def n_hidden(self) -> int:
+        """Number of hidden units."""
+        return len(self.hidden_bias)
+
+    def log_partition(self, **options) -> LogPartition:
+        """log Z of this model (without :attr:`log_constant`); options as of :func:`ztrack.log_partition`."""
+        return log_partition(*self._all(), **options)
+
+    def log_likelihood(self, data, log_z=None, **options) -> LogLikelihood:
+        """Mean log-likelihood of rows, see :func:`ztrack.log_likelihood`."""
+        return log_likelihood(*self._all(), data, log_z, **options)
+
+    def log_f(self, data) -> np.ndarray:
+        """log p(v) + log Z of every row, see :func:`ztrack.log_f`."""
+        return _log_f(*self._all(), rows(data, self.n_visible))
+
+    def sample(self, count=100, **options) -> np.ndarray:
+        """Samples, see :func:`ztrack.sample`."""
+        return sample(*self._all(), count, **options)
+
+    def transposed(self) -> "Model":
+        """The layers exchanged; log Z is the same."""
+        return Model(self.weights.T, self.hidden_bias, self.visible_bias, self.log_constant)
+
+    # Files that the command `ztrack` reads as well.
+
+    def save(self, path) -> None:
+        """Writes an npz file, or a safetensors file where the name ends so (needs the package safetensors)."""
+        arrays = dict(zip(("weights", "visible_bias", "hidden_bias"), self._all()))
+        if str(path).endswith(".safetensors"):
+            _need("safetensors.numpy").save_file(arrays, str(path))
+        elif str(path).endswith(".npz"):
+            np.savez(path, **arrays)
+        else:
+            raise InvalidError(f"{path}: a model file is called .npz or .safetensors")
+
+    @classmethod
+    def load(cls, path) -> "Model":
+        """Reads what :meth:`save` or the command wrote."""
+        if str(path).endswith(".safetensors"):
+            arrays = _need("safetensors.numpy").load_file(str(path))
+        else:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = dict(file)
+        try:
+            return cls(arrays["weights"], arrays["visible_bias"], arrays["hidden_bias"])
+        except KeyError as error:
+            raise FileError(f"{path}: no array {error}; found {', '.join(sorted(arrays))}") from error
+
+
+def _need(name) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.split(".")[0].replace("sklearn", "scikit-learn")
+        raise MissingPackageError(f"this needs the package {package}: pip install {package}") from error
+
+
+def from_sklearn(estimator) -> Model:
+    """From a fitted ``sklearn.neural_network.BernoulliRBM``, whose ``components_`` are [hidden, visible]."""
+    try:
+        return Model(
+            np.asarray(estimator.components_).T, estimator.intercept_visible_, estimator.intercept_hidden_
+        )
+    except AttributeError as error:
+        raise InvalidError(f"this is no fitted BernoulliRBM: {error}") from error
+
+
+def to_sklearn(model: Model):
+    """A ``BernoulliRBM`` with these parameters, as if fitted."""
+    estimator = _need("sklearn.neural_network").BernoulliRBM(n_components=model.n_hidden)
+    estimator.components_ = model.weights.T.astype(np.float64)
+    estimator.intercept_visible_ = model.visible_bias.astype(np.float64)
+    estimator.intercept_hidden_ = model.hidden_bias.astype(np.float64)
+    estimator.h_samples_ = np.zeros((estimator.batch_size, model.n_hidden))
+    estimator.n_features_in_ = model.n_visible
+    estimator._n_features_out = model.n_hidden
+    return estimator
+
+
+def from_torch(state, names=None, transposed=None) -> Model:
+    """From a torch state dict, or any mapping to arrays.
+
+    ``names``: the keys of weights, visible bias and hidden bias, where they are not found by themselves. ``transposed``: whether
+    weights are [hidden, visible], as torch.nn.Linear keeps them; told from the shapes, where layers differ in size.
+    """
+    state = state.state_dict() if hasattr(state, "state_dict") else state
+    if names is None:
+        names = next((known for known in _TORCH_NAMES if all(name in state for name in known)), None)
+        if names is None:
+            raise InvalidError(
+                f"no weights and biases among {', '.join(map(str, state))}: pass names=(weights, visible bias, hidden bias)"
+            )
+    try:
+        w, c, b = (state[name] for name in names)
+    except (KeyError, ValueError) as error:
+        raise InvalidError(f"names={names!r} do not fit: {error}") from error
+    w, c, b = array(w, names[0], 2), array(c, names[1], 1), array(b, names[2], 1)
+    if transposed is None:
+        if len(c) == len(b):
+            raise InvalidError(
+                "layers of equal size do not tell how the weights lie: pass transposed=True where they are [hidden, visible], else False"
+            )
+        transposed = w.shape == (len(b), len(c))
+    return Model(w.T if transposed else w, c, b)
+
+
+def to_torch(model: Model, names=_TORCH_NAMES[0], transposed=False) -> dict:
+    """A state dict of torch tensors."""
+    torch = _need("torch")
+    w = model.weights.T if transposed else model.weights
+    arrays = zip(names, (w, model.visible_bias, model.hidden_bias))
+    return {name: torch.tensor(np.ascontiguousarray(value)) for name, value in arrays}
+
+
+def from_plus_minus(weights, visible_bias, hidden_bias, *, transposed=False) -> Model:
+    """From an RBM with units in {-1, +1}, log f(s, t) = s.W t + c.s + b.t, in double precision.
+
+    With s = 2v - 1 and t = 2h - 1 the weights become 4W, the biases 2(c - W1) and 2(b - W'1); :attr:`Model.log_constant` is what
+    log Z of the original has beyond that of the result.
+    """
+    w = array(weights, "weights", 2)
+    w = w.T if transposed else w
+    c, b = array(visible_bias, "visible_bias", 1), array(hidden_bias, "hidden_bias", 1)
+    parameters(w, c, b)
+    constant = float(w.sum() - c.sum() - b.sum())
+    return Model(4 * w, 2 * (c - w.sum(axis=1)), 2 * (b - w.sum(axis=0)), constant)
+
+
+def to_plus_minus(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """W, c, b (float64) of the same distribution over units in {-1, +1}, and its log Z minus that of ``model``, nats."""
+    w, c, b = (x.astype(np.float64) for x in model._all())
+    w = w / 4
+    c, b = c / 2 + w.sum(axis=1), b / 2 + w.sum(axis=0)
+    return w, c, b, float(w.sum() - c.sum() - b.sum())
+
+
+def rbms_updates(path) -> list[int]:
+    """Updates saved in an HDF5 archive of the package rbms, ascending."""
+    with _need("h5py").File(path, "r") as file:
+        found = [key.removeprefix("update_") for key in file if key.startswith("update_")]
+    return sorted(int(key) for key in found if key.isdigit())
+
+
+def from_rbms(path, update=None) -> Model:
+    """From an HDF5 archive of the package rbms (``update_N/params/{weight_matrix, vbias, hbias}``); the last update unless one is
+    named."""
+    updates = rbms_updates(path)
+    if not updates:
+        raise FileError(f"{path}: no group update_N: this is no archive of rbms")
+    update = updates[-1] if update is None else whole(update, "update", 0)
+    if update not in updates:
+        raise InvalidError(f"{path}: no update {update}; there are {', '.join(map(str, updates))}")
+    with _need("h5py").File(path, "r") as file:
+        try:
+            group = file[f"update_{update}"]["params"]
+            return Model(group["weight_matrix"][()], group["vbias"][()], group["hbias"][()])
+        except KeyError as error:
+            raise FileError(f"{path}: update {update} holds no parameters of a binary RBM: {error}") from error
+
+
+def to_rbms(model: Model, path, update, log_z=None) -> None:
+    """Adds ``update_N/params`` to an HDF5 archive of rbms, or makes one; ``log_z`` is written beside it."""
+    update = whole(update, "update", 0)
+    with _need("h5py").File(path, "a") as file:
+        name = f"update_{update}"
+        if name in file:
+            del file[name]
+        group = file.create_group(name)
+        params = group.create_group("params")
+        params["weight_matrix"], params["vbias"], params["hbias"] = model._all()
+        if "model_type" not in file:
+            file["model_type"] = "BBRBM"
+        if log_z is not None:
+            group["log_z"] = float(log_z)
+
+
+def write_rbms_log_z(path, update, log_z) -> None:
+    """Writes log Z of an update into an archive of rbms, as ``update_N/log_z``."""
+    with _need("h5py").File(path, "a") as file:
+        name = f"update_{whole(update, 'update', 0)}"
+        if name not in file:
+            raise InvalidError(f"{path}: there is no {name}")
+        if "log_z" in file[name]:
+            del file[name]["log_z"]
+        file[name]["log_z"] = float(log_z)

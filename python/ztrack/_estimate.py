@@ -1,0 +1,312 @@
+"""log Z, log-likelihoods and samples of a fixed model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import _native
+from ._arrays import array, parameters, rows, whole
+from ._errors import InvalidError
+
+#: Rows whose log f is computed at a time.
+_TASK = 4096
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Whether an error bar is to be believed, and why not. True where it is."""
+
+    #: Short names of the reasons for doubt, such as ``("drift",)``; empty where sound.
+    doubts: tuple[str, ...] = ()
+    #: The reasons in words, with what to do about them.
+    text: str = "sound"
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is no reason for doubt."""
+        return not self.doubts
+
+    def __bool__(self) -> bool:
+        return self.sound
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one method says."""
+
+    #: Its name.
+    method: str
+    #: log Z in nats.
+    value: float
+    #: Standard error in nats; 0 for exact values, NaN where a method has none.
+    std_error: float
+    #: Whether the error bar is to be believed.
+    trust: Trust
+    #: "none", "consistent", "low", "high" or "biased": the direction of the error in expectation.
+    bias: str
+    #: Effective number of samples, or None.
+    effective_samples: float | None
+    #: Gibbs sweeps of single chains spent.
+    gibbs_sweeps: int
+    #: Wall time in seconds.
+    seconds: float
+
+
+@dataclass(frozen=True)
+class LogPartition:
+    """log Z of a fixed model."""
+
+    #: log Z in nats, of the method to be used.
+    value: float
+    #: Its standard error in nats; 0 where it is exact.
+    std_error: float
+    #: Whether that is to be believed.
+    trust: Trust
+    #: Lower bound that holds for sure, and an upper one where a method gives one (else infinity), nats.
+    bounds: tuple[float, float]
+    #: The method to be used.
+    method: str
+    #: What every method says, in the order they were asked for.
+    estimates: tuple[Estimate, ...] = field(repr=False)
+    #: Contradictions between methods, in words.
+    disagreements: tuple[str, ...] = field(default=(), repr=False)
+    #: Methods of "all" that the model does not allow, with the reason.
+    skipped: tuple[str, ...] = field(default=(), repr=False)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def table(self):
+        """A pandas data frame with a row for each method."""
+        from ._runs import pandas
+
+        columns = ["value", "std_error", "bias", "effective_samples", "gibbs_sweeps", "seconds"]
+        frame = pandas().DataFrame(
+            [[getattr(e, c) for c in columns] + [e.trust.sound, str(e.trust)] for e in self.estimates],
+            columns=columns + ["sound", "doubts"],
+            index=[e.method for e in self.estimates],
+        )
+        frame.index.name = "method"
+        return frame
+
+
+@dataclass(frozen=True)
+class LogLikelihood:
+    """Mean log-likelihood of rows, nats per row."""
+
+    #: mean log p(v).
+    value: float
+    #: Its standard error, of log Z and of the rows together.
+    std_error: float
+    #: The part from the number of rows.
+    data_std_error: float
+    #: The part from log Z.
+    log_z_std_error: float
+    #: Whether log Z is to be believed.
+    trust: Trust = Trust()
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def log_partition(
+    weights,
+    visible_bias,
+    hidden_bias,
+    method="auto",
+    data=None,
+    seed=0,
+    *,
+    transposed=False,
+    chains=100,
+    temperatures=None,
+    sweeps=1000,
+    budget=20.0,
+    progress=None,
+) -> LogPartition:
+    """log Z of the RBM log f(v, h) = v.W h + c.v + b.h with units in {0, 1}.
+
+    Parameters
+    ----------
+    weights : array [visible, hidden]
+        W; [hidden, visible] with ``transposed=True``.
+    visible_bias : array [visible]
+        c.
+    hidden_bias : array [hidden]
+        b.
+    method : str or list of str
+        "auto": enumeration up to 20 units in the smaller layer, else a search for modes and tempered chains that work until
+        nothing is in doubt or ``budget`` is used up. Else any of exact, rts, ais, reverse-ais, sandwich, bar, mbar, mixed,
+        sams, ti-corrected, ti-rb, raise, tap-third, ... (a wrong name lists them), "all" or "everything".
+    data : array [rows, visible] of 0 and 1, optional
+        Training rows, which tell where the mass of the model may lie. Worth giving.
+    seed : int
+        The same seed gives the same result, whatever the number of threads.
+    chains, temperatures, sweeps : int
+        Size of the runs; ``temperatures=None`` for what suits each method.
+    budget : float
+        Work that "auto" may do while in doubt, in seconds of one usual core.
+    progress : callable, optional
+        Gets a line of text after each step; returning False ends the call with :class:`Interrupted`.
+
+    Raises
+    ------
+    InvalidError
+        Shapes that do not fit, NaN, an unknown method.
+    """
+    w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
+    cells = None if data is None else rows(data, len(c)).tobytes()
+    names = [method] if isinstance(method, str) else [str(name) for name in method]
+    # The command's `auto` never enumerates; here it is the choice between both, as where the command is told nothing.
+    if names == ["auto"]:
+        names = []
+    found = json.loads(
+        _native.log_partition(
+            w.tobytes(),
+            c.tobytes(),
+            b.tobytes(),
+            cells,
+            names,
+            whole(chains, "chains", 0),
+            None if temperatures is None else whole(temperatures, "temperatures", 0),
+            whole(sweeps, "sweeps", 0),
+            float(budget),
+            whole(seed, "seed", 0),
+            progress,
+        )
+    )
+    return _log_partition(found)
+
+
+def _log_partition(found) -> LogPartition:
+    estimates = tuple(_estimate(one) for one in found["estimates"])
+    agreement = found["agreement"]
+    if not estimates:
+        raise InvalidError("no method could be used: " + "; ".join(found["skipped"]))
+    chosen = next((e for e in estimates if e.method == agreement["use_method"]), estimates[0])
+    trust = chosen.trust
+    if trust.sound and not agreement["sound"]:
+        trust = Trust(("disagreement",), "; ".join(agreement["disagreements"]))
+    exact = chosen.bias == "none"
+    lower = chosen.value if exact else (found["bound"] or {}).get("value", -np.inf)
+    upper = chosen.value if exact else np.inf
+    return LogPartition(
+        value=chosen.value,
+        std_error=chosen.std_error,
+        trust=trust,
+        bounds=(lower, upper),
+        method=chosen.method,
+        estimates=estimates,
+        disagreements=tuple(agreement["disagreements"]),
+        skipped=tuple(found["skipped"]),
+    )
+
+
+def _number(value) -> float:
+    # JSON has no NaN.
+    return np.nan if value is None else float(value)
+
+
+def _estimate(found) -> Estimate:
+    return Estimate(
+        method=found["method"],
+        value=_number(found["value"]),
+        std_error=_number(found["std_error"]),
+        trust=_trust(found["trust"]),
+        bias=found["bias"],
+        effective_samples=found["effective_samples"],
+        gibbs_sweeps=found["gibbs_sweeps"],
+        seconds=found["seconds"],
+    )
+
+
+def _trust(doubts) -> Trust:
+    if not doubts:
+        return Trust()
+    return Trust(tuple(d["name"] for d in doubts), "; ".join(d["text"] for d in doubts))
+
+
+def log_f(weights, visible_bias, hidden_bias, data, *, transposed=False) -> np.ndarray:
+    """log f(v) = c.v + sum_j softplus(b_j + (v W)_j) of every row, nats, float64 [rows]: log p(v) + log Z.
+
+    Shapes as in :func:`log_partition`; ``data`` is [rows, visible] of 0 and 1.
+    """
+    w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
+    return _log_f(w, c, b, rows(data, len(c)))
+
+
+def _log_f(w, c, b, cells) -> np.ndarray:
+    w, c, b = (x.astype(np.float64) for x in (w, c, b))
+    out = np.empty(len(cells))
+    for start in range(0, len(cells), _TASK):
+        v = cells[start : start + _TASK].astype(np.float64)
+        out[start : start + _TASK] = v @ c + np.logaddexp(0.0, v @ w + b).sum(axis=1)
+    return out
+
+
+def log_likelihood(weights, visible_bias, hidden_bias, data, log_z=None, **options) -> LogLikelihood:
+    """Mean normalised log-likelihood of ``data`` [rows, visible], nats per row.
+
+    ``log_z``: a :class:`LogPartition`, or a number, or a pair (value, std_error), where it is known; else
+    :func:`log_partition` finds it, with ``options``.
+    """
+    transposed = options.get("transposed", False)
+    w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
+    values = _log_f(w, c, b, rows(data, len(c)))
+    if log_z is None:
+        log_z = log_partition(weights, visible_bias, hidden_bias, **options)
+    trust = getattr(log_z, "trust", Trust())
+    if isinstance(log_z, LogPartition):
+        log_z = (log_z.value, log_z.std_error)
+    pair = array(np.atleast_1d(log_z), "log_z", 1)
+    if len(pair) > 2:
+        raise InvalidError("`log_z` is a number, or a pair of value and standard error")
+    value, error = float(pair[0]), float(pair[1]) if len(pair) > 1 else 0.0
+    spread = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return LogLikelihood(
+        value=float(values.mean() - value),
+        std_error=float(np.hypot(spread, error)),
+        data_std_error=float(spread),
+        log_z_std_error=error,
+        trust=trust,
+    )
+
+
+def sample(
+    weights,
+    visible_bias,
+    hidden_bias,
+    count=100,
+    data=None,
+    seed=0,
+    *,
+    transposed=False,
+    chains=100,
+    temperatures=50,
+    burn_in=500,
+    spacing=10,
+) -> np.ndarray:
+    """``count`` samples of the model by tempered chains that change modes, uint8 [count, visible] of 0 and 1.
+
+    ``data`` [rows, visible]: training rows, whose marginals the chains start from. A warning where chains did not mix.
+    """
+    import warnings
+
+    w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
+    cells = None if data is None else rows(data, len(c)).tobytes()
+    count = whole(count, "count", 1)
+    numbers = [whole(x, name, least) for x, name, least in (
+        (chains, "chains", 2), (temperatures, "temperatures", 2), (burn_in, "burn_in", 0), (spacing, "spacing", 1),
+    )]
+    found, doubt = _native.sample(
+        w.tobytes(), c.tobytes(), b.tobytes(), cells, count, *numbers, whole(seed, "seed", 0)
+    )
+    if doubt:
+        warnings.warn(f"samples {doubt}", RuntimeWarning, stacklevel=2)
+    return np.frombuffer(found, dtype=np.uint8).reshape(count, len(c)).copy()

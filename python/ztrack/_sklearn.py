@@ -1,0 +1,229 @@
+"""A scikit-learn estimator whose scores are normalised log-likelihoods."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _native
+from ._arrays import rows, whole
+from ._convert import Model
+from ._errors import InvalidError
+from ._estimate import _estimate, _log_f
+from ._tracker import Tracker
+
+
+class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Restricted Boltzmann machine with binary units.
+
+    ``fit`` trains by centered persistent contrastive divergence while tempered chains track log Z; ``score`` and
+    ``score_samples`` are mean and rows' log-likelihoods in nats, normalised, so that models of different size compare.
+
+    Parameters
+    ----------
+    n_hidden : int
+        Number of hidden units.
+    learning_rate : float
+        Step size; in ``fit`` it falls to zero over the run.
+    batch_size : int
+        Rows per minibatch.
+    n_iter : int
+        Passes through the rows, at most.
+    early_stopping : bool
+        Stop, and choose the best model, by the log-likelihood of ``validation_fraction`` of the rows.
+    validation_fraction : float
+        See ``early_stopping``.
+    chains : int
+        Tempered chains of the tracker.
+    threshold : float or None
+        Cells above it count as 1. None: data must be 0 and 1, anything else is an error.
+    progress : callable or None
+        Gets a dict (update, updates, seconds, log_z, ...) some times a second; returning False ends the call with
+        :class:`ztrack.Interrupted`.
+    random_state : int, RandomState or None
+        The same number gives the same model.
+
+    Attributes
+    ----------
+    components_ : array [hidden, visible]
+        Weights, as ``BernoulliRBM`` keeps them.
+    intercept_visible_ : array [visible]
+    intercept_hidden_ : array [hidden]
+        Biases.
+    log_z_ : float
+        log Z, nats: of ``fit`` enumerated or annealed apart from the tracker, of ``partial_fit`` tracked.
+    log_z_error_ : float
+        Its standard error, nats.
+    n_iter_ : int
+        Passes until the model that was kept.
+    curves_ : list of dict
+        Every evaluation of ``fit`` (``pandas.DataFrame(model.curves_)``).
+    """
+
+    def __init__(
+        self,
+        n_hidden=100,
+        *,
+        learning_rate=0.05,
+        batch_size=100,
+        n_iter=50,
+        early_stopping=False,
+        validation_fraction=0.1,
+        chains=200,
+        threshold=None,
+        progress=None,
+        random_state=None,
+    ):
+        self.n_hidden = n_hidden
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.chains = chains
+        self.threshold = threshold
+        self.progress = progress
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Trains on ``X`` [rows, visible]; ``y`` is not looked at."""
+        cells = self._rows(X, reset=True)
+        iterations, batch = whole(self.n_iter, "n_iter", 1), whole(self.batch_size, "batch_size", 1)
+        settings = {
+            "hidden": whole(self.n_hidden, "n_hidden", 1),
+            "epochs": iterations,
+            "batch": batch,
+            "learning_rate": float(self.learning_rate),
+            "validation_fraction": float(self.validation_fraction) if self.early_stopping else 0.0,
+            "evaluations": 20,
+            "chains": whole(self.chains, "chains", 2),
+            "seed": self._seed(),
+            "settings": [],
+        }
+        progress = self.progress
+        told = None if progress is None else (lambda line: progress(json.loads(line)))
+        *model, found = _native.fit(cells.tobytes(), cells.shape[1], settings, told)
+        w, c, b = (np.frombuffer(part, dtype=np.float32) for part in model)
+        self._keep(w.reshape(len(c), len(b)), c, b)
+        found = json.loads(found)
+        log_z = _estimate(found["log_z"])
+        self._tracker = self._particles = None
+        self._log_z = (log_z.value, log_z.std_error)
+        self.curves_ = found["curves"]
+        trained = len(cells) - (round(len(cells) * self.validation_fraction) if self.early_stopping else 0)
+        self.n_iter_ = max(1, round(found["update"] / max(1, -(-trained // min(batch, trained)))))
+        return self
+
+    def partial_fit(self, X, y=None):
+        """One update of PCD-1 with ``X`` [rows, visible] as the minibatch, tracked; for loops of one's own."""
+        first = not hasattr(self, "components_")
+        cells = self._rows(X, reset=first)
+        if first:
+            self._random = check_random_state(self.random_state)
+            hidden = whole(self.n_hidden, "n_hidden", 1)
+            share = (cells.sum(axis=0) + 1) / (len(cells) + 2)
+            w = 0.01 * self._random.standard_normal((cells.shape[1], hidden))
+            self._keep(w, np.log(share / (1 - share)), np.zeros(hidden))
+            self.n_iter_, self.curves_ = 0, []
+        if getattr(self, "_tracker", None) is None:
+            if not hasattr(self, "_random"):
+                self._random = check_random_state(self.random_state)
+            hidden, chains = self.components_.shape[0], whole(self.chains, "chains", 2)
+            self._tracker = Tracker(cells, hidden, chains, seed=int(self._random.randint(2**31)))
+            self._tracker.update(*self._model()._all())
+            self._particles = cells.astype(np.float64)
+        self._step(cells.astype(np.float64))
+        self._tracker.update(*self._model()._all())
+        self._log_z = None
+        self.n_iter_ += 1
+        return self
+
+    def _step(self, v):
+        w, c, b = self.components_.T, self.intercept_visible_, self.intercept_hidden_
+        draw = lambda p: (self._random.random_sample(p.shape) < p).astype(np.float64)  # noqa: E731
+        particles = draw(_sigmoid(draw(_sigmoid(self._particles @ w + b)) @ w.T + c))
+        data, model = _sigmoid(v @ w + b), _sigmoid(particles @ w + b)
+        rate = float(self.learning_rate)
+        w = w + rate * (v.T @ data / len(v) - particles.T @ model / len(particles))
+        c = c + rate * (v.mean(axis=0) - particles.mean(axis=0))
+        b = b + rate * (data.mean(axis=0) - model.mean(axis=0))
+        self._particles = particles
+        self._keep(w, c, b)
+
+    def transform(self, X):
+        """P(h = 1 | v) of every row, [rows, hidden]."""
+        check_is_fitted(self)
+        v = self._rows(X, reset=False).astype(np.float64)
+        return _sigmoid(v @ self.components_.T + self.intercept_hidden_)
+
+    def score_samples(self, X):
+        """log p(v) of every row, nats, [rows]: normalised, unlike that of ``BernoulliRBM``."""
+        check_is_fitted(self)
+        cells = self._rows(X, reset=False)
+        return _log_f(*self._model()._all(), cells) - self.log_z_
+
+    def score(self, X, y=None):
+        """Mean log-likelihood of ``X``, nats per row."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples=100, random_state=None):
+        """Samples of the model, uint8 [n_samples, visible], by tempered chains."""
+        check_is_fitted(self)
+        seed = self._seed() if random_state is None else check_random_state(random_state).randint(2**31)
+        return self._model().sample(n_samples, seed=int(seed))
+
+    @property
+    def log_z_(self):
+        check_is_fitted(self, "components_")
+        return self._found()[0]
+
+    @property
+    def log_z_error_(self):
+        check_is_fitted(self, "components_")
+        return self._found()[1]
+
+    @property
+    def model_(self) -> Model:
+        check_is_fitted(self, "components_")
+        return self._model()
+
+    def _found(self):
+        if self._log_z is None:
+            self._log_z = (self._tracker.log_z, self._tracker.std_error)
+        return self._log_z
+
+    def _model(self):
+        return Model(self.components_.T, self.intercept_visible_, self.intercept_hidden_)
+
+    def _keep(self, w, c, b):
+        self.components_ = np.array(w, dtype=np.float64).T
+        self.intercept_visible_ = np.array(c, dtype=np.float64)
+        self.intercept_hidden_ = np.array(b, dtype=np.float64)
+
+    def _seed(self):
+        if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _rows(self, X, reset):
+        X = validate_data(self, X, reset=reset, dtype="numeric")
+        if self.threshold is not None:
+            X = X > self.threshold
+        try:
+            return rows(X, name="X")
+        except InvalidError as error:
+            if "neither 0 nor 1" in str(error):
+                raise InvalidError(f"{error}; or give the estimator a threshold") from None
+            raise
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+
+def _sigmoid(x):
+    return 0.5 * (1.0 + np.tanh(0.5 * x))

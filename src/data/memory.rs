@@ -1,0 +1,161 @@
+//! Data sets from what a program has in memory: arrays of Rust, ndarray, Burn tensors.
+
+use burn::tensor::Tensor;
+use ndarray::{ArrayBase, Data, Ix2};
+
+use super::{Dataset, Values};
+use crate::error::{Error, Result};
+use crate::model::host;
+use crate::ops::BitMatrix;
+
+/// Rows of cells in memory. Numbers 0 and 1 are units; other numbers in [0, 1] are grey levels, kept to 1/255.
+pub trait Rows {
+    /// The rows as a data set.
+    ///
+    /// # Errors
+    /// No cells, rows of different lengths, or a cell outside [0, 1].
+    fn dataset(&self) -> Result<Dataset>;
+}
+
+/// What data sets from memory are called.
+const NAME: &str = "memory";
+
+/// A number that can be a cell.
+pub trait Cell: Copy {
+    /// The number.
+    fn value(self) -> f64;
+}
+
+macro_rules! cells {
+    ($($number:ty),*) => {
+        $(impl Cell for $number {
+            fn value(self) -> f64 {
+                f64::from(self)
+            }
+        })*
+    };
+}
+cells!(bool, u8, i8, i32, f32, f64);
+
+impl Dataset {
+    /// A data set of these rows, one slice a row.
+    ///
+    /// # Errors
+    /// See [`Rows::dataset`].
+    pub fn from_rows<T: Cell, R: AsRef<[T]>>(rows: &[R]) -> Result<Self> {
+        let columns = rows.first().map_or(0, |row| row.as_ref().len());
+        if let Some(row) = rows.iter().position(|row| row.as_ref().len() != columns) {
+            let found = rows[row].as_ref().len();
+            return Err(Error::Invalid(format!(
+                "row {row} has {found} cells, the first one {columns}"
+            )));
+        }
+        from_cells(columns, rows.iter().flat_map(|row| row.as_ref()).map(|cell| cell.value()))
+    }
+}
+
+fn from_cells(columns: usize, cells: impl Iterator<Item = f64> + Clone) -> Result<Dataset> {
+    let binary = cells.clone().all(|x| x == 0.0 || x == 1.0);
+    let mut levels = Vec::new();
+    for (i, x) in cells.enumerate() {
+        if !(0.0..=1.0).contains(&x) {
+            let (row, column) = (i / columns.max(1), i % columns.max(1));
+            return Err(Error::Invalid(format!(
+                "row {row}, column {column} is {x}: cells are 0 or 1, or grey levels in between"
+            )));
+        }
+        levels.push(if binary { x as u8 } else { (255.0 * x).round() as u8 });
+    }
+    let empty = || Error::Invalid("no data: no cells".into());
+    let values = if binary {
+        Values::from_levels(columns, levels)
+    } else {
+        super::Intensities::new(columns, levels).map(Values::Intensity)
+    };
+    Dataset::new(NAME, values.ok_or_else(empty)?, None, None)
+}
+
+impl Rows for Dataset {
+    fn dataset(&self) -> Result<Dataset> {
+        Ok(self.clone())
+    }
+}
+
+impl Rows for BitMatrix {
+    fn dataset(&self) -> Result<Dataset> {
+        Dataset::new(NAME, Values::Binary(self.clone()), None, None)
+    }
+}
+
+impl<R: RowOf + AsRef<[R::Cell]>> Rows for Vec<R> {
+    fn dataset(&self) -> Result<Dataset> {
+        Dataset::from_rows::<R::Cell, R>(self)
+    }
+}
+
+/// A row whose cells are of one type.
+pub trait RowOf {
+    /// The type.
+    type Cell: Cell;
+}
+
+impl<T: Cell> RowOf for Vec<T> {
+    type Cell = T;
+}
+
+impl<T: Cell, const M: usize> RowOf for [T; M] {
+    type Cell = T;
+}
+
+impl<S: Data> Rows for ArrayBase<S, Ix2>
+where
+    S::Elem: Cell,
+{
+    fn dataset(&self) -> Result<Dataset> {
+        from_cells(self.ncols(), self.iter().map(|cell| cell.value()))
+    }
+}
+
+impl Rows for Tensor<2> {
+    fn dataset(&self) -> Result<Dataset> {
+        let [_, columns] = self.dims();
+        from_cells(columns, host(self.clone()).into_iter().map(f64::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_of_all_kinds_are_the_same_data() {
+        let expected = BitMatrix::from_fn(3, 4, |row, column| (row + column) % 2 == 1);
+        let cells: Vec<Vec<u8>> =
+            (0..3).map(|i| (0..4).map(|j| ((i + j) % 2) as u8).collect()).collect();
+        let flat: Vec<f32> = cells.iter().flatten().map(|&x| f32::from(x)).collect();
+        let array = ndarray::Array2::from_shape_vec((3, 4), flat.clone()).unwrap();
+        #[allow(deprecated)]
+        let device = burn::tensor::Device::ndarray();
+        let tensor = Tensor::<2>::from_data(burn::tensor::TensorData::new(flat, [3, 4]), &device);
+        let all: [&dyn Rows; 5] = [&cells, &expected, &array, &array.view(), &tensor];
+        for rows in all {
+            assert_eq!(rows.dataset().unwrap().values, Values::Binary(expected.clone()));
+        }
+    }
+
+    #[test]
+    fn grey_levels_stay_and_what_is_no_cell_is_named() {
+        let grey = Dataset::from_rows::<f64, _>(&[[0.0, 0.5], [1.0, 0.2]]).unwrap();
+        let Values::Intensity(levels) = grey.values else { panic!("binary") };
+        assert_eq!(levels.levels(), [0, 128, 255, 51]);
+        for (rows, expected) in [
+            (vec![vec![0.0, 1.0], vec![f64::NAN, 1.0]], "row 1, column 0 is NaN"),
+            (vec![vec![0.0, -1.0]], "row 0, column 1 is -1"),
+            (vec![vec![0.0], vec![1.0, 0.0]], "row 1 has 2 cells, the first one 1"),
+            (vec![], "no data"),
+        ] {
+            let message = Dataset::from_rows::<f64, _>(&rows).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+}

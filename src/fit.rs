@@ -1,0 +1,192 @@
+//! Training on an array in memory, in one call.
+
+use std::sync::atomic::AtomicBool;
+
+use burn::tensor::Device;
+
+use crate::config::Config;
+use crate::data::{Binarization, Dataset, Rows, SplitOptions, Splits, Values};
+use crate::error::{Error, Result};
+use crate::estimators::Estimate;
+use crate::model::Parameters;
+use crate::record::{Memory, Recorder, Tee};
+use crate::tracking::LogLikelihood;
+use crate::training::{NoCheckpoints, StopReason, Trainer, run};
+
+/// What [`fit`] is asked for.
+///
+/// ```
+/// use ztrack::{Options, fit};
+///
+/// let rows: Vec<[u8; 6]> = (0..60).map(|row| [(row % 2) as u8; 6]).collect();
+/// let fit = fit(&rows, Options { hidden: 4, epochs: 20, ..Options::default() })?;
+/// println!("{} nats per row, log Z {} +- {}", fit.train.value, fit.log_z.value, fit.log_z.std_error);
+/// # Ok::<(), ztrack::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Number of hidden units, J.
+    pub hidden: usize,
+    /// Passes through the rows, at most.
+    pub epochs: u64,
+    /// Rows per minibatch.
+    pub batch: usize,
+    /// Step size, which falls to zero over the run.
+    pub learning_rate: f64,
+    /// Share of the rows on which the best model is chosen and training is stopped; 0 for none.
+    pub validation_fraction: f64,
+    /// Evaluations over the whole run.
+    pub evaluations: u64,
+    /// Tempered chains of the tracker.
+    pub chains: usize,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Any field of a configuration, as `--set` of the command takes it: `training.gradient={ kind = "cd" }`. These win.
+    pub settings: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            hidden: 64,
+            epochs: 100,
+            batch: 100,
+            learning_rate: 0.05,
+            validation_fraction: 0.1,
+            evaluations: 50,
+            chains: 200,
+            seed: 0,
+            settings: Vec::new(),
+        }
+    }
+}
+
+/// A trained model and how it came about.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// The best model by validation log-likelihood; without validation rows the last one.
+    pub parameters: Parameters,
+    /// The update it is from.
+    pub update: u64,
+    /// Its log Z, computed independently of the tracker.
+    pub log_z: Estimate,
+    /// Mean log-likelihood of the training rows, nats per row.
+    pub train: LogLikelihood,
+    /// The same of the validation rows.
+    pub validation: Option<LogLikelihood>,
+    /// Every evaluation: `curves.series(Run::Train, "log_likelihood")` and whatever metrics.csv has.
+    pub curves: Memory,
+    /// Why training ended.
+    pub reason: StopReason,
+}
+
+/// Trains on rows in memory: arrays, ndarray's arrays, Burn tensors, bits or a [`Dataset`], [N, M].
+///
+/// # Errors
+/// Rows that are none, options out of range, training that diverges.
+pub fn fit(rows: &impl Rows, options: Options) -> Result<Fit> {
+    fit_recording(rows, options, &mut Memory::default(), &AtomicBool::new(false))
+}
+
+/// As [`fit`], with a recorder that follows the run and a flag that ends it after an update; the model is then the best so far.
+///
+/// # Errors
+/// As [`fit`], and those of the recorder.
+pub fn fit_recording(
+    rows: &impl Rows,
+    options: Options,
+    recorder: &mut dyn Recorder,
+    stop: &AtomicBool,
+) -> Result<Fit> {
+    let dataset = rows.dataset()?;
+    let config = options.config(&dataset)?;
+    let splits = split(dataset, &config)?;
+    #[allow(deprecated)]
+    let device = Device::ndarray();
+    let mut trainer = Trainer::new(&config, splits, &device)?;
+    let mut curves = Memory::default();
+    let outcome = {
+        let mut tee = Tee(vec![Box::new(&mut curves), Box::new(recorder)]);
+        run(&mut trainer, &mut tee, &mut NoCheckpoints, stop)?
+    };
+    // The progress of every update is for those who watch.
+    curves.progress = Vec::new();
+    let reason = outcome.reason;
+    let (parameters, update, likelihood) = match trainer.audited_best()? {
+        Some(best) => {
+            let parameters = best.candidate.parameters.as_ref().clone();
+            (parameters, best.candidate.update, best.likelihood)
+        }
+        None => {
+            let parameters = trainer.parameters();
+            let likelihood = trainer.final_likelihood(&parameters)?;
+            (parameters, trainer.updates(), likelihood)
+        }
+    };
+    let (log_z, train, validation) = (likelihood.log_z, likelihood.train, likelihood.validation);
+    Ok(Fit { parameters, update, log_z, train, validation, curves, reason })
+}
+
+impl Options {
+    /// The configuration these options stand for.
+    fn config(&self, dataset: &Dataset) -> Result<Config> {
+        for (name, value) in [("epochs", self.epochs), ("evaluations", self.evaluations)] {
+            if value == 0 {
+                return Err(Error::Invalid(format!("`{name}` must be at least 1")));
+            }
+        }
+        let Self { hidden, epochs, batch, learning_rate, chains, seed, .. } = self;
+        let fraction = self.validation_fraction;
+        let train = dataset.rows() as f64 * (1.0 - fraction.clamp(0.0, 1.0));
+        let updates = epochs.saturating_mul((train as u64).div_ceil((*batch).max(1) as u64));
+        let every = (updates / self.evaluations).max(1);
+        let text = format!(
+            r#"
+            seed = "{seed}"
+            [data]
+            source = {{ name = "files", train = "memory" }}
+            validation_fraction = {fraction:?}
+            [model]
+            hidden = {hidden}
+            [training]
+            epochs = {epochs}
+            batch = {batch}
+            gradient = {{ kind = "pcd" }}
+            centering = true
+            learning_rate = {{ initial = {learning_rate:?}, schedule = {{ kind = "linear-to-zero" }} }}
+            [tempering]
+            chains = {chains}
+            [evaluation]
+            every = {every}
+            images_every = 0
+            [audit]
+            every = 0
+            "#
+        );
+        let mut settings = Vec::new();
+        if fraction > 0.0 {
+            settings.push("training.early_stopping={}".to_string());
+        }
+        if matches!(dataset.values, Values::Intensity(_)) {
+            settings.push("data.binarization=stochastic".into());
+        }
+        settings.extend(self.settings.iter().cloned());
+        Config::parse(&text, &settings)
+    }
+}
+
+/// The rows in their parts, chosen by the seed of the split.
+fn split(dataset: Dataset, config: &Config) -> Result<Splits> {
+    if matches!(
+        (&dataset.values, config.data.binarization),
+        (Values::Intensity(_), Binarization::None)
+    ) {
+        return Err(Error::config("data.binarization", "these rows have grey levels"));
+    }
+    let options = SplitOptions {
+        validation_fraction: config.data.validation_fraction,
+        test_fraction: config.data.test_fraction,
+        seed: config.data.split_seed,
+    };
+    Splits::of(dataset, &options)
+}

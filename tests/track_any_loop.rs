@@ -1,0 +1,212 @@
+//! The tracker of any loop: the same bytes as the trainer's own, its state, what it refuses; training in one call.
+
+use burn::tensor::Device;
+use ztrack::config::Config;
+use ztrack::data::{Dataset, Splits, Values};
+use ztrack::fit::{Options, fit};
+use ztrack::live::LogZTracker;
+use ztrack::model::exact::log_partition;
+use ztrack::model::test_systems::gaussian_parameters;
+use ztrack::ops::BitMatrix;
+use ztrack::ops::random::{Purpose, Streams};
+use ztrack::record::Run;
+use ztrack::training::{StepRecord, Trainer};
+use ztrack::{Parameters, Result};
+
+/// Rows of 16 units around two prototypes.
+fn rows(count: usize, seed: u64) -> BitMatrix {
+    let streams = Streams::new(seed, Purpose::Generator, 1);
+    let cells: Vec<Vec<bool>> = (0..count)
+        .map(|row| {
+            let mut stream = streams.row(row as u32);
+            let on = stream.uniform() < 0.5;
+            (0..16).map(|i| (on == (i % 3 == 0)) != (stream.uniform() < 0.1)).collect()
+        })
+        .collect();
+    BitMatrix::from_fn(count, 16, |row, i| cells[row][i])
+}
+
+/// A run of the trainer whose tracked model is the current one, stepped to at every update.
+const RUN: &str = r#"
+    seed = 5
+    [data]
+    source = { name = "files", train = "memory" }
+    [model]
+    hidden = 16
+    [training]
+    updates = 120
+    batch = 50
+    gradient = { kind = "cd" }
+    learning_rate = { initial = 0.1 }
+    [averaging]
+    window = 0.0
+    [tempering]
+    chains = 100
+    every = 1
+    settling = { sweeps = 60, most = 240 }
+    [evaluation]
+    every = 20
+    exact = false
+    images_every = 0
+    [audit]
+    every = 0
+"#;
+
+/// Breaking the seed of the visitors, or leaving out settling at update 0, fails here.
+#[test]
+fn a_tracker_outside_says_what_the_trainers_own_says_to_the_bit() -> Result<()> {
+    let config = Config::parse(RUN, &[])?;
+    let bits = rows(600, 3);
+    let train = Dataset::new("two", Values::Binary(bits.clone()), None, None)?;
+    #[allow(deprecated)]
+    let device = Device::ndarray();
+    let mut trainer =
+        Trainer::new(&config, Splits { train, validation: None, test: None }, &device)?;
+    let builder = LogZTracker::builder(&bits).hidden(16).seed(5);
+    let mut tracker = builder.tempering(config.tempering.clone()).build()?;
+    let (mut compared, mut inside) = (0, 0);
+    while trainer.updates() < trainer.total_updates() {
+        let record = match trainer.step()? {
+            StepRecord::TrackingStarted(_) => None,
+            StepRecord::Updated(record) => record,
+            StepRecord::Pretrained => unreachable!("no pre-training was asked for"),
+        };
+        let parameters = trainer.current_parameters().clone();
+        let outside = tracker.update(&parameters)?;
+        let measured = |record: Option<ztrack::tracking::TrackRecord>| {
+            record.map(|record| (record.measurement.log_z, record.occupancy_error.to_bits()))
+        };
+        assert_eq!(measured(record), measured(outside));
+        if trainer.evaluation_due(trainer.updates()) {
+            let own = trainer.evaluate(None)?.expect("tracking has started");
+            let found = tracker.evaluate()?;
+            assert_eq!((found.log_z, found.std_error), own.log_z, "update {}", trainer.updates());
+            assert_eq!(found.trust, own.trust);
+            assert_eq!(tracker.log_likelihood(&bits)?, own.train);
+            let error = found.log_z - log_partition(&parameters)?;
+            compared += 1;
+            inside += usize::from(error.abs() < 4.0 * found.std_error);
+        }
+    }
+    // Seven evaluations; one beyond four errors would be a rare accident, two are a mistake.
+    assert!(compared == 7 && inside >= 6, "{inside} of {compared}");
+    Ok(())
+}
+
+/// A model that moves by itself.
+fn moving(update: u32) -> Parameters {
+    let mut model = gaussian_parameters(16, 8, 0.4, 2);
+    model.weights.iter_mut().for_each(|w| *w *= 1.0 + 0.01 * update as f32);
+    model
+}
+
+#[test]
+fn a_saved_tracker_goes_on_to_the_bit_wherever_it_was_saved() -> Result<()> {
+    let bits = rows(300, 4);
+    let build = || LogZTracker::builder(&bits).hidden(8).chains(60).every(3).seed(9).build();
+    let (mut one, mut other) = (build()?, build()?);
+    for update in 0..40 {
+        one.update(&moving(update))?;
+        other.update(&moving(update))?;
+        if update % 7 == 0 {
+            assert_eq!(one.evaluate()?, other.evaluate()?);
+        }
+        let bytes = other.to_bytes()?;
+        other = LogZTracker::from_bytes(bytes.clone())?;
+        assert_eq!(other.to_bytes()?, bytes);
+    }
+    one.set_particles(&rows(10, 1))?;
+    other.set_particles(&rows(10, 1))?;
+    assert_eq!(one.evaluate()?, other.evaluate()?);
+    assert_eq!(one.samples()?.visible, other.samples()?.visible);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tracker.state");
+    one.save(&path)?;
+    assert_eq!(LogZTracker::load(&path)?.evaluate()?, one.evaluate()?);
+    Ok(())
+}
+
+#[test]
+fn marginals_alone_do_and_weights_are_those_of_the_model() -> Result<()> {
+    let model = gaussian_parameters(10, 6, 0.8, 3);
+    let mut tracker =
+        LogZTracker::builder(&[0.5; 10][..]).hidden(6).chains(2000).seed(2).build()?;
+    for _ in 0..30 {
+        tracker.update(&model)?;
+    }
+    let found = tracker.evaluate()?;
+    let exact = log_partition(&model)?;
+    assert!((found.log_z - exact).abs() < 4.0 * found.std_error, "{found:?} {exact}");
+    let moments = ztrack::model::exact::moments(&model)?;
+    let negative = tracker.negative_phase()?;
+    // About 2000/20 chains count at beta = 1, half a unit's deviation each: 0.05; four of these.
+    for (found, exact) in negative.visible.iter().zip(&moments.visible) {
+        assert!((found - exact).abs() < 0.2, "{found} {exact}");
+    }
+    let weights = tracker.samples()?.weights;
+    assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_tracked_is_refused_and_changes_nothing() -> Result<()> {
+    let bits = rows(100, 4);
+    let message = |result: Result<LogZTracker>| match result {
+        Ok(_) => panic!("accepted"),
+        Err(error) => error.to_string(),
+    };
+    for (builder, expected) in [
+        (LogZTracker::builder(&bits), "`hidden` of a tracker must be between 1"),
+        (LogZTracker::builder(&bits).hidden(4).chains(1), "`chains`"),
+        (LogZTracker::builder(&bits).hidden(4).temperatures(1), "`temperatures`"),
+        (LogZTracker::builder(&bits).hidden(4).every(0), "`every`"),
+        (LogZTracker::builder(&BitMatrix::zeros(0, 3)).hidden(4), "no data"),
+        (LogZTracker::builder(&[0.2, 1.5][..]).hidden(4), "marginal 1 is 1.5"),
+    ] {
+        let found = message(builder.build());
+        assert!(found.contains(expected), "{found}");
+    }
+    let mut tracker = LogZTracker::builder(&bits).hidden(8).chains(20).build()?;
+    assert!(tracker.log_z().unwrap_err().to_string().contains("call `update` first"));
+    tracker.update(&moving(0))?;
+    let before = tracker.to_bytes()?;
+    let mut diverged = moving(1);
+    diverged.weights[3] = f32::NAN;
+    for (model, expected) in [
+        (diverged, "diverged"),
+        (gaussian_parameters(16, 7, 0.1, 1), "16 visible and 8 hidden units, got"),
+    ] {
+        let found = tracker.update(&model).unwrap_err().to_string();
+        assert!(found.contains(expected), "{found}");
+    }
+    assert!(tracker.log_likelihood(&BitMatrix::zeros(2, 3)).is_err());
+    assert!(tracker.set_particles(&BitMatrix::zeros(2, 3)).is_err());
+    assert_eq!(tracker.to_bytes()?, before);
+    assert!(LogZTracker::from_bytes(b"not a state".to_vec()).is_err());
+    let mut damaged = before;
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    assert!(LogZTracker::from_bytes(damaged).is_err());
+    Ok(())
+}
+
+#[test]
+fn an_array_is_trained_on_in_one_call() -> Result<()> {
+    let options = Options { hidden: 6, epochs: 30, batch: 50, seed: 1, ..Options::default() };
+    let bits = rows(500, 1);
+    let found = fit(&bits, options.clone())?;
+    let exact = log_partition(&found.parameters)?;
+    assert!((found.log_z.value - exact).abs() < 1e-6);
+    // Independent units of these rows have an entropy near 16 log 2 = 11.1; two prototypes with a tenth of the cells
+    // flipped have log 2 + 16 x 0.325 = 5.9.
+    assert!((-7.5..-5.0).contains(&found.train.value), "{}", found.train.value);
+    assert!(found.validation.is_some() && found.update > 0);
+    assert!(found.curves.series(Run::Train, "log_likelihood").len() >= 20);
+    let again = fit(&bits, options.clone())?;
+    assert_eq!(again.parameters, found.parameters);
+    let bad = fit(&bits, Options { epochs: 0, ..options.clone() });
+    assert!(bad.unwrap_err().to_string().contains("`epochs`"));
+    let bad = fit(&bits, Options { settings: vec!["model.hiden=3".into()], ..options });
+    assert!(bad.unwrap_err().to_string().contains("hiden"));
+    Ok(())
+}
