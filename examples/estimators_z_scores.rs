@@ -24,7 +24,8 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, RbmTempering, TemperedChains,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, SimulatedTempering,
+    TemperedChains, Tempering,
 };
 
 const MODELS: u64 = 20;
@@ -223,13 +224,13 @@ impl Case {
     fn tempered(
         &self,
         seed: u64,
-        estimate: impl FnOnce(&mut RbmTempering<'_>) -> ztrack::Result<Estimate>,
+        estimate: impl FnOnce(&mut dyn SimulatedTempering) -> ztrack::Result<Estimate>,
     ) -> Result<Vec<Estimate>> {
         let ladder = Ladder::linear(self.temperatures, &Prior::Uniform)?;
         let path = Path { ops: &self.ops, ladder: &ladder, base: &self.base };
         let visible = self.base.sample(CHAINS, seed, 0);
         let mut chains = TemperedChains::new(visible, self.temperatures, seed);
-        let mut chains = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+        let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
         Ok(vec![estimate(&mut chains)?])
     }
 

@@ -17,8 +17,8 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, RbmTempering,
-    SimulatedTempering, TemperedChains,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, SimulatedTempering,
+    TemperedChains, TemperedPath, Tempering,
 };
 use ztrack::{Error, Result};
 
@@ -118,7 +118,7 @@ fn rounds(path: Path<'_>, rao_blackwellized: bool) -> Vec<Round> {
     let k = path.ladder.len();
     let visible = path.base.sample(CHAINS, SEED, 0);
     let mut chains = TemperedChains::new(visible, k, SEED);
-    let mut tempering = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+    let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
     let mut zeta = vec![path.log_z_base(); k];
     // One round at a time, so that all are shown, converged or not.
     let one = InitialRounds { sweeps: SWEEPS, most: 1, annealed_start: false };

@@ -19,7 +19,7 @@ use ztrack::ops::Fused;
 use ztrack::record::{Chart, Image, Series};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Occupancy, Path, Prior,
-    RbmTempering, SimulatedTempering, TemperedChains, Transitions,
+    SimulatedTempering, TemperedChains, Tempering, Transitions,
 };
 use ztrack::{Error, Result};
 
@@ -76,7 +76,7 @@ fn report() -> Result<()> {
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
     let path = Path { ops: &ops, ladder: &ladder, base: &base };
     let mut chains = TemperedChains::new(base.sample(CHAINS, SEED, 0), TEMPERATURES, SEED);
-    let mut tempering = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+    let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
     let rounds = InitialRounds { most: if quick { 20 } else { 40 }, ..InitialRounds::default() };
     let rounds = rounds.run(&mut tempering);
     let zeta = rounds.measurement.log_z;

@@ -21,8 +21,8 @@ use ztrack::model::test_systems::gaussian;
 use ztrack::ops::BitMatrix;
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Occupancy, Path, Prior, RbmTempering,
-    SimulatedTempering, TemperedChains,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Occupancy, Path, Prior,
+    SimulatedTempering, TemperedChains, Tempering,
 };
 use ztrack::{Ais, Fused, Parameters, Result};
 
@@ -53,7 +53,7 @@ fn rts(model: &Model, budget: usize, seed: u64) -> Result<f64> {
     let ops = Fused::new(&model.parameters);
     let path = Path { ops: &ops, ladder: &ladder, base: &model.base };
     let mut chains = TemperedChains::new(model.base.sample(CHAINS, seed, 0), TEMPERATURES, seed);
-    let mut chains = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+    let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
     let rounds = InitialRounds { sweeps: 50, most: 10, annealed_start: true };
     let zeta = rounds.run(&mut chains).measurement.log_z;
     let left = budget.saturating_sub(chains.sweeps_done() as usize).max(2);

@@ -23,7 +23,7 @@ use ztrack::record::{Chart, Series};
 use ztrack::tempering::schedules::{
     BinnedLinear, SlopeVariance, decelerate, linear, salakhutdinov_murray,
 };
-use ztrack::tempering::{AnnealingPath, BaseDistribution, Keep, Ladder, Path, Prior, anneal};
+use ztrack::tempering::{BaseDistribution, Keep, Ladder, Path, Prior, TemperedPath, anneal};
 use ztrack::training::gradient::{Centering, Particles, gradient, moments};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 use ztrack::{Error, Result};
@@ -237,7 +237,7 @@ fn anneal_all(
             let clock = Instant::now();
             let ladder = ladder(&betas)?;
             let (geometric, averaged);
-            let path: &dyn AnnealingPath = if schedule < GEOMETRIC {
+            let path: &dyn TemperedPath = if schedule < GEOMETRIC {
                 geometric = Path { ops: &ops, ladder: &ladder, base };
                 &geometric
             } else {

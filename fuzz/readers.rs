@@ -121,7 +121,7 @@ pub fn state(bytes: &[u8]) -> Result<(), String> {
     let _ = state.parameters("", 9, 6);
     let _ = state.bits("chains.visible", 40, 9);
     let _ = state.json::<ztrack::training::Identity>("identity");
-    let _ = state.json::<ztrack::tracking::Filter>("tracker.filter");
+    let _ = state.json::<ztrack::tracking::AnyFilter>("tracker.filter");
     Ok(())
 }
 

@@ -45,6 +45,7 @@ pub mod live;
 pub mod memory;
 pub mod model;
 mod nearest;
+pub mod numerics;
 pub mod ops;
 pub mod progress;
 pub mod record;

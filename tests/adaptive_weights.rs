@@ -10,8 +10,8 @@ use ztrack::estimators::{Estimate, Sams, WangLandau};
 use ztrack::model::test_systems::gaussian;
 use ztrack::ops::Fused;
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, Ladder, Path, Prior, RbmTempering, SimulatedTempering,
-    TemperedChains,
+    BaseDistribution, BetaUpdate, Ladder, Path, Prior, SimulatedTempering, TemperedChains,
+    Tempering,
 };
 
 const RUNS: u64 = 60;
@@ -30,7 +30,7 @@ fn z_scores(
             let ops = Fused::new(&system.parameters);
             let path = Path { ops: &ops, ladder: &ladder, base: &base };
             let mut chains = TemperedChains::new(base.sample(100, seed, 0), ladder.len(), seed);
-            let found = estimate(&mut RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed));
+            let found = estimate(&mut Tempering::new(path, &mut chains, BetaUpdate::Collapsed));
             assert!(found.trust.is_sound(), "{}", found.trust);
             (found.value - system.log_partition) / found.std_error
         })

@@ -17,7 +17,7 @@ use ztrack::estimators::{Ais, Estimate, Rts, exact};
 use ztrack::model::test_systems::{TestSystem, gaussian, independent_units, one_hidden_unit};
 use ztrack::ops::Fused;
 use ztrack::tempering::{
-    self, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, RbmTempering, TemperedChains,
+    self, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, TemperedChains, Tempering,
 };
 
 const RUNS: u64 = 60;
@@ -178,7 +178,7 @@ fn initial_rounds_settle_on_an_mnist_model_from_a_uniform_base() {
         let mut chains = TemperedChains::new(base.sample(100, seed, 0), 100, seed);
         let update = BetaUpdate::Collapsed;
         let rounds = InitialRounds { most: 30, ..InitialRounds::default() };
-        let record = rounds.run(&mut RbmTempering::new(path, &mut chains, update));
+        let record = rounds.run(&mut Tempering::new(path, &mut chains, update));
         let error = record.measurement.log_z[99] - truth;
         println!("seed {seed}: {error:.1} nats off after {} rounds", record.rounds.len());
         assert!(error.abs() < 20.0, "seed {seed}: {error:.1} nats off");

@@ -9,6 +9,7 @@ use ndarray_npy::write_npy;
 use ztrack::estimators::Rts;
 use ztrack::estimators::tempered::{KeptStates, Mbar};
 use ztrack::model::test_systems::gaussian_parameters;
+use ztrack::numerics::Table;
 use ztrack::ops::Fused;
 use ztrack::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
 
@@ -29,9 +30,9 @@ fn mbar_equals_pymbar() {
     let run = settings.sample_and_keep(&ops, &BaseDistribution::uniform(16)).unwrap();
     check(&python, &run.states, 50, &run.counted.zeta);
     let mut fewer = KeptStates::default();
-    for (row, &at) in run.states.log_f.chunks_exact(K).zip(&run.states.generated_at) {
+    for (row, &at) in run.states.log_f.rows().zip(&run.states.generated_at) {
         if at != 4 {
-            fewer.log_f.extend_from_slice(row);
+            fewer.log_f.extend(&Table::from_numbers(K, row.to_vec()));
             fewer.generated_at.push(at);
         }
     }
@@ -46,7 +47,8 @@ fn check(python: &std::path::Path, states: &KeptStates, chains: usize, guess: &[
     states.generated_at.iter().for_each(|&k| counts[k as usize] += 1);
     let folder = tempfile::tempdir().unwrap();
     let [log_f, counts_file] = ["log_f.npy", "counts.npy"].map(|name| folder.path().join(name));
-    write_npy(&log_f, &ArrayView2::from_shape((rows, K), &states.log_f).unwrap()).unwrap();
+    write_npy(&log_f, &ArrayView2::from_shape((rows, K), states.log_f.as_slice()).unwrap())
+        .unwrap();
     write_npy(&counts_file, &counts).unwrap();
     let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pymbar_reference.py");
     let arguments = [script.as_ref(), log_f.as_ref(), counts_file.as_ref()];

@@ -2,9 +2,12 @@
 
 use ztrack::estimators::tempered::TemperedRun;
 use ztrack::model::{exact, test_systems};
-use ztrack::ops::{BitMatrix, Fused};
-use ztrack::tempering::mixture::{MixtureBase, MixturePath, MixtureTempering};
-use ztrack::tempering::{BaseDistribution, InitialRounds, Keep, Ladder, Prior, anneal};
+use ztrack::ops::Fused;
+use ztrack::tempering::mixture::{MixtureBase, MixturePath};
+use ztrack::tempering::{
+    BaseDistribution, BetaUpdate, InitialRounds, Keep, Ladder, Prior, TemperedChains, TemperedPath,
+    Tempering, anneal,
+};
 
 fn mixture(m: usize) -> MixtureBase {
     let logits = |seed: usize| -> Vec<f32> {
@@ -25,7 +28,8 @@ fn rts_and_annealing_from_a_mixture_are_right_within_their_errors() {
     let path = MixturePath { ops: &ops, ladder: &ladder, base: &base };
     let (mut rts, mut annealed) = (Vec::new(), Vec::new());
     for seed in 0..40 {
-        let mut chains = MixtureTempering::new(path, 60, BitMatrix::zeros(0, 14), seed);
+        let mut chains = TemperedChains::new(base.sample(60, seed, 0), 20, seed);
+        let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
         let run = TemperedRun::new(&mut chains, &InitialRounds::default(), 200).unwrap();
         let found = run.rts();
         rts.push((found.value - truth) / found.std_error);

@@ -111,7 +111,7 @@ fn tempered_chains_stay_in_the_exact_joint_distribution_of_state_and_temperature
                 let mut chains = TemperedChains::new(bits(&start, 5), ladder.len(), 3);
                 chains.temperatures = start.iter().map(|cell| (cell >> 5) as u32).collect();
                 let path = Path { ops: ops.as_ref(), ladder: &ladder, base: &base };
-                let record = chains.sweep(path, &zeta, update, SWEEPS, None);
+                let record = chains.sweep(&path, &zeta, update, SWEEPS, None);
                 let cells = (0..count).map(|s| {
                     (chains.temperatures[s] as usize) << 5 | chains.visible.row(s)[0] as usize
                 });
@@ -120,8 +120,7 @@ fn tempered_chains_stay_in_the_exact_joint_distribution_of_state_and_temperature
 
                 // The statistics of the same sweeps: c_k = r_k, within 5 standard errors of the mean over chains.
                 for (k, log_r) in ladder.log_prior().iter().enumerate() {
-                    let column = record.occupancy.iter().skip(k).step_by(ladder.len());
-                    let (mean, error) = mean_and_error(column.copied());
+                    let (mean, error) = mean_and_error(record.occupancy.column(k));
                     let z = (mean - log_r.exp()) / error;
                     assert!(z.abs() < 5.0, "{kernel}, {update:?}: c_{k} is {z:.1} errors off");
                 }
@@ -184,7 +183,13 @@ fn tempered_chains_keep_exact_means_of_a_wide_visible_layer() {
     for update in UPDATES {
         let mut chains = TemperedChains::new(visible.clone(), ladder.len(), 10);
         chains.temperatures = start.iter().map(|cell| (cell >> J) as u32).collect();
-        chains.sweep(Path { ops: &ops, ladder: &ladder, base: &base }, &zeta, update, SWEEPS, None);
+        chains.sweep(
+            &Path { ops: &ops, ladder: &ladder, base: &base },
+            &zeta,
+            update,
+            SWEEPS,
+            None,
+        );
         let mut squares = Vec::new();
         for (k, exact) in exact.iter().enumerate() {
             let here: Vec<usize> =

@@ -14,8 +14,8 @@ use ztrack::model::{Parameters, Rbm};
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Fused, Matrix};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, RbmTempering, RoundsEnd,
-    TemperedChains,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, PseudoPrior, RoundsEnd,
+    TemperedChains, TemperedPath, Tempering,
 };
 use ztrack::tracking::{ChainTracker, Settling, Smoothing, TrackerOptions, shift};
 use ztrack::training::gradient::{Centering, Moments, Particles, gradient, moments};
@@ -70,7 +70,7 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
     let mut rule = Sgd::new(SgdConfig::default(), M, J, &device);
     let mut particles = Particles { visible: base.sample(100, seed, 1), seed, sweeps: 0 };
     let chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
-    let mut tracker = ChainTracker::start(path(&ops), chains, options(smoothing, 1)).0;
+    let mut tracker = ChainTracker::start(&path(&ops), chains, options(smoothing, 1)).0;
     let mut followed = ops.clone();
     let update = |t: usize| {
         let batch = data.select((50 * t..50 * t + 50).map(|row| row % 400));
@@ -83,8 +83,8 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
             return None;
         }
         let record = tracker.step(
-            Path { ops: &followed, ladder: &ladder, base: &base },
-            Path { ops: &ops, ladder: &ladder, base: &base },
+            &Path { ops: &followed, ladder: &ladder, base: &base },
+            &Path { ops: &ops, ladder: &ladder, base: &base },
         );
         followed = ops.clone();
         assert!(record.rounds.is_none(), "chains lost at update {t}");
@@ -137,9 +137,9 @@ fn a_model_whose_chains_cannot_mix_is_not_vouched_for() {
     let path = Path { ops: &ops, ladder: &ladder, base: &base };
     for smoothing in [Smoothing::Kalman, Smoothing::Alpha(0.2)] {
         let chains = TemperedChains::new(base.sample(100, 1, 0), 3, 1);
-        let mut tracker = ChainTracker::start(path, chains, options(smoothing, 5)).0;
+        let mut tracker = ChainTracker::start(&path, chains, options(smoothing, 5)).0;
         for _ in 0..100 {
-            tracker.step(path, path);
+            tracker.step(&path, &path);
         }
         assert!(!tracker.chains.round_trips.mixed(), "{:?}", tracker.chains.round_trips.rate());
     }
@@ -197,13 +197,8 @@ fn shifts_are_right_within_their_own_error_bar() {
         let visible = BitMatrix::from_fn(CHAINS, M, |s, i| states[s] >> i & 1 == 1);
         let f = Path { ops: &old, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
         let g = Path { ops: &new, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
-        let mut posterior = Vec::with_capacity(f.len());
-        for row in f.chunks_exact(K) {
-            let weights: Vec<f64> = row.iter().zip(&zeta).map(|(f, z)| (f - z).exp()).collect();
-            let total: f64 = weights.iter().sum();
-            posterior.extend(weights.iter().map(|w| w / total));
-        }
-        let found = shift(&posterior, &f, &g, K);
+        let posterior = PseudoPrior::new(&ladder, &zeta).posterior(&f);
+        let found = shift(&posterior, &f, &g);
         for k in 1..K {
             let error = found.log_ratio[k] - (zeta_to[k] - zeta[k]);
             scores[k].push(error / found.variance[k].sqrt());
@@ -226,7 +221,7 @@ fn initial_rounds_converge_to_log_z_from_either_start() {
         for annealed_start in [true, false] {
             let rounds = InitialRounds { annealed_start, ..InitialRounds::default() };
             let mut chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
-            let mut tempering = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+            let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
             let record = rounds.run(&mut tempering);
             assert_eq!(record.end, RoundsEnd::Converged, "after {} rounds", record.rounds.len());
             let error = record.measurement.log_z[K - 1] - log_partition(&parameters).unwrap();
@@ -246,9 +241,9 @@ fn chains_that_lost_the_ladder_run_initial_rounds_again() {
     let path = |ops| Path { ops, ladder: &ladder, base: &base };
     for smoothing in [Smoothing::Kalman, Smoothing::Alpha(0.2)] {
         let chains = TemperedChains::new(base.sample(100, 1, 0), K, 1);
-        let mut tracker = ChainTracker::start(path(&old), chains, options(smoothing, 2)).0;
-        assert!(tracker.step(path(&old), path(&old)).rounds.is_none());
-        let record = tracker.step(path(&old), path(&new));
+        let mut tracker = ChainTracker::start(&path(&old), chains, options(smoothing, 2)).0;
+        assert!(tracker.step(&path(&old), &path(&old)).rounds.is_none());
+        let record = tracker.step(&path(&old), &path(&new));
         let rounds = record.rounds.expect("a jump of tens of nats must lose the ladder");
         assert!(record.occupancy_error > 3.0 && rounds.end == RoundsEnd::Converged);
         let z = (tracker.log_z() - log_partition(&after).unwrap()) / tracker.std_error();
@@ -332,10 +327,10 @@ fn tempered_weights_give_unbiased_moments_of_the_model() {
     let runs: Vec<Vec<f64>> = (0..RUNS)
         .map(|seed| {
             let chains = TemperedChains::new(base.sample(1000, seed, 0), K, seed);
-            let mut tracker = ChainTracker::start(path, chains, options(Smoothing::Kalman, 3)).0;
+            let mut tracker = ChainTracker::start(&path, chains, options(Smoothing::Kalman, 3)).0;
             let mut sums = vec![0.0; M + J + M * J];
             for _ in 0..20 {
-                tracker.step(path, path);
+                tracker.step(&path, &path);
                 let found = moments(&ops, &tracker.chains.visible, Some(&tracker.weights()));
                 let products = found.products.to_rows().into_iter().map(f64::from);
                 let all = found.visible.into_iter().chain(found.hidden).chain(products);

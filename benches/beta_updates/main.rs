@@ -15,8 +15,8 @@ use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, find_folder, l
 use ztrack::model::{Parameters, test_systems::gaussian_parameters};
 use ztrack::ops::Fused;
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Occupancy, Path, Prior, RbmTempering,
-    TemperedChains,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Occupancy, Path, Prior, PseudoPrior,
+    TemperedChains, Tempering,
 };
 
 const UPDATES: [(&str, BetaUpdate); 5] = [
@@ -184,7 +184,7 @@ fn measure(parameters: &Parameters, size: &Size) -> Vec<Figure> {
     let total = size.groups * GROUP;
     let mut start = TemperedChains::new(base.sample(total, 1, 0), TEMPERATURES, 1);
     let rounds = InitialRounds { sweeps: 100, most: 4, annealed_start: true };
-    let mut tempering = RbmTempering::new(path, &mut start, BetaUpdate::Collapsed);
+    let mut tempering = Tempering::new(path, &mut start, BetaUpdate::Collapsed);
     let zeta = rounds.run(&mut tempering).measurement.log_z;
 
     let mut runners: Vec<Runner> = UPDATES
@@ -202,7 +202,7 @@ fn measure(parameters: &Parameters, size: &Size) -> Vec<Figure> {
     for block in 0..burn_in + measured {
         for Runner { update, chains, occupancy, seconds } in &mut runners {
             let (wall, cpu) = (Instant::now(), cpu_seconds());
-            let record = chains.sweep(path, &zeta, *update, BLOCK, None);
+            let record = chains.sweep(&path, &zeta, *update, BLOCK, None);
             let spent = match (cpu, cpu_seconds()) {
                 (Some(before), Some(after)) => after - before,
                 _ => wall.elapsed().as_secs_f64(),
@@ -220,9 +220,9 @@ fn measure(parameters: &Parameters, size: &Size) -> Vec<Figure> {
             let last = TEMPERATURES - 1;
             let all = runner.occupancy.measure(&ladder, &zeta);
             let means = runner.occupancy.means();
-            let groups: Vec<f64> = means
-                .chunks_exact(GROUP * TEMPERATURES)
-                .map(|means| ztrack::tempering::measure(means, GROUP, &ladder, &zeta).log_z[last])
+            let prior = PseudoPrior::new(&ladder, &zeta);
+            let groups: Vec<f64> = (0..means.len() / GROUP)
+                .map(|i| prior.measure(&means.between(i * GROUP, (i + 1) * GROUP)).log_z[last])
                 .collect();
             let n = groups.len() as f64;
             let mean = groups.iter().sum::<f64>() / n;

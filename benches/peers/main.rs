@@ -64,7 +64,7 @@ fn tempered(parameters: &Parameters, chains: usize, seconds: f64, report: impl F
             // As in training, where some sweeps are made at once: the last one evaluates log f at all temperatures.
             const SWEEPS: usize = 5;
             let milliseconds =
-                median(seconds, || drop(chains.sweep(path, &zeta, update, SWEEPS, None)));
+                median(seconds, || drop(chains.sweep(&path, &zeta, update, SWEEPS, None)));
             report(
                 &format!("ztrack tempered sweep, {name}, K = {k}"),
                 milliseconds / SWEEPS as f64,

@@ -132,7 +132,7 @@ fn trackers(setting: &Setting, path: Path<'_>) -> Vec<ChainTracker> {
                 weighted,
                 settling,
             };
-            ChainTracker::start(path, chains, options).0
+            ChainTracker::start(&path, chains, options).0
         })
         .collect()
 }

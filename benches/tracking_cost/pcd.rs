@@ -50,8 +50,8 @@ pub fn run(
             let turn = (turn + update) % trackers.len();
             let record = clock.time(TRACKERS[turn].0, || {
                 trackers[turn].step(
-                    Path { ops: &ops, ladder: &ladder, base: &base },
-                    Path { ops: &new, ladder: &ladder, base: &base },
+                    &Path { ops: &ops, ladder: &ladder, base: &base },
+                    &Path { ops: &new, ladder: &ladder, base: &base },
                 )
             });
             if record.rounds.is_some() {

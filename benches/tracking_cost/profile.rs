@@ -1,6 +1,8 @@
 //! The parts of a tracker's step, each timed by itself on the chains as they are.
 
-use ztrack::tempering::{BetaUpdate, Ladder, Path, Prior, TemperedChains, measure};
+use ztrack::tempering::{
+    BetaUpdate, Ladder, Path, Prior, PseudoPrior, TemperedChains, TemperedPath,
+};
 use ztrack::tracking::shift;
 use ztrack::training::gradient::Particles;
 
@@ -14,7 +16,6 @@ pub fn parts(
     sweeps: usize,
     clock: &mut Clock,
 ) {
-    let k = path.ladder.len();
     // A ladder of both ends alone: log f costs next to nothing, the product the same.
     let ends = Ladder::linear(2, &Prior::Uniform).expect("a ladder");
     clock.time("product h|v", || Path { ladder: &ends, ..path }.evaluate(&chains.visible));
@@ -23,13 +24,13 @@ pub fn parts(
     clock.time("sweeps at beta = 1", || particles.sweep(path.ops, sweeps));
     let start = Some(known.clone());
     let joint = BetaUpdate::Joint { repeats: 1 };
-    let record = clock.time("sweeps, joint", || chains.sweep(path, zeta, joint, sweeps, start));
+    let record = clock.time("sweeps, joint", || chains.sweep(&path, zeta, joint, sweeps, start));
     let start = Some(known);
     let collapsed = BetaUpdate::Collapsed;
-    clock.time("sweeps, collapsed", || chains.sweep(path, zeta, collapsed, sweeps, start));
+    clock.time("sweeps, collapsed", || chains.sweep(&path, zeta, collapsed, sweeps, start));
     let log_f = &record.last.log_f;
-    clock.time("shift", || shift(&record.posterior, log_f, log_f, k));
-    clock.time("measurement", || measure(&record.occupancy, chains.len(), path.ladder, zeta));
+    clock.time("shift", || shift(&record.posterior, log_f, log_f));
+    clock.time("measurement", || PseudoPrior::new(path.ladder, zeta).measure(&record.occupancy));
 }
 
 /// From the timed parts: what a step of each kind is made of.

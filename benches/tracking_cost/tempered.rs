@@ -57,8 +57,8 @@ pub fn run(
             let (name, _, beta_update) = TRACKERS[turn];
             let record = clock.time(name, || {
                 trackers[turn].step(
-                    Path { ops: &ops, ladder: &ladder, base: &base },
-                    Path { ops: &new, ladder: &ladder, base: &base },
+                    &Path { ops: &ops, ladder: &ladder, base: &base },
+                    &Path { ops: &new, ladder: &ladder, base: &base },
                 )
             });
             if record.rounds.is_some() {
@@ -67,7 +67,7 @@ pub fn run(
             let chains = &mut bare[turn];
             clock.time(&format!("bare {name}"), || {
                 chains.sweep(
-                    Path { ops: &new, ladder: &ladder, base: &base },
+                    &Path { ops: &new, ladder: &ladder, base: &base },
                     &zeta,
                     beta_update,
                     sweeps,

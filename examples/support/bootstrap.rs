@@ -5,11 +5,12 @@ use std::time::Instant;
 use indicatif::ProgressBar;
 use ztrack::Result;
 use ztrack::estimators::tempered::{Group, KeptRun, KeptStates, SlopeSums, TemperedRun};
+use ztrack::numerics::Table;
 use ztrack::ops::RbmOps;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Occupancy, Path, Prior, RbmTempering,
-    RoundsEnd, SimulatedTempering, Slopes, TemperedChains, log_sum_exp,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Occupancy, Path, Prior, PseudoPrior,
+    RoundsEnd, SimulatedTempering, Slopes, TemperedChains, Tempering,
 };
 
 const CHAINS: usize = 100;
@@ -22,8 +23,8 @@ pub struct Pool {
     ladder: Ladder,
     zeta: Vec<f64>,
     /// log f_k, q(k|x) and slopes of every state, shape [N, K].
-    log_f: Vec<f64>,
-    posterior: Vec<f64>,
+    log_f: Table,
+    posterior: Table,
     slopes: Slopes,
     /// Temperature that generated the state, shape `[N]`.
     pub generated_at: Vec<u32>,
@@ -60,31 +61,27 @@ impl Pool {
         // A seed of its own for every K: runs with the same random numbers may err alike.
         let seed = k as u64;
         let mut chains = TemperedChains::new(base.sample(CHAINS, seed, 0), k, seed);
-        let mut chains = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+        let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
         let rounds = InitialRounds::default().run(&mut chains);
         let zeta = rounds.measurement.log_z;
         chains.sweep(&zeta, (sweeps / 5).max(1));
         let most = MOST_STATES.min(MOST_NUMBERS / k);
         let stride = (CHAINS * sweeps).div_ceil(most).min(sweeps);
-        let tilt: Vec<f64> = zeta.iter().zip(ladder.log_prior()).map(|(z, r)| r - z).collect();
+        let prior = PseudoPrior::new(&ladder, &zeta);
         let mut occupancy = Occupancy::new(CHAINS, k);
-        let (mut log_f, mut posterior) = (Vec::new(), Vec::new());
-        let mut slopes = Slopes { mean: Vec::new(), variance: Vec::new() };
+        let (mut log_f, mut posterior) = (Table::default(), Table::default());
+        let mut slopes = Slopes { mean: Table::default(), variance: Table::default() };
         let (mut generated_at, mut round_trips, looks) = (Vec::new(), 0, sweeps / stride);
         for look in 1..=looks {
             let swept = chains.sweep(&zeta, stride);
             occupancy.add(&swept.occupancy, stride);
             round_trips += swept.round_trips;
-            for row in chains.log_f().chunks_exact(k) {
-                let joint = row.iter().zip(&tilt).map(|(f, t)| f + t);
-                let total = log_sum_exp(joint.clone());
-                posterior.extend(joint.map(|joint| (joint - total).exp()));
-            }
-            log_f.extend_from_slice(chains.log_f());
+            posterior.extend(&prior.posterior(chains.log_f()));
+            log_f.extend(chains.log_f());
             generated_at.extend_from_slice(chains.temperatures());
             let Slopes { mean, variance } = chains.slopes();
-            slopes.mean.extend(mean);
-            slopes.variance.extend(variance);
+            slopes.mean.extend(&mean);
+            slopes.variance.extend(&variance);
             if look % looks.div_ceil(Self::STEPS) == 0 {
                 bar.inc(1);
             }
@@ -114,20 +111,20 @@ impl Pool {
         // Another seed than the run's, whose draws are not to be used again.
         let mut stream = Streams::new(!(k as u64), Purpose::Choice, repeat as u64).row(0);
         let mut states = KeptStates::default();
-        let (mut occupancy, mut counts) = (vec![0.0; CHAINS * k], vec![0.0; CHAINS * k]);
+        let (mut occupancy, mut counts) = (Table::zeros(CHAINS, k), Table::zeros(CHAINS, k));
         let mut slopes = SlopeSums::new(CHAINS, k);
         let mut slopes_at = SlopeSums::new(CHAINS, k);
         for i in 0..CHAINS * sweeps {
             let drawn = (stream.uniform() * self.generated_at.len() as f64) as usize;
-            let (row, entry) = (drawn * k, i % CHAINS * k);
+            let (chain, entry) = (i % CHAINS, i % CHAINS * k);
             let at = self.generated_at[drawn] as usize;
-            states.log_f.extend_from_slice(&self.log_f[row..][..k]);
+            states.log_f.extend(&self.log_f.between(drawn, drawn + 1));
             states.generated_at.push(at as u32);
-            counts[entry + at] += 1.0;
-            let (mean, variance) = (&self.slopes.mean[row..][..k], &self.slopes.variance[row..]);
+            counts.row_mut(chain)[at] += 1.0;
+            let (mean, variance) = (self.slopes.mean.row(drawn), self.slopes.variance.row(drawn));
             slopes_at.add(entry + at, 1.0, mean[at], variance[at]);
-            for (j, &q) in self.posterior[row..][..k].iter().enumerate() {
-                occupancy[entry + j] += q / sweeps as f64;
+            for (j, &q) in self.posterior.row(drawn).iter().enumerate() {
+                occupancy.row_mut(chain)[j] += q / sweeps as f64;
                 slopes.add(entry + j, q, mean[j], variance[j]);
             }
         }

@@ -18,7 +18,7 @@ use crate::model::Parameters;
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::schedules::linear;
 use crate::tempering::{
-    AnnealingPath, BaseDistribution, Ladder, annealing_bytes, check_memory, tempering_bytes,
+    BaseDistribution, Ladder, TemperedPath, annealing_bytes, check_memory, tempering_bytes,
 };
 
 /// Largest smaller layer that is enumerated unless another method is asked for.
@@ -250,7 +250,7 @@ impl LogZOptions {
             0.0
         };
         let ladder = self.ladder(problem, kept)?;
-        problem.shared(ladder, (self.chains, self.sweeps), self.seed, keep)
+        problem.shared(&ladder, (self.chains, self.sweeps), self.seed, keep)
     }
 
     /// The ladder of tempered chains, once it is known that they and `more` bytes fit in memory.
@@ -264,7 +264,7 @@ impl LogZOptions {
     fn annealed(
         &self,
         problem: &Problem<'_>,
-        estimate: impl FnOnce(&dyn AnnealingPath) -> Result<Vec<Estimate>>,
+        estimate: impl FnOnce(&dyn TemperedPath) -> Result<Vec<Estimate>>,
     ) -> Result<Vec<Estimate>> {
         // One sweep a temperature: side by side with all others, as many as counted sweeps.
         let (asked, usual) =

@@ -3,13 +3,13 @@
 use anyhow::{Result, bail};
 
 use crate::estimators::tempered::{KeptRun, Reader, TemperedRun};
-use crate::estimators::{Equilibrium, Estimate, FoundStart, Rts};
+use crate::estimators::{Equilibrium, Estimate, FoundStart};
 use crate::model::Parameters;
 use crate::ops::Fused;
-use crate::tempering::mixture::{MixturePath, MixtureTempering};
+use crate::tempering::mixture::MixturePath;
 use crate::tempering::{
-    AnnealingPath, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, RbmTempering,
-    SimulatedTempering, TemperedChains,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, SimulatedTempering, TemperedChains,
+    TemperedPath, Tempering,
 };
 
 /// A model to estimate.
@@ -30,11 +30,11 @@ pub enum Shared {
 }
 
 impl Problem<'_> {
-    /// Runs something on the annealing path along a ladder.
-    pub fn along<T>(&self, ladder: &Ladder, run: impl FnOnce(&dyn AnnealingPath) -> T) -> T {
+    /// The path along a ladder.
+    pub fn along<'b>(&'b self, ladder: &'b Ladder) -> Box<dyn TemperedPath + 'b> {
         match &self.found {
-            Some(found) => run(&MixturePath { ops: self.ops, ladder, base: &found.mixture }),
-            None => run(&Path { ops: self.ops, ladder, base: self.base }),
+            Some(found) => Box::new(MixturePath { ops: self.ops, ladder, base: &found.mixture }),
+            None => Box::new(Path { ops: self.ops, ladder, base: self.base }),
         }
     }
 
@@ -46,46 +46,31 @@ impl Problem<'_> {
         seed: u64,
         run: impl FnOnce(&mut dyn SimulatedTempering) -> T,
     ) -> T {
-        match &self.found {
-            Some(found) => {
-                let path = MixturePath { ops: self.ops, ladder, base: &found.mixture };
-                let above = found.from_above.rows().min(chains / 2);
-                let above = found.from_above.select(0..above);
-                run(&mut MixtureTempering::new(path, chains, above, seed))
-            }
-            None => {
-                let path = Path { ops: self.ops, ladder, base: self.base };
-                let visible = self.base.sample(chains, seed, 0);
-                let mut chains = TemperedChains::new(visible, ladder.len(), seed);
-                run(&mut RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed))
-            }
+        let path = self.along(ladder);
+        let mut states = TemperedChains::new(path.sample_base(chains, seed, 0), ladder.len(), seed);
+        let mut tempering = Tempering::new(&*path, &mut states, BetaUpdate::Collapsed);
+        if let Some(found) = &self.found {
+            let above = found.from_above.rows().min(chains / 2);
+            tempering = tempering.with_states_above(found.from_above.select(0..above));
         }
+        run(&mut tempering)
     }
 
     /// The shared chains, kept or not.
     pub fn shared(
         &self,
-        ladder: Ladder,
+        ladder: &Ladder,
         (chains, sweeps): (usize, usize),
         seed: u64,
         keep: bool,
     ) -> Result<Shared> {
         let rounds = InitialRounds::default();
-        if self.found.is_some() {
-            return self.tempered(&ladder, chains, seed, |tempered| {
-                Ok(if keep {
-                    Shared::Kept(Box::new(KeptRun::new(tempered, &rounds, sweeps)?))
-                } else {
-                    Shared::Occupancy(Box::new(TemperedRun::new(tempered, &rounds, sweeps)?))
-                })
-            });
-        }
-        let beta_update = BetaUpdate::Collapsed;
-        let rts = Rts { chains, sweeps, ladder, beta_update, initial_rounds: rounds, seed };
-        Ok(if keep {
-            Shared::Kept(Box::new(rts.sample_and_keep(self.ops, self.base)?))
-        } else {
-            Shared::Occupancy(Box::new(rts.sample(self.ops, self.base)?))
+        self.tempered(ladder, chains, seed, |tempered| {
+            Ok(if keep {
+                Shared::Kept(Box::new(KeptRun::new(tempered, &rounds, sweeps)?))
+            } else {
+                Shared::Occupancy(Box::new(TemperedRun::new(tempered, &rounds, sweeps)?))
+            })
         })
     }
 

@@ -11,7 +11,7 @@ use crate::tempering::schedules::{
     Automatic, BinnedLinear, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear,
     read_list, resample, salakhutdinov_murray,
 };
-use crate::tempering::{AnnealingPath, Keep, Ladder, Prior, anneal};
+use crate::tempering::{Keep, Ladder, Prior, TemperedPath, anneal};
 
 /// Chains and temperatures of the cheap pass VAROPT goes by, as in its paper.
 const SURVEY_CHAINS: usize = 100;
@@ -122,14 +122,14 @@ impl ScheduleOptions {
             self.path == PathKind::Geometric,
             "--path moments: only annealed estimators such as ais follow it"
         );
-        self.planned(plan, |ladder| plan.problem.along(ladder, |path| survey(path, plan.seed)))
+        self.planned(plan, |ladder| survey(&*plan.problem.along(ladder), plan.seed))
     }
 
     /// Runs annealed estimators along the path asked for; what was spent on planning is added to the cost of each.
     pub fn annealed(
         &self,
         plan: &Plan<'_>,
-        estimate: impl FnOnce(&dyn AnnealingPath) -> Result<Vec<Estimate>>,
+        estimate: impl FnOnce(&dyn TemperedPath) -> Result<Vec<Estimate>>,
     ) -> Result<Vec<Estimate>> {
         let start = std::time::Instant::now();
         let Plan { problem, seed, .. } = *plan;
@@ -140,7 +140,7 @@ impl ScheduleOptions {
             PathKind::Geometric => {
                 (ladder, spent) = self.ladder(plan)?;
                 seconds = start.elapsed().as_secs_f64();
-                problem.along(&ladder, estimate)?
+                estimate(&*problem.along(&ladder))?
             }
             PathKind::Moments => {
                 let fit = MomentAveraging { seed, ..MomentAveraging::default() };
@@ -185,9 +185,8 @@ impl ScheduleOptions {
                 spent = (MOMENT_CHAINS * SURVEY_TEMPERATURES) as u64;
                 let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
                 let seed = plan.seed ^ 0x7A2F_0000_0000_0000;
-                let annealed = plan
-                    .problem
-                    .along(&ladder, |path| anneal(path, MOMENT_CHAINS, seed, 0, Keep::All));
+                let path = plan.problem.along(&ladder);
+                let annealed = anneal(&*path, MOMENT_CHAINS, seed, 0, Keep::All);
                 BinnedLinear::from_annealed(&annealed, &ladder, KNOTS)?.schedule(temperatures)?
             }
             Schedule::Automatic => {
@@ -217,6 +216,6 @@ impl ScheduleOptions {
 }
 
 /// g from a cheap annealing pass.
-fn survey(path: &dyn AnnealingPath, seed: u64) -> SlopeVariance {
+fn survey(path: &dyn TemperedPath, seed: u64) -> SlopeVariance {
     SlopeVariance::from_annealing(path, SURVEY_CHAINS, seed ^ 0x7A2F_0000_0000_0000)
 }

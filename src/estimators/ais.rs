@@ -9,7 +9,7 @@ use super::estimate::with_rounding;
 use super::{Bias, Estimate};
 use crate::error::Result;
 use crate::ops::RbmOps;
-use crate::tempering::{AnnealingPath, BaseDistribution, Keep, Ladder, MeanWeight, Path, anneal};
+use crate::tempering::{BaseDistribution, Keep, Ladder, MeanWeight, Path, TemperedPath, anneal};
 use crate::trust::Trust;
 
 /// Tail index of weights beyond which their mean converges too slowly for an error bar (Vehtari, Simpson, Gelman, Yao, Gabry 2024).
@@ -40,13 +40,13 @@ impl Ais {
 ///
 /// # Errors
 /// Fewer than two chains.
-pub fn ais(path: &dyn AnnealingPath, chains: usize, seed: u64) -> Result<Estimate> {
+pub fn ais(path: &dyn TemperedPath, chains: usize, seed: u64) -> Result<Estimate> {
     Ok(ais_with_weights(path, chains, seed)?.0)
 }
 
 /// The estimate, and the log weights it is from.
 pub(super) fn ais_with_weights(
-    path: &dyn AnnealingPath,
+    path: &dyn TemperedPath,
     chains: usize,
     seed: u64,
 ) -> Result<(Estimate, Vec<f64>)> {
@@ -69,7 +69,7 @@ pub(super) fn ais_with_weights(
 }
 
 /// Gibbs sweeps of one pass along a path.
-pub(super) fn steps(path: &dyn AnnealingPath, chains: usize) -> u64 {
+pub(super) fn steps(path: &dyn TemperedPath, chains: usize) -> u64 {
     (chains * (path.ladder().len() - 1)) as u64
 }
 

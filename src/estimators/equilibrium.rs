@@ -5,9 +5,10 @@ use super::tempered::{TemperedRun, verdict};
 use crate::error::{Error, Result};
 use crate::model::{Parameters, exact};
 use crate::ops::{BitMatrix, RbmOps};
-use crate::tempering::mixture::{MixturePath, MixtureTempering};
+use crate::tempering::mixture::MixturePath;
 use crate::tempering::{
-    BaseDistribution, InitialRounds, Path, Sampler, SimulatedTempering, sampling_ladder,
+    BaseDistribution, BetaUpdate, InitialRounds, Path, Sampler, SimulatedTempering, TemperedChains,
+    TemperedPath, Tempering, sampling_ladder,
 };
 use crate::trust::Trust;
 
@@ -18,6 +19,7 @@ const TEMPERATURES: usize = 100;
 const MIXTURE_TEMPERATURES: usize = 50;
 const BURN_IN: usize = 500;
 const SPACING: usize = 20;
+const MOST_LOOKS: usize = 1000;
 
 /// Samples of the model, and what they cost.
 #[derive(Clone, Debug)]
@@ -50,17 +52,20 @@ impl Equilibrium {
         let path = MixturePath { ops, ladder: &ladder, base: &found.mixture };
         let seed = seed ^ 0x5A3D_0000_0000_0000;
         let above = found.from_above.select(0..found.from_above.rows().min(count / 2));
-        let mut chains = MixtureTempering::new(path, count.max(2), above, seed);
+        let start = path.sample_base(count.max(2), seed, 0);
+        let mut chains = TemperedChains::new(start, ladder.len(), seed);
+        let chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
+        let mut chains = chains.with_states_above(above);
         let run = TemperedRun::new(&mut chains, &InitialRounds::default(), BURN_IN)?;
         let zeta = run.measurement().log_z;
-        let visible = chains.take_at_one(&zeta, count, SPACING).ok_or_else(|| {
+        let found = chains.take_at_one(&zeta, count, (SPACING, MOST_LOOKS)).map_err(|_| {
             Error::Invalid(
                 "chains hardly ever reach beta = 1: use more temperatures or another --start"
                     .into(),
             )
         })?;
         let gibbs_sweeps = chains.sweeps_done() * count as u64;
-        Ok(Self { visible, gibbs_sweeps, trust: verdict(&run) })
+        Ok(Self { visible: found.visible, gibbs_sweeps, trust: verdict(&run) })
     }
 
     /// `count` samples: exact and independent where the smaller layer has at most 20 units, else of as many tempered

@@ -10,8 +10,8 @@ use super::{Bound, Candidate, Estimate};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::ops::{BitMatrix, Fused};
-use crate::tempering::InitialRounds;
-use crate::tempering::mixture::{MixtureBase, MixturePath, MixtureTempering};
+use crate::tempering::mixture::{MixtureBase, MixturePath};
+use crate::tempering::{BetaUpdate, InitialRounds, TemperedChains, TemperedPath, Tempering};
 
 /// Most modes that states are drawn at.
 const MOST_MODES: usize = 50;
@@ -23,6 +23,8 @@ const MOST_ROWS: usize = 400;
 const CLIMBS: usize = 50;
 /// Sweeps of a call, after which states at beta = 1 are taken.
 const STRETCH: usize = 20;
+/// From this inverse temperature on a state is as good as one of the model, for fits.
+const NEAR_ONE: f64 = 0.95;
 /// Doubts that longer runs on the same path may remove.
 const SLOWNESS: [&str; 1] = ["few-travelled"];
 /// Round trips a chain and 1000 sweeps below which either kind is worth another try.
@@ -94,7 +96,11 @@ impl<'a> Exploration<'a> {
         let path = MixturePath { ops: self.ops, ladder: &settings.ladder, base: &base };
         let above = self.states_above(settings.chains / 2);
         let above_count = above.rows();
-        let mut chains = MixtureTempering::new(path, settings.chains, above, self.seed());
+        let seed = self.seed();
+        let start = path.sample_base(settings.chains, seed, 0);
+        let mut chains = TemperedChains::new(start, settings.ladder.len(), seed);
+        let chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
+        let mut chains = chains.with_states_above(above).sampling_from(NEAR_ONE);
         let rounds = InitialRounds::default();
         let run = TemperedRun::watched(&mut chains, &rounds, sweeps, STRETCH, &mut |_, _| ())?;
         let samples = chains.samples(MOST_ROWS);

@@ -3,7 +3,8 @@
 use super::Estimate;
 use super::start_auto::Candidate;
 use super::tempered::{Mixing, TemperedRun};
-use crate::tempering::{MeanWeight, measure};
+use crate::numerics::Table;
+use crate::tempering::{MeanWeight, PseudoPrior};
 use crate::trust::Trust;
 use std::time::Instant;
 
@@ -64,12 +65,14 @@ fn populations(evidence: &Evidence<'_>) -> Trust {
     if evidence.above < 2 || below < 2 {
         return Trust::sound();
     }
-    let (low, high) = run.counted.occupancy.split_at(below * k);
-    let of = |rows: &[f64], chains: usize| {
-        let y = measure(rows, chains, &run.ladder, &run.counted.zeta);
+    let prior = PseudoPrior::new(&run.ladder, &run.counted.zeta);
+    let of = |rows: Table| {
+        let y = prior.measure(&rows);
         (y.log_z[k - 1], y.variance[k - 1].sqrt())
     };
-    let ((a, error_a), (b, error_b)) = (of(low, below), of(high, evidence.above));
+    let occupancy = &run.counted.occupancy;
+    let (a, error_a) = of(occupancy.between(0, below));
+    let (b, error_b) = of(occupancy.between(below, run.chains));
     let apart = (a - b).abs() > MOST_ERRORS * error_a.hypot(error_b);
     let reason = apart.then(|| {
         format!("chains from the start say {a:.3} +- {error_a:.3}, chains from the modes {b:.3} +- {error_b:.3}: they see different parts of the model; give it a larger --budget")

@@ -7,10 +7,11 @@
 
 use crate::error::Result;
 use crate::model::Parameters;
+use crate::numerics::{log_sum_exp, sigmoid};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
+use crate::tempering::BaseDistribution;
 use crate::tempering::mixture::MixtureBase;
-use crate::tempering::{BaseDistribution, log_sum_exp};
 
 const ITERATIONS: usize = 10;
 /// Rows with the overall means that every component has beside its own.
@@ -124,7 +125,7 @@ fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f6
     ops.inputs(Layer::Visible, hidden.words(), visible.as_mut_slice());
     let means = |row: usize| {
         let x = &visible.row(row)[..rows.columns()];
-        x.iter().map(|x| 1.0 / (1.0 + (-f64::from(*x)).exp())).collect()
+        x.iter().map(|x| sigmoid(f64::from(*x))).collect()
     };
     (0..n).map(means).collect()
 }

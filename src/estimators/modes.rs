@@ -11,10 +11,10 @@
 use std::collections::HashMap;
 
 use crate::model::Parameters;
+use crate::numerics::{log_sum_exp, sigmoid};
 use crate::ops::cpu::math::exp_f64;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, words_per_row};
-use crate::tempering::log_sum_exp;
 
 /// Most states that are kept for the bound.
 const MOST_STATES: usize = 100_000;
@@ -136,7 +136,7 @@ impl ModeSearch {
 
     /// Means of the other layer given a state, sigma(x).
     pub fn other_means(&self, state: &[u64]) -> Vec<f64> {
-        self.inputs(state).into_iter().map(|x| 1.0 / (1.0 + (-x).exp())).collect()
+        self.inputs(state).into_iter().map(sigmoid).collect()
     }
 
     fn inputs(&self, state: &[u64]) -> Vec<f64> {

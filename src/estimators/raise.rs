@@ -14,7 +14,7 @@ use super::ais::steps;
 use super::{Bias, Estimate};
 use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
-use crate::tempering::{AnnealingPath, descend};
+use crate::tempering::{TemperedPath, descend};
 use crate::trust::Trust;
 
 /// Spread of log w beyond which the bound tells little: for rows of the model its distance from log Z is about half the
@@ -25,7 +25,7 @@ const WIDE: f64 = 1.0;
 ///
 /// # Errors
 /// Fewer than two rows, or another number of columns than the model has visible units.
-pub fn raise(path: &dyn AnnealingPath, data: &BitMatrix, seed: u64) -> Result<Estimate> {
+pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Estimate> {
     let start = Instant::now();
     let (rows, columns) = (data.rows(), path.n_visible());
     super::at_least_two_chains(rows)?;

@@ -9,13 +9,13 @@ use super::ais::{steps, trust_of_weights};
 use super::estimate::with_rounding;
 use super::{Bias, Equilibrium, Estimate};
 use crate::error::Result;
-use crate::tempering::{AnnealingPath, MeanWeight, descend};
+use crate::tempering::{MeanWeight, TemperedPath, descend};
 
 /// Reverse annealing along any path, one chain from each sample.
 ///
 /// # Errors
 /// Fewer than two samples.
-pub fn reverse_ais(path: &dyn AnnealingPath, start: &Equilibrium, seed: u64) -> Result<Estimate> {
+pub fn reverse_ais(path: &dyn TemperedPath, start: &Equilibrium, seed: u64) -> Result<Estimate> {
     let clock = Instant::now();
     super::at_least_two_chains(start.visible.rows())?;
     let log_weights = descend(path, &start.visible, seed);
@@ -24,7 +24,7 @@ pub fn reverse_ais(path: &dyn AnnealingPath, start: &Equilibrium, seed: u64) -> 
 
 /// The estimate that given weights make.
 pub(super) fn of_weights(
-    path: &dyn AnnealingPath,
+    path: &dyn TemperedPath,
     start: &Equilibrium,
     log_weights: &[f64],
 ) -> Estimate {

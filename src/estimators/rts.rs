@@ -7,8 +7,8 @@ use super::tempered::{KeptRun, TemperedRun};
 use crate::error::Result;
 use crate::ops::RbmOps;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, RbmTempering, SimulatedTempering,
-    TemperedChains,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, SimulatedTempering, TemperedChains,
+    Tempering,
 };
 use crate::trust::Trust;
 
@@ -67,7 +67,7 @@ impl Rts {
         let path = Path { ops, ladder: &self.ladder, base };
         let visible = base.sample(self.chains, self.seed, 0);
         let mut chains = TemperedChains::new(visible, self.ladder.len(), self.seed);
-        run(&mut RbmTempering::new(path, &mut chains, self.beta_update))
+        run(&mut Tempering::new(path, &mut chains, self.beta_update))
     }
 }
 

@@ -11,7 +11,8 @@ use super::ais::ais_with_weights;
 use super::estimate::with_rounding;
 use super::{Bias, Equilibrium, Estimate, reverse_ais};
 use crate::error::Result;
-use crate::tempering::{AnnealingPath, descend};
+use crate::numerics::sigmoid;
+use crate::tempering::{TemperedPath, descend};
 use crate::trust::Trust;
 
 /// Most nats between the two bounds; beyond, hardly a weight of one pass is as probable in the other.
@@ -42,7 +43,7 @@ impl Sandwich {
 /// # Errors
 /// Fewer than two chains or samples.
 pub fn sandwich(
-    path: &dyn AnnealingPath,
+    path: &dyn TemperedPath,
     chains: usize,
     start: &Equilibrium,
     seed: u64,
@@ -99,9 +100,8 @@ pub struct Balance {
 /// Bennett's acceptance ratio from log weights with E[exp W] = Z/Z_1 and E[exp U] = Z_1/Z, neither set empty.
 pub fn bennett(up: &[f64], down: &[f64]) -> Balance {
     let shift = (up.len() as f64 / down.len() as f64).ln();
-    let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
-    let ups = |d: f64| up.iter().map(move |w| logistic(w - d - shift));
-    let downs = |d: f64| down.iter().map(move |u| logistic(u + d + shift));
+    let ups = |d: f64| up.iter().map(move |w| sigmoid(w - d - shift));
+    let downs = |d: f64| down.iter().map(move |u| sigmoid(u + d + shift));
     // The left side falls and the right side rises with D. Below every W_i and -U_i the left is the larger one whatever m
     // (S_up s(-m) = S_down s(m)), above all of them the right.
     let all = || up.iter().copied().chain(down.iter().map(|u| -u));

@@ -15,7 +15,7 @@ use crate::model::Parameters;
 use crate::model::plus_minus::Units;
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
-use crate::tempering::{BaseDistribution, Keep, Ladder, Prior, anneal};
+use crate::tempering::{BaseDistribution, Keep, Ladder, Prior, TemperedPath, anneal};
 
 /// Chains and temperatures of a short annealing run.
 const CHAINS: usize = 50;

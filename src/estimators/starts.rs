@@ -22,6 +22,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::model::plus_minus::{Units, to_binary};
 use crate::model::{Parameters, exact};
+use crate::numerics::logit;
 use crate::ops::random::{Purpose, Streams};
 use crate::tempering::BaseDistribution;
 
@@ -82,7 +83,7 @@ impl Start {
 pub fn from_means(means: &[f64]) -> Result<BaseDistribution> {
     let logit = |mean: &f64| {
         let p = mean.clamp(SMALLEST_MEAN, 1.0 - SMALLEST_MEAN);
-        (p / (1.0 - p)).ln() as f32
+        logit(p) as f32
     };
     BaseDistribution::from_logits(&means.iter().map(logit).collect::<Vec<f32>>())
 }
@@ -141,12 +142,13 @@ fn sign_means(parameters: &Parameters, units: Units, seed: u64) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::model::test_systems::{gaussian_parameters, ring};
+    use crate::numerics::sigmoid;
 
     const ALL: [Start; 5] =
         [Start::Uniform, Start::VisibleBias, Start::MeanField, Start::Pinv, Start::Signs];
 
     fn means(base: &BaseDistribution) -> Vec<f64> {
-        base.logits().iter().map(|&a| 1.0 / (1.0 + f64::from(-a).exp())).collect()
+        base.logits().iter().map(|&a| sigmoid(f64::from(a))).collect()
     }
 
     fn largest_difference(a: &[f64], b: &[f64]) -> f64 {

@@ -14,6 +14,7 @@ use std::time::Instant;
 use super::estimate::with_rounding;
 use super::{Bias, Estimate, at_least_two_chains};
 use crate::error::Result;
+use crate::numerics::Influence;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
 use crate::trust::Trust;
 
@@ -27,7 +28,7 @@ pub(super) struct Recursion<'a> {
     /// 1/r_k.
     inverse_prior: Vec<f64>,
     /// A_s at the last temperature.
-    influence: Vec<f64>,
+    influence: Influence,
     histogram: Vec<f64>,
     counted: usize,
     round_trips: u64,
@@ -49,7 +50,7 @@ impl<'a> Recursion<'a> {
             chains,
             zeta,
             inverse_prior,
-            influence: vec![0.0; n],
+            influence: Influence::none(n),
             histogram: vec![0.0; k],
             counted: 0,
             round_trips: 0,
@@ -67,7 +68,7 @@ impl<'a> Recursion<'a> {
 
     /// S.
     pub(super) fn chain_count(&self) -> f64 {
-        self.influence.len() as f64
+        self.influence.chains() as f64
     }
 
     /// One sweep, then one move of zeta.
@@ -76,11 +77,11 @@ impl<'a> Recursion<'a> {
         let swept = self.chains.sweep(&self.zeta, 1);
         let n = self.chain_count();
         let mut mean = vec![0.0; k];
-        for row in swept.occupancy.chunks_exact(k) {
+        for row in swept.occupancy.rows() {
             mean.iter_mut().zip(row).for_each(|(mean, q)| *mean += q / n);
         }
         let ratio = |q: &[f64], k: usize| q[k] * self.inverse_prior[k];
-        for (influence, row) in self.influence.iter_mut().zip(swept.occupancy.chunks_exact(k)) {
+        for (influence, row) in self.influence.parts_mut().iter_mut().zip(swept.occupancy.rows()) {
             let own = ratio(row, k - 1) - ratio(row, 0);
             let all = ratio(&mean, k - 1) - ratio(&mean, 0);
             *influence += gain * (own - all - *influence);
@@ -108,7 +109,6 @@ impl<'a> Recursion<'a> {
     /// zeta_K; `doubt` is the method's own, round trips and flatness are looked at here.
     pub(super) fn finish(self, method: &'static str, doubt: Trust) -> Estimate {
         let n = self.chain_count();
-        let square: f64 = self.influence.iter().map(|a| a * a).sum();
         let per_chain = self.round_trips as f64 / n;
         let flatness = self.flatness();
         let unmixed = (per_chain < NEEDED_PER_CHAIN).then(|| {
@@ -123,7 +123,7 @@ impl<'a> Recursion<'a> {
         Estimate {
             method,
             value,
-            std_error: with_rounding((square / (n * (n - 1.0))).sqrt(), value),
+            std_error: with_rounding(self.influence.std_error(), value),
             effective_samples: Some(self.round_trips as f64),
             bias: Bias::Consistent,
             gibbs_sweeps: (self.chains.sweeps_done() - self.sweeps_before) * n as u64,

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::model::exact::log_partition;
     use crate::model::test_systems::gaussian_parameters;
-    use crate::tempering::log_sum_exp;
+    use crate::numerics::log_sum_exp;
 
     /// log Z over {-1, +1} by the definition: every pair of states.
     fn by_definition(p: &Parameters) -> f64 {

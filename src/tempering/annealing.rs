@@ -9,39 +9,12 @@
 
 use rayon::prelude::*;
 
-use super::path::rows_per_thread;
-use super::{Ladder, MeanWeight};
+use super::MeanWeight;
+use super::path::{States, SweepStreams, TemperedPath, Walker, rows_per_thread};
 use crate::interrupt;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, words_per_row};
+use crate::numerics::Table;
+use crate::ops::{BitMatrix, Matrix, words_per_row};
 use crate::progress;
-
-/// Unnormalised densities f_1, ..., f_K of v, the first normalised exactly, each with a sweep that leaves it invariant.
-pub trait AnnealingPath: Sync {
-    /// beta_k.
-    fn ladder(&self) -> &Ladder;
-
-    /// Number of visible units, M.
-    fn n_visible(&self) -> usize;
-
-    /// Independent exact samples of p1(v), one per row.
-    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix;
-
-    /// log Z_1.
-    fn log_z_base(&self) -> f64;
-
-    /// Takes charge of packed rows of states; their random streams are those of rows `first_row` and on.
-    fn walker<'a>(&'a self, visible: &'a mut [u64], first_row: u32) -> Box<dyn Walker + 'a>;
-}
-
-/// Some chains on their way along a path.
-pub trait Walker {
-    /// log f_to(v) - log f_from(v) of each row, in nats.
-    fn log_ratio(&mut self, from: usize, to: usize, out: &mut [f64]);
-
-    /// One sweep h | v, v | h at index `k`.
-    fn sweep(&mut self, k: usize, hidden: Streams, visible: Streams);
-}
 
 /// Which log weights an annealing pass hands back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,94 +31,109 @@ pub struct Annealed {
     /// Final states at beta = 1, shape [S, M].
     pub visible: BitMatrix,
     /// log w at the temperatures kept, shape [S, K] or [S, 1].
-    pub log_weights: Vec<f64>,
-    kept: usize,
+    pub log_weights: Table,
 }
 
 /// Anneals `chains` independent chains upwards; random streams are those of (seed, annealing, `first_step` + k).
 pub fn anneal(
-    path: &dyn AnnealingPath,
+    path: &dyn TemperedPath,
     chains: usize,
     seed: u64,
     first_step: u64,
     keep: Keep,
 ) -> Annealed {
     let k = path.ladder().len();
-    let kept = if keep == Keep::All { k } else { 1 };
     let mut visible = path.sample_base(chains, seed, first_step);
-    let mut log_weights = vec![0.0; chains * kept];
-    each_task(&mut visible, &mut log_weights, kept, |rows, weights, first_row| {
-        let mut walker = path.walker(rows, first_row);
-        let mut sums = vec![0.0; weights.len() / kept];
-        let mut ratio = sums.clone();
+    let mut log_weights = Table::zeros(chains, if keep == Keep::All { k } else { 1 });
+    let kept = log_weights.columns();
+    each_task(path, &mut visible, &mut log_weights, |walker, weights, first| {
+        let rows = weights.len() / kept;
+        let (mut sums, mut ratio) = (vec![0.0; rows], Ratio::new(rows));
         for j in 1..k {
             interrupt::point();
-            if first_row == 0 {
+            if first {
                 progress::at("annealing up", j, k - 1);
             }
-            walker.log_ratio(j - 1, j, &mut ratio);
-            for ((sum, ratio), row) in sums.iter_mut().zip(&ratio).zip(weights.chunks_mut(kept)) {
+            let ratios = ratio.of(walker, j - 1, j).zip(weights.chunks_mut(kept));
+            for (sum, (ratio, row)) in sums.iter_mut().zip(ratios) {
                 *sum += ratio;
                 row[if keep == Keep::All { j } else { 0 }] = *sum;
             }
-            let streams = |purpose| Streams::new(seed, purpose, first_step + j as u64);
-            walker.sweep(j, streams(Purpose::AnnealedHidden), streams(Purpose::AnnealedVisible));
+            let at = vec![j as u32; rows];
+            walker.sweep(&at, &SweepStreams::ascending(seed, first_step + j as u64));
         }
     });
-    Annealed { visible, log_weights, kept }
+    Annealed { visible, log_weights }
 }
 
 /// Anneals chains downwards from given states, shape [S, M]; returns log w, shape `[S]`.
-pub fn descend(path: &dyn AnnealingPath, start: &BitMatrix, seed: u64) -> Vec<f64> {
+pub fn descend(path: &dyn TemperedPath, start: &BitMatrix, seed: u64) -> Vec<f64> {
     let mut visible = start.clone();
-    let mut log_weights = vec![0.0; start.rows()];
-    each_task(&mut visible, &mut log_weights, 1, |rows, weights, first_row| {
-        let mut walker = path.walker(rows, first_row);
-        let mut ratio = vec![0.0; weights.len()];
+    let mut log_weights = Table::zeros(start.rows(), 1);
+    each_task(path, &mut visible, &mut log_weights, |walker, weights, first| {
+        let mut ratio = Ratio::new(weights.len());
         let k = path.ladder().len();
         for j in (1..k).rev() {
             interrupt::point();
-            if first_row == 0 {
+            if first {
                 progress::at("annealing down", k - j, k - 1);
             }
-            let streams = |purpose| Streams::new(seed, purpose, j as u64);
-            walker.sweep(
-                j,
-                streams(Purpose::DescendingHidden),
-                streams(Purpose::DescendingVisible),
-            );
-            walker.log_ratio(j, j - 1, &mut ratio);
-            weights.iter_mut().zip(&ratio).for_each(|(weight, ratio)| *weight += ratio);
+            let at = vec![j as u32; weights.len()];
+            walker.sweep(&at, &SweepStreams::descending(seed, j as u64));
+            let ratios = ratio.of(walker, j - 1, j);
+            weights.iter_mut().zip(ratios).for_each(|(weight, ratio)| *weight -= ratio);
         }
     });
-    log_weights
+    log_weights.as_slice().to_vec()
 }
 
-/// Rows of chains and of `width` numbers each, cut into tasks of a fixed size and worked on in parallel.
+/// Space for log f_high(v) - log f_low(v) of some rows.
+struct Ratio(Vec<f64>);
+
+impl Ratio {
+    fn new(rows: usize) -> Self {
+        Self(vec![0.0; 2 * rows])
+    }
+
+    fn of(
+        &mut self,
+        walker: &mut dyn Walker,
+        low: usize,
+        high: usize,
+    ) -> impl Iterator<Item = f64> {
+        walker.log_f(&[low, high], &mut self.0);
+        self.0.chunks_exact(2).map(|pair| pair[1] - pair[0])
+    }
+}
+
+/// Rows of chains and of numbers, cut into tasks of a fixed size and worked on in parallel; `work` is told which task
+/// is the first.
 fn each_task(
+    path: &dyn TemperedPath,
     visible: &mut BitMatrix,
-    numbers: &mut [f64],
-    width: usize,
-    work: impl Fn(&mut [u64], &mut [f64], u32) + Sync,
+    numbers: &mut Table,
+    work: impl Fn(&mut dyn Walker, &mut [f64], bool) + Sync,
 ) {
-    let task = rows_per_thread(visible.rows());
+    let (task, width) = (rows_per_thread(visible.rows()), numbers.columns());
     let words = words_per_row(visible.columns());
-    visible
-        .words_mut()
-        .par_chunks_mut(task * words)
-        .zip(numbers.par_chunks_mut(task * width))
-        .enumerate()
-        .for_each(|(i, (visible, numbers))| work(visible, numbers, (i * task) as u32));
+    let rows = visible.words_mut().par_chunks_mut(task * words);
+    let rows = rows.zip(numbers.as_mut_slice().par_chunks_mut(task * width)).enumerate();
+    rows.for_each(|(i, (visible, numbers))| {
+        let mut notes = Matrix::filled(numbers.len() / width, path.notes(), 0.0);
+        let notes = notes.as_mut_slice();
+        let states = States { visible, notes, first_row: (i * task) as u32, known: false };
+        work(&mut *path.walker(states), numbers, i == 0);
+    });
 }
 
 impl Annealed {
     /// The weights at the `k`-th temperature kept.
     pub fn mean_weight(&self, k: usize) -> MeanWeight {
-        MeanWeight::of(self.log_weights.iter().skip(k).step_by(self.kept).copied())
+        MeanWeight::of(self.log_weights.column(k))
     }
 
     /// The weights at beta = 1.
     pub fn final_weights(&self) -> impl Iterator<Item = f64> + Clone {
-        self.log_weights.iter().skip(self.kept - 1).step_by(self.kept).copied()
+        self.log_weights.last_column()
     }
 }

@@ -1,6 +1,7 @@
 //! The base distribution p1(v) = prod_i Bernoulli(sigma(a_i)) at inverse temperature 0.
 
 use crate::error::{Error, Result};
+use crate::numerics::{logit, sigmoid, softplus};
 use crate::ops::cpu::selected_sum;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, padded};
@@ -40,7 +41,7 @@ impl BaseDistribution {
             .iter()
             .map(|&count| {
                 let p = (count as f64 + smoothing) / (rows + 2.0 * smoothing);
-                (p / (1.0 - p)).ln() as f32
+                logit(p) as f32
             })
             .collect();
         Self::from_logits(&logits)
@@ -74,14 +75,9 @@ impl BaseDistribution {
         for row in 0..rows {
             let mut stream = streams.row(row as u32);
             for (i, &a) in self.logits().iter().enumerate() {
-                bits.set(row, i, stream.uniform() < 1.0 / (1.0 + f64::from(-a).exp()));
+                bits.set(row, i, stream.uniform() < sigmoid(f64::from(a)));
             }
         }
         bits
     }
-}
-
-/// log(1 + exp(x)) without overflow.
-pub fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
 }

@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ladder, Measurement, SimulatedTempering};
+use super::{Ladder, Measurement, PseudoPrior, SimulatedTempering};
+use crate::numerics::Table;
 use crate::progress;
 
 /// |log(c_k/r_k)| beyond which a round says no more than on which side zeta_k is off: the chains crowd at one end of the
@@ -48,7 +49,7 @@ pub struct RoundsRecord {
     /// zeta of each round's start and the measured c_k, for pictures like RTS Fig. 1.
     pub rounds: Vec<(Vec<f64>, Vec<f64>)>,
     /// C_sk of each round, shape [S, K]: each chain's mean occupancy.
-    pub occupancies: Vec<Vec<f64>>,
+    pub occupancies: Vec<Table>,
     /// The last measurement.
     pub measurement: Measurement,
     /// What ended them.
@@ -80,8 +81,8 @@ impl InitialRounds {
             }
             progress::at("initial rounds", rounds.len(), self.most);
             let swept = chains.sweep(&zeta, self.sweeps.max(1));
-            let (n, ladder) = (chains.chains(), chains.ladder());
-            let measurement = super::measure(&swept.occupancy, n, ladder, &zeta);
+            let ladder = chains.ladder();
+            let measurement = PseudoPrior::new(ladder, &zeta).measure(&swept.occupancy);
             crowded = measurement.occupancy_error(ladder) > CROWDED;
             let converged = measurement
                 .occupancy

@@ -1,6 +1,9 @@
 //! The ladder of inverse temperatures beta_k and their prior r_k.
 
+use std::borrow::Cow;
+
 use crate::error::{Error, Result};
+use crate::numerics::log_sum_exp;
 use crate::ops::BetaGrid;
 
 /// Inverse temperatures 0 = beta_1 < ... < beta_K = 1 with prior probabilities r_k > 0 that sum to 1.
@@ -60,11 +63,18 @@ impl Ladder {
         Self::new(&betas, prior)
     }
 
-    /// The temperatures of these indices alone, with their share of the prior as it is.
-    pub(crate) fn only(&self, indices: &[usize]) -> Self {
+    /// The inverse temperatures of these indices alone, different and ascending, as kernels take them.
+    pub(crate) fn grid_at(&self, indices: &[usize]) -> Cow<'_, BetaGrid> {
+        if indices.len() == self.len() {
+            return Cow::Borrowed(&self.grid);
+        }
         let betas: Vec<f64> = indices.iter().map(|&k| self.betas()[k]).collect();
-        let log_prior = indices.iter().map(|&k| self.log_prior[k]).collect();
-        Self { grid: BetaGrid::new(&betas), log_prior }
+        Cow::Owned(BetaGrid::new(&betas))
+    }
+
+    /// All indices k, from 0.
+    pub(crate) fn indices(&self) -> Vec<usize> {
+        (0..self.len()).collect()
     }
 
     /// Number of temperatures, K.
@@ -90,16 +100,6 @@ impl Ladder {
     /// The inverse temperatures as kernels take them.
     pub fn grid(&self) -> &BetaGrid {
         &self.grid
-    }
-}
-
-/// log sum exp of finite numbers, without overflow; -infinity for none.
-pub fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    let largest = values.clone().fold(f64::NEG_INFINITY, f64::max);
-    if largest.is_finite() {
-        largest + values.map(|value| (value - largest).exp()).sum::<f64>().ln()
-    } else {
-        largest
     }
 }
 

@@ -7,7 +7,7 @@
 //! the upper half's spread of log w would have, sqrt((e^(s^2) - 1)/S); and the index of the tail is told, by the generalised Pareto
 //! fit of Zhang and Stephens (2009) to the largest weights, as in Pareto smoothed importance sampling (Vehtari et al. 2024).
 
-use super::log_sum_exp;
+use crate::numerics::log_sum_exp;
 
 /// Upper quantile whose distance from the median gives the spread of log w: one standard deviation of a normal distribution.
 const ONE_SIGMA: f64 = 0.841_345;

@@ -1,37 +1,43 @@
-//! Tempered chains: ladder, base distribution, sweeps, RTS statistics, mixing diagnostics.
+//! Tempered chains: ladder, base distribution, paths of densities, sweeps, RTS statistics, mixing diagnostics.
 
 mod annealing;
 mod base;
 mod chains;
 pub mod continuous;
-mod geometric_walker;
+mod geometric;
 mod initial_rounds;
 mod ladder;
 mod mean_weight;
+mod measurement;
 mod memory;
 mod mixing;
 pub mod mixture;
 mod path;
+mod pseudo_prior;
 mod round_trips;
-mod rts;
 mod sampler;
 pub mod schedules;
 mod simulated;
+mod sweeper;
+mod tempering;
 mod weights;
 
 pub use crate::memory::check_memory;
-pub use annealing::{Annealed, AnnealingPath, Keep, Walker, anneal, descend};
-pub use base::{BaseDistribution, softplus};
+pub use annealing::{Annealed, Keep, anneal, descend};
+pub use base::BaseDistribution;
 pub use chains::{BetaUpdate, SweepRecord, TemperedChains};
+pub use geometric::Path;
 pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
-pub use ladder::{Ladder, Prior, log_sum_exp};
+pub use ladder::{Ladder, Prior};
 pub use mean_weight::MeanWeight;
+pub use measurement::{Measurement, Occupancy, parts};
 pub use memory::{annealing_bytes, tempering_bytes};
 pub use mixing::{Knot, Transitions};
-pub use path::{Evaluated, Path};
+pub use path::{Evaluated, Halves, States, SweepStreams, TemperedPath, Walker};
 pub(crate) use path::{rows_per_task, rows_per_thread};
+pub use pseudo_prior::PseudoPrior;
 pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips, Traveller};
-pub use rts::{Measurement, Occupancy, influence, measure};
 pub use sampler::{Sampler, Samples, sampling_ladder};
-pub use simulated::{RbmTempering, SimulatedTempering, Slopes, Swept};
+pub use simulated::{SimulatedTempering, Slopes, Swept};
+pub use tempering::{AtOne, Tempering};
 pub use weights::{effective_number, normalised, systematic};

@@ -1,22 +1,205 @@
-//! The geometric path from the base distribution to the model: log f_k(v) at all temperatures.
+//! The one seam between models and everything that runs chains: a list of unnormalised densities f_1, ..., f_K over binary states
+//! v, of which f_1 is normalised and sampled exactly.
 //!
-//! log f_k(v) = beta_k c.v + (1 - beta_k) a.v + sum_j softplus(beta_k x_j(v)): the JOINT f(v, h) is tempered, so that
-//! every temperature can be block-Gibbs sampled (algorithms.md, section 1).
+//! Initial rounds, RTS, adaptive weights, annealing and the tracker see nothing else of a model. A task takes charge of some
+//! dozens of rows by a [`Walker`], so that calls through the seam are few and each is work for a kernel.
 
 use rayon::prelude::*;
 
-use super::{BaseDistribution, Ladder};
-use crate::ops::{BetaGrid, BitMatrix, Layer, Matrix, RbmOps, padded, words_per_row};
+use super::Ladder;
+use super::simulated::Slopes;
+use crate::numerics::Table;
+use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BitMatrix, Matrix, padded, words_per_row};
 
-/// One model's tempered path.
-#[derive(Clone, Copy)]
-pub struct Path<'a> {
-    /// The model's operations.
-    pub ops: &'a dyn RbmOps,
+/// Densities f_k(v), each with a sweep that leaves it invariant and is its own reversal.
+pub trait TemperedPath: Sync {
     /// beta_k and r_k.
-    pub ladder: &'a Ladder,
-    /// p1(v).
-    pub base: &'a BaseDistribution,
+    fn ladder(&self) -> &Ladder;
+
+    /// Number of binary units of a state, M.
+    fn n_visible(&self) -> usize;
+
+    /// log Z_1, exact.
+    fn log_z_base(&self) -> f64;
+
+    /// Independent exact samples of f_1, one per row.
+    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix;
+
+    /// f32 numbers that a walker notes of a state and finds again, such as its pre-activations; at least 1.
+    fn notes(&self) -> usize {
+        1
+    }
+
+    /// Takes charge of some rows.
+    fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a>;
+
+    /// What walkers note of states, and log f_k of them at all temperatures.
+    fn evaluate(&self, visible: &BitMatrix) -> Evaluated {
+        self.evaluate_at(visible, &self.ladder().indices())
+    }
+
+    /// The same at the temperatures k of `at` alone.
+    fn evaluate_at(&self, visible: &BitMatrix, at: &[usize]) -> Evaluated {
+        let (rows, task) = (visible.rows(), rows_per_thread(visible.rows()));
+        let mut inputs = Matrix::filled(rows, self.notes(), 0.0);
+        let mut log_f = Table::zeros(rows, at.len());
+        let mut visible = visible.clone();
+        (
+            visible.words_mut().par_chunks_mut(task * words_per_row(self.n_visible())),
+            inputs.as_mut_slice().par_chunks_mut(task * padded(self.notes())),
+            log_f.as_mut_slice().par_chunks_mut(task * at.len()),
+        )
+            .into_par_iter()
+            .for_each(|(visible, notes, log_f)| {
+                let states = States { visible, notes, first_row: 0, known: false };
+                self.walker(states).log_f(at, log_f);
+            });
+        Evaluated { inputs, log_f }
+    }
+
+    /// Slopes of states, [S, K]; see [`Walker::slopes`].
+    fn slopes(&self, visible: &BitMatrix) -> Slopes {
+        let (rows, k) = (visible.rows(), self.ladder().len());
+        let mut slopes = Slopes { mean: Table::zeros(rows, k), variance: Table::zeros(rows, k) };
+        let mut visible = visible.clone();
+        (
+            visible.words_mut().par_chunks_mut(words_per_row(self.n_visible())),
+            slopes.mean.as_mut_slice().par_chunks_mut(k),
+            slopes.variance.as_mut_slice().par_chunks_mut(k),
+        )
+            .into_par_iter()
+            .for_each(|(visible, mean, variance)| {
+                let mut notes = Matrix::filled(1, self.notes(), 0.0);
+                let notes = notes.as_mut_slice();
+                let states = States { visible, notes, first_row: 0, known: false };
+                self.walker(states).slopes(mean, variance);
+            });
+        slopes
+    }
+}
+
+impl<P: TemperedPath + ?Sized> TemperedPath for &P {
+    fn ladder(&self) -> &Ladder {
+        (**self).ladder()
+    }
+
+    fn n_visible(&self) -> usize {
+        (**self).n_visible()
+    }
+
+    fn log_z_base(&self) -> f64 {
+        (**self).log_z_base()
+    }
+
+    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
+        (**self).sample_base(rows, seed, step)
+    }
+
+    fn notes(&self) -> usize {
+        (**self).notes()
+    }
+
+    fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a> {
+        (**self).walker(states)
+    }
+}
+
+/// Rows of chains that a task takes charge of.
+pub struct States<'a> {
+    /// v, packed.
+    pub visible: &'a mut [u64],
+    /// [`TemperedPath::notes`] numbers a row, rounded up to whole panels ([`padded`]), arranged as the walker likes.
+    pub notes: &'a mut [f32],
+    /// Number of the first row: row i takes the random stream of row `first_row` + i.
+    pub first_row: u32,
+    /// Whether the notes are of these states.
+    pub known: bool,
+}
+
+/// Some chains on their way along a path.
+pub trait Walker {
+    /// log f_k(v) of each row at the temperatures k of `at`, different and ascending; `out` [rows, length of `at`].
+    fn log_f(&mut self, at: &[usize], out: &mut [f64]);
+
+    /// One sweep of every row, which leaves f_k(v) invariant at its own k of `at`, [rows].
+    fn sweep(&mut self, at: &[u32], streams: &SweepStreams);
+
+    /// d/dbeta log f_beta(v) at every temperature, and its own derivative; both [rows, K]. NaN where the path has none.
+    fn slopes(&mut self, mean: &mut [f64], variance: &mut [f64]) {
+        mean.fill(f64::NAN);
+        variance.fill(f64::NAN);
+    }
+
+    /// The two halves of a sweep, for paths with hidden units on which log f(v, h) is linear in beta.
+    fn halves(&mut self) -> Option<&mut dyn Halves> {
+        None
+    }
+}
+
+/// The halves of a sweep, between which the inverse temperature can be redrawn by the hidden units as well.
+pub trait Halves {
+    /// h | v at each row's k of `at`.
+    fn draw_hidden(&mut self, at: &[u32], streams: &SweepStreams);
+
+    /// d/dbeta log f_beta(v, h) of each row, [rows].
+    fn slopes_of_both(&mut self, out: &mut [f64]);
+
+    /// v | h at each row's k of `at`.
+    fn draw_visible(&mut self, at: &[u32], streams: &SweepStreams);
+}
+
+/// The random streams of one sweep; streams of different kinds of sweeps, and of different steps, are independent.
+#[derive(Clone, Copy)]
+pub struct SweepStreams {
+    /// For what lies between v and the next v.
+    pub hidden: Streams,
+    /// For v.
+    pub visible: Streams,
+    /// For anything else a sweep draws, such as a component of a mixture.
+    pub component: Streams,
+}
+
+impl SweepStreams {
+    /// Of tempered chains.
+    pub fn tempered(seed: u64, step: u64) -> Self {
+        use Purpose::{TemperedComponent, TemperedHidden, TemperedVisible};
+        Self::new(seed, step, [TemperedHidden, TemperedVisible, TemperedComponent])
+    }
+
+    /// Of annealing upwards.
+    pub(super) fn ascending(seed: u64, step: u64) -> Self {
+        use Purpose::{AnnealedComponent, AnnealedHidden, AnnealedVisible};
+        Self::new(seed, step, [AnnealedHidden, AnnealedVisible, AnnealedComponent])
+    }
+
+    /// Of annealing downwards.
+    pub(super) fn descending(seed: u64, step: u64) -> Self {
+        use Purpose::{DescendingComponent, DescendingHidden, DescendingVisible};
+        Self::new(seed, step, [DescendingHidden, DescendingVisible, DescendingComponent])
+    }
+
+    fn new(seed: u64, step: u64, purposes: [Purpose; 3]) -> Self {
+        let [hidden, visible, component] =
+            purposes.map(|purpose| Streams::new(seed, purpose, step));
+        Self { hidden, visible, component }
+    }
+}
+
+/// What is known of a set of states under one model.
+#[derive(Clone, Debug)]
+pub struct Evaluated {
+    /// What walkers noted, [S, [`TemperedPath::notes`]]: of an RBM's geometric path x(v), [S, J].
+    pub inputs: Matrix,
+    /// log f_k(v), [S, K].
+    pub log_f: Table,
+}
+
+impl Evaluated {
+    /// Of no states.
+    pub(super) fn nothing() -> Self {
+        Self { inputs: Matrix::filled(0, 0, 0.0), log_f: Table::default() }
+    }
 }
 
 /// Fewest and most rows of a task: kernels prepare tables for each, which pays from some dozens of rows on, and what a task
@@ -32,93 +215,4 @@ pub(crate) fn rows_per_task(rows: usize) -> usize {
 /// Rows handled by one task where every row is by itself: kernels give a row the same bits in any company.
 pub(crate) fn rows_per_thread(rows: usize) -> usize {
     rows.div_ceil(rayon::current_num_threads()).clamp(TASK.0, TASK.1)
-}
-
-impl Path<'_> {
-    /// Number of visible units.
-    pub fn n_visible(&self) -> usize {
-        self.ops.n_units(Layer::Visible)
-    }
-
-    /// Number of hidden units.
-    pub fn n_hidden(&self) -> usize {
-        self.ops.n_units(Layer::Hidden)
-    }
-
-    /// log Z_1.
-    pub fn log_z_base(&self) -> f64 {
-        self.base.log_partition(self.n_hidden())
-    }
-
-    /// log f_k for packed visible rows whose hidden pre-activations are `inputs` [rows, stride]; `out` [rows, K].
-    pub fn log_f(&self, visible: &[u64], inputs: &[f32], out: &mut [f64]) {
-        log_f(self.ops, self.base, self.ladder.grid(), visible, inputs, out);
-    }
-
-    /// Hidden pre-activations and log f_k of every row, in parallel.
-    pub fn evaluate(&self, visible: &BitMatrix) -> Evaluated {
-        let (rows, temperatures) = (visible.rows(), self.ladder.len());
-        let mut inputs = Matrix::filled(rows, self.n_hidden(), 0.0);
-        let mut log_f = vec![0.0; rows * temperatures];
-        let task = rows_per_thread(rows);
-        let stride = padded(self.n_hidden());
-        (
-            visible.words().par_chunks(task * words_per_row(self.n_visible())),
-            inputs.as_mut_slice().par_chunks_mut(task * stride),
-            log_f.par_chunks_mut(task * temperatures),
-        )
-            .into_par_iter()
-            .for_each(|(visible, inputs, log_f)| {
-                self.ops.inputs(Layer::Hidden, visible, inputs);
-                self.log_f(visible, inputs, log_f);
-            });
-        Evaluated { inputs, log_f }
-    }
-
-    /// log f_k of every row, [rows, K], in parallel: as [`Path::evaluate`], whose pre-activations are not needed.
-    pub fn log_f_of(&self, visible: &BitMatrix) -> Vec<f64> {
-        let (rows, temperatures) = (visible.rows(), self.ladder.len());
-        let mut log_f = vec![0.0; rows * temperatures];
-        let task = rows_per_thread(rows);
-        let scratch = || Matrix::filled(task, self.n_hidden(), 0.0);
-        visible
-            .words()
-            .par_chunks(task * words_per_row(self.n_visible()))
-            .zip(log_f.par_chunks_mut(task * temperatures))
-            .for_each_init(scratch, |inputs, (visible, log_f)| {
-                let here = log_f.len() / temperatures * padded(self.n_hidden());
-                let inputs = &mut inputs.as_mut_slice()[..here];
-                self.ops.inputs(Layer::Hidden, visible, inputs);
-                self.log_f(visible, inputs, log_f);
-            });
-        log_f
-    }
-}
-
-/// Pre-activations and log f_k of a set of rows under one model.
-#[derive(Clone, Debug)]
-pub struct Evaluated {
-    /// x(v), shape [rows, J].
-    pub inputs: Matrix,
-    /// log f_k(v), shape [rows, K], row-major.
-    pub log_f: Vec<f64>,
-}
-
-/// log f at any inverse temperatures; `out` [rows, grid length].
-pub(crate) fn log_f(
-    ops: &dyn RbmOps,
-    base: &BaseDistribution,
-    grid: &BetaGrid,
-    visible: &[u64],
-    inputs: &[f32],
-    out: &mut [f64],
-) {
-    ops.softplus_sums(ops.n_units(Layer::Hidden), inputs, grid, out);
-    let words = words_per_row(ops.n_units(Layer::Visible));
-    for (row, out) in visible.chunks_exact(words).zip(out.chunks_exact_mut(grid.betas().len())) {
-        let (model, base) = (ops.visible_dot(row), base.dot(row));
-        for (value, beta) in out.iter_mut().zip(grid.betas()) {
-            *value += beta * model + (1.0 - beta) * base;
-        }
-    }
 }

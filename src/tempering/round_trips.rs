@@ -5,6 +5,7 @@
 //! never came down while others made four trips each, so each chain's last crossing is kept.
 
 use super::weights::effective_number;
+use crate::numerics::Influence;
 
 /// Sweeps after which older round trips no longer count.
 const WINDOW: u64 = 1000;
@@ -126,6 +127,11 @@ impl RoundTrips {
             sums[traveller.family as usize] += part;
         }
         sums
+    }
+
+    /// [`RoundTrips::by_family`] of chains' parts of an error.
+    pub fn of_families(&self, influence: &Influence) -> Influence {
+        Influence::new(self.by_family(influence.parts()))
     }
 
     /// (sum w)^2/sum w^2 over families, w the sum of a family's weights: how many independent chains these are worth.

@@ -4,12 +4,11 @@
 //! chain is at k = K its v is a draw from the model, so states are taken there, with sweeps between two looks.
 
 use super::{
-    BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Path, Prior, RbmTempering, TemperedChains,
-    measure,
+    BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Path, Prior, PseudoPrior,
+    SimulatedTempering, TemperedChains, TemperedPath, Tempering,
 };
 use crate::error::{Error, Result};
-use crate::ops::{BitMatrix, words_per_row};
-use crate::progress;
+use crate::ops::BitMatrix;
 
 /// Share of the chains that are at beta = 1 at a time.
 const SHARE_AT_ONE: f64 = 0.1;
@@ -79,52 +78,29 @@ impl Sampler {
                 self.chains
             )));
         }
-        let k = path.ladder.len();
-        let update = BetaUpdate::Collapsed;
-        let visible = path.base.sample(self.chains, self.seed, 0);
-        let mut chains = TemperedChains::new(visible, k, self.seed);
-        let rounds =
-            InitialRounds::default().run(&mut RbmTempering::new(path, &mut chains, update));
-        let mut zeta = rounds.measurement.log_z;
+        let visible = path.sample_base(self.chains, self.seed, 0);
+        let mut chains = TemperedChains::new(visible, path.ladder.len(), self.seed);
+        let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
+        let mut zeta = InitialRounds::default().run(&mut tempering).measurement.log_z;
         let mut round_trips = 0;
         if self.burn_in > 0 {
-            let record = chains.sweep(path, &zeta, update, self.burn_in, None);
-            zeta = measure(&record.occupancy, chains.len(), path.ladder, &zeta).log_z;
-            round_trips += record.round_trips;
+            let swept = tempering.sweep(&zeta, self.burn_in);
+            zeta = PseudoPrior::new(path.ladder, &zeta).measure(&swept.occupancy).log_z;
+            round_trips += swept.round_trips;
         }
         let expected = count as f64 / (self.chains as f64 * SHARE_AT_ONE);
         let most = (20.0 * expected) as usize + PATIENCE;
-        let (mut words, mut taken) = (Vec::new(), 0);
-        let mut used = vec![false; self.chains];
-        for _ in 0..most {
-            progress::at("samples", taken, count);
-            let record = chains.sweep(path, &zeta, update, self.spacing.max(1), None);
-            round_trips += record.round_trips;
-            for (s, _) in
-                chains.temperatures.iter().enumerate().filter(|(_, t)| **t as usize == k - 1)
-            {
-                if taken < count {
-                    words.extend_from_slice(chains.visible.row(s));
-                    used[s] = true;
-                    taken += 1;
-                }
-            }
-            if taken == count {
-                debug_assert_eq!(words.len(), count * words_per_row(path.n_visible()));
-                let visible = BitMatrix::from_words(count, path.n_visible(), words)
-                    .ok_or_else(|| Error::Invalid("chains hold no whole rows".into()))?;
-                return Ok(Samples {
-                    visible,
-                    round_trips_per_chain: round_trips as f64 / self.chains as f64,
-                    chains_used: used.iter().filter(|used| **used).count(),
-                    sweeps: chains.sweeps,
-                });
-            }
-        }
-        Err(Error::Invalid(format!(
-            "only {taken} of {count} samples after {} sweeps: chains hardly ever reach beta = 1; use more temperatures, or a base distribution fitted to the data",
-            chains.sweeps
-        )))
+        let found = tempering.take_at_one(&zeta, count, (self.spacing, most));
+        let sweeps = tempering.sweeps_done();
+        let found = found.map_err(|taken| Error::Invalid(format!(
+            "only {taken} of {count} samples after {sweeps} sweeps: chains hardly ever reach beta = 1; use more temperatures, or a base distribution fitted to the data",
+        )))?;
+        Ok(Samples {
+            visible: found.visible,
+            round_trips_per_chain: (round_trips + found.round_trips) as f64 / self.chains as f64,
+            chains_used: found.chains_used,
+            sweeps,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Weights of samples: normalisation, effective number, resampling.
 
-use super::log_sum_exp;
+use crate::numerics::log_sum_exp;
 
 /// w_s = exp(log w_s)/sum, from log-weights of any common size; both of shape `[S]`.
 pub fn normalised(log_weights: &[f64]) -> Vec<f64> {

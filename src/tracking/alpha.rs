@@ -12,7 +12,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::influence::variance;
+use super::filter::Filter;
+use super::saved::lengths;
+use super::{Shift, Smoothing};
+use crate::numerics::Influence;
 use crate::tempering::Measurement;
 
 /// Memory of squared steps.
@@ -26,7 +29,7 @@ pub struct AlphaSmoother {
     /// zeta_k, the estimate of log Z_k, `[K]`.
     pub log_z: Vec<f64>,
     /// I_s at beta = 1, `[S]`.
-    influence: Vec<f64>,
+    influence: Influence,
     /// Moving average of (y - zeta)^2 minus what noise explains of it, at beta = 1.
     square_lag: f64,
 }
@@ -41,42 +44,51 @@ impl AlphaSmoother {
             square_lag: 0.0,
         }
     }
+}
 
-    /// One partial update, by the same chains as before.
-    pub fn update(&mut self, measurement: &Measurement) {
-        let (alpha, last) = (self.alpha, self.log_z.len() - 1);
-        let step = measurement.log_z[last] - self.log_z[last];
-        for (zeta, y) in self.log_z.iter_mut().zip(&measurement.log_z).skip(1) {
-            *zeta += alpha * (y - *zeta);
-        }
-        let steps = measurement.influence.iter().zip(&self.influence).map(|(new, own)| new - own);
-        let steps: Vec<f64> = steps.collect();
-        for (own, step) in self.influence.iter_mut().zip(&steps) {
-            *own += alpha * step;
-        }
-        let lag = step * step - variance(&steps);
-        self.square_lag = MEMORY * self.square_lag + (1.0 - MEMORY) * lag;
+impl Filter for AlphaSmoother {
+    fn log_z(&self) -> &[f64] {
+        &self.log_z
     }
 
-    /// Standard error of zeta at beta = 1: noise passed on by the smoother, and lag behind the measurements.
-    pub fn std_error(&self) -> f64 {
-        let lag = (1.0 - self.alpha).powi(2) * self.square_lag.max(0.0);
-        (variance(&self.influence) + lag).sqrt()
+    fn log_z_mut(&mut self) -> &mut [f64] {
+        &mut self.log_z
     }
 
-    /// I_s at beta = 1, `[S]`.
-    pub(super) fn influence(&self) -> &[f64] {
+    fn influence(&self) -> &Influence {
         &self.influence
     }
 
-    /// Goes the share `gain` of the way to a measurement at the same parameters.
-    pub(super) fn join(&mut self, measurement: &Measurement, gain: f64) {
+    fn smoothing(&self) -> Smoothing {
+        Smoothing::Alpha(self.alpha)
+    }
+
+    /// Noise passed on by the smoother, and lag behind the measurements.
+    fn std_error(&self) -> f64 {
+        let lag = (1.0 - self.alpha).powi(2) * self.square_lag.max(0.0);
+        (self.influence.variance() + lag).sqrt()
+    }
+
+    /// One partial update, by the same chains as before; no shift is asked for.
+    fn update(&mut self, _: &mut dyn FnMut() -> Shift, measurement: &Measurement) -> bool {
+        let last = self.log_z.len() - 1;
+        let step = measurement.log_z[last] - self.log_z[last];
+        let noise = measurement.influence.minus(&self.influence).variance();
+        self.approach(measurement, self.alpha, 0.0);
+        self.square_lag = MEMORY * self.square_lag + (1.0 - MEMORY) * (step * step - noise);
+        false
+    }
+
+    fn approach(&mut self, measurement: &Measurement, gain: f64, _: f64) {
         for (zeta, y) in self.log_z.iter_mut().zip(&measurement.log_z).skip(1) {
             *zeta += gain * (y - *zeta);
         }
-        for (own, new) in self.influence.iter_mut().zip(&measurement.influence) {
-            *own += gain * (new - *own);
-        }
+        self.influence.approach(gain, &measurement.influence);
+    }
+
+    fn check(&self, temperatures: usize, chains: usize) -> Result<(), String> {
+        lengths("filter", temperatures, &[("log_z", &self.log_z)])?;
+        lengths("filter", chains, &[("influence", self.influence.parts())])
     }
 }
 
@@ -95,7 +107,7 @@ mod tests {
             variance: Vec::new(),
             bias: Vec::new(),
             occupancy: Vec::new(),
-            influence: parts.iter().map(|part| part - mean).collect(),
+            influence: Influence::new(parts.iter().map(|part| part - mean).collect()),
         }
     }
 
@@ -105,7 +117,10 @@ mod tests {
             let mut smoother = AlphaSmoother::new(alpha, &measurement(0.0, &[0.0; CHAINS]));
             let steps = 400;
             for t in 1..=steps {
-                smoother.update(&measurement(0.03 * f64::from(t), &[0.0; CHAINS]));
+                smoother.update(
+                    &mut || unreachable!(),
+                    &measurement(0.03 * f64::from(t), &[0.0; CHAINS]),
+                );
             }
             let error = 0.03 * f64::from(steps) - smoother.log_z[1];
             assert!((error - 0.03 * (1.0 - alpha) / alpha).abs() < 1e-6);
@@ -125,7 +140,7 @@ mod tests {
                     let fresh = (1.0f64 - correlation * correlation).sqrt();
                     *part = correlation * *part + fresh * stream.normal();
                 }
-                smoother.update(&measurement(0.0, &parts));
+                smoother.update(&mut || unreachable!(), &measurement(0.0, &parts));
                 errors += smoother.log_z[1].powi(2);
                 claimed += smoother.std_error().powi(2);
             }

@@ -10,9 +10,10 @@ use rayon::prelude::*;
 
 use super::likelihood::log_f;
 use crate::model::Parameters;
+use crate::numerics::{log_sum_exp, softplus};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
-use crate::tempering::{Path, log_sum_exp, softplus};
+use crate::tempering::{Path, TemperedPath};
 
 /// log of the sum of f over the distinct rows, given log f of each.
 pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {

@@ -3,7 +3,7 @@
 use super::{ChainTracker, LARGEST_COUNT, SavedTracker, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
-use crate::tempering::{Path, RoundTrips, TemperedChains};
+use crate::tempering::{Path, RoundTrips, TemperedChains, TemperedPath};
 
 /// Position of the chains' random streams and their recent round trips.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -27,7 +27,7 @@ impl ChainTracker {
             sweeps,
             redrawn: _,
         } = &self.chains;
-        let (s, k) = (temperatures.len(), self.posterior_width());
+        let (s, k) = (temperatures.len(), self.posterior.columns());
         state.bits(&name("chains.visible"), visible);
         state.u32s(&name("chains.temperatures"), &[s], temperatures);
         let [directions, since_crossing, families] = round_trips.save();
@@ -100,7 +100,7 @@ impl ChainTracker {
         saved
             .check(k, s, options.smoothing)
             .map_err(|problem| Error::Invalid(format!("checkpoint: {problem}")))?;
-        Self::resume(path, chains, options, saved)
+        Self::resume(&path, chains, options, saved)
             .ok_or_else(|| inconsistent("the tracker's temperatures"))
     }
 }

@@ -1,11 +1,9 @@
-//! The filter that joins measurements of log Z over time: the drift-corrected Kalman filter or RTS eq. 24.
+//! What joins measurements of log Z over time: the drift-corrected Kalman filter or RTS eq. 24.
 
 use serde::{Deserialize, Serialize};
 
-use super::alpha::AlphaSmoother;
-use super::influence;
-use super::kalman::Kalman;
-use super::shift::Shift;
+use super::{AlphaSmoother, Kalman, Shift};
+use crate::numerics::Influence;
 use crate::tempering::Measurement;
 
 /// Which filter joins the measurements.
@@ -17,119 +15,104 @@ pub enum Smoothing {
     Alpha(f64),
 }
 
-/// The filter's state.
+/// A filter of log Z_k while parameters move. Vectors `[K]` have one entry a temperature, the error bar is that at beta = 1.
+pub trait Filter {
+    /// zeta_k, the estimate of log Z_k, `[K]`.
+    fn log_z(&self) -> &[f64];
+
+    /// The same for writing.
+    fn log_z_mut(&mut self) -> &mut [f64];
+
+    /// Each chain's part of the error at beta = 1.
+    fn influence(&self) -> &Influence;
+
+    /// The setting that asks for it.
+    fn smoothing(&self) -> Smoothing;
+
+    /// One step after the parameters moved, by the shift of log Z_k that the chains' weights tell and the measurement; true if
+    /// the filter just doubled its distrust of the shift.
+    fn update(&mut self, shift: &mut dyn FnMut() -> Shift, measurement: &Measurement) -> bool;
+
+    /// Goes the share `gain` of the way to a measurement at the same parameters; `lag`: variance of zeta that the chains'
+    /// spread does not show.
+    fn approach(&mut self, measurement: &Measurement, gain: f64, lag: f64);
+
+    /// Checks saved lengths and counters against K temperatures and S chains.
+    ///
+    /// # Errors
+    /// What does not fit, for people.
+    fn check(&self, temperatures: usize, chains: usize) -> Result<(), String>;
+
+    /// Bias of the predicted shift per step, `[K]`; `None` where nothing is predicted.
+    fn drift(&self) -> Option<&[f64]> {
+        None
+    }
+
+    /// Mean squared innovation over its predicted variance; `None` where nothing is predicted.
+    fn consistency(&self) -> Option<f64> {
+        None
+    }
+
+    /// Standard error at beta = 1.
+    fn std_error(&self) -> f64 {
+        self.influence().std_error()
+    }
+
+    /// Moves log Z at beta = 1.
+    fn correct(&mut self, by: f64) {
+        if let Some(last) = self.log_z_mut().last_mut() {
+            *last += by;
+        }
+    }
+
+    /// A measurement at unmoved parameters minus the filter's value at beta = 1, nats, and the variance of that difference if
+    /// only the chains' noise made it.
+    fn innovation(&self, measurement: &Measurement) -> (f64, f64) {
+        let last = self.log_z().len() - 1;
+        let noise = measurement.influence.minus(self.influence()).variance();
+        (measurement.log_z[last] - self.log_z()[last], noise)
+    }
+
+    /// Takes in a measurement at unmoved parameters with the gain of the smallest variance; returns that.
+    fn join(&mut self, measurement: &Measurement, lag: f64) -> f64 {
+        let gain = self.influence().best_gain(&measurement.influence, lag);
+        self.approach(measurement, gain, lag);
+        gain
+    }
+}
+
+/// The filters there are, as a checkpoint keeps them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Filter {
+pub enum AnyFilter {
     /// See [`Kalman`].
     Kalman(Box<Kalman>),
     /// See [`AlphaSmoother`].
     Alpha(AlphaSmoother),
 }
 
-/// How a measurement at unmoved parameters compares with what the filter said before.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Innovation {
-    /// Measured minus filtered log Z at beta = 1, nats.
-    pub step: f64,
-    /// Variance of that difference if only the chains' noise made it.
-    pub noise: f64,
-}
-
-impl Filter {
-    pub(super) fn new(smoothing: Smoothing, measurement: &Measurement) -> Self {
+impl AnyFilter {
+    /// Starts from a measurement.
+    pub fn new(smoothing: Smoothing, measurement: &Measurement) -> Self {
         match smoothing {
             Smoothing::Kalman => Self::Kalman(Box::new(Kalman::new(measurement))),
             Smoothing::Alpha(alpha) => Self::Alpha(AlphaSmoother::new(alpha, measurement)),
         }
     }
 
-    /// zeta_k, `[K]`.
-    pub(super) fn log_z(&self) -> &[f64] {
+    /// The filter.
+    pub fn get(&self) -> &dyn Filter {
         match self {
-            Self::Kalman(filter) => &filter.log_z,
-            Self::Alpha(filter) => &filter.log_z,
+            Self::Kalman(filter) => filter.as_ref(),
+            Self::Alpha(filter) => filter,
         }
     }
 
-    /// Bias of the predicted shift per step, `[K]`; `None` where nothing is predicted.
-    pub(super) fn drift(&self) -> Option<&[f64]> {
+    /// The filter, to be changed.
+    pub fn get_mut(&mut self) -> &mut dyn Filter {
         match self {
-            Self::Kalman(filter) => Some(&filter.bias),
-            Self::Alpha(_) => None,
-        }
-    }
-
-    /// Number of chains it follows, S.
-    pub(super) fn chains(&self) -> usize {
-        self.influence().len()
-    }
-
-    /// Standard error at beta = 1.
-    pub(super) fn std_error(&self) -> f64 {
-        match self {
-            Self::Kalman(filter) => filter.std_error(),
-            Self::Alpha(filter) => filter.std_error(),
-        }
-    }
-
-    /// Mean squared innovation over its predicted variance; `None` for eq. 24.
-    pub(super) fn consistency(&self) -> Option<f64> {
-        match self {
-            Self::Kalman(filter) => Some(filter.consistency()),
-            Self::Alpha(_) => None,
-        }
-    }
-
-    /// One step after the parameters moved; true if the filter just doubled its distrust of the prediction.
-    pub(super) fn update(
-        &mut self,
-        shift: impl FnOnce() -> Shift,
-        measurement: &Measurement,
-    ) -> bool {
-        match self {
-            Self::Kalman(filter) => filter.update(&shift(), measurement),
-            Self::Alpha(filter) => {
-                filter.update(measurement);
-                false
-            }
-        }
-    }
-
-    /// Moves log Z at beta = 1.
-    pub(super) fn correct(&mut self, by: f64) {
-        let log_z = match self {
-            Self::Kalman(filter) => &mut filter.log_z,
-            Self::Alpha(filter) => &mut filter.log_z,
-        };
-        if let Some(last) = log_z.last_mut() {
-            *last += by;
-        }
-    }
-
-    /// How far a measurement at unmoved parameters is from the filter's value.
-    pub(super) fn innovation(&self, measurement: &Measurement) -> Innovation {
-        let last = self.log_z().len() - 1;
-        let differences = measurement.influence.iter().zip(self.influence()).map(|(g, i)| g - i);
-        let noise = influence::variance(&differences.collect::<Vec<f64>>());
-        Innovation { step: measurement.log_z[last] - self.log_z()[last], noise }
-    }
-
-    /// Takes in a measurement at unmoved parameters; `lag`: variance of the filter's value that its chains' spread does
-    /// not show. Returns the share of the way that was gone.
-    pub(super) fn join(&mut self, measurement: &Measurement, lag: f64) -> f64 {
-        let gain = influence::best_gain(self.influence(), &measurement.influence, lag);
-        match self {
-            Self::Kalman(filter) => filter.join(measurement, gain, lag),
-            Self::Alpha(filter) => filter.join(measurement, gain),
-        }
-        gain
-    }
-
-    fn influence(&self) -> &[f64] {
-        match self {
-            Self::Kalman(filter) => filter.influence(),
-            Self::Alpha(filter) => filter.influence(),
+            Self::Kalman(filter) => filter.as_mut(),
+            Self::Alpha(filter) => filter,
         }
     }
 }

@@ -10,8 +10,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Shift;
-use super::influence;
+use super::filter::Filter;
+use super::saved::{LARGEST_COUNT, lengths};
+use super::{Shift, Smoothing};
+use crate::numerics::Influence;
 use crate::tempering::Measurement;
 
 /// Random walk of the bias state, as a share of the variance of the predicted shift.
@@ -38,11 +40,11 @@ pub struct Kalman {
     measurement_variance: Vec<f64>,
     prediction_variance: Vec<f64>,
     /// I_s: each chain's part of the error of zeta_K, `[S]`.
-    influence: Vec<f64>,
+    influence: Influence,
     /// Each chain's part of the error of b_K, `[S]`.
-    bias_influence: Vec<f64>,
+    bias_influence: Influence,
     /// Slow moving mean of each chain's part of the measurements, `[S]`.
-    slow_influence: Vec<f64>,
+    slow_influence: Influence,
     /// Variance of the slow mean if measurements were independent with variance 1.
     slow_weight: f64,
     inflation: f64,
@@ -63,8 +65,8 @@ impl Kalman {
             bias_variance: variance.iter().map(|v| 0.01 * v).collect(),
             measurement_variance: variance.clone(),
             prediction_variance: zeros,
-            bias_influence: vec![0.0; influence.len()],
-            slow_influence: vec![0.0; influence.len()],
+            bias_influence: Influence::none(influence.chains()),
+            slow_influence: Influence::none(influence.chains()),
             slow_weight: 0.0,
             influence,
             inflation: 1.0,
@@ -76,105 +78,110 @@ impl Kalman {
         }
     }
 
-    /// Its vectors of length K, by name.
-    pub(super) fn per_temperature(&self) -> [(&'static str, &[f64]); 7] {
-        [
-            ("log_z", &self.log_z),
-            ("bias", &self.bias),
-            ("variance", &self.variance),
-            ("covariance", &self.covariance),
-            ("bias_variance", &self.bias_variance),
-            ("measurement_variance", &self.measurement_variance),
-            ("prediction_variance", &self.prediction_variance),
-        ]
-    }
-
-    /// Its vectors of length S, by name.
-    pub(super) fn per_chain(&self) -> [(&'static str, &[f64]); 3] {
-        [
-            ("influence", &self.influence),
-            ("bias_influence", &self.bias_influence),
-            ("slow_influence", &self.slow_influence),
-        ]
-    }
-
-    /// Updates it has seen.
-    pub(super) fn updates(&self) -> u64 {
-        self.updates
-    }
-
-    /// Standard error of zeta at beta = 1, from the spread of the chains' parts.
-    pub fn std_error(&self) -> f64 {
-        influence::variance(&self.influence).sqrt()
-    }
-
-    /// I_s at beta = 1, `[S]`.
-    pub(super) fn influence(&self) -> &[f64] {
-        &self.influence
-    }
-
-    /// Goes the share `gain` of the way to a measurement at the same parameters; `lag`: variance of zeta that the chains'
-    /// spread does not show.
-    pub(super) fn join(&mut self, measurement: &Measurement, gain: f64, lag: f64) {
-        let kept = 1.0 - gain;
-        for k in 1..self.log_z.len() {
-            self.log_z[k] += gain * (measurement.log_z[k] - self.log_z[k]);
-            self.variance[k] =
-                kept * kept * (self.variance[k] + lag) + gain * gain * measurement.variance[k];
-            self.covariance[k] *= kept;
-        }
-        for (own, new) in self.influence.iter_mut().zip(&measurement.influence) {
-            *own += gain * (new - *own);
-        }
-    }
-
-    /// Moving average of squared innovations over their predicted variance at beta = 1: about 1 for independent
-    /// measurements, less for autocorrelated ones; above 2 the prediction is worse than it says.
-    pub fn consistency(&self) -> f64 {
-        self.consistency
-    }
-
     /// How much more variance than estimated the prediction is given.
     pub fn inflation(&self) -> f64 {
         self.inflation
     }
 
-    /// One update: the predicted shift of log Z_k, then the measurement. Returns true if the filter just doubled its
-    /// distrust of the prediction.
-    pub fn update(&mut self, shift: &Shift, measurement: &Measurement) -> bool {
-        let last = self.log_z.len() - 1;
-        let first = self.updates == 0;
+    /// One update of temperature k: F = [[1, 1], [0, 1]], P <- F P F' + diag(Q, walk), then the measurement. Returns both gains
+    /// and the squared innovation over its predicted variance.
+    fn update_one(
+        &mut self,
+        k: usize,
+        shift: &Shift,
+        measurement: &Measurement,
+        autocorrelation: f64,
+    ) -> ([f64; 2], f64) {
+        let first = self.updates == 1;
+        let average = |old: &mut f64, new: f64, memory: f64| {
+            *old = if first { new } else { memory * *old + (1.0 - memory) * new };
+            *old
+        };
+        let measured = measurement.variance[k];
+        let noise = average(&mut self.measurement_variance[k], measured, MEASUREMENT_MEMORY)
+            * autocorrelation;
+        let moved = shift.variance[k];
+        let usual = average(&mut self.prediction_variance[k], moved, PREDICTION_MEMORY);
+        let predicted = self.log_z[k] + shift.log_ratio[k] + self.bias[k];
+        let q = self.inflation * moved;
+        let walk = BIAS_WALK * self.inflation * usual;
+        let p11 = self.variance[k] + 2.0 * self.covariance[k] + self.bias_variance[k] + q;
+        let p12 = self.covariance[k] + self.bias_variance[k];
+        let p22 = self.bias_variance[k] + walk;
+        let innovation = measurement.log_z[k] - predicted;
+        let total = (p11 + noise).max(f64::MIN_POSITIVE);
+        let (gain, bias_gain) = (p11 / total, p12 / total);
+        self.log_z[k] = predicted + gain * innovation;
+        self.bias[k] += bias_gain * innovation;
+        self.variance[k] = p11 - gain * p11;
+        self.covariance[k] = p12 - gain * p12;
+        self.bias_variance[k] = p22 - bias_gain * p12;
+        ([gain, bias_gain], innovation * innovation / total)
+    }
+
+    /// The recursion of zeta and b at beta = 1, for each chain's part of their errors.
+    fn follow_chains(
+        &mut self,
+        shift: &Shift,
+        measurement: &Measurement,
+        [gain, bias_gain]: [f64; 2],
+    ) {
+        let states = self.influence.parts_mut().iter_mut().zip(self.bias_influence.parts_mut());
+        let fed = shift.influence.parts().iter().zip(measurement.influence.parts());
+        for ((own, bias), (moved, measured)) in states.zip(fed) {
+            let predicted = *own + moved + *bias;
+            let innovation = measured - predicted;
+            *own = predicted + gain * innovation;
+            *bias += bias_gain * innovation;
+        }
+    }
+
+    /// How many times larger the variance of a long mean of measurements is than if they were independent, at least 1:
+    /// the spread over chains of slow means against that of single measurements.
+    fn autocorrelation(&mut self, measurement: &Measurement) -> f64 {
+        self.slow_influence.approach(SLOW, &measurement.influence);
+        let (slow, single) = (self.slow_influence.squares(), measurement.influence.squares());
+        self.slow_weight = (1.0 - SLOW).powi(2) * self.slow_weight + SLOW * SLOW;
+        if single > 0.0 { (slow / (single * self.slow_weight)).max(1.0) } else { 1.0 }
+    }
+}
+
+impl Filter for Kalman {
+    fn log_z(&self) -> &[f64] {
+        &self.log_z
+    }
+
+    fn log_z_mut(&mut self) -> &mut [f64] {
+        &mut self.log_z
+    }
+
+    fn influence(&self) -> &Influence {
+        &self.influence
+    }
+
+    fn smoothing(&self) -> Smoothing {
+        Smoothing::Kalman
+    }
+
+    fn drift(&self) -> Option<&[f64]> {
+        Some(&self.bias)
+    }
+
+    /// Moving average of squared innovations over their predicted variance at beta = 1: about 1 for independent
+    /// measurements, less for autocorrelated ones; above 2 the prediction is worse than it says.
+    fn consistency(&self) -> Option<f64> {
+        Some(self.consistency)
+    }
+
+    fn update(&mut self, shift: &mut dyn FnMut() -> Shift, measurement: &Measurement) -> bool {
+        let (shift, last) = (shift(), self.log_z.len() - 1);
         self.updates += 1;
         let autocorrelation = self.autocorrelation(measurement);
         // Temperature 1 is exact and has no error.
         for k in 1..=last {
-            let average = |old: f64, new: f64, memory: f64| {
-                if first { new } else { memory * old + (1.0 - memory) * new }
-            };
-            self.measurement_variance[k] =
-                average(self.measurement_variance[k], measurement.variance[k], MEASUREMENT_MEMORY);
-            self.prediction_variance[k] =
-                average(self.prediction_variance[k], shift.variance[k], PREDICTION_MEMORY);
-            let noise = self.measurement_variance[k] * autocorrelation;
-
-            let predicted = self.log_z[k] + shift.log_ratio[k] + self.bias[k];
-            let q = self.inflation * shift.variance[k];
-            let walk = BIAS_WALK * self.inflation * self.prediction_variance[k];
-            // P <- F P F' + diag(Q, walk) with F = [[1, 1], [0, 1]].
-            let p11 = self.variance[k] + 2.0 * self.covariance[k] + self.bias_variance[k] + q;
-            let p12 = self.covariance[k] + self.bias_variance[k];
-            let p22 = self.bias_variance[k] + walk;
-            let innovation = measurement.log_z[k] - predicted;
-            let total = (p11 + noise).max(f64::MIN_POSITIVE);
-            let (gain, bias_gain) = (p11 / total, p12 / total);
-            self.log_z[k] = predicted + gain * innovation;
-            self.bias[k] += bias_gain * innovation;
-            self.variance[k] = p11 - gain * p11;
-            self.covariance[k] = p12 - gain * p12;
-            self.bias_variance[k] = p22 - bias_gain * p12;
+            let (gains, square) = self.update_one(k, &shift, measurement, autocorrelation);
             if k == last {
-                self.follow_chains(shift, measurement, gain, bias_gain);
-                let square = innovation * innovation / total;
+                self.follow_chains(&shift, measurement, gains);
                 self.consistency =
                     PREDICTION_MEMORY * self.consistency + (1.0 - PREDICTION_MEMORY) * square;
             }
@@ -188,34 +195,37 @@ impl Kalman {
         distrust
     }
 
-    /// The recursion of zeta and b at beta = 1, for each chain's part of their errors.
-    fn follow_chains(
-        &mut self,
-        shift: &Shift,
-        measurement: &Measurement,
-        gain: f64,
-        bias_gain: f64,
-    ) {
-        let states = self.influence.iter_mut().zip(&mut self.bias_influence);
-        let fed = shift.influence.iter().zip(&measurement.influence);
-        for ((own, bias), (moved, measured)) in states.zip(fed) {
-            let predicted = *own + moved + *bias;
-            let innovation = measured - predicted;
-            *own = predicted + gain * innovation;
-            *bias += bias_gain * innovation;
+    fn approach(&mut self, measurement: &Measurement, gain: f64, lag: f64) {
+        let kept = 1.0 - gain;
+        for k in 1..self.log_z.len() {
+            self.log_z[k] += gain * (measurement.log_z[k] - self.log_z[k]);
+            self.variance[k] =
+                kept * kept * (self.variance[k] + lag) + gain * gain * measurement.variance[k];
+            self.covariance[k] *= kept;
         }
+        self.influence.approach(gain, &measurement.influence);
     }
 
-    /// How many times larger the variance of a long mean of measurements is than if they were independent, at least 1:
-    /// the spread over chains of slow means against that of single measurements.
-    fn autocorrelation(&mut self, measurement: &Measurement) -> f64 {
-        let (mut slow, mut single) = (0.0, 0.0);
-        for (mean, part) in self.slow_influence.iter_mut().zip(&measurement.influence) {
-            *mean += SLOW * (part - *mean);
-            slow += *mean * *mean;
-            single += part * part;
+    fn check(&self, temperatures: usize, chains: usize) -> Result<(), String> {
+        let per_temperature: [(&str, &[f64]); 7] = [
+            ("log_z", &self.log_z),
+            ("bias", &self.bias),
+            ("variance", &self.variance),
+            ("covariance", &self.covariance),
+            ("bias_variance", &self.bias_variance),
+            ("measurement_variance", &self.measurement_variance),
+            ("prediction_variance", &self.prediction_variance),
+        ];
+        let per_chain = [
+            ("influence", self.influence.parts()),
+            ("bias_influence", self.bias_influence.parts()),
+            ("slow_influence", self.slow_influence.parts()),
+        ];
+        lengths("filter", temperatures, &per_temperature)?;
+        lengths("filter", chains, &per_chain)?;
+        if self.updates > LARGEST_COUNT {
+            return Err(format!("`filter.updates` is {}", self.updates));
         }
-        self.slow_weight = (1.0 - SLOW).powi(2) * self.slow_weight + SLOW * SLOW;
-        if single > 0.0 { (slow / (single * self.slow_weight)).max(1.0) } else { 1.0 }
+        Ok(())
     }
 }

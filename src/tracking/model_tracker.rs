@@ -80,7 +80,7 @@ impl ModelTracker {
     ) -> (Self, RoundsRecord) {
         let path = Path { ops: model.ops.as_ref(), ladder, base };
         let chains = TemperedChains::new(base.sample(chains, seed, 0), ladder.len(), seed);
-        let (chains, rounds) = ChainTracker::start(path, chains, options);
+        let (chains, rounds) = ChainTracker::start(&path, chains, options);
         (Self::of(chains, model, ladder, base), rounds)
     }
 
@@ -126,7 +126,7 @@ impl ModelTracker {
     pub fn step(&mut self, new: Model) -> TrackRecord {
         let Self { chains, model, ladder, base, .. } = self;
         let path = Path { ops: new.ops.as_ref(), ladder, base };
-        let record = chains.step(Path { ops: model.ops.as_ref(), ..path }, path);
+        let record = chains.step(&Path { ops: model.ops.as_ref(), ..path }, &path);
         *model = new;
         record
     }
@@ -141,12 +141,12 @@ impl ModelTracker {
         let streams = Streams::new(known.seed, Purpose::BoundHidden, known.update);
         let states = HiddenStates::of(&model.parameters, path.ops, &rows, streams);
         self.bound = states.bound();
-        chains.settle(path, visitors.as_ref());
+        chains.settle(&path, visitors.as_ref());
         let missing = self.bound - chains.log_z();
         self.restarted = missing > MISSED.0 && missing > MISSED.1 * chains.std_error();
         if self.restarted {
             chains.start_from(path, &states);
-            chains.settle(path, visitors.as_ref());
+            chains.settle(&path, visitors.as_ref());
             self.restarts += 1;
         }
     }

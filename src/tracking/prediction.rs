@@ -6,42 +6,38 @@
 //! are a fraction of the cost.
 
 use super::shift::{Shift, shift};
-use crate::tempering::{Ladder, Path};
+use crate::numerics::Table;
+use crate::ops::BitMatrix;
+use crate::tempering::{Evaluated, Ladder, TemperedPath};
 
 /// The temperatures at which shifts are evaluated: every so many, and the last.
 pub(super) struct Nodes {
-    /// All of them.
+    /// beta_k of all temperatures.
     betas: Vec<f64>,
     indices: Vec<usize>,
-    /// Those that are evaluated.
-    ladder: Ladder,
 }
 
 impl Nodes {
     pub fn new(ladder: &Ladder, step: usize) -> Self {
         let last = ladder.len() - 1;
         let indices: Vec<usize> = (0..last).step_by(step).chain([last]).collect();
-        Self { betas: ladder.betas().to_vec(), ladder: ladder.only(&indices), indices }
+        Self { betas: ladder.betas().to_vec(), indices }
     }
 
-    /// `path` at the nodes alone.
-    pub fn on<'a>(&'a self, path: Path<'a>) -> Path<'a> {
-        Path { ladder: &self.ladder, ..path }
+    /// What is known of states under a path, log f at the nodes alone.
+    pub fn evaluate(&self, path: &dyn TemperedPath, visible: &BitMatrix) -> Evaluated {
+        path.evaluate_at(visible, &self.indices)
     }
 
     /// The shift of log Z_k at all temperatures, linear in beta between nodes, from weights q(k|v) and log f_k under the path
     /// the states are from, both [S, K], and log f of the states under the other path at the nodes, [S, nodes].
-    pub fn shift(&self, posterior: &[f64], from: &[f64], to: &[f64]) -> Shift {
-        let (k, n) = (self.betas.len(), self.indices.len());
-        if n == k {
-            return shift(posterior, from, to, k);
+    pub fn shift(&self, posterior: &Table, from: &Table, to: &Table) -> Shift {
+        if self.indices.len() == self.betas.len() {
+            return shift(posterior, from, to);
         }
-        let at_nodes = |rows: &[f64]| -> Vec<f64> {
-            let rows = rows.chunks_exact(k);
-            rows.flat_map(|row| self.indices.iter().map(|&node| row[node])).collect()
-        };
-        let found = shift(&at_nodes(posterior), &at_nodes(from), to, n);
-        let between = |values: &[f64]| interpolate(self.ladder.betas(), values, &self.betas);
+        let found = shift(&posterior.select(&self.indices), &from.select(&self.indices), to);
+        let nodes: Vec<f64> = self.indices.iter().map(|&k| self.betas[k]).collect();
+        let between = |values: &[f64]| interpolate(&nodes, values, &self.betas);
         let (log_ratio, variance) = (between(&found.log_ratio), between(&found.variance));
         Shift { log_ratio, variance, ..found }
     }
@@ -63,7 +59,7 @@ mod tests {
     use super::*;
     use crate::model::test_systems::gaussian_parameters;
     use crate::ops::Fused;
-    use crate::tempering::{BaseDistribution, Prior};
+    use crate::tempering::{BaseDistribution, Path, Prior};
 
     #[test]
     fn a_few_temperatures_say_what_all_do() {
@@ -77,11 +73,10 @@ mod tests {
         let path = |ops| Path { ops, ladder: &ladder, base: &base };
         let visible = base.sample(100, 1, 0);
         let log_f = path(&old).evaluate(&visible).log_f;
-        let posterior = vec![1.0 / k as f64; log_f.len()];
+        let posterior = Table::from_numbers(k, vec![1.0 / k as f64; 100 * k]);
         let shifted = |step| {
             let nodes = Nodes::new(&ladder, step);
-            let moved = nodes.on(path(&new)).evaluate(&visible).log_f;
-            assert_eq!(moved, nodes.on(path(&new)).log_f_of(&visible));
+            let moved = nodes.evaluate(&path(&new), &visible).log_f;
             nodes.shift(&posterior, &log_f, &moved)
         };
         let all = shifted(1);
@@ -98,7 +93,7 @@ mod tests {
             }
             // Different sums of the same numbers in f32.
             assert!((few.variance[k - 1] / all.variance[k - 1] - 1.0).abs() < 1e-3);
-            for (few, all) in few.influence.iter().zip(&all.influence) {
+            for (few, all) in few.influence.parts().iter().zip(all.influence.parts()) {
                 assert!((few - all).abs() < 1e-3, "step {step}: {few} {all}");
             }
         }

@@ -1,21 +1,21 @@
 //! Starting again: chains that lost the ladder, and chains that missed modes that are known.
 
 use super::bound::HiddenStates;
-use super::filter::Filter;
+use super::filter::AnyFilter;
 use super::settling::Lag;
 use super::{ChainTracker, TrackerOptions};
 use crate::interrupt;
+use crate::numerics::log_sum_exp;
 use crate::ops::random::{Purpose, Streams};
-use crate::tempering::{Path, RbmTempering, RoundsRecord, log_sum_exp, systematic};
+use crate::tempering::{Path, RoundsRecord, TemperedPath, Tempering, systematic};
 
 impl ChainTracker {
     /// Initial rounds for chains that lost the ladder, after an annealing pass that puts them into new states.
-    pub(super) fn start_again(&mut self, path: Path<'_>) -> RoundsRecord {
+    pub(super) fn start_again(&mut self, path: &dyn TemperedPath) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
         let _permit = interrupt::permit();
         self.chains.forget();
-        let rounds =
-            initial_rounds.run(&mut RbmTempering::new(path, &mut self.chains, beta_update));
+        let rounds = initial_rounds.run(&mut Tempering::new(path, &mut self.chains, beta_update));
         self.follow_rounds(path, rounds)
     }
 
@@ -24,10 +24,10 @@ impl ChainTracker {
     /// temperature has its share of chains and its log Z_k from the start, and rounds have little left to do.
     pub fn start_from(&mut self, path: Path<'_>, modes: &HiddenStates) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
-        let (s, k) = (self.chains.len(), path.ladder.len());
+        let s = self.chains.len();
         let along = modes.along(path);
         let bounds: Vec<f64> = along.iter().map(|f| log_sum_exp(f.iter().copied())).collect();
-        let tracked = self.filter.log_z();
+        let tracked = self.filter.get().log_z();
         let mut zeta: Vec<f64> = bounds.iter().zip(tracked).map(|(b, z)| b.max(*z)).collect();
         zeta[0] = path.log_z_base();
         // Chains in proportion to the prior, spread evenly over the ladder.
@@ -44,7 +44,7 @@ impl ChainTracker {
                 drawn.row(chain)
             } else {
                 let weights: Vec<f64> =
-                    own.iter().zip(self.posterior.chunks_exact(k)).map(|(w, q)| w * q[t]).collect();
+                    own.iter().zip(self.posterior.rows()).map(|(w, q)| w * q[t]).collect();
                 let total: f64 = weights.iter().sum();
                 let mut left = total * streams.row((s + chain) as u32).uniform();
                 let chosen = weights.iter().position(|w| {
@@ -59,20 +59,19 @@ impl ChainTracker {
         self.chains.temperatures = temperatures;
         self.chains.redrawn = true;
         self.chains.forget();
-        let mut tempering = RbmTempering::new(path, &mut self.chains, beta_update);
+        let mut tempering = Tempering::new(path, &mut self.chains, beta_update);
         let rounds = initial_rounds.run_from(&mut tempering, zeta);
-        self.follow_rounds(path, rounds)
+        self.follow_rounds(&path, rounds)
     }
 
     /// Goes on from what rounds found.
-    fn follow_rounds(&mut self, path: Path<'_>, rounds: RoundsRecord) -> RoundsRecord {
-        self.filter = Filter::new(self.options.smoothing, &rounds.measurement);
+    fn follow_rounds(&mut self, path: &dyn TemperedPath, rounds: RoundsRecord) -> RoundsRecord {
+        self.filter = AnyFilter::new(self.options.smoothing, &rounds.measurement);
         self.lag = Lag::default();
         self.steps = 0;
         self.settled = None;
         self.pseudo_prior.clone_from(&rounds.measurement.log_z);
-        self.last = path.evaluate(&self.chains.visible);
-        self.fill_posterior(path);
+        self.look(path);
         rounds
     }
 }

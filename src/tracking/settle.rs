@@ -1,11 +1,10 @@
 //! The tracker's side of settling: a copy of its chains, visitors from data beside them, and what the filter learns.
 
-use super::influence;
 use super::settling::{Settled, Settling, higher_in_errors, in_errors, settle};
-use super::weighting::scale;
 use super::{ChainTracker, TrackerOptions};
+use crate::numerics::Table;
 use crate::ops::BitMatrix;
-use crate::tempering::{Path, TemperedChains, measure};
+use crate::tempering::{PseudoPrior, TemperedChains, TemperedPath};
 
 /// Settling draws from streams far from those of the chains that go on.
 const SETTLING_STREAMS: u64 = 1 << 40;
@@ -20,25 +19,26 @@ impl ChainTracker {
     /// Z of the model as it is now and not of those the chains come from. The chains themselves stay where they are: settled
     /// ones would have left the modes that the model is about to leave or to grow. `visitors`: rows of data, [rows, M], from
     /// which other chains start at beta = 1; if they stay there while the tracker's own travel, a mode was missed.
-    pub fn settle(&mut self, path: Path<'_>, visitors: Option<&BitMatrix>) {
+    pub fn settle(&mut self, path: &dyn TemperedPath, visitors: Option<&BitMatrix>) {
         let TrackerOptions { settling, beta_update, .. } = self.options;
         if settling.sweeps == 0 {
             self.settled = None;
             return;
         }
         let (zeta, weights) = (&self.pseudo_prior, self.own_weights());
-        let (s, k) = (self.chains.len(), path.ladder.len());
+        let (s, k) = (self.chains.len(), path.ladder().len());
         // Families as they are now: relatives that part in these sweeps share their past still.
         let families = &self.chains.round_trips;
-        let measured = |occupancy: &[f64]| {
-            let mut found = measure(&scale(occupancy, &weights), s, path.ladder, zeta);
-            found.influence = families.by_family(&found.influence);
+        let prior = PseudoPrior::new(path.ladder(), zeta);
+        let measured = |occupancy: &Table| {
+            let mut found = prior.measure(&occupancy.scaled(&weights));
+            found.influence = families.of_families(&found.influence);
             found
         };
         let mut copy = self.chains.clone();
         copy.sweeps += SETTLING_STREAMS;
         let mut start = Some(self.last.clone());
-        let mut latest = Vec::new();
+        let mut latest = Table::default();
         let run = |sweeps| {
             let record = copy.sweep(path, zeta, beta_update, sweeps, start.take());
             start = Some(record.last);
@@ -51,23 +51,24 @@ impl ChainTracker {
             chains.sweeps = copy.sweeps;
             chains.sweep(path, zeta, beta_update, (2 * rest.sweeps / 3).max(1), None);
             let record = chains.sweep(path, zeta, beta_update, (rest.sweeps / 3).max(1), None);
-            higher_in_errors(&record.occupancy, &latest, &weights, k)
+            higher_in_errors(&record.occupancy, &latest, &weights)
         });
-        let innovation = self.filter.innovation(&rest.measurement);
+        let filter = self.filter.get_mut();
+        let (step, noise) = filter.innovation(&rest.measurement);
         self.settled = Some(Settled {
             sweeps: rest.sweeps as u64,
             drift_in_errors: rest.drift_in_errors,
             correlation: rest.correlation,
-            innovation_in_errors: in_errors(innovation.step, innovation.noise),
+            innovation_in_errors: in_errors(step, noise),
             log_z: rest.measurement.log_z[k - 1],
-            std_error: influence::variance(&rest.measurement.influence).sqrt(),
+            std_error: rest.measurement.influence.std_error(),
             visitors_in_errors,
             memory: rest.memory,
         });
         let expected = self.lag.expected();
-        let lag = self.lag.learn(innovation.step, innovation.noise);
-        self.filter.correct(expected);
-        let gain = self.filter.join(&rest.measurement, lag);
+        let lag = self.lag.learn(step, noise);
+        filter.correct(expected);
+        let gain = filter.join(&rest.measurement, lag);
         self.lag.present = (1.0 - gain).powi(2) * lag + gain * gain * rest.memory;
     }
 }

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::influence;
+use crate::numerics::{Influence, Table};
 use crate::tempering::{Measurement, Occupancy};
 
 /// Errors of the difference beyond which the last third contradicts the one before.
@@ -74,13 +74,13 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn push(&mut self, mean: &[f64]) {
+    fn push(&mut self, mean: &Table) {
         let mut piece = Occupancy::new(self.chains, self.temperatures);
         piece.add(mean, self.length);
         self.pieces.push(piece);
     }
 
-    fn joined(&self, range: std::ops::Range<usize>) -> Vec<f64> {
+    fn joined(&self, range: std::ops::Range<usize>) -> Table {
         let mut all = Occupancy::new(self.chains, self.temperatures);
         self.pieces[range].iter().for_each(|piece| all.add(&piece.means(), self.length));
         all.means()
@@ -89,7 +89,7 @@ impl Pieces {
     /// Six pieces to three of twice the length.
     fn halve(&mut self) {
         let pairs = (0..self.pieces.len() / 2).map(|i| self.joined(2 * i..2 * i + 2));
-        let pairs: Vec<Vec<f64>> = pairs.collect();
+        let pairs: Vec<Table> = pairs.collect();
         self.length *= 2;
         self.pieces.clear();
         pairs.iter().for_each(|mean| self.push(mean));
@@ -110,8 +110,8 @@ pub(super) struct Rest {
 pub(super) fn settle(
     settling: Settling,
     [chains, temperatures]: [usize; 2],
-    mut run: impl FnMut(usize) -> Vec<f64>,
-    measure: impl Fn(&[f64]) -> Measurement,
+    mut run: impl FnMut(usize) -> Table,
+    measure: impl Fn(&Table) -> Measurement,
 ) -> Rest {
     let length = (settling.sweeps / 3).max(1);
     let mut pieces = Pieces { chains, temperatures, length, pieces: Vec::new() };
@@ -140,10 +140,9 @@ pub(super) fn settle(
 /// and half of a drift beyond noise is in the mean of the two.
 fn compare(before: &Measurement, last: &Measurement) -> (f64, f64, f64) {
     let top = last.log_z.len() - 1;
-    let changes = last.influence.iter().zip(&before.influence).map(|(b, a)| b - a);
-    let noise = influence::variance(&changes.collect::<Vec<f64>>());
+    let noise = last.influence.minus(&before.influence).variance();
     let drift = last.log_z[top] - before.log_z[top];
-    let correlation = influence::correlation(&last.influence, &before.influence);
+    let correlation = last.influence.correlation(&before.influence);
     let kept = correlation.clamp(0.0, LARGEST_CORRELATION);
     let left = drift * kept / (1.0 - kept);
     let memory = left * left + 0.25 * (drift * drift - noise).max(0.0);
@@ -156,25 +155,22 @@ pub(super) fn in_errors(difference: f64, variance: f64) -> f64 {
 
 /// How much higher up the ladder (0 at its bottom, 1 at its top) one set of chains is than another, in errors; mean
 /// occupancies C_sk, [S, K], of each, the other's weighted by `weights`, S w_s.
-pub(super) fn higher_in_errors(visitors: &[f64], own: &[f64], weights: &[f64], k: usize) -> f64 {
-    let heights = |occupancy: &[f64]| -> Vec<f64> {
+pub(super) fn higher_in_errors(visitors: &Table, own: &Table, weights: &[f64]) -> f64 {
+    let heights = |occupancy: &Table| -> Vec<f64> {
         let height = |row: &[f64]| {
             row.iter().zip(0u32..).map(|(c, k)| c * f64::from(k)).sum::<f64>()
                 / row.iter().sum::<f64>()
         };
-        occupancy.chunks_exact(k).map(height).collect()
+        occupancy.rows().map(height).collect()
     };
     let mean_and_variance = |heights: &[f64], weights: &[f64]| {
         let n: f64 = weights.iter().sum();
         let mean = heights.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>() / n;
-        let parts: Vec<f64> = heights
-            .iter()
-            .zip(weights)
-            .map(|(x, w)| (x - mean) * w * weights.len() as f64 / n)
-            .collect();
-        (mean, influence::variance(&parts))
+        let parts = heights.iter().zip(weights);
+        let parts = parts.map(|(x, w)| (x - mean) * w * weights.len() as f64 / n);
+        (mean, Influence::new(parts.collect()).variance())
     };
-    let even = vec![1.0; visitors.len() / k];
+    let even = vec![1.0; visitors.len()];
     let (theirs, first) = mean_and_variance(&heights(visitors), &even);
     let (ours, second) = mean_and_variance(&heights(own), weights);
     in_errors(theirs - ours, first + second)
@@ -245,7 +241,7 @@ mod tests {
             variance: vec![0.0, 1.0],
             bias: Vec::new(),
             occupancy: Vec::new(),
-            influence: parts.to_vec(),
+            influence: Influence::new(parts.to_vec()),
         }
     }
 
@@ -256,12 +252,12 @@ mod tests {
         let run = |sweeps: usize| {
             done += sweeps;
             let value = log_z(done as f64 - 0.5 * sweeps as f64);
-            [value, done as f64].repeat(4)
+            Table::from_numbers(2, [value, done as f64].repeat(4))
         };
         let calls = std::cell::Cell::new(0);
-        let measure = |mean: &[f64]| {
+        let measure = |mean: &Table| {
             calls.set(calls.get() + 1);
-            measurement(mean[0], &PARTS[if frozen { 0 } else { calls.get() % 2 }])
+            measurement(mean.row(0)[0], &PARTS[if frozen { 0 } else { calls.get() % 2 }])
         };
         settle(Settling { sweeps: 6, most: 100 }, [4, 2], run, measure)
     }
@@ -289,7 +285,7 @@ mod tests {
     #[test]
     fn pieces_keep_their_means() {
         let mut pieces = Pieces { chains: 1, temperatures: 2, length: 5, pieces: Vec::new() };
-        (0..6).for_each(|i| pieces.push(&[f64::from(i), 1.0]));
+        (0..6).for_each(|i| pieces.push(&Table::from_numbers(2, vec![f64::from(i), 1.0])));
         let before = (pieces.joined(0..6), pieces.joined(2..4));
         pieces.halve();
         assert_eq!((pieces.length, pieces.pieces.len()), (10, 3));
@@ -298,11 +294,12 @@ mod tests {
 
     #[test]
     fn visitors_that_stay_at_the_top_are_seen() {
-        let spread: Vec<f64> = (0..40).flat_map(|i| [1.0 + f64::from(i % 4), 1.0, 2.0]).collect();
-        let top: Vec<f64> = (0..20).flat_map(|_| [0.0, 0.0, 1.0]).collect();
+        let spread = (0..40).flat_map(|i| [1.0 + f64::from(i % 4), 1.0, 2.0]).collect();
+        let spread = Table::from_numbers(3, spread);
+        let top = Table::from_numbers(3, [0.0, 0.0, 1.0].repeat(20));
         let even = vec![1.0; 40];
-        assert!(higher_in_errors(&top, &spread, &even, 3) > 10.0);
-        assert!(higher_in_errors(&spread[..60], &spread, &even, 3).abs() < 1e-9);
+        assert!(higher_in_errors(&top, &spread, &even) > 10.0);
+        assert!(higher_in_errors(&spread.between(0, 20), &spread, &even).abs() < 1e-9);
     }
 
     #[test]

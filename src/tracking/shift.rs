@@ -5,6 +5,7 @@
 
 use rayon::prelude::*;
 
+use crate::numerics::{Influence, Table, pairs};
 use crate::ops::cpu::reweigh;
 use crate::tempering::rows_per_task;
 
@@ -15,40 +16,39 @@ pub struct Shift {
     pub log_ratio: Vec<f64>,
     /// Var(D_k), chains taken as independent.
     pub variance: Vec<f64>,
-    /// Each chain's part of the error of D_K (the last temperature), shape `[S]`; mean zero.
-    pub influence: Vec<f64>,
+    /// Each chain's part of the error of D_K (the last temperature).
+    pub influence: Influence,
 }
 
-/// `posterior`, `log_f_from`, `log_f_to`: [S, K], row-major. Uses all threads; the result does not depend on their number.
-pub fn shift(posterior: &[f64], log_f_from: &[f64], log_f_to: &[f64], k: usize) -> Shift {
-    let chains = posterior.len() / k;
+/// `posterior`, `log_f_from`, `log_f_to`: [S, K]. Uses all threads; the result does not depend on their number.
+pub fn shift(posterior: &Table, log_f_from: &Table, log_f_to: &Table) -> Shift {
+    let (chains, k) = (posterior.len(), posterior.columns());
     let task = k * rows_per_task(chains);
-    let mut moved = vec![0.0; posterior.len()];
+    let mut moved = Table::zeros(chains, k);
     let tasks = (
-        moved.par_chunks_mut(task),
-        posterior.par_chunks(task),
-        log_f_from.par_chunks(task),
-        log_f_to.par_chunks(task),
+        moved.as_mut_slice().par_chunks_mut(task),
+        posterior.as_slice().par_chunks(task),
+        log_f_from.as_slice().par_chunks(task),
+        log_f_to.as_slice().par_chunks(task),
     );
     let sums = tasks.into_par_iter().map(|(moved, q, from, to)| {
         reweigh(q, from, to, moved);
         [column_sums(moved, k), column_sums(q, k)]
     });
-    let [sum_moved, sum_stayed] = sums.collect::<Vec<_>>().into_iter().fold(
-        [vec![0.0; k], vec![0.0; k]],
-        |[mut all_moved, mut all_stayed], [moved, stayed]| {
-            add(&mut all_moved, &moved);
-            add(&mut all_stayed, &stayed);
-            [all_moved, all_stayed]
-        },
-    );
+    let [mut sum_moved, mut sum_stayed] = [vec![0.0; k], vec![0.0; k]];
+    for [moved, stayed] in sums.collect::<Vec<_>>() {
+        add(&mut sum_moved, &moved);
+        add(&mut sum_stayed, &stayed);
+    }
     // Differences of relative weights have mean zero over chains, so their variance is their mean square.
-    let n = chains as f64;
-    let relative = |sums: &[f64]| sums.iter().map(|sum| n / sum).collect::<Vec<f64>>();
+    let relative = |sums: &[f64]| sums.iter().map(|sum| chains as f64 / sum).collect::<Vec<f64>>();
     let (scale_moved, scale_stayed) = (relative(&sum_moved), relative(&sum_stayed));
-    let mut influence = vec![0.0; chains];
-    let tasks =
-        (influence.par_chunks_mut(task / k), moved.par_chunks(task), posterior.par_chunks(task));
+    let mut influence = Influence::none(chains);
+    let tasks = (
+        influence.parts_mut().par_chunks_mut(task / k),
+        moved.as_slice().par_chunks(task),
+        posterior.as_slice().par_chunks(task),
+    );
     let squares = tasks.into_par_iter().map(|(influence, moved, q)| {
         let mut squares = vec![0.0; k];
         let rows = moved.chunks_exact(k).zip(q.chunks_exact(k));
@@ -62,7 +62,7 @@ pub fn shift(posterior: &[f64], log_f_from: &[f64], log_f_to: &[f64], k: usize) 
     });
     let mut variance = vec![0.0; k];
     squares.collect::<Vec<_>>().iter().for_each(|squares| add(&mut variance, squares));
-    variance.iter_mut().for_each(|v| *v /= n * (n - 1.0).max(1.0));
+    variance.iter_mut().for_each(|v| *v /= pairs(chains));
     let log_ratio = sum_moved.iter().zip(&sum_stayed).map(|(u, q)| (u / q).ln()).collect();
     Shift { log_ratio, variance, influence }
 }

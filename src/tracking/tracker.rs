@@ -3,15 +3,16 @@
 //! Persistent tempered chains give a measurement y_k after every update; a filter joins it with what is known from
 //! before. Two filters: the drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
 
-use super::filter::{Filter, Smoothing};
+use super::filter::{AnyFilter, Smoothing};
 use super::prediction::Nodes;
 use super::settling::{Lag, Settled, Settling};
 use super::shift::Shift;
 use super::verdict::{Evidence, verdict};
 use crate::interrupt;
+use crate::numerics::{Influence, Table};
 use crate::tempering::{
-    BetaUpdate, Evaluated, InitialRounds, Measurement, Path, RbmTempering, RoundsRecord,
-    TemperedChains, Transitions, effective_number, measure,
+    BetaUpdate, Evaluated, InitialRounds, Measurement, PseudoPrior, RoundsRecord, TemperedChains,
+    TemperedPath, Tempering, Transitions, effective_number,
 };
 use crate::trust::Trust;
 
@@ -56,7 +57,7 @@ pub struct ChainTracker {
     pub(super) options: TrackerOptions,
     /// The persistent chains.
     pub chains: TemperedChains,
-    pub(super) filter: Filter,
+    pub(super) filter: AnyFilter,
     /// zeta^s of the last sweeps, `[K]`.
     pub(super) pseudo_prior: Vec<f64>,
     pub(super) transitions: Transitions,
@@ -70,7 +71,7 @@ pub struct ChainTracker {
     /// The chains' states under the current parameters.
     pub(super) last: Evaluated,
     /// q(k|v) of the chains' states, [S, K].
-    pub(super) posterior: Vec<f64>,
+    pub(super) posterior: Table,
 }
 
 /// What one update of the tracker found.
@@ -94,7 +95,7 @@ pub struct TrackRecord {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedTracker {
     /// Filter state.
-    pub filter: Filter,
+    pub filter: AnyFilter,
     /// zeta^s, `[K]`.
     pub pseudo_prior: Vec<f64>,
     /// Accumulated transitions, [K, K].
@@ -112,50 +113,50 @@ pub struct SavedTracker {
 impl ChainTracker {
     /// Runs initial rounds and starts tracking; `chains` may start anywhere.
     pub fn start(
-        path: Path<'_>,
+        path: &dyn TemperedPath,
         mut chains: TemperedChains,
         options: TrackerOptions,
     ) -> (Self, RoundsRecord) {
         let permit = interrupt::permit();
-        let rounds = options.initial_rounds.run(&mut RbmTempering::new(
-            path,
-            &mut chains,
-            options.beta_update,
-        ));
+        let mut tempering = Tempering::new(path, &mut chains, options.beta_update);
+        let rounds = options.initial_rounds.run(&mut tempering);
         drop(permit);
-        let k = path.ladder.len();
         let last = path.evaluate(&chains.visible);
-        let mut tracker = Self {
+        let tracker = Self {
             options,
-            filter: Filter::new(options.smoothing, &rounds.measurement),
+            filter: AnyFilter::new(options.smoothing, &rounds.measurement),
             pseudo_prior: rounds.measurement.log_z.clone(),
-            transitions: Transitions::new(k),
+            transitions: Transitions::new(path.ladder().len()),
             movement: 0.0,
             steps: 0,
             lag: Lag::default(),
             settled: None,
-            posterior: vec![0.0; chains.len() * k],
+            posterior: posterior_of(path, &rounds.measurement.log_z, &last),
             chains,
             last,
         };
-        tracker.fill_posterior(path);
         (tracker, rounds)
     }
 
     /// Continues from a checkpoint with the parameters it was taken at; `None` if shapes do not fit.
     pub fn resume(
-        path: Path<'_>,
+        path: &dyn TemperedPath,
         chains: TemperedChains,
         options: TrackerOptions,
         saved: SavedTracker,
     ) -> Option<Self> {
-        let k = path.ladder.len();
-        let last = path.evaluate(&chains.visible);
+        let k = path.ladder().len();
+        let filter = saved.filter.get();
         let fits = saved.pseudo_prior.len() == k
-            && saved.filter.log_z().len() == k
-            && saved.filter.chains() == chains.len();
-        let mut tracker = Self {
+            && filter.log_z().len() == k
+            && filter.influence().chains() == chains.len();
+        if !fits {
+            return None;
+        }
+        let last = path.evaluate(&chains.visible);
+        Some(Self {
             options,
+            posterior: posterior_of(path, &saved.pseudo_prior, &last),
             filter: saved.filter,
             pseudo_prior: saved.pseudo_prior,
             transitions: Transitions::restore(k, saved.transitions)?,
@@ -163,13 +164,8 @@ impl ChainTracker {
             steps: saved.steps,
             lag: saved.lag,
             settled: saved.settled,
-            posterior: vec![0.0; chains.len() * k],
             chains,
             last,
-        };
-        fits.then(|| {
-            tracker.fill_posterior(path);
-            tracker
         })
     }
 
@@ -188,13 +184,13 @@ impl ChainTracker {
 
     /// log Z of the current parameters.
     pub fn log_z(&self) -> f64 {
-        self.filter.log_z()[self.posterior_width() - 1]
+        self.filter.get().log_z()[self.pseudo_prior.len() - 1]
     }
 
     /// Standard error of [`ChainTracker::log_z`]: the spread of the chains and the lag learnt so far. To be believed only
     /// where [`ChainTracker::trust`] says so.
     pub fn std_error(&self) -> f64 {
-        let own = self.filter.std_error().hypot(self.lag.present.sqrt());
+        let own = self.filter.get().std_error().hypot(self.lag.present.sqrt());
         if self.options.settling.sweeps > 0 { WIDENING * own } else { own }
     }
 
@@ -227,7 +223,7 @@ impl ChainTracker {
 
     /// Mean squared innovation over its predicted variance; about 1 for a right error bar. `None` for eq. 24.
     pub fn consistency(&self) -> Option<f64> {
-        self.filter.consistency()
+        self.filter.get().consistency()
     }
 
     /// Recent transitions between temperatures.
@@ -243,9 +239,8 @@ impl ChainTracker {
     /// Importance weights of the chains for averages at beta = 1, `[S]`: q(K|v_s), times the chains' own weights, over their
     /// sum.
     pub fn weights(&self) -> Vec<f64> {
-        let k = self.posterior_width();
         let own = self.own_weights();
-        let at_one = self.posterior.chunks_exact(k).zip(&own).map(|(q, w)| q[k - 1] * w);
+        let at_one = self.posterior.last_column().zip(&own).map(|(q, w)| q * w);
         let total: f64 = at_one.clone().sum();
         at_one.map(|w| w / total).collect()
     }
@@ -256,13 +251,12 @@ impl ChainTracker {
     }
 
     /// After parameters moved from `old` to `new`: weights, sweeps, measurement, filter.
-    pub fn step(&mut self, old: Path<'_>, new: Path<'_>) -> TrackRecord {
-        let k = new.ladder.len();
-        let nodes = Nodes::new(new.ladder, self.shift_step(k));
-        let moved = nodes.on(new).evaluate(&self.chains.visible);
+    pub fn step(&mut self, old: &dyn TemperedPath, new: &dyn TemperedPath) -> TrackRecord {
+        let nodes = Nodes::new(new.ladder(), self.shift_step(new.ladder().len()));
+        let moved = nodes.evaluate(new, &self.chains.visible);
         let posterior = self.scaled(&self.posterior);
         let forward = nodes.shift(&posterior, &self.last.log_f, &moved.log_f);
-        let per_step = forward.variance[k - 1] * self.chains.len() as f64;
+        let per_step = forward.variance.last().unwrap_or(&0.0) * self.chains.len() as f64;
         self.movement = MOVEMENT_MEMORY * self.movement + (1.0 - MOVEMENT_MEMORY) * per_step;
         let pseudo_prior = self.predicted(&forward);
         let resampled = self.options.weighted && {
@@ -273,22 +267,22 @@ impl ChainTracker {
         // States that took the places of others have to be evaluated anew.
         let start = (!resampled).then_some(moved);
         let record = self.chains.sweep(new, &pseudo_prior, beta_update, sweeps.max(1), start);
-        let measurement = self.measure(&record.occupancy, new, &pseudo_prior);
+        let prior = PseudoPrior::new(new.ladder(), &pseudo_prior);
+        let mut measurement = prior.measure(&self.scaled(&record.occupancy));
+        measurement.influence = self.chains.round_trips.of_families(&measurement.influence);
         self.transitions.add(&record.transitions, (-(sweeps as f64) / TRANSITION_MEMORY).exp());
-        let occupancy_error = measurement.occupancy_error(new.ladder);
+        let occupancy_error = measurement.occupancy_error(new.ladder());
         let mut jump = None;
         let posterior = self.scaled(&record.posterior);
-        let (chains, filter) = (&self.chains, &mut self.filter);
-        let distrust = filter.update(
-            || {
-                let then = nodes.on(old).log_f_of(&chains.visible);
-                let back = nodes.shift(&posterior, &record.last.log_f, &then);
-                let (shift, largest) = backward(back, chains);
-                jump = largest;
-                shift
-            },
-            &measurement,
-        );
+        let chains = &self.chains;
+        let mut shift = || {
+            let then = nodes.evaluate(old, &chains.visible).log_f;
+            let back = nodes.shift(&posterior, &record.last.log_f, &then);
+            let (shift, largest) = backward(&back, chains);
+            jump = largest;
+            shift
+        };
+        let distrust = self.filter.get_mut().update(&mut shift, &measurement);
         self.lag.moved();
         self.steps += 1;
         self.last = record.last;
@@ -302,15 +296,14 @@ impl ChainTracker {
     /// An audit of log Z at the present parameters found the tracked value off by `difference`, its own standard error being
     /// `std_error`: what the error bar does not explain of that widens it from now on.
     pub fn learn_from_audit(&mut self, difference: f64, std_error: f64) {
-        let noise = self.filter.std_error().powi(2) + std_error * std_error;
+        let noise = self.filter.get().std_error().powi(2) + std_error * std_error;
         self.lag.learn_residual(difference, noise);
     }
 
     /// Mean and standard deviation of log f(v) of the model as the chains see it: over their states, with
     /// [`ChainTracker::weights`].
     pub fn log_f_of_samples(&self) -> (f64, f64) {
-        let k = self.posterior_width();
-        let values = || self.last.log_f.chunks_exact(k).map(|row| row[k - 1]);
+        let values = || self.last.log_f.last_column();
         let weights = self.weights();
         let mean: f64 = values().zip(&weights).map(|(x, w)| x * w).sum();
         let square: f64 = values().zip(&weights).map(|(x, w)| (x - mean).powi(2) * w).sum();
@@ -329,8 +322,8 @@ impl ChainTracker {
 
     /// zeta^s for the next sweeps: where the filter predicts, log Z_k moved by the forward shift.
     fn predicted(&self, forward: &Shift) -> Vec<f64> {
-        let before = self.filter.log_z();
-        let Some(drift) = self.filter.drift() else { return before.to_vec() };
+        let before = self.filter.get().log_z();
+        let Some(drift) = self.filter.get().drift() else { return before.to_vec() };
         let steps = forward.log_ratio.iter().zip(drift);
         let steps = steps.map(|(d, b)| (d + b).clamp(-LARGEST_STEP, LARGEST_STEP));
         let mut zeta: Vec<f64> = before.iter().zip(steps).map(|(zeta, step)| zeta + step).collect();
@@ -338,60 +331,44 @@ impl ChainTracker {
         zeta
     }
 
-    fn measure(&self, occupancy: &[f64], path: Path<'_>, zeta: &[f64]) -> Measurement {
-        let mut found = measure(&self.scaled(occupancy), self.chains.len(), path.ladder, zeta);
-        found.influence = self.chains.round_trips.by_family(&found.influence);
-        found
-    }
-
     /// Every how many temperatures shifts are evaluated: at all where the sweeps need all of log f anyway, at some for
     /// the joint update, at none but the ends where the filter does not predict and only the movement is asked for. Weights
     /// add up their errors over time, so they take all.
     fn shift_step(&self, temperatures: usize) -> usize {
-        match (self.options.beta_update, &self.filter) {
-            _ if self.options.weighted => 1,
-            (BetaUpdate::Collapsed, _) => 1,
-            (BetaUpdate::Joint { .. }, Filter::Kalman(_)) => {
-                // As few as divide the ladder evenly, if any: equal steps need fewer exponentials.
-                let even = EVALUATED.clone().find(|n| (temperatures - 1).is_multiple_of(*n));
-                (temperatures - 1).div_ceil(even.unwrap_or(*EVALUATED.end())).max(1)
-            }
-            (BetaUpdate::Joint { .. }, Filter::Alpha(_)) => temperatures,
+        if self.options.weighted || self.options.beta_update == BetaUpdate::Collapsed {
+            return 1;
         }
+        if self.filter.get().drift().is_none() {
+            return temperatures;
+        }
+        // As few as divide the ladder evenly, if any: equal steps need fewer exponentials.
+        let even = EVALUATED.clone().find(|n| (temperatures - 1).is_multiple_of(*n));
+        (temperatures - 1).div_ceil(even.unwrap_or(*EVALUATED.end())).max(1)
     }
 
-    pub(super) fn posterior_width(&self) -> usize {
-        self.pseudo_prior.len()
+    /// Looks at the chains' states under a path.
+    pub(super) fn look(&mut self, path: &dyn TemperedPath) {
+        self.last = path.evaluate(&self.chains.visible);
+        self.posterior = posterior_of(path, &self.pseudo_prior, &self.last);
     }
+}
 
-    pub(super) fn fill_posterior(&mut self, path: Path<'_>) {
-        let k = path.ladder.len();
-        let tilt: Vec<f64> = path
-            .ladder
-            .log_prior()
-            .iter()
-            .zip(&self.pseudo_prior)
-            .map(|(log_r, zeta)| log_r - zeta)
-            .collect();
-        let rows = self.posterior.chunks_exact_mut(k).zip(self.last.log_f.chunks_exact(k));
-        for (q, log_f) in rows {
-            crate::ops::cpu::softmax(log_f, &tilt, q);
-        }
-    }
+fn posterior_of(path: &dyn TemperedPath, zeta: &[f64], states: &Evaluated) -> Table {
+    PseudoPrior::new(path.ladder(), zeta).posterior(&states.log_f)
 }
 
 /// From a shift measured backwards in time, from the new parameters to the old ones, the shift forwards; and the largest
 /// one, where it is beyond what the filter should take at its word: its square beyond [`LARGEST_STEP`] is added to its
 /// variance, for importance weights of so large a step rest on few chains.
-fn backward(back: Shift, chains: &TemperedChains) -> (Shift, Option<f64>) {
+fn backward(back: &Shift, chains: &TemperedChains) -> (Shift, Option<f64>) {
     let largest =
         back.log_ratio.iter().fold(0.0f64, |max, d| if d.abs() > max.abs() { -d } else { max });
     let beyond = |d: &f64| (d.abs() - LARGEST_STEP).max(0.0).powi(2);
     let variance = back.variance.iter().zip(&back.log_ratio).map(|(v, d)| v + beyond(d)).collect();
-    let influence: Vec<f64> = back.influence.iter().map(|part| -part).collect();
+    let influence = Influence::new(back.influence.parts().iter().map(|part| -part).collect());
     let shift = Shift {
         log_ratio: back.log_ratio.iter().map(|d| -d).collect(),
-        influence: chains.round_trips.by_family(&influence),
+        influence: chains.round_trips.of_families(&influence),
         variance,
     };
     (shift, (largest.abs() > LARGEST_STEP).then_some(largest))

@@ -2,21 +2,20 @@
 //! 2001; algorithms.md, section 3). Every average over chains counts them by their weights.
 
 use super::ChainTracker;
+use crate::numerics::Table;
 
 impl ChainTracker {
     /// log F(v; new) - log F(v; old) of the chains' states, `[S]`, with F(v) = sum_k r_k f_k(v) e^-zeta_k what a chain's
     /// stationary distribution over v is proportional to: log sum_k q_k f_k(new)/f_k(old) e^-(zeta_k(new) - zeta_k(old)).
-    pub(super) fn weight_steps(&self, moved: &[f64], pseudo_prior: &[f64]) -> Vec<f64> {
-        let k = self.posterior_width();
+    pub(super) fn weight_steps(&self, moved: &Table, pseudo_prior: &[f64]) -> Vec<f64> {
         let zeta: Vec<f64> =
             pseudo_prior.iter().zip(&self.pseudo_prior).map(|(new, old)| new - old).collect();
-        let rows = self.posterior.chunks_exact(k).zip(self.last.log_f.chunks_exact(k));
-        rows.zip(moved.chunks_exact(k))
-            .map(|((q, old), new)| {
-                let terms = q.iter().zip(old).zip(new).zip(&zeta);
-                terms.map(|(((q, old), new), zeta)| q * (new - old - zeta).exp()).sum::<f64>().ln()
-            })
-            .collect()
+        let rows = self.posterior.rows().zip(self.last.log_f.rows()).zip(moved.rows());
+        rows.map(|((q, old), new)| {
+            let terms = q.iter().zip(old).zip(new).zip(&zeta);
+            terms.map(|(((q, old), new), zeta)| q * (new - old - zeta).exp()).sum::<f64>().ln()
+        })
+        .collect()
     }
 
     /// S w_s, with which rows of chains count; 1 for chains without weights.
@@ -29,14 +28,7 @@ impl ChainTracker {
     }
 
     /// Rows of a table [S, K] times the chains' weights.
-    pub(super) fn scaled(&self, rows: &[f64]) -> Vec<f64> {
-        scale(rows, &self.own_weights())
+    pub(super) fn scaled(&self, rows: &Table) -> Table {
+        rows.scaled(&self.own_weights())
     }
-}
-
-/// Rows of a table [S, K] times weights, `[S]`.
-pub(super) fn scale(rows: &[f64], weights: &[f64]) -> Vec<f64> {
-    let width = rows.len() / weights.len().max(1);
-    let rows = rows.chunks_exact(width.max(1)).zip(weights);
-    rows.flat_map(|(row, w)| row.iter().map(move |x| x * w)).collect()
 }

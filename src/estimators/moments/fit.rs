@@ -8,6 +8,7 @@ use super::MomentKnots;
 use crate::error::{Error, Result};
 use crate::estimators::Equilibrium;
 use crate::model::{Parameters, exact};
+use crate::numerics::sigmoid;
 use crate::ops::{Fused, Matrix};
 use crate::tempering::BaseDistribution;
 use crate::training::gradient::{Moments, Particles, moments};
@@ -97,8 +98,7 @@ impl MomentAveraging {
 
 /// Independent units: E[v] = sigma(a), E[h] = 1/2.
 fn base_moments(base: &BaseDistribution, n_hidden: usize) -> Moments {
-    let visible: Vec<f64> =
-        base.logits().iter().map(|&a| 1.0 / (1.0 + f64::from(-a).exp())).collect();
+    let visible: Vec<f64> = base.logits().iter().map(|&a| sigmoid(f64::from(a))).collect();
     let mut products = Matrix::filled(visible.len(), n_hidden, 0.0);
     for (i, mean) in visible.iter().enumerate() {
         products.row_mut(i).fill((0.5 * mean) as f32);

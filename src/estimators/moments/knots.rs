@@ -59,7 +59,7 @@ impl MomentKnots {
     }
 }
 
-/// Knots and a ladder: an [`crate::tempering::AnnealingPath`].
+/// Knots and a ladder: an [`crate::tempering::TemperedPath`].
 #[derive(Clone, Copy, Debug)]
 pub struct MomentPath<'a> {
     pub(super) knots: &'a MomentKnots,

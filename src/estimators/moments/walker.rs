@@ -3,11 +3,10 @@
 //! Cost: twice the matrix products of the geometric path.
 
 use super::MomentPath;
-use crate::ops::random::Streams;
 use crate::ops::{BetaGrid, BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
-use crate::tempering::{AnnealingPath, Ladder, Walker};
+use crate::tempering::{Ladder, States, SweepStreams, TemperedPath, Walker};
 
-impl AnnealingPath for MomentPath<'_> {
+impl TemperedPath for MomentPath<'_> {
     fn ladder(&self) -> &Ladder {
         self.ladder
     }
@@ -24,9 +23,9 @@ impl AnnealingPath for MomentPath<'_> {
         self.knots.base.log_partition(self.knots.n_hidden)
     }
 
-    fn walker<'a>(&'a self, visible: &'a mut [u64], first_row: u32) -> Box<dyn Walker + 'a> {
+    fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a> {
         let (m, j) = (self.knots.base.logits().len(), self.knots.n_hidden);
-        let rows = visible.len() / words_per_row(m);
+        let rows = states.visible.len() / words_per_row(m);
         Box::new(MomentWalker {
             path: *self,
             hidden_inputs: Inputs::new(Layer::Hidden, rows, j),
@@ -34,21 +33,21 @@ impl AnnealingPath for MomentPath<'_> {
             hidden: BitMatrix::zeros(rows, j),
             one: BetaGrid::new(&[1.0]),
             sums: vec![0.0; rows],
-            visible,
-            first_row,
+            ones: vec![1.0; rows],
+            states,
         })
     }
 }
 
 struct MomentWalker<'a> {
     path: MomentPath<'a>,
-    visible: &'a mut [u64],
-    first_row: u32,
+    states: States<'a>,
     hidden_inputs: Inputs,
     visible_inputs: Inputs,
     hidden: BitMatrix,
     one: BetaGrid,
     sums: Vec<f64>,
+    ones: Vec<f32>,
 }
 
 /// Pre-activations of one layer under the two knots of a leg, and their mixture.
@@ -83,46 +82,67 @@ impl Inputs {
     }
 }
 
-impl Walker for MomentWalker<'_> {
-    fn log_ratio(&mut self, from: usize, to: usize, out: &mut [f64]) {
-        let models = &self.path.knots.models;
-        let words = words_per_row(self.path.knots.base.logits().len());
-        out.fill(0.0);
-        for (k, sign) in [(from, -1.0), (to, 1.0)] {
-            let (leg, share) = self.path.place(k);
-            let x = self.hidden_inputs.mix(models, (leg, share), self.visible);
-            models[leg].softplus_sums(self.path.knots.n_hidden, x, &self.one, &mut self.sums);
-            for ((out, sum), row) in
-                out.iter_mut().zip(&self.sums).zip(self.visible.chunks_exact(words))
-            {
-                let linear = |model: &Fused| model.visible_dot(row);
-                let mixed = (1.0 - share) * linear(&models[leg]) + share * linear(&models[leg + 1]);
-                *out += sign * (mixed + sum);
-            }
-        }
-    }
-
-    fn sweep(&mut self, k: usize, hidden: Streams, visible: Streams) {
+impl MomentWalker<'_> {
+    /// One sweep of all rows at the same k.
+    fn sweep_together(&mut self, k: usize, streams: &SweepStreams) {
         let place = self.path.place(k);
         let knots = self.path.knots;
-        let beta = vec![1.0; self.hidden.rows()];
         let draw = Draw {
             n_units: knots.n_hidden,
-            inputs: self.hidden_inputs.mix(&knots.models, place, self.visible),
-            beta: &beta,
+            inputs: self.hidden_inputs.mix(&knots.models, place, self.states.visible),
+            beta: &self.ones,
             base: None,
-            streams: hidden,
-            first_row: self.first_row,
+            streams: streams.hidden,
+            first_row: self.states.first_row,
         };
         knots.models[place.0].draw(&draw, self.hidden.words_mut());
         self.visible_inputs.leg = None;
         let draw = Draw {
             n_units: knots.base.logits().len(),
             inputs: self.visible_inputs.mix(&knots.models, place, self.hidden.words()),
-            streams: visible,
+            streams: streams.visible,
             ..draw
         };
-        knots.models[place.0].draw(&draw, self.visible);
+        knots.models[place.0].draw(&draw, self.states.visible);
         self.hidden_inputs.leg = None;
+    }
+}
+
+impl Walker for MomentWalker<'_> {
+    fn log_f(&mut self, at: &[usize], out: &mut [f64]) {
+        let models = &self.path.knots.models;
+        let words = words_per_row(self.path.knots.base.logits().len());
+        for (column, &k) in at.iter().enumerate() {
+            let (leg, share) = self.path.place(k);
+            let x = self.hidden_inputs.mix(models, (leg, share), self.states.visible);
+            models[leg].softplus_sums(self.path.knots.n_hidden, x, &self.one, &mut self.sums);
+            let rows = self.states.visible.chunks_exact(words).zip(&self.sums);
+            for ((row, sum), out) in rows.zip(out.chunks_exact_mut(at.len())) {
+                let linear = |model: &Fused| model.visible_dot(row);
+                let mixed = (1.0 - share) * linear(&models[leg]) + share * linear(&models[leg + 1]);
+                out[column] = mixed + sum;
+            }
+        }
+    }
+
+    /// Rows at different temperatures have different models: each such group is drawn with all others, and keeps its own.
+    fn sweep(&mut self, at: &[u32], streams: &SweepStreams) {
+        let mut groups = at.to_vec();
+        groups.sort_unstable();
+        groups.dedup();
+        if let [k] = groups[..] {
+            return self.sweep_together(k as usize, streams);
+        }
+        let words = words_per_row(self.path.knots.base.logits().len());
+        let before = self.states.visible.to_vec();
+        let mut after = before.clone();
+        for k in groups {
+            self.states.visible.copy_from_slice(&before);
+            self.sweep_together(k as usize, streams);
+            let rows = self.states.visible.chunks_exact(words).zip(after.chunks_exact_mut(words));
+            let own = rows.zip(at).filter(|(_, at)| **at == k);
+            own.for_each(|((now, after), _)| after.copy_from_slice(now));
+        }
+        self.states.visible.copy_from_slice(&after);
     }
 }

@@ -4,6 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 
 use crate::model::Parameters;
+use crate::numerics::sigmoid;
 
 /// How far the expansion in W goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,7 +58,7 @@ impl Expansion {
                         _ => 2.0 / 3.0 * (0.5 - 3.0 * (m - m * m)),
                     };
             }
-            1.0 / (1.0 + (-x).exp())
+            sigmoid(x)
         })
     }
 

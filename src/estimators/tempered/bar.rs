@@ -26,7 +26,7 @@ pub fn bar(run: &KeptRun) -> Estimate {
         let rows = || {
             pair.iter().enumerate().flat_map(|(at, &j)| rows_at[j].iter().map(move |&i| (at, i)))
         };
-        let pair_of = |i: usize| pair.iter().map(move |&j| states.log_f[i * k + j]);
+        let pair_of = |i: usize| pair.iter().map(move |&j| states.log_f.row(i)[j]);
         let pooled = Pooled {
             k: 2,
             log_f: rows().flat_map(|(_, i)| pair_of(i)).collect(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::KeptRun;
 use super::errors::between_chains;
-use crate::tempering::influence;
+use crate::tempering::parts;
 
 /// The curves at one inverse temperature, with standard errors between chains; NaN where no chain came.
 #[derive(Clone, Debug, Serialize)]
@@ -40,7 +40,7 @@ pub fn free_curves(run: &KeptRun) -> Vec<CurvePoint> {
     let point = |(j, &beta): (usize, &f64)| {
         let (log_z, log_z_std_error) = (y.log_z[j], y.variance[j].sqrt());
         let moments = run.slopes.moments(j);
-        let log_z_influence = influence(&run.counted.occupancy, &y.occupancy, j);
+        let log_z_influence = parts(&run.counted.occupancy, &y.occupancy, j);
         // log Z and the energy of a chain err together.
         let parts: Vec<f64> = (log_z_influence.zip(&moments.mean_influence))
             .map(|(log_z, slope)| log_z / chains - beta * slope)

@@ -9,6 +9,7 @@ use std::ops::Deref;
 use super::run::TemperedRun;
 use super::slopes::SlopeSums;
 use crate::error::Result;
+use crate::numerics::Table;
 use crate::tempering::{InitialRounds, SimulatedTempering, Swept, Transitions};
 
 /// Most kept states, and most numbers log f_k of them.
@@ -24,7 +25,7 @@ pub struct KeptRun {
     /// The run itself.
     pub run: TemperedRun,
     /// Counted sweeps that each chain's state was generated at temperature k, shape [S, K].
-    pub counts: Vec<f64>,
+    pub counts: Table,
     /// For each group of chains: moves of the inverse temperature from one sweep to the next, counted.
     pub counted_transitions: Vec<Transitions>,
     /// For each group of chains: sum of 1[x generated at j] q(k|x).
@@ -41,7 +42,7 @@ pub struct KeptRun {
 #[derive(Clone, Debug, Default)]
 pub struct KeptStates {
     /// log f_k(x_i), shape [N, K].
-    pub log_f: Vec<f64>,
+    pub log_f: Table,
     /// Index of the temperature that generated x_i, shape `[N]`.
     pub generated_at: Vec<u32>,
 }
@@ -80,7 +81,7 @@ impl KeptRun {
             stride: stride(n, sweeps, k),
             sweeps: 0,
             before: None,
-            counts: vec![0.0; n * k],
+            counts: Table::zeros(n, k),
             counted_transitions: vec![vec![0.0; k * k]; groups(n, k)],
             transitions: vec![vec![0.0; k * k]; groups(n, k)],
             slopes_at: SlopeSums::new(n, k),
@@ -118,7 +119,7 @@ struct Notes {
     stride: usize,
     sweeps: usize,
     before: Option<Vec<u32>>,
-    counts: Vec<f64>,
+    counts: Table,
     counted_transitions: Vec<Vec<f64>>,
     transitions: Vec<Vec<f64>>,
     slopes_at: SlopeSums,
@@ -131,9 +132,9 @@ impl Notes {
     fn take(&mut self, chains: &dyn SimulatedTempering, swept: &Swept) {
         let (k, groups) = (chains.ladder().len(), self.transitions.len());
         let generated_at = chains.temperatures();
-        for (s, (&at, q)) in generated_at.iter().zip(swept.occupancy.chunks_exact(k)).enumerate() {
+        for (s, (&at, q)) in generated_at.iter().zip(swept.occupancy.rows()).enumerate() {
             let at = at as usize;
-            self.counts[s * k + at] += 1.0;
+            self.counts.row_mut(s)[at] += 1.0;
             let row = &mut self.transitions[s % groups][at * k..][..k];
             row.iter_mut().zip(q).for_each(|(sum, q)| *sum += q);
             if let Some(before) = &self.before {
@@ -143,16 +144,15 @@ impl Notes {
         self.before = Some(generated_at.to_vec());
         self.sweeps += 1;
         if self.sweeps.is_multiple_of(self.stride) {
-            self.states.log_f.extend_from_slice(chains.log_f());
+            self.states.log_f.extend(chains.log_f());
             self.states.generated_at.extend_from_slice(generated_at);
             let slopes = chains.slopes();
             for (s, &at) in generated_at.iter().enumerate() {
-                for j in 0..k {
-                    let (i, here) = (s * k + j, j == at as usize);
-                    let (mean, variance) = (slopes.mean[i], slopes.variance[i]);
-                    self.slopes.add(i, swept.occupancy[i], mean, variance);
-                    if here {
-                        self.slopes_at.add(i, 1.0, mean, variance);
+                let (means, variances) = (slopes.mean.row(s), slopes.variance.row(s));
+                for (j, (&mean, &variance)) in means.iter().zip(variances).enumerate() {
+                    self.slopes.add(s * k + j, swept.occupancy.row(s)[j], mean, variance);
+                    if j == at as usize {
+                        self.slopes_at.add(s * k + j, 1.0, mean, variance);
                     }
                 }
             }

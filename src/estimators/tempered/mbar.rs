@@ -29,7 +29,7 @@ impl Mbar {
         let rows = states.generated_at.len();
         let pooled = Pooled {
             k: guess.len(),
-            log_f: Cow::Borrowed(&states.log_f),
+            log_f: Cow::Borrowed(states.log_f.as_slice()),
             generated_at: Cow::Borrowed(&states.generated_at),
             chain: (0..rows).map(|i| (i % chains) as u32).collect(),
             chains,

@@ -15,7 +15,8 @@ use super::super::Estimate;
 use super::errors::between_chains;
 use super::newton::{Local, Minimum, minimise};
 use super::{Group, TemperedRun};
-use crate::tempering::{Ladder, log_sum_exp};
+use crate::numerics::log_sum_exp;
+use crate::tempering::Ladder;
 use crate::trust::Trust;
 
 /// Maximum likelihood over the counted sweeps and the later half of the initial rounds.
@@ -44,7 +45,7 @@ fn solve(
         .iter()
         .map(|group| {
             let mut sums = vec![0.0; k];
-            for row in group.occupancy.chunks_exact(k) {
+            for row in group.occupancy.rows() {
                 let scale = group.sweeps as f64 / states;
                 sums.iter_mut().zip(row).for_each(|(sum, c)| *sum += scale * c);
             }
@@ -72,7 +73,7 @@ fn solve(
     for group in groups {
         let (p, _) = expected(group, ladder, &minimum.at);
         let scale = group.sweeps as f64 / states;
-        for (sum, row) in influence.iter_mut().zip(group.occupancy.chunks_exact(k)) {
+        for (sum, row) in influence.iter_mut().zip(group.occupancy.rows()) {
             let score = row.iter().zip(&p).zip(&y).map(|((c, p), y)| (c - p) * y);
             *sum += scale * score.sum::<f64>();
         }
@@ -93,18 +94,19 @@ fn expected(group: &Group, ladder: &Ladder, zeta: &[f64]) -> (Vec<f64>, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numerics::Table;
     use crate::ops::random::{Purpose, Streams};
-    use crate::tempering::{Prior, measure};
+    use crate::tempering::{Prior, PseudoPrior};
 
     const K: usize = 5;
     const CHAINS: usize = 40;
 
     /// Occupancies of independent draws of the temperature under `zeta` when log Z is `truth`.
     fn group(truth: &[f64], zeta: Vec<f64>, ladder: &Ladder, sweeps: usize, seed: u64) -> Group {
-        let empty = Group { zeta, occupancy: vec![0.0; CHAINS * K], sweeps };
+        let empty = Group { zeta, occupancy: Table::zeros(CHAINS, K), sweeps };
         let (p, _) = expected(&empty, ladder, truth);
         let mut group = empty;
-        for (s, row) in group.occupancy.chunks_exact_mut(K).enumerate() {
+        for (s, row) in group.occupancy.rows_mut().enumerate() {
             let mut stream = Streams::new(seed, Purpose::Choice, 0).row(s as u32);
             for _ in 0..sweeps {
                 let mut u = stream.uniform();
@@ -123,7 +125,7 @@ mod tests {
         let ladder = Ladder::linear(K, &Prior::Exponential(1.0)).unwrap();
         let truth = [3.0, 4.0, 6.0, 5.0, 9.0];
         let group = group(&truth, vec![3.0, 4.5, 5.5, 5.2, 8.5], &ladder, 50, 1);
-        let rts = measure(&group.occupancy, CHAINS, &ladder, &group.zeta);
+        let rts = PseudoPrior::new(&ladder, &group.zeta).measure(&group.occupancy);
         let (found, influence) = solve(&[&group], &ladder, CHAINS, group.zeta.clone());
         assert!(found.converged);
         for (ours, rts) in found.at.iter().zip(&rts.log_z) {

@@ -112,8 +112,7 @@ mod tests {
         let w = [5.0f64, 1e-3, 1.0, 20.0];
         let minimum =
             minimise(vec![0.0, 60.0, -40.0, 5.0], |x| {
-                let value =
-                    crate::tempering::log_sum_exp(x.iter().zip(&w).map(|(x, w)| x + w.ln()));
+                let value = crate::numerics::log_sum_exp(x.iter().zip(&w).map(|(x, w)| x + w.ln()));
                 let q: Vec<f64> =
                     x.iter().zip(&w).map(|(x, w)| (x + w.ln() - value).exp()).collect();
                 Local {

@@ -15,8 +15,8 @@ use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use super::newton::{Local, minimise};
+use crate::numerics::log_sum_exp;
 use crate::ops::cpu::math::exp_f64;
-use crate::tempering::log_sum_exp;
 
 /// Rows of one task: fixed, so that sums do not depend on threads.
 const TASK: usize = 256;

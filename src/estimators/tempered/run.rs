@@ -10,8 +10,10 @@ use super::super::{Bias, Estimate, at_least_two_chains};
 use super::verdict::verdict;
 use crate::error::Result;
 use crate::progress;
+use crate::numerics::Table;
 use crate::tempering::{
-    InitialRounds, Ladder, Measurement, Occupancy, RoundsEnd, SimulatedTempering, Swept, measure,
+    InitialRounds, Ladder, Measurement, Occupancy, PseudoPrior, RoundsEnd, SimulatedTempering,
+    Swept,
 };
 use crate::trust::Trust;
 
@@ -31,7 +33,7 @@ pub struct TemperedRun {
     pub counted: Group,
     /// C_s1 and C_sK of each chain, shape [S, 2], in the first and in the second half of the counted sweeps; empty where
     /// those were too few to be halved.
-    pub halves: [Vec<f64>; 2],
+    pub halves: [Table; 2],
     /// What ended the initial rounds.
     pub rounds_end: RoundsEnd,
     /// Number of chains, S.
@@ -50,7 +52,7 @@ pub struct Group {
     /// zeta_k, shape `[K]`; zeta_1 = log Z_1.
     pub zeta: Vec<f64>,
     /// C_sk: each chain's mean of q(k|x), shape [S, K].
-    pub occupancy: Vec<f64>,
+    pub occupancy: Table,
     /// Number of sweeps.
     pub sweeps: usize,
 }
@@ -85,7 +87,7 @@ impl TemperedRun {
         chains.sweep(&zeta, (sweeps / BURN_IN).max(1));
         let mut occupancy = Occupancy::new(n, k);
         let stretch = stretch.min((sweeps / 2).max(1));
-        let mut halves = [vec![0.0; 2 * n], vec![0.0; 2 * n]];
+        let mut halves = [Table::zeros(n, 2), Table::zeros(n, 2)];
         let (mut round_trips, mut done) = (0, 0);
         while done < sweeps {
             // No stretch crosses the middle.
@@ -94,8 +96,7 @@ impl TemperedRun {
             let stretch = stretch.min(end - done);
             let swept = chains.sweep(&zeta, stretch);
             occupancy.add(&swept.occupancy, stretch);
-            for (sums, row) in halves[half].chunks_exact_mut(2).zip(swept.occupancy.chunks_exact(k))
-            {
+            for (sums, row) in halves[half].rows_mut().zip(swept.occupancy.rows()) {
                 sums[0] += stretch as f64 * row[0];
                 sums[1] += stretch as f64 * row[k - 1];
             }
@@ -128,7 +129,7 @@ impl TemperedRun {
     /// log Z_k at every temperature by RTS (eq. 12).
     pub fn measurement(&self) -> Measurement {
         let Group { zeta, occupancy, .. } = &self.counted;
-        measure(occupancy, self.chains, &self.ladder, zeta)
+        PseudoPrior::new(&self.ladder, zeta).measure(occupancy)
     }
 
     /// An estimate that a method made of this run since `start`. The run's own doubt comes first, then the method's.

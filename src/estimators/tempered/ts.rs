@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use super::super::Estimate;
 use super::KeptRun;
-use crate::tempering::measure;
+use crate::numerics::Table;
+use crate::tempering::PseudoPrior;
 use crate::trust::Trust;
 
 /// Added to every temperature's count.
@@ -16,8 +17,9 @@ const PSEUDO_COUNT: f64 = 0.1;
 pub fn ts(run: &KeptRun) -> Estimate {
     let start = Instant::now();
     let (share, last) = (PSEUDO_COUNT / run.chains as f64, run.ladder.len() - 1);
-    let counts: Vec<f64> = run.counts.iter().map(|count| count + share).collect();
-    let y = measure(&counts, run.chains, &run.ladder, &run.counted.zeta);
+    let counts = run.counts.as_slice().iter().map(|count| count + share).collect();
+    let counts = Table::from_numbers(run.ladder.len(), counts);
+    let y = PseudoPrior::new(&run.ladder, &run.counted.zeta).measure(&counts);
     let empty = [0, last].into_iter().find(|&k| y.occupancy[k] < 1.0 / run.chains as f64);
     let doubt =
         empty.map(|k| format!("no state was generated at beta = {}", run.ladder.betas()[k]));

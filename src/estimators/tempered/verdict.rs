@@ -9,7 +9,8 @@
 //!   where each chain keeps to its place, so that no number of sweeps helps.
 
 use super::TemperedRun;
-use crate::tempering::{NEEDED_PER_CHAIN, RoundsEnd};
+use crate::numerics::Table;
+use crate::tempering::{NEEDED_PER_CHAIN, RoundsEnd, parts};
 use crate::trust::Trust;
 
 /// Share of the mean occupancy of an end that a chain must have had to have been there.
@@ -36,24 +37,26 @@ impl Mixing {
         let k = run.ladder.len();
         let occupancy = &run.counted.occupancy;
         let n = run.chains as f64;
-        let mean = |j: usize| occupancy.chunks_exact(k).map(|row| row[j]).sum::<f64>() / n;
-        let (first, last) = (BEEN_THERE * mean(0), BEEN_THERE * mean(k - 1));
+        let sums = occupancy.column_sums();
+        let (first, last) = (BEEN_THERE * (sums[0] / n), BEEN_THERE * (sums[k - 1] / n));
         let travelled =
-            occupancy.chunks_exact(k).filter(|row| row[0] >= first && row[k - 1] >= last).count();
+            occupancy.rows().filter(|row| row[0] >= first && row[k - 1] >= last).count();
+        let [early, late] = [0, 1].map(|half| halves_parts(&run.halves[half]));
         Self {
             round_trips: run.round_trips as f64 / n,
             travelled,
-            correlation: correlation(&parts(&run.halves[0]), &parts(&run.halves[1])),
+            correlation: correlation(&early, &late),
         }
     }
 }
 
 /// G_s = C_sK/c_K - C_s1/c_1 of every chain, from C_s1 and C_sK, shape [S, 2].
-fn parts(half: &[f64]) -> Vec<f64> {
-    let n = half.len() as f64 / 2.0;
-    let mean = |j: usize| half.chunks_exact(2).map(|row| row[j]).sum::<f64>() / n;
-    let (first, last) = (mean(0), mean(1));
-    half.chunks_exact(2).map(|row| row[1] / last - row[0] / first).collect()
+fn halves_parts(half: &Table) -> Vec<f64> {
+    if half.is_empty() {
+        return Vec::new();
+    }
+    let means: Vec<f64> = half.column_sums().iter().map(|sum| sum / half.len() as f64).collect();
+    parts(half, &means, 1).collect()
 }
 
 /// Correlation of parts whose mean is zero; 0 where there are none.
@@ -102,12 +105,13 @@ mod tests {
     /// Chains with a place of their own correlate, others do not.
     #[test]
     fn halves_of_frozen_chains_correlate() {
-        let frozen: Vec<f64> =
-            (0..100).flat_map(|s| [if s < 15 { 0.0 } else { 1.0 }, 1.0]).collect();
-        assert!(correlation(&parts(&frozen), &parts(&frozen)) > 0.99);
-        let other: Vec<f64> =
-            (0..100).flat_map(|s| [if s >= 85 { 0.0 } else { 1.0 }, 1.0]).collect();
-        assert!(correlation(&parts(&frozen), &parts(&other)) < 0.2);
+        let half = |low: fn(i32) -> bool| {
+            let rows = (0..100).flat_map(|s| [if low(s) { 0.0 } else { 1.0 }, 1.0]);
+            halves_parts(&Table::from_numbers(2, rows.collect()))
+        };
+        let (frozen, other) = (half(|s| s < 15), half(|s| s >= 85));
+        assert!(correlation(&frozen, &frozen) > 0.99);
+        assert!(correlation(&frozen, &other) < 0.2);
         assert_eq!(correlation(&[0.0; 4], &[0.0; 4]), 0.0);
     }
 }

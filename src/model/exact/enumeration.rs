@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use crate::interrupt;
 use crate::model::Parameters;
+use crate::numerics::{sigmoid, softplus};
 
 /// States between two fresh starts.
 pub(super) const BLOCK: u64 = 512;
@@ -54,7 +55,7 @@ impl Visit<'_> {
         if self.are_odds {
             self.values.iter().enumerate().for_each(|(i, odds)| use_it(i, odds / (1.0 + odds)));
         } else {
-            self.values.iter().enumerate().for_each(|(i, x)| use_it(i, 1.0 / (1.0 + (-x).exp())));
+            self.values.iter().enumerate().for_each(|(i, x)| use_it(i, sigmoid(*x)));
         }
     }
 }
@@ -192,12 +193,6 @@ impl Enumeration {
         exponents.iter().sum::<i64>() as f64 * std::f64::consts::LN_2
             + products.iter().product::<f64>().ln()
     }
-}
-
-/// log(1 + exp(x)) without overflow.
-#[inline]
-pub(crate) fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::enumeration::softplus;
 use super::log_partition;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
+use crate::numerics::softplus;
 use crate::ops::{BitMatrix, for_each_set_bit};
 
 /// Mean over the rows of `data`, shape [N, M], of log p(v) = log f(v) - log Z, in nats.

@@ -7,16 +7,13 @@
 
 mod enumeration;
 mod likelihood;
-mod log_sum_exp;
 mod moments;
 mod partition;
 mod samples;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use enumeration::softplus;
 pub use likelihood::{log_weights, mean_log_likelihood};
-pub(crate) use log_sum_exp::LogSumExp;
 pub use moments::{Moments, moments};
 pub use partition::{
     MAX_TABLE_UNITS, MAX_UNITS, log_partition, log_partition_at, log_probabilities_of_visible,

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::enumeration::Enumeration;
-use super::log_sum_exp::LogSumExp;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
+use crate::numerics::LogSumExp;
 
 /// Most units the smaller layer may have: 2^25 states beside 784 units take about ten seconds of one core.
 pub const MAX_UNITS: usize = 25;

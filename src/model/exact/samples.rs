@@ -6,10 +6,10 @@
 use rayon::prelude::*;
 
 use super::enumeration::Enumeration;
-use super::log_sum_exp::LogSumExp;
 use super::partition::check_size;
 use crate::error::Result;
 use crate::model::Parameters;
+use crate::numerics::LogSumExp;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, Streams};
 

@@ -3,7 +3,7 @@
 use super::TestSystem;
 use crate::error::Result;
 use crate::model::Parameters;
-use crate::model::exact::softplus;
+use crate::numerics::softplus;
 
 /// All parameters zero: log Z = (M + J) log 2.
 pub fn zero_weights(n_visible: usize, n_hidden: usize) -> TestSystem {

@@ -14,7 +14,7 @@
 use std::f64::consts::{LN_2, PI};
 
 use crate::error::{Error, Result};
-use crate::tempering::log_sum_exp;
+use crate::numerics::log_sum_exp;
 
 /// log Z in nats of `rows` x `columns` spins on a torus, all neighbours coupled by `coupling` = J/T.
 ///

@@ -14,8 +14,8 @@
 use std::f64::consts::LN_2;
 
 use crate::error::{Error, Result};
-use crate::model::exact::LogSumExp;
 use crate::model::plus_minus::{Converted, Couplings, Units};
+use crate::numerics::LogSumExp;
 
 /// Most spins that are enumerated directly.
 pub const MAX_SPINS: usize = 25;

@@ -3,7 +3,7 @@
 //! T_i[s, s'] = exp(J_i s s' + B_i s). All logarithmic, so that couplings of thousands (MEAN-FIELD's T = .1) do not
 //! overflow. Cost O(n).
 
-use crate::tempering::log_sum_exp;
+use crate::numerics::log_sum_exp;
 
 /// log Z of [`super::ring`] in nats; `couplings[i]` joins spins i and i + 1.
 pub fn ring_log_partition(couplings: &[f64], fields: &[f64]) -> f64 {

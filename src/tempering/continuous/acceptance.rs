@@ -6,6 +6,7 @@
 //! Dykstra's alternating scheme (Boyle and Dykstra 1986) between isotonic regression and the half-spaces l_j <= u_j.
 
 use super::step_sizes::Trial;
+use crate::numerics::sigmoid;
 
 const ITERATIONS: usize = 500;
 const PROJECTIONS: usize = 20;
@@ -35,7 +36,7 @@ impl AcceptanceModel {
                 let t = model.position(trial.step);
                 let j = trial.temperature;
                 let [u, l] = &model.logits;
-                let expected = 1.0 / (1.0 + (-(1.0 - t) * u[j] - t * l[j]).exp());
+                let expected = sigmoid((1.0 - t) * u[j] + t * l[j]);
                 uphill[0][j] += (trial.acceptance - expected) * (1.0 - t);
                 uphill[1][j] += (trial.acceptance - expected) * t;
             }
@@ -125,7 +126,7 @@ mod tests {
         let trials: Vec<Trial> = (0..300 * k)
             .map(|i| {
                 let (temperature, step) = (i % k, 0.2 + stream.uniform());
-                let p = 1.0 / (1.0 + (-truth(temperature, step)).exp());
+                let p = sigmoid(truth(temperature, step));
                 Trial { temperature, step, acceptance: f64::from(stream.uniform() < p) }
             })
             .collect();
@@ -138,7 +139,7 @@ mod tests {
         let steps = model.step_sizes(target);
         assert!(steps.windows(2).all(|pair| pair[0] >= pair[1]), "{steps:?}");
         for (j, step) in steps.into_iter().enumerate() {
-            let p = 1.0 / (1.0 + (-truth(j, step)).exp());
+            let p = sigmoid(truth(j, step));
             assert!((p - target).abs() < 0.08, "acceptance {p:.3} at temperature {j}");
         }
     }

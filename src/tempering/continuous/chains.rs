@@ -12,10 +12,11 @@ use super::step_sizes::Trial;
 use super::target::{Densities, TemperedTarget};
 use super::{Kernel, LogDensity};
 use crate::error::{Error, Result};
+use crate::numerics::{Table, log_sum_exp};
 use crate::ops::cpu::{choose, softmax};
 use crate::ops::random::{Purpose, Stream, Streams};
 use crate::tempering::round_trips::RoundTrips;
-use crate::tempering::{Ladder, SimulatedTempering, Slopes, Swept, log_sum_exp, rows_per_task};
+use crate::tempering::{Ladder, PseudoPrior, SimulatedTempering, Slopes, Swept, rows_per_task};
 
 /// Chains in (x, k), and the position of their random streams.
 #[derive(Clone)]
@@ -31,7 +32,7 @@ pub struct ContinuousTempering<'a> {
     /// The temperatures were drawn, not left behind by a transition.
     pub(super) redrawn: bool,
     round_trips: RoundTrips,
-    log_f: Vec<f64>,
+    log_f: Table,
     accepted: Vec<(f64, u64)>,
     seed: u64,
     sweeps: u64,
@@ -67,7 +68,7 @@ impl<'a> ContinuousTempering<'a> {
             temperatures: vec![0; chains],
             redrawn: true,
             round_trips: RoundTrips::new(chains),
-            log_f: vec![0.0; chains * k],
+            log_f: Table::zeros(chains, k),
             accepted: vec![(0.0, 0); k],
             seed,
             sweeps: 0,
@@ -219,10 +220,9 @@ impl SimulatedTempering for ContinuousTempering<'_> {
     fn sweep(&mut self, zeta: &[f64], sweeps: usize) -> Swept {
         let (d, k) = (self.path.target.dimension(), self.ladder.len());
         let chains = self.temperatures.len();
-        let tilt: Vec<f64> =
-            self.ladder.log_prior().iter().zip(zeta).map(|(log_r, zeta)| log_r - zeta).collect();
+        let tilt = PseudoPrior::new(self.ladder, zeta).tilt();
         let task = rows_per_task(chains);
-        let mut occupancy = vec![0.0; chains * k];
+        let mut occupancy = Table::zeros(chains, k);
         let (path, kernel, ladder) = (self.path, self.kernel, self.ladder);
         let (seed, first, redrawn) = (self.seed, self.sweeps, self.redrawn);
         let step_sizes = &self.step_sizes;
@@ -231,8 +231,8 @@ impl SimulatedTempering for ContinuousTempering<'_> {
             self.densities.par_chunks_mut(task),
             self.temperatures.par_chunks_mut(task),
             self.round_trips.travellers_mut().par_chunks_mut(task),
-            self.log_f.par_chunks_mut(task * k),
-            occupancy.par_chunks_mut(task * k),
+            self.log_f.as_mut_slice().par_chunks_mut(task * k),
+            occupancy.as_mut_slice().par_chunks_mut(task * k),
         )
             .into_par_iter()
             .enumerate()
@@ -301,16 +301,16 @@ impl SimulatedTempering for ContinuousTempering<'_> {
         self.sweeps
     }
 
-    fn log_f(&self) -> &[f64] {
+    fn log_f(&self) -> &Table {
         &self.log_f
     }
 
     /// Delta is the same at every temperature, and nothing was summed out.
     fn slopes(&self) -> Slopes {
         let k = self.ladder.len();
-        let mean: Vec<f64> =
-            self.densities.iter().flat_map(|d| std::iter::repeat_n(d.slope(), k)).collect();
-        Slopes { variance: vec![0.0; mean.len()], mean }
+        let rows = self.densities.iter().flat_map(|d| std::iter::repeat_n(d.slope(), k));
+        let mean = Table::from_numbers(k, rows.collect());
+        Slopes { variance: Table::zeros(mean.len(), k), mean }
     }
 }
 

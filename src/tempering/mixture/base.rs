@@ -2,11 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::model::Parameters;
+use crate::numerics::{log_sum_exp, sigmoid, softplus};
 use crate::ops::cpu::math::exp_f64;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Fused, Layer, RbmOps, padded};
 use crate::tempering::BaseDistribution;
-use crate::tempering::{log_sum_exp, softplus};
 
 /// C product distributions with positive shares that sum to 1; sampled exactly, normalised exactly.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl MixtureBase {
             });
             let component = &self.components[chosen.unwrap_or(self.components.len() - 1)];
             for (i, &a) in component.logits().iter().enumerate() {
-                bits.set(row, i, stream.uniform() < 1.0 / (1.0 + f64::from(-a).exp()));
+                bits.set(row, i, stream.uniform() < sigmoid(f64::from(a)));
             }
         }
         bits

@@ -15,10 +15,7 @@
 //! Cost: C numbers log p_m(v) and K C multiplications a state, beside the J inputs and K J softplus of the model.
 
 mod base;
-mod chains;
 mod path;
-mod walker;
 
 pub use base::MixtureBase;
-pub use chains::MixtureTempering;
 pub use path::MixturePath;

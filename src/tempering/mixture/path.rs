@@ -1,9 +1,12 @@
-//! log f_k(v) on the path from a mixture to a model, at any inverse temperatures.
+//! log f_k(v) on the path from a mixture to a model, and the walkers on it.
+//!
+//! One sweep: h | v, k; m | v, k; v | h, m, k. m is summed out of log f and drawn afresh in every sweep.
 
 use super::MixtureBase;
 use crate::ops::random::Streams;
-use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, RbmOps, padded, words_per_row};
-use crate::tempering::Ladder;
+use crate::ops::{BitMatrix, Layer, RbmOps, padded, words_per_row};
+use crate::tempering::geometric::{Drawer, hidden_slope};
+use crate::tempering::{Ladder, States, SweepStreams, TemperedPath, Walker};
 
 /// One model's path from a mixture.
 #[derive(Clone, Copy)]
@@ -16,112 +19,141 @@ pub struct MixturePath<'a> {
     pub base: &'a MixtureBase,
 }
 
-/// What is computed of the visible states of some chains, and room for their next sweep.
-pub(super) struct Scratch {
-    /// x(v), [rows, stride of J].
-    pub inputs: Matrix,
-    /// log p_m(v), [rows, stride of C].
-    pub log_p: Matrix,
-    hidden: BitMatrix,
-    visible_inputs: Matrix,
+impl MixturePath<'_> {
+    fn n_hidden(&self) -> usize {
+        self.ops.n_units(Layer::Hidden)
+    }
 }
 
-impl MixturePath<'_> {
-    /// Number of visible units.
-    pub fn n_visible(&self) -> usize {
+impl TemperedPath for MixturePath<'_> {
+    fn ladder(&self) -> &Ladder {
+        self.ladder
+    }
+
+    fn n_visible(&self) -> usize {
         self.ops.n_units(Layer::Visible)
     }
 
-    /// Number of hidden units.
-    pub fn n_hidden(&self) -> usize {
-        self.ops.n_units(Layer::Hidden)
-    }
-
-    /// log Z_1 = J log 2.
-    pub fn log_z_base(&self) -> f64 {
+    /// J log 2.
+    fn log_z_base(&self) -> f64 {
         self.n_hidden() as f64 * std::f64::consts::LN_2
     }
 
-    pub(super) fn scratch(&self, rows: usize) -> Scratch {
-        Scratch {
-            inputs: Matrix::filled(rows, self.n_hidden(), 0.0),
-            log_p: Matrix::filled(rows, self.base.len(), 0.0),
-            hidden: BitMatrix::zeros(rows, self.n_hidden()),
-            visible_inputs: Matrix::filled(rows, self.n_visible(), 0.0),
-        }
+    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
+        self.base.sample(rows, seed, step)
     }
 
-    /// Pre-activations and component densities of packed rows.
-    pub(super) fn look(&self, visible: &[u64], scratch: &mut Scratch) {
-        self.ops.inputs(Layer::Hidden, visible, scratch.inputs.as_mut_slice());
-        self.base.log_densities(visible, scratch.log_p.as_mut_slice());
+    fn notes(&self) -> usize {
+        padded(self.n_hidden()) + self.base.len()
     }
 
-    /// log f at the inverse temperatures of `grid` of rows that were looked at; `out` [rows, grid length].
-    pub(super) fn log_f(
-        &self,
-        grid: &BetaGrid,
-        visible: &[u64],
-        inputs: &[f32],
-        log_p: &[f32],
-        out: &mut [f64],
-    ) {
-        self.ops.softplus_sums(self.n_hidden(), inputs, grid, out);
-        let rows = visible.chunks_exact(words_per_row(self.n_visible()));
-        let log_p = log_p.chunks_exact(self.base.stride());
-        for ((row, log_p), out) in rows.zip(log_p).zip(out.chunks_exact_mut(grid.betas().len())) {
-            let model = self.ops.visible_dot(row);
-            out.iter_mut().zip(grid.betas()).for_each(|(value, beta)| *value += beta * model);
-            self.base.add_tempered(log_p, grid.betas(), out);
-        }
-    }
-
-    /// h | v, k, then m | v, k, then v | h, k, m for every row, at inverse temperatures `beta` [rows]; `uniform` chooses m.
-    pub(super) fn move_rows(
-        &self,
-        scratch: &mut Scratch,
-        visible: &mut [u64],
-        beta: &[f32],
-        (hidden_streams, visible_streams): (Streams, Streams),
-        first_row: u32,
-        uniform: impl Fn(usize) -> f64,
-    ) {
-        let (m, j) = (self.n_visible(), self.n_hidden());
-        let draw = Draw {
-            n_units: j,
-            inputs: scratch.inputs.as_slice(),
-            beta,
-            base: None,
-            streams: hidden_streams,
+    fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a> {
+        let States { visible, notes, first_row, known } = states;
+        let rows = visible.len() / words_per_row(self.n_visible());
+        let (inputs, log_p) = notes.split_at_mut(rows * padded(self.n_hidden()));
+        let drawer = Drawer::new(self.ops, rows, first_row);
+        let beta = vec![0.0; rows];
+        let ones = vec![1.0; rows];
+        Box::new(MixtureWalker {
+            path: *self,
+            visible,
+            inputs,
+            log_p,
+            known,
             first_row,
-        };
-        self.ops.draw(&draw, scratch.hidden.words_mut());
-        self.ops.inputs(
-            Layer::Visible,
-            scratch.hidden.words(),
-            scratch.visible_inputs.as_mut_slice(),
-        );
-        // beta (Wh + c) + (1 - beta) a_m, then drawn at inverse temperature 1.
-        let stride = padded(m);
-        let log_p = scratch.log_p.as_slice().chunks_exact(self.base.stride());
-        let rows = scratch.visible_inputs.as_mut_slice().chunks_exact_mut(stride);
-        for (s, ((inputs, log_p), &beta)) in rows.zip(log_p).zip(beta).enumerate() {
+            drawer,
+            beta,
+            ones,
+        })
+    }
+}
+
+struct MixtureWalker<'a> {
+    path: MixturePath<'a>,
+    visible: &'a mut [u64],
+    /// x(v), [rows, stride of J].
+    inputs: &'a mut [f32],
+    /// log p_m(v), [rows, stride of C].
+    log_p: &'a mut [f32],
+    /// Whether both are of these states.
+    known: bool,
+    first_row: u32,
+    drawer: Drawer<'a>,
+    beta: Vec<f32>,
+    ones: Vec<f32>,
+}
+
+impl MixtureWalker<'_> {
+    fn see(&mut self) {
+        if !self.known {
+            self.path.ops.inputs(Layer::Hidden, self.visible, self.inputs);
+            self.path.base.log_densities(self.visible, self.log_p);
+            self.known = true;
+        }
+    }
+
+    /// beta (Wh + c) + (1 - beta) a_m in place of Wh + c, m chosen by p(m | v, beta).
+    fn add_components(&mut self, streams: Streams) {
+        let m = self.path.n_visible();
+        let base = self.path.base;
+        let log_p = self.log_p.chunks_exact(base.stride());
+        let rows = self.drawer.visible_inputs.as_mut_slice().chunks_exact_mut(padded(m));
+        for (s, ((inputs, log_p), &beta)) in rows.zip(log_p).zip(&self.beta).enumerate() {
             if beta < 1.0 {
-                let chosen = self.base.choose(log_p, f64::from(beta), uniform(s));
-                let logits = self.base.components()[chosen].logits();
+                let uniform = streams.row(self.first_row + s as u32).uniform();
+                let chosen = base.choose(log_p, f64::from(beta), uniform);
+                let logits = base.components()[chosen].logits();
                 for (x, a) in inputs[..m].iter_mut().zip(logits) {
                     *x = beta * *x + (1.0 - beta) * a;
                 }
             }
         }
-        let ones = vec![1.0; beta.len()];
-        let draw = Draw {
-            n_units: m,
-            inputs: scratch.visible_inputs.as_slice(),
-            beta: &ones,
-            streams: visible_streams,
-            ..draw
-        };
-        self.ops.draw(&draw, visible);
+    }
+}
+
+impl Walker for MixtureWalker<'_> {
+    fn log_f(&mut self, at: &[usize], out: &mut [f64]) {
+        self.see();
+        let MixturePath { ops, ladder, base } = self.path;
+        let grid = ladder.grid_at(at);
+        ops.softplus_sums(self.path.n_hidden(), self.inputs, &grid, out);
+        let rows = self.visible.chunks_exact(words_per_row(self.path.n_visible()));
+        let log_p = self.log_p.chunks_exact(base.stride());
+        for ((row, log_p), out) in rows.zip(log_p).zip(out.chunks_exact_mut(at.len())) {
+            let model = ops.visible_dot(row);
+            out.iter_mut().zip(grid.betas()).for_each(|(value, beta)| *value += beta * model);
+            base.add_tempered(log_p, grid.betas(), out);
+        }
+    }
+
+    fn sweep(&mut self, at: &[u32], streams: &SweepStreams) {
+        self.see();
+        let betas = self.path.ladder.betas();
+        self.beta.iter_mut().zip(at).for_each(|(beta, &k)| *beta = betas[k as usize] as f32);
+        self.drawer.hidden(self.inputs, &self.beta, streams.hidden);
+        self.drawer.look_back();
+        self.add_components(streams.component);
+        self.drawer.visible(&self.ones, None, streams.visible, self.visible);
+        self.known = false;
+    }
+
+    /// E = c.v + sum_j x_j sigma(beta x_j) - E[log p_m(v) | v, beta], V the sum of both variances.
+    fn slopes(&mut self, mean: &mut [f64], variance: &mut [f64]) {
+        self.see();
+        let MixturePath { ops, ladder, base } = self.path;
+        let (betas, n_hidden) = (ladder.betas(), self.path.n_hidden());
+        let rows = self.visible.chunks_exact(words_per_row(self.path.n_visible()));
+        let rows = rows.zip(self.inputs.chunks_exact(padded(n_hidden)));
+        let rows = rows.zip(self.log_p.chunks_exact(base.stride()));
+        let out = mean.chunks_exact_mut(betas.len()).zip(variance.chunks_exact_mut(betas.len()));
+        for (((visible, x), log_p), (mean, variance)) in rows.zip(out) {
+            let constant = ops.visible_dot(visible);
+            for ((mean, variance), &beta) in mean.iter_mut().zip(variance).zip(betas) {
+                let (slope, spread) = hidden_slope(&x[..n_hidden], beta as f32);
+                let (of_base, base_spread) = base.moments(&log_p[..base.len()], beta);
+                *mean = constant + slope - of_base;
+                *variance = spread + base_spread;
+            }
+        }
     }
 }

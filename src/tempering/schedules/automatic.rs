@@ -7,8 +7,8 @@
 use crate::error::Result;
 use crate::ops::RbmOps;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Knot, Ladder, Path, Prior, RbmTempering,
-    SimulatedTempering, TemperedChains, Transitions,
+    BaseDistribution, BetaUpdate, InitialRounds, Knot, Ladder, Path, Prior, SimulatedTempering,
+    TemperedChains, Tempering, Transitions,
 };
 
 /// How a ladder is refined.
@@ -55,7 +55,7 @@ impl Automatic {
             let mut chains = TemperedChains::new(visible, ladder.len(), self.seed);
             // Streams go on where the run before ended.
             chains.sweeps = sweeps;
-            let mut tempering = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+            let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
             let zeta = InitialRounds::default().run(&mut tempering).measurement.log_z;
             let swept = tempering.sweep(&zeta, self.sweeps.max(1));
             let mut transitions = Transitions::new(ladder.len());
@@ -93,8 +93,8 @@ fn halve_around(betas: &[f64], cut: usize, most: usize) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::model::Parameters;
+    use crate::numerics::softplus;
     use crate::ops::Fused;
-    use crate::tempering::softplus;
 
     #[test]
     fn midpoints_go_around_the_cut() {

@@ -30,7 +30,7 @@ impl BinnedLinear {
         let k = betas.len();
         let slope_at = |knot: &f64| {
             let j = betas.partition_point(|beta| beta < knot).clamp(1, k - 1);
-            let rows = || annealed.log_weights.chunks_exact(k);
+            let rows = || annealed.log_weights.rows();
             let largest = rows().map(|row| row[j - 1]).fold(f64::NEG_INFINITY, f64::max);
             let (mut sum, mut total) = (0.0, 0.0);
             for row in rows() {

@@ -8,8 +8,9 @@
 //! samples: E[Delta|v, beta_k] with weights q(k|v).
 
 use crate::error::{Error, Result};
-use crate::ops::cpu::softmax;
-use crate::tempering::{Annealed, AnnealingPath, Keep, Ladder, SimulatedTempering, anneal};
+use crate::tempering::{
+    Annealed, Keep, Ladder, PseudoPrior, SimulatedTempering, TemperedPath, anneal,
+};
 
 /// g is kept above this share of its maximum, so that no step is unboundedly long.
 const FLOOR: f64 = 1e-3;
@@ -28,7 +29,7 @@ pub struct SlopeVariance {
 impl SlopeVariance {
     /// From an annealing pass of `chains` chains along a path: at every step, the weighted variance of
     /// (log f_{k+1} - log f_k)/(beta_{k+1} - beta_k). SCHEDULES takes 100 chains and 1000 equal steps.
-    pub fn from_annealing(path: &dyn AnnealingPath, chains: usize, seed: u64) -> Self {
+    pub fn from_annealing(path: &dyn TemperedPath, chains: usize, seed: u64) -> Self {
         Self::from_annealed(&anneal(path, chains, seed, 0, Keep::All), path.ladder())
     }
 
@@ -38,7 +39,7 @@ impl SlopeVariance {
         let k = betas.len();
         let mut variance: Vec<f64> = (1..k)
             .map(|j| {
-                let rows = || annealed.log_weights.chunks_exact(k);
+                let rows = || annealed.log_weights.rows();
                 let largest = rows().map(|row| row[j - 1]).fold(f64::NEG_INFINITY, f64::max);
                 weighted_variance(rows().map(|row| {
                     let slope = (row[j] - row[j - 1]) / (betas[j] - betas[j - 1]);
@@ -57,22 +58,12 @@ impl SlopeVariance {
         looks: usize,
         spacing: usize,
     ) -> Self {
-        let k = zeta.len();
-        let tilt: Vec<f64> = chains
-            .ladder()
-            .log_prior()
-            .iter()
-            .zip(zeta)
-            .map(|(log_r, zeta)| log_r - zeta)
-            .collect();
-        let mut q = vec![0.0; k];
-        let mut samples: Vec<Vec<(f64, f64)>> = vec![Vec::new(); k];
+        let mut samples: Vec<Vec<(f64, f64)>> = vec![Vec::new(); zeta.len()];
         for _ in 0..looks.max(1) {
             chains.sweep(zeta, spacing.max(1));
-            let slopes = chains.slopes().mean;
-            for (log_f, slopes) in chains.log_f().chunks_exact(k).zip(slopes.chunks_exact(k)) {
-                softmax(log_f, &tilt, &mut q);
-                for ((samples, q), slope) in samples.iter_mut().zip(&q).zip(slopes) {
+            let posterior = PseudoPrior::new(chains.ladder(), zeta).posterior(chains.log_f());
+            for (q, slopes) in posterior.rows().zip(chains.slopes().mean.rows()) {
+                for ((samples, q), slope) in samples.iter_mut().zip(q).zip(slopes) {
                     samples.push((*q, *slope));
                 }
             }
@@ -158,7 +149,7 @@ mod tests {
     use crate::model::test_systems::gaussian_parameters;
     use crate::ops::Fused;
     use crate::tempering::{
-        BaseDistribution, BetaUpdate, InitialRounds, Path, Prior, RbmTempering, TemperedChains,
+        BaseDistribution, BetaUpdate, InitialRounds, Path, Prior, TemperedChains, Tempering,
     };
 
     /// With g = (1 + 3 beta)^2, Lambda = beta + 3/2 beta^2, Lambda(1) = 5/2.
@@ -205,7 +196,7 @@ mod tests {
         let short = Ladder::linear(20, &Prior::Uniform).unwrap();
         let path = Path { ladder: &short, ..path };
         let mut chains = TemperedChains::new(base.sample(200, 3, 0), 20, 3);
-        let mut tempering = RbmTempering::new(path, &mut chains, BetaUpdate::Collapsed);
+        let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
         let zeta = InitialRounds::default().run(&mut tempering).measurement.log_z;
         let tempered = SlopeVariance::from_tempering(&mut tempering, &zeta, 100, 2);
         // A variance of n effective samples has a relative error of about sqrt(2/n), more for long tails: some 3 %

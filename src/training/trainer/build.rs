@@ -14,6 +14,7 @@ use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig
 use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::{Parameters, Rbm};
+use crate::numerics::logit;
 use crate::record::Written;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
 use crate::training::Identity;
@@ -155,7 +156,7 @@ fn initial_parameters(config: &Config, marginals: &[f64]) -> Parameters {
         for (bias, p) in parameters.visible_bias.iter_mut().zip(marginals) {
             // Units that are always 0 or 1 get a finite bias.
             let p = p.clamp(0.001, 0.999);
-            *bias = (p / (1.0 - p)).ln() as f32;
+            *bias = logit(p) as f32;
         }
     }
     parameters

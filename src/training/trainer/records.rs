@@ -1,6 +1,7 @@
 //! What an evaluation tells recorders of chains, model and likelihoods.
 
 use super::{Audit, Trainer};
+use crate::numerics::sigmoid;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, for_each_set_bit};
 use crate::record::{Record, Run};
@@ -105,7 +106,7 @@ impl Trainer {
         ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
         let mut sum = 0.0;
         for row in 0..rows {
-            let means = inputs.row(row).iter().map(|&x| 1.0 / (1.0 + f64::from(-x).exp()));
+            let means = inputs.row(row).iter().map(|&x| sigmoid(f64::from(x)));
             let means: Vec<f64> = means.collect();
             // (v - p)^2 is p^2 for zeros and p^2 + 1 - 2p for ones.
             sum += means.iter().map(|p| p * p).sum::<f64>();

@@ -1,0 +1,141 @@
+//! Error bars from the parts that independent chains (or families of related ones) have in an error.
+//!
+//! An error is the mean over S chains of their parts, which have mean zero; so its variance is their square sum over
+//! S (S - 1), whatever the autocorrelation of a chain in time (RTS eq. 16 with parallel chains).
+
+use serde::{Deserialize, Serialize};
+
+/// S (S - 1), 1 at the least: what a square sum of the parts of S chains is divided by to be the variance of their mean.
+pub fn pairs(chains: usize) -> f64 {
+    let n = chains as f64;
+    n * (n - 1.0).max(1.0)
+}
+
+/// Each chain's part of an error, `[S]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Influence(Vec<f64>);
+
+impl Influence {
+    /// From parts whose mean is zero.
+    pub fn new(parts: Vec<f64>) -> Self {
+        Self(parts)
+    }
+
+    /// No error of S chains.
+    pub fn none(chains: usize) -> Self {
+        Self(vec![0.0; chains])
+    }
+
+    /// The parts, `[S]`.
+    pub fn parts(&self) -> &[f64] {
+        &self.0
+    }
+
+    /// The parts for writing, `[S]`.
+    pub fn parts_mut(&mut self) -> &mut [f64] {
+        &mut self.0
+    }
+
+    /// Number of chains, S.
+    pub fn chains(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Square sum of the parts.
+    pub fn squares(&self) -> f64 {
+        self.0.iter().map(|x| x * x).sum()
+    }
+
+    /// Variance of the error.
+    pub fn variance(&self) -> f64 {
+        self.covariance(self)
+    }
+
+    /// Standard error.
+    pub fn std_error(&self) -> f64 {
+        self.variance().sqrt()
+    }
+
+    /// Covariance with another error of the same chains.
+    pub fn covariance(&self, other: &Self) -> f64 {
+        let sum: f64 = self.0.iter().zip(&other.0).map(|(x, y)| x * y).sum();
+        sum / pairs(self.0.len())
+    }
+
+    /// Correlation over chains with another error; 0 where one has no spread.
+    pub fn correlation(&self, other: &Self) -> f64 {
+        let scale = (self.variance() * other.variance()).sqrt();
+        if scale > 0.0 { self.covariance(other) / scale } else { 0.0 }
+    }
+
+    /// The error of this minus another.
+    pub fn minus(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(x, y)| x - y).collect())
+    }
+
+    /// Adds `factor` times another error.
+    pub fn axpy(&mut self, factor: f64, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(own, x)| *own += factor * x);
+    }
+
+    /// Goes the share `gain` of the way to another error, as the estimate does.
+    pub fn approach(&mut self, gain: f64, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(own, new)| *own += gain * (new - *own));
+    }
+
+    /// How much of a new estimate to take beside this old one of the same chains so that the joint variance is smallest:
+    /// the minimum of (1 - g)^2 (old + lag) + g^2 new + 2 g (1 - g) covariance, in [0, 1]. `lag`: variance of the old one
+    /// that its chains' spread does not show.
+    pub fn best_gain(&self, new: &Self, lag: f64) -> f64 {
+        let both = self.covariance(new);
+        let (old, new) = (self.variance() + lag, new.variance());
+        let total = old + new - 2.0 * both;
+        if total > 0.0 { ((old - both) / total).clamp(0.0, 1.0) } else { 1.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn influence(parts: &[f64]) -> Influence {
+        Influence::new(parts.to_vec())
+    }
+
+    #[test]
+    fn the_gain_weighs_by_precision() {
+        let (wide, narrow) =
+            (influence(&[2.0, -2.0, 2.0, -2.0]), influence(&[1.0, 1.0, -1.0, -1.0]));
+        assert!((wide.variance() - 16.0 / 12.0).abs() < 1e-12);
+        assert_eq!(wide.covariance(&narrow), 0.0);
+        assert!((wide.best_gain(&narrow, 0.0) - 0.8).abs() < 1e-12);
+        assert!(wide.best_gain(&narrow, 100.0) > 0.99);
+        // The same parts in both: nothing is won by either, and a lag decides.
+        assert_eq!(wide.best_gain(&wide, 1.0), 1.0);
+        assert!((wide.correlation(&wide) - 1.0).abs() < 1e-12);
+    }
+
+    /// The variance of a mean is that of the textbook; every chain twice halves what S - 1 leaves of it.
+    #[test]
+    fn doubled_chains_have_half_the_variance() {
+        let values = [1.0, 4.0, 2.0, 7.0, 3.5];
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let once: Vec<f64> = values.iter().map(|x| x - mean).collect();
+        let textbook = once.iter().map(|x| x * x).sum::<f64>() / (n - 1.0) / n;
+        let twice = influence(&[once.clone(), once.clone()].concat());
+        assert!((influence(&once).variance() - textbook).abs() < 1e-12);
+        assert!((twice.variance() - textbook * (n - 1.0) / (2.0 * n - 1.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn errors_add_up_as_estimates_do() {
+        let (mut own, other) = (influence(&[1.0, -1.0]), influence(&[4.0, -4.0]));
+        assert_eq!(other.minus(&own), influence(&[3.0, -3.0]));
+        own.axpy(0.5, &other);
+        assert_eq!(own, influence(&[3.0, -3.0]));
+        own.approach(0.25, &influence(&[7.0, 1.0]));
+        assert_eq!(own, influence(&[4.0, -2.0]));
+    }
+}

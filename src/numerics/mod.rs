@@ -1,0 +1,12 @@
+//! Functions and tables that every room calculates with, in f64. Kernels in [`crate::ops`] have vectorised versions of their own.
+
+mod influence;
+mod log_sum_exp;
+mod scalar;
+mod table;
+
+pub use influence::{Influence, pairs};
+pub(crate) use log_sum_exp::LogSumExp;
+pub use log_sum_exp::log_sum_exp;
+pub use scalar::{logit, sigmoid, softplus};
+pub use table::Table;

@@ -1,0 +1,217 @@
+//! The geometric path from a product distribution to an RBM.
+//!
+//! log f_k(v) = beta_k c.v + (1 - beta_k) a.v + sum_j softplus(beta_k x_j(v)): the JOINT f(v, h) is tempered, so that
+//! every temperature can be block-Gibbs sampled (algorithms.md, section 1).
+
+use super::path::{Halves, States, SweepStreams, TemperedPath, Walker};
+use super::{BaseDistribution, Ladder};
+use crate::ops::cpu::selected_sum;
+use crate::ops::random::Streams;
+use crate::ops::{BitMatrix, Draw, Layer, Matrix, RbmOps, padded, words_per_row};
+
+/// One model's tempered path.
+#[derive(Clone, Copy)]
+pub struct Path<'a> {
+    /// The model's operations.
+    pub ops: &'a dyn RbmOps,
+    /// beta_k and r_k.
+    pub ladder: &'a Ladder,
+    /// p1(v).
+    pub base: &'a BaseDistribution,
+}
+
+impl Path<'_> {
+    /// Number of hidden units, J.
+    pub fn n_hidden(&self) -> usize {
+        self.ops.n_units(Layer::Hidden)
+    }
+}
+
+impl TemperedPath for Path<'_> {
+    fn ladder(&self) -> &Ladder {
+        self.ladder
+    }
+
+    fn n_visible(&self) -> usize {
+        self.ops.n_units(Layer::Visible)
+    }
+
+    fn log_z_base(&self) -> f64 {
+        self.base.log_partition(self.n_hidden())
+    }
+
+    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
+        self.base.sample(rows, seed, step)
+    }
+
+    fn notes(&self) -> usize {
+        self.n_hidden()
+    }
+
+    fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a> {
+        let rows = states.visible.len() / words_per_row(self.n_visible());
+        Box::new(GeometricWalker {
+            path: *self,
+            drawer: Drawer::new(self.ops, rows, states.first_row),
+            states,
+            beta: Vec::with_capacity(rows),
+            of_visible: Vec::new(),
+        })
+    }
+}
+
+/// Both layers of some rows of an RBM as they are drawn.
+pub(super) struct Drawer<'a> {
+    ops: &'a dyn RbmOps,
+    hidden: BitMatrix,
+    pub visible_inputs: Matrix,
+    first_row: u32,
+}
+
+impl<'a> Drawer<'a> {
+    pub fn new(ops: &'a dyn RbmOps, rows: usize, first_row: u32) -> Self {
+        let hidden = BitMatrix::zeros(rows, ops.n_units(Layer::Hidden));
+        // Made when it is first needed: an evaluation draws nothing.
+        Self { ops, hidden, visible_inputs: Matrix::filled(0, 0, 0.0), first_row }
+    }
+
+    /// h | x at `beta`; then Wh + c is in `visible_inputs` once asked for.
+    pub fn hidden(&mut self, inputs: &[f32], beta: &[f32], streams: Streams) {
+        let n_units = self.ops.n_units(Layer::Hidden);
+        let first_row = self.first_row;
+        let draw = Draw { n_units, inputs, beta, base: None, streams, first_row };
+        self.ops.draw(&draw, self.hidden.words_mut());
+    }
+
+    /// Wh + c.
+    pub fn look_back(&mut self) {
+        let (rows, units) = (self.hidden.rows(), self.ops.n_units(Layer::Visible));
+        if self.visible_inputs.rows() != rows {
+            self.visible_inputs = Matrix::filled(rows, units, 0.0);
+        }
+        let out = self.visible_inputs.as_mut_slice();
+        self.ops.inputs(Layer::Visible, self.hidden.words(), out);
+    }
+
+    /// v from `visible_inputs` at `beta`.
+    pub fn visible(&self, beta: &[f32], base: Option<&[f32]>, streams: Streams, out: &mut [u64]) {
+        let (n_units, first_row) = (self.ops.n_units(Layer::Visible), self.first_row);
+        let inputs = self.visible_inputs.as_slice();
+        self.ops.draw(&Draw { n_units, inputs, beta, base, streams, first_row }, out);
+    }
+}
+
+struct GeometricWalker<'a> {
+    path: Path<'a>,
+    /// Its notes are x(v).
+    states: States<'a>,
+    drawer: Drawer<'a>,
+    beta: Vec<f32>,
+    /// (c - a).v, empty unless it is of these states.
+    of_visible: Vec<f64>,
+}
+
+impl GeometricWalker<'_> {
+    fn see_hidden(&mut self) {
+        if !self.states.known {
+            self.path.ops.inputs(Layer::Hidden, self.states.visible, self.states.notes);
+            self.states.known = true;
+        }
+    }
+
+    fn set_beta(&mut self, at: &[u32]) {
+        let betas = self.path.ladder.betas();
+        self.beta.clear();
+        self.beta.extend(at.iter().map(|&k| betas[k as usize] as f32));
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &[u64]> {
+        self.states.visible.chunks_exact(words_per_row(self.path.n_visible()))
+    }
+}
+
+impl Walker for GeometricWalker<'_> {
+    fn log_f(&mut self, at: &[usize], out: &mut [f64]) {
+        self.see_hidden();
+        let Path { ops, base, ladder } = self.path;
+        let grid = ladder.grid_at(at);
+        ops.softplus_sums(self.path.n_hidden(), self.states.notes, &grid, out);
+        for (row, out) in self.rows().zip(out.chunks_exact_mut(at.len())) {
+            let (model, base) = (ops.visible_dot(row), base.dot(row));
+            for (value, beta) in out.iter_mut().zip(grid.betas()) {
+                *value += beta * model + (1.0 - beta) * base;
+            }
+        }
+    }
+
+    fn sweep(&mut self, at: &[u32], streams: &SweepStreams) {
+        self.draw_hidden(at, streams);
+        self.draw_visible(at, streams);
+    }
+
+    /// E = (c - a).v + sum_j x_j sigma(beta x_j), V = sum_j x_j^2 sigma (1 - sigma) (algorithms.md, section 5).
+    fn slopes(&mut self, mean: &mut [f64], variance: &mut [f64]) {
+        self.see_hidden();
+        let (betas, n_hidden) = (self.path.ladder.betas(), self.path.n_hidden());
+        let rows = self.rows().zip(self.states.notes.chunks_exact(padded(n_hidden)));
+        let out = mean.chunks_exact_mut(betas.len()).zip(variance.chunks_exact_mut(betas.len()));
+        for ((visible, x), (mean, variance)) in rows.zip(out) {
+            let constant = self.path.ops.visible_dot(visible) - self.path.base.dot(visible);
+            for ((mean, variance), &beta) in mean.iter_mut().zip(variance).zip(betas) {
+                let (slope, spread) = hidden_slope(&x[..n_hidden], beta as f32);
+                *mean = constant + slope;
+                *variance = spread;
+            }
+        }
+    }
+
+    fn halves(&mut self) -> Option<&mut dyn Halves> {
+        Some(self)
+    }
+}
+
+impl Halves for GeometricWalker<'_> {
+    fn draw_hidden(&mut self, at: &[u32], streams: &SweepStreams) {
+        self.see_hidden();
+        self.set_beta(at);
+        self.drawer.hidden(self.states.notes, &self.beta, streams.hidden);
+    }
+
+    fn slopes_of_both(&mut self, out: &mut [f64]) {
+        if self.of_visible.is_empty() {
+            let Path { ops, base, .. } = self.path;
+            let of_visible = self.rows().map(|v| ops.visible_dot(v) - base.dot(v));
+            self.of_visible = of_visible.collect();
+        }
+        let x = self.states.notes.chunks_exact(padded(self.path.n_hidden()));
+        for (s, ((out, x), of_visible)) in out.iter_mut().zip(x).zip(&self.of_visible).enumerate() {
+            *out = of_visible + selected_sum(self.drawer.hidden.row(s), x);
+        }
+    }
+
+    fn draw_visible(&mut self, at: &[u32], streams: &SweepStreams) {
+        self.set_beta(at);
+        self.drawer.look_back();
+        let base = Some(self.path.base.padded_logits());
+        self.drawer.visible(&self.beta, base, streams.visible, self.states.visible);
+        self.states.known = false;
+        self.of_visible.clear();
+    }
+}
+
+/// sum_j x_j sigma(beta x_j) and sum_j x_j^2 sigma (1 - sigma), summed in f64 over blocks the compiler vectorises.
+pub(super) fn hidden_slope(x: &[f32], beta: f32) -> (f64, f64) {
+    const BLOCK: usize = 64;
+    let (mut mean, mut variance) = (0.0, 0.0);
+    for block in x.chunks(BLOCK) {
+        let (mut first, mut second) = ([0.0f32; BLOCK], [0.0f32; BLOCK]);
+        for ((first, second), &x) in first.iter_mut().zip(&mut second).zip(block) {
+            let sigma = 1.0 / (1.0 + crate::ops::cpu::math::exp_f32(-beta * x));
+            *first = x * sigma;
+            *second = x * x * sigma * (1.0 - sigma);
+        }
+        mean += first.iter().map(|&x| f64::from(x)).sum::<f64>();
+        variance += second.iter().map(|&x| f64::from(x)).sum::<f64>();
+    }
+    (mean, variance)
+}

@@ -1,0 +1,164 @@
+//! Sweeps of the chains of one task, and what is noted of them.
+
+use super::chains::BetaUpdate;
+use super::path::{States, SweepStreams, TemperedPath, Walker};
+use super::round_trips::{RoundTrips, Traveller};
+use crate::interrupt;
+use crate::ops::cpu::{add_scaled, choose, softmax, softmax_of_line};
+use crate::ops::random::{Purpose, Streams};
+
+/// What all tasks share.
+pub(super) struct Sweeper<'a> {
+    pub path: &'a dyn TemperedPath,
+    /// All temperatures.
+    pub all: &'a [usize],
+    pub tilt: &'a [f64],
+    pub update: BetaUpdate,
+    pub sweeps: usize,
+    /// Whether notes and log f_k of the states are there.
+    pub known: bool,
+    /// Whether the first sweep takes the temperatures as they are.
+    pub redrawn: bool,
+    pub seed: u64,
+    /// Step of the first sweep's random streams.
+    pub step: u64,
+}
+
+/// The rows of one task.
+pub(super) struct Rows<'a> {
+    pub first: u32,
+    pub visible: &'a mut [u64],
+    pub notes: &'a mut [f32],
+    pub numbers: Numbers<'a>,
+}
+
+/// What the chains of a task have beside their states.
+pub(super) struct Numbers<'a> {
+    pub temperatures: &'a mut [u32],
+    pub travellers: &'a mut [Traveller],
+    pub log_f: &'a mut [f64],
+    pub occupancy: &'a mut [f64],
+    pub posterior: &'a mut [f64],
+}
+
+/// Sums over the chains of a task.
+pub(super) struct Tally {
+    pub transitions: Vec<f64>,
+    pub round_trips: u64,
+}
+
+impl Sweeper<'_> {
+    pub fn run(&self, rows: Rows<'_>) -> Tally {
+        let Rows { first, visible, notes, mut numbers } = rows;
+        let k = self.all.len();
+        let states = States { visible, notes, first_row: first, known: self.known };
+        let mut walker = self.path.walker(states);
+        let mut tally = Tally { transitions: vec![0.0; k * k], round_trips: 0 };
+        for sweep in 0..self.sweeps {
+            interrupt::point();
+            match self.update {
+                BetaUpdate::Joint { repeats } if walker.halves().is_some() => {
+                    self.joint(
+                        sweep,
+                        repeats.max(1),
+                        first,
+                        &mut *walker,
+                        &mut numbers,
+                        &mut tally,
+                    );
+                }
+                _ => self.collapsed(sweep, first, &mut *walker, &mut numbers, &mut tally),
+            }
+        }
+        walker.log_f(self.all, numbers.log_f);
+        let scale = 1.0 / self.sweeps as f64;
+        for s in 0..numbers.temperatures.len() {
+            softmax(&numbers.log_f[s * k..][..k], self.tilt, &mut numbers.posterior[s * k..][..k]);
+            numbers.note(s, numbers.temperatures[s], 1.0, &mut tally);
+            numbers.occupancy[s * k..][..k].iter_mut().for_each(|c| *c *= scale);
+        }
+        tally
+    }
+
+    /// k ~ q(k | v), then a sweep at k. The statistics are those of the state before, which the sweep before left behind.
+    fn collapsed(
+        &self,
+        sweep: usize,
+        first: u32,
+        walker: &mut dyn Walker,
+        numbers: &mut Numbers<'_>,
+        tally: &mut Tally,
+    ) {
+        let (k, step) = (self.all.len(), self.step + sweep as u64);
+        if sweep > 0 || !self.known {
+            walker.log_f(self.all, numbers.log_f);
+        }
+        let choices = Streams::new(self.seed, Purpose::TemperedBeta, step);
+        for s in 0..numbers.temperatures.len() {
+            softmax(&numbers.log_f[s * k..][..k], self.tilt, &mut numbers.posterior[s * k..][..k]);
+            if sweep > 0 {
+                numbers.note(s, numbers.temperatures[s], 1.0, tally);
+            }
+            self.choose(sweep, s, choices.row(first + s as u32).uniform(), numbers);
+        }
+        tally.round_trips += numbers.advance(first, k);
+        walker.sweep(numbers.temperatures, &SweepStreams::tempered(self.seed, step));
+    }
+
+    /// h | v, k, then k ~ q(k | v, h), `repeats` times; then v | h, k.
+    fn joint(
+        &self,
+        sweep: usize,
+        repeats: usize,
+        first: u32,
+        walker: &mut dyn Walker,
+        numbers: &mut Numbers<'_>,
+        tally: &mut Tally,
+    ) {
+        let Some(walker) = walker.halves() else { return };
+        let (k, step) = (self.all.len(), self.step + sweep as u64);
+        let betas = self.path.ladder().betas();
+        let scale = 1.0 / repeats as f64;
+        let generated_at = numbers.temperatures.to_vec();
+        let mut slopes = vec![0.0; generated_at.len()];
+        for repeat in 0..repeats {
+            // Streams of repeats lie side by side in the step's high range.
+            let step = step + ((repeat as u64) << 48);
+            walker.draw_hidden(numbers.temperatures, &SweepStreams::tempered(self.seed, step));
+            walker.slopes_of_both(&mut slopes);
+            let choices = Streams::new(self.seed, Purpose::TemperedBeta, step);
+            for (s, (&generated_at, &slope)) in generated_at.iter().zip(&slopes).enumerate() {
+                softmax_of_line(slope, betas, self.tilt, &mut numbers.posterior[s * k..][..k]);
+                if sweep > 0 {
+                    numbers.note(s, generated_at, scale, tally);
+                }
+                self.choose(sweep, s, choices.row(first + s as u32).uniform(), numbers);
+            }
+        }
+        tally.round_trips += numbers.advance(first, k);
+        // h was drawn at the previous k; (v | h, k) needs no redraw: h and k are one joint state.
+        walker.draw_visible(numbers.temperatures, &SweepStreams::tempered(self.seed, step));
+    }
+
+    /// k ~ q, unless the temperatures were just redrawn and serve this sweep.
+    fn choose(&self, sweep: usize, s: usize, uniform: f64, numbers: &mut Numbers<'_>) {
+        if sweep > 0 || !self.redrawn {
+            let k = self.all.len();
+            numbers.temperatures[s] = choose(&numbers.posterior[s * k..][..k], uniform);
+        }
+    }
+}
+
+impl Numbers<'_> {
+    /// Adds q of chain `s`, whose state was generated at a temperature, to its occupancy and to the transitions.
+    fn note(&mut self, s: usize, generated_at: u32, weight: f64, tally: &mut Tally) {
+        let k = self.posterior.len() / self.temperatures.len();
+        let q = &self.posterior[s * k..][..k];
+        add_scaled(q, weight, &mut self.occupancy[s * k..][..k]);
+        add_scaled(q, weight, &mut tally.transitions[generated_at as usize * k..][..k]);
+    }
+
+    fn advance(&mut self, first: u32, k: usize) -> u64 {
+        RoundTrips::advance(self.travellers, first, self.temperatures, k as u32 - 1)
+    }
+}

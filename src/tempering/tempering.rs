@@ -1,0 +1,189 @@
+//! Simulated tempering of chains of binary states along any path.
+
+use super::{
+    BetaUpdate, Evaluated, Keep, Ladder, MeanWeight, SimulatedTempering, Slopes, SweepRecord,
+    Swept, TemperedChains, TemperedPath, anneal,
+};
+use crate::numerics::Table;
+use crate::ops::{BitMatrix, Matrix, words_per_row};
+use crate::progress;
+
+/// Tempered chains along a path.
+pub struct Tempering<'a, P> {
+    path: P,
+    chains: &'a mut TemperedChains,
+    update: BetaUpdate,
+    last: Evaluated,
+    /// Whether `last` is of the chains' states.
+    known: bool,
+    /// States of the last chains, which start at beta = 1 after the annealing pass; may be without rows.
+    from_above: BitMatrix,
+    /// log w of that pass at beta = 1, all chains.
+    annealed_weights: Vec<f64>,
+    /// From this inverse temperature on, states at the end of each call are taken into `samples`.
+    near_one: f64,
+    /// Packed.
+    samples: Vec<u64>,
+}
+
+/// States at beta = 1, and how they were come by.
+pub struct AtOne {
+    /// v, shape [N, M].
+    pub visible: BitMatrix,
+    /// Round trips 1 -> K -> 1 meanwhile, all chains together.
+    pub round_trips: u64,
+    /// Different chains they come from.
+    pub chains_used: usize,
+}
+
+impl<'a, P: TemperedPath> Tempering<'a, P> {
+    /// Chains that move along `path`.
+    pub fn new(path: P, chains: &'a mut TemperedChains, update: BetaUpdate) -> Self {
+        Self {
+            from_above: BitMatrix::zeros(0, path.n_visible()),
+            last: Evaluated::nothing(),
+            known: false,
+            annealed_weights: Vec::new(),
+            near_one: f64::INFINITY,
+            samples: Vec::new(),
+            path,
+            chains,
+            update,
+        }
+    }
+
+    /// A second population: after [`SimulatedTempering::guess_zeta`] the last chains, one a row, go on from these states at
+    /// beta = 1 instead of those that the pass led to.
+    #[must_use]
+    pub fn with_states_above(self, from_above: BitMatrix) -> Self {
+        Self { from_above, ..self }
+    }
+
+    /// Takes the states of chains at inverse temperatures from `near_one` on at the end of each call; see
+    /// [`Tempering::samples`].
+    #[must_use]
+    pub fn sampling_from(self, near_one: f64) -> Self {
+        Self { near_one, ..self }
+    }
+
+    /// At most `most` of the states taken, evenly spaced over all, shape [N, M].
+    pub fn samples(&self, most: usize) -> BitMatrix {
+        let m = self.path.n_visible();
+        let rows = self.samples.len() / words_per_row(m);
+        let all = BitMatrix::from_words(rows, m, self.samples.clone());
+        let taken = rows.min(most);
+        all.map_or_else(
+            || BitMatrix::zeros(0, m),
+            |all| all.select((0..taken).map(|i| i * rows / taken)),
+        )
+    }
+
+    /// `count` states at beta = 1 (k = K alone), `spacing` sweeps between two of at most `looks` looks; else how many there
+    /// were.
+    pub fn take_at_one(
+        &mut self,
+        zeta: &[f64],
+        count: usize,
+        (spacing, looks): (usize, usize),
+    ) -> Result<AtOne, usize> {
+        let last = self.path.ladder().len() as u32 - 1;
+        let (mut words, mut taken, mut round_trips) = (Vec::new(), 0, 0);
+        let mut used = vec![false; self.chains.len()];
+        for _ in 0..looks {
+            progress::at("samples", taken, count);
+            round_trips += self.sweep(zeta, spacing.max(1)).round_trips;
+            let at_one = (0..used.len()).filter(|&s| self.chains.temperatures[s] == last);
+            for s in at_one.take(count - taken) {
+                words.extend_from_slice(self.chains.visible.row(s));
+                used[s] = true;
+                taken += 1;
+            }
+            if taken == count {
+                let visible = BitMatrix::from_words(count, self.path.n_visible(), words);
+                let chains_used = used.iter().filter(|used| **used).count();
+                return visible.ok_or(0).map(|visible| AtOne { visible, round_trips, chains_used });
+            }
+        }
+        Err(taken)
+    }
+
+    /// log Z by the annealing pass that guessed zeta, and its weights' mean; -infinity before.
+    pub fn annealed(&self) -> (f64, MeanWeight) {
+        let mean = MeanWeight::of(self.annealed_weights.iter().copied());
+        (self.path.log_z_base() + mean.log_mean, mean)
+    }
+
+    fn take_from_above(&mut self) {
+        let (n, above) = (self.chains.len(), self.from_above.rows());
+        for row in 0..above.min(n) {
+            let s = n - above.min(n) + row;
+            self.chains.visible.row_mut(s).copy_from_slice(self.from_above.row(row));
+        }
+    }
+}
+
+impl<P: TemperedPath> SimulatedTempering for Tempering<'_, P> {
+    fn ladder(&self) -> &Ladder {
+        self.path.ladder()
+    }
+
+    fn log_z_base(&self) -> f64 {
+        self.path.log_z_base()
+    }
+
+    fn temperatures(&self) -> &[u32] {
+        &self.chains.temperatures
+    }
+
+    fn redraw_temperatures(&mut self) {
+        self.chains.redraw_temperatures(self.path.ladder().len());
+    }
+
+    /// An annealing pass of the chains: biased low, but near enough for rounds to start with chains everywhere.
+    fn guess_zeta(&mut self) -> Vec<f64> {
+        let (chains, k) = (&mut *self.chains, self.path.ladder().len());
+        let annealed = anneal(&self.path, chains.len(), chains.seed, chains.sweeps, Keep::All);
+        chains.sweeps += k as u64;
+        self.annealed_weights = annealed.final_weights().collect();
+        let log_z_base = self.path.log_z_base();
+        let zeta = (0..k).map(|k| log_z_base + annealed.mean_weight(k).log_mean).collect();
+        chains.visible = annealed.visible;
+        self.known = false;
+        self.take_from_above();
+        zeta
+    }
+
+    fn sweep(&mut self, zeta: &[f64], sweeps: usize) -> Swept {
+        let known = std::mem::replace(&mut self.known, true).then(|| {
+            let empty = Evaluated {
+                inputs: Matrix::filled(0, 0, 0.0),
+                log_f: Table::default(),
+            };
+            std::mem::replace(&mut self.last, empty)
+        });
+        let SweepRecord { occupancy, transitions, round_trips, last, .. } =
+            self.chains.sweep(&self.path, zeta, self.update, sweeps, known);
+        self.last = last;
+        if self.near_one <= 1.0 {
+            let betas = self.path.ladder().betas();
+            for (s, &at) in self.chains.temperatures.iter().enumerate() {
+                if betas[at as usize] >= self.near_one {
+                    self.samples.extend_from_slice(self.chains.visible.row(s));
+                }
+            }
+        }
+        Swept { occupancy, transitions, round_trips }
+    }
+
+    fn sweeps_done(&self) -> u64 {
+        self.chains.sweeps
+    }
+
+    fn log_f(&self) -> &Table {
+        &self.last.log_f
+    }
+
+    fn slopes(&self) -> Slopes {
+        self.path.slopes(&self.chains.visible)
+    }
+}
