@@ -5,7 +5,7 @@ use super::{
     Swept, TemperedChains, TemperedPath, anneal,
 };
 use crate::numerics::Table;
-use crate::ops::{BitMatrix, Matrix, words_per_row};
+use crate::ops::{BitMatrix, words_per_row};
 use crate::progress;
 
 /// Tempered chains along a path.
@@ -154,13 +154,8 @@ impl<P: TemperedPath> SimulatedTempering for Tempering<'_, P> {
     }
 
     fn sweep(&mut self, zeta: &[f64], sweeps: usize) -> Swept {
-        let known = std::mem::replace(&mut self.known, true).then(|| {
-            let empty = Evaluated {
-                inputs: Matrix::filled(0, 0, 0.0),
-                log_f: Table::default(),
-            };
-            std::mem::replace(&mut self.last, empty)
-        });
+        let known = std::mem::replace(&mut self.known, true);
+        let known = known.then(|| std::mem::replace(&mut self.last, Evaluated::nothing()));
         let SweepRecord { occupancy, transitions, round_trips, last, .. } =
             self.chains.sweep(&self.path, zeta, self.update, sweeps, known);
         self.last = last;

@@ -9,8 +9,8 @@ use super::super::estimate::with_rounding;
 use super::super::{Bias, Estimate, at_least_two_chains};
 use super::verdict::verdict;
 use crate::error::Result;
-use crate::progress;
 use crate::numerics::Table;
+use crate::progress;
 use crate::tempering::{
     InitialRounds, Ladder, Measurement, Occupancy, PseudoPrior, RoundsEnd, SimulatedTempering,
     Swept,
@@ -103,7 +103,7 @@ impl TemperedRun {
             round_trips += swept.round_trips;
             done += stretch;
             progress::at_log_z("sweeps", done, sweeps, || {
-                let so_far = measure(&occupancy.means(), n, chains.ladder(), &zeta);
+                let so_far = occupancy.measure(chains.ladder(), &zeta);
                 so_far.log_z.last().copied().unwrap_or(f64::NAN)
             });
             look(&*chains, &swept);
