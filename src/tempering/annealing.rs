@@ -46,12 +46,12 @@ pub fn anneal(
     let mut visible = path.sample_base(chains, seed, first_step);
     let mut log_weights = Table::zeros(chains, if keep == Keep::All { k } else { 1 });
     let kept = log_weights.columns();
-    each_task(path, &mut visible, &mut log_weights, |walker, weights, leads| {
+    each_task(path, &mut visible, &mut log_weights, |walker, weights, first| {
         let rows = weights.len() / kept;
         let (mut sums, mut ratio) = (vec![0.0; rows], Ratio::new(rows));
         for j in 1..k {
             interrupt::point();
-            if leads {
+            if first {
                 progress::at("annealing up", j, k - 1);
             }
             let ratios = ratio.of(walker, j - 1, j).zip(weights.chunks_mut(kept));
@@ -70,12 +70,12 @@ pub fn anneal(
 pub fn descend(path: &dyn TemperedPath, start: &BitMatrix, seed: u64) -> Vec<f64> {
     let mut visible = start.clone();
     let mut log_weights = Table::zeros(start.rows(), 1);
-    let k = path.ladder().len();
-    each_task(path, &mut visible, &mut log_weights, |walker, weights, leads| {
+    each_task(path, &mut visible, &mut log_weights, |walker, weights, first| {
         let mut ratio = Ratio::new(weights.len());
+        let k = path.ladder().len();
         for j in (1..k).rev() {
             interrupt::point();
-            if leads {
+            if first {
                 progress::at("annealing down", k - j, k - 1);
             }
             let at = vec![j as u32; weights.len()];
@@ -106,8 +106,8 @@ impl Ratio {
     }
 }
 
-/// Rows of chains and of numbers, cut into tasks of a fixed size and worked on in parallel; the first of them leads, and says how
-/// far it is.
+/// Rows of chains and of numbers, cut into tasks of a fixed size and worked on in parallel; `work` is told which task
+/// is the first.
 fn each_task(
     path: &dyn TemperedPath,
     visible: &mut BitMatrix,

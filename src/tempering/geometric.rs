@@ -215,3 +215,46 @@ pub(super) fn hidden_slope(x: &[f32], beta: f32) -> (f64, f64) {
     }
     (mean, variance)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::exact::log_partition;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::ops::Fused;
+    use crate::tempering::Prior;
+
+    /// Units in another order are the same model: log f of states in that order is the same, as well as an f32 sum in another order
+    /// can be; with the layers exchanged log Z stays.
+    #[test]
+    fn the_order_of_units_and_of_layers_means_nothing() {
+        let (m, j) = (70, 9);
+        let parameters = gaussian_parameters(m, j, 0.4, 7);
+        let mut permuted = parameters.clone();
+        let from = |i: usize| (i * 11 + 3) % m;
+        let logits: Vec<f32> = (0..m).map(|i| 0.1 * (i % 7) as f32 - 0.3).collect();
+        let permuted_logits: Vec<f32> = (0..m).map(|i| logits[from(i)]).collect();
+        for i in 0..m {
+            permuted.visible_bias[i] = parameters.visible_bias[from(i)];
+            let row = parameters.weights[from(i) * j..][..j].to_vec();
+            permuted.weights[i * j..][..j].copy_from_slice(&row);
+        }
+        let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
+        let bases = [&logits, &permuted_logits].map(|l| BaseDistribution::from_logits(l).unwrap());
+        let visible = bases[0].sample(20, 1, 0);
+        let moved = BitMatrix::from_fn(20, m, |row, i| {
+            visible.row(row)[from(i) / 64] >> (from(i) % 64) & 1 == 1
+        });
+        let log_f = |parameters, base, visible: &BitMatrix| {
+            Path { ops: &Fused::new(parameters), ladder: &ladder, base }.evaluate(visible).log_f
+        };
+        let one = log_f(&parameters, &bases[0], &visible);
+        let other = log_f(&permuted, &bases[1], &moved);
+        for (one, other) in one.as_slice().iter().zip(other.as_slice()) {
+            assert!((one - other).abs() < 1e-4, "{one} {other}");
+        }
+        let log_z =
+            [&parameters, &permuted, &parameters.transposed()].map(|p| log_partition(p).unwrap());
+        assert!(log_z.iter().all(|other| (other - log_z[0]).abs() < 1e-9), "{log_z:?}");
+    }
+}

@@ -103,3 +103,41 @@ impl Measurement {
             .fold(0.0, f64::max)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::random::{Purpose, Streams};
+    use crate::tempering::Prior;
+
+    /// A constant added to zeta is added to all of y; chains in another order change nothing; every chain twice leaves y, and of its
+    /// variance (S - 1)/(2S - 1).
+    #[test]
+    fn measurements_know_no_constant_no_order_and_no_copies() {
+        let (s, k) = (30, 6);
+        let ladder = Ladder::linear(k, &Prior::Exponential(1.0)).unwrap();
+        let mut stream = Streams::new(3, Purpose::TestSystem, 0).row(0);
+        let rows: Vec<Vec<f64>> =
+            (0..s).map(|_| (0..k).map(|_| 0.1 + stream.uniform()).collect()).collect();
+        let table = |rows: &[Vec<f64>]| Table::from_numbers(k, rows.concat());
+        let zeta: Vec<f64> = (0..k).map(|_| 10.0 * stream.uniform()).collect();
+        let higher: Vec<f64> = zeta.iter().map(|zeta| zeta + 7.0).collect();
+        let measure = |zeta: &[f64], rows| PseudoPrior::new(&ladder, zeta).measure(&table(rows));
+        let found = measure(&zeta, &rows);
+        let reversed: Vec<Vec<f64>> = rows.iter().rev().cloned().collect();
+        let ratio = (s as f64 - 1.0) / (2.0 * s as f64 - 1.0);
+        let cases = [
+            (measure(&higher, &rows), 7.0, 1.0),
+            (measure(&zeta, &reversed), 0.0, 1.0),
+            (measure(&zeta, &[rows.clone(), rows.clone()].concat()), 0.0, ratio),
+        ];
+        for (other, constant, ratio) in cases {
+            for j in 0..k {
+                assert!((other.log_z[j] - found.log_z[j] - constant).abs() < 1e-12);
+                assert!((other.variance[j] - ratio * found.variance[j]).abs() < 1e-12);
+            }
+            let variance = other.influence.variance();
+            assert!((variance / other.variance[k - 1] - 1.0).abs() < 1e-9);
+        }
+    }
+}

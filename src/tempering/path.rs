@@ -195,6 +195,13 @@ pub struct Evaluated {
     pub log_f: Table,
 }
 
+impl Evaluated {
+    /// Of no states.
+    pub(super) fn nothing() -> Self {
+        Self { inputs: Matrix::filled(0, 0, 0.0), log_f: Table::default() }
+    }
+}
+
 /// Fewest and most rows of a task: kernels prepare tables for each, which pays from some dozens of rows on, and what a task
 /// works on should fit in a cache.
 const TASK: (usize, usize) = (50, 256);

@@ -5,7 +5,7 @@ use super::{
     Swept, TemperedChains, TemperedPath, anneal,
 };
 use crate::numerics::Table;
-use crate::ops::BitMatrix;
+use crate::ops::{BitMatrix, words_per_row};
 use crate::progress;
 
 /// Tempered chains along a path.
@@ -41,10 +41,7 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
     pub fn new(path: P, chains: &'a mut TemperedChains, update: BetaUpdate) -> Self {
         Self {
             from_above: BitMatrix::zeros(0, path.n_visible()),
-            last: Evaluated {
-                inputs: crate::ops::Matrix::filled(0, 0, 0.0),
-                log_f: Table::default(),
-            },
+            last: Evaluated::nothing(),
             known: false,
             annealed_weights: Vec::new(),
             near_one: f64::INFINITY,
@@ -72,7 +69,7 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
     /// At most `most` of the states taken, evenly spaced over all, shape [N, M].
     pub fn samples(&self, most: usize) -> BitMatrix {
         let m = self.path.n_visible();
-        let rows = self.samples.len() / crate::ops::words_per_row(m);
+        let rows = self.samples.len() / words_per_row(m);
         let all = BitMatrix::from_words(rows, m, self.samples.clone());
         let taken = rows.min(most);
         all.map_or_else(
@@ -157,13 +154,8 @@ impl<P: TemperedPath> SimulatedTempering for Tempering<'_, P> {
     }
 
     fn sweep(&mut self, zeta: &[f64], sweeps: usize) -> Swept {
-        let known = std::mem::replace(&mut self.known, true).then(|| {
-            let empty = Evaluated {
-                inputs: crate::ops::Matrix::filled(0, 0, 0.0),
-                log_f: Table::default(),
-            };
-            std::mem::replace(&mut self.last, empty)
-        });
+        let known = std::mem::replace(&mut self.known, true);
+        let known = known.then(|| std::mem::replace(&mut self.last, Evaluated::nothing()));
         let SweepRecord { occupancy, transitions, round_trips, last, .. } =
             self.chains.sweep(&self.path, zeta, self.update, sweeps, known);
         self.last = last;

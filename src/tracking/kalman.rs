@@ -229,3 +229,104 @@ impl Filter for Kalman {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::random::{Purpose, Streams};
+
+    const CHAINS: usize = 5;
+
+    /// Parts with mean zero, and what is fed with them.
+    fn drawn(normal: &mut dyn FnMut() -> f64, log_z: f64, variance: f64) -> Measurement {
+        let parts: Vec<f64> = (0..CHAINS).map(|_| normal()).collect();
+        let mean = parts.iter().sum::<f64>() / CHAINS as f64;
+        let influence = Influence::new(parts.iter().map(|part| part - mean).collect());
+        let (log_z, variance) = (vec![0.0, log_z], vec![0.0, variance]);
+        Measurement { log_z, variance, bias: Vec::new(), occupancy: Vec::new(), influence }
+    }
+
+    fn shift(measurement: &Measurement, by: f64, variance: f64) -> Shift {
+        Shift {
+            log_ratio: vec![0.0, by],
+            variance: vec![0.0, variance],
+            influence: measurement.influence.clone(),
+        }
+    }
+
+    /// The textbook filter in matrices, [[zeta], [b]] with F = [[1, 1], [0, 1]] and H = [1, 0], against this one, which is written
+    /// out. Tried: the covariance without the bias's variance.
+    #[test]
+    fn it_is_the_textbook_filter_of_level_and_drift() {
+        type Square = [[f64; 2]; 2];
+        let product = |a: Square, b: Square| -> Square {
+            [0, 1].map(|i| [0, 1].map(|j| a[i][0] * b[0][j] + a[i][1] * b[1][j]))
+        };
+        let mut stream = Streams::new(1, Purpose::TestSystem, 0).row(0);
+        let mut normal = || stream.normal();
+        let mut first = drawn(&mut normal, 3.0, 0.2);
+        first.influence = Influence::none(CHAINS);
+        let mut filter = Kalman::new(&first);
+        let (mut x, mut p) = ([3.0, 0.0], [[0.2, 0.0], [0.0, 0.002]]);
+        let (mut noise, mut usual) = (0.0, 0.0);
+        for t in 0..30 {
+            let (by, q) = (0.3 + 0.1 * normal(), 0.01 * (1.0 + normal().abs()));
+            let mut measured =
+                drawn(&mut normal, 3.0 + 0.35 * f64::from(t), 0.1 + 0.01 * f64::from(t % 3));
+            // Without parts nothing is autocorrelated.
+            measured.influence = Influence::none(CHAINS);
+            filter.update(&mut || shift(&measured, by, q), &measured);
+
+            let keep = |old: f64, new: f64, memory: f64| {
+                if t == 0 { new } else { memory * old + (1.0 - memory) * new }
+            };
+            noise = keep(noise, measured.variance[1], MEASUREMENT_MEMORY);
+            usual = keep(usual, q, PREDICTION_MEMORY);
+            let f = [[1.0, 1.0], [0.0, 1.0]];
+            x = [x[0] + x[1] + by, x[1]];
+            p = product(product(f, p), [[1.0, 0.0], [1.0, 1.0]]);
+            p[0][0] += q;
+            p[1][1] += BIAS_WALK * usual;
+            let total = p[0][0] + noise;
+            let gain = [p[0][0] / total, p[1][0] / total];
+            let innovation = measured.log_z[1] - x[0];
+            x = [x[0] + gain[0] * innovation, x[1] + gain[1] * innovation];
+            p = product([[1.0 - gain[0], 0.0], [-gain[1], 1.0]], p);
+
+            let found = [filter.log_z[1], filter.bias[1], filter.variance[1]];
+            for (found, expected) in found.into_iter().zip([x[0], x[1], p[0][0]]) {
+                assert!((found - expected).abs() < 1e-10, "{t}: {found} {expected}");
+            }
+            assert!((filter.covariance[1] - p[0][1]).abs() < 1e-12);
+            assert_eq!(filter.log_z[0], 0.0);
+        }
+    }
+
+    /// The filter is linear in what it is fed: with chain s's parts added to shifts and measurements, zeta moves by just I_s. Tried:
+    /// the chains' parts without those of the bias.
+    #[test]
+    fn a_chains_part_is_what_its_errors_would_do() {
+        for chain in 0..CHAINS {
+            let mut stream = Streams::new(2, Purpose::TestSystem, 0).row(0);
+            let mut normal = || stream.normal();
+            let first = drawn(&mut normal, 1.0, 0.3);
+            let moved_by = |measurement: &Measurement, by: f64| {
+                let mut moved = measurement.clone();
+                moved.log_z[1] += by * measurement.influence.parts()[chain];
+                moved
+            };
+            let [mut plain, mut moved] = [0.0, 1.0].map(|by| Kalman::new(&moved_by(&first, by)));
+            for _ in 0..40 {
+                let fed = drawn(&mut normal, 1.0, 0.3);
+                let of_shift = drawn(&mut normal, 0.0, 0.0);
+                for (filter, by) in [(&mut plain, 0.0), (&mut moved, 1.0)] {
+                    let step = 0.1 + by * of_shift.influence.parts()[chain];
+                    filter.update(&mut || shift(&of_shift, step, 0.05), &moved_by(&fed, by));
+                    filter.inflation = 1.0;
+                }
+                let difference = moved.log_z[1] - plain.log_z[1];
+                assert!((difference - plain.influence.parts()[chain]).abs() < 1e-9);
+            }
+        }
+    }
+}

@@ -26,6 +26,7 @@ pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f};
 pub(crate) use model_tracker::BOUND_ROWS;
 pub use model_tracker::{KnownStates, Model, ModelTracker};
 pub(crate) use saved::LARGEST_COUNT;
+pub use saved::SavedTracker;
 pub use settling::{Lag, Settled, Settling};
 pub use shift::{Shift, shift};
-pub use tracker::{ChainTracker, SavedTracker, TrackRecord, TrackerOptions};
+pub use tracker::{ChainTracker, TrackRecord, TrackerOptions};

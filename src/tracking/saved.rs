@@ -1,11 +1,79 @@
-//! Whether a tracker's saved state fits the run that wants to go on with it: every shape, before any of it is used.
+//! What a checkpoint keeps of a tracker, and whether it fits the run that wants to go on with it: every shape, before any of it
+//! is used.
 //!
 //! A checksum says that a file is as it was written, not that it was written by this program for this configuration.
 
-use super::{SavedTracker, Smoothing};
+use super::tracker::posterior_of;
+use super::{AnyFilter, ChainTracker, Lag, Settled, Smoothing, TrackerOptions};
+use crate::tempering::{TemperedChains, TemperedPath, Transitions};
 
 /// More sweeps or updates than any run does; beyond, counters could overflow.
 pub(crate) const LARGEST_COUNT: u64 = 1 << 56;
+
+/// What a checkpoint keeps of a tracker beside its chains.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedTracker {
+    /// Filter state.
+    pub filter: AnyFilter,
+    /// zeta^s, `[K]`.
+    pub pseudo_prior: Vec<f64>,
+    /// Accumulated transitions, [K, K].
+    pub transitions: Vec<f64>,
+    /// Moving average of the model's movement.
+    pub movement: f64,
+    /// Steps since the chains were last started.
+    pub steps: u64,
+    /// Lag learnt so far.
+    pub lag: Lag,
+    /// What the chains found at fixed parameters at the last evaluation.
+    pub settled: Option<Settled>,
+}
+
+impl ChainTracker {
+    /// Continues from a checkpoint with the parameters it was taken at; `None` if shapes do not fit.
+    pub fn resume(
+        path: &dyn TemperedPath,
+        chains: TemperedChains,
+        options: TrackerOptions,
+        saved: SavedTracker,
+    ) -> Option<Self> {
+        let k = path.ladder().len();
+        let filter = saved.filter.get();
+        let fits = saved.pseudo_prior.len() == k
+            && filter.log_z().len() == k
+            && filter.influence().chains() == chains.len();
+        if !fits {
+            return None;
+        }
+        let last = path.evaluate(&chains.visible);
+        Some(Self {
+            options,
+            posterior: posterior_of(path, &saved.pseudo_prior, &last),
+            filter: saved.filter,
+            pseudo_prior: saved.pseudo_prior,
+            transitions: Transitions::restore(k, saved.transitions)?,
+            movement: saved.movement,
+            steps: saved.steps,
+            lag: saved.lag,
+            settled: saved.settled,
+            chains,
+            last,
+        })
+    }
+
+    /// What a checkpoint needs beside the chains.
+    pub fn save(&self) -> SavedTracker {
+        SavedTracker {
+            filter: self.filter.clone(),
+            pseudo_prior: self.pseudo_prior.clone(),
+            transitions: self.transitions.sums().to_vec(),
+            movement: self.movement,
+            steps: self.steps,
+            lag: self.lag,
+            settled: self.settled.clone(),
+        }
+    }
+}
 
 impl SavedTracker {
     /// Checks the state against K temperatures, S chains and the filter of the configuration.

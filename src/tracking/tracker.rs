@@ -91,25 +91,6 @@ pub struct TrackRecord {
     pub resampled: bool,
 }
 
-/// What a checkpoint keeps of a tracker beside its chains.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SavedTracker {
-    /// Filter state.
-    pub filter: AnyFilter,
-    /// zeta^s, `[K]`.
-    pub pseudo_prior: Vec<f64>,
-    /// Accumulated transitions, [K, K].
-    pub transitions: Vec<f64>,
-    /// Moving average of the model's movement.
-    pub movement: f64,
-    /// Steps since the chains were last started.
-    pub steps: u64,
-    /// Lag learnt so far.
-    pub lag: Lag,
-    /// What the chains found at fixed parameters at the last evaluation.
-    pub settled: Option<Settled>,
-}
-
 impl ChainTracker {
     /// Runs initial rounds and starts tracking; `chains` may start anywhere.
     pub fn start(
@@ -136,50 +117,6 @@ impl ChainTracker {
             last,
         };
         (tracker, rounds)
-    }
-
-    /// Continues from a checkpoint with the parameters it was taken at; `None` if shapes do not fit.
-    pub fn resume(
-        path: &dyn TemperedPath,
-        chains: TemperedChains,
-        options: TrackerOptions,
-        saved: SavedTracker,
-    ) -> Option<Self> {
-        let k = path.ladder().len();
-        let filter = saved.filter.get();
-        let fits = saved.pseudo_prior.len() == k
-            && filter.log_z().len() == k
-            && filter.influence().chains() == chains.len();
-        if !fits {
-            return None;
-        }
-        let last = path.evaluate(&chains.visible);
-        Some(Self {
-            options,
-            posterior: posterior_of(path, &saved.pseudo_prior, &last),
-            filter: saved.filter,
-            pseudo_prior: saved.pseudo_prior,
-            transitions: Transitions::restore(k, saved.transitions)?,
-            movement: saved.movement,
-            steps: saved.steps,
-            lag: saved.lag,
-            settled: saved.settled,
-            chains,
-            last,
-        })
-    }
-
-    /// What a checkpoint needs beside the chains.
-    pub fn save(&self) -> SavedTracker {
-        SavedTracker {
-            filter: self.filter.clone(),
-            pseudo_prior: self.pseudo_prior.clone(),
-            transitions: self.transitions.sums().to_vec(),
-            movement: self.movement,
-            steps: self.steps,
-            lag: self.lag,
-            settled: self.settled.clone(),
-        }
     }
 
     /// log Z of the current parameters.
@@ -353,7 +290,7 @@ impl ChainTracker {
     }
 }
 
-fn posterior_of(path: &dyn TemperedPath, zeta: &[f64], states: &Evaluated) -> Table {
+pub(super) fn posterior_of(path: &dyn TemperedPath, zeta: &[f64], states: &Evaluated) -> Table {
     PseudoPrior::new(path.ladder(), zeta).posterior(&states.log_f)
 }
 

@@ -103,7 +103,7 @@ impl TemperedRun {
             round_trips += swept.round_trips;
             done += stretch;
             progress::at_log_z("sweeps", done, sweeps, || {
-                let so_far = PseudoPrior::new(chains.ladder(), &zeta).measure(&occupancy.means());
+                let so_far = occupancy.measure(chains.ladder(), &zeta);
                 so_far.log_z.last().copied().unwrap_or(f64::NAN)
             });
             look(&*chains, &swept);
