@@ -4,21 +4,17 @@
 //! computation is left by unwinding with a private payload (no panic message, no hook; rayon carries it from its threads)
 //! to the [`catch`] around it, which makes it [`Error::Interrupted`]. What it worked on must not be used after that.
 //!
-//! Nothing is interrupted outside of a [`permit`]: an ordinary update, say, is short, and ends as it should. A permit with a
-//! name is a [`task`]: the points that are passed tell how far it is.
+//! Nothing is interrupted outside of a [`permit`]: an ordinary update, say, is short, and ends as it should.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static PERMITS: AtomicUsize = AtomicUsize::new(0);
-static PASSED: AtomicU64 = AtomicU64::new(0);
-static TASK: Mutex<Option<Task>> = Mutex::new(None);
 
 /// What unwinds.
 struct Interruption;
@@ -28,53 +24,17 @@ pub fn requested() -> &'static AtomicBool {
     &REQUESTED
 }
 
-/// A long computation, for those who wait for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
-    /// What it is, as in "initial rounds".
-    pub name: String,
-    /// How often it will pass a [`point`], about; `None` where nobody knows.
-    pub points: Option<u64>,
-    /// How often it did.
-    pub passed: u64,
-    /// When it began.
-    pub since: Instant,
-}
-
 /// While it lives, computations may be interrupted.
-pub struct Permit {
-    named: bool,
-}
+pub struct Permit(());
 
 /// Allows interruptions until the permit is dropped; there must be a [`catch`] around it.
 pub fn permit() -> Permit {
     PERMITS.fetch_add(1, Ordering::Relaxed);
-    Permit { named: false }
-}
-
-/// A [`permit`] with a name to show. Within another task it is a part of that one.
-pub fn task(name: impl Into<String>, points: Option<u64>) -> Permit {
-    let mut current = TASK.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let named = current.is_none();
-    if named {
-        PASSED.store(0, Ordering::Relaxed);
-        *current = Some(Task { name: name.into(), points, passed: 0, since: Instant::now() });
-    }
-    PERMITS.fetch_add(1, Ordering::Relaxed);
-    Permit { named }
-}
-
-/// The task at work, if there is one.
-pub fn running() -> Option<Task> {
-    let current = TASK.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    current.as_ref().map(|task| Task { passed: PASSED.load(Ordering::Relaxed), ..task.clone() })
+    Permit(())
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if self.named {
-            *TASK.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
-        }
         PERMITS.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -105,11 +65,7 @@ pub fn point() {
     if OWN.with(|own| own.borrow().as_ref().is_some_and(raised)) {
         resume_unwind(Box::new(Interruption));
     }
-    if PERMITS.load(Ordering::Relaxed) == 0 {
-        return;
-    }
-    PASSED.fetch_add(1, Ordering::Relaxed);
-    if REQUESTED.load(Ordering::Relaxed) {
+    if REQUESTED.load(Ordering::Relaxed) && PERMITS.load(Ordering::Relaxed) > 0 {
         resume_unwind(Box::new(Interruption));
     }
 }

@@ -3,8 +3,8 @@
 //! Annealing passes and sweeps lie below many layers that return plain values. So what runs says here how far it is, and
 //! who watches reads it from another thread. Nothing is kept, and next to nothing done, where nobody watches.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
@@ -40,11 +40,52 @@ fn set(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> Optio
     if WATCHES.load(Ordering::Relaxed) == 0 {
         return;
     }
-    // Whoever panicked with the lock left a whole value.
-    let mut now = NOW.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut now = lock(&NOW);
     let fresh = |(since, stage): &(Instant, Stage)| stage.what == what && since.elapsed() < BETWEEN;
     if !now.as_ref().is_some_and(fresh) {
         *now = Some((Instant::now(), Stage { what, done, of, log_z: log_z() }));
+    }
+}
+
+/// Whoever panicked with the lock left a whole value.
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A computation that somebody waits for, by name, and how far it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// What it is, as in "initial rounds".
+    pub name: String,
+    /// When it began.
+    pub since: Instant,
+    /// Its stage, where it has told of one.
+    pub stage: Option<Stage>,
+}
+
+static TASK: Mutex<Option<(String, Instant)>> = Mutex::new(None);
+
+/// While it lives, its task is at work.
+pub struct AtWork {
+    outermost: bool,
+}
+
+/// Gives what follows a name to show, until the value is dropped. Within another task it is a part of that one.
+pub fn task(name: impl Into<String>) -> AtWork {
+    let mut current = lock(&TASK);
+    let outermost = current.is_none();
+    if outermost {
+        *lock(&NOW) = None;
+        *current = Some((name.into(), Instant::now()));
+    }
+    AtWork { outermost }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        if self.outermost {
+            *lock(&TASK) = None;
+        }
     }
 }
 
@@ -60,12 +101,18 @@ impl Watch {
 
     /// The stage that spoke last since the last call of [`Watch::forget`].
     pub fn now(&self) -> Option<Stage> {
-        NOW.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).map(|(_, stage)| stage)
+        lock(&NOW).map(|(_, stage)| stage)
+    }
+
+    /// The task at work, if there is one.
+    pub fn task(&self) -> Option<Task> {
+        let (name, since) = lock(&TASK).clone()?;
+        Some(Task { name, since, stage: self.now() })
     }
 
     /// Forgets the stage, as another computation begins.
     pub fn forget(&self) {
-        *NOW.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        *lock(&NOW) = None;
     }
 }
 

@@ -1,7 +1,7 @@
 //! The words of the live display: values with their errors, times, patience, and how they are laid out at a width.
 
 use super::{Patience, Progress};
-use crate::interrupt::Task;
+use crate::progress::Task;
 
 /// Seconds that a task must take to be shown.
 const SHORT: f64 = 0.5;
@@ -76,10 +76,11 @@ pub(super) fn task(task: Option<&Task>, interrupted: bool) -> Option<String> {
     if seconds < SHORT {
         return None;
     }
-    Some(match task.points {
-        // The number of points is an estimate, and 100 % would be a promise.
-        Some(points) if points > 0 => {
-            format!("{}: {} %", task.name, (100 * task.passed / points).min(99))
+    Some(match task.stage {
+        // Fewer steps than the most there may be can do, so 100 % is never reached.
+        Some(stage) if stage.of > 0 => {
+            let share = (100 * stage.done / stage.of).min(99);
+            format!("{} ({}): {share} %", task.name, stage.what)
         }
         _ => format!("{}: {}", task.name, duration(seconds)),
     })
@@ -179,6 +180,7 @@ fn duration(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::progress::Stage;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -253,12 +255,13 @@ mod tests {
     #[test]
     fn long_tasks_and_interruptions_are_shown() {
         let since = Instant::now() - Duration::from_secs(65);
-        let mut at_work = Task { name: "audit".into(), points: Some(200), passed: 80, since };
-        assert_eq!(task(Some(&at_work), false).unwrap(), "audit: 40 %");
-        at_work.passed = 500;
-        assert_eq!(task(Some(&at_work), false).unwrap(), "audit: 99 %");
-        at_work.points = None;
+        let mut at_work = Task { name: "audit".into(), since, stage: None };
         assert_eq!(task(Some(&at_work), false).unwrap(), "audit: 1m 05s");
+        let stage = |done| Some(Stage { what: "annealing up", done, of: 200, log_z: None });
+        at_work.stage = stage(80);
+        assert_eq!(task(Some(&at_work), false).unwrap(), "audit (annealing up): 40 %");
+        at_work.stage = stage(200);
+        assert_eq!(task(Some(&at_work), false).unwrap(), "audit (annealing up): 99 %");
         at_work.since = Instant::now();
         assert_eq!(task(Some(&at_work), false), None);
         assert!(task(Some(&at_work), true).unwrap().contains("Ctrl-C once more"));

@@ -15,6 +15,7 @@ use super::screen::Screen;
 use super::{Notice, Progress, Record, Recorder};
 use crate::error::Result;
 use crate::interrupt;
+use crate::progress::Watch;
 
 /// Seconds of training between two plain lines; an evaluation prints one in any case.
 const LINE_INTERVAL: f64 = 5.0;
@@ -161,6 +162,7 @@ struct Live {
 /// What the thread draws.
 struct Shown {
     screen: Screen,
+    watch: Watch,
     progress: Option<Progress>,
     /// When the progress was taken.
     at: Instant,
@@ -221,7 +223,8 @@ impl Drop for Live {
 
 impl Shown {
     fn new() -> Self {
-        Self { screen: Screen::new(), progress: None, at: Instant::now(), ended: false }
+        let watch = Watch::start();
+        Self { screen: Screen::new(), watch, progress: None, at: Instant::now(), ended: false }
     }
 
     fn draw(&mut self, above: &[String]) {
@@ -230,7 +233,7 @@ impl Shown {
     }
 
     fn lines(&self, width: usize) -> Vec<String> {
-        let running = if self.ended { None } else { interrupt::running() };
+        let running = if self.ended { None } else { self.watch.task() };
         let interrupted = !self.ended && interrupt::requested().load(Ordering::Relaxed);
         let work = task(running.as_ref(), interrupted);
         let mut lines = match &self.progress {

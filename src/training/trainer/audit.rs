@@ -7,7 +7,8 @@ use crate::estimators::{Ais, Estimate, exact};
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
-use crate::tempering::{BetaUpdate, Ladder, Prior, rows_per_thread};
+use crate::progress;
+use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::{LogLikelihood, Model, mean_log_f};
 
 /// Largest smaller layer that is enumerated in an audit.
@@ -127,17 +128,14 @@ impl Trainer {
     }
 
     fn exact_audit(&self, parameters: &Parameters) -> Result<Estimate> {
-        let _task = interrupt::task("log Z by enumeration", None);
+        let (_task, _permit) = (progress::task("log Z by enumeration"), interrupt::permit());
         exact(parameters)
     }
 
     fn sampled_audit(&self, model: &Model, temperatures: usize) -> Result<Estimate> {
         let chains = self.config.audit.chains;
-        // Every task of the annealing pass stops at each temperature but the first.
-        let tasks = chains.div_ceil(rows_per_thread(chains));
-        let points = (temperatures - 1) as u64 * tasks as u64;
         let name = format!("audit by annealed importance sampling, {temperatures} temperatures");
-        let _task = interrupt::task(name, Some(points));
+        let (_task, _permit) = (progress::task(name), interrupt::permit());
         let seed = self.config.seed ^ self.updates.rotate_left(32);
         let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
         Ais { chains, ladder, seed }.run(model.ops.as_ref(), &self.base)

@@ -6,7 +6,8 @@
 use super::Trainer;
 use super::model::model;
 use crate::interrupt;
-use crate::tempering::{RoundsRecord, rows_per_thread};
+use crate::progress;
+use crate::tempering::RoundsRecord;
 use crate::tracking::{KnownStates, Model, ModelTracker, TrackRecord};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Carriers, Start};
@@ -33,10 +34,8 @@ impl Trainer {
         }
         self.tracked_at = self.updates;
         let (ladder, base, chains) = (&self.plan.ladder, &self.base, self.config.tempering.chains);
-        let _task = interrupt::task(
-            format!("initial rounds, {} at most", self.config.tempering.initial_rounds.most),
-            Some(self.initial_points()),
-        );
+        let name = format!("initial rounds, {} at most", self.config.tempering.initial_rounds.most);
+        let (_task, _permit) = (progress::task(name), interrupt::permit());
         self.negative_phase.start(Start { model: &self.current, ladder, base });
         let seed = match self.negative_phase.carriers() {
             Carriers::Own(_) => seed ^ TRACKER_SEED,
@@ -48,16 +47,6 @@ impl Trainer {
         self.tracker = Some(tracker);
         self.settle();
         rounds
-    }
-
-    /// How often sweeps of initial rounds stop, if all rounds are needed.
-    fn initial_points(&self) -> u64 {
-        let chains = self.config.tempering.chains;
-        let rounds = self.config.tempering.initial_rounds;
-        let annealing = if rounds.annealed_start { self.plan.ladder.len() } else { 0 };
-        let sweeps = annealing + rounds.sweeps * rounds.most;
-        let trackers = if self.plan.gradient_chains { 2 } else { 1 };
-        (sweeps * chains.div_ceil(rows_per_thread(chains)) * trackers) as u64
     }
 
     /// After an update: a step of the negative phase's chains; a step of the tracker where one is due; settling for an
@@ -97,7 +86,7 @@ impl Trainer {
         };
         let Some(tracker) = &mut self.tracker else { return };
         // Settling comes before evaluations alone, before which a state is kept.
-        let _task = interrupt::task("settling for an evaluation", None);
+        let (_task, _permit) = (progress::task("settling for an evaluation"), interrupt::permit());
         if one_tracker {
             let mut view = tracker.clone();
             view.settle(known);
