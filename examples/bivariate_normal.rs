@@ -148,7 +148,7 @@ fn main() -> Result<()> {
         let values: Vec<f64> = found.iter().map(|e| e.value).collect();
         let Errors { bias, rmse, rmse_error } = Errors::of(&values, truth);
         let se = found.iter().map(|e| e.std_error).sum::<f64>() / found.len() as f64;
-        let name = found[0].method;
+        let name = found[0].method.name();
         println!("{name:<14}{bias:>10.4}{rmse:>10.4} +- {rmse_error:.4}{se:>10.4}");
         rows.push(vec![name.into(), bias.to_string(), rmse.to_string(), se.to_string()]);
     }

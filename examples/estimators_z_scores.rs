@@ -15,9 +15,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 use ztrack::checkpoint::{ModelFile, write_bytes};
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
-use ztrack::estimators::tempered::READERS;
 use ztrack::estimators::{
-    Bias, Equilibrium, Estimate, Rts, Sams, WangLandau, exact, raise, sandwich,
+    Bias, Equilibrium, Estimate, Method, Rts, Sams, WangLandau, exact, raise, sandwich,
 };
 use ztrack::model::Parameters;
 use ztrack::model::test_systems::gaussian_parameters;
@@ -213,7 +212,7 @@ impl Case {
         };
         let shared = chains.sample_and_keep(&self.ops, &self.base)?;
         let mut found: Vec<Estimate> =
-            READERS.iter().map(|(_, reader)| reader.read(&shared)).collect();
+            Method::readers().map(|(_, reader)| reader.read(&shared)).collect();
         for other in OTHERS {
             found.extend(other(self, seed)?);
         }
@@ -239,7 +238,7 @@ impl Case {
         Score {
             model: self.name.clone(),
             seed,
-            method: estimate.method,
+            method: estimate.method.name(),
             bias: estimate.bias,
             log_z: estimate.value,
             std_error: estimate.std_error,

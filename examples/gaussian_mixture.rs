@@ -69,7 +69,7 @@ fn main() -> Result<()> {
                 bar.inc(1);
             }
             for method in 0..all[0].len() {
-                let name = all[0][method].method;
+                let name = all[0][method].method.name();
                 let found: Vec<&Estimate> =
                     all.iter().map(|estimates| &estimates[method]).collect();
                 let mean = |f: &dyn Fn(&Estimate) -> f64| {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use ztrack::checkpoint::ModelFile;
 use ztrack::data::generators::BarsAndStripes;
 use ztrack::data::{Binarization, Dataset, Values};
-use ztrack::estimators::tempered::READERS;
+use ztrack::estimators::Method;
 use ztrack::model::plus_minus::{Units, to_binary};
 use ztrack::model::{Parameters, exact, test_systems};
 
@@ -53,7 +53,7 @@ fn estimators_agree_with_enumeration() {
         assert_eq!((&report["visible"], &report["hidden"]), (&16.into(), &5.into()));
         let estimates = report["estimates"].as_array().unwrap();
         let methods: Vec<_> = estimates.iter().map(|e| e["method"].as_str().unwrap()).collect();
-        let shared = READERS.iter().map(|(name, _)| *name);
+        let shared = Method::readers().map(|(method, _)| method.name());
         let own =
             ["exact", "ais", "ais-bar", "reverse-ais", "raise", "sams", "wang-landau", "tap-third"];
         for method in own.into_iter().chain(shared) {

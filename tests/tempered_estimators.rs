@@ -11,8 +11,8 @@
 mod statistics;
 
 use statistics::{data_like, mean_and_deviation};
-use ztrack::estimators::tempered::{KeptRun, READERS, free_curves, ti, ti_corrected, ti_rb};
-use ztrack::estimators::{Bias, Estimate, Rts};
+use ztrack::estimators::tempered::{KeptRun, free_curves, ti, ti_corrected, ti_rb};
+use ztrack::estimators::{Bias, Estimate, Method, Rts};
 use ztrack::model::exact::log_partition_at;
 use ztrack::model::test_systems::{TestSystem, gaussian, independent_units, one_hidden_unit};
 use ztrack::ops::Fused;
@@ -46,13 +46,13 @@ fn run_on(
 #[test]
 fn every_consistent_estimator_is_right_within_its_own_error_bar() {
     const RUNS: u64 = 60;
-    let mut found: Vec<Vec<(f64, Estimate)>> = vec![Vec::new(); READERS.len()];
+    let mut found: Vec<Vec<(f64, Estimate)>> = vec![Vec::new(); Method::readers().count()];
     for seed in 0..RUNS {
         let system = gaussian(16, 8, 0.6, 100 + seed).unwrap();
         let run = run(&system, &data_like(16), 100, seed);
-        for ((name, reader), found) in READERS.iter().zip(&mut found) {
+        for ((method, reader), found) in Method::readers().zip(&mut found) {
             let estimate = reader.read(&run);
-            assert_eq!(estimate.method, *name);
+            assert_eq!(estimate.method, method);
             found.push((estimate.value - system.log_partition, estimate));
         }
     }
@@ -61,7 +61,7 @@ fn every_consistent_estimator_is_right_within_its_own_error_bar() {
         let scores: Vec<f64> = found.iter().map(|(error, e)| error / e.std_error).collect();
         let (mean, deviation) = mean_and_deviation(&scores);
         let (bias, spread) = mean_and_deviation(&found.iter().map(|e| e.0).collect::<Vec<_>>());
-        let method = found[0].1.method;
+        let method = found[0].1.method.name();
         let what = format!(
             "{method}: mean z {mean:.2}, deviation {deviation:.2}; error {bias:.4} +- {spread:.4}"
         );
@@ -91,7 +91,7 @@ fn closed_forms_are_met() {
         one_hidden_unit(vec![1.5, -2.0, 0.7, 1.0], visible, -0.4).unwrap(),
     ] {
         let run = run(&system, &BaseDistribution::uniform(4), 200, 1);
-        for (name, reader) in READERS.iter().filter(|(name, _)| *name != "ti-riemann") {
+        for (name, reader) in Method::readers().filter(|(name, _)| *name != Method::TiRiemann) {
             let found = reader.read(&run);
             let z = (found.value - system.log_partition) / found.std_error;
             assert!(z.abs() < 4.0, "{name} of {}: z = {z:.1}", system.name);
@@ -157,7 +157,7 @@ fn the_correction_removes_what_the_trapezoid_rule_misses() {
 fn runs_that_are_too_short_are_doubted() {
     let system = gaussian(16, 8, 2.0, 1).unwrap();
     let run = run(&system, &data_like(16), 1, 1);
-    for (name, reader) in READERS {
+    for (name, reader) in Method::readers() {
         assert!(!reader.read(&run).trust.is_sound(), "{name}");
     }
 }

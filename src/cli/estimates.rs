@@ -1,9 +1,7 @@
 //! The estimators of `ztrack estimate` as a function, for callers that are no command line.
 
-use clap::ValueEnum;
-
 use super::log_z::{Estimates, LogZOptions, Starting};
-use super::method::Method;
+use super::method::Asked;
 use super::teller::Hears;
 use crate::error::{Error, Result};
 use crate::estimators::{Start, automatic};
@@ -58,13 +56,10 @@ impl EstimateSettings {
         tell: impl FnMut(&str),
     ) -> Result<Estimates> {
         let method = |name: &String| {
-            Method::from_str(name, true).map_err(|_| {
-                let known: Vec<String> =
-                    Method::value_variants().iter().map(|m| m.name()).collect();
-                Error::Invalid(format!(
-                    "there is no method `{name}`; there are {}",
-                    known.join(", ")
-                ))
+            Asked::named(name).ok_or_else(|| {
+                let known: Vec<&str> = Asked::names().map(|(name, _)| name).collect();
+                let known = known.join(", ");
+                Error::Invalid(format!("there is no method `{name}`; there are {known}"))
             })
         };
         let methods = self.methods.iter().map(method).collect::<Result<Vec<_>>>()?;

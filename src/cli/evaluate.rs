@@ -105,7 +105,7 @@ impl Evaluate {
                 log_likelihoods.push(Line {
                     split,
                     rows: mean.rows,
-                    method: estimate.method,
+                    method: estimate.method.name(),
                     log_likelihood: mean.log_likelihood(estimate.value, estimate.std_error),
                 });
             }

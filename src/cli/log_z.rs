@@ -5,21 +5,20 @@ use clap::Args;
 use serde::Serialize;
 
 use super::estimates::EstimateSettings;
-use super::method::Method;
-use super::problem::{Problem, Shared};
+use super::method::Asked;
 use super::schedule_options::{Plan, ScheduleOptions};
 use super::teller::{Hears, Teller};
 use crate::error::Error;
 use crate::estimators::tempered::{KeptRun, Reader, kept_bytes};
 use crate::estimators::{
-    Agreement, Automatic, Bias, Bound, Candidate, Estimate, Known, Sams, Tap, TapOrder, WangLandau,
-    ais, automatic, exact, lower_bound, raise, reverse_ais, sandwich,
+    Agreement, Automatic, Bias, Bound, Candidate, Estimate, Known, Method, Request, Shared, Way,
+    automatic, lower_bound,
 };
 use crate::model::Parameters;
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::schedules::linear;
 use crate::tempering::{
-    BaseDistribution, Ladder, TemperedPath, annealing_bytes, check_memory, tempering_bytes,
+    BaseDistribution, Ladder, Prior, TemperedPath, annealing_bytes, check_memory, tempering_bytes,
 };
 
 /// Largest smaller layer that is enumerated unless another method is asked for.
@@ -33,8 +32,8 @@ const USUAL: usize = 100;
 #[command(next_help_heading = "Estimate of log Z")]
 pub struct LogZOptions {
     /// Estimators, several separated by commas [default: exact up to 20 units in the smaller layer, else auto]
-    #[arg(long = "method", value_enum, value_delimiter = ',', value_name = "METHOD")]
-    methods: Vec<Method>,
+    #[arg(long = "method", value_parser = Asked::parser(), value_delimiter = ',', value_name = "METHOD")]
+    methods: Vec<Asked>,
     /// Chains
     #[arg(long, default_value_t = 100, value_name = "N")]
     chains: usize,
@@ -117,7 +116,7 @@ impl LogZOptions {
     }
 
     /// Options that were not parsed from a command line.
-    pub fn new(methods: Vec<Method>, settings: &EstimateSettings) -> Self {
+    pub fn new(methods: Vec<Asked>, settings: &EstimateSettings) -> Self {
         let &EstimateSettings { chains, temperatures, sweeps, budget, seed, .. } = settings;
         let schedule = ScheduleOptions::default();
         let (strict, no_exact) = (false, false);
@@ -132,13 +131,20 @@ impl LogZOptions {
         keep: bool,
         tell: &mut dyn Hears,
     ) -> Result<Estimates> {
-        let mut methods = Method::expand(&self.methods, parameters);
+        let mut methods = Asked::expand(&self.methods, parameters);
         if methods.is_empty() {
             let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT_BY_DEFAULT;
             methods.push(if small && !self.no_exact { Method::Exact } else { Method::Auto });
         }
-        let mut problem =
-            Problem { parameters, ops: &Fused::new(parameters), base: start.base, found: None };
+        let mut problem = Request {
+            parameters,
+            ops: &Fused::new(parameters),
+            base: start.base,
+            found: None,
+            chains: self.chains,
+            sweeps: self.sweeps,
+            seed: self.seed,
+        };
         let mut how = Vec::new();
         let needs_start = keep || methods.iter().any(|method| method.needs_start());
         // Curves are those of the path from a product distribution: temperatures of a mixture's path mean nothing by themselves.
@@ -156,7 +162,7 @@ impl LogZOptions {
         let (mut estimates, mut skipped) = (Vec::new(), Vec::new());
         let mut bound = problem.found.as_ref().map(|found| found.bound);
         for method in methods {
-            tell.method(&method.name(), method.reader().is_none());
+            tell.method(method.name(), method.reader().is_none());
             let found = if method == Method::Auto {
                 let known = start.known();
                 let automatic = self.automatic(&problem)?;
@@ -172,7 +178,7 @@ impl LogZOptions {
                 Ok(found) => estimates.extend(found),
                 // Whoever asks for everything wants what can be had.
                 Err(error) if self.asks_for_all() => {
-                    skipped.push(format!("{}: {error:#}", method.name()));
+                    skipped.push(format!("{method}: {error:#}"));
                 }
                 Err(error) => return Err(error),
             }
@@ -190,53 +196,35 @@ impl LogZOptions {
     }
 
     fn asks_for_all(&self) -> bool {
-        self.methods.iter().any(|method| matches!(method, Method::All | Method::Everything))
+        self.methods.iter().any(|method| !matches!(method, Asked::One(_)))
     }
 
     fn estimate(
         &self,
         method: Method,
-        problem: &Problem<'_>,
+        request: &Request<'_>,
         shared: &Shared,
     ) -> Result<Vec<Estimate>> {
-        let &Problem { parameters, .. } = problem;
-        // Methods share no random numbers: what one errs by tells nothing of another.
-        let (chains, seed) = (self.chains, method.seed(self.seed));
-        let equilibrium = || problem.equilibrium(chains, seed);
-        Ok(match method {
-            Method::Exact => vec![exact(parameters)?],
-            Method::Ais => self.annealed(problem, |path| Ok(vec![ais(path, chains, seed)?]))?,
-            Method::ReverseAis => {
-                self.annealed(problem, |path| Ok(vec![reverse_ais(path, &equilibrium()?, seed)?]))?
+        Ok(match method.way() {
+            Way::Shared(reader) => {
+                let read = shared.read(reader);
+                vec![read.with_context(|| format!("{method} is no estimator by itself"))?]
             }
-            Method::Raise => self.annealed(problem, |path| {
-                let start = equilibrium()?;
-                let mut found = raise(path, &start.visible, seed)?;
-                found.gibbs_sweeps += start.gibbs_sweeps;
-                Ok(vec![found])
-            })?,
-            Method::Sandwich => self.annealed(problem, |path| {
-                Ok(sandwich(path, chains, &equilibrium()?, seed)?.estimates().into())
-            })?,
-            Method::Sams | Method::WangLandau => {
-                let ladder = self.ladder(problem, 0.0)?;
-                vec![problem.tempered(&ladder, chains, seed, |chains| match method {
-                    Method::Sams => Sams::new(self.sweeps).run(chains),
-                    _ => WangLandau { sweeps: self.sweeps }.run(chains),
-                })?]
+            Way::Annealed(run) => {
+                self.annealed(request, |path| Ok(run(path, request, method.seed(self.seed))?))?
             }
-            Method::TapNaive => tap(TapOrder::Naive, seed, parameters)?,
-            Method::TapSecond => tap(TapOrder::Second, seed, parameters)?,
-            Method::TapThird => tap(TapOrder::Third, seed, parameters)?,
-            shares => vec![
-                (shares.reader())
-                    .and_then(|reader| shared.read(reader))
-                    .with_context(|| format!("{} is no estimator by itself", shares.name()))?,
-            ],
+            Way::Adaptive(_) => {
+                let ladder = self.ladder(request, 0.0)?;
+                request.run(method, &ladder, &*request.along(&ladder))?
+            }
+            _ => {
+                let ladder = Ladder::linear(2, &Prior::Uniform)?;
+                request.run(method, &ladder, &*request.along(&ladder))?
+            }
         })
     }
 
-    fn automatic(&self, problem: &Problem<'_>) -> Result<Automatic> {
+    fn automatic(&self, problem: &Request<'_>) -> Result<Automatic> {
         let temperatures = self.temperatures.unwrap_or(automatic::TEMPERATURES);
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
         self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;
@@ -255,7 +243,7 @@ impl LogZOptions {
         })
     }
 
-    fn shared(&self, methods: &[Method], problem: &Problem<'_>, keep: bool) -> Result<Shared> {
+    fn shared(&self, methods: &[Method], problem: &Request<'_>, keep: bool) -> Result<Shared> {
         let readers: Vec<Reader> = methods.iter().filter_map(|method| method.reader()).collect();
         let keep = keep || readers.iter().any(|reader| matches!(reader, Reader::Kept(_)));
         if readers.is_empty() && !keep {
@@ -269,11 +257,11 @@ impl LogZOptions {
             0.0
         };
         let ladder = self.ladder(problem, kept)?;
-        problem.shared(&ladder, (self.chains, self.sweeps), self.seed, keep)
+        Ok(problem.shared(&ladder, keep)?)
     }
 
     /// The ladder of tempered chains, once it is known that they and `more` bytes fit in memory.
-    fn ladder(&self, problem: &Problem<'_>, more: f64) -> Result<Ladder> {
+    fn ladder(&self, problem: &Request<'_>, more: f64) -> Result<Ladder> {
         let temperatures = self.schedule.temperatures(self.temperatures, USUAL)?;
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
         self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j) + more)?;
@@ -282,7 +270,7 @@ impl LogZOptions {
 
     fn annealed(
         &self,
-        problem: &Problem<'_>,
+        problem: &Request<'_>,
         estimate: impl FnOnce(&dyn TemperedPath) -> Result<Vec<Estimate>>,
     ) -> Result<Vec<Estimate>> {
         // One sweep a temperature: side by side with all others, as many as counted sweeps.
@@ -294,7 +282,7 @@ impl LogZOptions {
         self.schedule.annealed(&self.plan(problem, asked, usual), estimate)
     }
 
-    fn plan<'a>(&self, problem: &'a Problem<'a>, asked: Option<usize>, usual: usize) -> Plan<'a> {
+    fn plan<'a>(&self, problem: &'a Request<'a>, asked: Option<usize>, usual: usize) -> Plan<'a> {
         Plan { problem, asked, usual, seed: self.seed }
     }
 
@@ -304,10 +292,6 @@ impl LogZOptions {
         }
         check_sizes(self.chains, temperatures, bytes)
     }
-}
-
-fn tap(order: TapOrder, seed: u64, parameters: &Parameters) -> Result<Vec<Estimate>> {
-    Ok(vec![Tap { order, seed, ..Tap::default() }.run(parameters)?])
 }
 
 /// Refuses chains and temperatures that are too few or do not fit in memory (`bytes`).

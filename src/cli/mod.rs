@@ -18,7 +18,6 @@ mod log_z;
 mod method;
 mod model_options;
 mod output;
-mod problem;
 mod recipe;
 mod resume;
 mod run_folder;

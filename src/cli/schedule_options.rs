@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 
-use super::problem::Problem;
-use crate::estimators::{Estimate, MomentAveraging};
+use crate::estimators::{Estimate, MomentAveraging, Request};
 use crate::tempering::schedules::{
     Automatic, BinnedLinear, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear,
     read_list, resample, salakhutdinov_murray,
@@ -85,7 +84,7 @@ fn schedule(text: &str) -> Result<Schedule, String> {
 
 /// A model and everything its ladder is planned with.
 pub struct Plan<'a> {
-    pub problem: &'a Problem<'a>,
+    pub problem: &'a Request<'a>,
     /// Number of temperatures asked for, if any.
     pub asked: Option<usize>,
     /// Number of temperatures where none is asked for.

@@ -153,7 +153,7 @@ impl Best {
         Self {
             update,
             candidates_audited,
-            audit_method: log_z.method,
+            audit_method: log_z.method.name(),
             log_z: log_z.value,
             log_z_std_error: log_z.std_error,
             tracked_log_z: tracked.map(|(value, _)| value),

@@ -1,7 +1,6 @@
 //! Table of estimates for people.
 
 use super::log_z::Started;
-use crate::estimators::tempered::READERS;
 use crate::estimators::{Agreement, Bias, Bound, Candidate, Estimate};
 use crate::trust::Trust;
 
@@ -41,8 +40,8 @@ pub fn table(estimates: &[Estimate]) -> String {
         text += line.trim_end();
         text += "\n";
     }
-    let shares = |estimate: &&Estimate| READERS.iter().any(|(name, _)| *name == estimate.method);
-    let sharing: Vec<&str> = estimates.iter().filter(shares).map(|e| e.method).collect();
+    let shares = |estimate: &&Estimate| estimate.method.reader().is_some();
+    let sharing: Vec<&str> = estimates.iter().filter(shares).map(|e| e.method.name()).collect();
     if sharing.len() > 1 {
         let sharing = sharing.join(", ");
         text += &format!(

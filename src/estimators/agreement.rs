@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Bias, Bound, Estimate};
+use super::{Bias, Bound, Estimate, Method};
 
 /// Combined errors by which two consistent estimates may differ.
 const MOST_ERRORS: f64 = 4.0;
@@ -17,7 +17,7 @@ pub struct Agreement {
     /// Which value to use, where there is a choice.
     pub advice: Option<String>,
     /// Its method.
-    pub use_method: Option<&'static str>,
+    pub use_method: Option<Method>,
     /// Whether it is sound and nothing contradicts it.
     pub sound: bool,
 }
@@ -87,7 +87,7 @@ fn widest(consistent: &[&Estimate]) -> Option<String> {
 /// A sentence on AIS against reverse AIS, low and high in expectation, if they leave log Z open.
 fn annealing(estimates: &[Estimate]) -> Option<String> {
     let of = |method| estimates.iter().find(|e| e.method == method);
-    let (low, high) = (of("ais")?, of("reverse-ais")?);
+    let (low, high) = (of(Method::Ais)?, of(Method::ReverseAis)?);
     (apart(low, high) > MOST_ERRORS).then(|| {
         format!(
             "AIS and reverse AIS are {:.3} nats apart, {:.1} combined errors: too few temperatures, or a mode that annealing from the start does not find; try --method auto or another --start",
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::trust::Trust;
 
-    fn estimate(method: &'static str, value: f64, std_error: f64, bias: Bias) -> Estimate {
+    fn estimate(method: Method, value: f64, std_error: f64, bias: Bias) -> Estimate {
         let trust = Trust::sound();
         let (effective_samples, gibbs_sweeps, seconds) = (None, 0, 0.0);
         Estimate { method, value, std_error, effective_samples, bias, gibbs_sweeps, seconds, trust }
@@ -127,19 +127,21 @@ mod tests {
 
     #[test]
     fn contradictions_are_told_and_the_narrowest_sound_value_is_advised() {
-        let rts = estimate("rts", 328.27, 0.03, Bias::Consistent);
-        let bar = estimate("ais-bar", 329.22, 0.13, Bias::Consistent);
+        let rts = estimate(Method::Rts, 328.27, 0.03, Bias::Consistent);
+        let bar = estimate(Method::AisBar, 329.22, 0.13, Bias::Consistent);
         let found = Agreement::of(&[rts.clone(), bar.clone()]);
         assert_eq!(found.disagreements.len(), 1);
-        assert!(!found.sound && found.use_method == Some("rts"));
+        assert!(!found.sound && found.use_method == Some(Method::Rts));
         let mut doubted = rts;
         doubted.refuse_below(&Bound { value: 328.9, states: 10 });
         assert!(!doubted.trust.is_sound());
-        assert_eq!(Agreement::of(&[doubted, bar.clone()]).use_method, Some("ais-bar"));
-        let close = estimate("mbar", 329.1, 0.1, Bias::Consistent);
+        assert_eq!(Agreement::of(&[doubted, bar.clone()]).use_method, Some(Method::AisBar));
+        let close = estimate(Method::Mbar, 329.1, 0.1, Bias::Consistent);
         assert!(Agreement::of(&[bar, close]).sound);
-        let pair =
-            [estimate("ais", 0.0, 0.1, Bias::Low), estimate("reverse-ais", 373.0, 0.3, Bias::High)];
+        let pair = [
+            estimate(Method::Ais, 0.0, 0.1, Bias::Low),
+            estimate(Method::ReverseAis, 373.0, 0.3, Bias::High),
+        ];
         assert_eq!(Agreement::of(&pair).disagreements.len(), 1);
     }
 }

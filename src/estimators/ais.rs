@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use super::estimate::with_rounding;
-use super::{Bias, Estimate};
+use super::{Bias, Estimate, Method};
 use crate::error::Result;
 use crate::ops::RbmOps;
 use crate::tempering::{BaseDistribution, Keep, Ladder, MeanWeight, Path, TemperedPath, anneal};
@@ -56,7 +56,7 @@ pub(super) fn ais_with_weights(
     let mean = annealed.mean_weight(0);
     let value = path.log_z_base() + mean.log_mean;
     let estimate = Estimate {
-        method: "ais",
+        method: Method::Ais,
         value,
         std_error: with_rounding(mean.std_error, value),
         effective_samples: Some(mean.effective),

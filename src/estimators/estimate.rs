@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
+use super::Method;
 use crate::trust::Trust;
 
 /// An estimate of log Z with everything needed to judge it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Estimate {
-    /// Name of the method, as `--method` takes it.
-    pub method: &'static str,
+    /// The method; its name in JSON.
+    pub method: Method,
     /// log Z in nats.
     pub value: f64,
     /// Standard error in nats; 0 for exact values, NaN (`null` in JSON) where a method has none.

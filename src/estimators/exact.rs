@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Bias, Estimate};
+use super::{Bias, Estimate, Method};
 use crate::error::Result;
 use crate::model::{Parameters, exact};
 use crate::trust::Trust;
@@ -14,7 +14,7 @@ use crate::trust::Trust;
 pub fn exact(parameters: &Parameters) -> Result<Estimate> {
     let start = Instant::now();
     Ok(Estimate {
-        method: "exact",
+        method: Method::Exact,
         value: exact::log_partition(parameters)?,
         std_error: 0.0,
         effective_samples: None,

@@ -1,8 +1,8 @@
 //! The verdict on an automatic estimate: how its chains moved, and whether everything else that is known agrees.
 
-use super::Estimate;
 use super::start_auto::Candidate;
 use super::tempered::{Mixing, TemperedRun};
+use super::{Estimate, Method};
 use crate::numerics::Table;
 use crate::tempering::{MeanWeight, PseudoPrior};
 use crate::trust::Trust;
@@ -43,7 +43,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> (Estimate, String) {
             ),
         );
     }
-    let estimate = run.estimate("auto", Instant::now(), (value, error), trust);
+    let estimate = run.estimate(Method::Auto, Instant::now(), (value, error), trust);
     let Mixing { round_trips, travelled, correlation } = Mixing::of(run);
     let line = format!(
         "{} chains x {} sweeps: {value:.3} +- {error:.3}; {round_trips:.1} round trips a chain, {travelled} chains travelled, halves correlate by {correlation:.2}{}",

@@ -11,7 +11,7 @@
 use std::time::Instant;
 
 use super::ais::steps;
-use super::{Bias, Estimate};
+use super::{Bias, Equilibrium, Estimate, Method};
 use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
 use crate::tempering::{TemperedPath, descend};
@@ -20,6 +20,20 @@ use crate::trust::Trust;
 /// Spread of log w beyond which the bound tells little: for rows of the model its distance from log Z is about half the
 /// variance.
 const WIDE: f64 = 1.0;
+
+/// The upper bound of log Z from samples of the model, whose sweeps are counted.
+///
+/// # Errors
+/// Fewer than two samples.
+pub(super) fn from_samples(
+    path: &dyn TemperedPath,
+    start: &Equilibrium,
+    seed: u64,
+) -> Result<Estimate> {
+    let mut found = raise(path, &start.visible, seed)?;
+    found.gibbs_sweeps += start.gibbs_sweeps;
+    Ok(found)
+}
 
 /// The upper bound of log Z from data rows, shape [S, M], along any path.
 ///
@@ -40,7 +54,7 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
     let mean = log_weights.iter().sum::<f64>() / n;
     let variance = log_weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0);
     Ok(Estimate {
-        method: "raise",
+        method: Method::Raise,
         value: path.log_z_base() - mean,
         std_error: (variance / n).sqrt(),
         // Every row counts the same in a mean of logarithms.

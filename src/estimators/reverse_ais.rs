@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::ais::{steps, trust_of_weights};
 use super::estimate::with_rounding;
-use super::{Bias, Equilibrium, Estimate};
+use super::{Bias, Equilibrium, Estimate, Method};
 use crate::error::Result;
 use crate::tempering::{MeanWeight, TemperedPath, descend};
 
@@ -32,7 +32,7 @@ pub(super) fn of_weights(
     let mean = MeanWeight::of(log_weights.iter().copied());
     let value = path.log_z_base() - mean.log_mean;
     Estimate {
-        method: "reverse-ais",
+        method: Method::ReverseAis,
         value,
         std_error: with_rounding(mean.std_error, value),
         effective_samples: Some(mean.effective),

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::Estimate;
 use super::tempered::{KeptRun, TemperedRun};
+use super::{Estimate, Method};
 use crate::error::Result;
 use crate::ops::RbmOps;
 use crate::tempering::{
@@ -88,6 +88,6 @@ impl TemperedRun {
     pub fn rts(&self) -> Estimate {
         let (start, last) = (Instant::now(), self.ladder.len() - 1);
         let y = self.measurement();
-        self.estimate("rts", start, (y.log_z[last], y.variance[last].sqrt()), Trust::sound())
+        self.estimate(Method::Rts, start, (y.log_z[last], y.variance[last].sqrt()), Trust::sound())
     }
 }

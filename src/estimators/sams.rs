@@ -5,7 +5,7 @@
 //! S times that, at most 1. From n0 on, zeta is the mean over all sweeps since, to first order.
 
 use super::stochastic_approximation::Recursion;
-use super::{Estimate, at_least_one_sweep};
+use super::{Estimate, Method, at_least_one_sweep};
 use crate::error::{Error, Result};
 use crate::progress;
 use crate::tempering::SimulatedTempering;
@@ -48,7 +48,7 @@ impl Sams {
                 recursion.forget_histogram();
             }
         }
-        Ok(recursion.finish("sams", Trust::sound()))
+        Ok(recursion.finish(Method::Sams, Trust::sound()))
     }
 
     fn gain(&self, t: f64, first_stage: f64, chains: f64) -> f64 {

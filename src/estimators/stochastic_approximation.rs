@@ -12,7 +12,7 @@
 use std::time::Instant;
 
 use super::estimate::with_rounding;
-use super::{Bias, Estimate, at_least_two_chains};
+use super::{Bias, Estimate, Method, at_least_two_chains};
 use crate::error::Result;
 use crate::numerics::Influence;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
@@ -107,7 +107,7 @@ impl<'a> Recursion<'a> {
     }
 
     /// zeta_K; `doubt` is the method's own, round trips and flatness are looked at here.
-    pub(super) fn finish(self, method: &'static str, doubt: Trust) -> Estimate {
+    pub(super) fn finish(self, method: Method, doubt: Trust) -> Estimate {
         let n = self.chain_count();
         let per_chain = self.round_trips as f64 / n;
         let flatness = self.flatness();

@@ -8,7 +8,7 @@
 //! user would run.
 
 use super::stochastic_approximation::Recursion;
-use super::{Bias, Estimate, at_least_one_sweep};
+use super::{Bias, Estimate, Method, at_least_one_sweep};
 use crate::error::Result;
 use crate::tempering::SimulatedTempering;
 use crate::trust::Trust;
@@ -53,7 +53,7 @@ impl WangLandau {
         );
         Ok(Estimate {
             bias: Bias::Biased,
-            ..recursion.finish("wang-landau", Trust::unless("gain-halved", doubt))
+            ..recursion.finish(Method::WangLandau, Trust::unless("gain-halved", doubt))
         })
     }
 }

@@ -100,9 +100,9 @@ impl Tap {
         });
         Ok(Estimate {
             method: match self.order {
-                TapOrder::Naive => "tap-naive",
-                TapOrder::Second => "tap-second",
-                TapOrder::Third => "tap-third",
+                TapOrder::Naive => crate::estimators::Method::TapNaive,
+                TapOrder::Second => crate::estimators::Method::TapSecond,
+                TapOrder::Third => crate::estimators::Method::TapThird,
             },
             value,
             std_error: f64::NAN,

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use super::super::Estimate;
+use super::super::{Estimate, Method};
 use super::KeptRun;
 use super::errors::between_chains;
 use super::reweighting::Pooled;
@@ -50,7 +50,7 @@ pub fn bar(run: &KeptRun) -> Estimate {
         (!converged).then(|| "Newton's method did not converge: use more sweeps".to_string())
     };
     run.estimate(
-        "bar",
+        Method::Bar,
         start,
         (value, between_chains(&influence)),
         Trust::unless("not-solved", doubt),

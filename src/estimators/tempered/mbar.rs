@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use super::super::Estimate;
+use super::super::{Estimate, Method};
 use super::errors::between_chains;
 use super::reweighting::{Pooled, Reweighted};
 use super::{KeptRun, KeptStates};
@@ -48,5 +48,5 @@ pub fn mbar(run: &KeptRun) -> Estimate {
         ((run.counted.zeta[0] + mbar.log_z[last], mbar.std_error), mbar.converged)
     });
     let doubt = (!converged).then_some("Newton's method did not converge: use more sweeps");
-    run.estimate("mbar", start, found, Trust::unless("not-solved", doubt))
+    run.estimate(Method::Mbar, start, found, Trust::unless("not-solved", doubt))
 }

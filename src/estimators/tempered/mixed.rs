@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use faer::Mat;
 
-use super::super::Estimate;
+use super::super::{Estimate, Method};
 use super::errors::between_chains;
 use super::newton::{Local, Minimum, minimise};
 use super::{Group, TemperedRun};
@@ -28,7 +28,7 @@ pub fn mixed(run: &TemperedRun) -> Estimate {
     let (minimum, influence) = solve(&groups, &run.ladder, run.chains, guess);
     let found = (minimum.at[run.ladder.len() - 1], between_chains(&influence));
     let doubt = (!minimum.converged).then_some("Newton's method did not converge");
-    run.estimate("mixed", start, found, Trust::unless("not-solved", doubt))
+    run.estimate(Method::Mixed, start, found, Trust::unless("not-solved", doubt))
 }
 
 /// zeta with zeta_1 as in `guess`, and each chain's part of the error of zeta_K.

@@ -38,21 +38,6 @@ pub enum Reader {
     Kept(fn(&KeptRun) -> Estimate),
 }
 
-/// Every estimator that shares the chains, in the order of tables.
-pub const READERS: [(&str, Reader); 11] = [
-    ("rts", Reader::Occupancy(TemperedRun::rts)),
-    ("ts", Reader::Kept(ts)),
-    ("sd", Reader::Kept(sd)),
-    ("rsd", Reader::Kept(rsd)),
-    ("ti-riemann", Reader::Kept(ti_riemann)),
-    ("ti", Reader::Kept(ti)),
-    ("ti-corrected", Reader::Kept(ti_corrected)),
-    ("ti-rb", Reader::Kept(ti_rb)),
-    ("bar", Reader::Kept(bar)),
-    ("mbar", Reader::Kept(mbar)),
-    ("mixed", Reader::Occupancy(mixed)),
-];
-
 impl Reader {
     /// The estimate from a run that kept everything.
     pub fn read(self, run: &KeptRun) -> Estimate {

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use super::super::estimate::with_rounding;
-use super::super::{Bias, Estimate, at_least_two_chains};
+use super::super::{Bias, Estimate, Method, at_least_two_chains};
 use super::verdict::verdict;
 use crate::error::Result;
 use crate::numerics::Table;
@@ -135,7 +135,7 @@ impl TemperedRun {
     /// An estimate that a method made of this run since `start`. The run's own doubt comes first, then the method's.
     pub(in super::super) fn estimate(
         &self,
-        method: &'static str,
+        method: Method,
         start: Instant,
         (value, std_error): (f64, f64),
         trust: Trust,

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use super::super::Estimate;
+use super::super::{Estimate, Method};
 use super::KeptRun;
 use super::errors::jackknife;
 use crate::tempering::Transitions;
@@ -14,15 +14,15 @@ use crate::trust::Trust;
 
 /// Stationary distribution of counted transitions.
 pub fn sd(run: &KeptRun) -> Estimate {
-    estimate(run, "sd", &run.counted_transitions)
+    estimate(run, Method::Sd, &run.counted_transitions)
 }
 
 /// Rao-Blackwellized stationary distribution.
 pub fn rsd(run: &KeptRun) -> Estimate {
-    estimate(run, "rsd", &run.transitions)
+    estimate(run, Method::Rsd, &run.transitions)
 }
 
-fn estimate(run: &KeptRun, method: &'static str, groups: &[Transitions]) -> Estimate {
+fn estimate(run: &KeptRun, method: Method, groups: &[Transitions]) -> Estimate {
     let start = Instant::now();
     let k = run.ladder.len();
     let mut all = vec![0.0; k * k];

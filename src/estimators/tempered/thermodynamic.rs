@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use super::super::{Bias, Estimate};
+use super::super::{Bias, Estimate, Method};
 use super::errors::between_chains;
 use super::{KeptRun, NodeMoments, SlopeSums};
 use crate::trust::Trust;
@@ -27,25 +27,25 @@ enum Rule {
 
 /// Right Riemann sum, biased high.
 pub fn ti_riemann(run: &KeptRun) -> Estimate {
-    integrate(run, "ti-riemann", &run.slopes_at, Rule::Riemann)
+    integrate(run, Method::TiRiemann, &run.slopes_at, Rule::Riemann)
 }
 
 /// Trapezoid rule.
 pub fn ti(run: &KeptRun) -> Estimate {
-    integrate(run, "ti", &run.slopes_at, Rule::Trapezoid)
+    integrate(run, Method::Ti, &run.slopes_at, Rule::Trapezoid)
 }
 
 /// Corrected trapezoid rule.
 pub fn ti_corrected(run: &KeptRun) -> Estimate {
-    integrate(run, "ti-corrected", &run.slopes_at, Rule::Corrected)
+    integrate(run, Method::TiCorrected, &run.slopes_at, Rule::Corrected)
 }
 
 /// Corrected trapezoid rule of Rao-Blackwellized moments.
 pub fn ti_rb(run: &KeptRun) -> Estimate {
-    integrate(run, "ti-rb", &run.slopes, Rule::Corrected)
+    integrate(run, Method::TiRb, &run.slopes, Rule::Corrected)
 }
 
-fn integrate(run: &KeptRun, method: &'static str, sums: &SlopeSums, rule: Rule) -> Estimate {
+fn integrate(run: &KeptRun, method: Method, sums: &SlopeSums, rule: Rule) -> Estimate {
     let start = Instant::now();
     let betas = run.ladder.betas();
     // Temperatures without states are no nodes; the ends must be.

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use super::super::Estimate;
+use super::super::{Estimate, Method};
 use super::KeptRun;
 use crate::numerics::Table;
 use crate::tempering::PseudoPrior;
@@ -24,5 +24,5 @@ pub fn ts(run: &KeptRun) -> Estimate {
     let doubt =
         empty.map(|k| format!("no state was generated at beta = {}", run.ladder.betas()[k]));
     let found = (y.log_z[last], y.variance[last].sqrt());
-    run.estimate("ts", start, found, Trust::unless("end-not-visited", doubt))
+    run.estimate(Method::Ts, start, found, Trust::unless("end-not-visited", doubt))
 }

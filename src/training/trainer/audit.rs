@@ -3,7 +3,7 @@
 use super::model::model;
 use super::{Candidate, Trainer};
 use crate::error::Result;
-use crate::estimators::{Ais, Estimate, exact};
+use crate::estimators::{Ais, Estimate, Method, exact};
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
@@ -49,7 +49,7 @@ impl Audit {
 
     /// Whether it is by enumeration.
     pub fn is_exact(&self) -> bool {
-        self.estimate.method == "exact"
+        self.estimate.method == Method::Exact
     }
 }
 

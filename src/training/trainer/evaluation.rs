@@ -178,7 +178,7 @@ fn judged(
     if vouched && believed && audit.disagrees() {
         let notice = Notice::AuditDisagrees {
             tracked: (log_z, std_error),
-            method: estimate.method,
+            method: estimate.method.name(),
             audited: (estimate.value, estimate.std_error),
             in_errors: audit.in_errors,
         };

@@ -63,7 +63,7 @@ impl Live {
         }
         if let Some(audit) = &evaluation.audit {
             self.audit = Some(AuditedLogZ {
-                method: audit.estimate.method,
+                method: audit.estimate.method.name(),
                 update: trainer.updates,
                 value: audit.estimate.value,
                 std_error: audit.estimate.std_error,

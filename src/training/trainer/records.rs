@@ -126,7 +126,7 @@ pub(super) fn record_likelihood(record: &mut Record, run: Run, value: LogLikelih
 
 pub(super) fn record_audit(record: &mut Record, audit: &Audit) {
     let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
-    if audit.estimate.method == "exact" {
+    if audit.is_exact() {
         scalar("exact_log_z", audit.estimate.value);
     } else {
         scalar("ais_log_z", audit.estimate.value);

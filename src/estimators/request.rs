@@ -1,9 +1,9 @@
-//! A model, and what its estimators start from: a product distribution, or a mixture that was found.
+//! What estimators are asked for: a model, what they start from (a product distribution, or a mixture that was found), and how
+//! much work they may do.
 
-use anyhow::{Result, bail};
-
-use crate::estimators::tempered::{KeptRun, Reader, TemperedRun};
-use crate::estimators::{Equilibrium, Estimate, FoundStart};
+use super::tempered::{KeptRun, Reader, TemperedRun};
+use super::{Equilibrium, Estimate, FoundStart, Method, Way};
+use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::ops::Fused;
 use crate::tempering::mixture::MixturePath;
@@ -13,13 +13,19 @@ use crate::tempering::{
 };
 
 /// A model to estimate.
-pub struct Problem<'a> {
+pub struct Request<'a> {
     pub parameters: &'a Parameters,
     pub ops: &'a Fused,
     /// p1(v), where no mixture was found.
     pub base: &'a BaseDistribution,
     /// The start that was found, if one was looked for.
     pub found: Option<FoundStart>,
+    /// Number of chains, S.
+    pub chains: usize,
+    /// Counted sweeps of tempered chains.
+    pub sweeps: usize,
+    /// Seed; every method derives its own ([`Method::seed`]).
+    pub seed: u64,
 }
 
 /// The chains that estimators share, run once.
@@ -29,7 +35,7 @@ pub enum Shared {
     Kept(Box<KeptRun>),
 }
 
-impl Problem<'_> {
+impl Request<'_> {
     /// The path along a ladder.
     pub fn along<'b>(&'b self, ladder: &'b Ladder) -> Box<dyn TemperedPath + 'b> {
         match &self.found {
@@ -42,11 +48,10 @@ impl Problem<'_> {
     pub fn tempered<T>(
         &self,
         ladder: &Ladder,
-        chains: usize,
         seed: u64,
         run: impl FnOnce(&mut dyn SimulatedTempering) -> T,
     ) -> T {
-        let path = self.along(ladder);
+        let (path, chains) = (self.along(ladder), self.chains);
         let mut states = TemperedChains::new(path.sample_base(chains, seed, 0), ladder.len(), seed);
         let mut tempering = Tempering::new(&*path, &mut states, BetaUpdate::Collapsed);
         if let Some(found) = &self.found {
@@ -57,15 +62,9 @@ impl Problem<'_> {
     }
 
     /// The shared chains, kept or not.
-    pub fn shared(
-        &self,
-        ladder: &Ladder,
-        (chains, sweeps): (usize, usize),
-        seed: u64,
-        keep: bool,
-    ) -> Result<Shared> {
-        let rounds = InitialRounds::default();
-        self.tempered(ladder, chains, seed, |tempered| {
+    pub fn shared(&self, ladder: &Ladder, keep: bool) -> Result<Shared> {
+        let (rounds, sweeps) = (InitialRounds::default(), self.sweeps);
+        self.tempered(ladder, self.seed, |tempered| {
             Ok(if keep {
                 Shared::Kept(Box::new(KeptRun::new(tempered, &rounds, sweeps)?))
             } else {
@@ -74,23 +73,59 @@ impl Problem<'_> {
         })
     }
 
+    /// A method that does not share its chains: on `ladder` if it tempers, along `path` if it anneals.
+    ///
+    /// # Errors
+    /// As [`estimate`], and methods that are not run by themselves.
+    pub fn run(
+        &self,
+        method: Method,
+        ladder: &Ladder,
+        path: &dyn TemperedPath,
+    ) -> Result<Vec<Estimate>> {
+        let seed = method.seed(self.seed);
+        match method.way() {
+            Way::Alone(run) => Ok(vec![run(self.parameters, seed)?]),
+            Way::Adaptive(run) => {
+                Ok(vec![self.tempered(ladder, seed, |chains| run(chains, self.sweeps))?])
+            }
+            Way::Annealed(run) => run(path, self, seed),
+            Way::Search | Way::Shared(_) | Way::Part => {
+                Err(Error::Invalid(format!("{method} is no estimator by itself")))
+            }
+        }
+    }
+
     /// Samples of the model for reverse annealing.
-    pub fn equilibrium(&self, count: usize, seed: u64) -> Result<Equilibrium> {
-        let Some(found) = &self.found else {
-            return Ok(Equilibrium::draw(self.parameters, self.ops, self.base, count, seed)?);
-        };
-        Ok(Equilibrium::draw_from(self.parameters, self.ops, found, count, seed)?)
+    pub fn equilibrium(&self, seed: u64) -> Result<Equilibrium> {
+        let (parameters, ops, count) = (self.parameters, self.ops, self.chains);
+        match &self.found {
+            Some(found) => Equilibrium::draw_from(parameters, ops, found, count, seed),
+            None => Equilibrium::draw(parameters, ops, self.base, count, seed),
+        }
     }
 
     /// The product distribution, for what knows no other start.
     pub fn product(&self, what: &str) -> Result<&BaseDistribution> {
         if self.found.is_some() {
-            bail!(
+            return Err(Error::Invalid(format!(
                 "{what} starts from a product distribution: name one with --start, such as pinv or visible-bias"
-            );
+            )));
         }
         Ok(self.base)
     }
+}
+
+/// One or more estimates by a method on a ladder, with chains of its own.
+///
+/// # Errors
+/// Too few chains or sweeps, and what the method itself refuses.
+pub fn estimate(request: &Request<'_>, method: Method, ladder: &Ladder) -> Result<Vec<Estimate>> {
+    if let Some(reader) = method.reader() {
+        let shared = request.shared(ladder, matches!(reader, Reader::Kept(_)))?;
+        return Ok(shared.read(reader).into_iter().collect());
+    }
+    request.run(method, ladder, &*request.along(ladder))
 }
 
 impl Shared {

@@ -1,0 +1,162 @@
+//! The estimators of log Z there are: the one list. A new one is its own file and one line here.
+
+use serde::{Serialize, Serializer};
+
+use super::tempered::{self, KeptRun, Reader, TemperedRun};
+use super::{Estimate, Request, Sams, Tap, TapOrder, WangLandau};
+use crate::error::Result;
+use crate::model::Parameters;
+use crate::model::exact::MAX_UNITS;
+use crate::tempering::{SimulatedTempering, TemperedPath};
+
+/// What an estimator runs on.
+#[derive(Clone, Copy)]
+pub enum Way {
+    /// The parameters alone, and a seed.
+    Alone(fn(&Parameters, u64) -> Result<Estimate>),
+    /// Tempered chains, run once for all that share them.
+    Shared(Reader),
+    /// Tempered chains of its own, whose pseudo-prior it moves for so many sweeps.
+    Adaptive(fn(&mut dyn SimulatedTempering, usize) -> Result<Estimate>),
+    /// Annealing passes along a path, for a request and a seed.
+    Annealed(fn(&dyn TemperedPath, &Request<'_>, u64) -> Result<Vec<Estimate>>),
+    /// A search for modes and starts: [`super::Automatic`].
+    Search,
+    /// What another one finds on its way.
+    Part,
+}
+
+/// Who asks for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// Those who ask for all that are good.
+    All,
+    /// Those who compare: another one is as easily had and better, or no error bar comes with it.
+    Comparison,
+    /// Those who name it: another one has what it finds.
+    Name,
+}
+
+macro_rules! methods {
+    ($($method:ident, $name:literal, $asks:ident, $about:literal, $way:expr;)*) => {
+        /// An estimator of log Z.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Method {
+            $(#[doc = $about] $method,)*
+        }
+
+        impl Method {
+            /// Every one, in the order of tables.
+            pub const LIST: &'static [Self] = &[$(Self::$method,)*];
+
+            /// The name that commands and files use.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$method => $name,)* }
+            }
+
+            /// What it does, in one line.
+            pub fn about(self) -> &'static str {
+                match self { $(Self::$method => $about,)* }
+            }
+
+            /// What it runs on.
+            pub fn way(self) -> Way {
+                match self { $(Self::$method => $way,)* }
+            }
+
+            fn asked_by(self) -> For {
+                match self { $(Self::$method => For::$asks,)* }
+            }
+        }
+    };
+}
+
+use Way::{Adaptive, Alone, Annealed, Part, Search, Shared};
+
+const fn occupancy(read: fn(&TemperedRun) -> Estimate) -> Way {
+    Shared(Reader::Occupancy(read))
+}
+
+const fn kept(read: fn(&KeptRun) -> Estimate) -> Way {
+    Shared(Reader::Kept(read))
+}
+
+methods! {
+    Auto, "auto", All, "Searches for modes, tries several starts and works until the estimate is sound or --budget is used up", Search;
+    Exact, "exact", All, "Enumeration of the smaller layer, at most 25 units", Alone(|parameters, _| super::exact(parameters));
+    Rts, "rts", All, "Rao-Blackwellized tempered sampling", occupancy(TemperedRun::rts);
+    Ts, "ts", Comparison, "Tempered sampling by counts", kept(tempered::ts);
+    Sd, "sd", Comparison, "Stationary distribution of counted moves between temperatures", kept(tempered::sd);
+    Rsd, "rsd", All, "The same, Rao-Blackwellized", kept(tempered::rsd);
+    TiRiemann, "ti-riemann", Comparison, "Thermodynamic integration, right Riemann sum: too high", kept(tempered::ti_riemann);
+    Ti, "ti", Comparison, "Thermodynamic integration, trapezoid rule", kept(tempered::ti);
+    TiCorrected, "ti-corrected", All, "Thermodynamic integration, corrected trapezoid rule", kept(tempered::ti_corrected);
+    TiRb, "ti-rb", All, "The same, Rao-Blackwellized", kept(tempered::ti_rb);
+    Bar, "bar", All, "Bennett's acceptance ratio between neighbouring temperatures", kept(tempered::bar);
+    Mbar, "mbar", All, "Multistate Bennett acceptance ratio (UWHAM)", kept(tempered::mbar);
+    Mixed, "mixed", All, "Maximum likelihood over initial rounds and counted sweeps", occupancy(tempered::mixed);
+    Ais, "ais", Name, "Annealed importance sampling", Annealed(|path, request, seed| Ok(vec![super::ais(path, request.chains, seed)?]));
+    ReverseAis, "reverse-ais", Name, "Annealed importance sampling downwards, from samples of the model", Annealed(|path, request, seed| Ok(vec![super::reverse_ais(path, &request.equilibrium(seed)?, seed)?]));
+    Sandwich, "sandwich", All, "Both and Bennett's acceptance ratio between them", Annealed(|path, request, seed| Ok(super::sandwich(path, request.chains, &request.equilibrium(seed)?, seed)?.estimates().into()));
+    Raise, "raise", Comparison, "Reverse annealed importance sampling estimator, from samples of the model: an upper bound", Annealed(|path, request, seed| Ok(vec![super::raise::from_samples(path, &request.equilibrium(seed)?, seed)?]));
+    Sams, "sams", All, "Self-adjusted mixture sampling", Adaptive(|chains, sweeps| Sams::new(sweeps).run(chains));
+    WangLandau, "wang-landau", Comparison, "Wang-Landau with the 1/t rule", Adaptive(|chains, sweeps| WangLandau { sweeps }.run(chains));
+    TapNaive, "tap-naive", Comparison, "Naive mean field", Alone(|parameters, seed| tap(TapOrder::Naive, parameters, seed));
+    TapSecond, "tap-second", Comparison, "Thouless, Anderson and Palmer, second order", Alone(|parameters, seed| tap(TapOrder::Second, parameters, seed));
+    TapThird, "tap-third", Comparison, "The same, third order", Alone(|parameters, seed| tap(TapOrder::Third, parameters, seed));
+    AisBar, "ais-bar", Name, "What `sandwich` finds between its two passes", Part;
+}
+
+fn tap(order: TapOrder, parameters: &Parameters, seed: u64) -> Result<Estimate> {
+    Tap { order, seed, ..Tap::default() }.run(parameters)
+}
+
+impl Method {
+    /// Those with an error bar that vanishes which a model allows, or all with `comparison`.
+    pub fn allowed(parameters: &Parameters, comparison: bool) -> impl Iterator<Item = Self> {
+        let small = parameters.n_visible.min(parameters.n_hidden) <= MAX_UNITS;
+        let asked = move |method: &Self| match method.asked_by() {
+            For::All => *method != Self::Exact || small,
+            For::Comparison => comparison,
+            For::Name => false,
+        };
+        Self::LIST.iter().copied().filter(asked)
+    }
+
+    /// Whether it can be asked for.
+    pub fn is_offered(self) -> bool {
+        !matches!(self.way(), Part)
+    }
+
+    /// Whether it starts from a distribution that has to be chosen.
+    pub fn needs_start(self) -> bool {
+        !matches!(self.way(), Alone(_) | Search)
+    }
+
+    /// How the shared chains are read, for the estimators that share them.
+    pub fn reader(self) -> Option<Reader> {
+        if let Shared(reader) = self.way() { Some(reader) } else { None }
+    }
+
+    /// Those that share chains, and how they read them.
+    pub fn readers() -> impl Iterator<Item = (Self, Reader)> {
+        Self::LIST.iter().filter_map(|method| Some((*method, method.reader()?)))
+    }
+
+    /// The seed of its own random streams: methods share no random numbers, so that what one errs by tells nothing of another.
+    pub fn seed(self, seed: u64) -> u64 {
+        seed ^ (self as u64 + 1) << 52
+    }
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for Method {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
