@@ -93,7 +93,7 @@ fn of_settings_on_the_command_line() {
         ("training.lr=0.1", &["no such key", "did you mean training.learning_rate?"]),
         ("batch=10", &["did you mean training.batch or training.pretraining.batch?"]),
         ("trainig.batch=3", &["no such key", "did you mean training.batch?"]),
-        ("tempering.heat=3", &["no such key", "`ztrack config explain` lists all keys"]),
+        ("foo=3", &["no such key", "`ztrack config explain` lists all keys"]),
         ("tempering.sweep=3", &["did you mean tempering.sweeps?"]),
         ("training.gradient=pdc", &["\"pdc\" is not one of \"cd\", \"pcd\"", "did you mean pcd?"]),
         ("training.gradient=persistent", &["\"cd\", \"pcd\", \"tempered\"", "gradient = \"pcd\""]),

@@ -87,7 +87,14 @@ impl TemperingConfig {
             Some(betas) => Ladder::new(betas, &prior),
             None => Ladder::linear(self.temperatures.or(chosen), &prior),
         }
-        .map_err(|error| Error::config("tempering", error.to_string()))
+        .map_err(|error| {
+            let key = match (&self.betas, &self.prior) {
+                (Some(_), _) => "tempering.betas",
+                (None, PriorConfig::Given(_)) => "tempering.prior",
+                (None, _) => "tempering.temperatures",
+            };
+            Error::config(key, error.to_string())
+        })
     }
 
     /// The base distribution for `rows` training rows with these numbers of ones in their columns.
