@@ -76,7 +76,7 @@ impl EstimateSettings {
             )?,
             None => Start::VisibleBias.base(parameters, Units::Binary, self.seed)?,
         };
-        let start = Starting { base: &base, given: false, rows };
+        let start = Starting { base: &base, given: false, informed: rows.is_some(), rows };
         let options = LogZOptions::new(methods, self);
         options
             .run_telling(parameters, &start, false, &mut Lines { method: String::new(), out: tell })
