@@ -29,7 +29,7 @@
 //! # Rooms
 //!
 //! Data flows one way: [`data`] -> [`training`] (gradient, update rule) -> [`model`] -> [`tempering`] (chains, RTS statistics)
-//! -> [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`]. Algorithms are written in the operations of
+//! -> [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`] -> [`report`]. Algorithms are written in the operations of
 //! [`ops`]; [`estimators`] serve fixed models; [`config`], [`checkpoint`] and [`cli`] are the edges. [`interrupt`] ends long computations at
 //! a signal, [`memory`] says what may be taken.
 
@@ -48,6 +48,7 @@ mod nearest;
 pub mod ops;
 pub mod progress;
 pub mod record;
+pub mod report;
 pub mod tempering;
 pub mod tracking;
 pub mod training;

@@ -2,6 +2,7 @@
 
 mod about;
 mod column_options;
+mod compare;
 mod curves;
 mod data;
 mod data_options;
@@ -14,9 +15,12 @@ mod method;
 mod model_options;
 mod output;
 mod problem;
+mod provenance;
+mod report;
 mod resume;
 mod run_folder;
 mod run_lock;
+mod runs;
 mod sample;
 mod schedule_options;
 mod signals;
@@ -26,6 +30,8 @@ mod table;
 mod teller;
 pub mod terminal;
 mod train;
+#[cfg(feature = "watch")]
+mod watch;
 
 use std::process::ExitCode;
 
@@ -54,6 +60,11 @@ enum Command {
     Estimate(estimate::Estimate),
     Evaluate(evaluate::Evaluate),
     Sample(sample::Sample),
+    Report(report::Report),
+    Runs(runs::Runs),
+    Compare(compare::Compare),
+    #[cfg(feature = "watch")]
+    Watch(watch::Watch),
     Data(data::Data),
 }
 
@@ -82,6 +93,11 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Estimate(command) => command.run(),
         Command::Evaluate(command) => command.run(),
         Command::Sample(command) => command.run(),
+        Command::Report(command) => command.run(),
+        Command::Runs(command) => command.run(),
+        Command::Compare(command) => command.run(),
+        #[cfg(feature = "watch")]
+        Command::Watch(command) => command.run(),
         Command::Data(command) => command.run(),
     }
 }
