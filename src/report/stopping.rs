@@ -25,12 +25,12 @@ pub fn chart(stopping: &Stopping) -> Chart {
 
 /// What they say of the end.
 pub fn words(run: &RunFiles, stopping: &Stopping) -> String {
-    let improved = match stopping.state.improved() {
-        Some((update, level)) => format!(
-            "the last improvement beyond the error bar was at update {update} (smoothed validation {level:.3}), {} evaluations ago",
+    let improved = match stopping.state.improved_at() {
+        0 => "no evaluation could be decided on yet".into(),
+        update => format!(
+            "the last improvement beyond the error bar was at update {update}, {} evaluations ago",
             stopping.state.without_improvement()
         ),
-        None => "no evaluation could be decided on yet".into(),
     };
     let end = match (run.state, stopping.settings) {
         (State::StoppedEarly, Some(settings)) => format!(

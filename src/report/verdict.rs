@@ -137,8 +137,8 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
         }
         _ => format!("All {} updates were done.", summary.updates),
     };
-    let improved = run.stopping().and_then(|stopping| stopping.state.improved());
-    if let (State::Finished, Some((update, _))) = (run.state, improved)
+    let improved = run.stopping().and_then(|stopping| stopping.state.improved_at());
+    if let (State::Finished, Some(update)) = (run.state, improved)
         && update as f64 >= (1.0 - RECENT) * summary.updates as f64
     {
         words += &format!(

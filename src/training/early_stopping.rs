@@ -146,11 +146,6 @@ impl EarlyStopping {
         self.best.map(|best| (best.update, best.value))
     }
 
-    /// Update and level of the last improvement.
-    pub fn improved(&self) -> Option<(u64, f64)> {
-        self.reference.map(|reference| (reference.update, reference.value))
-    }
-
     /// Evaluations since the last improvement.
     pub fn without_improvement(&self) -> u64 {
         self.without_improvement
