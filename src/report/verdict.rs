@@ -137,7 +137,7 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
         }
         _ => format!("All {} updates were done.", summary.updates),
     };
-    let improved = run.stopping().and_then(|stopping| stopping.state.improved_at());
+    let improved = run.stopping().map(|stopping| stopping.state.improved_at());
     if let (State::Finished, Some(update)) = (run.state, improved)
         && update as f64 >= (1.0 - RECENT) * summary.updates as f64
     {
