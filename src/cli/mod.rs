@@ -30,8 +30,6 @@ mod table;
 mod teller;
 pub mod terminal;
 mod train;
-#[cfg(feature = "watch")]
-mod watch;
 
 use std::process::ExitCode;
 
@@ -63,8 +61,6 @@ enum Command {
     Report(report::Report),
     Runs(runs::Runs),
     Compare(compare::Compare),
-    #[cfg(feature = "watch")]
-    Watch(watch::Watch),
     Data(data::Data),
 }
 
@@ -96,8 +92,6 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Report(command) => command.run(),
         Command::Runs(command) => command.run(),
         Command::Compare(command) => command.run(),
-        #[cfg(feature = "watch")]
-        Command::Watch(command) => command.run(),
         Command::Data(command) => command.run(),
     }
 }
