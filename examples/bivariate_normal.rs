@@ -10,7 +10,7 @@ mod support;
 use support::{Errors, Options, progress};
 use ztrack::Result;
 use ztrack::estimators::{Estimate, Sams, WangLandau, rts};
-use ztrack::record::{Chart, Series};
+use ztrack::record::{Chart, Look, Series};
 use ztrack::tempering::continuous::{ContinuousTempering, GaussianMixture, Kernel, StepSizes};
 use ztrack::tempering::{InitialRounds, Ladder, Prior};
 
@@ -92,7 +92,7 @@ fn main() -> Result<()> {
         curve.push((sd, acceptance));
         if sd == PAPER_SD {
             let cloud =
-                Series { points: runs[0].points.clone(), marks_only: true, ..Series::default() };
+                Series { points: runs[0].points.clone(), look: Look::Marks, ..Series::default() };
             let chart = Chart {
                 title: "5000 points, proposal sd 3 (COMPARISON Fig. 1)".into(),
                 x_label: "x".into(),

@@ -18,7 +18,7 @@ use ztrack::estimators::{Ais, Estimate, Rts, Tap, TapOrder, exact};
 use ztrack::model::exact::MAX_UNITS;
 use ztrack::model::{Parameters, test_systems};
 use ztrack::ops::Fused;
-use ztrack::record::{Chart, Series};
+use ztrack::record::{Chart, Look, Series};
 use ztrack::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
 
 /// COMPARISON Tables 1 to 3 beside our own values
@@ -235,7 +235,8 @@ fn main() -> Result<()> {
             name: subject.name.into(),
             points: points.iter().map(|&(x, error, _)| (x, error)).collect(),
             errors: points.iter().map(|&(_, _, std_error)| std_error).collect(),
-            marks_only: true,
+            look: Look::Marks,
+            ..Series::default()
         });
         csv.flush()?;
     }

@@ -21,7 +21,7 @@ use ztrack::estimators::{
 use ztrack::model::Parameters;
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
-use ztrack::record::{Chart, Series};
+use ztrack::record::{Chart, Look, Series};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, SimulatedTempering,
     TemperedChains, Tempering,
@@ -349,7 +349,8 @@ fn save(out: &FilePath, scores: &[Score], summaries: &[Summary]) -> Result<()> {
         name: s.method.into(),
         points: vec![(i as f64 + 1.0, s.mean_z)],
         errors: vec![s.sd_z],
-        marks_only: true,
+        look: Look::Marks,
+        ..Series::default()
     };
     let chart = Chart {
         title: "z-scores against enumeration: mean, and one standard deviation".into(),

@@ -125,6 +125,7 @@ fn main() -> Result<()> {
             .filter(|(name, _)| keep(name))
             .map(|(name, points)| Series::line(name, points.clone()))
             .collect(),
+        ..Chart::default()
     };
     let adaptive = chart("Estimators on the Gaussian mixture (RTS Fig. 2)", &|name| {
         name.ends_with("adaptive")

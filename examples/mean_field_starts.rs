@@ -20,7 +20,7 @@ use ztrack::model::test_systems::{
 use ztrack::model::{Parameters, exact};
 use ztrack::ops::Fused;
 use ztrack::ops::random::{Purpose, Stream, Streams};
-use ztrack::record::{Chart, Series};
+use ztrack::record::{Chart, Look, Series};
 use ztrack::tempering::{Ladder, Prior};
 
 /// What counts as right: |estimate - log Z| <= 5 % of |log Z|.
@@ -311,7 +311,8 @@ fn picture(rows: &[Row]) -> Chart {
             name: (*name).into(),
             points: found().map(|(place, share)| (x(place), share.percent())).collect(),
             errors: found().map(|(_, share)| share.error()).collect(),
-            marks_only: true,
+            look: Look::Marks,
+            ..Series::default()
         }
     });
     Chart {

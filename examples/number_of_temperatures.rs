@@ -324,7 +324,7 @@ fn chart(
         let values =
             found.iter().filter_map(|(k, points)| Some((*k as f64, value(points.get(m)?))));
         let (points, errors) = values.map(|(k, (y, error))| ((k, y), error)).unzip();
-        Series { name: name.to_string(), points, errors, marks_only: false }
+        Series { name: name.to_string(), points, errors, ..Series::default() }
     });
     Chart {
         title: format!("{}: {what} against K (RTS Fig. 4)", model.name),
@@ -333,5 +333,6 @@ fn chart(
         log_x: true,
         log_y: true,
         series: series.collect(),
+        ..Chart::default()
     }
 }

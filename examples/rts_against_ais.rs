@@ -195,6 +195,7 @@ fn main() -> Result<ExitCode> {
             log_x: true,
             log_y,
             series,
+            ..Chart::default()
         };
         let name = model.name;
         bar.suspend(|| -> Result<()> {

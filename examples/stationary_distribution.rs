@@ -221,6 +221,7 @@ fn main() -> Result<ExitCode> {
             log_x: true,
             log_y: true,
             series: curves.into(),
+            ..Chart::default()
         };
         bar.suspend(|| options.save_chart(&format!("fig8_{}.svg", model.name), &chart))?;
     }

@@ -56,7 +56,8 @@
 //! # Rooms
 //!
 //! Data flows one way: [`data`] -> [`training`] (gradient, update rule) -> [`model`] -> [`tempering`] (chains, RTS statistics)
-//! -> [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`]. [`live`] and [`mod@fit`] are for loops and arrays of others. Algorithms are written in the operations of
+//! -> [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`] -> [`report`]. [`live`] and [`mod@fit`] are for loops and arrays
+//! of others. Algorithms are written in the operations of
 //! [`ops`]; [`estimators`] serve fixed models; [`config`], [`checkpoint`] and [`cli`] are the edges. [`interrupt`] ends long computations at
 //! a signal, [`memory`] says what may be taken.
 
@@ -77,6 +78,7 @@ pub mod numerics;
 pub mod ops;
 pub mod progress;
 pub mod record;
+pub mod report;
 pub mod tempering;
 pub mod tracking;
 pub mod training;

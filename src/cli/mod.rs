@@ -2,6 +2,7 @@
 
 mod about;
 mod column_options;
+mod compare;
 mod completions;
 mod config;
 mod curves;
@@ -18,10 +19,13 @@ mod log_z;
 mod method;
 mod model_options;
 mod output;
+mod provenance;
 mod recipe;
+mod report;
 mod resume;
 mod run_folder;
 mod run_lock;
+mod runs;
 mod sample;
 mod schedule_options;
 mod signals;
@@ -68,6 +72,9 @@ enum Command {
     Estimate(estimate::Estimate),
     Evaluate(evaluate::Evaluate),
     Sample(sample::Sample),
+    Report(report::Report),
+    Runs(runs::Runs),
+    Compare(compare::Compare),
     Data(data::Data),
     Config(config::Config),
     Init(data_file::Init),
@@ -103,6 +110,9 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Estimate(command) => command.run(),
         Command::Evaluate(command) => command.run(),
         Command::Sample(command) => command.run(),
+        Command::Report(command) => command.run(),
+        Command::Runs(command) => command.run(),
+        Command::Compare(command) => command.run(),
         Command::Data(command) => command.run(),
         Command::Config(command) => command.run(),
         Command::Init(command) => command.run(),

@@ -8,16 +8,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::run_lock::{LOCK, RunLock};
-use super::summary::Summary;
 use crate::checkpoint::{
     ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, write_bytes,
 };
 use crate::model::Parameters;
+use crate::report::summary::Summary;
+use crate::report::{self, FAILURE, RunFiles};
 use crate::training::{Candidate, Checkpoints, EvaluationRecord, Trainer};
 
 const CONFIG: &str = "config.toml";
 const METRICS: &str = "metrics.csv";
 const NOTICES: &str = "notices.jsonl";
+const SUMMARY: &str = "summary.json";
+const LAST: &str = "last.safetensors";
+const CURVES: &str = "curves.svg";
+/// The report of the run.
+pub const REPORT: &str = "report.html";
 /// Full states kept: the newest, and the one before in case the newest is damaged.
 const STATES_KEPT: usize = 2;
 
@@ -92,7 +98,44 @@ impl RunFolder {
     pub fn write_summary(&self, summary: &Summary) -> Result<()> {
         self.lock.check()?;
         let json = serde_json::to_string_pretty(summary)?;
-        write_bytes(self.path.join("summary.json"), format!("{json}\n").as_bytes())?;
+        write_bytes(self.path.join(SUMMARY), format!("{json}\n").as_bytes())?;
+        Ok(())
+    }
+
+    /// Removes what says how the run ended, before it goes on: an older end must not be taken for the present one. The best
+    /// model so far stays the best.
+    pub fn remove_end(&self) -> Result<()> {
+        self.lock.check()?;
+        for name in [SUMMARY, LAST, CURVES, REPORT, FAILURE] {
+            let path = self.path.join(name);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the error that ended the run, as far as that can be done: the error itself is told anyway.
+    pub fn write_failure(&self, error: &str) {
+        if self.lock.check().is_ok() {
+            let _ = write_bytes(self.path.join(FAILURE), format!("{error}\n").as_bytes());
+        }
+    }
+
+    /// Writes report.html and curves.svg; `seconds` of work may go into looking at the best model.
+    pub fn write_report(&self, trainer: &Trainer, seconds: f64) -> Result<()> {
+        self.lock.check()?;
+        let run = RunFiles::read(&self.path, false)?;
+        let found = super::report::diagnose(&run, trainer, seconds)?;
+        let html = report::page(&run, &Ok((trainer, found.as_ref())));
+        write_bytes(self.path.join(REPORT), html.as_bytes())?;
+        // A run without an evaluation has no curve.
+        if let Ok(svg) = report::likelihoods(&run).svg() {
+            write_bytes(self.path.join(CURVES), svg.as_bytes())?;
+        }
         Ok(())
     }
 
@@ -136,7 +179,7 @@ impl RunFolder {
     /// Writes last.safetensors.
     pub fn write_last(&self, trainer: &Trainer) -> Result<()> {
         self.lock.check()?;
-        Self::model_file(trainer).save(self.path.join("last.safetensors"))?;
+        Self::model_file(trainer).save(self.path.join(LAST))?;
         Ok(())
     }
 

@@ -1,73 +1,15 @@
 //! The end of a run: the models worth keeping audited, the best of them kept, summary.json and the closing words.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde::Serialize;
-
-use super::run_folder::RunFolder;
+use super::provenance::Provenance;
+use super::run_folder::{REPORT, RunFolder};
 use super::terminal;
 use crate::error::Result;
 use crate::record::NoticeLog;
-use crate::tracking::LogLikelihood;
+use crate::report::summary::{Best, Evaluations, Summary};
 use crate::training::{FinalLikelihood, StopReason, Trainer};
-
-/// summary.json
-#[derive(Serialize)]
-pub struct Summary {
-    stop_reason: StopReason,
-    updates: u64,
-    epochs: f64,
-    seconds: f64,
-    /// Tracked log Z at the last evaluation.
-    log_z: f64,
-    log_z_std_error: f64,
-    /// Whether it is to be believed, and why not.
-    sound: bool,
-    doubts: Vec<String>,
-    train_log_likelihood: Option<LogLikelihood>,
-    validation_log_likelihood: Option<LogLikelihood>,
-    evaluations: Evaluations,
-    /// How often each kind of notice was told; the notices are in notices.jsonl.
-    notices: BTreeMap<String, u64>,
-    /// The model in best.safetensors (last.safetensors without validation rows), log Z audited.
-    best: Best,
-    /// What a resume would have refused and was told to take.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    forced: Vec<String>,
-}
-
-/// How the evaluations of the run went, that of update 0 not counted.
-#[derive(Serialize)]
-struct Evaluations {
-    /// All.
-    all: u64,
-    /// Those whose tracked log Z was sound.
-    sound: u64,
-    /// Those that decisions could go by: sound, audited or exact.
-    decided_on: u64,
-}
-
-#[derive(Serialize)]
-struct Best {
-    update: u64,
-    /// How many models were audited to find it; 0 if none had a sound evaluation and it is the last one.
-    candidates_audited: usize,
-    audit_method: &'static str,
-    log_z: f64,
-    log_z_std_error: f64,
-    /// Tracked log Z when the model was evaluated.
-    tracked_log_z: Option<f64>,
-    tracked_log_z_std_error: Option<f64>,
-    /// Tracked minus audited log Z, in combined standard errors.
-    tracked_minus_audited_in_errors: Option<f64>,
-    train_log_likelihood: LogLikelihood,
-    validation_log_likelihood: Option<LogLikelihood>,
-    test_log_likelihood: Option<LogLikelihood>,
-    /// Why the audited log Z should not be believed, if so.
-    doubt: Option<String>,
-}
 
 impl Summary {
     /// Audits the candidates of the run and keeps the best of them as best.safetensors.
@@ -83,6 +25,7 @@ impl Summary {
                 Best::new(trainer.updates(), 0, None, last)
             }
         };
+        let provenance = Provenance::now();
         let standing = trainer.standing();
         let last = standing.last.as_ref();
         Ok(Self {
@@ -106,6 +49,14 @@ impl Summary {
             notices: NoticeLog::counts(folder.notices())?,
             best,
             forced: trainer.identity().forced().to_vec(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            command: provenance.command,
+            date: provenance.date,
+            threads: provenance.threads,
+            seed: trainer.config().seed,
+            data: trainer.identity().rows().clone(),
+            times: *trainer.times(),
+            configuration: serde_json::to_value(trainer.config()).unwrap_or_default(),
         })
     }
 
@@ -138,6 +89,7 @@ impl Summary {
         let folder = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(out);
         let folder = terminal::quoted(folder.as_os_str());
         let _ = writeln!(text, "curves: tensorboard --logdir {folder}");
+        let _ = writeln!(text, "report: {}", out.join(REPORT).display());
         text
     }
 }
@@ -153,7 +105,7 @@ impl Best {
         Self {
             update,
             candidates_audited,
-            audit_method: log_z.method.name(),
+            audit_method: log_z.method.name().into(),
             log_z: log_z.value,
             log_z_std_error: log_z.std_error,
             tracked_log_z: tracked.map(|(value, _)| value),

@@ -15,14 +15,17 @@ use super::resume::{Resumed, create_recorders, resume};
 use super::run_folder::RunFolder;
 use super::run_lock::RunLock;
 use super::signals::{self, INTERRUPTED};
-use super::summary::Summary;
 use super::terminal;
 use crate::Error;
 use crate::config::{Config, Places};
 use crate::data::{SplitOptions, Splits, find_folder, load};
 use crate::interrupt;
 use crate::record::{ProgressBar, Tee};
+use crate::report::summary::Summary;
 use crate::training::{Changes, StopReason, Trainer, run};
+
+/// Work that the report at the end of a run may take, in seconds of one usual core.
+const REPORT_SECONDS: f64 = 3.0;
 
 /// Train a model, log Z and log-likelihoods tracked on the fly
 #[derive(Args)]
@@ -99,9 +102,15 @@ impl Train {
         if !self.quiet {
             tell(&format!("run folder {}", out.display()));
         }
+        if trainer.over().is_none() {
+            folder.remove_end()?;
+        }
         recorders.push(Box::new(self.progress()));
         let mut recorder = Tee(recorders);
         let outcome = run(&mut trainer, &mut recorder, &mut folder, interrupted);
+        if let Err(error) = &outcome {
+            folder.write_failure(&error.to_string());
+        }
         let outcome = outcome.with_context(|| match folder.newest_state() {
             Ok(None) => format!("run {} failed before its first checkpoint", out.display()),
             Err(_) => format!("run {} failed, and its last checkpoint is gone", out.display()),
@@ -123,6 +132,16 @@ impl Train {
         match concluded {
             Ok(summary) => {
                 folder.write_summary(&summary)?;
+                // The run is over and kept: a report that cannot be made, or is not waited for, takes nothing from it.
+                let report = interrupt::catch(|| Ok(folder.write_report(&trainer, REPORT_SECONDS)));
+                match report {
+                    Ok(Err(error)) => tell(&format!("warning: no report was written: {error:#}")),
+                    Err(_) => tell(&format!(
+                        "no report was written; to have it: ztrack report {}",
+                        out.display()
+                    )),
+                    Ok(Ok(())) => {}
+                }
                 print(&summary.text(&out))?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -217,7 +236,7 @@ fn nothing_to_train(or: &str) -> anyhow::Error {
     )
 }
 
-fn load_splits(config: &Config, data_folder: Option<&Path>) -> crate::Result<Splits> {
+pub(super) fn load_splits(config: &Config, data_folder: Option<&Path>) -> crate::Result<Splits> {
     let data = &config.data;
     let folder = find_folder(data_folder.or(data.folder.as_deref()));
     let options = SplitOptions {

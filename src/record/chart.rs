@@ -1,24 +1,20 @@
-//! Charts of curves with error bars, as SVG.
+//! Charts of curves with error bars and bands, as SVG: alone in a file, or as a part of a page.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
-use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
-use plotters::prelude::*;
-
+use super::axis::{Axis, range};
+use super::chart_parts::{Layout, Legend, label};
+use super::markup::Element;
+use super::palette::SERIES;
 use crate::error::{Error, Result};
 
-const SIZE: (u32, u32) = (800, 500);
-/// Okabe and Ito's colours, told apart by colour-blind readers too.
-const COLOURS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(0, 0, 0),
-    RGBColor(150, 150, 60),
-];
+/// Size of a chart in a file; text is 12 units high.
+const SIZE: (f64, f64) = (640.0, 380.0);
+/// Width of a character of the font, about; for legends and margins.
+pub(super) const CHARACTER: f64 = 6.6;
+/// Points of a curve beyond which stretches are drawn by their extremes alone: finer than the paper.
+const MOST_POINTS: usize = 1200;
 
 /// A chart of one or more series over a common x axis.
 #[derive(Clone, Debug, Default)]
@@ -27,14 +23,36 @@ pub struct Chart {
     pub title: String,
     /// Shown below the x axis.
     pub x_label: String,
-    /// Shown beside the y axis.
+    /// Shown above the y axis.
     pub y_label: String,
     /// Logarithmic x axis; points with x <= 0 are left out.
     pub log_x: bool,
     /// Logarithmic y axis; points with y <= 0 are left out.
     pub log_y: bool,
+    /// Ends of the x axis; else as the points ask for.
+    pub x_range: Option<(f64, f64)>,
+    /// Ends of the y axis; else as the points ask for.
+    pub y_range: Option<(f64, f64)>,
     /// What is drawn, in this order.
     pub series: Vec<Series>,
+    /// Straight lines that say where something is.
+    pub guides: Vec<Guide>,
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Look {
+    /// A line through the points, errors as bars.
+    #[default]
+    Line,
+    /// The same, in dashes.
+    Dashed,
+    /// A line, errors as a shaded band.
+    Band,
+    /// Marks, errors as bars.
+    Marks,
+    /// Columns from zero.
+    Columns,
 }
 
 /// One curve.
@@ -44,10 +62,21 @@ pub struct Series {
     pub name: String,
     /// (x, y), joined by a line in this order.
     pub points: Vec<(f64, f64)>,
-    /// Half lengths of vertical error bars, one a point; empty without.
+    /// Half lengths of vertical errors, one a point; empty without.
     pub errors: Vec<f64>,
-    /// Marks at the points instead of a line between them.
-    pub marks_only: bool,
+    /// How it is drawn.
+    pub look: Look,
+    /// Number of its colour; else its place among the series.
+    pub colour: Option<usize>,
+}
+
+/// A straight line across the chart, with a word on it.
+#[derive(Clone, Debug)]
+pub enum Guide {
+    /// At this y.
+    Horizontal(f64, String),
+    /// At this x.
+    Vertical(f64, String),
 }
 
 impl Series {
@@ -55,44 +84,61 @@ impl Series {
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), points, ..Self::default() }
     }
+
+    /// The same in another look.
+    #[must_use]
+    pub fn look(self, look: Look) -> Self {
+        Self { look, ..self }
+    }
+
+    /// With half lengths of vertical errors, one a point.
+    #[must_use]
+    pub fn errors(self, errors: Vec<f64>) -> Self {
+        Self { errors, ..self }
+    }
+
+    /// In a colour of its own.
+    #[must_use]
+    pub fn colour(self, colour: usize) -> Self {
+        Self { colour: Some(colour), ..self }
+    }
+
+    pub(super) fn error(&self, i: usize) -> f64 {
+        self.errors.get(i).copied().filter(|e| e.is_finite()).unwrap_or(0.0)
+    }
 }
 
 impl Chart {
-    /// The chart as an SVG document.
+    /// The chart as an SVG document, in light colours.
     ///
     /// # Errors
     /// No finite point to draw.
     pub fn svg(&self) -> Result<String> {
-        let shown = |&(x, y): &(f64, f64)| {
-            x.is_finite() && y.is_finite() && !(self.log_x && x <= 0.0) && !(self.log_y && y <= 0.0)
-        };
-        let series: Vec<Series> = self
-            .series
-            .iter()
-            .map(|series| {
-                let keep: Vec<bool> = series.points.iter().map(shown).collect();
-                let mut kept = series.clone();
-                let mut index = 0..;
-                kept.points.retain(|_| index.next().is_some_and(|i| keep[i]));
-                let mut index = 0..;
-                kept.errors.retain(|_| index.next().is_some_and(|i| keep.get(i) == Some(&true)));
-                kept
-            })
-            .collect();
-        let points = || series.iter().flat_map(|series| &series.points);
-        let x = range(points().map(|p| p.0), self.log_x);
-        // Error bars do not widen the range: a single wild one would hide everything else.
-        let y = range(points().map(|p| p.1), self.log_y);
-        let (Some(x), Some(y)) = (x, y) else {
-            return Err(Error::Invalid(format!("chart '{}' has no finite point", self.title)));
-        };
-        let drawn = match (self.log_x, self.log_y) {
-            (false, false) => self.draw(&series, x.0..x.1, y.0..y.1),
-            (true, false) => self.draw(&series, (x.0..x.1).log_scale(), y.0..y.1),
-            (false, true) => self.draw(&series, x.0..x.1, (y.0..y.1).log_scale()),
-            (true, true) => self.draw(&series, (x.0..x.1).log_scale(), (y.0..y.1).log_scale()),
-        };
-        drawn.map_err(|error| Error::Invalid(format!("chart '{}': {error}", self.title)))
+        let (width, height) = SIZE;
+        let paper = Element::new("rect").class("paper").at("width", width).at("height", height);
+        let element = self.draw(SIZE)?;
+        let document = Element::new("svg")
+            .set("xmlns", "http://www.w3.org/2000/svg")
+            .at("width", width)
+            .at("height", height)
+            .set("viewBox", format!("0 0 {width} {height}"))
+            .with(Element::new("style").text(style(false)))
+            .with(paper)
+            .with(element);
+        Ok(document.to_string())
+    }
+
+    /// The chart as a part of a page that has the rules of [`style`].
+    ///
+    /// # Errors
+    /// No finite point to draw.
+    pub fn element(&self, (width, height): (f64, f64)) -> Result<Element> {
+        let drawn = self.draw((width, height))?;
+        Ok(Element::new("svg")
+            .set("viewBox", format!("0 0 {width} {height}"))
+            .set("role", "img")
+            .set("aria-label", format!("{} against {}", self.y_label, self.x_label))
+            .with(drawn))
     }
 
     /// Writes the chart to a file, atomically.
@@ -103,94 +149,105 @@ impl Chart {
         crate::checkpoint::write_bytes(path, self.svg()?.as_bytes())
     }
 
-    fn draw<X, Y>(
-        &self,
-        series: &[Series],
-        x: X,
-        y: Y,
-    ) -> std::result::Result<String, Box<dyn std::error::Error>>
-    where
-        X: AsRangedCoord<Value = f64>,
-        Y: AsRangedCoord<Value = f64>,
-        X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
-        Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
-    {
-        let mut text = String::new();
-        {
-            let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
-            area.fill(&WHITE)?;
-            let mut chart = ChartBuilder::on(&area)
-                .caption(&self.title, ("sans-serif", 20))
-                .margin(12)
-                .x_label_area_size(45)
-                .y_label_area_size(70)
-                .build_cartesian_2d(x, y)?;
-            chart
-                .configure_mesh()
-                .light_line_style(TRANSPARENT)
-                .x_desc(&self.x_label)
-                .y_desc(&self.y_label)
-                .x_label_formatter(&|v| short(*v))
-                .y_label_formatter(&|v| short(*v))
-                .draw()?;
-            for (series, colour) in series.iter().zip(COLOURS.iter().cycle()) {
-                let style = colour.stroke_width(2);
-                if !series.marks_only {
-                    chart.draw_series(LineSeries::new(series.points.iter().copied(), style))?;
-                }
-                if series.marks_only || series.points.len() <= 30 {
-                    let mark = |p: &(f64, f64)| Circle::new(*p, 3, colour.filled());
-                    chart.draw_series(series.points.iter().map(mark))?;
-                }
-                let bars = series.points.iter().zip(&series.errors).filter_map(|(&(x, y), e)| {
-                    let low = if self.log_y { (y - e).max(y * 1e-3) } else { y - e };
-                    let bar = ErrorBar::new_vertical(x, low, y, y + e, colour.filled(), 8);
-                    e.is_finite().then_some(bar)
-                });
-                chart.draw_series(bars)?;
-                // Legend entries are kept by elements drawn last, so that marks and lines share one.
-                if !series.name.is_empty() {
-                    chart
-                        .draw_series(std::iter::once(PathElement::new(Vec::new(), style)))?
-                        .label(&series.name)
-                        .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
-                }
-            }
-            if series.iter().any(|series| !series.name.is_empty()) {
-                chart
-                    .configure_series_labels()
-                    .background_style(WHITE.mix(0.85))
-                    .border_style(BLACK.mix(0.3))
-                    .draw()?;
-            }
-            area.present()?;
+    fn draw(&self, size: (f64, f64)) -> Result<Element> {
+        let series: Vec<Series> = self.series.iter().map(|series| self.shown(series)).collect();
+        let named = series.iter().enumerate().filter(|(_, series)| !series.name.is_empty());
+        let legend = Legend::new(named, size.0);
+        let layout = self.layout(&series, size, legend.height).ok_or_else(|| {
+            Error::Invalid(format!("chart '{}{}' has no finite point", self.title, self.y_label))
+        })?;
+        let mut group = Element::new("g").class("chart");
+        if !self.title.is_empty() {
+            group = group.with(label("title", (size.0 / 2.0, 18.0), "middle", &self.title));
         }
-        Ok(text)
+        let plot = series.iter().enumerate().map(|(i, series)| layout.series(i, series));
+        let offset = if self.title.is_empty() { 0.0 } else { 24.0 };
+        Ok(group
+            .with(legend.element(offset))
+            .with(layout.frame(self, size))
+            // A nested picture cuts off what lies outside of it.
+            .with(layout.window().all(plot))
+            .all(self.guides.iter().map(|guide| layout.guide(guide))))
+    }
+
+    /// The points that can be drawn.
+    fn shown(&self, series: &Series) -> Series {
+        let usable = |&i: &usize| {
+            let (x, y) = series.points[i];
+            x.is_finite() && y.is_finite() && !(self.log_x && x <= 0.0) && !(self.log_y && y <= 0.0)
+        };
+        let kept: Vec<usize> = (0..series.points.len()).filter(usable).collect();
+        let kept = thinned(kept, |i| series.points[i].1);
+        Series {
+            points: kept.iter().map(|&i| series.points[i]).collect(),
+            errors: if series.errors.is_empty() {
+                Vec::new()
+            } else {
+                kept.iter().map(|&i| series.error(i)).collect()
+            },
+            ..series.clone()
+        }
+    }
+
+    fn layout(&self, series: &[Series], size: (f64, f64), legend: f64) -> Option<Layout> {
+        let points = || series.iter().flat_map(|series| &series.points);
+        let columns = series.iter().any(|series| series.look == Look::Columns);
+        let marked = self.guides.iter().filter_map(|guide| match guide {
+            Guide::Horizontal(y, _) => Some(*y),
+            Guide::Vertical(..) => None,
+        });
+        // Error bars do not widen the range: a single wild one would hide everything else.
+        let zero = columns.then_some(0.0);
+        let values = points().map(|p| p.1).chain(zero).chain(marked);
+        let x_range = self.x_range.or_else(|| range(points().map(|p| p.0), self.log_x))?;
+        let y_range = self.y_range.or_else(|| range(values, self.log_y))?;
+        let title = if self.title.is_empty() { 0.0 } else { 24.0 };
+        let (top, bottom) = (title + legend + 22.0, size.1 - 38.0);
+        let y = Axis::new(y_range, self.log_y, (bottom, top))?;
+        let longest = y.ticks().iter().map(|(_, label)| label.len()).max().unwrap_or(1);
+        let (left, right) = (10.0 + CHARACTER * longest.max(2) as f64, size.0 - 14.0);
+        let x = Axis::new(x_range, self.log_x, (left, right))?;
+        points().next()?;
+        Some(Layout { x, y, left, right, top, bottom })
     }
 }
 
-/// The smallest range with a little room around all values; `None` without any.
-fn range(values: impl Iterator<Item = f64>, log: bool) -> Option<(f64, f64)> {
-    let (low, high) =
-        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-    if low > high {
-        return None;
+/// At most [`MOST_POINTS`] of a curve: of every stretch its first, lowest, highest point.
+fn thinned(kept: Vec<usize>, y: impl Fn(usize) -> f64) -> Vec<usize> {
+    if kept.len() <= MOST_POINTS {
+        return kept;
     }
-    if log {
-        return Some((low / 1.2, high * 1.2));
+    let stretch = (3 * kept.len()).div_ceil(MOST_POINTS);
+    let mut few = Vec::with_capacity(MOST_POINTS + 1);
+    for part in kept.chunks(stretch) {
+        let lowest = part.iter().copied().min_by(|a, b| y(*a).total_cmp(&y(*b)));
+        let highest = part.iter().copied().max_by(|a, b| y(*a).total_cmp(&y(*b)));
+        let mut chosen: Vec<usize> =
+            part.first().copied().into_iter().chain(lowest).chain(highest).collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        few.extend(chosen);
     }
-    let room = if high > low { 0.04 * (high - low) } else { 0.5 * (1.0 + high.abs()) };
-    Some((low - room, high + room))
+    few.extend(kept.last().filter(|last| few.last() != Some(last)).copied().as_slice());
+    few
 }
 
-/// A number as an axis label.
-fn short(value: f64) -> String {
-    let size = value.abs();
-    if size != 0.0 && !(1e-3..1e6).contains(&size) {
-        return format!("{value:.0e}");
+/// The rules charts are coloured by.
+pub fn style(dark: bool) -> String {
+    let (ink, faint, paper) =
+        if dark { ("#d6d9de", "#3a3f47", "#16181c") } else { ("#333", "#e3e5e8", "#fff") };
+    let mut rules = format!(
+        ".chart text{{font:12px sans-serif;fill:{ink}}}.chart .title{{font-size:15px}}.paper{{fill:{paper}}}\
+         .grid{{stroke:{faint}}}.axis{{stroke:{ink}}}.guide{{stroke:{ink};stroke-dasharray:2 3}}\
+         .chart .note{{font-size:11px}}.line{{fill:none;stroke-width:1.5;stroke-linejoin:round}}\
+         .dashed{{stroke-dasharray:5 3}}.band{{fill-opacity:.2}}.bar{{stroke-width:1}}"
+    );
+    for (i, colours) in SERIES.iter().enumerate() {
+        let colour = colours[usize::from(dark)];
+        // Writing to a String cannot fail.
+        let _ = write!(rules, ".c{i}{{stroke:{colour}}}.f{i}{{fill:{colour}}}");
     }
-    let text = format!("{value:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
+    rules
 }
 
 #[cfg(test)]
@@ -200,7 +257,7 @@ mod tests {
     #[test]
     fn every_series_is_in_the_picture_and_points_off_a_log_axis_are_left_out() {
         let chart = Chart {
-            title: "Errors".into(),
+            title: "Errors & <more>".into(),
             log_x: true,
             log_y: true,
             series: vec![
@@ -209,16 +266,39 @@ mod tests {
                     name: "second".into(),
                     points: vec![(1.0, 5.0), (10.0, 0.5)],
                     errors: vec![0.1, 0.6],
-                    marks_only: true,
+                    look: Look::Marks,
+                    colour: None,
                 },
             ],
+            guides: vec![Guide::Vertical(5.0, "best".into())],
             ..Chart::default()
         };
         let svg = chart.svg().unwrap();
-        for text in ["<svg", "Errors", "first", "second"] {
+        for text in ["<svg", "Errors &amp; &lt;more&gt;", "first", "second", "best"] {
             assert!(svg.contains(text), "{text} is missing");
         }
-        assert!(!svg.contains("NaN"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"));
+        // One point of the first series, two of the second, and a mark in the legend for it.
+        assert_eq!(svg.matches("<circle").count(), 4);
         assert!(Chart::default().svg().is_err());
+    }
+
+    #[test]
+    fn long_curves_keep_their_extremes() {
+        let y = |i: usize| if i == 5000 { 9.0 } else { (i % 7) as f64 };
+        let few = thinned((0..100_000).collect(), y);
+        assert!(few.len() <= MOST_POINTS + 1 && few.contains(&5000));
+        assert!(few[0] == 0 && few[few.len() - 1] == 99_999);
+        assert!(few.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn a_band_goes_there_and_back() {
+        let points = vec![(0.0, 0.0), (1.0, 1.0)];
+        let series = Series::line("x", points).errors(vec![0.5, f64::NAN]).look(Look::Band);
+        let chart = Chart { series: vec![series], y_range: Some((-1.0, 2.0)), ..Chart::default() };
+        let svg = chart.svg().unwrap();
+        let band = svg.split("<polygon").nth(1).unwrap().split("points=\"").nth(1).unwrap();
+        assert_eq!(band.split('"').next().unwrap().split(' ').count(), 4);
     }
 }

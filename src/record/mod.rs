@@ -1,6 +1,8 @@
 //! What a run leaves behind while it trains: training hands over flat records, recorders write them.
 
+mod axis;
 mod chart;
+mod chart_parts;
 mod csv;
 mod dashboard;
 mod events;
@@ -8,6 +10,7 @@ mod held_file;
 mod histogram;
 mod image;
 mod live_text;
+pub mod markup;
 mod memory;
 mod notice;
 mod notice_log;
@@ -23,7 +26,9 @@ mod tee;
 mod tensorboard;
 mod written;
 
-pub use chart::{Chart, Series};
+pub(crate) use axis::Axis;
+pub use axis::short;
+pub use chart::{Chart, Guide, Look, Series, style};
 pub use csv::Csv;
 pub use dashboard::{About, Setting};
 pub use held_file::HeldFile;

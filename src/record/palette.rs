@@ -1,5 +1,18 @@
 //! Colours of numbers: a diverging scale for signed values, a perceptually uniform one for magnitudes.
 
+/// Colours of curves on light and on dark paper: Okabe and Ito's, told apart by colour-blind readers too, where needed made
+/// darker or lighter for contrast.
+pub(super) const SERIES: [[&str; 2]; 8] = [
+    ["#0072b2", "#56b4e9"],
+    ["#d55e00", "#f08a3c"],
+    ["#009e73", "#2fbf93"],
+    ["#b65d90", "#dd99bf"],
+    ["#c98a00", "#f0c040"],
+    ["#3f9fd8", "#8fd0f5"],
+    ["#333333", "#d6d9de"],
+    ["#7a7a30", "#c0c070"],
+];
+
 /// What NaN looks like: in neither scale.
 const NAN: [u8; 3] = [255, 0, 255];
 

@@ -61,12 +61,12 @@ impl Transitions {
         matrix
     }
 
-    /// The narrowest cut; `None` before any transition.
-    pub fn knot(&self) -> Option<Knot> {
+    /// Phi of the cuts between temperatures k and k + 1, shape [K - 1]; empty before any transition.
+    pub fn conductances(&self) -> Vec<f64> {
         let k = self.temperatures;
         let total: f64 = self.sums.iter().sum();
         if total <= 0.0 {
-            return None;
+            return Vec::new();
         }
         let row_mass: Vec<f64> =
             self.sums.chunks_exact(k).map(|row| row.iter().sum::<f64>() / total).collect();
@@ -80,6 +80,12 @@ impl Transitions {
             let side = below.min(1.0 - below);
             conductances.push(if side > 0.0 { flow / side } else { 0.0 });
         }
+        conductances
+    }
+
+    /// The narrowest cut; `None` before any transition.
+    pub fn knot(&self) -> Option<Knot> {
+        let conductances = self.conductances();
         let (index, conductance) =
             conductances.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1))?;
         let mut sorted = conductances;

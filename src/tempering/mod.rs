@@ -19,7 +19,7 @@ mod sampler;
 pub mod schedules;
 mod simulated;
 mod sweeper;
-mod tempering;
+mod tempered;
 mod weights;
 
 pub use crate::memory::check_memory;
@@ -39,5 +39,5 @@ pub use pseudo_prior::PseudoPrior;
 pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips, Traveller};
 pub use sampler::{Sampler, Samples, sampling_ladder};
 pub use simulated::{SimulatedTempering, Slopes, Swept};
-pub use tempering::{AtOne, Tempering};
+pub use tempered::{AtOne, Tempering};
 pub use weights::{effective_number, normalised, systematic};

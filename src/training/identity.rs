@@ -69,6 +69,11 @@ impl Identity {
         })
     }
 
+    /// SHA-256 of the rows of each part: training, validation, test.
+    pub fn rows(&self) -> &BTreeMap<String, String> {
+        &self.rows
+    }
+
     /// Changes that were allowed by force so far.
     pub fn forced(&self) -> &[String] {
         &self.forced
@@ -152,8 +157,11 @@ impl Identity {
     }
 }
 
-/// Dotted names of all values of a configuration, with the values as TOML.
-fn fields(config: &str) -> Result<BTreeMap<String, String>> {
+/// Dotted names of all values of a configuration in TOML, with the values as TOML.
+///
+/// # Errors
+/// Text that is no TOML.
+pub fn fields(config: &str) -> Result<BTreeMap<String, String>> {
     let table: toml::Table = toml::from_str(config)
         .map_err(|error| Error::Invalid(format!("configuration of the checkpoint: {error}")))?;
     let mut fields = BTreeMap::new();

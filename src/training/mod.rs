@@ -12,9 +12,9 @@ pub(crate) use trainer::temperatures;
 
 pub use averaging::Averaged;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};
-pub use identity::{Changes, Identity};
+pub use identity::{Changes, Identity, fields};
 pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
     Audit, Best, Candidate, Checkpoints, EvaluationRecord, FinalLikelihood, Forecast, Judged,
-    NoCheckpoints, Outcome, Source, StepRecord, StopReason, Trainer, run,
+    NoCheckpoints, Outcome, Source, StepRecord, StopReason, Times, Trainer, run,
 };

@@ -93,11 +93,15 @@ pub fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             "csv" => content.insert(name, without_seconds(&String::from_utf8(bytes).unwrap())),
             "json" => {
                 let mut summary: Value = serde_json::from_slice(&bytes).unwrap();
-                summary.as_object_mut().unwrap().remove("seconds").unwrap();
+                for name in ["seconds", "times", "date", "command", "threads"] {
+                    summary.as_object_mut().unwrap().remove(name).unwrap();
+                }
                 content.insert(name, summary.to_string().into_bytes())
             }
             "state" => content.insert(name, timeless_state(&bytes)),
-            "ztrack" | "lock" => None,
+            // Of the report, the times of parts depend on the clock.
+            "ztrack" | "lock" | "html" => None,
+            "svg" => content.insert(name, bytes),
             other => panic!("a file of unknown kind in a run folder: {name} ({other})"),
         };
     }
@@ -148,6 +152,7 @@ fn timeless_state(bytes: &[u8]) -> Vec<u8> {
     let (_, header) = SafeTensors::read_metadata(bytes).unwrap();
     let mut metadata: BTreeMap<_, _> = header.metadata().clone().unwrap().into_iter().collect();
     metadata.remove("sha256").unwrap();
+    metadata.remove("json.times").unwrap();
     let position = metadata.get_mut("json.position").unwrap();
     let mut numbers: Value = serde_json::from_str(position).unwrap();
     numbers.as_object_mut().unwrap().remove("seconds").unwrap();

@@ -10,6 +10,7 @@ use super::judging::Judge;
 use super::model::model;
 use super::plan::Plan;
 use super::rows::Rows;
+use super::times::Times;
 use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias};
 use crate::data::Splits;
 use crate::error::{Error, Result};
@@ -98,6 +99,7 @@ impl Trainer {
             judge: Judge::default(),
             updates: 0,
             pretrained: 0,
+            times: Times::default(),
             seconds_before: 0.0,
             started: Instant::now(),
             hidden_activity: vec![0.0; sizes.hidden],

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{EvaluationRecord, Source, Trainer};
 use crate::model::Parameters;
-use crate::record::Notice;
+use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
 use crate::training::{EarlyStopping, Evaluation};
 
@@ -78,6 +78,8 @@ impl Trainer {
     pub fn judge(&mut self, evaluation: &mut EvaluationRecord) {
         self.count(evaluation);
         self.learn_lag(evaluation);
+        let decides = evaluation.judged.trust.is_sound();
+        evaluation.record.scalar(Run::Tracker, "decides", f64::from(u8::from(decides)));
         let Some(validation) = evaluation.validation else { return };
         if self.updates == 0 {
             // An untrained model is easy to measure and no candidate.

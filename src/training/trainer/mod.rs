@@ -16,6 +16,7 @@ mod rows;
 mod run;
 mod state;
 mod step;
+mod times;
 mod tracking;
 
 pub(crate) use cost::temperatures;
@@ -27,3 +28,4 @@ pub use judging::Candidate;
 pub use parts::Trainer;
 pub use run::{Checkpoints, NoCheckpoints, Outcome, StopReason, run};
 pub use step::StepRecord;
+pub use times::Times;

@@ -8,12 +8,14 @@ use super::cost::Sizes;
 use super::judging::Judge;
 use super::plan::Plan;
 use super::rows::Rows;
+use super::times::Times;
 use crate::checkpoint::TrainedOn;
 use crate::config::Config;
 use crate::data::ImageShape;
 use crate::model::{Parameters, Rbm};
+use crate::ops::BitMatrix;
 use crate::record::{Notice, Written};
-use crate::tempering::BaseDistribution;
+use crate::tempering::{BaseDistribution, BetaUpdate, Ladder};
 use crate::tracking::{ChainTracker, Model, ModelTracker};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, NegativePhase};
@@ -47,6 +49,7 @@ pub struct Trainer {
     pub(super) updates: u64,
     pub(super) total: u64,
     pub(super) pretrained: u64,
+    pub(super) times: Times,
     /// Seconds of training before this process.
     pub(super) seconds_before: f64,
     pub(super) started: Instant,
@@ -126,5 +129,42 @@ impl Trainer {
     /// Picture shape of the rows, if they are pictures.
     pub fn image(&self) -> Option<ImageShape> {
         self.rows.image
+    }
+
+    /// Where the time went so far.
+    pub fn times(&self) -> &Times {
+        &self.times
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Inverse temperatures of the tracker and their prior.
+    pub fn ladder(&self) -> &Ladder {
+        &self.plan.ladder
+    }
+
+    /// Where paths start.
+    pub fn base(&self) -> &BaseDistribution {
+        &self.base
+    }
+
+    /// Training rows that are evaluated, as zeros and ones, shape [N, M].
+    pub fn train_rows(&self) -> &BitMatrix {
+        &self.rows.train_evaluated
+    }
+
+    /// Validation rows, shape [N, M].
+    pub fn validation_rows(&self) -> Option<&BitMatrix> {
+        self.rows.validation.as_ref()
+    }
+
+    /// Seconds that a sweep of so many tempered chains takes on a usual core, by the numbers of operations: the same on
+    /// every machine.
+    pub fn seconds_of_sweep(&self, chains: usize) -> f64 {
+        let sizes = Sizes { temperatures: self.plan.ladder.len(), ..self.sizes };
+        1e-9 * sizes.tempered(chains, 1, BetaUpdate::Collapsed, 0.0)
     }
 }

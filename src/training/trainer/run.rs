@@ -1,6 +1,7 @@
 //! The training loop: steps, evaluations, records, checkpoints, until the end, a stop or an interruption.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use super::live::Live;
 use super::{EvaluationRecord, StepRecord, Trainer};
@@ -49,7 +50,7 @@ impl Checkpoints for NoCheckpoints {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
     /// All updates were done.
@@ -67,6 +68,18 @@ pub struct Outcome {
     pub reason: StopReason,
     /// The last evaluation of this process.
     pub last: Option<EvaluationRecord>,
+}
+
+impl Trainer {
+    /// Why the run is over, if it is. Asked of the state, not of the last evaluation: a run that is resumed may have come to
+    /// its end.
+    pub fn over(&self) -> Option<StopReason> {
+        let stopping = self.config.training.early_stopping;
+        if stopping.is_some_and(|settings| self.judge.stopping.stopped(&settings)) {
+            return Some(StopReason::EarlyStopping);
+        }
+        (self.updates >= self.total).then_some(StopReason::Finished)
+    }
 }
 
 /// Trains to the end. The state is checkpointed every `checkpoint.every` updates and at the end, whatever the reason.
@@ -87,13 +100,8 @@ pub fn run(
         recorder.notice(notice, trainer.updates)?;
     }
     let reason = loop {
-        // Asked of the state, not of the last evaluation: a run that is resumed may have come to its end.
-        let stopping = trainer.config.training.early_stopping;
-        if stopping.is_some_and(|settings| trainer.judge.stopping.stopped(&settings)) {
-            break StopReason::EarlyStopping;
-        }
-        if trainer.updates >= trainer.total {
-            break StopReason::Finished;
+        if let Some(reason) = trainer.over() {
+            break reason;
         }
         if interrupted.load(Ordering::Relaxed) {
             break StopReason::Interrupted;
@@ -165,7 +173,9 @@ fn step(
 ) -> Result<()> {
     let mut evaluation = None;
     let mut start = 0.0;
-    match trainer.step()? {
+    let done = trainer.step()?;
+    let clock = Instant::now();
+    match done {
         StepRecord::Pretrained => {}
         StepRecord::TrackingStarted(rounds) => {
             recorder.notice(&rounds_notice(&rounds), trainer.updates)?;
@@ -182,6 +192,8 @@ fn step(
         }
     }
     let Some(mut evaluation) = evaluation else { return Ok(()) };
+    trainer.times.evaluations += clock.elapsed().as_secs_f64() - audited(&evaluation);
+    trainer.times.audits += audited(&evaluation);
     trainer.judge(&mut evaluation);
     recorder.record(&evaluation.record)?;
     trainer.recorded.add(trainer.updates);
@@ -193,6 +205,11 @@ fn step(
     }
     live.evaluated(trainer, evaluation, start);
     Ok(())
+}
+
+/// Seconds of an evaluation's audit.
+fn audited(evaluation: &EvaluationRecord) -> f64 {
+    evaluation.audit.as_ref().map_or(0.0, |audit| audit.estimate.seconds)
 }
 
 fn report(record: &TrackRecord, recorder: &mut dyn Recorder, update: u64) -> Result<()> {

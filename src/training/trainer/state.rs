@@ -91,6 +91,7 @@ impl Trainer {
                 restarts: self.restarts(),
             },
         );
+        state.json("times", &self.times);
         state.json("identity", &self.identity);
         state.json("recorded", &self.recorded);
         self.judge.save(state);
@@ -135,6 +136,7 @@ impl Trainer {
         trainer.updates = position.updates;
         trainer.pretrained = position.pretrained;
         trainer.seconds_before = position.seconds;
+        trainer.times = state.json("times")?;
         trainer.gradient_norm = position.gradient_norm;
         trainer.hidden_activity = state.f64s("hidden_activity", &[j])?;
         trainer.judge = Judge::load(state, m, j)?;

@@ -1,5 +1,7 @@
 //! One parameter update: data phase, negative phase, update rule, average, tracker.
 
+use std::time::Instant;
+
 use burn::tensor::Tensor;
 
 use super::Trainer;
@@ -36,8 +38,11 @@ impl Trainer {
             self.pretrain()?;
             return Ok(StepRecord::Pretrained);
         }
+        let clock = Instant::now();
         let Some(tracker) = &self.tracker else {
-            return Ok(StepRecord::TrackingStarted(self.start_tracking()));
+            let rounds = self.start_tracking();
+            self.times.initial_rounds += clock.elapsed().as_secs_f64();
+            return Ok(StepRecord::TrackingStarted(rounds));
         };
         let batch = self.rows.batch(self.updates, self.config.training.batch)?;
         let data = moments(self.current.ops.as_ref(), &batch, None);
@@ -52,6 +57,7 @@ impl Trainer {
         if let Some(averaged) = &mut self.averaged {
             averaged.follow(&self.current.parameters, self.updates);
         }
+        self.times.updates += clock.elapsed().as_secs_f64();
         Ok(StepRecord::Updated(self.track()))
     }
 
@@ -67,6 +73,7 @@ impl Trainer {
 
     fn pretrain(&mut self) -> Result<()> {
         let Some(settings) = self.config.training.pretraining else { return Ok(()) };
+        let clock = Instant::now();
         // Batches of pre-training count from the far end, so that they are not those of the first epochs.
         let batch = self.rows.batch((1 << 40) + self.pretrained, settings.batch)?;
         let ops = self.current.ops.clone();
@@ -83,6 +90,7 @@ impl Trainer {
         );
         self.replace_model(rbm)?;
         self.pretrained += 1;
+        self.times.updates += clock.elapsed().as_secs_f64();
         Ok(())
     }
 

@@ -3,8 +3,11 @@
 //! The tracker follows the averaged model, and its chains only measure. Where they are the negative phase as well (the
 //! tempered gradient without averaging), an evaluation, which must not change the run, looks at a copy.
 
+use std::time::Instant;
+
 use super::Trainer;
 use super::model::model;
+use super::times::timed;
 use crate::interrupt;
 use crate::progress;
 use crate::tempering::RoundsRecord;
@@ -53,7 +56,7 @@ impl Trainer {
     /// evaluation.
     pub(super) fn track(&mut self) -> Option<TrackRecord> {
         self.view = None;
-        self.negative_phase.follow(&self.current);
+        timed(&mut self.times.updates, || self.negative_phase.follow(&self.current));
         let evaluation = self.evaluation_due(self.updates);
         if !(evaluation || self.plan.steps.due(self.updates, self.tracked_at)) {
             return None;
@@ -63,9 +66,12 @@ impl Trainer {
             None => self.current.clone(),
         };
         self.tracked_at = self.updates;
-        let record = self.tracker.as_mut().map(|tracker| tracker.step(new));
+        let (tracker, times) = (self.tracker.as_mut(), &mut self.times);
+        let record = tracker.map(|tracker| timed(&mut times.tracking, || tracker.step(new)));
         if evaluation {
+            let clock = Instant::now();
             self.settle();
+            self.times.settling += clock.elapsed().as_secs_f64();
         }
         record
     }

@@ -1,0 +1,63 @@
+//! Where and when a command ran, for summary.json.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::terminal::quoted;
+
+/// What a run cannot know of itself.
+pub struct Provenance {
+    /// The command line as a shell would take it again.
+    pub command: String,
+    /// Now, UTC.
+    pub date: String,
+    /// Threads of this process.
+    pub threads: usize,
+}
+
+impl Provenance {
+    /// Of this process.
+    pub fn now() -> Self {
+        // Where the program lies says nothing about the run.
+        let arguments = std::env::args_os().skip(1);
+        let arguments = arguments.map(|argument| quoted(&argument));
+        let arguments: Vec<String> = std::iter::once("ztrack".into()).chain(arguments).collect();
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        Self {
+            command: arguments.join(" "),
+            date: date(seconds),
+            threads: rayon::current_num_threads(),
+        }
+    }
+}
+
+/// Seconds since 1970 as 2026-11-22T01:02:03Z (days to a date: Hinnant, "chrono-compatible low-level date algorithms").
+fn date(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = year_of_era + 400 * era + u64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_795_309_323, "2026-11-22T01:02:03Z"),
+        ] {
+            assert_eq!(date(seconds), expected);
+        }
+    }
+}

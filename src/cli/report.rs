@@ -1,0 +1,133 @@
+//! `ztrack report`: a run, or several, as one HTML page.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use super::device::DeviceName;
+use super::output::tell;
+use super::run_folder::REPORT;
+use super::run_lock::RunLock;
+use super::train::load_splits;
+use crate::checkpoint::{ModelFile, StateReader, write_bytes};
+use crate::report::{self, Diagnosis, RunFiles};
+use crate::training::{Changes, Trainer};
+use crate::{error, interrupt};
+
+/// Write a run, or several beside each other, as one HTML page
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    ztrack report runs/dna\n  \
+    ztrack report runs/dna --seconds 60 --data-folder /data\n  \
+    ztrack report runs/first runs/second --out both.html\n\n\
+    The page needs no network. Chains, estimators and samples are computed anew from the best model; that needs the data.")]
+pub struct Report {
+    /// Run folders; one gives a full report, several a comparison
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// File to write [default: report.html in the run folder; with several runs, here]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Overwrite the file
+    #[arg(long)]
+    force: bool,
+    /// Work for chains and estimators, in seconds of one usual core
+    #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
+    seconds: f64,
+    /// Data folder [default: that of the run's configuration, else ZTRACK_DATA, else `datasets`]
+    #[arg(long, value_name = "DIR")]
+    data_folder: Option<PathBuf>,
+}
+
+/// A run folder as it is now.
+pub fn read(folder: &Path) -> error::Result<RunFiles> {
+    RunFiles::read(folder, RunLock::refuse_if_taken(folder).is_err())
+}
+
+/// Chains, estimates and samples of the model a run would show; `None` without one.
+pub fn diagnose(
+    run: &RunFiles,
+    trainer: &Trainer,
+    seconds: f64,
+) -> error::Result<Option<Diagnosis>> {
+    let Some(path) = run.model() else { return Ok(None) };
+    let parameters = ModelFile::load(path)?.parameters;
+    let found = Diagnosis::of(trainer, parameters, seconds)?;
+    Ok(Some(found))
+}
+
+impl Report {
+    /// Writes the page and says where.
+    pub fn run(self) -> Result<ExitCode> {
+        ensure!(
+            self.seconds >= 0.0 && self.seconds.is_finite(),
+            "--seconds: a number of at least 0 is needed, got {}",
+            self.seconds
+        );
+        let out = self.out()?;
+        let html = match &self.runs[..] {
+            [folder] => self.one(&read(folder)?)?,
+            folders => {
+                let runs: Vec<RunFiles> =
+                    folders.iter().map(|folder| read(folder)).collect::<error::Result<_>>()?;
+                report::several::page(&runs)
+            }
+        };
+        write_bytes(&out, html.as_bytes())?;
+        tell(&format!("{}: open it in a browser", out.display()));
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn out(&self) -> Result<PathBuf> {
+        let own = match (&self.out, &self.runs[..]) {
+            (Some(out), _) => out.clone(),
+            (None, [folder]) => return Ok(folder.join(REPORT)),
+            (None, _) => PathBuf::from(REPORT),
+        };
+        ensure!(
+            self.force || !own.exists(),
+            "{} exists: overwrite it with --force or choose another --out",
+            own.display()
+        );
+        Ok(own)
+    }
+
+    fn one(&self, run: &RunFiles) -> Result<String> {
+        let trainer = match self.trainer(run) {
+            Ok(trainer) => trainer,
+            Err(error) => {
+                let reason = format!("{error:#}");
+                tell(&format!("warning: without chains, estimators and samples: {reason}"));
+                return Ok(report::page(run, &Err(reason)));
+            }
+        };
+        let found = interrupt::catch(|| diagnose(run, &trainer, self.seconds))?;
+        Ok(report::page(run, &Ok((&trainer, found.as_ref()))))
+    }
+
+    /// The run with its data, at its last state if it has one.
+    fn trainer(&self, run: &RunFiles) -> Result<Trainer> {
+        let config = run.config.as_ref().context("its configuration cannot be read")?;
+        let splits = load_splits(config, self.data_folder.as_deref())?;
+        let device = DeviceName::default().device()?;
+        match newest_state(&run.folder)? {
+            Some(state) => Ok(Trainer::resume(config, splits, &device, &state, Changes::Refused)?),
+            None => Ok(Trainer::new(config, splits, &device)?),
+        }
+    }
+}
+
+fn newest_state(folder: &Path) -> Result<Option<StateReader>> {
+    let Ok(entries) = std::fs::read_dir(folder.join("checkpoints").join("state")) else {
+        return Ok(None);
+    };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let newest = paths.filter(|path| path.extension().is_some_and(|e| e == "state")).max();
+    match newest.map(StateReader::open) {
+        Some(Ok(state)) => Ok(Some(state)),
+        Some(Err(error)) => bail!("{error}"),
+        None => Ok(None),
+    }
+}

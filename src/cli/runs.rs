@@ -1,0 +1,152 @@
+//! `ztrack runs`: the runs of a folder, one a line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+
+use super::output::{print, print_json, tell};
+use super::report::read;
+use crate::report::{RunFiles, duration};
+
+/// List runs: state, updates, best model, age, doubt
+#[derive(Args)]
+#[command(after_help = "Examples:\n  ztrack runs\n  ztrack runs experiments --json")]
+pub struct Runs {
+    /// Folder of run folders, or a run folder
+    #[arg(default_value = "runs", value_name = "DIR")]
+    folder: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Line {
+    name: String,
+    folder: PathBuf,
+    state: &'static str,
+    updates: f64,
+    planned: Option<u64>,
+    /// Update of the best model.
+    best: Option<u64>,
+    /// Its validation log-likelihood, smoothed while the run has not ended.
+    best_validation_log_likelihood: Option<f64>,
+    best_std_error: Option<f64>,
+    test_log_likelihood: Option<f64>,
+    /// Seconds since the last evaluation.
+    age: Option<f64>,
+    /// Evaluations whose tracked log Z was in doubt, and all.
+    doubted: usize,
+    evaluations: usize,
+    most_frequent_doubt: Option<String>,
+}
+
+impl Runs {
+    /// Prints a table, newest first.
+    pub fn run(self) -> Result<ExitCode> {
+        let mut lines = Vec::new();
+        for folder in self.folders()? {
+            match read(&folder) {
+                Ok(run) => lines.push(Line::of(&run)),
+                Err(error) => tell(&format!("warning: {error}")),
+            }
+        }
+        lines.sort_by(|a, b| {
+            let age = |line: &Line| line.age.unwrap_or(f64::INFINITY);
+            age(a).total_cmp(&age(b)).then(a.name.cmp(&b.name))
+        });
+        if self.json {
+            print_json(&lines)?;
+        } else if lines.is_empty() {
+            tell(&format!("no runs in {}: ztrack train makes one", self.folder.display()));
+        } else {
+            print(&table(&lines))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn folders(&self) -> Result<Vec<PathBuf>> {
+        if self.folder.join("config.toml").is_file() {
+            return Ok(vec![self.folder.clone()]);
+        }
+        let entries = std::fs::read_dir(&self.folder).with_context(|| {
+            format!("cannot list runs in {}: give the folder they are in", self.folder.display())
+        })?;
+        let mut folders: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.join("config.toml").is_file())
+            .collect();
+        folders.sort();
+        Ok(folders)
+    }
+}
+
+impl Line {
+    fn of(run: &RunFiles) -> Self {
+        let metrics = &run.metrics;
+        let best = run.summary.as_ref().map(|summary| &summary.best);
+        let held = best.and_then(|best| best.validation_log_likelihood);
+        let so_far = run.stopping().and_then(|stopping| stopping.state.best());
+        let rows = (0..metrics.rows()).filter(|&row| metrics.update(row) > 0.0);
+        Self {
+            name: run.name.clone(),
+            folder: run.folder.clone(),
+            state: run.state.name(),
+            updates: metrics.rows().checked_sub(1).map_or(0.0, |last| metrics.update(last)),
+            planned: run.planned(),
+            best: best.map(|best| best.update).or(so_far.map(|(update, _)| update)),
+            best_validation_log_likelihood: held
+                .map(|held| held.value)
+                .or(so_far.map(|(_, level)| level)),
+            best_std_error: held.map(|held| held.std_error),
+            test_log_likelihood: best.and_then(|b| b.test_log_likelihood).map(|test| test.value),
+            age: run.age.map(|age| age.as_secs_f64()),
+            doubted: rows.clone().filter(|&row| metrics.value("sound", row) == Some(0.0)).count(),
+            evaluations: rows.count(),
+            most_frequent_doubt: metrics.doubts().into_iter().next().map(|(name, _)| name),
+        }
+    }
+
+    fn cells(&self) -> [String; 7] {
+        let updates = match self.planned {
+            Some(planned) if planned as f64 != self.updates => {
+                format!("{} of {planned}", self.updates)
+            }
+            _ => self.updates.to_string(),
+        };
+        let best = self.best.map_or("-".into(), |update| update.to_string());
+        let error = self.best_std_error.map_or(String::new(), |error| format!(" ± {error:.3}"));
+        let value = self.best_validation_log_likelihood;
+        let value = value.map_or("-".into(), |value| format!("{value:.3}{error}"));
+        let doubt = match (&self.most_frequent_doubt, self.doubted) {
+            (_, 0) => "none".into(),
+            (Some(name), count) => format!("{count} of {}, {name}", self.evaluations),
+            (None, count) => format!("{count} of {}", self.evaluations),
+        };
+        let age = self.age.map_or("-".into(), |age| format!("{} ago", duration(age)));
+        [self.name.clone(), self.state.into(), updates, best, value, age, doubt]
+    }
+}
+
+fn table(lines: &[Line]) -> String {
+    let names = ["run", "state", "updates", "best at", "validation", "last write", "doubted"];
+    let rows: Vec<[String; 7]> =
+        std::iter::once(names.map(String::from)).chain(lines.iter().map(Line::cells)).collect();
+    aligned(&rows)
+}
+
+/// Rows of cells in columns, two spaces between them.
+pub fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    };
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
+    };
+    rows.iter().map(line).collect()
+}

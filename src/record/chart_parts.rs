@@ -1,0 +1,234 @@
+//! The parts of a chart: axes, curves, bands, marks, columns, guides, legend.
+
+use std::fmt::Write as _;
+
+use super::axis::Axis;
+use super::chart::{CHARACTER, Chart, Guide, Look, Series};
+use super::markup::{Element, length};
+use super::palette::SERIES;
+
+/// Where the parts of a chart stand.
+pub struct Layout {
+    pub x: Axis,
+    pub y: Axis,
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+}
+
+impl Layout {
+    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (self.x.place(x), self.y.place(y))
+    }
+
+    pub fn window(&self) -> Element {
+        let (width, height) = (self.right - self.left, self.bottom - self.top);
+        let (l, t, w, h) = (length(self.left), length(self.top), length(width), length(height));
+        Element::new("svg")
+            .set("x", &l)
+            .set("y", &t)
+            .set("width", &w)
+            .set("height", &h)
+            .set("viewBox", format!("{l} {t} {w} {h}"))
+    }
+
+    /// Axes, numbers and their names.
+    pub fn frame(&self, chart: &Chart, size: (f64, f64)) -> Element {
+        let Self { left, right, top, bottom, .. } = *self;
+        let mut group = Element::new("g");
+        for (value, text) in self.y.ticks() {
+            let y = self.y.place(value);
+            group = group.with(line("grid", (left, y), (right, y))).with(label(
+                "tick",
+                (left - 6.0, y + 4.0),
+                "end",
+                &text,
+            ));
+        }
+        for (value, text) in self.x.ticks() {
+            let x = self.x.place(value);
+            group = group.with(line("axis", (x, bottom), (x, bottom + 4.0))).with(label(
+                "tick",
+                (x, bottom + 17.0),
+                "middle",
+                &text,
+            ));
+        }
+        group
+            .with(line("axis", (left, bottom), (right, bottom)))
+            .with(label("name", ((left + right) / 2.0, size.1 - 5.0), "middle", &chart.x_label))
+            .with(label("name", (4.0, top - 9.0), "start", &chart.y_label))
+    }
+
+    pub fn guide(&self, guide: &Guide) -> Element {
+        let Self { left, right, top, bottom, .. } = *self;
+        let group = Element::new("g");
+        match guide {
+            Guide::Horizontal(y, _) if !self.y.holds(*y) => group,
+            Guide::Vertical(x, _) if !self.x.holds(*x) => group,
+            Guide::Horizontal(y, text) => {
+                let y = self.y.place(*y);
+                group.with(line("guide", (left, y), (right, y))).with(label(
+                    "note",
+                    (right - 2.0, y - 4.0),
+                    "end",
+                    text,
+                ))
+            }
+            Guide::Vertical(x, text) => {
+                let x = self.x.place(*x);
+                // Words stand on the side where there is room.
+                let (at, anchor) =
+                    if x > (left + right) / 2.0 { (x - 4.0, "end") } else { (x + 4.0, "start") };
+                group.with(line("guide", (x, top), (x, bottom))).with(label(
+                    "note",
+                    (at, bottom - 6.0),
+                    anchor,
+                    text,
+                ))
+            }
+        }
+    }
+
+    pub fn series(&self, i: usize, series: &Series) -> Element {
+        let colour = series.colour.unwrap_or(i) % SERIES.len();
+        let group = Element::new("g");
+        let path = || {
+            let class = if series.look == Look::Dashed { " dashed" } else { "" };
+            Element::new("polyline")
+                .class(&format!("line c{colour}{class}"))
+                .set("points", self.points(series.points.iter().copied()))
+        };
+        match series.look {
+            Look::Line if series.points.len() <= 30 => {
+                group.with(path()).all(self.marks(series, colour)).all(self.bars(series, colour))
+            }
+            Look::Line | Look::Dashed => group.with(path()).all(self.bars(series, colour)),
+            Look::Band => group.with(self.band(series, colour)).with(path()),
+            Look::Marks => group.all(self.bars(series, colour)).all(self.marks(series, colour)),
+            Look::Columns => group.all(self.columns(series, colour)),
+        }
+    }
+
+    fn points(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
+        let mut text = String::new();
+        for point in points {
+            let (x, y) = self.place(point);
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{},{} ", length(x), length(y));
+        }
+        text.pop();
+        text
+    }
+
+    fn band(&self, series: &Series, colour: usize) -> Element {
+        let with = |sign: f64| {
+            let moved = move |(i, (x, y)): (usize, &(f64, f64))| (*x, y + sign * series.error(i));
+            series.points.iter().enumerate().map(moved)
+        };
+        let outline: Vec<(f64, f64)> =
+            with(1.0).chain(with(-1.0).collect::<Vec<_>>().into_iter().rev()).collect();
+        Element::new("polygon")
+            .class(&format!("band f{colour}"))
+            .set("points", self.points(outline.into_iter()))
+    }
+
+    fn marks(&self, series: &Series, colour: usize) -> Vec<Element> {
+        let radius = if series.points.len() > 100 { 1.5 } else { 2.5 };
+        let mark = |point: &(f64, f64)| {
+            let (x, y) = self.place(*point);
+            Element::new("circle")
+                .class(&format!("f{colour}"))
+                .at("cx", x)
+                .at("cy", y)
+                .at("r", radius)
+        };
+        series.points.iter().map(mark).collect()
+    }
+
+    fn bars(&self, series: &Series, colour: usize) -> Vec<Element> {
+        let bar = |(i, &(x, y)): (usize, &(f64, f64))| {
+            let error = series.error(i);
+            let class = format!("bar c{colour}");
+            let ends = [(x, y - error), (x, y + error)].map(|end| self.place(end));
+            (error > 0.0).then(|| line(&class, ends[0], ends[1]))
+        };
+        series.points.iter().enumerate().filter_map(bar).collect()
+    }
+
+    fn columns(&self, series: &Series, colour: usize) -> Vec<Element> {
+        let room = (self.right - self.left) / series.points.len().max(1) as f64;
+        let width = (0.8 * room).clamp(0.5, 40.0);
+        let column = |point: &(f64, f64)| {
+            let ((x, top), (_, zero)) = (self.place(*point), self.place((point.0, 0.0)));
+            Element::new("rect")
+                .class(&format!("f{colour}"))
+                .at("x", x - width / 2.0)
+                .at("y", top.min(zero))
+                .at("width", width)
+                .at("height", (zero - top).abs())
+        };
+        series.points.iter().map(column).collect()
+    }
+}
+
+/// Names of series above the plot, in as many lines as they need.
+pub struct Legend {
+    /// Place, colour, look and name.
+    entries: Vec<((f64, f64), usize, Look, String)>,
+    pub height: f64,
+}
+
+impl Legend {
+    pub fn new<'a>(named: impl Iterator<Item = (usize, &'a Series)>, width: f64) -> Self {
+        let (mut x, mut y) = (4.0, 12.0);
+        let mut entries = Vec::new();
+        for (i, series) in named {
+            let wide = 34.0 + CHARACTER * series.name.chars().count() as f64;
+            if x + wide > width && x > 4.0 {
+                (x, y) = (4.0, y + 16.0);
+            }
+            let colour = series.colour.unwrap_or(i) % SERIES.len();
+            entries.push(((x, y), colour, series.look, series.name.clone()));
+            x += wide;
+        }
+        let height = if entries.is_empty() { 0.0 } else { y + 6.0 };
+        Self { entries, height }
+    }
+
+    pub fn element(&self, offset: f64) -> Element {
+        let entry = |((x, y), colour, look, name): &((f64, f64), usize, Look, String)| {
+            let (x, y) = (*x, y + offset);
+            let sign = match look {
+                Look::Marks => Element::new("circle")
+                    .class(&format!("f{colour}"))
+                    .at("cx", x + 9.0)
+                    .at("cy", y - 4.0)
+                    .set("r", 3),
+                Look::Columns => Element::new("rect")
+                    .class(&format!("f{colour}"))
+                    .at("x", x + 4.0)
+                    .at("y", y - 9.0)
+                    .set("width", 10)
+                    .set("height", 10),
+                Look::Dashed => {
+                    line(&format!("line dashed c{colour}"), (x, y - 4.0), (x + 18.0, y - 4.0))
+                }
+                Look::Line | Look::Band => {
+                    line(&format!("line c{colour}"), (x, y - 4.0), (x + 18.0, y - 4.0))
+                }
+            };
+            Element::new("g").with(sign).with(label("name", (x + 23.0, y), "start", name))
+        };
+        Element::new("g").all(self.entries.iter().map(entry))
+    }
+}
+
+fn line(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Element {
+    Element::new("line").class(class).at("x1", x1).at("y1", y1).at("x2", x2).at("y2", y2)
+}
+
+pub fn label(class: &str, (x, y): (f64, f64), anchor: &str, text: &str) -> Element {
+    Element::new("text").class(class).at("x", x).at("y", y).set("text-anchor", anchor).text(text)
+}

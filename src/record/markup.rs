@@ -1,0 +1,138 @@
+//! Elements of HTML and SVG as values, written so that both kinds of readers, HTML and XML, take them.
+
+use std::fmt;
+
+/// Elements that never have content: written as `<name/>`. All others are closed, or HTML readers would go on inside them.
+const EMPTY: [&str; 9] =
+    ["meta", "br", "img", "path", "line", "rect", "circle", "polyline", "polygon"];
+
+/// One element with its attributes and content.
+#[derive(Clone, Debug, Default)]
+pub struct Element {
+    name: &'static str,
+    attributes: Vec<(&'static str, String)>,
+    content: Vec<Content>,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Element(Element),
+    Text(String),
+}
+
+impl Element {
+    /// Without attributes and content.
+    pub fn new(name: &'static str) -> Self {
+        Self { name, ..Self::default() }
+    }
+
+    /// Adds an attribute.
+    #[must_use]
+    pub fn set(mut self, name: &'static str, value: impl fmt::Display) -> Self {
+        self.attributes.push((name, value.to_string()));
+        self
+    }
+
+    /// Adds an attribute that is a length or a place: tenths of a unit are finer than any screen.
+    #[must_use]
+    pub fn at(self, name: &'static str, value: f64) -> Self {
+        self.set(name, length(value))
+    }
+
+    /// Adds the attribute `class`.
+    #[must_use]
+    pub fn class(self, class: &str) -> Self {
+        self.set("class", class)
+    }
+
+    /// Adds text.
+    #[must_use]
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        self.content.push(Content::Text(text.into()));
+        self
+    }
+
+    /// Adds an element.
+    #[must_use]
+    pub fn with(mut self, element: Self) -> Self {
+        self.content.push(Content::Element(element));
+        self
+    }
+
+    /// Adds elements.
+    #[must_use]
+    pub fn all(mut self, elements: impl IntoIterator<Item = Self>) -> Self {
+        self.content.extend(elements.into_iter().map(Content::Element));
+        self
+    }
+}
+
+/// A number of tenths, without what says nothing.
+pub fn length(value: f64) -> String {
+    let text = format!("{value:.1}");
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".into(),
+        Some(whole) => whole.into(),
+        None => text,
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<{}", self.name)?;
+        for (name, value) in &self.attributes {
+            write!(f, " {name}=\"{}\"", escaped(value))?;
+        }
+        if self.content.is_empty() && EMPTY.contains(&self.name) {
+            return f.write_str("/>");
+        }
+        f.write_str(">")?;
+        for content in &self.content {
+            match content {
+                Content::Element(element) => element.fmt(f)?,
+                Content::Text(text) => f.write_str(&escaped(text))?,
+            }
+        }
+        write!(f, "</{}>", self.name)
+    }
+}
+
+/// Text without what would be markup, and without control characters, which XML does not know.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(character),
+            _ if character.is_control() => out.push('\u{fffd}'),
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text_and_elements_are_closed() {
+        let element = Element::new("p")
+            .set("title", "a \"b\" & c")
+            .text("1 < 2\u{7}")
+            .with(Element::new("br"))
+            .with(Element::new("td"));
+        assert_eq!(
+            element.to_string(),
+            "<p title=\"a &quot;b&quot; &amp; c\">1 &lt; 2\u{fffd}<br/><td></td></p>"
+        );
+    }
+
+    #[test]
+    fn lengths_have_no_needless_digits() {
+        assert_eq!([0.0, -0.01, 1.25, 100.04, -3.96].map(length), ["0", "0", "1.2", "100", "-4"]);
+    }
+}

@@ -1,0 +1,211 @@
+//! A model looked at by itself: fresh tempered chains along the run's ladder at fixed parameters, estimators side by side, and
+//! samples. Its seed is the run's, so that a report says the same whenever it is made.
+
+use crate::error::Result;
+use crate::estimators::{
+    Bound, Equilibrium, Estimate, Known, Method, exact, lower_bound, sandwich,
+};
+use crate::model::Parameters;
+use crate::ops::{BitMatrix, Fused};
+use crate::tempering::{
+    BetaUpdate, InitialRounds, Ladder, Measurement, Occupancy, Path, Prior, PseudoPrior,
+    TemperedChains, Tempering, Transitions,
+};
+use crate::training::Trainer;
+
+/// Most chains that are run; more would not be seen.
+const CHAINS: usize = 100;
+/// Fewest and most sweeps counted.
+const SWEEPS: (usize, usize) = (200, 1000);
+/// Fewest and most inverse temperatures of annealing.
+const ANNEALED: (usize, usize) = (100, 10_000);
+/// Largest smaller layer that is enumerated.
+const EXACT: usize = 20;
+/// Samples of a model that is enumerated.
+const EXACT_SAMPLES: usize = 1000;
+/// Keeps the random numbers of a report apart from those of training.
+const SEED: u64 = 0x7265_706f_7274;
+/// Training rows that a lower bound of log Z starts from.
+const BOUND_ROWS: usize = 500;
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    /// The model.
+    pub parameters: Parameters,
+    /// Inverse temperatures and their prior.
+    pub ladder: Ladder,
+    /// The chains.
+    pub chains: Traces,
+    /// Estimates of log Z, and a bound that holds for sure.
+    pub estimates: Vec<Estimate>,
+    /// A lower bound of log Z; `None` where log Z is exact.
+    pub bound: Option<Bound>,
+    /// Samples of the model, shape [N, M], or why there are none.
+    pub samples: std::result::Result<BitMatrix, String>,
+}
+
+/// S chains at each of a number of sweeps with one pseudo-prior.
+#[derive(Clone, Debug)]
+pub struct Traces {
+    /// Index of the inverse temperature, by sweep and chain.
+    pub temperatures: Vec<Vec<u32>>,
+    /// log f(v) at beta = 1, by chain and sweep.
+    pub log_f: Vec<Vec<f64>>,
+    /// The measurement of all sweeps.
+    pub measurement: Measurement,
+    /// Transitions between temperatures.
+    pub transitions: Transitions,
+    /// Round trips from the bottom to the top and back, all chains together.
+    pub round_trips: u64,
+    /// Whether the initial rounds found a pseudo-prior.
+    pub converged: bool,
+}
+
+impl Diagnosis {
+    /// Looks at a model of a run for about so many seconds of one usual core.
+    ///
+    /// # Errors
+    /// Settings of the run that leave fewer than two chains, which its configuration refuses.
+    pub fn of(trainer: &Trainer, parameters: Parameters, seconds: f64) -> Result<Self> {
+        let seed = trainer.config().seed ^ SEED;
+        let ops = Fused::new(&parameters);
+        let count = trainer.config().tempering.chains.min(CHAINS);
+        let ladder = trainer.ladder().clone();
+        let path = Path { ops: &ops, ladder: &ladder, base: trainer.base() };
+        let sweep = trainer.seconds_of_sweep(count);
+        let affordable = |share: f64| (share * seconds / sweep) as usize;
+        let sweeps = affordable(0.4).clamp(SWEEPS.0, SWEEPS.1);
+        let chains = Traces::of(path, count, sweeps, seed);
+        let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT;
+        let mut estimates = Vec::new();
+        if small {
+            estimates.push(exact(&parameters)?);
+        }
+        estimates.push(chains.estimate(&ladder, count));
+        // Exact samples cost nothing; of others every one takes a chain.
+        let wanted = if small { EXACT_SAMPLES } else { count };
+        let drawn = Equilibrium::draw(&parameters, &ops, trainer.base(), wanted, seed);
+        let samples = match drawn {
+            Ok(start) => {
+                // Both ways.
+                let temperatures = affordable(0.2).clamp(ANNEALED.0, ANNEALED.1);
+                let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
+                let path = Path { ladder: &ladder, ..path };
+                let visible = start.visible.clone();
+                let start = Equilibrium { visible: visible.select(0..count), ..start };
+                estimates.extend(sandwich(&path, count, &start, seed)?.estimates());
+                Ok(visible)
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let rows = trainer.train_rows();
+        let rows = rows.select(0..rows.rows().min(BOUND_ROWS));
+        let known = Known { marginals: Some(trainer.base()), rows: Some(&rows) };
+        let bound = (!small).then(|| lower_bound(&parameters, known, seed));
+        if let Some(bound) = &bound {
+            estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound));
+        }
+        Ok(Self { ladder, chains, estimates, bound, samples, parameters })
+    }
+}
+
+impl Traces {
+    fn of(path: Path<'_>, count: usize, sweeps: usize, seed: u64) -> Self {
+        let k = path.ladder.len();
+        let update = BetaUpdate::Collapsed;
+        let visible = path.base.sample(count, seed, 0);
+        let mut chains = TemperedChains::new(visible, k, seed);
+        let rounds = InitialRounds::default().run(&mut Tempering::new(path, &mut chains, update));
+        let first = chains.sweep(&path, &rounds.measurement.log_z, update, sweeps / 5, None);
+        let before =
+            PseudoPrior::new(path.ladder, &rounds.measurement.log_z).measure(&first.occupancy);
+        // Where a temperature was never visited there is no better pseudo-prior than the one before.
+        let usable = before.log_z.iter().all(|zeta| zeta.is_finite());
+        let zeta = if usable { before.log_z } else { rounds.measurement.log_z };
+        let mut last = first.last;
+        let mut occupancy = Occupancy::new(count, k);
+        let mut transitions = Transitions::new(k);
+        let (mut temperatures, mut log_f) = (Vec::new(), vec![Vec::new(); count]);
+        let mut round_trips = 0;
+        for _ in 0..sweeps {
+            let swept = chains.sweep(&path, &zeta, update, 1, Some(last));
+            transitions.add(&swept.transitions, 1.0);
+            occupancy.add(&swept.occupancy, 1);
+            temperatures.push(chains.temperatures.clone());
+            for (trace, row) in log_f.iter_mut().zip(swept.last.log_f.rows()) {
+                trace.push(row[k - 1]);
+            }
+            round_trips += swept.round_trips;
+            last = swept.last;
+        }
+        Self {
+            temperatures,
+            log_f,
+            measurement: PseudoPrior::new(path.ladder, &zeta).measure(&occupancy.means()),
+            transitions,
+            round_trips,
+            converged: rounds.end == crate::tempering::RoundsEnd::Converged,
+        }
+    }
+
+    /// Number of sweeps.
+    pub fn sweeps(&self) -> usize {
+        self.temperatures.len()
+    }
+
+    /// Number of chains.
+    pub fn count(&self) -> usize {
+        self.log_f.len()
+    }
+
+    /// Index of the inverse temperature of a chain at every sweep.
+    pub fn of_chain(&self, chain: usize) -> Vec<f64> {
+        self.temperatures.iter().map(|row| f64::from(row[chain])).collect()
+    }
+
+    /// For each temperature the share of chains on their way up, among those that have been at an end: 1 at the bottom, 0
+    /// at the top, and a straight line in between where chains travel best (Katzgraber, Trebst, Huse and Troyer 2006).
+    pub fn going_up(&self, temperatures: usize) -> Vec<Option<f64>> {
+        let top = temperatures as u32 - 1;
+        let mut counts = vec![(0u32, 0u32); temperatures];
+        for chain in 0..self.count() {
+            let mut up = None;
+            for row in &self.temperatures {
+                let k = row[chain];
+                up = match k {
+                    0 => Some(true),
+                    _ if k == top => Some(false),
+                    _ => up,
+                };
+                if let Some(up) = up {
+                    let (going_up, all) = &mut counts[k as usize];
+                    *going_up += u32::from(up);
+                    *all += 1;
+                }
+            }
+        }
+        let share = |(up, all): (u32, u32)| (all > 0).then(|| f64::from(up) / f64::from(all));
+        counts.into_iter().map(share).collect()
+    }
+
+    fn estimate(&self, ladder: &Ladder, chains: usize) -> Estimate {
+        use crate::estimators::Bias;
+        use crate::trust::Trust;
+        let top = ladder.len() - 1;
+        let trips = self.round_trips as f64 / chains as f64;
+        let reason = (trips < crate::tempering::NEEDED_PER_CHAIN).then(|| {
+            format!("{trips:.2} round trips per chain: more temperatures or sweeps would help")
+        });
+        Estimate {
+            method: Method::Rts,
+            value: self.measurement.log_z[top],
+            std_error: self.measurement.variance[top].sqrt(),
+            effective_samples: Some(self.round_trips as f64),
+            bias: Bias::Consistent,
+            gibbs_sweeps: (chains * self.sweeps()) as u64,
+            seconds: 0.0,
+            trust: Trust::unless("round-trips", reason),
+        }
+    }
+}

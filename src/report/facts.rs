@@ -1,0 +1,110 @@
+//! Where the time went, what the run was, and what it told.
+
+use std::collections::BTreeMap;
+
+use super::page::{Section, cell, duration, number_cell, table};
+use super::run_files::RunFiles;
+use crate::record::markup::Element;
+use crate::training::Times;
+
+/// Longest bar of the table of times.
+const BAR: f64 = 220.0;
+/// Notices shown.
+const NOTICES: usize = 12;
+
+/// Seconds by part; empty where they are not known.
+pub fn time_section(run: &RunFiles, times: Option<&Times>) -> Section {
+    let section = Section::new("Time");
+    let total = run.summary.as_ref().map(|summary| summary.seconds).or(run.metrics.last("seconds"));
+    let (Some(total), Some(times)) = (total.filter(|total| *total > 0.0), times) else {
+        return section;
+    };
+    let parts = times.parts();
+    let known: f64 = parts.iter().map(|(_, seconds)| seconds).sum();
+    if known == 0.0 {
+        return section;
+    }
+    let rest = ("records, pictures and checkpoints", (total - known).max(0.0));
+    let all = known + rest.1;
+    let row = |(name, seconds): (&str, f64)| {
+        let share = seconds / all;
+        let bar =
+            Element::new("rect").class("f0").set("y", 3).at("width", BAR * share).set("height", 12);
+        let picture = Element::new("svg").set("viewBox", format!("0 0 {BAR} 18")).with(bar);
+        vec![
+            cell(name),
+            number_cell(duration(seconds)),
+            number_cell(format!("{:.0} %", 100.0 * share)),
+            Element::new("td").class("strip").with(picture),
+        ]
+    };
+    let rows = parts.into_iter().chain([rest]).map(row).collect();
+    let tracking = times.initial_rounds + times.tracking + times.settling;
+    let words = format!(
+        "updates take {:.0} % of {}, tracking log Z {:.0} % and audits {:.0} %",
+        100.0 * times.updates / all,
+        duration(total),
+        100.0 * tracking / all,
+        100.0 * times.audits / all
+    );
+    section.figure(
+        "Seconds by part",
+        vec![table(&["part", "time", "share", ""], rows)],
+        ("most of the time goes into updates; tempering.share and audit.share set what tracking and audits may take", words),
+    )
+}
+
+/// The configuration and where the run comes from.
+pub fn configuration_section(run: &RunFiles) -> Section {
+    let mut facts = vec![("folder", run.folder.display().to_string())];
+    if let Some(summary) = &run.summary {
+        facts.push(("seed", summary.seed.to_string()));
+        facts.push(("version", summary.version.clone()));
+        facts.push(("command", summary.command.clone()));
+        facts.push(("ended", summary.date.clone()));
+        facts.push(("threads", summary.threads.to_string()));
+        facts.extend(summary.data.iter().map(|(part, sum)| {
+            let name = match part.as_str() {
+                "training" => "training rows, SHA-256",
+                "validation" => "validation rows, SHA-256",
+                _ => "test rows, SHA-256",
+            };
+            (name, sum.clone())
+        }));
+        facts.extend(summary.forced.iter().map(|notice| ("forced", notice.clone())));
+    }
+    facts.retain(|(_, value)| !value.is_empty() && value != "0");
+    let code = |text: String| Element::new("td").with(Element::new("code").text(text));
+    let rows = facts.into_iter().map(|(name, value)| vec![cell(name), code(value)]).collect();
+    Section::new("Configuration")
+        .with(table(&[], rows))
+        .with(Element::new("pre").text(run.config_text.clone()))
+}
+
+/// What the run told, each kind once.
+pub fn notices_section(run: &RunFiles) -> Section {
+    let section = Section::new("Notices");
+    let text = std::fs::read_to_string(run.folder.join("notices.jsonl")).unwrap_or_default();
+    let mut kinds: BTreeMap<String, (u64, u64, String)> = BTreeMap::new();
+    for line in text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+    {
+        let (Some(words), update) = (line["text"].as_str(), line["update"].as_u64().unwrap_or(0))
+        else {
+            continue;
+        };
+        // Notices of a kind differ in their numbers.
+        let kind = words.replace(|c: char| c.is_ascii_digit(), "");
+        let (count, last, latest) = kinds.entry(kind).or_default();
+        (*count, *last, *latest) = (*count + 1, update, words.to_string());
+    }
+    if kinds.is_empty() {
+        return section;
+    }
+    let mut kinds: Vec<_> = kinds.into_values().collect();
+    kinds.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
+    let item = |(count, update, words): (u64, u64, String)| {
+        let times = if count == 1 { String::new() } else { format!("{count} times, last ") };
+        Element::new("li").text(format!("{times}at update {update}: {words}"))
+    };
+    section.with(Element::new("ul").all(kinds.into_iter().take(NOTICES).map(item)))
+}

@@ -1,0 +1,161 @@
+//! metrics.csv as columns.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// The columns of a run; a cell without a value is NaN.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    rows: usize,
+    numbers: BTreeMap<String, Vec<f64>>,
+    doubts: Vec<String>,
+}
+
+impl Metrics {
+    /// Reads a file, of this version or another, that may be growing: a last line that is not whole is left out. A missing file
+    /// has no rows.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            text => text.map_err(Error::io("read", path))?,
+        };
+        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        Ok(Self::of(whole))
+    }
+
+    fn of(text: &str) -> Self {
+        let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
+        let names: Vec<String> =
+            reader.headers().map(|row| row.iter().map(Into::into).collect()).unwrap_or_default();
+        let mut metrics = Self::default();
+        for row in reader.records().filter_map(|row| row.ok()) {
+            metrics.rows += 1;
+            for (name, cell) in names.iter().zip(&row) {
+                if name == "doubts" {
+                    metrics.doubts.push(cell.into());
+                } else {
+                    let value = cell.parse().unwrap_or(f64::NAN);
+                    metrics.numbers.entry(name.clone()).or_default().push(value);
+                }
+            }
+        }
+        metrics
+    }
+
+    /// Number of evaluations.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The value of an evaluation, if it has one.
+    pub fn value(&self, name: &str, row: usize) -> Option<f64> {
+        self.numbers.get(name)?.get(row).copied().filter(|value| value.is_finite())
+    }
+
+    /// The update of an evaluation.
+    pub fn update(&self, row: usize) -> f64 {
+        self.value("update", row).unwrap_or(f64::NAN)
+    }
+
+    /// All values of a column against the update.
+    pub fn points(&self, name: &str) -> Vec<(f64, f64)> {
+        self.rows_with(name).map(|row| (self.update(row), self.number(name, row))).collect()
+    }
+
+    /// Evaluations that have a value.
+    pub fn rows_with<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {
+        (0..self.rows).filter(move |&row| self.value(name, row).is_some())
+    }
+
+    /// The value of an evaluation, or NaN.
+    pub fn number(&self, name: &str, row: usize) -> f64 {
+        self.value(name, row).unwrap_or(f64::NAN)
+    }
+
+    /// The newest value of a column.
+    pub fn last(&self, name: &str) -> Option<f64> {
+        (0..self.rows).rev().find_map(|row| self.value(name, row))
+    }
+
+    /// Short names of doubts, with the number of evaluations that had them, most frequent first.
+    pub fn doubts(&self) -> Vec<(String, usize)> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for name in self.doubts.iter().flat_map(|names| names.split_whitespace()) {
+            *counts.entry(name).or_default() += 1;
+        }
+        let mut counts: Vec<_> =
+            counts.into_iter().map(|(name, count)| (name.into(), count)).collect();
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        counts
+    }
+
+    /// Differences of log Z, tracked minus audited, with their standard errors, and in these.
+    pub fn audits(&self) -> Vec<Audit> {
+        let audit = |row| {
+            let exact = self.value("exact_log_z", row);
+            let value = exact.or_else(|| self.value("ais_log_z", row))?;
+            Some(Audit {
+                update: self.update(row),
+                value,
+                std_error: self.value("ais_log_z_std_error", row).unwrap_or(0.0),
+                exact: exact.is_some(),
+                tracked: self.value("log_z", row)?,
+                tracked_std_error: self.number("log_z_std_error", row),
+                in_errors: self.number("audit_difference_in_errors", row),
+                sound: self.value("sound", row) == Some(1.0),
+                row,
+            })
+        };
+        (0..self.rows).filter_map(audit).collect()
+    }
+}
+
+/// log Z computed independently, beside what was tracked.
+#[derive(Clone, Copy, Debug)]
+pub struct Audit {
+    /// The update.
+    pub update: f64,
+    /// The independent value.
+    pub value: f64,
+    /// Its standard error; 0 for exact values.
+    pub std_error: f64,
+    /// Whether it is by enumeration.
+    pub exact: bool,
+    /// Tracked log Z.
+    pub tracked: f64,
+    /// Its standard error.
+    pub tracked_std_error: f64,
+    /// The difference in combined standard errors.
+    pub in_errors: f64,
+    /// Whether the tracked value was called sound.
+    pub sound: bool,
+    /// The evaluation.
+    pub row: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_torn_or_unknown_is_left_out() {
+        let text = "update,log_z,doubts,exact_log_z,new_column\n0,1.5,,NaN,\n5,,lag drift,2,7\n10,1.25,lag,,x\n15,3";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.csv");
+        assert_eq!(Metrics::read(&path).unwrap().rows(), 0);
+        std::fs::write(&path, text).unwrap();
+        let metrics = Metrics::read(&path).unwrap();
+        assert_eq!(metrics.rows(), 3);
+        assert_eq!(metrics.points("log_z"), [(0.0, 1.5), (10.0, 1.25)]);
+        assert_eq!(metrics.last("log_z"), Some(1.25));
+        assert_eq!(metrics.last("new_column"), Some(7.0));
+        assert_eq!(metrics.last("nothing"), None);
+        assert_eq!(metrics.doubts(), [("lag".into(), 2), ("drift".into(), 1)]);
+        assert!(metrics.audits().is_empty(), "an audit beside no tracked value is none");
+    }
+}

@@ -1,0 +1,69 @@
+//! A run as one page: HTML that needs nothing else, made from what its folder holds.
+//!
+//! What a folder does not hold is left out: an old run, one that was interrupted early or one whose data is elsewhere has a
+//! report with what there is.
+
+mod chains;
+mod curves;
+mod diagnosis;
+mod estimates;
+mod facts;
+mod metrics;
+mod page;
+mod pictures;
+mod run_files;
+pub mod several;
+mod statistics;
+mod stopping;
+pub mod summary;
+mod verdict;
+
+pub use curves::{likelihoods, log_z};
+pub use diagnosis::Diagnosis;
+pub use metrics::{Audit, Metrics};
+pub use page::{duration, with_error};
+pub use run_files::{FAILURE, RunFiles, State, Stopping};
+pub use several::differing;
+
+use page::Section;
+
+use crate::training::Trainer;
+
+/// What is computed anew for a report, with the trainer that has the data; or why that cannot be.
+pub type Computed<'a> = Result<(&'a Trainer, Option<&'a Diagnosis>), String>;
+
+/// The page of one run, as HTML.
+pub fn page(run: &RunFiles, computed: &Computed<'_>) -> String {
+    let (trainer, diagnosis) = match computed {
+        Ok((trainer, diagnosis)) => (Some(*trainer), *diagnosis),
+        Err(_) => (None, None),
+    };
+    let times = run.summary.as_ref().map(|summary| &summary.times);
+    let times = times.or_else(|| trainer.map(Trainer::times));
+    let mut sections = vec![
+        verdict::section(run),
+        curves::likelihood_section(run),
+        curves::log_z_section(run),
+        estimates::section(run, diagnosis),
+        chains::ladder_section(diagnosis, &run.metrics),
+        chains::chains_section(diagnosis, &run.metrics),
+    ];
+    match (computed, diagnosis) {
+        (Ok((trainer, _)), Some(diagnosis)) => sections.push(pictures::section(trainer, diagnosis)),
+        (Ok(_), None) => sections.push(missing("there is no model yet")),
+        (Err(reason), _) => sections.push(missing(reason)),
+    }
+    sections.extend([
+        facts::time_section(run, times),
+        facts::notices_section(run),
+        facts::configuration_section(run),
+    ]);
+    let subtitle = format!("a run of ztrack, {}", run.state.name());
+    page::document(&run.name, &subtitle, sections)
+}
+
+fn missing(reason: &str) -> Section {
+    Section::new("Model and data").paragraph(format!(
+        "Chains, estimators, samples and moments of the model are left out: {reason}."
+    ))
+}

@@ -1,0 +1,202 @@
+//! What a run folder holds, whatever part of it there is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::metrics::Metrics;
+use super::summary::Summary;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::limited::read_text;
+use crate::training::{EarlyStopping, EarlyStoppingConfig, Evaluation, StopReason};
+
+/// Name of the file with the error that ended a run.
+pub const FAILURE: &str = "failure.txt";
+/// Longest text file read, in bytes.
+const LONGEST: u64 = 16 << 20;
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A process is at work on it.
+    Running,
+    /// All updates were done.
+    Finished,
+    /// Early stopping ended it.
+    StoppedEarly,
+    /// It can be resumed.
+    Interrupted,
+    /// It ended with an error.
+    Failed,
+}
+
+impl State {
+    /// For people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::StoppedEarly => "stopped early",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A run folder.
+#[derive(Clone, Debug)]
+pub struct RunFiles {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Its last component.
+    pub name: String,
+    /// Where the run stands.
+    pub state: State,
+    /// The resolved configuration.
+    pub config: Option<Config>,
+    /// The same as it is in the file.
+    pub config_text: String,
+    /// metrics.csv
+    pub metrics: Metrics,
+    /// summary.json of a run that ended.
+    pub summary: Option<Summary>,
+    /// The error that ended the run.
+    pub failure: Option<String>,
+    /// What could not be read, and why.
+    pub problems: Vec<String>,
+    /// Since the last evaluation was written.
+    pub age: Option<Duration>,
+}
+
+impl RunFiles {
+    /// Reads a folder; `running`: whether a process is at work on it.
+    ///
+    /// # Errors
+    /// The folder is not one of a run.
+    pub fn read(folder: &Path, running: bool) -> Result<Self> {
+        let config_path = folder.join("config.toml");
+        if !config_path.is_file() {
+            let problem = if folder.is_dir() {
+                "is no run folder: it has no config.toml"
+            } else {
+                "is no folder: give the folder of a run, such as runs/dna"
+            };
+            return Err(Error::file(folder, problem));
+        }
+        let mut problems = Vec::new();
+        let mut noted = |result: Result<String>| {
+            result.map_err(|error| problems.push(error.to_string())).unwrap_or_default()
+        };
+        let config_text = noted(read_text(&config_path, LONGEST, "a configuration"));
+        let failure_path = folder.join(FAILURE);
+        let failure = fs::read_to_string(&failure_path).ok().map(|text| text.trim().to_string());
+        let config = Config::parse(&config_text, &[]);
+        let config = config.map_err(|error| problems.push(format!("config.toml: {error}"))).ok();
+        let summary = summary(folder).unwrap_or_else(|problem| {
+            problems.push(problem);
+            None
+        });
+        let metrics_path = folder.join("metrics.csv");
+        let metrics = Metrics::read(&metrics_path)
+            .map_err(|error| problems.push(error.to_string()))
+            .unwrap_or_default();
+        let changed = fs::metadata(&metrics_path).and_then(|file| file.modified()).ok();
+        let age = changed.and_then(|time| SystemTime::now().duration_since(time).ok());
+        let state = match (running, &summary, &failure) {
+            (true, ..) => State::Running,
+            (_, Some(summary), _) => match summary.stop_reason {
+                StopReason::Finished => State::Finished,
+                StopReason::EarlyStopping => State::StoppedEarly,
+                StopReason::Interrupted => State::Interrupted,
+            },
+            (_, None, Some(_)) => State::Failed,
+            (_, None, None) => State::Interrupted,
+        };
+        let name = fs::canonicalize(folder).ok();
+        let name = name.as_deref().unwrap_or(folder).file_name();
+        let name = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let folder = folder.to_path_buf();
+        Ok(Self {
+            folder,
+            name,
+            state,
+            config,
+            config_text,
+            metrics,
+            summary,
+            failure,
+            problems,
+            age,
+        })
+    }
+
+    /// The model to show: the best one, else the last; `None` if there is none yet.
+    pub fn model(&self) -> Option<PathBuf> {
+        let of = |name: &str| Some(self.folder.join(name)).filter(|path| path.is_file());
+        of("best.safetensors").or_else(|| of("last.safetensors")).or_else(|| {
+            let files = fs::read_dir(self.folder.join("checkpoints")).ok()?;
+            let paths = files.filter_map(|entry| Some(entry.ok()?.path()));
+            paths.filter(|path| path.extension().is_some_and(|e| e == "safetensors")).max()
+        })
+    }
+
+    /// Updates planned, where the configuration gives them.
+    pub fn planned(&self) -> Option<u64> {
+        let config = self.config.as_ref()?;
+        config.training.updates.or_else(|| {
+            let epochs = config.training.epochs?;
+            let last = self.metrics.rows().checked_sub(1)?;
+            let (update, epoch) = (self.metrics.update(last), self.metrics.value("epoch", last)?);
+            (epoch > 0.0).then(|| (epochs as f64 * update / epoch).round() as u64)
+        })
+    }
+
+    /// What early stopping made of the evaluations so far, by the numbers in metrics.csv; `None` without validation rows.
+    pub fn stopping(&self) -> Option<Stopping> {
+        let settings = self.config.as_ref()?.training.early_stopping;
+        let metrics = &self.metrics;
+        let (mut stopping, mut waits) = (EarlyStopping::new(), Vec::new());
+        for row in metrics.rows_with("validation_log_likelihood") {
+            let number = |name: &str| metrics.number(name, row);
+            let update = metrics.update(row) as u64;
+            let total = number("validation_log_likelihood_std_error");
+            let of_rows = number("validation_log_likelihood_data_std_error");
+            if update > 0 {
+                let observed = Evaluation {
+                    update,
+                    value: number("validation_log_likelihood"),
+                    log_z_std_error: (total * total - of_rows * of_rows).max(0.0).sqrt(),
+                    // Runs of older versions tell of tracked values alone.
+                    sound: metrics.value("decides", row).or(metrics.value("sound", row))
+                        == Some(1.0),
+                };
+                stopping.observe(&settings.unwrap_or_default(), observed);
+                waits.push((update as f64, stopping.without_improvement() as f64));
+            }
+        }
+        (!waits.is_empty()).then_some(Stopping { state: stopping, settings, waits })
+    }
+}
+
+/// Early stopping after the last evaluation, and how it came to that.
+#[derive(Clone, Debug)]
+pub struct Stopping {
+    /// Its state.
+    pub state: EarlyStopping,
+    /// Its settings, where it may end the run.
+    pub settings: Option<EarlyStoppingConfig>,
+    /// Update, and evaluations without improvement up to then.
+    pub waits: Vec<(f64, f64)>,
+}
+
+fn summary(folder: &Path) -> std::result::Result<Option<Summary>, String> {
+    let path = folder.join("summary.json");
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let text = read_text(&path, LONGEST, "a summary").map_err(|error| error.to_string())?;
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|error| format!("summary.json cannot be read: {error}"))
+}

@@ -1,0 +1,112 @@
+//! Several runs on one page: a table, and their curves over each other.
+
+use super::curves::picture;
+use super::page::{Section, cell, document, duration, number_cell, table, with_error};
+use super::run_files::RunFiles;
+use crate::record::{Chart, Look, Series};
+use crate::training::fields;
+
+/// Columns of metrics.csv that are drawn, with their names.
+const OVERLAID: [(&str, &str, &str); 3] = [
+    ("validation_log_likelihood", "Validation log-likelihood", "mean log-likelihood, nats per row"),
+    ("train_log_likelihood", "Training log-likelihood", "mean log-likelihood, nats per row"),
+    ("log_z_std_error", "Standard error of tracked log Z", "nats"),
+];
+
+/// The page as HTML.
+pub fn page(runs: &[RunFiles]) -> String {
+    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+    let mut curves = Section::new("Curves");
+    for (column, title, label) in OVERLAID {
+        for (x, x_label) in [("update", "parameter updates"), ("seconds", "seconds")] {
+            let chart = overlaid(runs, column, (x, x_label), label);
+            let title = format!("{title} against {x_label}");
+            let words = words(runs, column);
+            let healthy = if column.contains("error") {
+                "small against differences between runs"
+            } else {
+                "a rise that flattens"
+            };
+            curves = curves.figure(&title, picture(&chart), (healthy, words));
+        }
+    }
+    let sections = vec![
+        Section::new("Runs").with(overview(runs)),
+        curves,
+        Section::new("Settings that differ").with(settings(runs)),
+    ];
+    document(&names.join(", "), "several runs compared by ztrack", sections)
+}
+
+fn overlaid(runs: &[RunFiles], column: &str, (x, x_label): (&str, &str), label: &str) -> Chart {
+    let curve = |(i, run): (usize, &RunFiles)| {
+        let rows = run.metrics.rows_with(column);
+        let points = rows.map(|row| (run.metrics.number(x, row), run.metrics.number(column, row)));
+        Series::line(run.name.clone(), points.collect()).look(Look::Band).colour(i)
+    };
+    let series: Vec<Series> = runs.iter().enumerate().map(curve).collect();
+    let log_y = column.contains("error");
+    Chart { x_label: x_label.into(), y_label: label.into(), series, log_y, ..Chart::default() }
+}
+
+fn words(runs: &[RunFiles], column: &str) -> String {
+    let end =
+        |run: &RunFiles| Some(format!("{} ends at {:.3}", run.name, run.metrics.last(column)?));
+    let ends: Vec<String> = runs.iter().filter_map(end).collect();
+    if ends.is_empty() { "no run has it".into() } else { ends.join(", ") }
+}
+
+/// Settings that differ, by key, with the value of each run; every run if one cannot be read.
+pub fn differing(runs: &[RunFiles]) -> Vec<(String, Vec<String>)> {
+    let all: Vec<_> = runs.iter().map(|run| fields(&run.config_text).unwrap_or_default()).collect();
+    let mut keys: Vec<&String> = all.iter().flat_map(|fields| fields.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    let row = |key: &String| {
+        let values = all.iter().map(|fields| fields.get(key).cloned().unwrap_or_default());
+        (key.clone(), values.collect::<Vec<String>>())
+    };
+    keys.into_iter()
+        .map(row)
+        .filter(|(_, values)| values.iter().any(|value| *value != values[0]))
+        .collect()
+}
+
+fn settings(runs: &[RunFiles]) -> crate::record::markup::Element {
+    let differing = differing(runs);
+    let columns: Vec<&str> =
+        std::iter::once("setting").chain(runs.iter().map(|run| run.name.as_str())).collect();
+    let row = |(key, values): (String, Vec<String>)| {
+        std::iter::once(cell(key)).chain(values.into_iter().map(cell)).collect()
+    };
+    table(&columns, differing.into_iter().map(row).collect())
+}
+
+fn overview(runs: &[RunFiles]) -> crate::record::markup::Element {
+    let row = |run: &RunFiles| {
+        let best = run.summary.as_ref().map(|summary| &summary.best);
+        let likelihood = |value: Option<crate::tracking::LogLikelihood>| {
+            number_cell(value.map_or(String::new(), |v| with_error(v.value, v.std_error)))
+        };
+        let updates = run.metrics.rows().checked_sub(1).map(|last| run.metrics.update(last));
+        let seconds = run.summary.as_ref().map(|s| s.seconds).or(run.metrics.last("seconds"));
+        let log_z = best.map_or(String::new(), |best| with_error(best.log_z, best.log_z_std_error));
+        let sound = run.summary.as_ref().map_or(String::new(), |summary| {
+            format!("{} of {}", summary.evaluations.sound, summary.evaluations.all)
+        });
+        vec![
+            cell(run.name.clone()),
+            cell(run.state.name()),
+            number_cell(updates.map_or(String::new(), |u| format!("{u}"))),
+            number_cell(best.map_or(String::new(), |best| best.update.to_string())),
+            likelihood(best.and_then(|best| best.validation_log_likelihood)),
+            likelihood(best.and_then(|best| best.test_log_likelihood)),
+            number_cell(log_z),
+            number_cell(sound),
+            number_cell(seconds.map_or(String::new(), duration)),
+        ]
+    };
+    let columns =
+        ["run", "state", "updates", "best at", "validation", "test", "log Z", "sound", "time"];
+    table(&columns, runs.iter().map(row).collect())
+}

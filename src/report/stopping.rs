@@ -1,0 +1,45 @@
+//! The stopping decision.
+
+use super::curves::VALIDATION;
+use super::run_files::{RunFiles, State, Stopping};
+use crate::record::{Chart, Guide, Series};
+
+/// Evaluations without improvement against the update.
+pub fn chart(stopping: &Stopping) -> Chart {
+    let patience = stopping.settings.map(|settings| {
+        Guide::Horizontal(settings.patience as f64, format!("patience {}", settings.patience))
+    });
+    let longest = stopping.waits.iter().map(|wait| wait.1).fold(1.0, f64::max);
+    let most = stopping.settings.map_or(longest, |s| longest.max(s.patience as f64));
+    let end = stopping.waits.last().map_or(1.0, |wait| wait.0);
+    Chart {
+        x_range: Some((0.0, 1.02 * end)),
+        y_range: Some((0.0, 1.1 * most)),
+        x_label: "parameter updates".into(),
+        y_label: "evaluations since the last improvement".into(),
+        series: vec![Series::line("", stopping.waits.clone()).colour(VALIDATION)],
+        guides: patience.into_iter().collect(),
+        ..Chart::default()
+    }
+}
+
+/// What they say of the end.
+pub fn words(run: &RunFiles, stopping: &Stopping) -> String {
+    let improved = match stopping.state.improved_at() {
+        0 => "no evaluation could be decided on yet".into(),
+        update => format!(
+            "the last improvement beyond the error bar was at update {update}, {} evaluations ago",
+            stopping.state.without_improvement()
+        ),
+    };
+    let end = match (run.state, stopping.settings) {
+        (State::StoppedEarly, Some(settings)) => format!(
+            "; early stopping ended the run (patience {} evaluations, and {} times the length up to the improvement)",
+            settings.patience, settings.patience_factor
+        ),
+        (_, None) => "; early stopping is off".into(),
+        (State::Finished, _) => "; the run ended at its planned length".into(),
+        _ => String::new(),
+    };
+    improved + &end
+}

@@ -1,0 +1,122 @@
+//! summary.json: how a run ended, its best model audited, and what the run was.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tracking::LogLikelihood;
+use crate::training::{StopReason, Times};
+
+/// The file. What older versions did not write is empty.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Why the run ended.
+    pub stop_reason: StopReason,
+    /// Parameter updates.
+    pub updates: u64,
+    /// Passes through the training data.
+    pub epochs: f64,
+    /// Time of training in seconds, resumed parts included.
+    pub seconds: f64,
+    /// Tracked log Z at the last evaluation.
+    #[serde(with = "crate::checkpoint::float")]
+    pub log_z: f64,
+    /// Its standard error.
+    #[serde(with = "crate::checkpoint::float")]
+    pub log_z_std_error: f64,
+    /// Whether it is to be believed.
+    pub sound: bool,
+    /// Why not.
+    pub doubts: Vec<String>,
+    /// Mean log-likelihood of training rows at the last evaluation.
+    pub train_log_likelihood: Option<LogLikelihood>,
+    /// The same of validation rows.
+    pub validation_log_likelihood: Option<LogLikelihood>,
+    /// How evaluations went.
+    pub evaluations: Evaluations,
+    /// How often each kind of notice was told; the notices are in notices.jsonl.
+    #[serde(default)]
+    pub notices: BTreeMap<String, u64>,
+    /// The model in best.safetensors (last.safetensors without validation rows), log Z audited.
+    pub best: Best,
+    /// What a resume would have refused and was told to take.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forced: Vec<String>,
+    /// Version of ztrack.
+    #[serde(default)]
+    pub version: String,
+    /// The command that ended the run.
+    #[serde(default)]
+    pub command: String,
+    /// When it ended, UTC, as in 2026-11-22T01:02:03Z.
+    #[serde(default)]
+    pub date: String,
+    /// Threads it had.
+    #[serde(default)]
+    pub threads: usize,
+    /// Seed of all random streams.
+    #[serde(default)]
+    pub seed: u64,
+    /// SHA-256 of the rows of each part.
+    #[serde(default)]
+    pub data: BTreeMap<String, String>,
+    /// Where the time went.
+    #[serde(default)]
+    pub times: Times,
+    /// The resolved configuration.
+    #[serde(default)]
+    pub configuration: serde_json::Value,
+}
+
+/// How the evaluations of the run went, that of update 0 not counted.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Evaluations {
+    /// All.
+    pub all: u64,
+    /// Those whose tracked log Z was sound.
+    pub sound: u64,
+    /// Those that decisions could go by: sound, audited or exact.
+    pub decided_on: u64,
+}
+
+/// The best model of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Best {
+    /// The update after which it was.
+    pub update: u64,
+    /// How many models were audited to find it; 0 if none had a sound evaluation and it is the last one.
+    pub candidates_audited: usize,
+    /// How log Z was computed.
+    pub audit_method: String,
+    /// Audited log Z.
+    pub log_z: f64,
+    /// Its standard error.
+    #[serde(with = "crate::checkpoint::float")]
+    pub log_z_std_error: f64,
+    /// Tracked log Z when the model was evaluated.
+    pub tracked_log_z: Option<f64>,
+    /// Its standard error.
+    pub tracked_log_z_std_error: Option<f64>,
+    /// Tracked minus audited log Z, in combined standard errors.
+    pub tracked_minus_audited_in_errors: Option<f64>,
+    /// Mean log-likelihood of training rows.
+    pub train_log_likelihood: LogLikelihood,
+    /// Mean log-likelihood of validation rows.
+    pub validation_log_likelihood: Option<LogLikelihood>,
+    /// Mean log-likelihood of test rows.
+    pub test_log_likelihood: Option<LogLikelihood>,
+    /// Why the audited log Z should not be believed, if so.
+    pub doubt: Option<String>,
+}
+
+impl Best {
+    /// The likelihoods there are, by the part of the data.
+    pub fn likelihoods(&self) -> Vec<(&'static str, LogLikelihood)> {
+        let all = [
+            ("train", Some(self.train_log_likelihood)),
+            ("validation", self.validation_log_likelihood),
+            ("test", self.test_log_likelihood),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}

@@ -1,0 +1,218 @@
+//! The verdict in words: which model is best, how good it is, how far that is to be believed, and what to do.
+
+use super::page::{Section, cell, number_cell, table, with_error};
+use super::run_files::{RunFiles, State};
+use super::summary::Summary;
+use crate::record::markup::Element;
+
+/// Errors by which tracked and audited log Z may differ.
+const DISAGREEMENT: f64 = 4.0;
+/// Share of evaluations that should be sound.
+const MOSTLY: f64 = 0.9;
+/// A last improvement in this last share of the run means that it was still learning.
+const RECENT: f64 = 0.1;
+
+/// What can be done about a doubt of the tracker, by its short name in metrics.csv.
+fn remedy(doubt: &str) -> &'static str {
+    match doubt {
+        "few-chains" => "raise tempering.chains",
+        "round-trips" => "raise tempering.sweeps or tempering.temperatures",
+        "drift" | "new-chains" => "raise tempering.settling.most",
+        "visitors" | "bound" => {
+            "raise tempering.chains or lower the learning rate: a mode is missed"
+        }
+        "lag" => "raise tempering.settling.most or tempering.chains, or lower the learning rate",
+        "audit" => "an audit contradicted it: more sweeps, more chains or a smaller learning rate",
+        _ => "see the notices of the run",
+    }
+}
+
+/// The verdict.
+pub fn section(run: &RunFiles) -> Section {
+    let (tone, mut words) = match (&run.summary, run.state) {
+        (Some(summary), State::Finished | State::StoppedEarly) => ended(run, summary),
+        _ => ("verdict open", open(run)),
+    };
+    words.extend(run.problems.iter().map(|problem| format!("Not read: {problem}.")));
+    let card = Element::new("div")
+        .class(tone)
+        .all(words.into_iter().map(|text| Element::new("p").text(text)));
+    let section = Section::new("Verdict").with(card);
+    match &run.summary {
+        Some(summary) => section.with(likelihoods(summary)),
+        None => section,
+    }
+}
+
+/// Words on a run that came to its end.
+fn ended(run: &RunFiles, summary: &Summary) -> (&'static str, Vec<String>) {
+    let best = &summary.best;
+    let which = match best.candidates_audited {
+        0 if best.validation_log_likelihood.is_some() => {
+            format!(
+                "No evaluation was sound, so no model could be called the best; this is the last one, of update {}.",
+                best.update
+            )
+        }
+        0 => format!(
+            "There are no validation rows to choose a model by; this is the last one, of update {}.",
+            best.update
+        ),
+        1 => format!("The best model is that of update {} of {}.", best.update, summary.updates),
+        n => format!(
+            "The best model is that of update {} of {}, the best of {n} that were audited.",
+            best.update, summary.updates
+        ),
+    };
+    let parts = best.likelihoods();
+    let value = |name: &str| parts.iter().find(|(part, _)| *part == name).map(|(_, value)| value);
+    let how_good = match (value("test"), value("validation"), value("train")) {
+        (Some(test), ..) => format!(
+            "Its test log-likelihood is {} nats per row.",
+            with_error(test.value, test.std_error)
+        ),
+        (None, Some(held), _) => format!(
+            "Its validation log-likelihood is {} nats per row, a little too high as the model was chosen by it; there are no test rows.",
+            with_error(held.value, held.std_error)
+        ),
+        (None, None, Some(train)) => format!(
+            "Its training log-likelihood is {} nats per row; no rows are held out, so nothing is known of others.",
+            with_error(train.value, train.std_error)
+        ),
+        _ => String::new(),
+    };
+    let (sound, belief) = belief(summary);
+    let words = vec![format!("{which} {how_good}"), belief, next(run, summary)];
+    let tone = if sound { "verdict" } else { "verdict doubt" };
+    (tone, words.into_iter().filter(|text| !text.is_empty()).collect())
+}
+
+/// Whether the number is to be believed, and why.
+fn belief(summary: &Summary) -> (bool, String) {
+    let best = &summary.best;
+    let value = with_error(best.log_z, best.log_z_std_error);
+    let audit = match best.audit_method.as_str() {
+        "exact" => format!(
+            "log Z of this model is {value}, by enumeration, so nothing about it is in doubt."
+        ),
+        method => format!(
+            "log Z of this model is {value} by an audit of its own ({}).",
+            method.to_uppercase()
+        ),
+    };
+    let mut doubts = Vec::new();
+    if let Some(doubt) = &best.doubt {
+        doubts.push(format!("The audit is in doubt: {doubt}; raise audit.temperatures."));
+    }
+    let compared = best.tracked_minus_audited_in_errors.map_or(String::new(), |z| {
+        format!(
+            " The tracked value was {:.1} errors {} it.",
+            z.abs(),
+            if z < 0.0 { "below" } else { "above" }
+        )
+    });
+    let differs =
+        best.tracked_minus_audited_in_errors.is_some_and(|z| z.is_nan() || z.abs() > DISAGREEMENT);
+    if differs {
+        doubts.push("That is more than the error bar explains: believe the audit, and raise tempering.chains or tempering.settling.most, or lower the learning rate.".into());
+    }
+    let evaluations = summary.evaluations;
+    let share = evaluations.sound as f64 / evaluations.all.max(1) as f64;
+    let tracking = format!(
+        " Tracked log Z was sound at {} of {} evaluations, and decisions could go by {}.",
+        evaluations.sound, evaluations.all, evaluations.decided_on
+    );
+    let sound = doubts.is_empty() && evaluations.decided_on > 0;
+    if share < MOSTLY && evaluations.all > 0 {
+        doubts.push("The curves between audits are to be read with care.".into());
+    }
+    let opening = if sound { "Sound: " } else { "In doubt: " };
+    (sound, format!("{opening}{audit}{compared}{tracking} {}", doubts.join(" ")).trim_end().into())
+}
+
+/// Why it ended, and what to do.
+fn next(run: &RunFiles, summary: &Summary) -> String {
+    let mut words = match run.state {
+        State::StoppedEarly => {
+            format!("Early stopping ended the run after update {}.", summary.updates)
+        }
+        _ => format!("All {} updates were done.", summary.updates),
+    };
+    let improved = run.stopping().map(|stopping| stopping.state.improved_at());
+    if let (State::Finished, Some(update)) = (run.state, improved)
+        && update as f64 >= (1.0 - RECENT) * summary.updates as f64
+    {
+        words += &format!(
+            " It was still improving at update {update}: a longer run would be better (ztrack train --out {} --resume --set training.updates={}).",
+            run.folder.display(),
+            2 * summary.updates
+        );
+    }
+    let gap = summary
+        .best
+        .validation_log_likelihood
+        .map(|held| summary.best.train_log_likelihood.value - held.value);
+    if let Some(gap) = gap {
+        words += &format!(" Training rows are {gap:.2} nats more likely than validation rows.");
+    }
+    if let Some((name, count)) = run.metrics.doubts().first() {
+        words += &format!(" Most frequent doubt: `{name}`, {count} times: {}.", remedy(name));
+    }
+    words
+}
+
+/// Words on a run that has not ended well, or not yet.
+fn open(run: &RunFiles) -> Vec<String> {
+    let mut words = Vec::new();
+    let rows = run.metrics.rows();
+    let at = rows.checked_sub(1).map_or_else(
+        || "before its first evaluation".to_string(),
+        |last| format!("at update {}", run.metrics.update(last)),
+    );
+    let of = run.planned().map_or(String::new(), |planned| format!(" of {planned}"));
+    words.push(match run.state {
+        State::Running => format!("The run goes on; it is {at}{of}."),
+        State::Failed => format!(
+            "The run failed {at}{of}: {}.",
+            run.failure.as_deref().unwrap_or("no reason was kept")
+        ),
+        _ => format!("The run was interrupted {at}{of}."),
+    });
+    for (name, column) in [("training", "train"), ("validation", "validation")] {
+        let value = run.metrics.last(&format!("{column}_log_likelihood"));
+        let error = run.metrics.last(&format!("{column}_log_likelihood_std_error"));
+        if let (Some(value), Some(error)) = (value, error) {
+            words.push(format!(
+                "Latest {name} log-likelihood: {} nats per row.",
+                with_error(value, error)
+            ));
+        }
+    }
+    if let Some((update, level)) = run.stopping().and_then(|stopping| stopping.state.best()) {
+        words.push(format!(
+            "Best smoothed validation log-likelihood so far: {level:.3} at update {update}."
+        ));
+    }
+    if let Some((name, count)) = run.metrics.doubts().first() {
+        words.push(format!(
+            "Most frequent doubt: `{name}`, {count} of {rows} evaluations: {}.",
+            remedy(name)
+        ));
+    }
+    if run.state != State::Running {
+        words.push(format!("To go on: ztrack train --out {} --resume", run.folder.display()));
+    }
+    words
+}
+
+fn likelihoods(summary: &Summary) -> Element {
+    let rows = summary.best.likelihoods().into_iter().map(|(part, value)| {
+        vec![
+            cell(format!("{part} log-likelihood")),
+            number_cell(with_error(value.value, value.std_error)),
+            number_cell(format!("{:.3}", value.data_std_error)),
+            number_cell(format!("{:.3}", value.log_z_std_error)),
+        ]
+    });
+    table(&["best model", "nats per row", "error from rows", "from log Z"], rows.collect())
+}

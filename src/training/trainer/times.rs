@@ -1,0 +1,45 @@
+//! Where the time of a run goes.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+/// Seconds of wall time by part; what is left of a run's time went into records and checkpoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Times {
+    /// Gradients and updates, the chains of the tempered gradient included.
+    pub updates: f64,
+    /// Initial rounds of the tracker.
+    pub initial_rounds: f64,
+    /// Steps of the tracker.
+    pub tracking: f64,
+    /// Sweeps at fixed parameters before evaluations.
+    pub settling: f64,
+    /// Evaluations without their audits.
+    pub evaluations: f64,
+    /// Audits during training.
+    pub audits: f64,
+}
+
+impl Times {
+    /// Seconds with a name for people each, in the order of the fields.
+    pub fn parts(&self) -> [(&'static str, f64); 6] {
+        [
+            ("updates", self.updates),
+            ("initial rounds", self.initial_rounds),
+            ("tracking log Z", self.tracking),
+            ("settling for evaluations", self.settling),
+            ("evaluations", self.evaluations),
+            ("audits", self.audits),
+        ]
+    }
+}
+
+/// Runs something and adds its seconds.
+pub(super) fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
+    let clock = Instant::now();
+    let done = work();
+    *seconds += clock.elapsed().as_secs_f64();
+    done
+}

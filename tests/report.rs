@@ -1,0 +1,357 @@
+//! The report of a run: its numbers are those of summary.json, it needs nothing else, and a part that is missing takes nothing
+//! else away. Lists and comparisons of runs, and what an extended run leaves of its older end.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{run, shared, succeed, text, tiny};
+use roxmltree::{Document, ParsingOptions};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Largest page, in bytes.
+const LARGEST: usize = 2 << 20;
+
+fn summary(out: &Path) -> Value {
+    serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap()
+}
+
+/// The page, once it has been found to be what every page must be.
+fn page(path: &Path) -> String {
+    let html = fs::read_to_string(path).unwrap();
+    assert!(html.len() < LARGEST, "{} bytes", html.len());
+    // Pictures are letters and digits of any order.
+    let words: String =
+        html.split("base64,").map(|part| part.split_once('"').map_or(part, |p| p.1)).collect();
+    for foreign in ["http", "<script", "url(", "@import", "NaN", "inf "] {
+        assert!(!words.contains(foreign), "{foreign}: {words:.200}");
+    }
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(&html, options).unwrap();
+    let mut figures = 0;
+    for figure in document.descendants().filter(|node| node.has_tag_name("figure")) {
+        let parts = |name| figure.descendants().filter(move |node| node.has_tag_name(name));
+        let title = parts("h3").next().unwrap().text().unwrap();
+        assert!(parts("svg").chain(parts("img")).chain(parts("table")).count() > 0, "{title}");
+        let sentence = parts("figcaption").next().unwrap().text().unwrap();
+        assert!(sentence.starts_with("Healthy: ") && sentence.contains("; here: "), "{title}");
+        assert!(!sentence.contains("here: .") && sentence.ends_with('.'), "{title}: {sentence}");
+        assert!(!sentence.ends_with(".."), "{title}: {sentence}");
+        figures += 1;
+    }
+    assert!(figures >= 1, "no figure");
+    words
+}
+
+fn contains(page: &str, expected: &[&str]) {
+    for text in expected {
+        assert!(page.contains(text), "`{text}` is missing");
+    }
+}
+
+/// A finished tiny run.
+fn finished(folder: &Path, out: &Path, more: &[&str]) {
+    let config = tiny(folder);
+    let out = text(out);
+    succeed(&[&["train", &config, "-q", "--out", &out], more].concat());
+}
+
+#[test]
+fn the_verdict_has_the_numbers_of_the_summary() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    finished(folder.path(), &out, &[]);
+    let page = page(&out.join("report.html"));
+    let best = &summary(&out)["best"];
+    let test = &best["test_log_likelihood"];
+    let expected = format!("{:.3} ± {:.3}", number(&test["value"]), number(&test["std_error"]));
+    contains(&page, &[&expected, &format!("{:.3} (exact)", number(&best["log_z"]))]);
+    contains(&page, &[&format!("update {} of 20", best["update"]), "Sound: ", "by enumeration"]);
+    for heading in [
+        "Verdict",
+        "Log-likelihood",
+        "log Z",
+        "Estimates of log Z",
+        "Occupancy against the prior",
+        "Transitions between temperatures",
+        "Flow",
+        "Conductance",
+        "Ways of 4 chains",
+        "Ranks of log f",
+        "R-hat",
+        "Filters",
+        "Samples of the model",
+        "Means of single units",
+        "Covariances",
+        "Seconds by part",
+        "Configuration",
+        "reverse AIS",
+        "RTS, fresh chains",
+        "source",
+    ] {
+        contains(&page, &[heading]);
+    }
+    let svg = fs::read_to_string(out.join("curves.svg")).unwrap();
+    Document::parse(&svg).unwrap();
+    contains(&svg, &["validation", "parameter updates", "nats per row"]);
+}
+
+#[test]
+fn the_summary_says_what_the_run_was() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    finished(folder.path(), &out, &["--set", "training.batch=17"]);
+    let summary = summary(&out);
+    assert_eq!(
+        (&summary["seed"], &summary["version"]),
+        (&3.into(), &env!("CARGO_PKG_VERSION").into())
+    );
+    assert_eq!(summary["configuration"]["training"]["batch"], 17);
+    assert!(summary["command"].as_str().unwrap().contains("--set training.batch=17"));
+    assert!(summary["date"].as_str().unwrap().starts_with("20"));
+    assert!(summary["threads"].as_u64().unwrap() >= 1);
+    assert_eq!(summary["data"]["training"].as_str().unwrap().len(), 64);
+    let times = summary["times"].as_object().unwrap();
+    let known: f64 = times.values().map(number).sum();
+    assert!(times.len() == 6 && known > 0.0 && known <= number(&summary["seconds"]), "{times:?}");
+}
+
+/// The same page is made again from the folder alone, but for the path it is called by.
+#[test]
+fn the_command_makes_the_page_again() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    finished(folder.path(), &out, &[]);
+    let before = fs::read_to_string(out.join("report.html")).unwrap();
+    fs::remove_file(out.join("report.html")).unwrap();
+    succeed(&["report", &text(&out), "--seconds", "3"]);
+    assert_eq!(fs::read_to_string(out.join("report.html")).unwrap(), before);
+    let elsewhere = text(&folder.path().join("elsewhere.html"));
+    succeed(&["report", &text(&out), "--out", &elsewhere]);
+    page(Path::new(&elsewhere));
+    let output = run(&["report", &text(&out), "--out", &elsewhere]);
+    assert!(
+        !output.status.success() && String::from_utf8_lossy(&output.stderr).contains("--force")
+    );
+}
+
+#[test]
+fn what_is_missing_is_left_out_and_takes_nothing_else_away() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    finished(folder.path(), &out, &[]);
+    let report = || {
+        succeed(&["report", &text(&out), "--seconds", "0.1"]);
+        page(&out.join("report.html"))
+    };
+    // As an older version left it: no new fields, no new columns.
+    let old = fs::read_to_string(out.join("summary.json")).unwrap();
+    let mut fields: Value = serde_json::from_str(&old).unwrap();
+    for name in ["version", "command", "date", "threads", "seed", "data", "times", "configuration"]
+    {
+        fields.as_object_mut().unwrap().remove(name).unwrap();
+    }
+    fs::write(out.join("summary.json"), fields.to_string()).unwrap();
+    let metrics = fs::read_to_string(out.join("metrics.csv")).unwrap();
+    let few = |line: &str| line.split(',').take(7).collect::<Vec<_>>().join(",") + "\n";
+    fs::write(out.join("metrics.csv"), metrics.lines().map(few).collect::<String>()).unwrap();
+    contains(&report(), &["Verdict", "Sound: ", "Training and validation rows", "Configuration"]);
+    // A damaged summary is told; an interrupted run has none.
+    fs::write(out.join("summary.json"), "{").unwrap();
+    contains(&report(), &["summary.json cannot be read", "interrupted at update 20"]);
+    fs::remove_file(out.join("summary.json")).unwrap();
+    for name in ["best.safetensors", "last.safetensors"] {
+        fs::remove_file(out.join(name)).unwrap();
+    }
+    contains(&report(), &["interrupted at update 20", "--resume", "Occupancy against the prior"]);
+    // Killed before its first checkpoint, with one evaluation; then with none.
+    fs::remove_dir_all(out.join("checkpoints")).unwrap();
+    fs::write(
+        out.join("metrics.csv"),
+        metrics.lines().take(2).map(|l| format!("{l}\n")).collect::<String>(),
+    )
+    .unwrap();
+    contains(&report(), &["there is no model yet", "at update 0"]);
+    fs::remove_file(out.join("metrics.csv")).unwrap();
+    succeed(&["report", &text(&out)]);
+    let html = fs::read_to_string(out.join("report.html")).unwrap();
+    contains(&html, &["before its first evaluation", "Configuration"]);
+    // Without its data.
+    let config = fs::read_to_string(out.join("config.toml")).unwrap();
+    let source = config.find("[data.source]").unwrap();
+    let end = source + config[source..].find("\n\n").unwrap();
+    let gone = "[data.source]\nname = \"files\"\ntrain = \"gone.csv\"\n";
+    fs::write(out.join("config.toml"), format!("{}{gone}{}", &config[..source], &config[end..]))
+        .unwrap();
+    fs::write(out.join("metrics.csv"), &metrics).unwrap();
+    contains(&report(), &["are left out", "gone.csv", "Training and validation rows"]);
+    let output = run(&["report", &text(folder.path())]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is no run folder"));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_does_not_lose_the_run() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    finished(folder.path(), &out, &["--set", "training.updates=10"]);
+    fs::remove_file(out.join("report.html")).unwrap();
+    // A folder with something in it is in the way: it can be neither removed nor replaced by a file.
+    fs::create_dir_all(out.join("report.html/x")).unwrap();
+    let output = run(&["train", "--resume", "--out", &text(&out)]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.contains("no report was written"), "{stderr}");
+    assert_eq!(summary(&out)["updates"], 10);
+}
+
+/// Finished, extended, and interrupted in the extension: nothing says that it ended where it first did.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_extension_leaves_no_older_end() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    finished(folder.path(), &out, &[]);
+    let end = ["summary.json", "last.safetensors", "report.html", "curves.svg"];
+    assert!(end.iter().all(|name| out.join(name).exists()));
+    // To the same end again: it stays.
+    succeed(&["train", "--resume", "-q", "--out", &text(&out)]);
+    assert!(end.iter().all(|name| out.join(name).exists()));
+    let mut command = common::ztrack();
+    command.args(["train", "--resume", "-q", "--out"]).arg(&out);
+    command.args(["--set", "training.updates=1000000", "--set", "audit.every=0"]);
+    let child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let started = std::time::Instant::now();
+    let rows =
+        || fs::read_to_string(out.join("metrics.csv")).map_or(0, |text| text.lines().count());
+    while rows() < 12 {
+        assert!(started.elapsed().as_secs() < 60);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let listed = succeed(&["runs", &text(&out)]);
+    assert!(listed.contains("running"), "{listed}");
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    for name in end {
+        assert!(!out.join(name).exists(), "{name} is that of the first end");
+    }
+    assert!(out.join("best.safetensors").exists());
+    let listed = succeed(&["runs", &text(&out)]);
+    assert!(listed.contains("interrupted") && listed.contains("of 1000000"), "{listed}");
+}
+
+#[test]
+fn runs_are_listed_with_their_state() {
+    let folder = TempDir::new().unwrap();
+    let runs = folder.path().join("runs");
+    finished(folder.path(), &runs.join("first"), &[]);
+    // Weights beyond all measure end the run with an error.
+    let config = tiny(folder.path());
+    let failed = text(&runs.join("second"));
+    let output = run(&[
+        "train",
+        &config,
+        "-q",
+        "--out",
+        &failed,
+        "--set",
+        "training.learning_rate.initial=1e9",
+    ]);
+    assert!(!output.status.success());
+    let listed = succeed(&["runs", &text(&runs)]);
+    assert!(
+        listed.contains("finished") && listed.contains("failed") && listed.contains("first"),
+        "{listed}"
+    );
+    let json: Value = serde_json::from_str(&succeed(&["runs", &text(&runs), "--json"])).unwrap();
+    let first = json.as_array().unwrap().iter().find(|line| line["name"] == "first").unwrap();
+    let best = &summary(&runs.join("first"))["best"];
+    assert_eq!(first["best"], best["update"]);
+    assert_eq!(first["best_validation_log_likelihood"], best["validation_log_likelihood"]["value"]);
+    succeed(&["report", &failed, "--seconds", "0.1"]);
+    let html = fs::read_to_string(Path::new(&failed).join("report.html")).unwrap();
+    contains(&html, &["The run failed", "diverged", "lower training.learning_rate.initial"]);
+}
+
+#[test]
+fn two_runs_are_compared() {
+    let folder = TempDir::new().unwrap();
+    let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+    finished(folder.path(), &first, &[]);
+    finished(
+        folder.path(),
+        &second,
+        &["--set", "training.batch=32", "--set", "training.updates=40"],
+    );
+    let told = succeed(&["compare", &text(&first), &text(&second)]);
+    let value = |out: &Path| number(&summary(out)["best"]["test_log_likelihood"]["value"]);
+    let difference = format!("{:+.3} ± 0.000 from log Z, at most", value(&second) - value(&first));
+    contains(&told, &["training.batch", "16", "32", &difference, "time of training", "finished"]);
+    assert!(!told.contains("model.hidden"), "{told}");
+    let out = folder.path().join("both.html");
+    succeed(&["report", &text(&first), &text(&second), "--out", &text(&out)]);
+    contains(
+        &page(&out),
+        &["first", "second", "training.batch", "Validation log-likelihood against seconds"],
+    );
+}
+
+/// What decides is in metrics.csv, so that the stopping decision can be followed from the folder alone.
+#[test]
+fn the_stopping_decision_is_followed_from_the_metrics() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    let stopping = "training.early_stopping={ patience = 3, patience_factor = 1.0 }";
+    let more = [
+        "--set",
+        stopping,
+        "--set",
+        "training.updates=5000",
+        "--set",
+        "training.learning_rate.initial=0.3",
+    ];
+    finished(folder.path(), &out, &more);
+    let files = ztrack::report::RunFiles::read(&out, false).unwrap();
+    assert_eq!(files.state.name(), "stopped early");
+    let stopping = files.stopping().unwrap();
+    assert!(stopping.state.stopped(&stopping.settings.unwrap()));
+    assert_eq!(stopping.waits.last().unwrap().1, 3.0);
+    contains(&page(&out.join("report.html")), &["Early stopping ended the run", "patience 3"]);
+}
+
+/// A run whose log Z can only be sampled, on rows that are no pictures.
+#[test]
+fn rows_that_are_no_pictures_have_a_report_too() {
+    let Some(datasets) = shared("datasets") else { return };
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/dna.toml");
+    let settings = [
+        "training.updates=20",
+        "model.hidden=24",
+        "tempering.chains=20",
+        "tempering.temperatures=10",
+        "evaluation.every=10",
+        "audit.every=1",
+        "audit.chains=10",
+        "audit.temperatures=50",
+        "checkpoint.every=20",
+    ];
+    let mut arguments =
+        vec!["train".to_string(), text(&config), "-q".into(), "--out".into(), text(&out)];
+    arguments.extend(["--data-folder".into(), text(&datasets)]);
+    arguments
+        .extend(settings.iter().flat_map(|setting| ["--set".to_string(), setting.to_string()]));
+    succeed(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let page = page(&out.join("report.html"));
+    contains(
+        &page,
+        &["by an audit of its own (AIS)", "lower bound", "nearest training row below", "by audit"],
+    );
+    assert!(!page.contains("Filters"));
+}
