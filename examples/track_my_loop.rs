@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     let device = Device::ndarray();
     device.seed(1);
     // Pictures of 4 x 4 whose rows are each all on or all off.
-    let bits = BitMatrix::from_fn(1600, 16, |row, cell| row * 7 / 16 >> (cell / 4) & 1 == 1);
+    let bits = BitMatrix::from_fn(1600, 16, |row, cell| ((row * 7 / 16) >> (cell / 4)) & 1 == 1);
     let cells: Vec<f32> =
         (0..1600 * 16).map(|i| f32::from(u8::from(bits.get(i / 16, i % 16)))).collect();
     let data = Tensor::<1>::from_floats(cells.as_slice(), &device).reshape([1600, 16]);
@@ -42,7 +42,7 @@ fn main() -> Result<()> {
     println!("update  tracked log Z       exact   errors  log-lik.  trust");
     for update in 1..=updates {
         let first = update * BATCH % 1600;
-        let v = data.clone().slice([first..first + BATCH]);
+        let v = data.clone().slice(first..first + BATCH);
         let h = hidden(&v, &w, &b);
         let model = draw(hidden(&particles, &w, &b));
         particles = draw(sigmoid(model.matmul(w.clone().transpose()) + c.clone().unsqueeze()));
