@@ -24,8 +24,8 @@ fn succeed(folder: &Path, arguments: &[&str]) -> String {
 /// 60 rows near one of two patterns.
 fn write_rows(path: &Path) {
     let cell = |row: usize, column: usize| {
-        let flipped = (row * 7 + column * 5) % 11 == 0;
-        u8::from((column < 4) == (row % 2 == 0) && !flipped).to_string()
+        let flipped = (row * 7 + column * 5).is_multiple_of(11);
+        u8::from((column < 4) == row.is_multiple_of(2) && !flipped).to_string()
     };
     let rows: Vec<_> =
         (0..60).map(|row| (0..8).map(|i| cell(row, i)).collect::<Vec<_>>().join(",")).collect();

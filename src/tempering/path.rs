@@ -122,7 +122,7 @@ pub trait Walker {
     /// log f_k(v) of each row at the temperatures k of `at`, different and ascending; `out` [rows, length of `at`].
     fn log_f(&mut self, at: &[usize], out: &mut [f64]);
 
-    /// One sweep of every row, which leaves f_k(v) invariant at its own k of `at`, [rows].
+    /// One sweep of every row, which leaves f_k(v) invariant at its own k of `at`, `[rows]`.
     fn sweep(&mut self, at: &[u32], streams: &SweepStreams);
 
     /// d/dbeta log f_beta(v) at every temperature, and its own derivative; both [rows, K]. NaN where the path has none.
@@ -142,7 +142,7 @@ pub trait Halves {
     /// h | v at each row's k of `at`.
     fn draw_hidden(&mut self, at: &[u32], streams: &SweepStreams);
 
-    /// d/dbeta log f_beta(v, h) of each row, [rows].
+    /// d/dbeta log f_beta(v, h) of each row, `[rows]`.
     fn slopes_of_both(&mut self, out: &mut [f64]);
 
     /// v | h at each row's k of `at`.
