@@ -10,7 +10,6 @@ use ztrack::tempering::{
 
 const SPINS: usize = 100;
 const COUPLING: f64 = 0.8; // J
-
 struct Ring(Ladder);
 
 impl TemperedPath for Ring {
@@ -66,13 +65,13 @@ impl Walker for Spins<'_> {
 
 fn main() -> ztrack::Result<()> {
     let sweeps = if std::env::args().any(|argument| argument == "--quick") { 100 } else { 2000 };
-    let ring = |k| Ok::<_, ztrack::Error>(Ring(Ladder::linear(k, &Prior::Uniform)?));
+    let ring = |k| Ladder::linear(k, &Prior::Uniform).map(Ring);
     let (short, long) = (ring(20)?, ring(sweeps)?);
     let mut chains = TemperedChains::new(short.sample_base(100, 1, 0), 20, 1);
     let mut chains = Tempering::new(&short, &mut chains, BetaUpdate::Collapsed);
     // Z = (2 cosh J)^n + (2 sinh J)^n.
-    let small = COUPLING.tanh().powf(SPINS as f64).ln_1p();
-    let exact = SPINS as f64 * (2.0 * COUPLING.cosh()).ln() + small;
+    let n = SPINS as f64;
+    let exact = n * (2.0 * COUPLING.cosh()).ln() + COUPLING.tanh().powf(n).ln_1p();
     for found in [rts(&mut chains, &InitialRounds::default(), sweeps)?, ais(&long, 100, 2)?] {
         let z = (found.value - exact) / found.std_error;
         println!("{:>4}: {:.4}, exact {exact:.4}, z = {z:+.2}", found.method, found.value);

@@ -59,6 +59,17 @@ impl Error {
         Self::File { path: path.as_ref().to_path_buf(), problem: problem.into() }
     }
 
+    /// The same, its field in a section: settings name their own fields, and whoever puts them into a file knows where.
+    #[must_use]
+    pub fn within(self, section: &str) -> Self {
+        match self {
+            Self::Config { field, place, problem } => {
+                Self::Config { field: format!("{section}.{field}"), place, problem }
+            }
+            other => other,
+        }
+    }
+
     /// An [`Error::Config`].
     pub fn config(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Config { field: field.into(), place: None, problem: problem.into() }

@@ -35,6 +35,8 @@ mod table;
 mod teller;
 pub mod terminal;
 mod train;
+#[cfg(feature = "watch")]
+mod watch;
 
 pub use estimates::EstimateSettings;
 pub use log_z::{Estimates, Started};
@@ -75,6 +77,8 @@ enum Command {
     Report(report::Report),
     Runs(runs::Runs),
     Compare(compare::Compare),
+    #[cfg(feature = "watch")]
+    Watch(watch::Watch),
     Data(data::Data),
     Config(config::Config),
     Init(data_file::Init),
@@ -113,6 +117,8 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Report(command) => command.run(),
         Command::Runs(command) => command.run(),
         Command::Compare(command) => command.run(),
+        #[cfg(feature = "watch")]
+        Command::Watch(command) => command.run(),
         Command::Data(command) => command.run(),
         Command::Config(command) => command.run(),
         Command::Init(command) => command.run(),

@@ -48,10 +48,10 @@ impl Config {
                 return Err(Error::config("training.pretraining.batch", "must be at least 1 row"));
             }
         }
-        training.learning_rate.check()?;
-        training.update.check()?;
+        training.learning_rate.check().map_err(|e| e.within("training.learning_rate"))?;
+        training.update.check().map_err(|e| e.within("training.update"))?;
         if let Some(stopping) = &training.early_stopping {
-            stopping.check()?;
+            stopping.check().map_err(|e| e.within("training.early_stopping"))?;
         }
         crate::data::Binarizer::new(self.data.binarization)
             .map_err(|error| Error::config("data.binarization", error.to_string()))?;

@@ -58,11 +58,9 @@ impl LearningRate {
     /// Checks ranges.
     ///
     /// # Errors
-    /// Names the field `training.learning_rate....`.
+    /// Names the field.
     pub fn check(&self) -> Result<()> {
-        let error = |field, problem: String| {
-            Err(Error::config(format!("training.learning_rate.{field}"), problem))
-        };
+        let error = |field, problem: String| Err(Error::config(field, problem));
         if !(self.initial > 0.0 && self.initial.is_finite()) {
             return error("initial", format!("{} is not a positive number", self.initial));
         }
@@ -109,7 +107,7 @@ mod tests {
 
         for bad in ["0", "-1", "nan", "inf"] {
             let error = read(&format!("initial = {bad}")).unwrap().check().unwrap_err();
-            assert!(error.to_string().contains("training.learning_rate.initial"), "{error}");
+            assert!(error.to_string().contains("initial"), "{error}");
         }
         let power = |exponent, warm| {
             LearningRate { initial: 1.0, schedule: Schedule::Power { exponent, warm } }.check()

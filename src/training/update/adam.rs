@@ -35,14 +35,14 @@ impl AdamConfig {
         for (field, beta) in [("beta1", self.beta1), ("beta2", self.beta2)] {
             if !(0.0..1.0).contains(&beta) {
                 let problem = format!("{beta} is not in [0, 1)");
-                return Err(Error::config(format!("training.update.{field}"), problem));
+                return Err(Error::config(field, problem));
             }
         }
         if self.epsilon > 0.0 && self.epsilon.is_finite() {
             return Ok(());
         }
         let problem = format!("{} is not a positive number", self.epsilon);
-        Err(Error::config("training.update.epsilon", problem))
+        Err(Error::config("epsilon", problem))
     }
 }
 

