@@ -231,7 +231,7 @@ fn bad_model_files() {
     };
     for (path, expected) in [
         (text(&folder.path().join("missing.npz")), "missing.npz"),
-        (text(folder.path()), "directory"),
+        (text(folder.path()), "no run folder"),
         (file(folder.path(), "empty.npz", ""), "empty.npz"),
         (file(folder.path(), "half.safetensors", &good[..good.len() / 2]), "half.safetensors"),
         (file(folder.path(), "half.npz", &whole[..whole.len() / 2]), "half.npz"),

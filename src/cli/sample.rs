@@ -15,6 +15,7 @@ use super::output::tell;
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
 use crate::data::ImageShape;
+use crate::error::Error;
 use crate::ops::{BitMatrix, Fused};
 use crate::record::Image;
 use crate::tempering::{self, Sampler, check_memory, sampling_ladder, tempering_bytes};
@@ -102,6 +103,10 @@ impl Sample {
         let (base, _) = self.options.base(data, &model, self.seed)?;
         let (ops, ladder) = (Fused::new(parameters), sampling_ladder(self.temperatures)?);
         let path = tempering::Path { ops: &ops, ladder: &ladder, base: &base };
+        // A place that cannot be written to is told before the work.
+        if let Some(folder) = self.out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
+        }
         let mut teller = Teller::new();
         teller.method("sample", true);
         let Self { chains, burn_in, sweeps: spacing, seed, .. } = self;
