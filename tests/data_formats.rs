@@ -108,7 +108,7 @@ fn labels_and_columns_are_chosen() {
         (Some("class"), "a,b,c,d", [0b1010, 0b0011, 0b1100], &labels),
         (Some("2"), "3-6", [0b1010, 0b0011, 0b1100], &labels),
         (Some("class"), "a,3-,b", [0; 3], &None), // a is in the range as well
-        (None, "d,a", [0b01, 0b10, 0b01], &None),
+        (None, "d,a", [0b01, 0b10, 0b01], &labels),
         (Some("id"), "6,b", [0b11, 0b10, 0b01], &Some(vec![7, 8, 9])),
     ] {
         let options = FileOptions {

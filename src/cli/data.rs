@@ -4,15 +4,20 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 
 use super::column_options::ColumnOptions;
 use super::data_options::Configured;
 use super::output::{print, print_json, tell};
+use super::teller::Teller;
 use crate::data::download::{self, Mirrors, Progress};
-use crate::data::{SplitOptions, describe, find_folder, load, resolve_name};
+use crate::data::{
+    Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, PartLikelihood, SplitOptions,
+    Splits, baselines, describe, find_folder, load, resolve_name,
+};
 
 /// Describe data sets, or fetch one
 #[derive(Args)]
@@ -32,6 +37,7 @@ enum Command {
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     ztrack data describe bars-and-stripes\n  \
+    ztrack data describe dna --baselines\n  \
     ztrack data describe runs/dna\n  \
     ztrack data describe my.csv --label class --columns 2-65\n  \
     ztrack data describe mine.libsvm --columns 180 --json")]
@@ -45,7 +51,14 @@ struct Describe {
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
     data_folder: Option<PathBuf>,
-    /// Print JSON: a list, one description for each part
+    /// Also what simple densities fitted to the training rows make of each part: independent sites, a Chow-Liu tree, a
+    /// mixture of Bernoullis; mean log-likelihoods in nats a row
+    #[arg(long)]
+    baselines: bool,
+    /// Grey levels to zeros and ones for --baselines: stochastic, or a threshold such as 0.5
+    #[arg(long, value_name = "HOW", requires = "baselines")]
+    binarization: Option<Binarization>,
+    /// Print JSON: a list, one description for each part; with --baselines an object of `parts` and `baselines`
     #[arg(long)]
     json: bool,
 }
@@ -81,6 +94,8 @@ impl Data {
 impl Describe {
     fn run(self) -> Result<()> {
         let configured = Configured::find(&self.data)?;
+        let configured_binarization = configured.as_ref().map(|it| it.binarization);
+        let seed = configured.as_ref().map_or(0, |it| it.seed);
         let configured_folder =
             configured.as_ref().and_then(|configured| configured.folder.clone());
         let folder = find_folder(self.data_folder.as_deref().or(configured_folder.as_deref()));
@@ -91,13 +106,61 @@ impl Describe {
         let splits = load(&self.columns.apply(source)?, &split, &folder)?;
         let parts = [Some(&splits.train), splits.validation.as_ref(), splits.test.as_ref()];
         let descriptions: Vec<_> = parts.into_iter().flatten().map(describe).collect();
-        if self.json {
-            return print_json(&descriptions);
+        let text = |it: &Description| print(&format!("{}\n", it.to_string().trim_end()));
+        if !self.baselines {
+            if self.json {
+                return print_json(&descriptions);
+            }
+            return descriptions.iter().try_for_each(text);
         }
-        descriptions
-            .iter()
-            .try_for_each(|description| print(&format!("{}\n", description.to_string().trim_end())))
+        let how = self.binarization.or(configured_binarization).unwrap_or_default();
+        let baselines = fit(&splits, how, seed)?;
+        if self.json {
+            return print_json(&Described { parts: &descriptions, baselines: &baselines });
+        }
+        descriptions.iter().try_for_each(text)?;
+        print(&table(&baselines))
     }
+}
+
+/// What `--baselines --json` prints.
+#[derive(Serialize)]
+struct Described<'a> {
+    parts: &'a [Description],
+    baselines: &'a [Baseline],
+}
+
+/// Fits baselines to the training rows as zeros and ones.
+fn fit(splits: &Splits, how: Binarization, seed: u64) -> Result<Vec<Baseline>> {
+    let binarizer = Binarizer::new(how)?;
+    let bits = |dataset| {
+        binarizer
+            .binarize(dataset, EVALUATION_EPOCH, seed)
+            .context("--baselines needs --binarization")
+    };
+    let mut parts = vec![("train", bits(&splits.train)?)];
+    for (part, dataset) in [("validation", &splits.validation), ("test", &splits.test)] {
+        if let Some(dataset) = dataset {
+            parts.push((part, bits(dataset)?));
+        }
+    }
+    let parts: Vec<_> = parts.iter().map(|(part, rows)| (*part, rows)).collect();
+    let mut teller = Teller::new();
+    teller.method("baselines", true);
+    Ok(baselines(&parts, seed)?)
+}
+
+/// Baselines for people, a line each.
+fn table(baselines: &[Baseline]) -> String {
+    let mut text =
+        String::from("\nmean log-likelihood in nats a row, fitted to the training rows\n");
+    for Baseline { name, detail, parts } in baselines {
+        let of = |it: &PartLikelihood| format!("{} {:.3} +- {:.3}", it.part, it.mean, it.std_error);
+        let parts: Vec<String> = parts.iter().map(of).collect();
+        let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
+        text += &format!("  {name:<22} {}{detail}\n", parts.join("   "));
+    }
+    text
 }
 
 impl Fetch {

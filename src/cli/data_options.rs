@@ -57,8 +57,8 @@ pub struct Configured {
     pub source: Source,
     pub split: SplitOptions,
     pub folder: Option<PathBuf>,
-    binarization: Binarization,
-    seed: u64,
+    pub binarization: Binarization,
+    pub seed: u64,
 }
 
 impl Configured {

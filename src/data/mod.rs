@@ -1,5 +1,6 @@
 //! Data: the data set itself, readers, generators, splits, binarization, description, download.
 
+mod baselines;
 mod binarization;
 mod content;
 mod dataset;
@@ -14,6 +15,7 @@ mod source;
 mod splits;
 mod table;
 
+pub use baselines::{Baseline, PartLikelihood, baselines};
 pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};
 pub use dataset::{Dataset, ImageShape, Intensities, Values};
 pub use describe::{Description, checksum, describe};

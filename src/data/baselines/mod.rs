@@ -1,0 +1,167 @@
+//! What simple densities make of a data set: a likelihood of an RBM says little without them.
+//!
+//! All are fitted to the training rows and normalised, so their log-likelihoods are exact, in nats a row.
+
+mod bernoulli_mixture;
+mod chow_liu;
+mod independent;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use self::bernoulli_mixture::BernoulliMixture;
+use self::chow_liu::ChowLiu;
+use self::independent::Independent;
+use crate::error::Result;
+use crate::ops::BitMatrix;
+
+/// Pseudo-counts of a unit's two values together (Krichevsky and Trofimov 1981: a half each).
+const PSEUDO_COUNT: f64 = 1.0;
+/// Most columns for which all pairs are counted.
+const MOST_PAIRED: usize = 4096;
+
+/// A normalised density of rows of zeros and ones.
+trait Density: Sync {
+    /// log p(v) of a packed row, in nats.
+    fn log_probability(&self, row: &[u64]) -> f64;
+}
+
+/// A density that was fitted, and what it makes of each part of the data.
+#[derive(Clone, Debug, Serialize)]
+pub struct Baseline {
+    /// What it is.
+    pub name: &'static str,
+    /// What was chosen, such as the number of components.
+    pub detail: String,
+    /// One for each part of the data.
+    pub parts: Vec<PartLikelihood>,
+}
+
+/// Mean log-likelihood of the rows of a part.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartLikelihood {
+    /// train, validation or test.
+    pub part: &'static str,
+    /// Number of rows.
+    pub rows: usize,
+    /// Mean over the rows, in nats.
+    pub mean: f64,
+    /// Standard error of the mean over the rows.
+    pub std_error: f64,
+}
+
+/// Fits all baselines to the training rows (the first part), and says what they make of every part. The number of
+/// components of the mixture is the one that is best on the validation rows (the part of that name), else on a tenth of the
+/// training rows, which then does not count for the fit.
+///
+/// Cost: rows x columns^2 / 64 for the tree; rows x columns x components x iterations for the mixture.
+///
+/// # Errors
+/// Parts without rows.
+pub fn baselines(parts: &[(&'static str, &BitMatrix)], seed: u64) -> Result<Vec<Baseline>> {
+    let Some((_, train)) = parts.first() else { return Ok(Vec::new()) };
+    let mut found = vec![of("independent sites", String::new(), &Independent::fit(train), parts)];
+    if train.columns() <= MOST_PAIRED {
+        let tree = ChowLiu::fit(train);
+        found.push(of("Chow-Liu tree", format!("{} edges", tree.edges()), &tree, parts));
+    }
+    let validation = parts.iter().find(|(part, _)| *part == "validation").map(|(_, rows)| *rows);
+    let mixture = BernoulliMixture::chosen(train, validation, seed);
+    let detail = format!("{} components", mixture.components());
+    found.push(of("mixture of Bernoullis", detail, &mixture, parts));
+    Ok(found)
+}
+
+fn of(
+    name: &'static str,
+    detail: String,
+    density: &dyn Density,
+    parts: &[(&'static str, &BitMatrix)],
+) -> Baseline {
+    let likelihood = |(part, rows): &(&'static str, &BitMatrix)| {
+        let (mean, std_error) = mean_log_likelihood(density, rows);
+        PartLikelihood { part, rows: rows.rows(), mean, std_error }
+    };
+    Baseline { name, detail, parts: parts.iter().map(likelihood).collect() }
+}
+
+/// Mean of log p(v) over rows, and its standard error.
+fn mean_log_likelihood(density: &dyn Density, rows: &BitMatrix) -> (f64, f64) {
+    let values: Vec<f64> = (0..rows.rows())
+        .into_par_iter()
+        .map(|row| density.log_probability(rows.row(row)))
+        .collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, if n > 1.0 { (squares / (n - 1.0) / n).sqrt() } else { f64::NAN })
+}
+
+/// (n + a)/(N + 2a) with the pseudo-counts of a unit.
+fn smoothed(count: f64, rows: f64) -> f64 {
+    (count + 0.5 * PSEUDO_COUNT) / (rows + PSEUDO_COUNT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::random::{Purpose, Streams};
+
+    /// Rows around two patterns, each unit flipped with probability .1.
+    pub(super) fn two_patterns(rows: usize, columns: usize, seed: u64) -> BitMatrix {
+        let streams = Streams::new(seed, Purpose::TestSystem, 0);
+        let mut draws: Vec<_> = (0..rows).map(|row| streams.row(row as u32)).collect();
+        let mut bits = BitMatrix::zeros(rows, columns);
+        for (row, draw) in draws.iter_mut().enumerate() {
+            let pattern = draw.uniform() < 0.5;
+            for column in 0..columns {
+                let flipped = draw.uniform() < 0.1;
+                bits.set(row, column, (pattern ^ (column % 3 == 0)) ^ flipped);
+            }
+        }
+        bits
+    }
+
+    /// Probabilities of all states of few units sum to one.
+    #[test]
+    fn densities_are_normalised() {
+        let train = two_patterns(50, 7, 1);
+        let all: Vec<Box<dyn Density>> = vec![
+            Box::new(Independent::fit(&train)),
+            Box::new(ChowLiu::fit(&train)),
+            Box::new(BernoulliMixture::fit(&train, 3, 5)),
+        ];
+        for density in all {
+            let total: f64 = (0..128u64).map(|v| density.log_probability(&[v]).exp()).sum();
+            assert!((total - 1.0).abs() < 1e-9, "{total}");
+        }
+    }
+
+    /// The truth is a mixture of two: it is found, and a tree and independent units fall behind in this order.
+    #[test]
+    fn baselines_are_as_good_as_they_can_be() {
+        let columns = 12;
+        let (train, test) = (two_patterns(4000, columns, 2), two_patterns(4000, columns, 3));
+        let parts = [("train", &train), ("validation", &test), ("test", &test)];
+        let found = baselines(&parts, 4).unwrap();
+        let means: Vec<f64> = found.iter().map(|baseline| baseline.parts[2].mean).collect();
+        assert!(means[0] < means[1] && means[1] < means[2], "{means:?}");
+        // log p of a row under the truth: a half for each pattern.
+        let truth = |row: &[u64]| {
+            let of = |pattern: bool| -> f64 {
+                let wrong = (0..columns)
+                    .filter(|i| (row[0] >> i & 1 == 1) != (pattern ^ (i % 3 == 0)))
+                    .count() as f64;
+                0.5 * 0.1f64.powf(wrong) * 0.9f64.powf(columns as f64 - wrong)
+            };
+            (of(true) + of(false)).ln()
+        };
+        let truth = (0..4000).map(|row| truth(test.row(row))).sum::<f64>() / 4000.0;
+        // 25 parameters cost about 25/(2 x 4000) nats a row beyond the fit; 5 times that.
+        assert!((truth - means[2]).abs() < 0.016, "{} beside {truth}", means[2]);
+        // One unit of entropy log 2 each: independent units know nothing of the patterns.
+        assert!((means[0] + columns as f64 * std::f64::consts::LN_2).abs() < 0.05, "{means:?}");
+        let error = found[0].parts[2].std_error;
+        assert!(error > 0.0 && error < 0.05, "{error}");
+    }
+}
