@@ -153,7 +153,8 @@ mod tests {
         }
     }
 
-    /// The likelihood of a tree is that of independent units and its mutual informations together, where nothing is smoothed.
+    /// The likelihood of a tree is that of independent units and its mutual informations together, but for the smoothing: a
+    /// pseudo-count of 1 beside 20 000 rows moves probabilities by 5e-5, and means of logs of at most 2.5 by 1.3e-4.
     #[test]
     fn likelihoods_gain_the_mutual_information() {
         let train = crate::data::baselines::tests::two_patterns(20_000, 2, 7);
@@ -163,6 +164,6 @@ mod tests {
         let tree = mean_log_likelihood(&ChowLiu::fit(&train), &train).0;
         let alone =
             mean_log_likelihood(&crate::data::baselines::Independent::fit(&train), &train).0;
-        assert!((tree - alone - gain).abs() < 1e-6, "{tree} - {alone} beside {gain}");
+        assert!((tree - alone - gain).abs() < 1.3e-4, "{tree} - {alone} beside {gain}");
     }
 }
