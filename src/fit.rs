@@ -29,8 +29,8 @@ pub struct Options {
     pub hidden: usize,
     /// Passes through the rows, at most.
     pub epochs: u64,
-    /// Rows per minibatch.
-    pub batch: usize,
+    /// Rows per minibatch; `None` for a hundredth of the rows, between 10 and 100: few rows still make many updates.
+    pub batch: Option<usize>,
     /// Step size, which falls to zero over the run.
     pub learning_rate: f64,
     /// Share of the rows on which the best model is chosen and training is stopped; 0 for none.
@@ -50,8 +50,8 @@ impl Default for Options {
         Self {
             hidden: 64,
             epochs: 100,
-            batch: 100,
-            learning_rate: 0.05,
+            batch: None,
+            learning_rate: crate::config::RATE,
             validation_fraction: 0.1,
             evaluations: 50,
             chains: 200,
@@ -60,6 +60,9 @@ impl Default for Options {
         }
     }
 }
+
+/// Rows per minibatch that are chosen by themselves.
+const BATCHES: std::ops::RangeInclusive<usize> = 10..=100;
 
 /// A trained model and how it came about.
 #[derive(Clone, Debug)]
@@ -135,10 +138,12 @@ impl Options {
                 return Err(Error::Invalid(format!("`{name}` must be at least 1")));
             }
         }
-        let Self { hidden, epochs, batch, learning_rate, chains, seed, .. } = self;
+        let Self { hidden, epochs, learning_rate, chains, seed, .. } = self;
+        let by_rows = (dataset.rows() / 100).clamp(*BATCHES.start(), *BATCHES.end());
+        let batch = self.batch.unwrap_or(by_rows);
         let fraction = self.validation_fraction;
         let train = dataset.rows() as f64 * (1.0 - fraction.clamp(0.0, 1.0));
-        let updates = epochs.saturating_mul((train as u64).div_ceil((*batch).max(1) as u64));
+        let updates = epochs.saturating_mul((train as u64).div_ceil(batch.max(1) as u64));
         let every = (updates / self.evaluations).max(1);
         let text = format!(
             r#"
@@ -151,7 +156,6 @@ impl Options {
             [training]
             epochs = {epochs}
             batch = {batch}
-            gradient = {{ kind = "pcd" }}
             centering = true
             learning_rate = {{ initial = {learning_rate:?}, schedule = {{ kind = "linear-to-zero" }} }}
             [tempering]

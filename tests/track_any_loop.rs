@@ -192,7 +192,7 @@ fn what_cannot_be_tracked_is_refused_and_changes_nothing() -> Result<()> {
 
 #[test]
 fn an_array_is_trained_on_in_one_call() -> Result<()> {
-    let options = Options { hidden: 6, epochs: 30, batch: 50, seed: 1, ..Options::default() };
+    let options = Options { hidden: 6, epochs: 100, seed: 1, ..Options::default() };
     let bits = rows(500, 1);
     let found = fit(&bits, options.clone())?;
     let exact = log_partition(&found.parameters)?;

@@ -31,7 +31,7 @@ best = search.best_estimator_
 print(f"log Z {best.log_z_:.2f} +- {best.log_z_error_:.2f}; test {best.score(test):.2f} nats per row")
 
 pipeline = make_pipeline(
-    ztrack.RBM(n_hidden=64, n_iter=3 if QUICK else 30, random_state=1), LogisticRegression(max_iter=1000)
+    ztrack.RBM(n_hidden=64, n_iter=20 if QUICK else 30, random_state=1), LogisticRegression(max_iter=1000)
 )
 pipeline.fit(train, train_labels)
 print(f"logistic regression on hidden units: {pipeline.score(test, test_labels):.3f} right")

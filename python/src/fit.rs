@@ -25,7 +25,7 @@ const APART: Duration = Duration::from_millis(100);
 pub struct Settings {
     hidden: usize,
     epochs: u64,
-    batch: usize,
+    batch: Option<usize>,
     learning_rate: f64,
     validation_fraction: f64,
     evaluations: u64,

@@ -29,8 +29,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Number of hidden units.
     learning_rate : float
         Step size; in ``fit`` it falls to zero over the run.
-    batch_size : int
-        Rows per minibatch.
+    batch_size : int or None
+        Rows per minibatch. None: a hundredth of the rows, between 10 and 100.
     n_iter : int
         Passes through the rows, at most.
     early_stopping : bool
@@ -68,8 +68,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self,
         n_hidden=100,
         *,
-        learning_rate=0.05,
-        batch_size=100,
+        learning_rate=0.1,
+        batch_size=None,
         n_iter=50,
         early_stopping=False,
         validation_fraction=0.1,
@@ -92,7 +92,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         """Trains on ``X`` [rows, visible]; ``y`` is not looked at."""
         cells = self._rows(X, reset=True)
-        iterations, batch = whole(self.n_iter, "n_iter", 1), whole(self.batch_size, "batch_size", 1)
+        iterations = whole(self.n_iter, "n_iter", 1)
+        if self.batch_size is None:
+            batch = min(max(len(cells) // 100, 10), 100)
+        else:
+            batch = whole(self.batch_size, "batch_size", 1)
         settings = {
             "hidden": whole(self.n_hidden, "n_hidden", 1),
             "epochs": iterations,

@@ -22,6 +22,7 @@ pub use document::Places;
 pub use explain::{REGENERATE, explain, markdown};
 pub use gradient::{GradientConfig, PretrainingConfig};
 pub use keys::{Key, all as all_keys, find as find_key};
+pub(crate) use recipe::RATE;
 pub use sections::{
     AuditConfig, AveragingConfig, Base, BetaUpdateConfig, CheckpointConfig, Config, DataConfig,
     EvaluationConfig, Kernel, ModelConfig, PriorConfig, SettlingConfig, SmoothingConfig,

@@ -23,6 +23,8 @@ impl Axis {
 
     /// Where a value stands, kept within one length of the axis beyond its ends.
     pub fn place(&self, value: f64) -> f64 {
+        // What is not positive has no place on a logarithmic axis: it is below its end.
+        let value = if self.log && value <= 0.0 { self.low } else { value };
         let scale = |x: f64| if self.log { x.ln() } else { x };
         let share = (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low));
         self.from + (self.to - self.from) * share.clamp(-1.0, 2.0)

@@ -277,7 +277,7 @@ mod tests {
         for text in ["<svg", "Errors &amp; &lt;more&gt;", "first", "second", "best"] {
             assert!(svg.contains(text), "{text} is missing");
         }
-        assert!(!svg.contains("NaN") && !svg.contains("inf"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         // One point of the first series, two of the second, and a mark in the legend for it.
         assert_eq!(svg.matches("<circle").count(), 4);
         assert!(Chart::default().svg().is_err());

@@ -136,7 +136,7 @@ pub static TAGS: &[Tag] = &[
     column(MIXING, "tracker_consistency", "moving mean of squared standardised innovations; about 1 when the error bar is honest"),
     column(LOG_Z, "sound", "1 when log_z and its error bar are to be believed, else 0"),
     Tag { column: Some("doubts"), ..of(Run::Tracker, Kind::Text, LOG_Z, "doubts", "why not, where not: short names") },
-    column(LOG_Z, "decides", "1 when decisions go by the evaluation: log_z is sound, exact or audited; else 0"),
+    column(AUDIT, "decides", "1 when decisions go by the evaluation: log_z is sound, exact or audited; else 0"),
     column(LOG_Z, "log_z_bound", "sum over distinct states of data, particles and chains: log Z is at least that, nats"),
     column(MIXING, "settled_log_z", "log Z from the sweeps at fixed parameters alone, nats"),
     column(MIXING, "settled_log_z_std_error", "standard error of log Z from the sweeps at fixed parameters, nats"),
