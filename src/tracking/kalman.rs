@@ -255,7 +255,7 @@ mod tests {
     }
 
     /// The textbook filter in matrices, [[zeta], [b]] with F = [[1, 1], [0, 1]] and H = [1, 0], against this one, which is written
-    /// out. Tried: the covariance without the bias's variance.
+    /// out.
     #[test]
     fn it_is_the_textbook_filter_of_level_and_drift() {
         type Square = [[f64; 2]; 2];
@@ -302,8 +302,7 @@ mod tests {
         }
     }
 
-    /// The filter is linear in what it is fed: with chain s's parts added to shifts and measurements, zeta moves by just I_s. Tried:
-    /// the chains' parts without those of the bias.
+    /// The filter is linear in what it is fed: with chain s's parts added to shifts and measurements, zeta moves by just I_s.
     #[test]
     fn a_chains_part_is_what_its_errors_would_do() {
         for chain in 0..CHAINS {

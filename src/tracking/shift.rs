@@ -90,7 +90,7 @@ mod tests {
     }
 
     /// By the definition, and the variance by leaving each chain out in turn (jackknife, equal to first order): with 400 chains the
-    /// two agree to a few hundredths. Tried: without what the weights themselves scatter by.
+    /// two agree to a few hundredths.
     #[test]
     fn shifts_and_errors_are_those_of_the_definition() {
         let n = 400;

@@ -299,7 +299,7 @@ mod tests {
             ("patience_factor", EarlyStoppingConfig { patience_factor: 0.5, ..CONFIG }),
         ] {
             let message = config.check().unwrap_err().to_string();
-            assert!(message.contains(&field), "{message}");
+            assert!(message.contains(field), "{message}");
         }
     }
 }
