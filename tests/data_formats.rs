@@ -265,9 +265,9 @@ fn parts_that_are_given_are_not_split_off() {
 fn fractions_that_leave_no_rows_are_refused() {
     let (folder, source) = numbered();
     for (validation_fraction, test_fraction, expected) in [
-        (1.0, 0.0, "`data.validation_fraction`: 1 is outside [0, 1)"),
+        (1.0, 0.0, "data.validation_fraction: 1 is outside [0, 1)"),
         (f64::NAN, 0.0, "outside [0, 1)"),
-        (0.0, -0.5, "`data.test_fraction`: -0.5 is outside"),
+        (0.0, -0.5, "data.test_fraction: -0.5 is outside"),
         (0.001, 0.0, "0.001 of 100 rows leaves no rows"),
         (0.5, 0.5, "leave none of 100 rows to train on"),
     ] {

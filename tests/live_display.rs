@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{text, tiny};
+use common::{heed_signals, text, tiny};
 use tempfile::TempDir;
 
 /// A terminal of its own, on a tmux server of its own.
@@ -157,6 +157,7 @@ fn the_printed_resume_command_works_as_printed() {
     command.args(["train", &config, "--out", "it's here", "--data-folder", "my data", "-q"]);
     command.args(["--set", "data.source={ name = \"files\", train = \"rows.csv\" }"]);
     command.args(["--set", "training.updates=1000000"]);
+    heed_signals(&mut command);
     let child = command.spawn().unwrap();
     let metrics = folder.path().join("it's here/metrics.csv");
     let started = Instant::now();

@@ -5,12 +5,11 @@
 mod common;
 
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{assert_same, succeed, text, tiny};
+use common::{assert_same, heed_signals, succeed, text, tiny};
 use tempfile::TempDir;
 use ztrack::checkpoint::ModelFile;
 use ztrack::model::test_systems::gaussian_parameters;
@@ -20,16 +19,7 @@ fn shell(prepare: &str, arguments: &[&str]) -> Child {
     let mut command = Command::new("sh");
     let script = format!("{prepare}; exec \"$@\"");
     command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_ztrack")]).args(arguments);
-    // The tests themselves may run with signals ignored, under nohup for instance, and a shell cannot undo that.
-    let heed = || {
-        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
-            // SAFETY: `signal` may be called between fork and exec, and no handler of ours is involved.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
-        Ok(())
-    };
-    // SAFETY: `heed` allocates nothing and takes no locks.
-    unsafe { command.pre_exec(heed) };
+    heed_signals(&mut command);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -79,8 +79,7 @@ pub(super) fn task(task: Option<&Task>, interrupted: bool) -> Option<String> {
     Some(match task.stage {
         // Fewer steps than the most there may be can do, so 100 % is never reached.
         Some(stage) if stage.of > 0 => {
-            let share = (100 * stage.done / stage.of).min(99);
-            format!("{} ({}): {share} %", task.name, stage.what)
+            format!("{}: {} %", task.name, (100 * stage.done / stage.of).min(99))
         }
         _ => format!("{}: {}", task.name, duration(seconds)),
     })
@@ -259,9 +258,9 @@ mod tests {
         assert_eq!(task(Some(&at_work), false).unwrap(), "audit: 1m 05s");
         let stage = |done| Some(Stage { what: "annealing up", done, of: 200, log_z: None });
         at_work.stage = stage(80);
-        assert_eq!(task(Some(&at_work), false).unwrap(), "audit (annealing up): 40 %");
+        assert_eq!(task(Some(&at_work), false).unwrap(), "audit: 40 %");
         at_work.stage = stage(200);
-        assert_eq!(task(Some(&at_work), false).unwrap(), "audit (annealing up): 99 %");
+        assert_eq!(task(Some(&at_work), false).unwrap(), "audit: 99 %");
         at_work.since = Instant::now();
         assert_eq!(task(Some(&at_work), false), None);
         assert!(task(Some(&at_work), true).unwrap().contains("Ctrl-C once more"));

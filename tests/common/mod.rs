@@ -17,6 +17,8 @@ use tensorboard_proto::event::Event;
 pub fn ztrack() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ztrack"));
     command.env_remove("ZTRACK_DATA").env_remove("RUST_BACKTRACE");
+    #[cfg(unix)]
+    heed_signals(&mut command);
     command
 }
 
@@ -187,4 +189,20 @@ pub fn events(folder: &Path) -> Vec<(i64, String, Vec<u8>)> {
         }
     }
     out
+}
+
+/// Lets the command heed signals whatever these tests' own parent ignores (under nohup, or in the background of a shell): what is
+/// ignored stays so in every process that follows, and no shell can undo it.
+#[cfg(unix)]
+pub fn heed_signals(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    let heed = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: `signal` may be called between fork and exec, and no handler of ours is involved.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: `heed` allocates nothing and takes no locks.
+    unsafe { command.pre_exec(heed) };
 }
