@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+use super::failure::mistake;
 use super::output::print;
-use super::recipe::mistake;
 use crate::config::{SHIPPED, explain, markdown, shipped};
 use crate::nearest::did_you_mean;
 

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
+use super::failure::mistake;
 use super::output::{print, tell};
-use super::recipe::mistake;
 use crate::checkpoint::write_bytes;
 use crate::config::{Config, Suggestion, as_toml};
 use crate::data::{SplitOptions, describe, find_folder, load, resolve_name};

@@ -29,6 +29,11 @@ pub fn of_command(error: &anyhow::Error) -> ExitCode {
     if error.chain().any(mistake) { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }
 
+/// What was typed cannot be used.
+pub fn mistake(typed: &str, problem: String) -> anyhow::Error {
+    crate::Error::Config { field: String::new(), place: Some(typed.into()), problem }.into()
+}
+
 /// A command line that cannot be parsed, or one that asks for help or the version.
 pub fn of_arguments(error: &clap::Error) -> ExitCode {
     let asked = matches!(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::data_file::suggest;
-use crate::Error;
+use super::failure::mistake;
 use crate::config::{Config, Places, SHIPPED, shipped};
 use crate::nearest::nearest;
 
@@ -111,9 +111,4 @@ fn file_stem(path: &Path) -> Result<PathBuf> {
         stem.set_extension("");
     }
     Ok(stem)
-}
-
-/// What was typed cannot be used.
-pub fn mistake(typed: &str, problem: String) -> anyhow::Error {
-    Error::Config { field: String::new(), place: Some(typed.into()), problem }.into()
 }

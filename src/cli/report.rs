@@ -10,8 +10,7 @@ use super::device::DeviceName;
 use super::output::tell;
 use super::run_folder::REPORT;
 use super::run_lock::RunLock;
-use super::train::load_splits;
-use crate::checkpoint::{ModelFile, StateReader, write_bytes};
+use crate::checkpoint::{StateReader, write_bytes};
 use crate::report::{self, Diagnosis, RunFiles};
 use crate::training::{Changes, Trainer};
 use crate::{error, interrupt};
@@ -44,18 +43,6 @@ pub struct Report {
 /// A run folder as it is now.
 pub fn read(folder: &Path) -> error::Result<RunFiles> {
     RunFiles::read(folder, RunLock::refuse_if_taken(folder).is_err())
-}
-
-/// Chains, estimates and samples of the model a run would show; `None` without one.
-pub fn diagnose(
-    run: &RunFiles,
-    trainer: &Trainer,
-    seconds: f64,
-) -> error::Result<Option<Diagnosis>> {
-    let Some(path) = run.model() else { return Ok(None) };
-    let parameters = ModelFile::load(path)?.parameters;
-    let found = Diagnosis::of(trainer, parameters, seconds)?;
-    Ok(Some(found))
 }
 
 impl Report {
@@ -103,14 +90,14 @@ impl Report {
                 return Ok(report::page(run, &Err(reason)));
             }
         };
-        let found = interrupt::catch(|| diagnose(run, &trainer, self.seconds))?;
+        let found = interrupt::catch(|| Diagnosis::of_run(run, &trainer, self.seconds))?;
         Ok(report::page(run, &Ok((&trainer, found.as_ref()))))
     }
 
     /// The run with its data, at its last state if it has one.
     fn trainer(&self, run: &RunFiles) -> Result<Trainer> {
         let config = run.config.as_ref().context("its configuration cannot be read")?;
-        let splits = load_splits(config, self.data_folder.as_deref())?;
+        let splits = config.data.load(self.data_folder.as_deref())?;
         let device = DeviceName::default().device()?;
         match newest_state(&run.folder)? {
             Some(state) => Ok(Trainer::resume(config, splits, &device, &state, Changes::Refused)?),

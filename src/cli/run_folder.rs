@@ -13,7 +13,7 @@ use crate::checkpoint::{
 };
 use crate::model::Parameters;
 use crate::report::summary::Summary;
-use crate::report::{self, FAILURE, RunFiles};
+use crate::report::{self, Diagnosis, FAILURE, RunFiles};
 use crate::training::{Candidate, Checkpoints, EvaluationRecord, Trainer};
 
 const CONFIG: &str = "config.toml";
@@ -129,7 +129,7 @@ impl RunFolder {
     pub fn write_report(&self, trainer: &Trainer, seconds: f64) -> Result<()> {
         self.lock.check()?;
         let run = RunFiles::read(&self.path, false)?;
-        let found = super::report::diagnose(&run, trainer, seconds)?;
+        let found = Diagnosis::of_run(&run, trainer, seconds)?;
         let html = report::page(&run, &Ok((trainer, found.as_ref())));
         write_bytes(self.path.join(REPORT), html.as_bytes())?;
         // A run without an evaluation has no curve.

@@ -9,8 +9,9 @@ use clap::{Args, ValueEnum};
 use super::about::about;
 use super::device::DeviceName;
 use super::dry_run;
+use super::failure::mistake;
 use super::output::{print, tell};
-use super::recipe::{Recipe, mistake};
+use super::recipe::Recipe;
 use super::resume::{Resumed, create_recorders, resume};
 use super::run_folder::RunFolder;
 use super::run_lock::RunLock;
@@ -18,7 +19,7 @@ use super::signals::{self, INTERRUPTED};
 use super::terminal;
 use crate::Error;
 use crate::config::{Config, Places};
-use crate::data::{SplitOptions, Splits, find_folder, load};
+use crate::data::find_folder;
 use crate::interrupt;
 use crate::record::{ProgressBar, Tee};
 use crate::report::summary::Summary;
@@ -75,8 +76,8 @@ impl Train {
         let device = self.device.device()?;
         let lock = if self.resume { Some(self.lock(&out)?) } else { None };
         let (config, places) = self.config(recipe.as_ref(), &out)?;
-        let splits = load_splits(&config, self.data_folder.as_deref())
-            .map_err(|error| places.locate(error))?;
+        let splits =
+            config.data.load(self.data_folder.as_deref()).map_err(|error| places.locate(error))?;
         let started =
             |splits| Trainer::new(&config, splits, &device).map_err(|error| places.locate(error));
         if self.dry_run {
@@ -234,15 +235,4 @@ fn nothing_to_train(or: &str) -> anyhow::Error {
             "give a configuration, as in `ztrack train bars-and-stripes`, or a data file, {or}"
         ),
     )
-}
-
-pub(super) fn load_splits(config: &Config, data_folder: Option<&Path>) -> crate::Result<Splits> {
-    let data = &config.data;
-    let folder = find_folder(data_folder.or(data.folder.as_deref()));
-    let options = SplitOptions {
-        validation_fraction: data.validation_fraction,
-        test_fraction: data.test_fraction,
-        seed: data.split_seed,
-    };
-    load(&data.source, &options, &folder)
 }

@@ -2,6 +2,7 @@
 
 mod automatic;
 mod check;
+mod data;
 mod document;
 mod explain;
 mod gradient;

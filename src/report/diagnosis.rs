@@ -1,6 +1,8 @@
 //! A model looked at by itself: fresh tempered chains along the run's ladder at fixed parameters, estimators side by side, and
 //! samples. Its seed is the run's, so that a report says the same whenever it is made.
 
+use super::run_files::RunFiles;
+use crate::checkpoint::ModelFile;
 use crate::error::Result;
 use crate::estimators::{
     Bound, Equilibrium, Estimate, Known, Method, exact, lower_bound, sandwich,
@@ -63,6 +65,16 @@ pub struct Traces {
 }
 
 impl Diagnosis {
+    /// Looks at the model that a run would show; `None` without one.
+    ///
+    /// # Errors
+    /// As [`Self::of`], and a model file that cannot be read.
+    pub fn of_run(run: &RunFiles, trainer: &Trainer, seconds: f64) -> Result<Option<Self>> {
+        let Some(path) = run.model() else { return Ok(None) };
+        let parameters = ModelFile::load(path)?.parameters;
+        Self::of(trainer, parameters, seconds).map(Some)
+    }
+
     /// Looks at a model of a run for about so many seconds of one usual core.
     ///
     /// # Errors
