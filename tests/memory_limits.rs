@@ -127,7 +127,10 @@ fn endless_models_configurations_and_lists_are_refused() {
     let limit = Some(700 * 1024);
     refused(&limited(limit, &["estimate", "/dev/zero"]).0, "neither a safetensors nor an npz");
     refused(&limited(limit, &["estimate", "/dev/urandom"]).0, "/dev/urandom");
-    refused(&limited(limit, &["train", "/dev/zero"]).0, "too long for a configuration");
+    let endless = folder.path().join("endless.toml");
+    std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
+    refused(&limited(limit, &["train", &text(&endless)]).0, "too long for a configuration");
+    refused(&limited(limit, &["train", "/dev/zero"]).0, "is neither a file nor built in");
     refused(&limited(limit, &["data", "describe", "/dev/zero"]).0, "neither a data file nor");
     let long = text(&folder.path().join("long.toml"));
     fs::write(&long, "#".repeat(2 << 20)).unwrap();

@@ -60,7 +60,8 @@ impl Recipe {
             return Ok(Self::Data(name.into()));
         }
         let names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
-        let files = files_beside(word);
+        let mut files = files_beside(word);
+        files.retain(|file| *file != name);
         let all = names.iter().copied().chain(files.iter().map(String::as_str));
         let meant =
             nearest(&name, all).map_or(String::new(), |meant| format!("; did you mean {meant}?"));

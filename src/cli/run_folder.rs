@@ -12,6 +12,7 @@ use crate::checkpoint::{
     ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, write_bytes,
 };
 use crate::model::Parameters;
+use crate::record::HeldFile;
 use crate::report::summary::Summary;
 use crate::report::{self, Diagnosis, FAILURE, RunFiles};
 use crate::training::{Candidate, Checkpoints, EvaluationRecord, Trainer};
@@ -33,6 +34,9 @@ pub struct RunFolder {
     /// Model checkpoints kept; 0 for all.
     keep: usize,
     lock: RunLock,
+    /// The folder of states, held open: one that was moved away is not taken for one that a write has made anew. `None` where
+    /// the system opens no folders.
+    states: Option<HeldFile>,
 }
 
 impl RunFolder {
@@ -42,7 +46,7 @@ impl RunFolder {
         refuse_if_used(path)?;
         fs::create_dir_all(path)
             .with_context(|| format!("cannot create run folder {}", path.display()))?;
-        let folder = Self { path: path.into(), keep, lock: RunLock::take(path)? };
+        let mut folder = Self { path: path.into(), keep, lock: RunLock::take(path)?, states: None };
         // Another process may have been there first, and have ended since.
         refuse_if_used(path)?;
         remove_leftovers(path)?;
@@ -54,7 +58,7 @@ impl RunFolder {
 
     /// Opens the folder of an earlier run.
     pub fn open(path: &Path, lock: RunLock, keep: usize) -> Result<Self> {
-        let folder = Self { path: path.into(), keep, lock };
+        let mut folder = Self { path: path.into(), keep, lock, states: None };
         folder.create_subfolders()?;
         for sub in [folder.path.clone(), folder.models(), folder.states()] {
             remove_leftovers(&sub)?;
@@ -62,10 +66,12 @@ impl RunFolder {
         Ok(folder)
     }
 
-    fn create_subfolders(&self) -> Result<()> {
+    fn create_subfolders(&mut self) -> Result<()> {
         let states = self.states();
         fs::create_dir_all(&states)
-            .with_context(|| format!("cannot create run folder {}", states.display()))
+            .with_context(|| format!("cannot create run folder {}", states.display()))?;
+        self.states = fs::File::open(&states).ok().map(|file| HeldFile::new(&states, file));
+        Ok(())
     }
 
     /// The resolved configuration of a run folder.
@@ -215,9 +221,9 @@ impl Checkpoints for RunFolder {
 
     fn state(&mut self, trainer: &Trainer) -> crate::Result<()> {
         self.lock.check()?;
-        let there = self.states().is_dir();
         let written = self.write_checkpoint(trainer);
-        if there && (written.is_ok() || self.states().is_dir()) {
+        let there = self.states.as_ref().is_none_or(|states| states.check().is_ok());
+        if there {
             return written;
         }
         // The folder of checkpoints alone is gone, perhaps just now: the state is worth more than where it was.
