@@ -7,6 +7,7 @@ use super::tempered::{TemperedRun, verdict};
 use super::{Automatic, FoundStart, Known};
 use crate::error::{Error, Result};
 use crate::model::{Parameters, exact};
+use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, RbmOps};
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{
@@ -24,8 +25,6 @@ const TEMPERATURES: usize = 100;
 const MIXTURE_TEMPERATURES: usize = 50;
 const SWEEPS: usize = 500;
 const SPACING: usize = 20;
-/// Set apart from the streams of annealing, whose pass would otherwise be the one it is compared with.
-const SEED: u64 = 0x5A3D_0000_0000_0000;
 
 /// Samples of the model, and what they are worth.
 #[derive(Clone, Debug)]
@@ -116,7 +115,8 @@ impl Equilibrium {
         count: usize,
         seed: u64,
     ) -> Result<Self> {
-        let seed = seed ^ SEED;
+        // Not the streams of annealing, whose pass would otherwise be the one it is compared with.
+        let seed = derived_seed(seed, Purpose::Equilibrium, 0);
         let mut chains =
             TemperedChains::new(path.sample_base(count, seed, 0), path.ladder().len(), seed);
         let mut chains =

@@ -9,6 +9,7 @@ use super::tempered::{Mixing, TemperedRun};
 use super::{Bound, Candidate, Estimate};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
+use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
 use crate::tempering::{
@@ -185,7 +186,7 @@ impl<'a> Exploration<'a> {
     }
 
     fn seed(&self) -> u64 {
-        self.settings.seed ^ ((self.runs + 1) << 40)
+        derived_seed(self.settings.seed, Purpose::Exploration, self.runs)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::estimators::tempered::TemperedRun;
 use crate::estimators::{Bound, Equilibrium, Estimate, Known, exact, lower_bound, sandwich};
 use crate::model::Parameters;
+use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::{
     BetaUpdate, InitialRounds, Ladder, Measurement, Path, Prior, TemperedChains, Tempering,
@@ -24,8 +25,6 @@ const ANNEALED: (usize, usize) = (100, 10_000);
 const EXACT: usize = 20;
 /// Samples of a model that is enumerated.
 const EXACT_SAMPLES: usize = 1000;
-/// Keeps the random numbers of a report apart from those of training.
-const SEED: u64 = 0x7265_706f_7274;
 /// Training rows that a lower bound of log Z starts from.
 const BOUND_ROWS: usize = 500;
 
@@ -77,7 +76,7 @@ impl Diagnosis {
     /// # Errors
     /// Settings of the run that leave fewer than two chains, which its configuration refuses.
     pub fn of(trainer: &Trainer, parameters: Parameters, seconds: f64) -> Result<Self> {
-        let seed = trainer.config().seed ^ SEED;
+        let seed = derived_seed(trainer.config().seed, Purpose::Report, 0);
         let ops = Fused::new(&parameters);
         let count = trainer.config().tempering.chains.min(CHAINS);
         let ladder = trainer.ladder().clone();
