@@ -125,19 +125,30 @@ impl Train {
             return Ok(self.tell_interrupted(&trainer, &out));
         }
         folder.write_last(&trainer)?;
+        self.conclude(&trainer, &mut folder, &out, outcome.reason)
+    }
+
+    /// The last audit, summary and report of a run that is over.
+    fn conclude(
+        &self,
+        trainer: &Trainer,
+        folder: &mut RunFolder,
+        out: &Path,
+        reason: StopReason,
+    ) -> Result<ExitCode> {
         let hopeful = trainer.hopeful_candidates().len();
         if !self.quiet && hopeful > 1 {
             tell(&format!("auditing the {hopeful} models that may be the best"));
         }
         // Shows how far that is.
         let display = self.progress();
-        let concluded = interrupt::catch(|| Summary::conclude(&trainer, &folder, outcome.reason));
+        let concluded = interrupt::catch(|| Summary::conclude(trainer, folder, reason));
         drop(display);
         match concluded {
             Ok(summary) => {
                 folder.write_summary(&summary)?;
                 // The run is over and kept: a report that cannot be made, or is not waited for, takes nothing from it.
-                let report = interrupt::catch(|| Ok(folder.write_report(&trainer, REPORT_SECONDS)));
+                let report = interrupt::catch(|| Ok(folder.write_report(trainer, REPORT_SECONDS)));
                 match report {
                     Ok(Err(error)) => tell(&format!("warning: no report was written: {error:#}")),
                     Err(_) => tell(&format!(
@@ -146,10 +157,10 @@ impl Train {
                     )),
                     Ok(Ok(())) => {}
                 }
-                print(&summary.text(&out))?;
+                print(&summary.text(out))?;
                 Ok(ExitCode::SUCCESS)
             }
-            Err(Error::Interrupted) => Ok(self.tell_interrupted(&trainer, &out)),
+            Err(Error::Interrupted) => Ok(self.tell_interrupted(trainer, out)),
             Err(error) => Err(error.into()),
         }
     }

@@ -11,7 +11,7 @@ use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, RbmOps};
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, SimulatedTempering,
+    AtOne, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, SimulatedTempering,
     TemperedChains, TemperedPath, Tempering,
 };
 use crate::trust::Trust;
@@ -55,7 +55,7 @@ impl Equilibrium {
         if let Some(exact) = Self::exact(parameters, count, settings.seed)? {
             return Ok(exact);
         }
-        settings.sample(parameters, known, (count, spacing), tell)
+        Self::by_chains(parameters, settings, known, (count, spacing), tell)
     }
 
     /// `count` samples for annealing: exact where the smaller layer has at most 20 units, else of as many chains on the path
@@ -109,6 +109,18 @@ impl Equilibrium {
         Ok(Some(Self { visible, chains_used: 0, gibbs_sweeps: 0, trust: Trust::sound() }))
     }
 
+    fn by_chains(
+        parameters: &Parameters,
+        settings: &Automatic,
+        known: Known<'_>,
+        amount: (usize, usize),
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Self> {
+        let (taken, gibbs_sweeps, trust) = settings.sample(parameters, known, amount, tell)?;
+        let AtOne { visible, chains_used } = taken;
+        Ok(Self { visible, chains_used, gibbs_sweeps, trust })
+    }
+
     fn one_a_chain<P: TemperedPath>(
         path: P,
         above: BitMatrix,
@@ -156,7 +168,9 @@ mod tests {
         let ops = Fused::new(&parameters);
         let count = 4000;
         let settings = Automatic { chains: 200, budget: 0.0, ..Automatic::new(5).unwrap() };
-        let from_found = settings.sample(&parameters, Known::default(), (count, 5), &mut |_| ());
+        let unknown = Known::default();
+        let from_found =
+            Equilibrium::by_chains(&parameters, &settings, unknown, (count, 5), &mut |_| ());
         let (base, ladder) = (BaseDistribution::uniform(6), sampling_ladder(10).unwrap());
         let path = Path { ops: &ops, ladder: &ladder, base: &base };
         let nothing = BitMatrix::zeros(0, 6);
@@ -187,7 +201,9 @@ mod tests {
             Parameters::new(20, 12, vec![1.0; 240], vec![-6.0; 20], vec![-10.0; 12]).unwrap();
         let settings = Automatic::new(3).unwrap();
         let count = 1000;
-        let samples = settings.sample(&parameters, Known::default(), (count, 20), &mut |_| ());
+        let unknown = Known::default();
+        let samples =
+            Equilibrium::by_chains(&parameters, &settings, unknown, (count, 20), &mut |_| ());
         let samples = samples.unwrap();
         assert!(samples.trust.is_sound(), "{}", samples.trust.names());
         let on = |rows: &BitMatrix| {

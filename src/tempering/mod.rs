@@ -2,6 +2,7 @@
 
 mod annealing;
 mod base;
+mod beta_update;
 mod chains;
 pub mod continuous;
 mod geometric;
@@ -24,7 +25,8 @@ mod weights;
 pub use crate::memory::check_memory;
 pub use annealing::{Annealed, Keep, anneal, descend};
 pub use base::BaseDistribution;
-pub use chains::{BetaUpdate, SweepRecord, TemperedChains};
+pub use beta_update::BetaUpdate;
+pub use chains::{SweepRecord, TemperedChains};
 pub use geometric::Path;
 pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
 pub use ladder::{Ladder, Prior};

@@ -1,69 +1,21 @@
-//! log Z without being told where the model's mass lies: what `ztrack estimate` runs by default.
-//!
-//! 1. Modes of both layers are searched ([`super::ModeSearch`]); every state seen adds to a lower bound of log Z.
-//! 2. Candidate starts are annealed for a short time each. What they reach, and states drawn at the modes, are the rows a mixture
-//!    of product distributions is fitted to.
-//! 3. RTS runs on the path from that mixture ([`crate::tempering::mixture`]), half of its chains from the mixture, half from the modes at
-//!    beta = 1, and is judged: chain by chain, the two halves against each other, against all annealing runs and the bound.
-//! 4. Two short runs only look where the mass lies. In doubt, the mixture is fitted again to what the chains found at beta = 1
-//!    and the run repeated with twice the sweeps, until nothing is in doubt or the budget is used up.
+//! Runs until nothing is in doubt, or the budget is used up.
 
 use std::time::Instant;
 
 use serde::Serialize;
 
 use super::exploration::{COMPONENTS, Exploration};
-use super::{Candidate, Equilibrium, Estimate, at_least_one_sweep};
+use super::{Automatic, Bound, Candidate, Known};
 use crate::error::{Error, Result};
+use crate::estimators::{Estimate, at_least_one_sweep};
 use crate::model::Parameters;
 use crate::ops::{BitMatrix, Fused};
+use crate::tempering::AtOne;
 use crate::tempering::mixture::MixtureBase;
-use crate::tempering::schedules::linear;
-use crate::tempering::{AtOne, BaseDistribution, Ladder, Prior};
+use crate::trust::Trust;
 
-/// Chains, inverse temperatures, sweeps and seconds unless told otherwise.
-pub const CHAINS: usize = 100;
-pub const TEMPERATURES: usize = 50;
-pub const SWEEPS: usize = 1000;
-pub const BUDGET: f64 = 20.0;
-/// Prior of beta = 0 and beta = 1 in units of the others'.
-const SHARE_OF_ENDS: f64 = 5.0;
 /// The first runs, which only look where the mass lies, have so many times fewer sweeps.
 const EXPLORING: usize = 5;
-
-/// Settings of the automatic estimate.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Automatic {
-    /// Number of chains, S.
-    pub chains: usize,
-    /// Inverse temperatures and their prior.
-    pub ladder: Ladder,
-    /// Counted sweeps of the first run.
-    pub sweeps: usize,
-    /// Work that may be done while the estimate is in doubt, in seconds of one usual core. It is counted in operations, not by
-    /// the clock, so that the same seed gives the same result.
-    pub budget: f64,
-    /// Seed of all random streams.
-    pub seed: u64,
-}
-
-/// What is known of a model beside its parameters.
-#[derive(Clone, Copy, Default)]
-pub struct Known<'a> {
-    /// A product distribution near the model, such as the data's marginals.
-    pub marginals: Option<&'a BaseDistribution>,
-    /// Data rows, shape [N, M].
-    pub rows: Option<&'a BitMatrix>,
-}
-
-/// A lower bound of log Z that holds for sure.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Bound {
-    /// log sum f over distinct states of one layer, nats.
-    pub value: f64,
-    /// Number of states.
-    pub states: usize,
-}
 
 /// The estimate and how it came about.
 #[derive(Clone, Debug, Serialize)]
@@ -96,32 +48,6 @@ pub struct FoundStart {
 }
 
 impl Automatic {
-    /// What the command does unless told otherwise.
-    ///
-    /// # Errors
-    /// None in practice: the ladder is a valid one.
-    pub fn new(seed: u64) -> Result<Self> {
-        let betas = linear(TEMPERATURES)?;
-        let ladder = Self::ladder(&betas)?;
-        Ok(Self { chains: CHAINS, ladder, sweeps: SWEEPS, budget: BUDGET, seed })
-    }
-
-    /// Inverse temperatures whose ends get more than their share of the sweeps: at beta = 0 chains change their component, and at
-    /// both ends log Z is measured.
-    ///
-    /// # Errors
-    /// Fewer than two inverse temperatures, or not ascending from 0 to 1.
-    pub fn ladder(betas: &[f64]) -> Result<Ladder> {
-        let mut weights = vec![1.0; betas.len()];
-        let last = betas.len().saturating_sub(1);
-        for (k, weight) in weights.iter_mut().enumerate() {
-            if k == 0 || k == last {
-                *weight = SHARE_OF_ENDS;
-            }
-        }
-        Ladder::new(betas, &Prior::Given(weights))
-    }
-
     /// Runs until the estimate is sound or the budget is used up; `tell` hears a line after each step.
     ///
     /// # Errors
@@ -145,20 +71,20 @@ impl Automatic {
         })
     }
 
-    /// `count` samples of the chains whose estimate is sound, or of the last that the budget allowed, whose doubts are the
+    /// `count` states at beta = 1, the sweeps of single chains spent, and the verdict: of the chains whose estimate is sound, or of the last that the budget allowed, whose doubts are the
     /// samples'; `spacing` sweeps between two samples of a chain.
-    pub(super) fn sample(
+    pub(in super::super) fn sample(
         &self,
         parameters: &Parameters,
         known: Known<'_>,
         (count, spacing): (usize, usize),
         tell: &mut dyn FnMut(&str),
-    ) -> Result<Equilibrium> {
+    ) -> Result<(AtOne, u64, Trust)> {
         let ops = Fused::new(parameters);
         let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
         let Estimate { trust, .. } = self.until_sound(&mut exploration, &mut done, tell)?;
-        let AtOne { visible, chains_used } = exploration.take_at_one(count, spacing)?;
-        Ok(Equilibrium { visible, chains_used, gibbs_sweeps: exploration.gibbs_sweeps(), trust })
+        let taken = exploration.take_at_one(count, spacing)?;
+        Ok((taken, exploration.gibbs_sweeps(), trust))
     }
 
     /// Runs, each of twice the sweeps of the one before.

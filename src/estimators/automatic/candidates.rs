@@ -6,11 +6,11 @@
 
 use serde::Serialize;
 
-use super::automatic::Known;
+use super::Known;
 use super::mixture_fit::{Rows, fit};
 use super::search::Search;
-use super::starts::Start;
 use crate::error::Result;
+use crate::estimators::Start;
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
 use crate::ops::random::{Purpose, derived_seed};

@@ -1,13 +1,13 @@
 //! Runs of tempered chains from one mixture after another, each fitted to what the runs before it reached.
 
-use super::automatic::{Automatic, Known};
+use super::candidates::Candidates;
 use super::judgement::{Evidence, judge};
 use super::mixture_fit::{Rows, fit};
 use super::search::Search;
-use super::start_auto::Candidates;
-use super::tempered::{Mixing, TemperedRun};
-use super::{Bound, Candidate, Estimate};
+use super::{Automatic, Bound, Candidate, Known};
 use crate::error::{Error, Result};
+use crate::estimators::Estimate;
+use crate::estimators::tempered::{Mixing, TemperedRun};
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
