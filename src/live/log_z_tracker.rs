@@ -176,8 +176,9 @@ impl LogZTracker {
             let rows = data.select(0..data.rows().min(BOUND_ROWS));
             mean_log_f(tracker.model().ops.as_ref(), &rows).log_z_bound
         });
+        tracker.bound = tracker.bound.max(bound);
         let evaluated = Evaluated {
-            log_z: tracker.chains().log_z(),
+            log_z: tracker.log_z(bound),
             std_error: tracker.chains().std_error(),
             trust: tracker.trust(bound),
         };

@@ -130,10 +130,9 @@ impl LogZTracker {
                 ChainTracker::read("", path, live.tempering.chains, live.options(), state)?;
             let mut tracker = ModelTracker::of(chains, model, &live.ladder, &live.base);
             (tracker.bound, tracker.restarts) = (saved.bound, saved.restarts);
-            let chains = tracker.chains();
             live.evaluated = saved.trust.map(|trust| Evaluated {
-                log_z: chains.log_z(),
-                std_error: chains.std_error(),
+                log_z: tracker.log_z(f64::NEG_INFINITY),
+                std_error: tracker.chains().std_error(),
                 trust,
             });
             live.tracker = Some(tracker);
