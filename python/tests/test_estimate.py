@@ -72,6 +72,14 @@ def test_samples_have_the_models_means(model):
     assert (found == ztrack.sample(*model, 4000, seed=1)).all()
 
 
+def test_doubts_name_arguments():
+    # Two modes far apart, and chains too few and too short to go from one to the other.
+    W = np.full((30, 30), 1.2)
+    found = ztrack.log_partition(W, -18 * np.ones(30), -18 * np.ones(30), method=["ts", "ais", "reverse-ais"], sweeps=5, chains=4)
+    text = " ".join([str(e.trust) for e in found.estimates] + list(found.disagreements) + list(found.skipped))
+    assert not found.trust and "--" not in text, text
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, np.bool_])
 def test_dtypes(dtype):
     W = np.array([[0, 1, 1], [1, 0, 0]]).astype(dtype)

@@ -6,6 +6,7 @@ import numpy as np
 
 from . import _native
 from ._arrays import array, parameters, rows, whole
+from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import LogLikelihood, Trust
 
@@ -37,8 +38,12 @@ class Tracker:
         The same seed and the same parameters give the same values.
     marginals : array [visible], optional
         Means of the visible units, in place of data.
-    every : int
-        Updates between steps of the chains.
+    averaging : float
+        Share of the updates so far, 0 to 1, over which the parameters are averaged; what is tracked, and what every value speaks of,
+        is then their running average (:attr:`model`), which moves slowly and is mostly the better model. 0 for none; ``ztrack.RBM``
+        and the command train with 0.1.
+    every : int, optional
+        Updates between steps of the chains; 1, and of an average a two hundredth of the updates so far, at most 20.
     temperatures, sweeps : int, optional
         Inverse temperatures (20 to 100, by size) and Gibbs sweeps per step (2).
     settling : (int, int), optional
@@ -57,7 +62,8 @@ class Tracker:
         seed=0,
         *,
         marginals=None,
-        every=1,
+        averaging=0.0,
+        every=None,
         temperatures=None,
         sweeps=None,
         settling=None,
@@ -73,8 +79,9 @@ class Tracker:
             "chains": optional(chains, "chains"),
             "temperatures": optional(temperatures, "temperatures"),
             "sweeps": optional(sweeps, "sweeps"),
-            "every": whole(every, "every", 0),
-            "settling": None if settling is None else tuple(whole(x, "settling", 0) for x in settling),
+            "every": optional(every, "every"),
+            "averaging": _number(averaging, "averaging"),
+            "settling": None if settling is None else _pair(settling),
             "seed": whole(seed, "seed", 0),
         }
         self._transposed = bool(transposed)
@@ -104,7 +111,7 @@ class Tracker:
 
     @property
     def log_z(self) -> float:
-        """log Z in nats at the parameters of the last update."""
+        """log Z of :attr:`model`, nats."""
         return self._native.evaluate()[0]
 
     @property
@@ -128,6 +135,15 @@ class Tracker:
         cells = rows(data, self.n_visible)
         return LogLikelihood(*self._native.log_likelihood(cells.tobytes()), trust=self.trust)
 
+    @property
+    def model(self) -> Model | None:
+        """The model that values are about: the parameters of the last update, or their running average. None before the first."""
+        parts = self._native.parameters()
+        if parts is None:
+            return None
+        w, c, b = (np.frombuffer(part, dtype=np.float32) for part in parts)
+        return Model(w.reshape(len(c), len(b)).copy(), c.copy(), b.copy())
+
     def samples(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the chains, uint8 [chains, visible], and their weights [chains], which add up to 1."""
         found, weights = self._native.samples()
@@ -136,7 +152,7 @@ class Tracker:
 
     def negative_phase(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[v h'] [visible, hidden], E[v] and E[h] of the model by the weighted chains: the negative phase of the tempered
-        gradient, for ``every=1``. W comes [hidden, visible] from a transposed tracker."""
+        gradient, for ``every=1`` and no averaging. W comes [hidden, visible] from a transposed tracker."""
         products, visible, hidden = self._native.negative_phase()
         products = np.frombuffer(products, dtype=np.float32).reshape(len(visible), len(hidden))
         products = products.T if self._transposed else products
@@ -173,6 +189,10 @@ class Tracker:
     def __setstate__(self, state):
         self.load_state_dict(state)
 
+    def __repr__(self):
+        visible, hidden, chains, updates, _ = self._native.counts()
+        return f"Tracker({visible} visible, {hidden} hidden units, {chains} chains, {updates} updates)"
+
     @property
     def n_visible(self) -> int:
         """Number of visible units."""
@@ -197,3 +217,18 @@ class Tracker:
     def restarts(self) -> int:
         """Times the chains had missed a mode that data or particles know, and started again from it."""
         return self._native.counts()[4]
+
+
+def _number(value, name) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidError(f"`{name}` is {value!r}, a number is needed") from error
+
+
+def _pair(settling) -> tuple[int, int]:
+    try:
+        fewest, most = settling
+    except (TypeError, ValueError) as error:
+        raise InvalidError(f"`settling` is {settling!r}, a pair (fewest, most) of sweeps is needed") from error
+    return whole(fewest, "settling", 0), whole(most, "settling", 0)

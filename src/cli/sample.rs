@@ -9,13 +9,13 @@ use ndarray::Array2;
 use ndarray_npy::WriteNpyExt;
 
 use super::data_options::DataOptions;
-use super::log_z::check_sizes;
 use super::model_options::ModelOptions;
 use super::output::tell;
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
 use crate::data::ImageShape;
 use crate::error::Error;
+use crate::estimators::check_sizes;
 use crate::ops::{BitMatrix, Fused};
 use crate::record::Image;
 use crate::tempering::{self, Sampler, check_memory, sampling_ladder, tempering_bytes};
