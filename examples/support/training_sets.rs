@@ -66,7 +66,7 @@ fn made(columns: usize, rows: usize, cell: impl Fn(usize, usize) -> Vec<bool>) -
     let part = |name: &str, range: std::ops::Range<usize>| {
         let cells: Vec<Vec<bool>> = range.map(|row| cell(columns, row)).collect();
         let bits = BitMatrix::from_fn(cells.len(), columns, |row, i| cells[row][i]);
-        Dataset { name: name.into(), values: Values::Binary(bits), labels: None, image: None }
+        Dataset::new(name, Values::Binary(bits), None, None).unwrap()
     };
     let (train, validation) = (rows * 3 / 5, rows / 5);
     Splits {

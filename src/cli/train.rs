@@ -78,6 +78,9 @@ impl Train {
         let (config, places) = self.config(recipe.as_ref(), &out)?;
         let splits =
             config.data.load(self.data_folder.as_deref()).map_err(|error| places.locate(error))?;
+        if let Some(notice) = splits.notice("--set data.source.columns=1-") {
+            tell(&notice);
+        }
         let started =
             |splits| Trainer::new(&config, splits, &device).map_err(|error| places.locate(error));
         if self.dry_run {

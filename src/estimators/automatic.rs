@@ -13,13 +13,13 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::exploration::{COMPONENTS, Exploration};
-use super::{Candidate, Estimate, at_least_one_sweep, at_least_two_chains};
-use crate::error::Result;
+use super::{Candidate, Equilibrium, Estimate, at_least_one_sweep};
+use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::schedules::linear;
-use crate::tempering::{BaseDistribution, Ladder, Prior};
+use crate::tempering::{AtOne, BaseDistribution, Ladder, Prior};
 
 /// Chains, inverse temperatures, sweeps and seconds unless told otherwise.
 pub const CHAINS: usize = 100;
@@ -135,21 +135,48 @@ impl Automatic {
         let start = Instant::now();
         let ops = Fused::new(parameters);
         let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
+        let mut estimate = self.until_sound(&mut exploration, &mut done, tell)?;
+        estimate.seconds = start.elapsed().as_secs_f64();
+        Ok(Report {
+            estimate,
+            bound: exploration.bound(),
+            candidates: exploration.candidates().to_vec(),
+            done,
+        })
+    }
+
+    /// `count` samples of the chains whose estimate is sound, or of the last that the budget allowed, whose doubts are the
+    /// samples'; `spacing` sweeps between two samples of a chain.
+    pub(super) fn sample(
+        &self,
+        parameters: &Parameters,
+        known: Known<'_>,
+        (count, spacing): (usize, usize),
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Equilibrium> {
+        let ops = Fused::new(parameters);
+        let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
+        let Estimate { trust, .. } = self.until_sound(&mut exploration, &mut done, tell)?;
+        let AtOne { visible, chains_used } = exploration.take_at_one(count, spacing)?;
+        Ok(Equilibrium { visible, chains_used, gibbs_sweeps: exploration.gibbs_sweeps(), trust })
+    }
+
+    /// Runs, each of twice the sweeps of the one before.
+    fn until_sound(
+        &self,
+        exploration: &mut Exploration<'_>,
+        done: &mut Vec<String>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Estimate> {
         let mut sweeps = self.sweeps;
         loop {
-            let (mut estimate, line) = exploration.run(sweeps)?;
+            let (estimate, line) = exploration.run(sweeps)?;
             tell(&line);
             done.push(line);
             sweeps *= 2;
             let next = 1.5 * exploration.cost((self.chains * sweeps) as u64);
             if estimate.trust.is_sound() || exploration.spent + next > self.budget {
-                estimate.seconds = start.elapsed().as_secs_f64();
-                return Ok(Report {
-                    estimate,
-                    bound: exploration.bound(),
-                    candidates: exploration.candidates().to_vec(),
-                    done,
-                });
+                return Ok(estimate);
             }
         }
     }
@@ -184,7 +211,12 @@ impl Automatic {
         known: Known<'_>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<(Exploration<'a>, Vec<String>)> {
-        at_least_two_chains(self.chains / 2)?;
+        if self.chains < 4 || self.budget.is_nan() || self.budget < 0.0 {
+            return Err(Error::Invalid(format!(
+                "{} chains and a budget of {} s: at least 4 chains and 0 s are needed",
+                self.chains, self.budget
+            )));
+        }
         at_least_one_sweep(self.sweeps)?;
         let mut exploration = Exploration::new(self, parameters, ops, known)?;
         let best = exploration.candidates().iter().max_by(|a, b| a.log_z.total_cmp(&b.log_z));

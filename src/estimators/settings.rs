@@ -254,15 +254,7 @@ impl EstimateSettings {
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
         self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;
         let Self { chains, sweeps, budget, seed, .. } = *self;
-        let invalid = |problem| Err(Error::Invalid(problem));
-        if chains < 4 {
-            return invalid(format!("--chains: auto needs at least 4, got {chains}"));
-        }
-        if !(0.0..=f64::MAX).contains(&budget) {
-            return invalid(format!("--budget: seconds of at least 0 are needed, got {budget}"));
-        }
-        let ladder = Automatic::ladder(&linear(temperatures)?)?;
-        Ok(Automatic { chains, ladder, sweeps, budget, seed })
+        automatic_settings(chains, temperatures, sweeps, budget, seed)
     }
 
     fn shared(&self, methods: &[Method], problem: &Request<'_>, keep: bool) -> Result<Shared> {
@@ -314,6 +306,25 @@ impl EstimateSettings {
         }
         check_sizes(self.chains, temperatures, bytes)
     }
+}
+
+/// Settings of the automatic estimate, whose chains also give samples.
+pub(crate) fn automatic_settings(
+    chains: usize,
+    temperatures: usize,
+    sweeps: usize,
+    budget: f64,
+    seed: u64,
+) -> Result<Automatic> {
+    let invalid = |problem| Err(Error::Invalid(problem));
+    if chains < 4 {
+        return invalid(format!("--chains: at least 4 are needed to find modes, got {chains}"));
+    }
+    if !(0.0..=f64::MAX).contains(&budget) {
+        return invalid(format!("--budget: seconds of at least 0 are needed, got {budget}"));
+    }
+    let ladder = Automatic::ladder(&linear(temperatures)?)?;
+    Ok(Automatic { chains, ladder, sweeps, budget, seed })
 }
 
 /// Refuses chains and temperatures that are too few or do not fit in memory (`bytes`).
