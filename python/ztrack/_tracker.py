@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import _native
 from ._arrays import array, parameters, rows, whole
@@ -56,18 +60,18 @@ class Tracker:
 
     def __init__(
         self,
-        data=None,
-        n_hidden=None,
-        chains=None,
-        seed=0,
+        data: ArrayLike | None = None,
+        n_hidden: int | None = None,
+        chains: int | None = None,
+        seed: int = 0,
         *,
-        marginals=None,
-        averaging=0.0,
-        every=None,
-        temperatures=None,
-        sweeps=None,
-        settling=None,
-        transposed=False,
+        marginals: ArrayLike | None = None,
+        averaging: float = 0.0,
+        every: int | None = None,
+        temperatures: int | None = None,
+        sweeps: int | None = None,
+        settling: tuple[int, int] | None = None,
+        transposed: bool = False,
     ):
         if (data is None) == (marginals is None):
             raise InvalidError("a tracker needs `data` or `marginals`, one of them")
@@ -92,7 +96,7 @@ class Tracker:
             means = array(marginals, "marginals", 1)
             self._native = _native.Tracker(None, means.tolist(), len(means), settings)
 
-    def update(self, weights, visible_bias, hidden_bias) -> None:
+    def update(self, weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike) -> None:
         """Takes in parameters: W [visible, hidden], c [visible], b [hidden]; numpy arrays or torch tensors.
 
         Call it once before the first update, which starts the chains, and after every update of the parameters.
@@ -105,7 +109,7 @@ class Tracker:
         w, c, b = parameters(weights, visible_bias, hidden_bias, self._transposed)
         self._native.update(w.tobytes(), c.tobytes(), b.tobytes())
 
-    def set_particles(self, particles) -> None:
+    def set_particles(self, particles: ArrayLike) -> None:
         """Particles of a PCD gradient, [rows, visible] of 0 and 1: evaluations check that their modes are known."""
         self._native.set_particles(rows(particles, self.n_visible, "particles").tobytes())
 
@@ -130,7 +134,7 @@ class Tracker:
         """log Z and its error as the filter has them: free, but behind a model that moves. For progress bars."""
         return self._native.running()
 
-    def log_likelihood(self, data) -> LogLikelihood:
+    def log_likelihood(self, data: ArrayLike) -> LogLikelihood:
         """Mean log-likelihood of ``data`` [rows, visible], nats per row, with the error of log Z and of the rows."""
         cells = rows(data, self.n_visible)
         return LogLikelihood(*self._native.log_likelihood(cells.tobytes()), trust=self.trust)
@@ -146,23 +150,22 @@ class Tracker:
 
     def samples(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the chains, uint8 [chains, visible], and their weights [chains], which add up to 1."""
-        found, weights = self._native.samples()
-        weights = np.array(weights)
-        return np.frombuffer(found, dtype=np.uint8).reshape(len(weights), -1).copy(), weights
+        found, shares = self._native.samples()
+        states = np.frombuffer(found, dtype=np.uint8).reshape(len(shares), -1)
+        return states.copy(), np.array(shares)
 
     def negative_phase(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[v h'] [visible, hidden], E[v] and E[h] of the model by the weighted chains: the negative phase of the tempered
         gradient, for ``every=1`` and no averaging. W comes [hidden, visible] from a transposed tracker."""
-        products, visible, hidden = self._native.negative_phase()
-        products = np.frombuffer(products, dtype=np.float32).reshape(len(visible), len(hidden))
-        products = products.T if self._transposed else products
-        return products.copy(), np.array(visible), np.array(hidden)
+        found, visible, hidden = self._native.negative_phase()
+        products = np.frombuffer(found, dtype=np.float32).reshape(len(visible), len(hidden))
+        return (products.T if self._transposed else products).copy(), np.array(visible), np.array(hidden)
 
-    def state_dict(self) -> dict:
+    def state_dict(self) -> dict[str, Any]:
         """Everything the tracker knows; :meth:`from_state_dict` goes on with it to the bit. Pickles and torch.save take it."""
         return {"state": self._native.to_bytes(), "transposed": self._transposed}
 
-    def load_state_dict(self, state) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Becomes the tracker whose :meth:`state_dict` this is.
 
         Raises
@@ -177,19 +180,19 @@ class Tracker:
         self._native, self._transposed = _native.Tracker.from_bytes(content), transposed
 
     @classmethod
-    def from_state_dict(cls, state) -> "Tracker":
+    def from_state_dict(cls, state: Mapping[str, Any]) -> "Tracker":
         """The tracker whose :meth:`state_dict` this is."""
         tracker = cls.__new__(cls)
         tracker.load_state_dict(state)
         return tracker
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return self.state_dict()
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.load_state_dict(state)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         visible, hidden, chains, updates, _ = self._native.counts()
         return f"Tracker({visible} visible, {hidden} hidden units, {chains} chains, {updates} updates)"
 
