@@ -108,6 +108,11 @@ pub fn validation(set: &TrainingSet) -> Result<BitMatrix> {
     let Some(rows) = &set.splits.validation else {
         return Err(Error::Invalid(format!("{} has no validation rows", set.name)));
     };
+    binary(set, rows)
+}
+
+/// Rows of a set as the trainer sees them.
+pub fn binary(set: &TrainingSet, rows: &Dataset) -> Result<BitMatrix> {
     let how = if set.name == "mnist" { Binarization::Threshold(0.5) } else { Binarization::None };
     Binarizer::new(how)?.binarize(rows, EVALUATION_EPOCH, 0)
 }
