@@ -20,6 +20,7 @@ mod times;
 mod tracking;
 
 pub(crate) use cost::temperatures;
+pub(crate) use plan::Steps;
 
 pub use audit::{Audit, Best, FinalLikelihood};
 pub use evaluation::{EvaluationRecord, Judged, Source};
