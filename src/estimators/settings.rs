@@ -335,5 +335,5 @@ pub(crate) fn check_sizes(chains: usize, temperatures: usize, bytes: f64) -> Res
         }
     }
     let what = format!("--chains {chains} with {temperatures} temperatures");
-    check_memory(bytes, &what).map_err(Error::Invalid)
+    check_memory(bytes, &what).map_err(Error::TooLarge)
 }

@@ -178,7 +178,7 @@ impl<'a> LogZTrackerBuilder<'a> {
         let ladder = tempering.ladder(temperatures(visible, self.hidden))?;
         let bytes = tempering_bytes(tempering.chains, ladder.len(), visible, self.hidden);
         let what = format!("{} chains and {} temperatures", tempering.chains, ladder.len());
-        check_memory(bytes, &what).map_err(Error::Invalid)?;
+        check_memory(bytes, &what).map_err(Error::TooLarge)?;
         if let Some(marginals) = marginals {
             tempering.base = Base::Given(logits(marginals)?);
         }
