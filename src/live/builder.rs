@@ -75,7 +75,7 @@ impl<'a> LogZTrackerBuilder<'a> {
         Self { chains: Some(chains), ..self }
     }
 
-    /// Number of inverse temperatures, K, at least 2. Unless given: 20 to 100, by the size of the smaller layer.
+    /// Number of inverse temperatures, K, at least 2. Unless given: 20 to 50, by the size of the smaller layer.
     #[must_use]
     pub fn temperatures(mut self, temperatures: usize) -> Self {
         self.tempering.temperatures = Automatic::Given(temperatures);

@@ -14,7 +14,7 @@ const WINDOW: f64 = 0.1;
 /// them, and not more than this many. Less often where `tempering.share` asks for it.
 const MOST_UPDATES: u64 = 20;
 const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
-/// Share of the time for tracking that settling may take, and most sweeps of it.
+/// Share of the time for tracking that is set aside for settling, and most sweeps of it.
 const SETTLING_SHARE: f64 = 0.5;
 const MOST_SWEEPS: usize = 2000;
 /// Share of a block of updates that enumeration may cost to be done at every evaluation.
@@ -121,8 +121,12 @@ impl Plan {
         };
         tracker.settling.most = tempering.settling.most.or({
             let sweep = sizes.tempered(chains + chains / 4, 1, tracker.beta_update, 0.0);
-            let affordable = (SETTLING_SHARE * tempering.share * block / sweep) as usize;
-            affordable.clamp(tracker.settling.sweeps, MOST_SWEEPS)
+            let blocks = total as f64 / config.evaluation.every as f64;
+            let stepping = steps.count(total as f64) * sizes.tracking_step(chains, &tracker);
+            // What steps leave of the share, and no less than what is set aside for settling.
+            let left = tempering.share * block - stepping / blocks;
+            let affordable = left.max(SETTLING_SHARE * tempering.share * block) / sweep;
+            (affordable as usize).clamp(tracker.settling.sweeps, MOST_SWEEPS)
         });
         let smaller = sizes.visible.min(sizes.hidden);
         let cheap = smaller <= LARGEST_EXACT && sizes.enumeration() <= EXACT_SHARE * block;
