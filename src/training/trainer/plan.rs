@@ -119,26 +119,14 @@ impl Plan {
                 &mut notices,
             ),
         };
-        tracker.settling.most = tempering.settling.most.or({
-            let sweep = sizes.tempered(chains + chains / 4, 1, tracker.beta_update, 0.0);
-            let blocks = total as f64 / config.evaluation.every as f64;
-            let stepping = steps.count(total as f64) * sizes.tracking_step(chains, &tracker);
-            // What steps leave of the share, and no less than what is set aside for settling.
-            let left = tempering.share * block - stepping / blocks;
-            let affordable = left.max(SETTLING_SHARE * tempering.share * block) / sweep;
-            (affordable as usize).clamp(tracker.settling.sweeps, MOST_SWEEPS)
-        });
-        let smaller = sizes.visible.min(sizes.hidden);
-        let cheap = smaller <= LARGEST_EXACT && sizes.enumeration() <= EXACT_SHARE * block;
-        let exact = config.evaluation.exact.or(cheap);
-        if exact && smaller > MAX_UNITS {
-            return Err(crate::Error::config(
-                "evaluation.exact",
-                format!(
-                    "enumeration needs a layer of at most {MAX_UNITS} units, the smaller one has {smaller}"
-                ),
-            ));
-        }
+        tracker.settling.most = tempering.settling.most.or(affordable_settling(
+            config,
+            &sizes,
+            &tracker,
+            (steps, total),
+            update,
+        ));
+        let exact = enumerates(config, &sizes, block)?;
         let gradient_chains = tempered && !one_tracker;
         Ok(Self {
             ladder,
@@ -152,6 +140,40 @@ impl Plan {
             notices,
         })
     }
+}
+
+/// Whether log Z is enumerated at every evaluation; `block`: what the updates between two cost.
+fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
+    let smaller = sizes.visible.min(sizes.hidden);
+    let cheap = smaller <= LARGEST_EXACT && sizes.enumeration() <= EXACT_SHARE * block;
+    let exact = config.evaluation.exact.or(cheap);
+    if exact && smaller > MAX_UNITS {
+        return Err(crate::Error::config(
+            "evaluation.exact",
+            format!(
+                "enumeration needs a layer of at most {MAX_UNITS} units, the smaller one has {smaller}"
+            ),
+        ));
+    }
+    Ok(exact)
+}
+
+/// Most sweeps of settling: what steps leave of the share of a block of updates between two evaluations, and no less than what is
+/// set aside for settling. `update`: what one update costs.
+fn affordable_settling(
+    config: &Config,
+    sizes: &Sizes,
+    tracker: &TrackerOptions,
+    (steps, total): (Steps, u64),
+    update: f64,
+) -> usize {
+    let (chains, every) = (config.tempering.chains, config.evaluation.every as f64);
+    let share = config.tempering.share * update * every;
+    let stepping = steps.count(total as f64) * sizes.tracking_step(chains, tracker);
+    let left = share - stepping / (total as f64 / every);
+    let sweep = sizes.tempered(chains + chains / 4, 1, tracker.beta_update, 0.0);
+    let affordable = left.max(SETTLING_SHARE * share) / sweep;
+    (affordable as usize).clamp(tracker.settling.sweeps, MOST_SWEEPS)
 }
 
 /// The most frequent steps that keep to `tempering.share` of `training`, the cost of all updates; a notice where none does.
