@@ -63,6 +63,7 @@
 
 pub mod checkpoint;
 pub mod cli;
+pub mod collective;
 pub mod config;
 pub mod data;
 pub mod error;

@@ -8,6 +8,7 @@ use super::estimates::EstimateSettings;
 use super::method::Asked;
 use super::schedule_options::{Plan, ScheduleOptions};
 use super::teller::{Hears, Teller};
+use crate::collective;
 use crate::error::Error;
 use crate::estimators::tempered::{KeptRun, Reader, kept_bytes};
 use crate::estimators::{
@@ -138,7 +139,7 @@ impl LogZOptions {
         }
         let mut problem = Request {
             parameters,
-            ops: &Fused::new(parameters),
+            ops: &Fused::new(parameters).on(collective::current()),
             base: start.base,
             found: None,
             chains: self.chains,

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::exploration::{COMPONENTS, Exploration};
 use super::{Candidate, Estimate, at_least_one_sweep, at_least_two_chains};
+use crate::collective;
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::ops::{BitMatrix, Fused};
@@ -133,7 +134,7 @@ impl Automatic {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Report> {
         let start = Instant::now();
-        let ops = Fused::new(parameters);
+        let ops = Fused::new(parameters).on(collective::current());
         let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
         let mut sweeps = self.sweeps;
         loop {
@@ -164,7 +165,7 @@ impl Automatic {
         known: Known<'_>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<FoundStart> {
-        let ops = Fused::new(parameters);
+        let ops = Fused::new(parameters).on(collective::current());
         let (mut exploration, done) = self.explore(parameters, &ops, known, tell)?;
         Ok(FoundStart {
             mixture: exploration.mixture()?.1,

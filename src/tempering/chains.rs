@@ -10,6 +10,7 @@ use super::path::{Evaluated, TemperedPath, rows_per_task};
 use super::round_trips::RoundTrips;
 use super::sweeper::{Numbers, Rows, Sweeper, Tally};
 use super::weights::{effective_number, normalised, systematic};
+use crate::collective::Parts;
 use crate::numerics::Table;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Matrix, padded, words_per_row};
@@ -164,28 +165,33 @@ impl TemperedChains {
         let (all, tilt) = (&all, &tilt);
         let shared = Sweeper { path, all, tilt, update, sweeps, known, redrawn, seed, step };
         let task = rows_per_task(chains);
+        let parts = Parts::new(path.ranks(), chains, task);
+        let first = parts.own().start;
         let rows = (
-            self.visible.words_mut().par_chunks_mut(task * words),
-            last.inputs.as_mut_slice().par_chunks_mut(task * noted),
-            self.temperatures.par_chunks_mut(task),
-            self.round_trips.travellers_mut().par_chunks_mut(task),
-            last.log_f.as_mut_slice().par_chunks_mut(task * k),
-            occupancy.as_mut_slice().par_chunks_mut(task * k),
-            posterior.as_mut_slice().par_chunks_mut(task * k),
+            parts.of(self.visible.words_mut(), words).par_chunks_mut(task * words),
+            parts.of(last.inputs.as_mut_slice(), noted).par_chunks_mut(task * noted),
+            parts.of(&mut self.temperatures, 1).par_chunks_mut(task),
+            parts.of(self.round_trips.travellers_mut(), 1).par_chunks_mut(task),
+            parts.of(last.log_f.as_mut_slice(), k).par_chunks_mut(task * k),
+            parts.of(occupancy.as_mut_slice(), k).par_chunks_mut(task * k),
+            parts.of(posterior.as_mut_slice(), k).par_chunks_mut(task * k),
         );
-        let tallies: Vec<Tally> = (rows.into_par_iter().enumerate())
-            .map(|(i, (visible, notes, temperatures, travellers, log_f, occupancy, posterior))| {
-                let numbers = Numbers { temperatures, travellers, log_f, occupancy, posterior };
-                shared.run(Rows { first: (i * task) as u32, visible, notes, numbers })
-            })
-            .collect();
-        self.sweeps += sweeps as u64;
-        let mut transitions = vec![0.0; k * k];
-        let mut round_trips = 0;
-        for tally in tallies {
-            round_trips += tally.round_trips;
-            transitions.iter_mut().zip(&tally.transitions).for_each(|(all, one)| *all += one);
+        let run = |(i, rows): (usize, (&mut [u64], _, _, _, _, _, _))| {
+            let (visible, notes, temperatures, travellers, log_f, occupancy, posterior) = rows;
+            let numbers = Numbers { temperatures, travellers, log_f, occupancy, posterior };
+            shared.run(Rows { first: (first + i * task) as u32, visible, notes, numbers })
+        };
+        let tallies = parts.share(|| rows.into_par_iter().enumerate().map(run).collect());
+        let Tally { transitions, round_trips } = Tally::sum(tallies, &parts, k);
+        if parts.shared() {
+            parts.gather(self.visible.words_mut(), words);
+            parts.gather(&mut self.temperatures[..], 1);
+            self.round_trips.gather(&parts);
+            parts.gather(last.log_f.as_mut_slice(), k);
+            parts.gather(occupancy.as_mut_slice(), k);
+            parts.gather(posterior.as_mut_slice(), k);
         }
+        self.sweeps += sweeps as u64;
         self.round_trips.add(round_trips, sweeps);
         SweepRecord { occupancy, transitions, last, posterior, round_trips }
     }

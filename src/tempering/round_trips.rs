@@ -5,6 +5,7 @@
 //! never came down while others made four trips each, so each chain's last crossing is kept.
 
 use super::weights::effective_number;
+use crate::collective::Parts;
 use crate::numerics::Influence;
 
 /// Sweeps after which older round trips no longer count.
@@ -27,6 +28,13 @@ pub struct Traveller {
     /// chain at beta = 0 draws v anew, independent of all that was, and is its own again.
     family: u32,
 }
+
+/// What sets the values that [`RoundTrips::save`] gives, in its order.
+const SETTERS: [fn(&mut Traveller, u32); 3] = [
+    |traveller, value| traveller.direction = value as u8,
+    |traveller, value| traveller.since_crossing = value,
+    |traveller, value| traveller.family = value,
+];
 
 /// Which way each chain goes, and completed trips in a sliding window of sweeps.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +75,14 @@ impl RoundTrips {
 
     pub(crate) fn travellers_mut(&mut self) -> &mut [Traveller] {
         &mut self.travellers
+    }
+
+    /// Takes the journeys of other ranks' chains from these.
+    pub(crate) fn gather(&mut self, parts: &Parts<'_>) {
+        for (mut values, set) in self.save().into_iter().zip(SETTERS) {
+            parts.gather(&mut values[..], 1);
+            self.travellers.iter_mut().zip(values).for_each(|(own, value)| set(own, value));
+        }
     }
 
     /// Forgets where chains were going, for states that were put where they are; trips so far no longer count.

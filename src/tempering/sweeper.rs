@@ -3,6 +3,7 @@
 use super::chains::BetaUpdate;
 use super::path::{States, SweepStreams, TemperedPath, Walker};
 use super::round_trips::{RoundTrips, Traveller};
+use crate::collective::Parts;
 use crate::interrupt;
 use crate::ops::cpu::{add_scaled, choose, softmax, softmax_of_line};
 use crate::ops::random::{Purpose, Streams};
@@ -45,6 +46,31 @@ pub(super) struct Numbers<'a> {
 pub(super) struct Tally {
     pub transitions: Vec<f64>,
     pub round_trips: u64,
+}
+
+impl Tally {
+    /// The sum over all tasks, of which `own` are those of this rank, in the order of the tasks; K temperatures.
+    pub fn sum(own: Vec<Self>, parts: &Parts<'_>, k: usize) -> Self {
+        let mut sum = Self { transitions: vec![0.0; k * k], round_trips: 0 };
+        let mut add = |transitions: &[f64], round_trips: u64| {
+            sum.round_trips += round_trips;
+            sum.transitions.iter_mut().zip(transitions).for_each(|(all, one)| *all += one);
+        };
+        if !parts.shared() {
+            own.iter().for_each(|tally| add(&tally.transitions, tally.round_trips));
+            return sum;
+        }
+        let mut transitions = vec![0.0; parts.tasks() * k * k];
+        let mut round_trips = vec![0; parts.tasks()];
+        for (task, tally) in parts.own_tasks().zip(own) {
+            transitions[task * k * k..][..k * k].copy_from_slice(&tally.transitions);
+            round_trips[task] = tally.round_trips;
+        }
+        parts.gather_tasks(&mut transitions[..], k * k);
+        parts.gather_tasks(&mut round_trips[..], 1);
+        transitions.chunks_exact(k * k).zip(round_trips).for_each(|(one, trips)| add(one, trips));
+        sum
+    }
 }
 
 impl Sweeper<'_> {
