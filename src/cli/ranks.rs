@@ -57,7 +57,7 @@ mod parallel {
 
     use super::Work;
     use crate::cli::{failure, output};
-    use crate::collective::{Collective, Launched, Session, Values};
+    use crate::collective::{Collective, Gathered, Launched, Session, Values};
 
     /// Time that the first rank has to say what is wrong everywhere, before another says it.
     const PATIENCE: Duration = Duration::from_secs(1);
@@ -106,8 +106,8 @@ mod parallel {
             let own = &mut all[ranks.rank() * width..][..width];
             own[0] = hash(&host());
             own[1..].copy_from_slice(&processors());
-            let ends: Vec<usize> = (1..=ranks.size()).map(|rank| rank * width).collect();
-            ranks.all_gather(Values::U64(&mut all), &ends);
+            let ends = (1..=ranks.size()).map(|rank| rank * width).collect();
+            ranks.all_gather(&mut [Gathered { values: Values::U64(&mut all), ends }]);
             let own = &all[ranks.rank() * width..][..width];
             let shares = |other: &&[u64]| {
                 other[0] == own[0] && own[1..].iter().zip(&other[1..]).any(|(a, b)| a & b != 0)

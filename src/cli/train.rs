@@ -93,7 +93,9 @@ impl Train {
             |splits| Trainer::new(&config, splits, &device).map_err(|error| places.locate(error));
         if self.dry_run {
             let rows = dry_run::rows(&splits);
-            print(&dry_run::forecast(&mut started(splits)?, &config, &rows)?)?;
+            // The other ranks take no part in it.
+            let forecast = || dry_run::forecast(&mut started(splits)?, &config, &rows);
+            print(&collective::with(Arc::new(Solo), forecast)?)?;
             return Ok(ExitCode::SUCCESS);
         }
         let keep = config.checkpoint.keep;

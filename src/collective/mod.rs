@@ -21,6 +21,7 @@ mod threads;
 
 use std::cell::RefCell;
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 pub use launch::Launched;
@@ -36,9 +37,9 @@ pub trait Collective: Debug + Send + Sync {
     /// Number of ranks, at least 1.
     fn size(&self) -> usize;
 
-    /// Every rank's part of `whole` becomes known to all: rank r gives the elements from `ends[r - 1]` (0 for the first) to
-    /// `ends[r]`. `ends`: `[size]`, ascending, the last one the length of `whole`.
-    fn all_gather(&self, whole: Values<'_>, ends: &[usize]);
+    /// Every rank's part of each array becomes known to all. One call for several arrays, for a call takes its time whatever
+    /// it carries.
+    fn all_gather(&self, arrays: &mut [Gathered<'_>]);
 
     /// The bytes of rank 0 for all ranks; `bytes` has the same length everywhere.
     fn broadcast(&self, bytes: &mut [u8]);
@@ -49,6 +50,24 @@ pub trait Collective: Debug + Send + Sync {
     /// What was spent here on the other ranks so far.
     fn traffic(&self) -> Traffic {
         Traffic::default()
+    }
+}
+
+/// An array of which each rank has a part.
+#[derive(Debug)]
+pub struct Gathered<'a> {
+    /// The whole array, in its place the part of this rank.
+    pub values: Values<'a>,
+    /// Rank r has the elements from `ends[r - 1]` (0 for the first) to `ends[r]`: `[size]`, ascending, the last one the length
+    /// of the array.
+    pub ends: Vec<usize>,
+}
+
+impl Gathered<'_> {
+    /// The elements of a rank.
+    pub fn part(&self, rank: usize) -> Range<usize> {
+        let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
+        start..self.ends[rank]
     }
 }
 
@@ -89,7 +108,7 @@ impl Collective for Solo {
         1
     }
 
-    fn all_gather(&self, _whole: Values<'_>, _ends: &[usize]) {}
+    fn all_gather(&self, _arrays: &mut [Gathered<'_>]) {}
 
     fn broadcast(&self, _bytes: &mut [u8]) {}
 
@@ -149,7 +168,7 @@ pub fn broadcast_bytes(ranks: &dyn Collective, bytes: Vec<u8>) -> Vec<u8> {
 /// One number of each rank, `[size]`.
 pub fn gather_one(ranks: &dyn Collective, own: u64) -> Vec<u64> {
     let mut all = vec![own; ranks.size()];
-    let ends: Vec<usize> = (1..=ranks.size()).collect();
-    ranks.all_gather(Values::U64(&mut all), &ends);
+    let ends = (1..=ranks.size()).collect();
+    ranks.all_gather(&mut [Gathered { values: Values::U64(&mut all), ends }]);
     all
 }

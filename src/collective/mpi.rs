@@ -14,15 +14,16 @@ use ::mpi::collective::SystemOperation;
 use ::mpi::datatype::PartitionMut;
 use ::mpi::environment::Universe;
 use ::mpi::topology::SimpleCommunicator;
-use ::mpi::traits::{Communicator, CommunicatorCollectives, Equivalence, Root};
+use ::mpi::traits::{Communicator, CommunicatorCollectives, Root};
+use bytemuck::{cast_slice, cast_slice_mut};
 
-use super::{Collective, Traffic, Values, install};
+use super::{Collective, Gathered, Traffic, Values, install};
 use crate::error::{Error, Result};
 use crate::interrupt;
 
 /// Exit code of a job that a panic ended, as of any Rust program.
 const PANICKED: i32 = 101;
-/// Most elements of one call: MPI counts in i32.
+/// Most bytes of one call: MPI counts in i32.
 const MOST: usize = Count::MAX as usize;
 
 /// All ranks of the job.
@@ -103,30 +104,57 @@ impl Mpi {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn gather<T: Equivalence + Copy>(&self, whole: &mut [T], ends: &[usize]) {
-        let start = |rank: usize| if rank == 0 { 0 } else { ends[rank - 1] };
-        let own = start(self.rank)..ends[self.rank];
-        let bytes = (whole.len() - own.len()) * size_of::<T>();
-        if whole.len() <= MOST {
-            let own = whole[own].to_vec();
-            let count = |rank| (ends[rank] - start(rank)) as Count;
-            let counts: Vec<Count> = (0..self.size).map(count).collect();
-            let starts: Vec<Count> = (0..self.size).map(|rank| start(rank) as Count).collect();
-            let mut all = PartitionMut::new(whole, counts, starts);
-            self.call(bytes, |world| world.all_gather_varcount_into(&own[..], &mut all));
-            return;
+    /// The parts of a rank in all arrays, one after the other, in bytes.
+    fn pack(&self, arrays: &[Gathered<'_>]) -> Vec<u8> {
+        let mut packed = Vec::with_capacity(bytes_of(arrays, self.rank));
+        for array in arrays {
+            let part = array.part(self.rank);
+            packed.extend_from_slice(match &array.values {
+                Values::F32(values) => cast_slice(&values[part]),
+                Values::F64(values) => cast_slice(&values[part]),
+                Values::U32(values) => cast_slice(&values[part]),
+                Values::U64(values) => cast_slice(&values[part]),
+            });
         }
-        for rank in 0..self.size {
-            self.spread(rank, &mut whole[start(rank)..ends[rank]]);
-        }
+        packed
     }
 
-    fn spread<T: Equivalence>(&self, from: usize, values: &mut [T]) {
-        for piece in values.chunks_mut(MOST) {
-            let bytes = if self.rank == from { 0 } else { size_of_val(piece) };
-            self.call(bytes, |world| {
+    fn spread(&self, from: usize, bytes: &mut [u8]) {
+        for piece in bytes.chunks_mut(MOST) {
+            let came = if self.rank == from { 0 } else { piece.len() };
+            self.call(came, |world| {
                 world.process_at_rank(from as Count).broadcast_into(piece);
             });
+        }
+    }
+}
+
+/// Bytes of a rank's parts.
+fn bytes_of(arrays: &[Gathered<'_>], rank: usize) -> usize {
+    arrays.iter().map(|array| array.part(rank).len() * array.values.width()).sum()
+}
+
+/// Puts the parts of a rank where they belong.
+fn unpack(arrays: &mut [Gathered<'_>], rank: usize, mut packed: &[u8]) {
+    for array in arrays {
+        let part = array.part(rank);
+        let (own, rest) = packed.split_at(part.len() * array.values.width());
+        packed = rest;
+        match &mut array.values {
+            Values::F32(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
+            Values::F64(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
+            Values::U32(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
+            Values::U64(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
+        }
+    }
+}
+
+impl Values<'_> {
+    /// Bytes of an element.
+    fn width(&self) -> usize {
+        match self {
+            Self::F32(_) | Self::U32(_) => 4,
+            Self::F64(_) | Self::U64(_) => 8,
         }
     }
 }
@@ -140,13 +168,33 @@ impl Collective for Mpi {
         self.size
     }
 
-    fn all_gather(&self, whole: Values<'_>, ends: &[usize]) {
-        match whole {
-            Values::F32(values) => self.gather(values, ends),
-            Values::F64(values) => self.gather(values, ends),
-            Values::U32(values) => self.gather(values, ends),
-            Values::U64(values) => self.gather(values, ends),
+    fn all_gather(&self, arrays: &mut [Gathered<'_>]) {
+        let own = self.pack(arrays);
+        let lengths: Vec<usize> = (0..self.size).map(|rank| bytes_of(arrays, rank)).collect();
+        let total = lengths.iter().sum();
+        let others = (0..self.size).filter(|rank| *rank != self.rank);
+        if total > MOST {
+            for (rank, length) in lengths.iter().enumerate() {
+                let mut packed = if rank == self.rank { own.clone() } else { vec![0; *length] };
+                self.spread(rank, &mut packed);
+                unpack(arrays, rank, &packed);
+            }
+            return;
         }
+        let mut all = vec![0u8; total];
+        let starts = lengths.iter().scan(0, |next, length| {
+            *next += length;
+            Some((*next - length) as Count)
+        });
+        let starts: Vec<Count> = starts.collect();
+        let counts: Vec<Count> = lengths.iter().map(|length| *length as Count).collect();
+        let mut partition = PartitionMut::new(&mut all[..], counts, &starts[..]);
+        self.call(total - own.len(), |world| {
+            world.all_gather_varcount_into(&own[..], &mut partition);
+        });
+        others.for_each(|rank| {
+            unpack(arrays, rank, &all[starts[rank] as usize..][..lengths[rank]]);
+        });
     }
 
     fn broadcast(&self, bytes: &mut [u8]) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Collective, Solo, Values};
+use super::{Collective, Gathered, Solo, Values};
 use crate::interrupt;
 
 /// Fewest rows whose moments are shared: of fewer, gathering takes longer than what it saves.
@@ -25,11 +25,6 @@ impl<'a> Parts<'a> {
     /// `rows` rows in tasks of `task` rows each, the last one shorter where they do not come out even.
     pub fn new(ranks: &'a dyn Collective, rows: usize, task: usize) -> Self {
         Self { ranks, rows, task: task.max(1) }
-    }
-
-    /// Whether there are other ranks.
-    pub fn shared(&self) -> bool {
-        self.ranks.size() > 1
     }
 
     /// Number of tasks.
@@ -65,19 +60,21 @@ impl<'a> Parts<'a> {
         &mut whole[start * width..end * width]
     }
 
-    /// Numbers of all rows, `width` a row, from the ranks they belong to.
-    pub fn gather<'b>(&self, whole: impl Into<Values<'b>>, width: usize) {
-        if self.shared() {
-            let end = |rank| (self.first_task(rank + 1) * self.task).min(self.rows) * width;
-            let ends: Vec<usize> = (0..self.ranks.size()).map(end).collect();
-            self.ranks.all_gather(whole.into(), &ends);
-        }
+    /// Numbers of all rows, `width` a row, to be gathered.
+    pub fn rows<'b>(&self, whole: impl Into<Values<'b>>, width: usize) -> Gathered<'b> {
+        let end = |rank| (self.first_task(rank + 1) * self.task).min(self.rows) * width;
+        Gathered { values: whole.into(), ends: (0..self.ranks.size()).map(end).collect() }
     }
 
-    /// Numbers of all tasks, `width` a task, from the ranks they belong to.
-    pub fn gather_tasks<'b>(&self, whole: impl Into<Values<'b>>, width: usize) {
-        let tasks = Self { rows: self.tasks(), task: 1, ranks: self.ranks };
-        tasks.gather(whole, width);
+    /// Numbers of all tasks, `width` a task, to be gathered.
+    pub fn tasks_of<'b>(&self, whole: impl Into<Values<'b>>, width: usize) -> Gathered<'b> {
+        let end = |rank| self.first_task(rank + 1) * width;
+        Gathered { values: whole.into(), ends: (0..self.ranks.size()).map(end).collect() }
+    }
+
+    /// Takes what belongs to other ranks from them.
+    pub fn gather<const N: usize>(&self, mut arrays: [Gathered<'_>; N]) {
+        self.ranks.all_gather(&mut arrays);
     }
 
     /// Runs `work` for this rank's own rows; see [`share`].

@@ -48,7 +48,7 @@ fn everybody_gets_what_others_have() {
         let parts = Parts::new(ranks.as_ref(), 7, 2);
         let mut numbers = vec![f64::NAN; 14];
         parts.of(&mut numbers, 2).fill(rank as f64);
-        parts.gather(&mut numbers[..], 2);
+        parts.gather([parts.rows(&mut numbers[..], 2)]);
         let bytes = if rank == 0 { vec![1, 2, 3] } else { Vec::new() };
         let any = ranks.any(rank == 2);
         (

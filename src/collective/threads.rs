@@ -1,8 +1,9 @@
 //! Ranks that are threads of one process, for tests: the same calls as MPI's, without MPI.
 
+use std::ops::Range;
 use std::sync::{Arc, Barrier, Mutex};
 
-use super::{Collective, Ranks, Values};
+use super::{Collective, Gathered, Ranks, Values};
 
 #[derive(Debug)]
 struct Shared {
@@ -62,13 +63,11 @@ impl Threads {
         &self,
         whole: &mut [T],
         ends: &[usize],
-        to: impl Fn(T) -> [u8; N],
-        from: impl Fn([u8; N]) -> T,
+        own: Range<usize>,
+        (to, from): (fn(T) -> [u8; N], fn([u8; N]) -> T),
     ) {
         assert_eq!((ends.len(), ends.last()), (self.size, Some(&whole.len())));
-        let first = if self.rank == 0 { 0 } else { ends[self.rank - 1] };
-        let own = whole[first..ends[self.rank]].iter().flat_map(|x| to(*x)).collect();
-        let all = self.exchange(own).concat();
+        let all = self.exchange(whole[own].iter().flat_map(|x| to(*x)).collect()).concat();
         assert_eq!(all.len(), whole.len() * N, "every rank gives what belongs to it");
         for (x, bytes) in whole.iter_mut().zip(all.chunks_exact(N)) {
             *x = from(bytes.try_into().unwrap());
@@ -85,12 +84,16 @@ impl Collective for Threads {
         self.size
     }
 
-    fn all_gather(&self, whole: Values<'_>, ends: &[usize]) {
-        match whole {
-            Values::F32(x) => self.gather(x, ends, f32::to_le_bytes, f32::from_le_bytes),
-            Values::F64(x) => self.gather(x, ends, f64::to_le_bytes, f64::from_le_bytes),
-            Values::U32(x) => self.gather(x, ends, u32::to_le_bytes, u32::from_le_bytes),
-            Values::U64(x) => self.gather(x, ends, u64::to_le_bytes, u64::from_le_bytes),
+    fn all_gather(&self, arrays: &mut [Gathered<'_>]) {
+        for array in arrays {
+            let own = array.part(self.rank);
+            let ends = &array.ends;
+            match &mut array.values {
+                Values::F32(x) => self.gather(x, ends, own, (f32::to_le_bytes, f32::from_le_bytes)),
+                Values::F64(x) => self.gather(x, ends, own, (f64::to_le_bytes, f64::from_le_bytes)),
+                Values::U32(x) => self.gather(x, ends, own, (u32::to_le_bytes, u32::from_le_bytes)),
+                Values::U64(x) => self.gather(x, ends, own, (u64::to_le_bytes, u64::from_le_bytes)),
+            }
         }
     }
 

@@ -130,8 +130,8 @@ fn each_task(
             work(&mut *path.walker(states), numbers, i == 0);
         });
     });
-    parts.gather(visible.words_mut(), words);
-    parts.gather(numbers.as_mut_slice(), width);
+    let states = parts.rows(visible.words_mut(), words);
+    parts.gather([states, parts.rows(numbers.as_mut_slice(), width)]);
 }
 
 impl Annealed {

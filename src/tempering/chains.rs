@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::PseudoPrior;
 use super::path::{Evaluated, TemperedPath, rows_per_task};
 use super::round_trips::RoundTrips;
-use super::sweeper::{Numbers, Rows, Sweeper, Tally};
+use super::sweeper::{Numbers, Rows, Sweeper, Tallies, Tally};
 use super::weights::{effective_number, normalised, systematic};
 use crate::collective::Parts;
 use crate::numerics::Table;
@@ -181,16 +181,24 @@ impl TemperedChains {
             let numbers = Numbers { temperatures, travellers, log_f, occupancy, posterior };
             shared.run(Rows { first: (first + i * task) as u32, visible, notes, numbers })
         };
-        let tallies = parts.share(|| rows.into_par_iter().enumerate().map(run).collect());
-        let Tally { transitions, round_trips } = Tally::sum(tallies, &parts, k);
-        if parts.shared() {
-            parts.gather(self.visible.words_mut(), words);
-            parts.gather(&mut self.temperatures[..], 1);
-            self.round_trips.gather(&parts);
-            parts.gather(last.log_f.as_mut_slice(), k);
-            parts.gather(occupancy.as_mut_slice(), k);
-            parts.gather(posterior.as_mut_slice(), k);
-        }
+        let own = parts.share(|| rows.into_par_iter().enumerate().map(run).collect());
+        let mut tallies = Tallies::new(own, &parts, k);
+        let mut journeys = self.round_trips.save();
+        let [directions, since_crossing, families] = &mut journeys;
+        parts.gather([
+            parts.rows(self.visible.words_mut(), words),
+            parts.rows(&mut self.temperatures[..], 1),
+            parts.rows(&mut directions[..], 1),
+            parts.rows(&mut since_crossing[..], 1),
+            parts.rows(&mut families[..], 1),
+            parts.rows(last.log_f.as_mut_slice(), k),
+            parts.rows(occupancy.as_mut_slice(), k),
+            parts.rows(posterior.as_mut_slice(), k),
+            parts.tasks_of(&mut tallies.transitions[..], k * k),
+            parts.tasks_of(&mut tallies.round_trips[..], 1),
+        ]);
+        self.round_trips.set(journeys);
+        let Tally { transitions, round_trips } = tallies.sum(k);
         self.sweeps += sweeps as u64;
         self.round_trips.add(round_trips, sweeps);
         SweepRecord { occupancy, transitions, last, posterior, round_trips }

@@ -66,7 +66,7 @@ pub trait TemperedPath: Sync {
                     self.walker(states).log_f(at, log_f);
                 });
         });
-        parts.gather(log_f.as_mut_slice(), at.len());
+        parts.gather([parts.rows(log_f.as_mut_slice(), at.len())]);
         Evaluated { inputs, log_f }
     }
 
@@ -91,8 +91,8 @@ pub trait TemperedPath: Sync {
                     self.walker(states).slopes(mean, variance);
                 });
         });
-        parts.gather(slopes.mean.as_mut_slice(), k);
-        parts.gather(slopes.variance.as_mut_slice(), k);
+        let mean = parts.rows(slopes.mean.as_mut_slice(), k);
+        parts.gather([mean, parts.rows(slopes.variance.as_mut_slice(), k)]);
         slopes
     }
 }

@@ -5,7 +5,6 @@
 //! never came down while others made four trips each, so each chain's last crossing is kept.
 
 use super::weights::effective_number;
-use crate::collective::Parts;
 use crate::numerics::Influence;
 
 /// Sweeps after which older round trips no longer count.
@@ -77,10 +76,9 @@ impl RoundTrips {
         &mut self.travellers
     }
 
-    /// Takes the journeys of other ranks' chains from these.
-    pub(crate) fn gather(&mut self, parts: &Parts<'_>) {
-        for (mut values, set) in self.save().into_iter().zip(SETTERS) {
-            parts.gather(&mut values[..], 1);
+    /// Takes back what [`RoundTrips::save`] gave, of all ranks.
+    pub(crate) fn set(&mut self, saved: [Vec<u32>; 3]) {
+        for (values, set) in saved.into_iter().zip(SETTERS) {
             self.travellers.iter_mut().zip(values).for_each(|(own, value)| set(own, value));
         }
     }

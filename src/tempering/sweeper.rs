@@ -48,28 +48,33 @@ pub(super) struct Tally {
     pub round_trips: u64,
 }
 
-impl Tally {
-    /// The sum over all tasks, of which `own` are those of this rank, in the order of the tasks; K temperatures.
-    pub fn sum(own: Vec<Self>, parts: &Parts<'_>, k: usize) -> Self {
-        let mut sum = Self { transitions: vec![0.0; k * k], round_trips: 0 };
-        let mut add = |transitions: &[f64], round_trips: u64| {
-            sum.round_trips += round_trips;
-            sum.transitions.iter_mut().zip(transitions).for_each(|(all, one)| *all += one);
-        };
-        if !parts.shared() {
-            own.iter().for_each(|tally| add(&tally.transitions, tally.round_trips));
-            return sum;
-        }
+/// Those of all tasks.
+pub(super) struct Tallies {
+    /// [tasks, K, K].
+    pub transitions: Vec<f64>,
+    /// `[tasks]`.
+    pub round_trips: Vec<u64>,
+}
+
+impl Tallies {
+    /// With what the tasks of this rank found, the others still empty; K temperatures.
+    pub fn new(own: Vec<Tally>, parts: &Parts<'_>, k: usize) -> Self {
         let mut transitions = vec![0.0; parts.tasks() * k * k];
         let mut round_trips = vec![0; parts.tasks()];
         for (task, tally) in parts.own_tasks().zip(own) {
             transitions[task * k * k..][..k * k].copy_from_slice(&tally.transitions);
             round_trips[task] = tally.round_trips;
         }
-        parts.gather_tasks(&mut transitions[..], k * k);
-        parts.gather_tasks(&mut round_trips[..], 1);
-        transitions.chunks_exact(k * k).zip(round_trips).for_each(|(one, trips)| add(one, trips));
-        sum
+        Self { transitions, round_trips }
+    }
+
+    /// Their sum, in the order of the tasks.
+    pub fn sum(&self, k: usize) -> Tally {
+        let mut sum = vec![0.0; k * k];
+        for task in self.transitions.chunks_exact(k * k) {
+            sum.iter_mut().zip(task).for_each(|(all, one)| *all += one);
+        }
+        Tally { transitions: sum, round_trips: self.round_trips.iter().sum() }
     }
 }
 

@@ -56,7 +56,7 @@ impl HiddenStates {
             };
             ops.draw(&draw, parts.of(hidden.words_mut(), words_per_row(n_hidden)));
         });
-        parts.gather(hidden.words_mut(), words_per_row(n_hidden));
+        parts.gather([parts.rows(hidden.words_mut(), words_per_row(n_hidden))]);
         let mut seen = HashSet::with_capacity(rows);
         let distinct =
             hidden.select((0..rows).filter(|&row| seen.insert(hidden.row(row).to_vec())));

@@ -58,7 +58,7 @@ pub(super) fn log_f(ops: &dyn RbmOps, data: &BitMatrix) -> Vec<f64> {
             }
         });
     });
-    parts.gather(&mut values[..], 1);
+    parts.gather([parts.rows(&mut values[..], 1)]);
     values
 }
 

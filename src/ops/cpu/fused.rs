@@ -119,7 +119,7 @@ impl RbmOps for Fused {
                 accumulate_panel(self.set, matrix, stride, table, &mut rows);
             });
         });
-        parts.gather(&mut panels[..], m * PANEL);
+        parts.gather([parts.rows(&mut panels[..], m * PANEL)]);
         for (panel, source) in panels.chunks_exact(m * PANEL).enumerate() {
             for (row, source) in source.chunks_exact(PANEL).enumerate() {
                 let first = row * stride + panel * PANEL;

@@ -80,8 +80,8 @@ fn of_parts(
             }
         });
     });
-    parts.gather_tasks(&mut partial[..], n_hidden);
-    parts.gather(inputs.as_mut_slice(), stride);
+    let sums = parts.tasks_of(&mut partial[..], n_hidden);
+    parts.gather([sums, parts.rows(inputs.as_mut_slice(), stride)]);
     let mut hidden = vec![0.0; n_hidden];
     for sums in partial.chunks_exact(n_hidden) {
         hidden.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);

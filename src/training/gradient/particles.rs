@@ -69,7 +69,7 @@ impl Particles {
                 }
             });
         });
-        parts.gather(self.visible.words_mut(), words);
+        parts.gather([parts.rows(self.visible.words_mut(), words)]);
         self.sweeps += sweeps as u64;
     }
 }
