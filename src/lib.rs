@@ -62,6 +62,7 @@
 //! a signal, [`memory`] says what may be taken.
 
 pub mod checkpoint;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod collective;
 pub mod config;

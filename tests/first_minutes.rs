@@ -88,6 +88,27 @@ fn a_data_file_trains_at_once_as_what_init_writes_does() {
     succeed(folder.path(), &[&["train", "my.csv", "--resume"][..], &SHORT].concat());
 }
 
+/// By its name alone: told by the commands that leave it out, not by those that are told to take it.
+#[test]
+fn a_column_taken_for_labels_is_told() {
+    let folder = TempDir::new().unwrap();
+    let rows = "a,b,class,c\n".to_string() + &"0,1,0,1\n1,1,1,0\n0,0,1,1\n".repeat(4);
+    fs::write(folder.path().join("t.csv"), rows).unwrap();
+    let told = |arguments: &[&str]| {
+        let output = run(folder.path(), arguments);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{stderr}");
+        stderr.contains("t.csv: column 3 (class) holds labels, by its name, and is no unit; --")
+    };
+    let train = |more: &[&str]| told(&[&["train", "t.csv"][..], &SHORT, more].concat());
+    assert!(train(&[]) && train(&["--dry-run"]));
+    assert!(told(&["evaluate", "runs/t", "--data", "t.csv", "--split", "train"]));
+    assert!(!train(&["--set", "data.source.columns=1-", "--out", "whole"]));
+    assert!(!train(&["--set", "data.source.label=class", "--out", "labelled"]));
+    let described = succeed(folder.path(), &["data", "describe", "t.csv", "--baselines"]);
+    assert!(described.contains("(column 3 (class), by its name)"), "{described}");
+}
+
 #[test]
 fn a_dry_run_writes_nothing_and_tells_what_a_run_takes() {
     let folder = TempDir::new().unwrap();

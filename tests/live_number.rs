@@ -116,7 +116,7 @@ fn two_mode() -> Splits {
         };
         let cells: Vec<Vec<bool>> = (0..rows).map(cells).collect();
         let bits = BitMatrix::from_fn(rows, 64, |row, i| cells[row][i]);
-        Dataset { name: "two-mode".into(), values: Values::Binary(bits), labels: None, image: None }
+        Dataset::new("two-mode", Values::Binary(bits), None, None).unwrap()
     };
     Splits { train: part(0, 1200), validation: Some(part(1200, 400)), test: None }
 }

@@ -27,7 +27,7 @@ pub fn splits(rows: usize) -> Splits {
         let pictures: Vec<_> = range.map(picture).collect();
         let bits = BitMatrix::from_fn(pictures.len(), SIDE * SIDE, |row, i| pictures[row][i]);
         let image = Some(ImageShape { height: SIDE, width: SIDE });
-        Dataset { name: name.into(), values: Values::Binary(bits), labels: None, image }
+        Dataset::new(name, Values::Binary(bits), None, image).unwrap()
     };
     let (train, validation) = (rows * 7 / 10, rows / 10);
     Splits {

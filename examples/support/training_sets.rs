@@ -66,7 +66,7 @@ fn made(columns: usize, rows: usize, cell: impl Fn(usize, usize) -> Vec<bool>) -
     let part = |name: &str, range: std::ops::Range<usize>| {
         let cells: Vec<Vec<bool>> = range.map(|row| cell(columns, row)).collect();
         let bits = BitMatrix::from_fn(cells.len(), columns, |row, i| cells[row][i]);
-        Dataset { name: name.into(), values: Values::Binary(bits), labels: None, image: None }
+        Dataset::new(name, Values::Binary(bits), None, None).unwrap()
     };
     let (train, validation) = (rows * 3 / 5, rows / 5);
     Splits {
@@ -108,6 +108,11 @@ pub fn validation(set: &TrainingSet) -> Result<BitMatrix> {
     let Some(rows) = &set.splits.validation else {
         return Err(Error::Invalid(format!("{} has no validation rows", set.name)));
     };
+    binary(set, rows)
+}
+
+/// Rows of a set as the trainer sees them.
+pub fn binary(set: &TrainingSet, rows: &Dataset) -> Result<BitMatrix> {
     let how = if set.name == "mnist" { Binarization::Threshold(0.5) } else { Binarization::None };
     Binarizer::new(how)?.binarize(rows, EVALUATION_EPOCH, 0)
 }

@@ -3,11 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
-use ztrack::Fused;
 use ztrack::cli::EstimateSettings;
-use ztrack::estimators::{self, Agreement, Estimate, Start};
-use ztrack::model::plus_minus::Units;
-use ztrack::tempering::{BaseDistribution, Path, Sampler, sampling_ladder};
+use ztrack::estimators::{self, Agreement, Automatic, Equilibrium, Estimate, Known};
+use ztrack::tempering::BaseDistribution;
+use ztrack::tempering::schedules::linear;
 
 use super::arrays::{bits, cells, parameters};
 use super::errors::named;
@@ -53,9 +52,9 @@ pub fn log_partition(
     serde_json::to_string(&found).map_err(|error| named(py, "InternalError", error.to_string()))
 }
 
-/// `count` samples, one byte a cell, and a word of doubt.
+/// `count` samples, one byte a cell, and words of doubt.
 #[pyfunction]
-#[pyo3(signature = (weights, visible_bias, hidden_bias, rows, count, chains, temperatures, burn_in, spacing, seed))]
+#[pyo3(signature = (weights, visible_bias, hidden_bias, rows, count, chains, temperatures, burn_in, spacing, budget, seed))]
 #[allow(clippy::too_many_arguments)]
 pub fn sample<'py>(
     py: Python<'py>,
@@ -68,20 +67,19 @@ pub fn sample<'py>(
     temperatures: usize,
     burn_in: usize,
     spacing: usize,
+    budget: f64,
     seed: u64,
-) -> PyResult<(Bound<'py, PyBytes>, Option<String>)> {
+) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
     let samples = long(py, None, |_tell| {
         let parameters = parameters(weights, visible_bias, hidden_bias)?;
-        let base = match rows {
-            Some(rows) => {
-                let rows = bits(rows, parameters.n_visible)?;
-                BaseDistribution::from_column_counts(&rows.column_counts(), rows.rows(), 1.0)?
-            }
-            None => Start::VisibleBias.base(&parameters, Units::Binary, seed)?,
-        };
-        let (ops, ladder) = (Fused::new(&parameters), sampling_ladder(temperatures)?);
-        let path = Path { ops: &ops, ladder: &ladder, base: &base };
-        Sampler { chains, burn_in, spacing, seed }.run(path, count)
+        let rows = rows.map(|rows| bits(rows, parameters.n_visible)).transpose()?;
+        let marginals = rows.as_ref().map(|rows| BaseDistribution::from_marginals(rows, 1.0));
+        let marginals = marginals.transpose()?;
+        let known = Known { marginals: marginals.as_ref(), rows: rows.as_ref() };
+        let ladder = Automatic::ladder(&linear(temperatures)?)?;
+        let settings = Automatic { chains, ladder, sweeps: burn_in, budget, seed };
+        Equilibrium::of(&parameters, &settings, known, (count, spacing), &mut |_| ())
     })?;
-    Ok((PyBytes::new(py, &cells(&samples.visible)), samples.doubt()))
+    let doubts = samples.trust.doubts().iter().map(|doubt| doubt.text.clone()).collect();
+    Ok((PyBytes::new(py, &cells(&samples.visible)), doubts))
 }

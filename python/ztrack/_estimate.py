@@ -289,12 +289,16 @@ def sample(
     transposed=False,
     chains=100,
     temperatures=50,
-    burn_in=500,
+    burn_in=1000,
     spacing=10,
+    budget=20.0,
 ) -> np.ndarray:
-    """``count`` samples of the model by tempered chains that change modes, uint8 [count, visible] of 0 and 1.
+    """``count`` samples of the model, uint8 [count, visible] of 0 and 1.
 
-    ``data`` [rows, visible]: training rows, whose marginals the chains start from. A warning where chains did not mix.
+    Exact and independent where the smaller layer has at most 20 units. Else of tempered chains that search for modes, move
+    and are judged as those of :func:`log_partition`, by ``burn_in`` sweeps and more of them for ``budget`` seconds while
+    they are in doubt, with ``spacing`` sweeps between two samples of a chain. A warning where doubt is left.
+    ``data`` [rows, visible]: training rows, places to start from.
     """
     import warnings
 
@@ -302,11 +306,11 @@ def sample(
     cells = None if data is None else rows(data, len(c)).tobytes()
     count = whole(count, "count", 1)
     numbers = [whole(x, name, least) for x, name, least in (
-        (chains, "chains", 2), (temperatures, "temperatures", 2), (burn_in, "burn_in", 0), (spacing, "spacing", 1),
+        (chains, "chains", 4), (temperatures, "temperatures", 2), (burn_in, "burn_in", 1), (spacing, "spacing", 1),
     )]
-    found, doubt = _native.sample(
-        w.tobytes(), c.tobytes(), b.tobytes(), cells, count, *numbers, whole(seed, "seed", 0)
+    found, doubts = _native.sample(
+        w.tobytes(), c.tobytes(), b.tobytes(), cells, count, *numbers, float(budget), whole(seed, "seed", 0)
     )
-    if doubt:
-        warnings.warn(f"samples {doubt}", RuntimeWarning, stacklevel=2)
+    for doubt in doubts:
+        warnings.warn(f"samples in doubt: {doubt}", RuntimeWarning, stacklevel=2)
     return np.frombuffer(found, dtype=np.uint8).reshape(count, len(c)).copy()

@@ -155,7 +155,11 @@ fn table(baselines: &[Baseline]) -> String {
     let mut text =
         String::from("\nmean log-likelihood in nats a row, fitted to the training rows\n");
     for Baseline { name, detail, parts } in baselines {
-        let of = |it: &PartLikelihood| format!("{} {:.3} +- {:.3}", it.part, it.mean, it.std_error);
+        let of = |it: &PartLikelihood| match it.rows {
+            // One row has no spread.
+            1 => format!("{} {:.3} (one row)", it.part, it.mean),
+            _ => format!("{} {:.3} +- {:.3}", it.part, it.mean, it.std_error),
+        };
         let parts: Vec<String> = parts.iter().map(of).collect();
         let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
         text += &format!("  {name:<22} {}{detail}\n", parts.join("   "));

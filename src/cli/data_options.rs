@@ -108,6 +108,9 @@ impl DataOptions {
         options.test_fraction = self.test_fraction.unwrap_or(options.test_fraction);
         options.seed = self.split_seed.unwrap_or(options.seed);
         let splits = load(&source, &options, &folder)?;
+        if let Some(notice) = splits.notice("--columns 1-") {
+            tell(&notice);
+        }
         let found = splits.train.columns();
         ensure!(
             found == columns,

@@ -229,19 +229,8 @@ impl LogZOptions {
         let temperatures = self.temperatures.unwrap_or(automatic::TEMPERATURES);
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
         self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;
-        ensure!(self.chains >= 4, "--chains: auto needs at least 4, got {}", self.chains);
-        ensure!(
-            self.budget >= 0.0 && self.budget.is_finite(),
-            "--budget: seconds of at least 0 are needed, got {}",
-            self.budget
-        );
-        Ok(Automatic {
-            chains: self.chains,
-            ladder: Automatic::ladder(&linear(temperatures)?)?,
-            sweeps: self.sweeps,
-            budget: self.budget,
-            seed: self.seed,
-        })
+        let Self { chains, sweeps, budget, seed, .. } = *self;
+        automatic_settings(chains, temperatures, sweeps, budget, seed)
     }
 
     fn shared(&self, methods: &[Method], problem: &Request<'_>, keep: bool) -> Result<Shared> {
@@ -293,6 +282,23 @@ impl LogZOptions {
         }
         check_sizes(self.chains, temperatures, bytes)
     }
+}
+
+/// Settings of the automatic estimate, whose chains also give samples.
+pub fn automatic_settings(
+    chains: usize,
+    temperatures: usize,
+    sweeps: usize,
+    budget: f64,
+    seed: u64,
+) -> Result<Automatic> {
+    ensure!(chains >= 4, "--chains: at least 4 are needed to find modes, got {chains}");
+    ensure!(
+        budget >= 0.0 && budget.is_finite(),
+        "--budget: seconds of at least 0 are needed, got {budget}"
+    );
+    let ladder = Automatic::ladder(&linear(temperatures)?)?;
+    Ok(Automatic { chains, ladder, sweeps, budget, seed })
 }
 
 /// Refuses chains and temperatures that are too few or do not fit in memory (`bytes`).

@@ -9,16 +9,18 @@ use ndarray::Array2;
 use ndarray_npy::WriteNpyExt;
 
 use super::data_options::DataOptions;
-use super::log_z::check_sizes;
+use super::failure::IN_DOUBT;
+use super::log_z::{automatic_settings, check_sizes};
 use super::model_options::ModelOptions;
 use super::output::tell;
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
 use crate::data::ImageShape;
 use crate::error::Error;
-use crate::ops::{BitMatrix, Fused};
+use crate::estimators::{Equilibrium, Known, automatic};
+use crate::ops::BitMatrix;
 use crate::record::Image;
-use crate::tempering::{self, Sampler, check_memory, sampling_ladder, tempering_bytes};
+use crate::tempering::{check_memory, tempering_bytes};
 
 /// Pixels a side that small sheets are scaled up to.
 const SMALLEST_SIDE: usize = 300;
@@ -44,22 +46,28 @@ pub struct Sample {
     /// Height and width of a picture [default: square]
     #[arg(long, value_name = "HxW", value_parser = shape)]
     shape: Option<ImageShape>,
-    /// Data whose marginals are the base distribution: a name, a file, a run folder or a
-    /// configuration; else those in the model file, else the visible bias is
+    /// Data near the model, whose rows and marginals are places to start from: a name, a file, a run folder or a
+    /// configuration; else the marginals in the model file
     #[arg(long, value_name = "NAME|PATH")]
     data: Option<String>,
     /// Tempered chains
-    #[arg(long, default_value_t = 100, value_name = "N")]
+    #[arg(long, default_value_t = automatic::CHAINS, value_name = "N")]
     chains: usize,
     /// Inverse temperatures
-    #[arg(long, default_value_t = 100, value_name = "K")]
+    #[arg(long, default_value_t = automatic::TEMPERATURES, value_name = "K")]
     temperatures: usize,
     /// Sweeps between two samples of a chain
     #[arg(long, default_value_t = 100, value_name = "N")]
     sweeps: usize,
-    /// Sweeps before the first sample
-    #[arg(long, default_value_t = 500, value_name = "N")]
+    /// Sweeps before the first sample, by which the chains are judged
+    #[arg(long, default_value_t = automatic::SWEEPS, value_name = "N")]
     burn_in: usize,
+    /// Work that may be done while the chains are in doubt, in seconds of one usual core
+    #[arg(long, default_value_t = automatic::BUDGET, value_name = "SECONDS")]
+    budget: f64,
+    /// Exit with status 3 when the samples are in doubt
+    #[arg(long)]
+    strict: bool,
     /// Seed of all random numbers
     #[arg(long, default_value_t = 0, value_name = "S")]
     seed: u64,
@@ -84,7 +92,9 @@ impl Sample {
     /// Draws samples and writes the file.
     pub fn run(self) -> Result<ExitCode> {
         ensure!(self.count > 0, "--count: at least 1 is needed");
-        ensure!(self.sweeps > 0, "--sweeps: at least 1 is needed");
+        for (name, value) in [("--sweeps", self.sweeps), ("--burn-in", self.burn_in)] {
+            ensure!(value > 0, "{name}: at least 1 is needed");
+        }
         ensure!(
             self.force || !self.out.exists(),
             "{} exists: overwrite it with --force or choose another --out",
@@ -99,35 +109,41 @@ impl Sample {
         // Bits, bytes of pixels, and the encoded file.
         check_memory(3.0 * self.count as f64 * m as f64, &format!("--count {}", self.count))
             .map_err(anyhow::Error::msg)?;
-        let data = self.data.as_deref();
-        let (base, _) = self.options.base(data, &model, self.seed)?;
-        let (ops, ladder) = (Fused::new(parameters), sampling_ladder(self.temperatures)?);
-        let path = tempering::Path { ops: &ops, ladder: &ladder, base: &base };
+        let rows = match &self.data {
+            Some(name) => Some(self.options.load(name, &model, self.seed)?.binarized_or_drawn()?),
+            None => None,
+        };
+        let informed = rows.is_some() || model.file.trained_on.is_some();
+        let base = self.options.base(self.data.as_deref(), &model, self.seed)?.0;
+        let known = Known { marginals: informed.then_some(&base), rows: rows.as_ref() };
+        let Self { chains, temperatures, burn_in, budget, seed, .. } = self;
+        let settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
         // A place that cannot be written to is told before the work.
         if let Some(folder) = self.out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
         }
         let mut teller = Teller::new();
         teller.method("sample", true);
-        let Self { chains, burn_in, sweeps: spacing, seed, .. } = self;
-        let samples = Sampler { chains, burn_in, spacing, seed }.run(path, self.count)?;
+        let amount = (self.count, self.sweeps);
+        let samples = Equilibrium::of(parameters, &settings, known, amount, &mut |line| {
+            teller.line(line);
+        })?;
         drop(teller);
         let bytes = match format {
             Format::Npy => npy(&samples.visible)?,
             Format::Png(shape) => sheet(&samples.visible, shape)?,
         };
         write_bytes(&self.out, &bytes)?;
-        if let Some(doubt) = samples.doubt() {
-            tell(&format!("warning: {doubt}"));
+        for doubt in samples.trust.doubts() {
+            tell(&format!("warning: {}", doubt.text));
         }
-        tell(&format!(
-            "{}: {} samples of {} chains, {:.1} round trips per chain",
-            self.out.display(),
-            self.count,
-            samples.chains_used,
-            samples.round_trips_per_chain
-        ));
-        Ok(ExitCode::SUCCESS)
+        let (out, count) = (self.out.display(), self.count);
+        tell(&match samples.chains_used {
+            0 => format!("{out}: {count} exact, independent samples, by enumeration"),
+            chains => format!("{out}: {count} samples of {chains} chains"),
+        });
+        let refused = self.strict && !samples.trust.is_sound();
+        Ok(if refused { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
     }
 
     fn format(&self, units: usize) -> Result<Format> {

@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::estimators::{Estimate, MomentAveraging, Request};
+use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::schedules::{
     Automatic, BinnedLinear, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear,
     read_list, resample, salakhutdinov_murray,
@@ -185,7 +186,7 @@ impl ScheduleOptions {
                 );
                 spent = (MOMENT_CHAINS * SURVEY_TEMPERATURES) as u64;
                 let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
-                let seed = plan.seed ^ 0x7A2F_0000_0000_0000;
+                let seed = derived_seed(plan.seed, Purpose::Schedule, 0);
                 let path = plan.problem.along(&ladder);
                 let annealed = anneal(&*path, MOMENT_CHAINS, seed, 0, Keep::All);
                 BinnedLinear::from_annealed(&annealed, &ladder, KNOTS)?.schedule(temperatures)?
@@ -218,5 +219,5 @@ impl ScheduleOptions {
 
 /// g from a cheap annealing pass.
 fn survey(path: &dyn TemperedPath, seed: u64) -> SlopeVariance {
-    SlopeVariance::from_annealing(path, SURVEY_CHAINS, seed ^ 0x7A2F_0000_0000_0000)
+    SlopeVariance::from_annealing(path, SURVEY_CHAINS, derived_seed(seed, Purpose::Schedule, 1))
 }

@@ -43,6 +43,7 @@ struct Header {
     rows: usize,
     columns: usize,
     labels: Option<Vec<i64>>,
+    label_column: Option<String>,
     /// Height and width.
     image: Option<(usize, usize)>,
 }
@@ -132,13 +133,14 @@ pub fn check_rows(ranks: &dyn Collective, trainer: &Trainer) -> Result<()> {
 }
 
 fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
-    let Dataset { name: title, values, labels, image } = data;
+    let Dataset { name: title, values, labels, image, label_column } = data;
     let header = Header {
         name: title.clone(),
         binary: matches!(values, Values::Binary(_)),
         rows: data.rows(),
         columns: data.columns(),
         labels: labels.clone(),
+        label_column: label_column.clone(),
         image: image.map(|image| (image.height, image.width)),
     };
     block.json(name, &header);
@@ -150,7 +152,8 @@ fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
 }
 
 fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
-    let Header { name: title, binary, rows, columns, labels, image } = block.json(name)?;
+    let Header { name: title, binary, rows, columns, labels, label_column, image } =
+        block.json(name)?;
     let cells = format!("{name}.cells");
     let values = if binary {
         Values::Binary(block.bits(&cells, rows, columns)?)
@@ -159,7 +162,7 @@ fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
         Values::Intensity(grey.ok_or_else(|| anyhow::anyhow!("{NAME}: no whole rows"))?)
     };
     let image = image.map(|(height, width)| ImageShape { height, width });
-    Ok(Dataset::new(title, values, labels, image)?)
+    Ok(Dataset { label_column, ..Dataset::new(title, values, labels, image)? })
 }
 
 #[cfg(test)]

@@ -89,6 +89,9 @@ impl Train {
         let (config, places) = self.config(recipe.as_ref(), &out)?;
         let splits =
             config.data.load(self.data_folder.as_deref()).map_err(|error| places.locate(error))?;
+        if let Some(notice) = splits.notice("--set data.source.columns=1-") {
+            tell(&notice);
+        }
         let started =
             |splits| Trainer::new(&config, splits, &device).map_err(|error| places.locate(error));
         if self.dry_run {
@@ -144,13 +147,24 @@ impl Train {
             return Ok(self.tell_interrupted(&trainer, &out));
         }
         folder.write_last(&trainer)?;
+        self.conclude(&trainer, &mut folder, &out, outcome.reason)
+    }
+
+    /// The last audit, summary and report of a run that is over.
+    fn conclude(
+        &self,
+        trainer: &Trainer,
+        folder: &mut RunFolder,
+        out: &Path,
+        reason: StopReason,
+    ) -> Result<ExitCode> {
         let hopeful = trainer.hopeful_candidates().len();
         if !self.quiet && hopeful > 1 {
             tell(&format!("auditing the {hopeful} models that may be the best"));
         }
         // Shows how far that is.
         let display = self.progress();
-        let concluded = interrupt::catch(|| Summary::conclude(&trainer, &folder, outcome.reason));
+        let concluded = interrupt::catch(|| Summary::conclude(trainer, folder, reason));
         drop(display);
         match concluded {
             Ok(summary) => {
@@ -158,7 +172,7 @@ impl Train {
                 // The run is over and kept: a report that cannot be made, or is not waited for, takes nothing from it. The
                 // other ranks have done their work.
                 let report =
-                    || interrupt::catch(|| Ok(folder.write_report(&trainer, REPORT_SECONDS)));
+                    || interrupt::catch(|| Ok(folder.write_report(trainer, REPORT_SECONDS)));
                 let report = collective::with(Arc::new(Solo), report);
                 match report {
                     Ok(Err(error)) => tell(&format!("warning: no report was written: {error:#}")),
@@ -168,10 +182,10 @@ impl Train {
                     )),
                     Ok(Ok(())) => {}
                 }
-                print(&summary.text(&out))?;
+                print(&summary.text(out))?;
                 Ok(ExitCode::SUCCESS)
             }
-            Err(Error::Interrupted) => Ok(self.tell_interrupted(&trainer, &out)),
+            Err(Error::Interrupted) => Ok(self.tell_interrupted(trainer, out)),
             Err(error) => Err(error.into()),
         }
     }

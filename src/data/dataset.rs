@@ -13,6 +13,8 @@ pub struct Dataset {
     pub values: Values,
     /// One label a row, where the source has labels.
     pub labels: Option<Vec<i64>>,
+    /// The column of a table that was taken for the labels by its name alone, for people.
+    pub label_column: Option<String>,
     /// Set where a row is an image in row-major order.
     pub image: Option<ImageShape>,
 }
@@ -112,7 +114,7 @@ impl Dataset {
                 "images of {height} x {width} pixels, but rows of {columns} columns"
             )));
         }
-        Ok(Self { name, values, labels, image })
+        Ok(Self { name, values, labels, label_column: None, image })
     }
 
     /// Number of rows.
@@ -137,7 +139,8 @@ impl Dataset {
         };
         let labels =
             self.labels.as_ref().map(|labels| rows.iter().map(|&row| labels[row]).collect());
-        Self { name: self.name.clone(), values, labels, image: self.image }
+        let (name, label_column) = (self.name.clone(), self.label_column.clone());
+        Self { name, values, labels, label_column, image: self.image }
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Description {
     pub duplicate_rows: usize,
     /// How often each label occurs.
     pub labels: Option<BTreeMap<i64, usize>>,
+    /// The column of a table that was taken for the labels by its name alone.
+    pub label_column: Option<String>,
     /// SHA-256 of the line `binary ROWS COLUMNS` (or `intensity ...`), a newline, and one byte a cell, row-major:
     /// 0 or 1, or the grey level. The same for the same cells whatever file format they came in; labels are left
     /// out. In Python: `sha256(f"binary {rows} {columns}\n".encode() + x.astype("uint8").tobytes())`.
@@ -79,6 +81,7 @@ pub fn describe(dataset: &Dataset) -> Description {
         distinct_rows,
         duplicate_rows: rows - distinct_rows,
         labels,
+        label_column: dataset.label_column.clone(),
         sha256: checksum(dataset),
     }
 }
@@ -125,7 +128,11 @@ impl fmt::Display for Description {
                 labels.iter().take(shown).map(|(l, n)| format!("{l}: {n}")).collect();
             let more = labels.len().saturating_sub(shown);
             let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
-            writeln!(f, "  labels            {}{rest}", counts.join(", "))?;
+            let from = match &self.label_column {
+                Some(column) => format!(" (column {column}, by its name)"),
+                None => String::new(),
+            };
+            writeln!(f, "  labels            {}{rest}{from}", counts.join(", "))?;
         }
         write!(f, "  sha256            {}", self.sha256)
     }

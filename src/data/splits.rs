@@ -92,6 +92,14 @@ fn load_files(files: &Files, folder: &Path) -> Result<Splits> {
 }
 
 impl Splits {
+    /// What a person should know of how the data was read, if anything; `all` is what makes all columns units.
+    pub fn notice(&self, all: &str) -> Option<String> {
+        let Dataset { name, label_column, .. } = &self.train;
+        label_column.as_ref().map(|column| {
+            format!("{name}: column {column} holds labels, by its name, and is no unit; {all} makes all columns units")
+        })
+    }
+
     /// Splits a data set, as [`load`] does.
     ///
     /// # Errors

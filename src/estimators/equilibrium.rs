@@ -1,31 +1,38 @@
-//! Samples of the model at beta = 1: where reverse annealing starts.
+//! Samples of the model at beta = 1: what `ztrack sample` writes, and where reverse annealing starts.
+//!
+//! Plain Gibbs chains stay in the mode they start in; a tempered chain leaves it on its way down the ladder. Where a chain is
+//! at k = K its v is a draw from the model, so states are taken there, with sweeps between two looks.
 
-use super::FoundStart;
 use super::tempered::{TemperedRun, verdict};
+use super::{Automatic, FoundStart, Known};
 use crate::error::{Error, Result};
 use crate::model::{Parameters, exact};
+use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, RbmOps};
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Path, Sampler, SimulatedTempering, TemperedChains,
-    TemperedPath, Tempering, sampling_ladder,
+    AtOne, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, SimulatedTempering,
+    TemperedChains, TemperedPath, Tempering,
 };
 use crate::trust::Trust;
 
 /// Largest smaller layer that is enumerated.
 const LARGEST_EXACT: usize = 20;
+/// Share of the chains that are at beta = 1 at a time.
+const SHARE_AT_ONE: f64 = 0.1;
 /// Temperatures and sweeps of tempered chains that draw samples instead, one chain a sample.
 const TEMPERATURES: usize = 100;
 const MIXTURE_TEMPERATURES: usize = 50;
-const BURN_IN: usize = 500;
+const SWEEPS: usize = 500;
 const SPACING: usize = 20;
-const MOST_LOOKS: usize = 1000;
 
-/// Samples of the model, and what they cost.
+/// Samples of the model, and what they are worth.
 #[derive(Clone, Debug)]
 pub struct Equilibrium {
     /// v, shape [N, M].
     pub visible: BitMatrix,
+    /// Different chains they come from; 0 where they are exact and independent.
+    pub chains_used: usize,
     /// Gibbs sweeps of single chains spent on them; 0 where they are exact.
     pub gibbs_sweeps: u64,
     /// Whether they are of the whole distribution.
@@ -33,10 +40,29 @@ pub struct Equilibrium {
 }
 
 impl Equilibrium {
-    /// As [`Equilibrium::draw`], of chains on the path from a mixture that was found.
+    /// `count` samples: exact where the smaller layer has at most 20 units, else by chains of the settings that search for
+    /// modes, move and are judged as those of the automatic estimate; `spacing` sweeps between two samples of a chain.
     ///
     /// # Errors
-    /// As [`Equilibrium::draw`].
+    /// No sample asked for, what [`Automatic::run`] refuses, and chains that hardly ever come to beta = 1.
+    pub fn of(
+        parameters: &Parameters,
+        settings: &Automatic,
+        known: Known<'_>,
+        (count, spacing): (usize, usize),
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Self> {
+        if let Some(exact) = Self::exact(parameters, count, settings.seed)? {
+            return Ok(exact);
+        }
+        Self::by_chains(parameters, settings, known, (count, spacing), tell)
+    }
+
+    /// `count` samples for annealing: exact where the smaller layer has at most 20 units, else of as many chains on the path
+    /// from a mixture that was found.
+    ///
+    /// # Errors
+    /// Fewer than two samples, or chains that hardly ever come to beta = 1.
     pub fn draw_from(
         parameters: &Parameters,
         ops: &dyn RbmOps,
@@ -44,35 +70,19 @@ impl Equilibrium {
         count: usize,
         seed: u64,
     ) -> Result<Self> {
-        if parameters.n_visible.min(parameters.n_hidden) <= LARGEST_EXACT {
-            let visible = exact::samples(parameters, count, seed)?;
-            return Ok(Self { visible, gibbs_sweeps: 0, trust: Trust::sound() });
+        if let Some(exact) = Self::exact(parameters, count, seed)? {
+            return Ok(exact);
         }
         let ladder = sampling_ladder(MIXTURE_TEMPERATURES)?;
         let path = MixturePath { ops, ladder: &ladder, base: &found.mixture };
-        let seed = seed ^ 0x5A3D_0000_0000_0000;
         let above = found.from_above.select(0..found.from_above.rows().min(count / 2));
-        let start = path.sample_base(count.max(2), seed, 0);
-        let mut chains = TemperedChains::new(start, ladder.len(), seed);
-        let chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
-        let mut chains = chains.with_states_above(above);
-        let run = TemperedRun::new(&mut chains, &InitialRounds::default(), BURN_IN)?;
-        let zeta = run.measurement().log_z;
-        let found = chains.take_at_one(&zeta, count, (SPACING, MOST_LOOKS)).map_err(|_| {
-            Error::Invalid(
-                "chains hardly ever reach beta = 1: use more temperatures or another --start"
-                    .into(),
-            )
-        })?;
-        let gibbs_sweeps = chains.sweeps_done() * count as u64;
-        Ok(Self { visible: found.visible, gibbs_sweeps, trust: verdict(&run) })
+        Self::one_a_chain(path, above, count, seed)
     }
 
-    /// `count` samples: exact and independent where the smaller layer has at most 20 units, else of as many tempered
-    /// chains at beta = 1.
+    /// As [`Equilibrium::draw_from`], of chains on the path from a product distribution.
     ///
     /// # Errors
-    /// Fewer than two samples, or chains that hardly ever come to beta = 1.
+    /// As [`Equilibrium::draw_from`].
     pub fn draw(
         parameters: &Parameters,
         ops: &dyn RbmOps,
@@ -80,19 +90,136 @@ impl Equilibrium {
         count: usize,
         seed: u64,
     ) -> Result<Self> {
-        if parameters.n_visible.min(parameters.n_hidden) <= LARGEST_EXACT {
-            let visible = exact::samples(parameters, count, seed)?;
-            return Ok(Self { visible, gibbs_sweeps: 0, trust: Trust::sound() });
+        if let Some(exact) = Self::exact(parameters, count, seed)? {
+            return Ok(exact);
         }
         let ladder = sampling_ladder(TEMPERATURES)?;
-        // Another seed than that of annealing, whose first guess would otherwise repeat the pass it is compared with.
-        let seed = seed ^ 0x5A3D_0000_0000_0000;
-        let sampler = Sampler { chains: count, burn_in: BURN_IN, spacing: SPACING, seed };
-        let samples = sampler.run(Path { ops, ladder: &ladder, base }, count)?;
+        let nothing = BitMatrix::zeros(0, parameters.n_visible);
+        Self::one_a_chain(Path { ops, ladder: &ladder, base }, nothing, count, seed)
+    }
+
+    fn exact(parameters: &Parameters, count: usize, seed: u64) -> Result<Option<Self>> {
+        if count == 0 {
+            return Err(Error::Invalid("0 samples: at least 1 is needed".into()));
+        }
+        if parameters.n_visible.min(parameters.n_hidden) > LARGEST_EXACT {
+            return Ok(None);
+        }
+        let visible = exact::samples(parameters, count, seed)?;
+        Ok(Some(Self { visible, chains_used: 0, gibbs_sweeps: 0, trust: Trust::sound() }))
+    }
+
+    fn by_chains(
+        parameters: &Parameters,
+        settings: &Automatic,
+        known: Known<'_>,
+        amount: (usize, usize),
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Self> {
+        let (taken, gibbs_sweeps, trust) = settings.sample(parameters, known, amount, tell)?;
+        let AtOne { visible, chains_used } = taken;
+        Ok(Self { visible, chains_used, gibbs_sweeps, trust })
+    }
+
+    fn one_a_chain<P: TemperedPath>(
+        path: P,
+        above: BitMatrix,
+        count: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        // Not the streams of annealing, whose pass would otherwise be the one it is compared with.
+        let seed = derived_seed(seed, Purpose::Equilibrium, 0);
+        let mut chains =
+            TemperedChains::new(path.sample_base(count, seed, 0), path.ladder().len(), seed);
+        let mut chains =
+            Tempering::new(path, &mut chains, BetaUpdate::Collapsed).with_states_above(above);
+        let run = TemperedRun::new(&mut chains, &InitialRounds::default(), SWEEPS)?;
+        let found = chains.take_at_one(&run.measurement().log_z, count, SPACING)?;
         Ok(Self {
-            gibbs_sweeps: samples.sweeps * count as u64,
-            trust: Trust::unless("samples-not-mixed", samples.doubt()),
-            visible: samples.visible,
+            visible: found.visible,
+            chains_used: found.chains_used,
+            gibbs_sweeps: chains.sweeps_done() * count as u64,
+            trust: verdict(&run),
         })
+    }
+}
+
+/// K equally spaced inverse temperatures with a tenth of the prior at beta = 1, the rest even.
+fn sampling_ladder(temperatures: usize) -> Result<Ladder> {
+    let others = temperatures.saturating_sub(1);
+    let mut weights = vec![1.0; temperatures];
+    if let Some(last) = weights.last_mut() {
+        *last = others as f64 * SHARE_AT_ONE / (1.0 - SHARE_AT_ONE);
+    }
+    Ladder::linear(temperatures, &Prior::Given(weights))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::test_systems;
+    use crate::ops::Fused;
+
+    /// Total variation between samples of chains and the enumerated distribution. Breaking the choice (taking every chain
+    /// instead of those at beta = 1) gives 0.39.
+    #[test]
+    fn samples_of_chains_follow_the_enumerated_distribution() {
+        let parameters = test_systems::gaussian_parameters(6, 4, 1.5, 3);
+        let ops = Fused::new(&parameters);
+        let count = 4000;
+        let settings = Automatic { chains: 200, budget: 0.0, ..Automatic::new(5).unwrap() };
+        let unknown = Known::default();
+        let from_found =
+            Equilibrium::by_chains(&parameters, &settings, unknown, (count, 5), &mut |_| ());
+        let (base, ladder) = (BaseDistribution::uniform(6), sampling_ladder(10).unwrap());
+        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        let nothing = BitMatrix::zeros(0, 6);
+        let from_base = Equilibrium::one_a_chain(path, nothing, count, 5);
+        for samples in [from_found.unwrap(), from_base.unwrap()] {
+            assert!(samples.trust.is_sound(), "{}", samples.trust.names());
+            assert!(samples.chains_used > 160);
+            let mut counts = vec![0.0; 64];
+            (0..count).for_each(|row| counts[samples.visible.row(row)[0] as usize] += 1.0);
+            let exact = exact::log_probabilities_of_visible(&parameters).unwrap();
+            let n = count as f64;
+            let distance: f64 =
+                counts.iter().zip(&exact).map(|(c, p)| (c / n - p.exp()).abs()).sum::<f64>() / 2.0;
+            // E|c/n - p| = sqrt(2 p (1 - p)/(pi n)) for independent draws; successive ones are a little correlated.
+            let floor: f64 = exact
+                .iter()
+                .map(|p| (2.0 * p.exp() * (1.0 - p.exp()) / (std::f64::consts::PI * n)).sqrt())
+                .sum::<f64>()
+                / 2.0;
+            assert!(distance < 2.0 * floor, "total variation {distance}, floor {floor}");
+        }
+    }
+
+    /// All units off and all on, with hardly anything between: chains from the visible bias alone never see the second.
+    #[test]
+    fn samples_are_of_both_modes() {
+        let parameters =
+            Parameters::new(20, 12, vec![1.0; 240], vec![-6.0; 20], vec![-10.0; 12]).unwrap();
+        let settings = Automatic::new(3).unwrap();
+        let count = 1000;
+        let unknown = Known::default();
+        let samples =
+            Equilibrium::by_chains(&parameters, &settings, unknown, (count, 20), &mut |_| ());
+        let samples = samples.unwrap();
+        assert!(samples.trust.is_sound(), "{}", samples.trust.names());
+        let on = |rows: &BitMatrix| {
+            let ones = |row| rows.row(row).iter().map(|word| word.count_ones()).sum::<u32>();
+            (0..rows.rows()).filter(|row| ones(*row) > 10).count() as f64 / rows.rows() as f64
+        };
+        let expected = on(&exact::samples(&parameters, 100_000, 1).unwrap());
+        assert!((0.1..0.9).contains(&expected), "{expected}");
+        // 100 chains that change modes a few times: sqrt(p (1 - p)/100) = .05; four of these.
+        let found = on(&samples.visible);
+        assert!((found - expected).abs() < 0.2, "{found} of the samples, {expected} of the model");
+    }
+
+    #[test]
+    fn a_tenth_of_the_ladder_is_at_one() {
+        let ladder = sampling_ladder(50).unwrap();
+        assert!((ladder.log_prior()[49].exp() - SHARE_AT_ONE).abs() < 1e-12);
     }
 }

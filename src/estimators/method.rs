@@ -7,6 +7,7 @@ use super::{Estimate, Request, Sams, Tap, TapOrder, WangLandau};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::model::exact::MAX_UNITS;
+use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::{SimulatedTempering, TemperedPath};
 
 /// What an estimator runs on.
@@ -145,7 +146,7 @@ impl Method {
 
     /// The seed of its own random streams: methods share no random numbers, so that what one errs by tells nothing of another.
     pub fn seed(self, seed: u64) -> u64 {
-        seed ^ (self as u64 + 1) << 52
+        derived_seed(seed, Purpose::Method, self as u64)
     }
 }
 

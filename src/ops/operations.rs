@@ -37,7 +37,7 @@ pub struct Draw<'a> {
     pub beta: &'a [f32],
     /// Base logits a, [padded stride]; 0 without.
     pub base: Option<&'a [f32]>,
-    /// Row `s` uses stream `first_row + s`; which of its numbers decides a unit is fixed (`cpu::draw::uniform`).
+    /// Row `s` uses stream `first_row + s`; which of its numbers decides a unit is fixed (`cpu::draw_row::uniform`).
     pub streams: Streams,
     /// Stream of the first row.
     pub first_row: u32,

@@ -75,6 +75,29 @@ pub enum Purpose {
     BoundHidden = 31,
     /// States of known modes from which lost chains start again.
     KnownModes = 32,
+    /// Seed of the tracker's chains, where the tempered gradient has chains of its own.
+    Tracker = 33,
+    /// Seeds of audits.
+    Audit = 34,
+    /// Seed of a report.
+    Report = 35,
+    /// Seeds of estimators that run side by side.
+    Method = 36,
+    /// Seeds of the runs that look for the mass of a model.
+    Exploration = 37,
+    /// Seeds of the starts that these try.
+    Candidate = 38,
+    /// Seed of samples of the model.
+    Equilibrium = 39,
+    /// Seed of passes that choose inverse temperatures.
+    Schedule = 40,
+}
+
+/// The seed of the `n`-th computation of a kind inside of one with seed `seed`: no two of them, and none of other seeds, share
+/// random numbers but by a chance of 2^-64.
+pub fn derived_seed(seed: u64, purpose: Purpose, n: u64) -> u64 {
+    let mut stream = Streams::new(seed, purpose, n).row(0);
+    u64::from(stream.next_word()) << 32 | u64::from(stream.next_word())
 }
 
 pub(crate) const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
@@ -227,6 +250,18 @@ mod tests {
     use super::*;
 
     /// Known-answer vectors of the Random123 distribution (kat_vectors, philox4x32 10).
+    #[test]
+    fn derived_seeds_differ() {
+        let seeds: std::collections::HashSet<u64> = (0..3)
+            .flat_map(|seed| [0, 1, 1 << 32, 1 << 40].map(|n| (seed, n)))
+            .flat_map(|(seed, n)| {
+                [Purpose::Audit, Purpose::Method].map(|purpose| derived_seed(seed, purpose, n))
+            })
+            .collect();
+        assert_eq!(seeds.len(), 24);
+        assert_eq!(derived_seed(5, Purpose::Audit, 7), derived_seed(5, Purpose::Audit, 7));
+    }
+
     #[test]
     fn philox_gives_the_published_vectors() {
         assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);

@@ -2,43 +2,55 @@
 
 mod axis;
 mod chart;
+mod chart_drawing;
 mod chart_parts;
 mod csv;
+#[cfg(feature = "tensorboard")]
 mod dashboard;
+#[cfg(feature = "tensorboard")]
 mod events;
 mod held_file;
+#[cfg(feature = "tensorboard")]
 mod histogram;
 mod image;
+#[cfg(feature = "cli")]
 mod live_text;
 pub mod markup;
 mod memory;
 mod notice;
 mod notice_log;
 mod palette;
+#[cfg(feature = "cli")]
 mod progress;
 #[allow(clippy::module_inception)] // the room is named after what it keeps
 mod record;
 mod recorder;
 mod repeated;
+#[cfg(feature = "cli")]
 mod screen;
 pub mod tags;
 mod tee;
+#[cfg(feature = "tensorboard")]
 mod tensorboard;
 mod written;
 
 pub(crate) use axis::Axis;
 pub use axis::short;
-pub use chart::{Chart, Guide, Look, Series, style};
+pub use chart::{Chart, Guide, Look, Series};
+pub use chart_drawing::style;
 pub use csv::Csv;
+#[cfg(feature = "tensorboard")]
 pub use dashboard::{About, Setting};
 pub use held_file::HeldFile;
 pub use image::Image;
 pub use memory::Memory;
 pub use notice::{Level, Notice};
 pub use notice_log::NoticeLog;
+#[cfg(feature = "cli")]
 pub use progress::ProgressBar;
 pub use record::{Content, Entry, Record, Run};
 pub use recorder::{AuditedLogZ, Patience, Progress, Recorder};
 pub use tee::Tee;
+#[cfg(feature = "tensorboard")]
 pub use tensorboard::TensorBoard;
 pub use written::Written;

@@ -8,6 +8,7 @@ use super::pictures::embedded;
 use super::statistics::{effective_sample_size, rank_normalised, ranks, split_r_hat};
 use crate::record::markup::Element;
 use crate::record::{Chart, Guide, Image, Look, Series};
+use crate::tempering::RoundsEnd;
 
 /// Chains whose ways are drawn, and sweeps of them.
 const SHOWN: usize = 4;
@@ -104,7 +105,11 @@ fn occupancy_words(betas: &[f64], log_prior: &[f64], chains: &Traces) -> String 
     let ratios =
         chains.measurement.occupancy.iter().zip(log_prior).map(|(c, log_r)| c.ln() - log_r);
     let worst = ratios.zip(betas).max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
-    let rounds = if chains.converged { "" } else { ", and the initial rounds did not converge" };
+    let rounds = if chains.run.rounds_end == RoundsEnd::Converged {
+        ""
+    } else {
+        ", and the initial rounds did not converge"
+    };
     worst.map_or_else(String::new, |(ratio, beta)| {
         format!(
             "the largest deviation is a factor of {:.2} at beta = {beta:.2}{rounds}",
@@ -142,7 +147,8 @@ fn flow(betas: &[f64], chains: &Traces) -> Chart {
 
 fn flow_words(betas: &[f64], chains: &Traces) -> String {
     let shares = chains.going_up(betas.len());
-    let trips = chains.round_trips as f64 / chains.count() as f64 * 1000.0 / chains.sweeps() as f64;
+    let trips =
+        chains.run.round_trips as f64 / chains.count() as f64 * 1000.0 / chains.sweeps() as f64;
     let fall = |k: &usize| Some(shares[*k]? - shares[*k + 1]?);
     // The shares at the ends are 1 and 0 by definition.
     let steepest = (1..betas.len().saturating_sub(2))

@@ -1,7 +1,7 @@
 //! Likelihoods and log Z against the update, audits beside them.
 
 use super::metrics::{Audit, Metrics};
-use super::page::{SIZE, Section};
+use super::page::{SIZE, Section, TRAIN, VALIDATION};
 use super::run_files::RunFiles;
 use super::statistics::{mean, rms};
 use super::stopping;
@@ -16,9 +16,7 @@ const BEGINNING: f64 = 0.2;
 const FEWEST_POINTS: usize = 15;
 /// Fewest audits whose z-scores are drawn.
 const FEWEST_SCORES: usize = 4;
-/// Colours of training and validation, audits, tracked log Z.
-const TRAIN: usize = 0;
-pub const VALIDATION: usize = 1;
+/// Colours of audits and of tracked log Z.
 const AUDIT: usize = 6;
 const LOG_Z: usize = 2;
 

@@ -4,14 +4,14 @@
 use super::run_files::RunFiles;
 use crate::checkpoint::ModelFile;
 use crate::error::Result;
-use crate::estimators::{
-    Bound, Equilibrium, Estimate, Known, Method, exact, lower_bound, sandwich,
-};
+use crate::estimators::tempered::TemperedRun;
+use crate::estimators::{Bound, Equilibrium, Estimate, Known, exact, lower_bound, sandwich};
 use crate::model::Parameters;
+use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::{
-    BetaUpdate, InitialRounds, Ladder, Measurement, Occupancy, Path, Prior, PseudoPrior,
-    TemperedChains, Tempering, Transitions,
+    BetaUpdate, InitialRounds, Ladder, Measurement, Path, Prior, TemperedChains, Tempering,
+    Transitions,
 };
 use crate::training::Trainer;
 
@@ -25,8 +25,6 @@ const ANNEALED: (usize, usize) = (100, 10_000);
 const EXACT: usize = 20;
 /// Samples of a model that is enumerated.
 const EXACT_SAMPLES: usize = 1000;
-/// Keeps the random numbers of a report apart from those of training.
-const SEED: u64 = 0x7265_706f_7274;
 /// Training rows that a lower bound of log Z starts from.
 const BOUND_ROWS: usize = 500;
 
@@ -58,10 +56,8 @@ pub struct Traces {
     pub measurement: Measurement,
     /// Transitions between temperatures.
     pub transitions: Transitions,
-    /// Round trips from the bottom to the top and back, all chains together.
-    pub round_trips: u64,
-    /// Whether the initial rounds found a pseudo-prior.
-    pub converged: bool,
+    /// The run they are of.
+    pub run: TemperedRun,
 }
 
 impl Diagnosis {
@@ -80,7 +76,7 @@ impl Diagnosis {
     /// # Errors
     /// Settings of the run that leave fewer than two chains, which its configuration refuses.
     pub fn of(trainer: &Trainer, parameters: Parameters, seconds: f64) -> Result<Self> {
-        let seed = trainer.config().seed ^ SEED;
+        let seed = derived_seed(trainer.config().seed, Purpose::Report, 0);
         let ops = Fused::new(&parameters);
         let count = trainer.config().tempering.chains.min(CHAINS);
         let ladder = trainer.ladder().clone();
@@ -88,13 +84,13 @@ impl Diagnosis {
         let sweep = trainer.seconds_of_sweep(count);
         let affordable = |share: f64| (share * seconds / sweep) as usize;
         let sweeps = affordable(0.4).clamp(SWEEPS.0, SWEEPS.1);
-        let chains = Traces::of(path, count, sweeps, seed);
+        let chains = Traces::of(path, count, sweeps, seed)?;
         let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT;
         let mut estimates = Vec::new();
         if small {
             estimates.push(exact(&parameters)?);
         }
-        estimates.push(chains.estimate(&ladder, count));
+        estimates.push(chains.run.rts());
         // Exact samples cost nothing; of others every one takes a chain.
         let wanted = if small { EXACT_SAMPLES } else { count };
         let drawn = Equilibrium::draw(&parameters, &ops, trainer.base(), wanted, seed);
@@ -123,42 +119,21 @@ impl Diagnosis {
 }
 
 impl Traces {
-    fn of(path: Path<'_>, count: usize, sweeps: usize, seed: u64) -> Self {
+    fn of(path: Path<'_>, count: usize, sweeps: usize, seed: u64) -> Result<Self> {
         let k = path.ladder.len();
-        let update = BetaUpdate::Collapsed;
         let visible = path.base.sample(count, seed, 0);
         let mut chains = TemperedChains::new(visible, k, seed);
-        let rounds = InitialRounds::default().run(&mut Tempering::new(path, &mut chains, update));
-        let first = chains.sweep(&path, &rounds.measurement.log_z, update, sweeps / 5, None);
-        let before =
-            PseudoPrior::new(path.ladder, &rounds.measurement.log_z).measure(&first.occupancy);
-        // Where a temperature was never visited there is no better pseudo-prior than the one before.
-        let usable = before.log_z.iter().all(|zeta| zeta.is_finite());
-        let zeta = if usable { before.log_z } else { rounds.measurement.log_z };
-        let mut last = first.last;
-        let mut occupancy = Occupancy::new(count, k);
+        let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
         let mut transitions = Transitions::new(k);
         let (mut temperatures, mut log_f) = (Vec::new(), vec![Vec::new(); count]);
-        let mut round_trips = 0;
-        for _ in 0..sweeps {
-            let swept = chains.sweep(&path, &zeta, update, 1, Some(last));
+        let rounds = InitialRounds::default();
+        let run = TemperedRun::watched(&mut chains, &rounds, sweeps, 1, &mut |chains, swept| {
             transitions.add(&swept.transitions, 1.0);
-            occupancy.add(&swept.occupancy, 1);
-            temperatures.push(chains.temperatures.clone());
-            for (trace, row) in log_f.iter_mut().zip(swept.last.log_f.rows()) {
-                trace.push(row[k - 1]);
-            }
-            round_trips += swept.round_trips;
-            last = swept.last;
-        }
-        Self {
-            temperatures,
-            log_f,
-            measurement: PseudoPrior::new(path.ladder, &zeta).measure(&occupancy.means()),
-            transitions,
-            round_trips,
-            converged: rounds.end == crate::tempering::RoundsEnd::Converged,
-        }
+            temperatures.push(chains.temperatures().to_vec());
+            let at_one = chains.log_f().last_column();
+            log_f.iter_mut().zip(at_one).for_each(|(trace, value)| trace.push(value));
+        })?;
+        Ok(Self { temperatures, log_f, measurement: run.measurement(), transitions, run })
     }
 
     /// Number of sweeps.
@@ -199,25 +174,5 @@ impl Traces {
         }
         let share = |(up, all): (u32, u32)| (all > 0).then(|| f64::from(up) / f64::from(all));
         counts.into_iter().map(share).collect()
-    }
-
-    fn estimate(&self, ladder: &Ladder, chains: usize) -> Estimate {
-        use crate::estimators::Bias;
-        use crate::trust::Trust;
-        let top = ladder.len() - 1;
-        let trips = self.round_trips as f64 / chains as f64;
-        let reason = (trips < crate::tempering::NEEDED_PER_CHAIN).then(|| {
-            format!("{trips:.2} round trips per chain: more temperatures or sweeps would help")
-        });
-        Estimate {
-            method: Method::Rts,
-            value: self.measurement.log_z[top],
-            std_error: self.measurement.variance[top].sqrt(),
-            effective_samples: Some(self.round_trips as f64),
-            bias: Bias::Consistent,
-            gibbs_sweeps: (chains * self.sweeps()) as u64,
-            seconds: 0.0,
-            trust: Trust::unless("round-trips", reason),
-        }
     }
 }

@@ -5,6 +5,9 @@ use crate::record::style;
 
 /// Size of a chart; text in it is 12 units high, so that charts are read on a telephone as they are.
 pub const SIZE: (f64, f64) = (440.0, 260.0);
+/// Colours of the training and of the validation rows.
+pub const TRAIN: usize = 0;
+pub const VALIDATION: usize = 1;
 
 /// A part of the page.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The stopping decision.
 
-use super::curves::VALIDATION;
+use super::page::VALIDATION;
 use super::run_files::{RunFiles, State, Stopping};
 use crate::record::{Chart, Guide, Series};
 

@@ -5,28 +5,15 @@
 
 use rayon::prelude::*;
 
-use super::PseudoPrior;
 use super::path::{Evaluated, TemperedPath, rows_per_task};
 use super::round_trips::RoundTrips;
 use super::sweeper::{Numbers, Rows, Sweeper, Tallies, Tally};
 use super::weights::{effective_number, normalised, systematic};
+use super::{BetaUpdate, PseudoPrior};
 use crate::collective::Parts;
 use crate::numerics::Table;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Matrix, padded, words_per_row};
-
-/// How the inverse temperature of a chain is redrawn; both are valid Gibbs updates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BetaUpdate {
-    /// k ~ q(k | v), hidden units summed out. Worth four times the sweeps of `Joint` (algorithms.md, section 1).
-    Collapsed,
-    /// k ~ q(k | v, h), one scalar per chain, repeated with fresh h on the same pre-activations. Paths without hidden units
-    /// that are linear in beta take the collapsed update.
-    Joint {
-        /// Number of (h, k) draws per sweep, at least 1.
-        repeats: usize,
-    },
-}
 
 /// States of S chains, and the position of their random streams.
 #[derive(Clone, Debug, PartialEq)]

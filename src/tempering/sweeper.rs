@@ -1,6 +1,6 @@
 //! Sweeps of the chains of one task, and what is noted of them.
 
-use super::chains::BetaUpdate;
+use super::BetaUpdate;
 use super::path::{States, SweepStreams, TemperedPath, Walker};
 use super::round_trips::{RoundTrips, Traveller};
 use crate::collective::Parts;

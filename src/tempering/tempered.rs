@@ -4,9 +4,15 @@ use super::{
     BetaUpdate, Evaluated, Keep, Ladder, MeanWeight, SimulatedTempering, Slopes, SweepRecord,
     Swept, TemperedChains, TemperedPath, anneal,
 };
+use crate::error::{Error, Result};
 use crate::numerics::Table;
 use crate::ops::{BitMatrix, words_per_row};
 use crate::progress;
+
+/// States at beta = 1 are looked for so many times longer than it should take before that is given up,
+const PATIENCE: f64 = 20.0;
+/// and so many looks longer, for small counts.
+const LOOKS: f64 = 50.0;
 
 /// Tempered chains along a path.
 pub struct Tempering<'a, P> {
@@ -30,8 +36,6 @@ pub struct Tempering<'a, P> {
 pub struct AtOne {
     /// v, shape [N, M].
     pub visible: BitMatrix,
-    /// Round trips 1 -> K -> 1 meanwhile, all chains together.
-    pub round_trips: u64,
     /// Different chains they come from.
     pub chains_used: usize,
 }
@@ -78,20 +82,20 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
         )
     }
 
-    /// `count` states at beta = 1 (k = K alone), `spacing` sweeps between two of at most `looks` looks; else how many there
-    /// were.
-    pub fn take_at_one(
-        &mut self,
-        zeta: &[f64],
-        count: usize,
-        (spacing, looks): (usize, usize),
-    ) -> Result<AtOne, usize> {
-        let last = self.path.ladder().len() as u32 - 1;
-        let (mut words, mut taken, mut round_trips) = (Vec::new(), 0, 0);
+    /// `count` states at beta = 1 (k = K alone), `spacing` sweeps between two looks at the chains.
+    ///
+    /// # Errors
+    /// Chains that come to beta = 1 much less often than the prior says.
+    pub fn take_at_one(&mut self, zeta: &[f64], count: usize, spacing: usize) -> Result<AtOne> {
+        let ladder = self.path.ladder();
+        let last = ladder.len() as u32 - 1;
+        let expected = ladder.log_prior()[last as usize].exp() * self.chains.len() as f64;
+        let looks = (PATIENCE * (count as f64 / expected + LOOKS)) as usize;
+        let (mut words, mut taken) = (Vec::new(), 0);
         let mut used = vec![false; self.chains.len()];
         for _ in 0..looks {
             progress::at("samples", taken, count);
-            round_trips += self.sweep(zeta, spacing.max(1)).round_trips;
+            self.sweep(zeta, spacing.max(1));
             let at_one = (0..used.len()).filter(|&s| self.chains.temperatures[s] == last);
             for s in at_one.take(count - taken) {
                 words.extend_from_slice(self.chains.visible.row(s));
@@ -99,12 +103,20 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
                 taken += 1;
             }
             if taken == count {
-                let visible = BitMatrix::from_words(count, self.path.n_visible(), words);
-                let chains_used = used.iter().filter(|used| **used).count();
-                return visible.ok_or(0).map(|visible| AtOne { visible, round_trips, chains_used });
+                break;
             }
         }
-        Err(taken)
+        let chains_used = used.iter().filter(|used| **used).count();
+        let visible = BitMatrix::from_words(taken, self.path.n_visible(), words);
+        visible.filter(|visible| visible.rows() == count).map_or_else(
+            || {
+                Err(Error::Invalid(format!(
+                    "only {taken} of {count} samples after {looks} looks at {} chains: they hardly ever come to beta = 1; more temperatures or another start would help",
+                    used.len()
+                )))
+            },
+            |visible| Ok(AtOne { visible, chains_used }),
+        )
     }
 
     /// log Z by the annealing pass that guessed zeta, and its weights' mean; -infinity before.

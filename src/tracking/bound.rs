@@ -16,14 +16,6 @@ use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
 use crate::tempering::{Path, TemperedPath, rows_per_task};
 
-/// log of the sum of f over the distinct rows, given log f of each.
-pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
-    let mut seen = HashSet::with_capacity(rows.rows());
-    let first = (0..rows.rows()).filter(|&row| seen.insert(rows.row(row)));
-    let values: Vec<f64> = first.map(|row| log_f[row]).collect();
-    log_sum_exp(values.iter().copied())
-}
-
 /// Distinct hidden states of a model and log f(h) of each, largest first: its modes, as far as they are known.
 pub struct HiddenStates {
     hidden: BitMatrix,
@@ -150,6 +142,7 @@ mod tests {
     use crate::model::exact::{log_partition, log_partition_at};
     use crate::model::test_systems::gaussian_parameters;
     use crate::tempering::{BaseDistribution, Ladder, Prior};
+    use crate::tracking::likelihood::over_distinct;
 
     #[test]
     fn bounds_lie_below_and_reach_log_z_where_all_states_are_there() {

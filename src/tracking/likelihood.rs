@@ -2,11 +2,13 @@
 //!
 //! mean log p(v) = mean log f(v) - log Z; variance = Var(log f)/N + se(log Z)^2.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::bound::over_distinct;
 use crate::collective::Parts;
+use crate::numerics::log_sum_exp;
 use crate::ops::{BetaGrid, BitMatrix, Layer, Matrix, RbmOps, words_per_row};
 
 /// Rows evaluated by one task.
@@ -60,6 +62,14 @@ pub(super) fn log_f(ops: &dyn RbmOps, data: &BitMatrix) -> Vec<f64> {
     });
     parts.gather([parts.rows(&mut values[..], 1)]);
     values
+}
+
+/// log of the sum of f over the distinct rows, given log f of each.
+pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
+    let mut seen = HashSet::with_capacity(rows.rows());
+    let first = (0..rows.rows()).filter(|&row| seen.insert(rows.row(row)));
+    let values: Vec<f64> = first.map(|row| log_f[row]).collect();
+    log_sum_exp(values.iter().copied())
 }
 
 /// Mean of log f(v) over all rows; results do not depend on the number of threads.

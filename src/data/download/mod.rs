@@ -1,11 +1,14 @@
 //! Download of known data sets, checked before a file gets its name.
 
 mod check;
+#[cfg(feature = "download")]
 mod fetch;
 mod table;
+#[cfg(feature = "download")]
 mod transfer;
 
 pub use check::Check;
+#[cfg(feature = "download")]
 pub use fetch::{Mirrors, Progress, fetch, fetch_files};
 pub(super) use table::is_known;
 pub use table::{REMOTE_SETS, RemoteFile, RemoteSet};

@@ -40,8 +40,11 @@ pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) ->
     let units = layout.as_ref().map_or(0, |layout| layout.units);
     check_file_shape(path, rows.len(), units, true)?;
     let bits = rows.finish(units).map_err(error)?;
-    let labels = layout.filter(|layout| layout.labelled).map(|_| labels.finish());
-    Dataset::new(file_name(path), Values::Binary(bits), labels, None)
+    let layout = layout.filter(|layout| layout.labelled);
+    let labels = layout.as_ref().map(|_| labels.finish());
+    let label_column = layout.and_then(|layout| layout.guessed_label());
+    let dataset = Dataset::new(file_name(path), Values::Binary(bits), labels, None)?;
+    Ok(Dataset { label_column, ..dataset })
 }
 
 /// A table as far as it was read.

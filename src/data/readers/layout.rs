@@ -31,6 +31,8 @@ pub(super) struct Layout {
     pub units: usize,
     /// Whether there is a label.
     pub labelled: bool,
+    /// Whether that was guessed by its name.
+    guessed: bool,
     names: Vec<String>,
 }
 
@@ -55,8 +57,13 @@ impl Layout {
     /// # Errors
     /// Columns that are not there, that are named twice, or a choice that leaves no units.
     pub fn new(names: Vec<String>, count: usize, options: &FileOptions) -> Checked<Self> {
-        let mut layout =
-            Self { roles: vec![Role::Unused; count], units: 0, labelled: false, names };
+        let mut layout = Self {
+            roles: vec![Role::Unused; count],
+            units: 0,
+            labelled: false,
+            guessed: false,
+            names,
+        };
         let chosen = options.chosen.as_ref().map(|chosen| layout.chosen(chosen)).transpose()?;
         let label = match &options.label {
             Some(column) => Some(layout.one(column)?),
@@ -67,6 +74,7 @@ impl Layout {
         if let Some(column) = label {
             layout.roles[column] = Role::Label;
             layout.labelled = true;
+            layout.guessed = options.label.is_none();
         }
         let all = || (0..count).filter(|column| Some(*column) != label).collect();
         let units: Vec<usize> = chosen.unwrap_or_else(all);
@@ -96,6 +104,12 @@ impl Layout {
             }
             _ => (column + 1).to_string(),
         }
+    }
+
+    /// The column of labels, where nobody named it.
+    pub fn guessed_label(&self) -> Option<String> {
+        let column = self.roles.iter().position(|role| *role == Role::Label);
+        column.filter(|_| self.guessed).map(|column| self.name(column))
     }
 
     fn usual_label(&self) -> Option<usize> {

@@ -132,6 +132,20 @@ impl Tap {
         Ok(solutions)
     }
 
+    /// Means of both layers, shapes [M, starts] and [J, starts]: one column a starting point, so that all of them share the
+    /// passes over W.
+    fn starting_means(&self, m: usize, j: usize) -> (Mat<f64>, Mat<f64>) {
+        let streams = Streams::new(self.seed, Purpose::TapStart, 0);
+        let (mut visible, mut hidden) =
+            (Mat::full(m, self.starts, 0.5), Mat::full(j, self.starts, 0.5));
+        for column in 1..self.starts {
+            let mut stream = streams.row(column as u32);
+            (0..m).for_each(|i| visible[(i, column)] = start_of(column, &mut stream));
+            (0..j).for_each(|i| hidden[(i, column)] = start_of(column, &mut stream));
+        }
+        (visible, hidden)
+    }
+
     /// Every starting point's end with the damping there is.
     fn damped(&self, parameters: &Parameters) -> Result<Vec<TapSolution>> {
         if self.starts == 0 || self.iterations == 0 || !(0.0..1.0).contains(&self.damping) {
@@ -142,14 +156,7 @@ impl Tap {
         }
         let expansion = Expansion::new(parameters, self.order);
         let (m, j, n) = (parameters.n_visible, parameters.n_hidden, self.starts);
-        // One column a starting point, so that all of them share the passes over W.
-        let streams = Streams::new(self.seed, Purpose::TapStart, 0);
-        let (mut visible, mut hidden) = (Mat::full(m, n, 0.5), Mat::full(j, n, 0.5));
-        for column in 1..n {
-            let mut stream = streams.row(column as u32);
-            (0..m).for_each(|i| visible[(i, column)] = start_of(column, &mut stream));
-            (0..j).for_each(|i| hidden[(i, column)] = start_of(column, &mut stream));
-        }
+        let (mut visible, mut hidden) = self.starting_means(m, j);
         let mut before = (visible.clone(), hidden.clone());
         let mut step = 1.0 - self.damping;
         let mut ends = vec![(TapEnd::Unsettled, self.iterations); n];

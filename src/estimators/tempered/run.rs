@@ -71,7 +71,7 @@ impl TemperedRun {
     }
 
     /// [`TemperedRun::new`] with a `look` at the chains after every `stretch` of counted sweeps.
-    pub(in super::super) fn watched(
+    pub(crate) fn watched(
         chains: &mut dyn SimulatedTempering,
         initial_rounds: &InitialRounds,
         sweeps: usize,

@@ -3,9 +3,11 @@
 //! A state of the smaller layer is drawn by inversion, the other layer given it. Cost: two passes of enumeration, the
 //! second only over the pieces that were hit.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use super::enumeration::Enumeration;
+use super::enumeration::{Enumeration, Visit};
 use super::partition::check_size;
 use crate::error::Result;
 use crate::model::Parameters;
@@ -34,54 +36,28 @@ pub fn samples(parameters: &Parameters, count: usize, seed: u64) -> Result<BitMa
     let log_z = LogSumExp::of(log_masses.iter().copied());
 
     let streams = Streams::new(seed, Purpose::ExactSample, 0);
-    let mut targets: Vec<(f64, usize)> =
-        (0..count).map(|row| (streams.row(row as u32).uniform(), row)).collect();
-    targets.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut rest = targets.as_slice();
-    let mut below = 0.0;
-    let mut hits = Vec::new();
-    for (i, (piece, log_mass)) in pieces.iter().zip(&log_masses).enumerate() {
-        let end = below + (log_mass - log_z).exp();
-        // The last piece takes what rounding left above the sum of all.
-        let last = i + 1 == pieces.len();
-        let inside = if last { rest.len() } else { rest.partition_point(|(u, _)| *u < end) };
-        let (these, others) = rest.split_at(inside);
-        if !these.is_empty() {
-            hits.push((piece.clone(), below, these));
-        }
-        (rest, below) = (others, end);
-    }
-
-    let drawn: Vec<Vec<(usize, Vec<usize>)>> = hits
+    let mut targets: Vec<Target> =
+        (0..count).map(|row| Target { at: streams.row(row as u32).uniform(), row }).collect();
+    targets.sort_by(|one, other| one.at.total_cmp(&other.at));
+    let shares: Vec<f64> = log_masses.iter().map(|log_mass| (log_mass - log_z).exp()).collect();
+    let drawn: Vec<Vec<(usize, Vec<usize>)>> = hits(&pieces, &shares, &targets)
         .into_par_iter()
-        .map(|(piece, below, targets)| {
-            let mut rows = Vec::new();
-            let (mut sum, mut next) = (below, 0);
-            let end = piece.end;
-            let mut position = piece.start;
-            enumeration.walk(piece, |visit| {
-                position += 1;
-                sum += (visit.log_f - log_z).exp();
-                while next < targets.len() && (targets[next].0 < sum || position == end) {
-                    let row = targets[next].1;
-                    let mut ones = Vec::new();
-                    if v_is_enumerated {
-                        ones.extend((0..n_visible).filter(|i| visit.state >> i & 1 == 1));
-                    } else {
-                        let mut stream = streams.row(row as u32);
-                        // The first number chose the state.
-                        stream.uniform();
-                        visit.for_each_probability(|i, p| {
-                            if stream.uniform() < p && i < n_visible {
-                                ones.push(i);
-                            }
-                        });
-                    }
-                    rows.push((row, ones));
-                    next += 1;
+        .map(|hit| {
+            hit.ones(&enumeration, log_z, |target, visit| {
+                if v_is_enumerated {
+                    return (0..n_visible).filter(|i| visit.state >> i & 1 == 1).collect();
                 }
-            });
-            rows
+                let mut stream = streams.row(target.row as u32);
+                // The first number chose the state.
+                stream.uniform();
+                let mut ones = Vec::new();
+                visit.for_each_probability(|i, p| {
+                    if stream.uniform() < p && i < n_visible {
+                        ones.push(i);
+                    }
+                });
+                ones
+            })
         })
         .collect();
     let mut out = BitMatrix::zeros(count, n_visible);
@@ -89,6 +65,59 @@ pub fn samples(parameters: &Parameters, count: usize, seed: u64) -> Result<BitMa
         ones.into_iter().for_each(|i| out.set(row, i, true));
     }
     Ok(out)
+}
+
+/// Where a sample lies on the line of all states' probabilities, one after the other.
+struct Target {
+    at: f64,
+    row: usize,
+}
+
+/// A piece of the states, with the samples that lie in it.
+struct Hit<'a> {
+    piece: Range<u64>,
+    /// Probability of all states before it.
+    below: f64,
+    targets: &'a [Target],
+}
+
+/// The pieces that have samples in them; `targets` ascend.
+fn hits<'a>(pieces: &[Range<u64>], shares: &[f64], targets: &'a [Target]) -> Vec<Hit<'a>> {
+    let (mut rest, mut below, mut hits) = (targets, 0.0, Vec::new());
+    for (i, (piece, share)) in pieces.iter().zip(shares).enumerate() {
+        let end = below + share;
+        // The last piece takes what rounding left above the sum of all.
+        let last = i + 1 == pieces.len();
+        let inside = if last { rest.len() } else { rest.partition_point(|target| target.at < end) };
+        let (targets, others) = rest.split_at(inside);
+        if !targets.is_empty() {
+            hits.push(Hit { piece: piece.clone(), below, targets });
+        }
+        (rest, below) = (others, end);
+    }
+    hits
+}
+
+impl Hit<'_> {
+    /// Row and ones of each sample; `ones` draws them given the state.
+    fn ones(
+        self,
+        enumeration: &Enumeration,
+        log_z: f64,
+        ones: impl Fn(&Target, &Visit<'_>) -> Vec<usize>,
+    ) -> Vec<(usize, Vec<usize>)> {
+        let Self { piece, below, targets } = self;
+        let (mut sum, mut position, end) = (below, piece.start, piece.end);
+        let (mut targets, mut rows) = (targets.iter().peekable(), Vec::new());
+        enumeration.walk(piece, |visit| {
+            position += 1;
+            sum += (visit.log_f - log_z).exp();
+            while let Some(target) = targets.next_if(|next| next.at < sum || position == end) {
+                rows.push((target.row, ones(target, &visit)));
+            }
+        });
+        rows
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::draw::{GROUP, Row};
+use super::draw_row::{GROUP, Row};
 use super::rough_exp::{EXP2, SURELY_ONE, SURELY_ZERO};
 use crate::ops::random::{MULTIPLIERS, ROUNDS, WEYL};
 use crate::ops::{Draw, words_per_row};

@@ -3,7 +3,7 @@
 
 use std::arch::aarch64::*;
 
-use super::draw::{Row, coarse_shift};
+use super::draw_row::{Row, coarse_shift};
 use super::rough_exp::{EXP2, SURELY_ONE, SURELY_ZERO};
 use crate::ops::Draw;
 use crate::ops::random::{MULTIPLIERS, ROUNDS, WEYL};

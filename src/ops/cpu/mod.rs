@@ -7,6 +7,7 @@ mod draw;
 mod draw_avx512;
 #[cfg(target_arch = "aarch64")]
 mod draw_neon;
+mod draw_row;
 mod fused;
 mod instruction_set;
 pub mod math;
@@ -19,7 +20,7 @@ mod softmax;
 mod softplus;
 
 pub(crate) use choice::{add_scaled, choose};
-pub(crate) use draw::uniform;
+pub(crate) use draw_row::uniform;
 pub use fused::Fused;
 pub use instruction_set::InstructionSet;
 use panels::Panels;

@@ -5,8 +5,15 @@
 //! between). The log-likelihood is concave, the constraints are a cone: projected gradient ascent, the projection by
 //! Dykstra's alternating scheme (Boyle and Dykstra 1986) between isotonic regression and the half-spaces l_j <= u_j.
 
-use super::step_sizes::Trial;
 use crate::numerics::sigmoid;
+
+/// One proposal: where, how far, and how likely it was accepted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial {
+    pub(super) temperature: usize,
+    pub(super) step: f64,
+    pub(super) acceptance: f64,
+}
 
 const ITERATIONS: usize = 500;
 const PROJECTIONS: usize = 20;

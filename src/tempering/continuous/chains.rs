@@ -7,8 +7,8 @@
 
 use rayon::prelude::*;
 
+use super::acceptance::Trial;
 use super::kernel::Scratch;
-use super::step_sizes::Trial;
 use super::target::{Densities, TemperedTarget};
 use super::{Kernel, LogDensity};
 use crate::error::{Error, Result};

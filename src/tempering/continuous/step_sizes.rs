@@ -19,14 +19,6 @@ const AT_ENDS: usize = 200;
 /// Trials at every temperature.
 const TRIALS: usize = 100;
 
-/// One proposal: where, how far, and how likely it was accepted.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Trial {
-    pub(super) temperature: usize,
-    pub(super) step: f64,
-    pub(super) acceptance: f64,
-}
-
 /// Which step size each inverse temperature gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepSizes {

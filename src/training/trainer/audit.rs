@@ -7,6 +7,7 @@ use crate::estimators::{Ais, Estimate, Method, exact};
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
+use crate::ops::random::{Purpose, derived_seed};
 use crate::progress;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::{LogLikelihood, Model, mean_log_f};
@@ -136,7 +137,7 @@ impl Trainer {
         let chains = self.config.audit.chains;
         let name = format!("audit by annealed importance sampling, {temperatures} temperatures");
         let (_task, _permit) = (progress::task(name), interrupt::permit());
-        let seed = self.config.seed ^ self.updates.rotate_left(32);
+        let seed = derived_seed(self.config.seed, Purpose::Audit, self.updates);
         let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
         Ais { chains, ladder, seed }.run(model.ops.as_ref(), &self.base)
     }

@@ -9,14 +9,12 @@ use super::Trainer;
 use super::model::model;
 use super::times::timed;
 use crate::interrupt;
+use crate::ops::random::{Purpose, derived_seed};
 use crate::progress;
 use crate::tempering::RoundsRecord;
 use crate::tracking::{KnownStates, Model, ModelTracker, TrackRecord};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Carriers, Start};
-
-/// The chains of the tracker draw from streams of another seed than those of the tempered gradient.
-const TRACKER_SEED: u64 = 0x7472_6163_6b65_7221;
 
 impl Trainer {
     /// The tracker of the model that is evaluated; `None` before tracking starts. Up to date after every step of the tracker.
@@ -41,7 +39,8 @@ impl Trainer {
         let (_task, _permit) = (progress::task(name), interrupt::permit());
         self.negative_phase.start(Start { model: &self.current, ladder, base });
         let seed = match self.negative_phase.carriers() {
-            Carriers::Own(_) => seed ^ TRACKER_SEED,
+            // Not those of the chains of the tempered gradient.
+            Carriers::Own(_) => derived_seed(seed, Purpose::Tracker, 0),
             Carriers::None | Carriers::Tracker => seed,
         };
         let model = self.current.clone();

@@ -6,13 +6,14 @@
 
 use serde::Serialize;
 
-use super::automatic::Known;
+use super::Known;
 use super::mixture_fit::{Rows, fit};
 use super::search::Search;
-use super::starts::Start;
 use crate::error::Result;
+use crate::estimators::Start;
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
+use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
 use crate::tempering::{BaseDistribution, Keep, Ladder, Prior, TemperedPath, anneal};
@@ -82,7 +83,7 @@ impl<'a> Candidates<'a> {
     fn attempt(&mut self, name: &str, base: &MixtureBase, search: &mut Search) -> Result<()> {
         let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
         let path = MixturePath { ops: self.ops, ladder: &ladder, base };
-        let seed = self.seed ^ ((self.list.len() as u64 + 1) << 32);
+        let seed = derived_seed(self.seed, Purpose::Candidate, self.list.len() as u64);
         let annealed = anneal(&path, CHAINS, seed, 0, Keep::Last);
         let mean = annealed.mean_weight(0);
         search.climb(&annealed.visible);

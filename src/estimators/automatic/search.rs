@@ -1,7 +1,6 @@
 //! Search for modes in both layers of a model, and the bounds of log Z that come with it.
 
-use super::ModeSearch;
-use super::automatic::{Bound, Known};
+use super::{Bound, Known, ModeSearch};
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, words_per_row};

@@ -1,17 +1,20 @@
 //! Runs of tempered chains from one mixture after another, each fitted to what the runs before it reached.
 
-use super::automatic::{Automatic, Known};
+use super::candidates::Candidates;
 use super::judgement::{Evidence, judge};
 use super::mixture_fit::{Rows, fit};
 use super::search::Search;
-use super::start_auto::Candidates;
-use super::tempered::{Mixing, TemperedRun};
-use super::{Bound, Candidate, Estimate};
-use crate::error::Result;
+use super::{Automatic, Bound, Candidate, Known};
+use crate::error::{Error, Result};
+use crate::estimators::Estimate;
+use crate::estimators::tempered::{Mixing, TemperedRun};
 use crate::model::Parameters;
+use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
-use crate::tempering::{BetaUpdate, InitialRounds, TemperedChains, TemperedPath, Tempering};
+use crate::tempering::{
+    AtOne, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains, TemperedPath, Tempering,
+};
 
 /// Most modes that states are drawn at.
 const MOST_MODES: usize = 50;
@@ -42,10 +45,19 @@ pub(super) struct Exploration<'a> {
     pool: Rows,
     kinds: Kinds,
     kept: Option<(usize, MixtureBase)>,
+    last: Option<Last>,
     runs: u64,
     gibbs_sweeps: u64,
     /// Seconds of one usual core that runs took.
     pub(super) spent: f64,
+}
+
+/// Where the last run left its chains.
+struct Last {
+    base: MixtureBase,
+    chains: TemperedChains,
+    /// zeta_k that its sweeps found, shape [K].
+    zeta: Vec<f64>,
 }
 
 impl<'a> Exploration<'a> {
@@ -70,6 +82,7 @@ impl<'a> Exploration<'a> {
             pool,
             kinds: Kinds::default(),
             kept: None,
+            last: None,
             runs: 0,
             spent: 0.0,
         })
@@ -98,8 +111,8 @@ impl<'a> Exploration<'a> {
         let above_count = above.rows();
         let seed = self.seed();
         let start = path.sample_base(settings.chains, seed, 0);
-        let mut chains = TemperedChains::new(start, settings.ladder.len(), seed);
-        let chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
+        let mut states = TemperedChains::new(start, settings.ladder.len(), seed);
+        let chains = Tempering::new(path, &mut states, BetaUpdate::Collapsed);
         let mut chains = chains.with_states_above(above).sampling_from(NEAR_ONE);
         let rounds = InitialRounds::default();
         let run = TemperedRun::watched(&mut chains, &rounds, sweeps, STRETCH, &mut |_, _| ())?;
@@ -120,13 +133,32 @@ impl<'a> Exploration<'a> {
         // Chains that travel without going all the way need time, others another start.
         let mut doubts = estimate.trust.doubts().iter();
         if sweeps >= settings.sweeps && doubts.all(|doubt| SLOWNESS.contains(&&*doubt.name)) {
-            self.kept = Some((kind, base));
+            self.kept = Some((kind, base.clone()));
         }
         self.pool = Rows::alike(samples)
             .with(&self.search.drawn(MOST_MODES, 1, self.seed()), SHARE_OF_MODES);
+        drop(chains);
+        self.last = Some(Last { base, chains: states, zeta: run.measurement().log_z });
         self.runs += 1;
         let components = COMPONENTS[kind];
         Ok((estimate, format!("{components} components, {line}")))
+    }
+
+    /// `count` samples by the chains of the last run, `spacing` sweeps between two of the same chain.
+    ///
+    /// # Errors
+    /// Chains that hardly ever come to beta = 1.
+    pub(super) fn take_at_one(&mut self, count: usize, spacing: usize) -> Result<AtOne> {
+        let ladder = &self.settings.ladder;
+        let Some(Last { base, chains, zeta }) = &mut self.last else {
+            return Err(Error::Invalid("no run has left chains to sample".into()));
+        };
+        let path = MixturePath { ops: self.ops, ladder, base };
+        let mut chains = Tempering::new(path, chains, BetaUpdate::Collapsed);
+        let before = chains.sweeps_done();
+        let found = chains.take_at_one(zeta, count, spacing)?;
+        self.gibbs_sweeps += (chains.sweeps_done() - before) * self.settings.chains as u64;
+        Ok(found)
     }
 
     /// The bound so far.
@@ -154,7 +186,7 @@ impl<'a> Exploration<'a> {
     }
 
     fn seed(&self) -> u64 {
-        self.settings.seed ^ ((self.runs + 1) << 40)
+        derived_seed(self.settings.seed, Purpose::Exploration, self.runs)
     }
 }
 

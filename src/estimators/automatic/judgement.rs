@@ -1,8 +1,8 @@
 //! The verdict on an automatic estimate: how its chains moved, and whether everything else that is known agrees.
 
-use super::start_auto::Candidate;
-use super::tempered::{Mixing, TemperedRun};
-use super::{Estimate, Method};
+use super::candidates::Candidate;
+use crate::estimators::tempered::{Mixing, TemperedRun};
+use crate::estimators::{Estimate, Method};
 use crate::numerics::Table;
 use crate::tempering::{MeanWeight, PseudoPrior};
 use crate::trust::Trust;

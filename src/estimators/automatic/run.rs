@@ -1,0 +1,161 @@
+//! Runs until nothing is in doubt, or the budget is used up.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::exploration::{COMPONENTS, Exploration};
+use super::{Automatic, Bound, Candidate, Known};
+use crate::collective;
+use crate::error::{Error, Result};
+use crate::estimators::{Estimate, at_least_one_sweep};
+use crate::model::Parameters;
+use crate::ops::{BitMatrix, Fused};
+use crate::tempering::AtOne;
+use crate::tempering::mixture::MixtureBase;
+use crate::trust::Trust;
+
+/// The first runs, which only look where the mass lies, have so many times fewer sweeps.
+const EXPLORING: usize = 5;
+
+/// The estimate and how it came about.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// log Z.
+    pub estimate: Estimate,
+    /// The lower bound.
+    pub bound: Bound,
+    /// Starts that were tried by annealing.
+    pub candidates: Vec<Candidate>,
+    /// What was done, one line a run.
+    pub done: Vec<String>,
+}
+
+/// A start found for other estimators.
+#[derive(Clone, Debug)]
+pub struct FoundStart {
+    /// Where paths start.
+    pub mixture: MixtureBase,
+    /// States at beta = 1 for the second population of chains, shape [S/2, M].
+    pub from_above: BitMatrix,
+    /// The lower bound.
+    pub bound: Bound,
+    /// Starts that were tried by annealing.
+    pub candidates: Vec<Candidate>,
+    /// Sweeps of single chains spent.
+    pub gibbs_sweeps: u64,
+    /// What was done, one line a run.
+    pub done: Vec<String>,
+}
+
+impl Automatic {
+    /// Runs until the estimate is sound or the budget is used up; `tell` hears a line after each step.
+    ///
+    /// # Errors
+    /// Fewer than four chains, no sweeps, or a matrix without singular values.
+    pub fn run(
+        &self,
+        parameters: &Parameters,
+        known: Known<'_>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Report> {
+        let start = Instant::now();
+        let ops = Fused::new(parameters).on(collective::current());
+        let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
+        let mut estimate = self.until_sound(&mut exploration, &mut done, tell)?;
+        estimate.seconds = start.elapsed().as_secs_f64();
+        Ok(Report {
+            estimate,
+            bound: exploration.bound(),
+            candidates: exploration.candidates().to_vec(),
+            done,
+        })
+    }
+
+    /// `count` states at beta = 1, the sweeps of single chains spent, and the verdict: of the chains whose estimate is sound, or of the last that the budget allowed, whose doubts are the
+    /// samples'; `spacing` sweeps between two samples of a chain.
+    pub(in super::super) fn sample(
+        &self,
+        parameters: &Parameters,
+        known: Known<'_>,
+        (count, spacing): (usize, usize),
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<(AtOne, u64, Trust)> {
+        let ops = Fused::new(parameters).on(collective::current());
+        let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
+        let Estimate { trust, .. } = self.until_sound(&mut exploration, &mut done, tell)?;
+        let taken = exploration.take_at_one(count, spacing)?;
+        Ok((taken, exploration.gibbs_sweeps(), trust))
+    }
+
+    /// Runs, each of twice the sweeps of the one before.
+    fn until_sound(
+        &self,
+        exploration: &mut Exploration<'_>,
+        done: &mut Vec<String>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Estimate> {
+        let mut sweeps = self.sweeps;
+        loop {
+            let (estimate, line) = exploration.run(sweeps)?;
+            tell(&line);
+            done.push(line);
+            sweeps *= 2;
+            let next = 1.5 * exploration.cost((self.chains * sweeps) as u64);
+            if estimate.trust.is_sound() || exploration.spent + next > self.budget {
+                return Ok(estimate);
+            }
+        }
+    }
+
+    /// A start for other estimators: the mixture that the first run would have, without that run.
+    ///
+    /// # Errors
+    /// As [`Automatic::run`].
+    pub fn start(
+        &self,
+        parameters: &Parameters,
+        known: Known<'_>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<FoundStart> {
+        let ops = Fused::new(parameters).on(collective::current());
+        let (mut exploration, done) = self.explore(parameters, &ops, known, tell)?;
+        Ok(FoundStart {
+            mixture: exploration.mixture()?.1,
+            from_above: exploration.states_above(self.chains / 2),
+            bound: exploration.bound(),
+            candidates: exploration.candidates().to_vec(),
+            gibbs_sweeps: exploration.gibbs_sweeps(),
+            done,
+        })
+    }
+
+    /// Candidates, and a short run of each kind of mixture.
+    fn explore<'a>(
+        &'a self,
+        parameters: &'a Parameters,
+        ops: &'a Fused,
+        known: Known<'_>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<(Exploration<'a>, Vec<String>)> {
+        if self.chains < 4 || self.budget.is_nan() || self.budget < 0.0 {
+            return Err(Error::Invalid(format!(
+                "{} chains and a budget of {} s: at least 4 chains and 0 s are needed",
+                self.chains, self.budget
+            )));
+        }
+        at_least_one_sweep(self.sweeps)?;
+        let mut exploration = Exploration::new(self, parameters, ops, known)?;
+        let best = exploration.candidates().iter().max_by(|a, b| a.log_z.total_cmp(&b.log_z));
+        if let Some(best) = best {
+            tell(&format!("best start so far: {}, annealing gives {:.2}", best.name, best.log_z));
+        }
+        let mut done = Vec::new();
+        for _ in COMPONENTS {
+            let (_, line) = exploration.run((self.sweeps / EXPLORING).max(1))?;
+            tell(&line);
+            done.push(line);
+        }
+        Ok((exploration, done))
+    }
+}
