@@ -61,6 +61,17 @@ impl Default for Options {
     }
 }
 
+/// Keys of a configuration and the options that set them.
+const KEYS: &[(&str, &str)] = &[
+    ("model.hidden", "hidden"),
+    ("training.epochs", "epochs"),
+    ("training.batch", "batch"),
+    ("training.learning_rate", "learning_rate"),
+    ("data.validation_fraction", "validation_fraction"),
+    ("evaluation.every", "evaluations"),
+    ("tempering.chains", "chains"),
+];
+
 /// Rows per minibatch that are chosen by themselves.
 const BATCHES: std::ops::RangeInclusive<usize> = 10..=100;
 
@@ -102,11 +113,12 @@ pub fn fit_recording(
     stop: &AtomicBool,
 ) -> Result<Fit> {
     let dataset = rows.dataset()?;
-    let config = options.config(&dataset)?;
-    let splits = split(dataset, &config)?;
+    let own = |error| options.named(error);
+    let config = options.config(&dataset).map_err(own)?;
+    let splits = split(dataset, &config).map_err(own)?;
     #[allow(deprecated)]
     let device = Device::ndarray();
-    let mut trainer = Trainer::new(&config, splits, &device)?;
+    let mut trainer = Trainer::new(&config, splits, &device).map_err(own)?;
     let mut curves = Memory::default();
     let outcome = {
         let mut tee = Tee(vec![Box::new(&mut curves), Box::new(recorder)]);
@@ -131,6 +143,21 @@ pub fn fit_recording(
 }
 
 impl Options {
+    /// An error with the option in place of the key it stands for, unless `settings` name that key.
+    fn named(&self, error: Error) -> Error {
+        let Error::Config { field, problem, .. } = &error else { return error };
+        let set = |key: &str| self.settings.iter().any(|setting| setting.starts_with(key));
+        let option = KEYS.iter().find(|(key, _)| field.starts_with(key) && !set(key));
+        match option {
+            Some((_, option)) => Error::Config {
+                field: option.to_string(),
+                place: Some(format!("`{option}`")),
+                problem: problem.clone(),
+            },
+            None => error,
+        }
+    }
+
     /// The configuration these options stand for.
     fn config(&self, dataset: &Dataset) -> Result<Config> {
         for (name, value) in [("epochs", self.epochs), ("evaluations", self.evaluations)] {

@@ -42,16 +42,19 @@
 //! [`Parameters::from_hidden_major`] (scikit-learn, torch).
 //!
 //! ```
-//! use ztrack::estimators::{Automatic, Known};
+//! use ztrack::estimators::EstimateSettings;
 //! use ztrack::model::{exact, test_systems::gaussian_parameters};
 //!
 //! let parameters = gaussian_parameters(16, 8, 0.5, 1);
-//! let found = Automatic { sweeps: 200, ..Automatic::new(1)? }
-//!     .run(&parameters, Known::default(), &mut |_line| {})?;
-//! let error = found.estimate.value - exact::log_partition(&parameters)?;
-//! assert!(found.estimate.trust.is_sound() && error.abs() < 4.0 * found.estimate.std_error);
+//! let settings = EstimateSettings { methods: vec!["auto".parse()?], seed: 1, ..Default::default() };
+//! let found = settings.run(&parameters, None, &mut |_line| {})?;
+//! let estimate = &found.estimates[0];
+//! let error = estimate.value - exact::log_partition(&parameters)?;
+//! assert!(estimate.trust.is_sound() && error.abs() < 4.0 * estimate.std_error);
 //! # Ok::<(), ztrack::Error>(())
 //! ```
+//!
+//! Without `methods` small models are enumerated and others searched; [`estimators::Method`] has all names.
 //!
 //! # Rooms
 //!

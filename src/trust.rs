@@ -46,6 +46,17 @@ impl Trust {
         self
     }
 
+    /// The same with what to change named as another interface names it: `words` are pairs of a key or option and its name there.
+    #[must_use]
+    pub fn reworded(mut self, words: &[(&str, &str)]) -> Self {
+        for doubt in &mut self.doubts {
+            doubt.text = words
+                .iter()
+                .fold(std::mem::take(&mut doubt.text), |text, (from, to)| text.replace(from, to));
+        }
+        self
+    }
+
     /// Adds a reason for doubt.
     pub fn doubt(&mut self, name: &str, text: impl Into<String>) {
         self.doubts.push(Doubt { name: name.into(), text: text.into() });
@@ -90,6 +101,9 @@ mod tests {
         trust.doubt("movement", "the model runs away");
         assert!(!trust.is_sound());
         assert_eq!(trust.names(), "few-travelled movement");
+        let other = trust.clone().reworded(&[("chains", "walkers"), ("model", "network")]);
+        assert_eq!(other.to_string(), "3 of 100 walkers travelled; the network runs away");
+        assert_eq!(other.names(), trust.names());
         assert_eq!(trust.to_string(), "3 of 100 chains travelled; the model runs away");
     }
 }

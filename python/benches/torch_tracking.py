@@ -2,8 +2,10 @@
 
     RAYON_NUM_THREADS=2 python python/benches/torch_tracking.py FOLDER_OF_MNIST [--updates 200] [--chains 500]
 
-FOLDER_OF_MNIST holds train-images-idx3-ubyte.gz. Needs torch. Prints one line per way, and CSV at the end. To be run on a quiet
-machine: whole runs, each in this process, in alternation, the medians of three.
+FOLDER_OF_MNIST holds train-images-idx3-ubyte.gz. Needs torch. Three runs (no tracker, one called after every update, one after every
+tenth) go on side by side, ten updates of each in turn, so that whatever else the machine does meets all of them alike. What is added
+is the median over rounds of a round's time over that of the run without; prints one line per run, and CSV at the end. Processor time
+tells the same on a machine that is busy, with OMP_WAIT_POLICY=passive, without which PyTorch's idle threads spend it as well.
 """
 
 import argparse
@@ -23,7 +25,6 @@ parser.add_argument("mnist", type=Path)
 parser.add_argument("--updates", type=int, default=200)
 parser.add_argument("--chains", type=int, default=500)
 parser.add_argument("--batch", type=int, default=500)
-parser.add_argument("--repeats", type=int, default=3)
 arguments = parser.parse_args()
 
 with gzip.open(arguments.mnist / "train-images-idx3-ubyte.gz") as file:
@@ -32,48 +33,73 @@ binary = (pixels > 127).astype(np.uint8)
 data = torch.tensor(binary, dtype=torch.float32)
 
 
-def train(every):
-    """Seconds of the loop and of the tracker's start; `every` 0: without a tracker."""
-    generator = torch.Generator().manual_seed(1)
-    W = 0.01 * torch.randn(784, 500, generator=generator)
-    share = data.mean(0).clamp(0.001, 0.999)
-    c, b = torch.log(share / (1 - share)), torch.zeros(500)
-    particles = torch.bernoulli(share.expand(arguments.batch, 784), generator=generator)
-    tracker, start = None, time.perf_counter()
-    if every:
-        tracker = ztrack.Tracker(data=binary[:2000], n_hidden=500, chains=arguments.chains, seed=1)
-        tracker.update(W, c, b)
-    started = time.perf_counter()
-    for update in range(1, arguments.updates + 1):
+ROUND = 10
+
+
+class Run:
+    """A training that stops after every round of updates; `every` 0: without a tracker."""
+
+    def __init__(self, every):
+        self.every, self.update, self.seconds, self.processor = every, 0, [], []
+        self.generator = torch.Generator().manual_seed(1)
+        self.W = 0.01 * torch.randn(784, 500, generator=self.generator)
+        share = data.mean(0).clamp(0.001, 0.999)
+        self.c, self.b = torch.log(share / (1 - share)), torch.zeros(500)
+        self.particles = torch.bernoulli(share.expand(arguments.batch, 784), generator=self.generator)
+        self.tracker, begin = None, time.perf_counter()
+        if every:
+            self.tracker = ztrack.Tracker(data=binary[:2000], n_hidden=500, chains=arguments.chains, seed=1)
+            self.tracker.update(self.W, self.c, self.b)
+        self.start = time.perf_counter() - begin
+
+    def round(self):
+        begin, busy = time.perf_counter(), time.process_time()
+        for _ in range(ROUND):
+            self.step()
+            self.update += 1
+            if self.every and self.update % self.every == 0:
+                self.tracker.update(self.W, self.c, self.b)
+        self.seconds.append(time.perf_counter() - begin)
+        self.processor.append(time.process_time() - busy)
+
+    def step(self):
+        W, c, b, generator = self.W, self.c, self.b, self.generator
         v = data[torch.randint(0, len(data), (arguments.batch,), generator=generator)]
         h = torch.sigmoid(v @ W + b)
-        hidden = torch.bernoulli(torch.sigmoid(particles @ W + b), generator=generator)
-        particles = torch.bernoulli(torch.sigmoid(hidden @ W.T + c), generator=generator)
-        model = torch.sigmoid(particles @ W + b)
-        W += 0.01 * (v.T @ h - particles.T @ model) / arguments.batch
-        c += 0.01 * (v - particles).mean(0)
+        hidden = torch.bernoulli(torch.sigmoid(self.particles @ W + b), generator=generator)
+        self.particles = torch.bernoulli(torch.sigmoid(hidden @ W.T + c), generator=generator)
+        model = torch.sigmoid(self.particles @ W + b)
+        W += 0.01 * (v.T @ h - self.particles.T @ model) / arguments.batch
+        c += 0.01 * (v - self.particles).mean(0)
         b += 0.01 * (h - model).mean(0)
-        if every and update % every == 0:
-            tracker.update(W, c, b)
-    seconds = time.perf_counter() - started
-    read = time.perf_counter()
-    value = (tracker.log_z, tracker.std_error, str(tracker.trust)) if tracker else None
-    return seconds, started - start, time.perf_counter() - read, value
+
+    def value(self):
+        """Seconds until log Z is read, and what it is."""
+        if self.tracker is None:
+            return 0.0, ""
+        begin = time.perf_counter()
+        value = f"log Z {self.tracker.log_z:.2f} +- {self.tracker.std_error:.2f}"
+        return time.perf_counter() - begin, f"{value}, {self.tracker.trust}"
 
 
-found = {every: [] for every in (0, 1, 10)}
-for _ in range(arguments.repeats):
-    for every in found:
-        found[every].append(train(every))
-plain = statistics.median(seconds for seconds, *_ in found[0]) / arguments.updates
+runs = [Run(every) for every in (0, 1, 10)]
+for turn in range(max(1, arguments.updates // ROUND)):
+    # Each run is first, second and last alike.
+    for i in range(len(runs)):
+        runs[(i + turn) % len(runs)].round()
 rows = []
-for every, runs in found.items():
-    step = statistics.median(seconds for seconds, *_ in runs) / arguments.updates
-    start, read = (statistics.median(run[i] for run in runs) for i in (1, 2))
-    added = 100 * (step / plain - 1)
-    what = {0: "no tracker", 1: "every update"}.get(every, f"every {every}th update")
-    print(f"{what:18} {1e3 * step:8.2f} ms an update, {added:+6.1f} %; start {start:.2f} s, one value {read:.2f} s", runs[-1][3] or "")
-    rows.append((every, 1e3 * step, added, start, read))
+for run in runs:
+    step = statistics.median(run.seconds) / ROUND
+    ratios = [mine / plain for mine, plain in zip(run.seconds, runs[0].seconds)]
+    added = 100 * (statistics.median(ratios) - 1)
+    busy = 100 * (statistics.median(run.processor) / statistics.median(runs[0].processor) - 1)
+    what = {0: "no tracker", 1: "every update"}.get(run.every, f"every {run.every}th update")
+    read, value = run.value()
+    print(
+        f"{what:18} {1e3 * step:8.2f} ms an update, {added:+6.1f} % ({busy:+6.1f} % of processor time);"
+        f" start {run.start:.2f} s, one value {read:.2f} s  {value}"
+    )
+    rows.append((run.every, 1e3 * step, added, busy, run.start, read))
 
 # The border alone: tensors to bytes, as `update` makes them, and bytes to the library's arrays are one copy each.
 W, c, b = torch.randn(784, 500), torch.randn(784), torch.randn(500)
@@ -84,6 +110,6 @@ for _ in range(50):
         part.tobytes()
     times.append(time.perf_counter() - begin)
 print(f"copies at the border (Python's side): {1e3 * statistics.median(times):.2f} ms")
-print("\nevery,ms_an_update,added_percent,start_seconds,value_seconds")
+print("\nevery,ms_an_update,added_percent,added_processor_percent,start_seconds,value_seconds")
 for row in rows:
     print(",".join(f"{x:.4g}" for x in row))

@@ -4,6 +4,22 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use ztrack::Error;
 
+/// Options of the command, and the arguments here that do the same. Longer ones come before their beginnings.
+pub const ARGUMENTS: &[(&str, &str)] = &[
+    ("try --method auto", "try method=\"auto\""),
+    ("or another --start", "or give `data`"),
+    ("--temperatures", "`temperatures`"),
+    ("--chains", "`chains`"),
+    ("--sweeps", "`sweeps`"),
+    ("--budget", "`budget`"),
+    ("--method", "`method`"),
+];
+
+/// A sentence with arguments in place of the command's options.
+pub fn of_arguments(text: &str) -> String {
+    ARGUMENTS.iter().fold(text.to_string(), |text, (option, name)| text.replace(option, name))
+}
+
 /// The exception for an error.
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let name = match error {
@@ -13,8 +29,7 @@ pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Interrupted => "Interrupted",
         Error::Invalid(_) => "InvalidError",
     };
-    // Options of the command are arguments here.
-    named(py, name, error.to_string().replace("--", ""))
+    named(py, name, of_arguments(&error.to_string()))
 }
 
 /// An exception of the package by its name.

@@ -3,13 +3,15 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
-use ztrack::cli::EstimateSettings;
-use ztrack::estimators::{self, Agreement, Automatic, Equilibrium, Estimate, Known};
+use ztrack::Result;
+use ztrack::estimators::{
+    self, Agreement, Automatic, Equilibrium, Estimate, EstimateSettings, Known,
+};
 use ztrack::tempering::BaseDistribution;
 use ztrack::tempering::schedules::linear;
 
 use super::arrays::{bits, cells, parameters};
-use super::errors::named;
+use super::errors::{ARGUMENTS, named, of_arguments};
 use super::long_call::long;
 
 #[derive(Serialize)]
@@ -41,13 +43,27 @@ pub fn log_partition(
     let found = long(py, progress.as_ref(), |tell| {
         let parameters = parameters(weights, visible_bias, hidden_bias)?;
         let rows = rows.map(|rows| bits(rows, parameters.n_visible)).transpose()?;
-        let settings = EstimateSettings { methods, chains, temperatures, sweeps, budget, seed };
-        let found = settings.run(&parameters, rows.as_ref(), |line| {
+        let methods = methods.iter().map(|name| name.parse()).collect::<Result<_>>()?;
+        let settings = EstimateSettings {
+            methods,
+            chains,
+            temperatures,
+            sweeps,
+            budget,
+            seed,
+            ..EstimateSettings::default()
+        };
+        let found = settings.run(&parameters, rows.as_ref(), &mut |line| {
             // Nobody listens any more where the call is being ended.
             let _ = tell.send(line.to_string());
         })?;
-        let (estimates, bound) = (found.estimates, found.bound);
-        Ok(Found { estimates, bound, agreement: found.agreement, skipped: found.skipped })
+        let (mut estimates, mut agreement, bound) = (found.estimates, found.agreement, found.bound);
+        for estimate in &mut estimates {
+            estimate.trust = std::mem::take(&mut estimate.trust).reworded(ARGUMENTS);
+        }
+        let sentences = |texts: Vec<String>| texts.iter().map(|text| of_arguments(text)).collect();
+        agreement.disagreements = sentences(agreement.disagreements);
+        Ok(Found { estimates, bound, agreement, skipped: sentences(found.skipped) })
     })?;
     serde_json::to_string(&found).map_err(|error| named(py, "InternalError", error.to_string()))
 }

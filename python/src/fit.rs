@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 use serde_json::{Value, json};
+use ztrack::Error;
 use ztrack::estimators::Estimate;
 use ztrack::fit::{Options, fit_recording};
 use ztrack::record::{Content, Progress, Record, Recorder};
@@ -104,7 +105,7 @@ pub fn fit<'py>(
             settings,
         };
         let mut teller = Teller { tell, last: Instant::now() };
-        fit_recording(&rows, options, &mut teller, &AtomicBool::new(false))
+        fit_recording(&rows, options, &mut teller, &AtomicBool::new(false)).map_err(of_arguments)
     })?;
     let found = Found {
         update: fit.update,
@@ -122,6 +123,19 @@ pub fn fit<'py>(
     let bytes = |values: &[f32]| PyBytes::new(py, &bytes(values));
     let model = &fit.parameters;
     Ok((bytes(&model.weights), bytes(&model.visible_bias), bytes(&model.hidden_bias), found))
+}
+
+/// An error with the estimator's arguments in place of the library's options.
+fn of_arguments(error: Error) -> Error {
+    let Error::Config { field, problem, .. } = &error else { return error };
+    let argument = match field.as_str() {
+        "hidden" => "n_hidden",
+        "epochs" => "n_iter",
+        "batch" => "batch_size",
+        same => same,
+    };
+    let place = Some(format!("`{argument}`"));
+    Error::Config { field: argument.into(), place, problem: problem.clone() }
 }
 
 /// The scalars of a record, as `run/tag`.

@@ -7,8 +7,11 @@ use pyo3::types::PyBytes;
 use ztrack::live::Evaluated;
 use ztrack::{Error, LogZTracker};
 
-use super::arrays::{bits, cells, parameters};
+use super::arrays::{bits, bytes, cells, parameters};
 use super::long_call::{long, short};
+
+/// Bytes of weights, visible bias and hidden bias.
+type Parts<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 /// Threads of Python may share one: each call waits for the one before, with Python's lock free.
 #[pyclass(frozen)]
@@ -22,7 +25,8 @@ struct Settings {
     chains: Option<usize>,
     temperatures: Option<usize>,
     sweeps: Option<usize>,
-    every: u64,
+    every: Option<u64>,
+    averaging: f64,
     settling: Option<(usize, usize)>,
     seed: u64,
 }
@@ -72,8 +76,12 @@ impl Tracker {
                     return Err(Error::Invalid("a tracker needs data or marginals".into()));
                 }
             };
-            let Settings { hidden, chains, temperatures, sweeps, every, settling, seed } = settings;
-            builder = builder.hidden(hidden).every(every).seed(seed);
+            let Settings { hidden, chains, temperatures, sweeps, every, .. } = settings;
+            let Settings { averaging, settling, seed, .. } = settings;
+            builder = builder.hidden(hidden).averaging(averaging).seed(seed);
+            if let Some(every) = every {
+                builder = builder.every(every);
+            }
             if let Some(chains) = chains {
                 builder = builder.chains(chains);
             }
@@ -125,6 +133,13 @@ impl Tracker {
         let found =
             self.on_copy(py, |tracker| tracker.log_likelihood(&bits(rows, tracker.visible())?))?;
         Ok((found.value, found.std_error, found.data_std_error, found.log_z_std_error))
+    }
+
+    /// Weights [M, J] and biases of the model that values are about, f32; None before the first update.
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Option<Parts<'py>>> {
+        let found = self.reading(py, |tracker| Ok(tracker.parameters().cloned()))?;
+        let part = |values: &[f32]| PyBytes::new(py, &bytes(values));
+        Ok(found.map(|p| (part(&p.weights), part(&p.visible_bias), part(&p.hidden_bias))))
     }
 
     /// States, one byte a cell, and their weights.

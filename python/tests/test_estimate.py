@@ -72,6 +72,14 @@ def test_samples_have_the_models_means(model):
     assert (found == ztrack.sample(*model, 4000, seed=1)).all()
 
 
+def test_doubts_name_arguments():
+    # Two modes far apart, and chains too few and too short to go from one to the other.
+    W = np.full((30, 30), 1.2)
+    found = ztrack.log_partition(W, -18 * np.ones(30), -18 * np.ones(30), method=["ts", "ais", "reverse-ais"], sweeps=5, chains=4)
+    text = " ".join([str(e.trust) for e in found.estimates] + list(found.disagreements) + list(found.skipped))
+    assert not found.trust and "--" not in text, text
+
+
 def test_samples_are_of_both_modes():
     """All off or all on, nothing between; too many hidden units to be enumerated."""
     W, c, b = np.full((30, 22), 0.6), np.full(30, -6.6), np.full(22, -9.0)

@@ -13,7 +13,9 @@ import pytest
 import ztrack
 
 # The estimator is imported before: a signal during imports is no matter of ours.
-LONG = "import numpy as np, ztrack; RBM = ztrack.RBM; r = np.random.default_rng(1)\n"
+# A shell's background jobs are born deaf to Ctrl-C, and so would be what these tests start there.
+LONG = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+LONG += "import numpy as np, ztrack; RBM = ztrack.RBM; r = np.random.default_rng(1)\n"
 MODEL = "m = r.normal(0, .3, (300, 300)), np.zeros(300), np.zeros(300)\n"
 
 

@@ -79,8 +79,10 @@ def test_what_is_refused(data):
         small().fit(data * 0.5)
     with pytest.raises(ztrack.InvalidError, match="n_hidden"):
         small(n_hidden=0).fit(data)
-    with pytest.raises(ztrack.ConfigError, match="learning_rate"):
+    with pytest.raises(ztrack.ConfigError, match="^`learning_rate`: "):
         small(learning_rate=-1.0).fit(data)
+    with pytest.raises(ztrack.ConfigError, match="^`chains`: "):
+        small(chains=10**9).fit(data)
     told = []
     with pytest.raises(ztrack.Interrupted):
         small(n_iter=10**6, progress=lambda p: told.append(p) or False).fit(data)

@@ -109,6 +109,37 @@ def test_marginals_every_and_particles(data, exact):
     assert abs(tracker.log_z - exact(*model)) < 5 * tracker.std_error
 
 
+def test_the_average_is_tracked(data, exact):
+    tracker = ztrack.Tracker(data, 8, 200, averaging=0.5, seed=2)
+    assert tracker.model is None
+    mean = None
+    for update, model in enumerate(train(data, 90)):
+        tracker.update(*model)
+        rate = 1 / max(1, 0.5 * update)
+        mean = model if mean is None else [old + rate * (new - old) for old, new in zip(mean, model)]
+        if update % 30 == 0:
+            tracker = pickle.loads(pickle.dumps(tracker))
+    W, c, b = mean
+    assert tracker.model.weights == pytest.approx(W, abs=1e-5)
+    assert tracker.model.hidden_bias == pytest.approx(b, abs=1e-5)
+    assert abs(tracker.log_z - exact(W, c, b)) < 4 * tracker.std_error
+    expected = tracker.model.log_f(data).mean() - tracker.log_z
+    assert tracker.log_likelihood(data).value == pytest.approx(expected, abs=1e-4)
+    assert np.abs(tracker.model.weights - model[0]).max() > 0.01
+    with pytest.raises(ztrack.InvalidError, match="without `averaging`"):
+        tracker.negative_phase()
+    plain = ztrack.Tracker(data, 8, 50)
+    plain.update(*model)
+    assert (plain.model.weights == model[0].astype(np.float32)).all()
+
+
+def test_doubts_name_arguments(data, model):
+    tracker = ztrack.Tracker(data, 8, chains=2)
+    tracker.update(*model)
+    assert "few-chains" in tracker.trust.doubts
+    assert "raise `chains`" in str(tracker.trust) and "tempering." not in str(tracker.trust)
+
+
 def test_two_trackers_in_two_threads(data):
     models = list(train(data, 60))
 
@@ -154,6 +185,10 @@ def test_what_is_refused(data, model):
         ({"data": data, "n_hidden": 0}, "`hidden`"),
         ({"data": data, "n_hidden": 2.5}, "whole number"),
         ({"data": data, "n_hidden": 2, "chains": 1}, "`chains`"),
+        ({"data": data, "n_hidden": 2, "averaging": 2}, "`averaging`"),
+        ({"data": data, "n_hidden": 2, "averaging": "much"}, "`averaging`"),
+        ({"data": data, "n_hidden": 2, "settling": 60}, "`settling`"),
+        ({"data": data, "n_hidden": 2, "settling": (60,)}, "`settling`"),
         ({"data": data, "n_hidden": 2, "chains": 10**8}, "`chains`"),
         ({"data": data + 1, "n_hidden": 2}, "neither 0 nor 1"),
         ({"marginals": [0.5, 2.0], "n_hidden": 2}, "marginal 1 is 2"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._arrays import array, parameters, rows, whole
 from ._errors import FileError, InvalidError, MissingPackageError
@@ -40,7 +43,7 @@ class Model:
             self.weights, self.visible_bias, self.hidden_bias
         )
 
-    def _all(self):
+    def _all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.weights, self.visible_bias, self.hidden_bias
 
     @property
@@ -53,19 +56,21 @@ class Model:
         """Number of hidden units."""
         return len(self.hidden_bias)
 
-    def log_partition(self, **options) -> LogPartition:
+    def log_partition(self, **options: Any) -> LogPartition:
         """log Z of this model (without :attr:`log_constant`); options as of :func:`ztrack.log_partition`."""
         return log_partition(*self._all(), **options)
 
-    def log_likelihood(self, data, log_z=None, **options) -> LogLikelihood:
+    def log_likelihood(
+        self, data: ArrayLike, log_z: LogPartition | float | tuple[float, float] | None = None, **options: Any
+    ) -> LogLikelihood:
         """Mean log-likelihood of rows, see :func:`ztrack.log_likelihood`."""
         return log_likelihood(*self._all(), data, log_z, **options)
 
-    def log_f(self, data) -> np.ndarray:
+    def log_f(self, data: ArrayLike) -> np.ndarray:
         """log p(v) + log Z of every row, see :func:`ztrack.log_f`."""
         return _log_f(*self._all(), rows(data, self.n_visible))
 
-    def sample(self, count=100, **options) -> np.ndarray:
+    def sample(self, count: int = 100, **options: Any) -> np.ndarray:
         """Samples, see :func:`ztrack.sample`."""
         return sample(*self._all(), count, **options)
 
@@ -75,7 +80,7 @@ class Model:
 
     # Files that the command `ztrack` reads as well.
 
-    def save(self, path) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Writes an npz file, or a safetensors file where the name ends so (needs the package safetensors)."""
         arrays = dict(zip(("weights", "visible_bias", "hidden_bias"), self._all()))
         if str(path).endswith(".safetensors"):
@@ -86,7 +91,7 @@ class Model:
             raise InvalidError(f"{path}: a model file is called .npz or .safetensors")
 
     @classmethod
-    def load(cls, path) -> "Model":
+    def load(cls, path: str | PathLike[str]) -> "Model":
         """Reads what :meth:`save` or the command wrote."""
         if str(path).endswith(".safetensors"):
             arrays = _need("safetensors.numpy").load_file(str(path))
@@ -109,7 +114,7 @@ def _need(name) -> Any:
         raise MissingPackageError(f"this needs the package {package}: pip install {package}") from error
 
 
-def from_sklearn(estimator) -> Model:
+def from_sklearn(estimator: Any) -> Model:
     """From a fitted ``sklearn.neural_network.BernoulliRBM``, whose ``components_`` are [hidden, visible]."""
     try:
         return Model(
@@ -119,7 +124,7 @@ def from_sklearn(estimator) -> Model:
         raise InvalidError(f"this is no fitted BernoulliRBM: {error}") from error
 
 
-def to_sklearn(model: Model):
+def to_sklearn(model: Model) -> Any:
     """A ``BernoulliRBM`` with these parameters, as if fitted."""
     estimator = _need("sklearn.neural_network").BernoulliRBM(n_components=model.n_hidden)
     estimator.components_ = model.weights.T.astype(np.float64)
@@ -131,7 +136,7 @@ def to_sklearn(model: Model):
     return estimator
 
 
-def from_torch(state, names=None, transposed=None) -> Model:
+def from_torch(state: Any, names: Sequence[str] | None = None, transposed: bool | None = None) -> Model:
     """From a torch state dict, or any mapping to arrays.
 
     ``names``: the keys of weights, visible bias and hidden bias, where they are not found by themselves. ``transposed``: whether
@@ -158,7 +163,9 @@ def from_torch(state, names=None, transposed=None) -> Model:
     return Model(w.T if transposed else w, c, b)
 
 
-def to_torch(model: Model, names=_TORCH_NAMES[0], transposed=False) -> dict:
+def to_torch(
+    model: Model, names: Sequence[str] = _TORCH_NAMES[0], transposed: bool = False
+) -> dict[str, Any]:
     """A state dict of torch tensors."""
     torch = _need("torch")
     w = model.weights.T if transposed else model.weights
@@ -166,7 +173,9 @@ def to_torch(model: Model, names=_TORCH_NAMES[0], transposed=False) -> dict:
     return {name: torch.tensor(np.ascontiguousarray(value)) for name, value in arrays}
 
 
-def from_plus_minus(weights, visible_bias, hidden_bias, *, transposed=False) -> Model:
+def from_plus_minus(
+    weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike, *, transposed: bool = False
+) -> Model:
     """From an RBM with units in {-1, +1}, log f(s, t) = s.W t + c.s + b.t, in double precision.
 
     With s = 2v - 1 and t = 2h - 1 the weights become 4W, the biases 2(c - W1) and 2(b - W'1); :attr:`Model.log_constant` is what
@@ -188,14 +197,14 @@ def to_plus_minus(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray, flo
     return w, c, b, float(w.sum() - c.sum() - b.sum())
 
 
-def rbms_updates(path) -> list[int]:
+def rbms_updates(path: str | PathLike[str]) -> list[int]:
     """Updates saved in an HDF5 archive of the package rbms, ascending."""
     with _need("h5py").File(path, "r") as file:
         found = [key.removeprefix("update_") for key in file if key.startswith("update_")]
     return sorted(int(key) for key in found if key.isdigit())
 
 
-def from_rbms(path, update=None) -> Model:
+def from_rbms(path: str | PathLike[str], update: int | None = None) -> Model:
     """From an HDF5 archive of the package rbms (``update_N/params/{weight_matrix, vbias, hbias}``); the last update unless one is
     named."""
     updates = rbms_updates(path)
@@ -212,7 +221,7 @@ def from_rbms(path, update=None) -> Model:
             raise FileError(f"{path}: update {update} holds no parameters of a binary RBM: {error}") from error
 
 
-def to_rbms(model: Model, path, update, log_z=None) -> None:
+def to_rbms(model: Model, path: str | PathLike[str], update: int, log_z: float | None = None) -> None:
     """Adds ``update_N/params`` to an HDF5 archive of rbms, or makes one; ``log_z`` is written beside it."""
     update = whole(update, "update", 0)
     with _need("h5py").File(path, "a") as file:
@@ -228,7 +237,7 @@ def to_rbms(model: Model, path, update, log_z=None) -> None:
             group["log_z"] = float(log_z)
 
 
-def write_rbms_log_z(path, update, log_z) -> None:
+def write_rbms_log_z(path: str | PathLike[str], update: int, log_z: float) -> None:
     """Writes log Z of an update into an archive of rbms, as ``update_N/log_z``."""
     with _need("h5py").File(path, "a") as file:
         name = f"update_{whole(update, 'update', 0)}"

@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import _native
 from ._arrays import array, parameters, rows, whole
 from ._errors import InvalidError
+
+if TYPE_CHECKING:
+    import pandas
 
 #: Rows whose log f is computed at a time.
 _TASK = 4096
@@ -82,7 +89,7 @@ class LogPartition:
     def __float__(self) -> float:
         return self.value
 
-    def table(self):
+    def table(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each method."""
         from ._runs import pandas
 
@@ -116,19 +123,19 @@ class LogLikelihood:
 
 
 def log_partition(
-    weights,
-    visible_bias,
-    hidden_bias,
-    method="auto",
-    data=None,
-    seed=0,
+    weights: ArrayLike,
+    visible_bias: ArrayLike,
+    hidden_bias: ArrayLike,
+    method: str | Sequence[str] = "auto",
+    data: ArrayLike | None = None,
+    seed: int = 0,
     *,
-    transposed=False,
-    chains=100,
-    temperatures=None,
-    sweeps=1000,
-    budget=20.0,
-    progress=None,
+    transposed: bool = False,
+    chains: int = 100,
+    temperatures: int | None = None,
+    sweeps: int = 1000,
+    budget: float = 20.0,
+    progress: Callable[[str], object] | None = None,
 ) -> LogPartition:
     """log Z of the RBM log f(v, h) = v.W h + c.v + b.h with units in {0, 1}.
 
@@ -232,7 +239,9 @@ def _trust(doubts) -> Trust:
     return Trust(tuple(d["name"] for d in doubts), "; ".join(d["text"] for d in doubts))
 
 
-def log_f(weights, visible_bias, hidden_bias, data, *, transposed=False) -> np.ndarray:
+def log_f(
+    weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike, data: ArrayLike, *, transposed: bool = False
+) -> np.ndarray:
     """log f(v) = c.v + sum_j softplus(b_j + (v W)_j) of every row, nats, float64 [rows]: log p(v) + log Z.
 
     Shapes as in :func:`log_partition`; ``data`` is [rows, visible] of 0 and 1.
@@ -250,7 +259,14 @@ def _log_f(w, c, b, cells) -> np.ndarray:
     return out
 
 
-def log_likelihood(weights, visible_bias, hidden_bias, data, log_z=None, **options) -> LogLikelihood:
+def log_likelihood(
+    weights: ArrayLike,
+    visible_bias: ArrayLike,
+    hidden_bias: ArrayLike,
+    data: ArrayLike,
+    log_z: LogPartition | float | tuple[float, float] | None = None,
+    **options: Any,
+) -> LogLikelihood:
     """Mean normalised log-likelihood of ``data`` [rows, visible], nats per row.
 
     ``log_z``: a :class:`LogPartition`, or a number, or a pair (value, std_error), where it is known; else
@@ -279,19 +295,19 @@ def log_likelihood(weights, visible_bias, hidden_bias, data, log_z=None, **optio
 
 
 def sample(
-    weights,
-    visible_bias,
-    hidden_bias,
-    count=100,
-    data=None,
-    seed=0,
+    weights: ArrayLike,
+    visible_bias: ArrayLike,
+    hidden_bias: ArrayLike,
+    count: int = 100,
+    data: ArrayLike | None = None,
+    seed: int = 0,
     *,
-    transposed=False,
-    chains=100,
-    temperatures=50,
-    burn_in=1000,
-    spacing=10,
-    budget=20.0,
+    transposed: bool = False,
+    chains: int = 100,
+    temperatures: int = 50,
+    burn_in: int = 1000,
+    spacing: int = 10,
+    budget: float = 20.0,
 ) -> np.ndarray:
     """``count`` samples of the model, uint8 [count, visible] of 0 and 1.
 

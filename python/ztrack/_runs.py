@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from ._convert import Model, _need
 from ._errors import FileError, IoError
@@ -17,7 +19,7 @@ def pandas():
 class Run:
     """A run folder: ``metrics`` (pandas), ``summary``, the models ``best`` and ``last``, and :meth:`plot`."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str | PathLike[str]):
         self.folder = Path(folder)
         table = self.folder / "metrics.csv"
         if not self.folder.is_dir():
@@ -28,7 +30,7 @@ class Run:
         self.metrics = pandas().read_csv(table, keep_default_na=True)
 
     @property
-    def summary(self) -> dict | None:
+    def summary(self) -> dict[str, Any] | None:
         """How the run ended, None while it goes on."""
         path = self.folder / "summary.json"
         return json.loads(path.read_text()) if path.is_file() else None
@@ -38,14 +40,14 @@ class Run:
         """The resolved configuration, TOML."""
         return (self.folder / "config.toml").read_text()
 
-    def model(self, name="best") -> Model:
+    def model(self, name: str = "best") -> Model:
         """The model "best" or "last" (needs the package safetensors)."""
         path = self.folder / f"{name}.safetensors"
         if not path.is_file():
             raise IoError(f"{path}: is missing: the run has not ended, or no evaluation was sound")
         return Model.load(path)
 
-    def plot(self, axes=None):
+    def plot(self, axes: Any = None) -> Any:
         """Log-likelihoods with bands of 2 errors, and log Z with its band, doubtful stretches grey; returns the figure."""
         figure = axes[0].figure if axes is not None else None
         if figure is None:
@@ -74,7 +76,7 @@ class Run:
             axis.legend()
         return figure
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Run({str(self.folder)!r}, {len(self.metrics)} evaluations)"
 
 
@@ -88,6 +90,6 @@ def _band(axis, x, value, error, label):
         axis.fill_between(x, value - 2 * error, value + 2 * error, color=line.get_color(), alpha=0.25, linewidth=0)
 
 
-def load_run(folder) -> Run:
+def load_run(folder: str | PathLike[str]) -> Run:
     """The run in a folder of ``ztrack train``, as ``runs/dna``; needs pandas."""
     return Run(folder)

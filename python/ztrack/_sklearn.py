@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -66,17 +69,17 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_hidden=100,
+        n_hidden: int = 100,
         *,
-        learning_rate=0.1,
-        batch_size=None,
-        n_iter=50,
-        early_stopping=False,
-        validation_fraction=0.1,
-        chains=200,
-        threshold=None,
-        progress=None,
-        random_state=None,
+        learning_rate: float = 0.1,
+        batch_size: int | None = None,
+        n_iter: int = 50,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        chains: int = 200,
+        threshold: float | None = None,
+        progress: Callable[[dict[str, Any]], object] | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ):
         self.n_hidden = n_hidden
         self.learning_rate = learning_rate
@@ -89,7 +92,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.progress = progress
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: Any = None) -> "RBM":
         """Trains on ``X`` [rows, visible]; ``y`` is not looked at."""
         cells = self._rows(X, reset=True)
         iterations = whole(self.n_iter, "n_iter", 1)
@@ -122,7 +125,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_iter_ = max(1, round(found["update"] / max(1, -(-trained // min(batch, trained)))))
         return self
 
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> "RBM":
         """One update of PCD-1 with ``X`` [rows, visible] as the minibatch, tracked; for loops of one's own."""
         first = not hasattr(self, "components_")
         cells = self._rows(X, reset=first)
@@ -158,40 +161,45 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._particles = particles
         self._keep(w, c, b)
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """P(h = 1 | v) of every row, [rows, hidden]."""
         check_is_fitted(self)
         v = self._rows(X, reset=False).astype(np.float64)
         return _sigmoid(v @ self.components_.T + self.intercept_hidden_)
 
-    def score_samples(self, X):
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
         """log p(v) of every row, nats, [rows]: normalised, unlike that of ``BernoulliRBM``."""
         check_is_fitted(self)
         cells = self._rows(X, reset=False)
         return _log_f(*self._model()._all(), cells) - self.log_z_
 
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: Any = None) -> float:
         """Mean log-likelihood of ``X``, nats per row."""
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples=100, random_state=None):
+    def sample(
+        self, n_samples: int = 100, random_state: int | np.random.RandomState | None = None
+    ) -> np.ndarray:
         """Samples of the model, uint8 [n_samples, visible], by tempered chains."""
         check_is_fitted(self)
         seed = self._seed() if random_state is None else check_random_state(random_state).randint(2**31)
         return self._model().sample(n_samples, seed=int(seed))
 
     @property
-    def log_z_(self):
+    def log_z_(self) -> float:
+        """log Z, nats."""
         check_is_fitted(self, "components_")
         return self._found()[0]
 
     @property
-    def log_z_error_(self):
+    def log_z_error_(self) -> float:
+        """Standard error of :attr:`log_z_`, nats; 0 where it is enumerated."""
         check_is_fitted(self, "components_")
         return self._found()[1]
 
     @property
     def model_(self) -> Model:
+        """The fitted model."""
         check_is_fitted(self, "components_")
         return self._model()
 

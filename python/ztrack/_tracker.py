@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import _native
 from ._arrays import array, parameters, rows, whole
+from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import LogLikelihood, Trust
 
@@ -37,8 +42,12 @@ class Tracker:
         The same seed and the same parameters give the same values.
     marginals : array [visible], optional
         Means of the visible units, in place of data.
-    every : int
-        Updates between steps of the chains.
+    averaging : float
+        Share of the updates so far, 0 to 1, over which the parameters are averaged; what is tracked, and what every value speaks of,
+        is then their running average (:attr:`model`), which moves slowly and is mostly the better model. 0 for none; ``ztrack.RBM``
+        and the command train with 0.1.
+    every : int, optional
+        Updates between steps of the chains; 1, and of an average a two hundredth of the updates so far, at most 20.
     temperatures, sweeps : int, optional
         Inverse temperatures (20 to 100, by size) and Gibbs sweeps per step (2).
     settling : (int, int), optional
@@ -51,17 +60,18 @@ class Tracker:
 
     def __init__(
         self,
-        data=None,
-        n_hidden=None,
-        chains=None,
-        seed=0,
+        data: ArrayLike | None = None,
+        n_hidden: int | None = None,
+        chains: int | None = None,
+        seed: int = 0,
         *,
-        marginals=None,
-        every=1,
-        temperatures=None,
-        sweeps=None,
-        settling=None,
-        transposed=False,
+        marginals: ArrayLike | None = None,
+        averaging: float = 0.0,
+        every: int | None = None,
+        temperatures: int | None = None,
+        sweeps: int | None = None,
+        settling: tuple[int, int] | None = None,
+        transposed: bool = False,
     ):
         if (data is None) == (marginals is None):
             raise InvalidError("a tracker needs `data` or `marginals`, one of them")
@@ -73,8 +83,9 @@ class Tracker:
             "chains": optional(chains, "chains"),
             "temperatures": optional(temperatures, "temperatures"),
             "sweeps": optional(sweeps, "sweeps"),
-            "every": whole(every, "every", 0),
-            "settling": None if settling is None else tuple(whole(x, "settling", 0) for x in settling),
+            "every": optional(every, "every"),
+            "averaging": _number(averaging, "averaging"),
+            "settling": None if settling is None else _pair(settling),
             "seed": whole(seed, "seed", 0),
         }
         self._transposed = bool(transposed)
@@ -85,7 +96,7 @@ class Tracker:
             means = array(marginals, "marginals", 1)
             self._native = _native.Tracker(None, means.tolist(), len(means), settings)
 
-    def update(self, weights, visible_bias, hidden_bias) -> None:
+    def update(self, weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike) -> None:
         """Takes in parameters: W [visible, hidden], c [visible], b [hidden]; numpy arrays or torch tensors.
 
         Call it once before the first update, which starts the chains, and after every update of the parameters.
@@ -98,13 +109,13 @@ class Tracker:
         w, c, b = parameters(weights, visible_bias, hidden_bias, self._transposed)
         self._native.update(w.tobytes(), c.tobytes(), b.tobytes())
 
-    def set_particles(self, particles) -> None:
+    def set_particles(self, particles: ArrayLike) -> None:
         """Particles of a PCD gradient, [rows, visible] of 0 and 1: evaluations check that their modes are known."""
         self._native.set_particles(rows(particles, self.n_visible, "particles").tobytes())
 
     @property
     def log_z(self) -> float:
-        """log Z in nats at the parameters of the last update."""
+        """log Z of :attr:`model`, nats."""
         return self._native.evaluate()[0]
 
     @property
@@ -123,30 +134,38 @@ class Tracker:
         """log Z and its error as the filter has them: free, but behind a model that moves. For progress bars."""
         return self._native.running()
 
-    def log_likelihood(self, data) -> LogLikelihood:
+    def log_likelihood(self, data: ArrayLike) -> LogLikelihood:
         """Mean log-likelihood of ``data`` [rows, visible], nats per row, with the error of log Z and of the rows."""
         cells = rows(data, self.n_visible)
         return LogLikelihood(*self._native.log_likelihood(cells.tobytes()), trust=self.trust)
 
+    @property
+    def model(self) -> Model | None:
+        """The model that values are about: the parameters of the last update, or their running average. None before the first."""
+        parts = self._native.parameters()
+        if parts is None:
+            return None
+        w, c, b = (np.frombuffer(part, dtype=np.float32) for part in parts)
+        return Model(w.reshape(len(c), len(b)).copy(), c.copy(), b.copy())
+
     def samples(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the chains, uint8 [chains, visible], and their weights [chains], which add up to 1."""
-        found, weights = self._native.samples()
-        weights = np.array(weights)
-        return np.frombuffer(found, dtype=np.uint8).reshape(len(weights), -1).copy(), weights
+        found, shares = self._native.samples()
+        states = np.frombuffer(found, dtype=np.uint8).reshape(len(shares), -1)
+        return states.copy(), np.array(shares)
 
     def negative_phase(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[v h'] [visible, hidden], E[v] and E[h] of the model by the weighted chains: the negative phase of the tempered
-        gradient, for ``every=1``. W comes [hidden, visible] from a transposed tracker."""
-        products, visible, hidden = self._native.negative_phase()
-        products = np.frombuffer(products, dtype=np.float32).reshape(len(visible), len(hidden))
-        products = products.T if self._transposed else products
-        return products.copy(), np.array(visible), np.array(hidden)
+        gradient, for ``every=1`` and no averaging. W comes [hidden, visible] from a transposed tracker."""
+        found, visible, hidden = self._native.negative_phase()
+        products = np.frombuffer(found, dtype=np.float32).reshape(len(visible), len(hidden))
+        return (products.T if self._transposed else products).copy(), np.array(visible), np.array(hidden)
 
-    def state_dict(self) -> dict:
+    def state_dict(self) -> dict[str, Any]:
         """Everything the tracker knows; :meth:`from_state_dict` goes on with it to the bit. Pickles and torch.save take it."""
         return {"state": self._native.to_bytes(), "transposed": self._transposed}
 
-    def load_state_dict(self, state) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Becomes the tracker whose :meth:`state_dict` this is.
 
         Raises
@@ -161,17 +180,21 @@ class Tracker:
         self._native, self._transposed = _native.Tracker.from_bytes(content), transposed
 
     @classmethod
-    def from_state_dict(cls, state) -> "Tracker":
+    def from_state_dict(cls, state: Mapping[str, Any]) -> "Tracker":
         """The tracker whose :meth:`state_dict` this is."""
         tracker = cls.__new__(cls)
         tracker.load_state_dict(state)
         return tracker
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return self.state_dict()
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.load_state_dict(state)
+
+    def __repr__(self) -> str:
+        visible, hidden, chains, updates, _ = self._native.counts()
+        return f"Tracker({visible} visible, {hidden} hidden units, {chains} chains, {updates} updates)"
 
     @property
     def n_visible(self) -> int:
@@ -197,3 +220,18 @@ class Tracker:
     def restarts(self) -> int:
         """Times the chains had missed a mode that data or particles know, and started again from it."""
         return self._native.counts()[4]
+
+
+def _number(value, name) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidError(f"`{name}` is {value!r}, a number is needed") from error
+
+
+def _pair(settling) -> tuple[int, int]:
+    try:
+        fewest, most = settling
+    except (TypeError, ValueError) as error:
+        raise InvalidError(f"`settling` is {settling!r}, a pair (fewest, most) of sweeps is needed") from error
+    return whole(fewest, "settling", 0), whole(most, "settling", 0)

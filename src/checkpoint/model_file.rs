@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Cursor};
 use std::path::Path;
 
 use ::safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use ndarray::{ArrayView1, ArrayView2};
+use ndarray_npy::{NpzWriter, WriteNpzError};
 use serde_json::{Map, Value};
 use zip::ZipArchive;
 
@@ -47,11 +49,33 @@ impl From<Parameters> for ModelFile {
 }
 
 impl ModelFile {
-    /// Writes safetensors (f32), atomically; same content, same bytes.
+    /// Writes safetensors (f32), atomically; same content, same bytes. Where the name ends in `.npz`, the three arrays alone as
+    /// numpy's `savez` writes them.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let npz = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npz"));
+        let bytes = if npz { self.npz() } else { self.safetensors() };
+        let problem = |problem| Error::file(path, format!("cannot encode the model: {problem}"));
+        write_bytes(path, &bytes.map_err(problem)?)
+    }
+
+    fn npz(&self) -> std::result::Result<Vec<u8>, String> {
+        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } =
+            &self.parameters;
+        let weights = ArrayView2::from_shape((*n_visible, *n_hidden), weights);
+        let mut file = NpzWriter::new(Cursor::new(Vec::new()));
+        let text = |error: WriteNpzError| error.to_string();
+        let [name, visible, hidden] = NAMINGS[0].names;
+        file.add_array(name, &weights.map_err(|error| error.to_string())?).map_err(text)?;
+        file.add_array(visible, &ArrayView1::from(visible_bias)).map_err(text)?;
+        file.add_array(hidden, &ArrayView1::from(hidden_bias)).map_err(text)?;
+        Ok(file.finish().map_err(text)?.into_inner())
+    }
+
+    fn safetensors(&self) -> std::result::Result<Vec<u8>, String> {
         let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } =
             &self.parameters;
         let array = |shape: &[usize], values: &[f32]| Array {
@@ -72,9 +96,7 @@ impl ModelFile {
             trained_on.describe(&mut metadata);
             arrays.insert(MEANS.into(), array(&[trained_on.means.len()], &trained_on.means));
         }
-        let bytes = encode(&metadata, &arrays)
-            .map_err(|e| Error::file(&path, format!("cannot encode the model: {e}")))?;
-        write_bytes(path.as_ref(), &bytes)
+        encode(&metadata, &arrays).map_err(|error| error.to_string())
     }
 
     /// [`ModelFile::load_as`] of weights that tell which side is visible.

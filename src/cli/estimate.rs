@@ -10,14 +10,14 @@ use serde::Serialize;
 use super::curves;
 use super::data_options::DataOptions;
 use super::failure::IN_DOUBT;
-use super::log_z::{Estimates, LogZOptions, Started, Starting};
+use super::log_z::LogZOptions;
 use super::model_options::ModelOptions;
 use super::output::{print, print_json};
 use super::start_options::StartOptions;
 use super::table::{remarks, started, table};
 use crate::collective;
 use crate::estimators::tempered::free_curves;
-use crate::estimators::{self, Agreement, Bound};
+use crate::estimators::{self, Agreement, Bound, Estimates, Started, Starting};
 
 /// Estimate log Z of a model, with its standard error
 #[derive(Args)]

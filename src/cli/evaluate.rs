@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::data_options::{Data, DataOptions};
 use super::failure::IN_DOUBT;
-use super::log_z::{Estimates, LogZOptions, Starting};
+use super::log_z::LogZOptions;
 use super::model_options::{Model, ModelOptions};
 use super::output::{print, print_json};
 use super::table::{remarks, table};
 use crate::data::Dataset;
-use crate::estimators::{Agreement, Bound, Estimate};
+use crate::estimators::{Agreement, Bound, Estimate, Estimates, Starting};
 use crate::ops::Fused;
 use crate::tracking::{LogLikelihood, mean_log_f};
 

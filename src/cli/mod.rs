@@ -12,7 +12,6 @@ mod data_options;
 mod device;
 mod dry_run;
 mod estimate;
-mod estimates;
 mod evaluate;
 mod failure;
 mod log_z;
@@ -40,9 +39,6 @@ pub mod terminal;
 mod train;
 #[cfg(feature = "watch")]
 mod watch;
-
-pub use estimates::EstimateSettings;
-pub use log_z::{Estimates, Started};
 
 use std::process::ExitCode;
 

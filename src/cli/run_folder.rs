@@ -168,7 +168,7 @@ impl RunFolder {
     }
 
     fn model_file(trainer: &Trainer) -> ModelFile {
-        let log_z = trainer.tracker().map_or((f64::NAN, f64::NAN), |t| (t.log_z(), t.std_error()));
+        let log_z = trainer.tracked_log_z().unwrap_or((f64::NAN, f64::NAN));
         model_file(trainer, trainer.updates(), log_z, trainer.parameters())
     }
 

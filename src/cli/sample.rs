@@ -10,14 +10,13 @@ use ndarray_npy::WriteNpyExt;
 
 use super::data_options::DataOptions;
 use super::failure::IN_DOUBT;
-use super::log_z::{automatic_settings, check_sizes};
 use super::model_options::ModelOptions;
 use super::output::tell;
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
 use crate::data::ImageShape;
 use crate::error::Error;
-use crate::estimators::{Equilibrium, Known, automatic};
+use crate::estimators::{Equilibrium, Known, automatic, automatic_settings, check_sizes};
 use crate::ops::BitMatrix;
 use crate::record::Image;
 use crate::tempering::{check_memory, tempering_bytes};

@@ -1,50 +1,12 @@
 //! Options that say where inverse temperatures lie and along which path models are annealed.
 
-use std::path::PathBuf;
-
-use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 
-use crate::estimators::{Estimate, MomentAveraging, Request};
-use crate::ops::random::{Purpose, derived_seed};
-use crate::tempering::schedules::{
-    Automatic, BinnedLinear, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear,
-    read_list, resample, salakhutdinov_murray,
-};
-use crate::tempering::{Keep, Ladder, Prior, TemperedPath, anneal};
+use crate::estimators::{PathKind, Schedule, ScheduleSettings};
 
-/// Chains and temperatures of the cheap pass VAROPT goes by, as in its paper.
-const SURVEY_CHAINS: usize = 100;
-const SURVEY_TEMPERATURES: usize = 1000;
-/// Chains and knots of the moments GMS13 goes by, as in SCHEDULES.
-const MOMENT_CHAINS: usize = 1000;
-const KNOTS: usize = 10;
-/// Smallest positive inverse temperature of the geometric schedule.
-const GEOMETRIC_FIRST: f64 = 1e-3;
-/// From so many temperatures on a ladder is one for annealing.
-const MANY: usize = 1000;
-/// Chains, sweeps and largest ladder of the runs that look for knots.
-const KNOT_CHAINS: usize = 100;
-const KNOT_SWEEPS: usize = 200;
-const KNOT_TEMPERATURES: usize = 100;
-
-/// Where the inverse temperatures of a ladder lie.
-#[derive(Clone, Debug, Default, PartialEq)]
-enum Schedule {
-    #[default]
-    Linear,
-    SalakhutdinovMurray,
-    Geometric,
-    Varopt,
-    Gms13,
-    Automatic,
-    List(PathBuf),
-}
-
-/// From the base distribution to the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum PathKind {
-    #[default]
+/// Paths by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PathName {
     /// Mixtures of log f with the base distribution
     Geometric,
     /// Over models whose moments are averages (annealed estimators only)
@@ -52,7 +14,7 @@ enum PathKind {
 }
 
 /// Where inverse temperatures lie
-#[derive(Args, Default)]
+#[derive(Args)]
 #[command(next_help_heading = "Schedule and path")]
 pub struct ScheduleOptions {
     /// Schedule: linear, salakhutdinov-murray, geometric, varopt, gms13, automatic, or a file with one inverse temperature a line
@@ -62,8 +24,19 @@ pub struct ScheduleOptions {
     #[arg(long, value_name = "MAX_STEP")]
     deceleration: Option<f64>,
     /// Path of annealed estimators
-    #[arg(long, value_enum, default_value_t = PathKind::Geometric)]
-    path: PathKind,
+    #[arg(long, value_enum, default_value_t = PathName::Geometric)]
+    path: PathName,
+}
+
+impl ScheduleOptions {
+    /// What the library takes.
+    pub fn settings(&self) -> ScheduleSettings {
+        let path = match self.path {
+            PathName::Geometric => PathKind::Geometric,
+            PathName::Moments => PathKind::Moments,
+        };
+        ScheduleSettings { schedule: self.schedule.clone(), deceleration: self.deceleration, path }
+    }
 }
 
 fn schedule(text: &str) -> Result<Schedule, String> {
@@ -81,143 +54,4 @@ fn schedule(text: &str) -> Result<Schedule, String> {
             ));
         }
     })
-}
-
-/// A model and everything its ladder is planned with.
-pub struct Plan<'a> {
-    pub problem: &'a Request<'a>,
-    /// Number of temperatures asked for, if any.
-    pub asked: Option<usize>,
-    /// Number of temperatures where none is asked for.
-    pub usual: usize,
-    pub seed: u64,
-}
-
-impl ScheduleOptions {
-    /// Whether the start must be a product distribution.
-    pub fn needs_product(&self) -> bool {
-        self.path == PathKind::Moments || self.schedule == Schedule::Automatic
-    }
-
-    /// Number of temperatures the ladder will have.
-    pub fn temperatures(&self, asked: Option<usize>, usual: usize) -> Result<usize> {
-        Ok(match (&self.schedule, asked) {
-            (Schedule::List(path), asked) => {
-                let listed = read_list(path)?.len();
-                let differs = asked.is_some_and(|asked| asked != listed);
-                ensure!(
-                    !differs,
-                    "--temperatures: {} lists {listed} of them: leave this option out",
-                    path.display()
-                );
-                listed
-            }
-            (_, Some(asked)) => asked,
-            (Schedule::SalakhutdinovMurray, None) if usual >= MANY => SALAKHUTDINOV_MURRAY,
-            (_, None) => usual,
-        })
-    }
-
-    /// The ladder of tempered estimators, and the Gibbs sweeps spent on planning it.
-    pub fn ladder(&self, plan: &Plan<'_>) -> Result<(Ladder, u64)> {
-        ensure!(
-            self.path == PathKind::Geometric,
-            "--path moments: only annealed estimators such as ais follow it"
-        );
-        self.planned(plan, |ladder| survey(&*plan.problem.along(ladder), plan.seed))
-    }
-
-    /// Runs annealed estimators along the path asked for; what was spent on planning is added to the cost of each.
-    pub fn annealed(
-        &self,
-        plan: &Plan<'_>,
-        estimate: impl FnOnce(&dyn TemperedPath) -> Result<Vec<Estimate>>,
-    ) -> Result<Vec<Estimate>> {
-        let start = std::time::Instant::now();
-        let Plan { problem, seed, .. } = *plan;
-        let mut spent;
-        let ladder;
-        let seconds;
-        let mut found = match self.path {
-            PathKind::Geometric => {
-                (ladder, spent) = self.ladder(plan)?;
-                seconds = start.elapsed().as_secs_f64();
-                estimate(&*problem.along(&ladder))?
-            }
-            PathKind::Moments => {
-                let fit = MomentAveraging { seed, ..MomentAveraging::default() };
-                let base = problem.product("--path moments")?;
-                let knots = fit.fit(base, problem.parameters)?;
-                (ladder, spent) = self.planned(plan, |ladder| survey(&knots.path(ladder), seed))?;
-                spent += (fit.knots * fit.updates * fit.chains) as u64;
-                seconds = start.elapsed().as_secs_f64();
-                estimate(&knots.path(&ladder))?
-            }
-        };
-        for estimate in &mut found {
-            estimate.gibbs_sweeps += spent;
-            estimate.seconds += seconds;
-        }
-        Ok(found)
-    }
-
-    /// The schedule; `survey` finds g of the path along a ladder, for VAROPT.
-    fn planned(
-        &self,
-        plan: &Plan<'_>,
-        survey: impl FnOnce(&Ladder) -> SlopeVariance,
-    ) -> Result<(Ladder, u64)> {
-        let temperatures = self.temperatures(plan.asked, plan.usual)?;
-        let mut spent = 0;
-        let betas = match &self.schedule {
-            Schedule::Linear => linear(temperatures)?,
-            Schedule::SalakhutdinovMurray => salakhutdinov_murray(temperatures)?,
-            Schedule::Geometric => geometric(temperatures, GEOMETRIC_FIRST)?,
-            Schedule::List(file) => read_list(file)?,
-            Schedule::Varopt => {
-                spent = (SURVEY_CHAINS * SURVEY_TEMPERATURES) as u64;
-                let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
-                survey(&ladder).schedule(temperatures)?
-            }
-            Schedule::Gms13 => {
-                ensure!(
-                    self.path == PathKind::Geometric,
-                    "--schedule gms13 is one of the geometric path: leave out --path moments"
-                );
-                spent = (MOMENT_CHAINS * SURVEY_TEMPERATURES) as u64;
-                let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
-                let seed = derived_seed(plan.seed, Purpose::Schedule, 0);
-                let path = plan.problem.along(&ladder);
-                let annealed = anneal(&*path, MOMENT_CHAINS, seed, 0, Keep::All);
-                BinnedLinear::from_annealed(&annealed, &ladder, KNOTS)?.schedule(temperatures)?
-            }
-            Schedule::Automatic => {
-                ensure!(
-                    self.path == PathKind::Geometric,
-                    "--schedule automatic looks for knots of the geometric path: leave out --path moments"
-                );
-                let most = temperatures.clamp(2, KNOT_TEMPERATURES);
-                let refined = Automatic {
-                    chains: KNOT_CHAINS,
-                    sweeps: KNOT_SWEEPS,
-                    first: most.div_ceil(2).max(2),
-                    most,
-                    seed: plan.seed,
-                }
-                .run(plan.problem.ops, plan.problem.product("--schedule automatic")?)?;
-                spent = refined.gibbs_sweeps;
-                resample(&refined.betas, temperatures)?
-            }
-        };
-        let betas = match self.deceleration {
-            Some(longest) => decelerate(&betas, longest)?,
-            None => betas,
-        };
-        Ok((Ladder::new(&betas, &Prior::Uniform)?, spent))
-    }
-}
-
-/// g from a cheap annealing pass.
-fn survey(path: &dyn TemperedPath, seed: u64) -> SlopeVariance {
-    SlopeVariance::from_annealing(path, SURVEY_CHAINS, derived_seed(seed, Purpose::Schedule, 1))
 }

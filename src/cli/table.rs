@@ -1,7 +1,6 @@
 //! Table of estimates for people.
 
-use super::log_z::Started;
-use crate::estimators::{Agreement, Bias, Bound, Candidate, Estimate};
+use crate::estimators::{Agreement, Bias, Bound, Candidate, Estimate, Started};
 use crate::trust::Trust;
 
 /// The reasons for doubt; empty where there are none.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::tell;
+use crate::estimators::Hears;
 use crate::progress::{Stage, Watch};
 
 /// Time before anything is told.
@@ -18,14 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(250);
 /// Time between two lines where there is no terminal, whose line could be written over.
 const LINES: Duration = Duration::from_secs(10);
-
-/// Who hears of the steps of an estimate.
-pub trait Hears {
-    /// The method that comes next, and whether it has work of its own to do.
-    fn method(&mut self, name: &str, works: bool);
-    /// What was found by a step.
-    fn line(&mut self, line: &str);
-}
 
 impl Hears for Teller {
     fn method(&mut self, name: &str, works: bool) {

@@ -2,10 +2,12 @@
 
 mod agreement;
 mod ais;
+mod asked;
 pub mod automatic;
 mod equilibrium;
 mod estimate;
 mod exact;
+mod hears;
 mod method;
 mod moments;
 mod raise;
@@ -14,6 +16,8 @@ mod reverse_ais;
 mod rts;
 mod sams;
 mod sandwich;
+mod schedule;
+mod settings;
 pub mod starts;
 mod stochastic_approximation;
 pub mod tap;
@@ -22,12 +26,14 @@ mod wang_landau;
 
 pub use agreement::Agreement;
 pub use ais::{Ais, ais};
+pub use asked::Asked;
 pub use automatic::{
     Automatic, Bound, Candidate, FoundStart, Known, Mode, ModeSearch, Report, lower_bound,
 };
 pub use equilibrium::Equilibrium;
 pub use estimate::{Bias, Estimate};
 pub use exact::exact;
+pub use hears::Hears;
 pub use method::{Method, Way};
 pub use moments::{MomentAveraging, MomentKnots, MomentPath};
 pub use raise::raise;
@@ -36,6 +42,9 @@ pub use reverse_ais::reverse_ais;
 pub use rts::{Rts, rts};
 pub use sams::Sams;
 pub use sandwich::{Balance, Sandwich, bennett, sandwich};
+pub use schedule::{PathKind, Schedule, ScheduleSettings};
+pub use settings::{EstimateSettings, Estimates, Started, Starting};
+pub(crate) use settings::{automatic_settings, check_sizes};
 pub use starts::Start;
 pub use tap::{Tap, TapOrder};
 pub use wang_landau::WangLandau;

@@ -1,22 +1,18 @@
 //! The tracker of a training loop that is not ours.
 
-use super::{LogZTrackerBuilder, TrackedData};
-use crate::config::TemperingConfig;
+use super::settings::Settings;
+use super::{LogZTrackerBuilder, TrackedData, words};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
 use crate::tempering::{BaseDistribution, Ladder};
 use crate::tracking::{
-    BOUND_ROWS, KnownStates, LogLikelihood, Model, ModelTracker, Settling, TrackRecord,
-    TrackerOptions, mean_log_f,
+    BOUND_ROWS, KnownStates, LogLikelihood, Model, ModelTracker, TrackRecord, TrackerOptions,
+    mean_log_f,
 };
+use crate::training::Averaged;
 use crate::training::gradient::{Moments, moments_from_inputs};
 use crate::trust::Trust;
-
-/// Sweeps per step where none are asked for, as in the trainer.
-const SWEEPS: usize = 2;
-/// Most sweeps of settling where none are asked for.
-const MOST_SWEEPS: u64 = 2000;
 
 /// log Z of a model in training, with an error bar, from one call after every update of any loop.
 ///
@@ -43,19 +39,21 @@ const MOST_SWEEPS: u64 = 2000;
 /// ```
 #[derive(Clone)]
 pub struct LogZTracker {
-    pub(super) hidden: usize,
-    pub(super) tempering: TemperingConfig,
-    pub(super) seed: u64,
+    pub(super) settings: Settings,
     pub(super) ladder: Ladder,
     pub(super) base: BaseDistribution,
     /// Rows of data: the first some for bounds, all of them for visitors.
     pub(super) data: Option<BitMatrix>,
     pub(super) particles: Option<BitMatrix>,
     pub(super) tracker: Option<ModelTracker>,
-    /// The newest parameters, where the chains have not stepped to them yet.
+    /// The running average, if one is tracked.
+    pub(super) averaged: Option<Averaged>,
+    /// The newest parameters, where they are tracked themselves and the chains have not stepped to them yet.
     pub(super) newest: Option<Parameters>,
     /// Updates after the first, which started the chains.
     pub(super) updates: u64,
+    /// The update of the last step of the chains.
+    pub(super) tracked_at: u64,
     /// Steps of the chains since the last evaluation.
     pub(super) steps: u64,
     pub(super) evaluated: Option<Evaluated>,
@@ -64,7 +62,7 @@ pub struct LogZTracker {
 /// What an evaluation found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluated {
-    /// log Z of the parameters of the last update, nats.
+    /// log Z of the parameters of the last update, or of their average, nats.
     pub log_z: f64,
     /// Its standard error, nats.
     pub std_error: f64,
@@ -88,24 +86,22 @@ impl LogZTracker {
     }
 
     pub(super) fn new(
-        hidden: usize,
-        tempering: TemperingConfig,
-        seed: u64,
+        settings: Settings,
         ladder: Ladder,
         base: BaseDistribution,
         data: Option<BitMatrix>,
     ) -> Self {
         Self {
-            hidden,
-            tempering,
-            seed,
+            settings,
             ladder,
             base,
             data,
             particles: None,
             tracker: None,
+            averaged: None,
             newest: None,
             updates: 0,
+            tracked_at: 0,
             steps: 0,
             evaluated: None,
         }
@@ -121,19 +117,23 @@ impl LogZTracker {
         self.evaluated = None;
         if self.tracker.is_none() {
             let model = Model::fused(parameters.clone());
-            let (chains, options) = (self.tempering.chains, self.options());
+            let (chains, options) = (self.chains(), self.options());
+            let Settings { seed, window, .. } = self.settings;
             let started =
-                ModelTracker::start(model, &self.ladder, &self.base, chains, self.seed, options);
+                ModelTracker::start(model, &self.ladder, &self.base, chains, seed, options);
             self.tracker = Some(started.0);
+            self.averaged = (window > 0.0).then(|| Averaged::new(window, parameters.clone()));
             return Ok(None);
         }
         self.updates += 1;
-        if !self.updates.is_multiple_of(self.tempering.every.or(1)) {
-            self.newest = Some(parameters.clone());
-            return Ok(None);
+        if let Some(averaged) = &mut self.averaged {
+            averaged.follow(parameters, self.updates);
         }
-        self.newest = None;
-        Ok(self.step(parameters.clone()))
+        let due = self.settings.steps().due(self.updates, self.tracked_at);
+        if self.averaged.is_none() {
+            self.newest = Some(parameters.clone());
+        }
+        Ok(if due { self.step() } else { None })
     }
 
     /// Particles of a gradient by persistent chains, [rows, M], if there are some: the next evaluations check that the tracker
@@ -147,7 +147,7 @@ impl LogZTracker {
         Ok(())
     }
 
-    /// log Z of the parameters of the last update. The first call after an update lets a copy of the chains come to rest;
+    /// log Z of [`LogZTracker::parameters`]. The first call after an update lets a copy of the chains come to rest;
     /// the filter learns from what it finds, so that values depend on when they are asked for, as in any filter.
     ///
     /// # Errors
@@ -157,8 +157,8 @@ impl LogZTracker {
             return Ok(evaluated.clone());
         }
         self.started()?;
-        if let Some(newest) = self.newest.take() {
-            self.step(newest);
+        if self.tracked_at < self.updates {
+            self.step();
         }
         let settling = self.options().settling;
         let data = self.data.as_ref();
@@ -166,7 +166,7 @@ impl LogZTracker {
             data,
             particles: self.particles.as_ref(),
             chains: None,
-            seed: self.seed,
+            seed: self.settings.seed,
             update: self.updates,
         };
         let Some(tracker) = &mut self.tracker else { return Err(not_started()) };
@@ -176,10 +176,11 @@ impl LogZTracker {
             let rows = data.select(0..data.rows().min(BOUND_ROWS));
             mean_log_f(tracker.model().ops.as_ref(), &rows).log_z_bound
         });
+        tracker.bound = tracker.bound.max(bound);
         let evaluated = Evaluated {
-            log_z: tracker.chains().log_z(),
+            log_z: tracker.log_z(bound),
             std_error: tracker.chains().std_error(),
-            trust: tracker.trust(bound),
+            trust: words::of_options(tracker.trust(bound)),
         };
         self.steps = 0;
         self.evaluated = Some(evaluated.clone());
@@ -237,9 +238,14 @@ impl LogZTracker {
     /// one in place of their own particles. To be used with `every` = 1.
     ///
     /// # Errors
-    /// See [`LogZTracker::log_z`].
+    /// There was no update yet, or an average is tracked, whose moments are not those of the gradient.
     pub fn negative_phase(&self) -> Result<Moments> {
         let tracker = self.started()?;
+        if self.averaged.is_some() {
+            return Err(Error::Invalid(
+                "the negative phase is that of the current parameters: build the tracker without `averaging`".into(),
+            ));
+        }
         let (chains, ops) = (tracker.chains(), tracker.model().ops.as_ref());
         let inputs = chains.evaluated().inputs.clone();
         Ok(moments_from_inputs(ops, &chains.chains.visible, inputs, Some(&chains.weights())))
@@ -255,6 +261,14 @@ impl LogZTracker {
         Ok((chains.log_z(), chains.std_error()))
     }
 
+    /// The model that values are about: the parameters of the last update, or their running average
+    /// ([`LogZTrackerBuilder::averaging`]). `None` before the first update.
+    pub fn parameters(&self) -> Option<&Parameters> {
+        let stepped = self.tracker.as_ref()?.model().parameters.as_ref();
+        let averaged = self.averaged.as_ref().map(Averaged::parameters);
+        Some(averaged.or(self.newest.as_ref()).unwrap_or(stepped))
+    }
+
     /// Updates since the one that started the chains.
     pub fn updates(&self) -> u64 {
         self.updates
@@ -267,12 +281,12 @@ impl LogZTracker {
 
     /// Number of hidden units, J.
     pub fn hidden(&self) -> usize {
-        self.hidden
+        self.settings.hidden
     }
 
     /// Number of chains, S.
     pub fn chains(&self) -> usize {
-        self.tempering.chains
+        self.settings.tempering.chains
     }
 
     /// Times the chains had missed a mode that data or particles know, and started again from it.
@@ -281,20 +295,18 @@ impl LogZTracker {
     }
 
     pub(super) fn options(&self) -> TrackerOptions {
-        let sweeps = self.tempering.sweeps.or(SWEEPS);
-        let fewest = self.tempering.settling.sweeps;
-        let earned = (self.steps * sweeps as u64).min(MOST_SWEEPS) as usize;
-        let most = self.tempering.settling.most.or(earned.max(fewest));
-        TrackerOptions {
-            sweeps,
-            weighted: self.tempering.weighted.or(true),
-            settling: Settling { sweeps: fewest, most },
-            ..self.tempering.tracker_options()
-        }
+        self.settings.tracker_options(self.steps)
     }
 
-    fn step(&mut self, parameters: Parameters) -> Option<TrackRecord> {
+    /// A step of the chains to the newest parameters, or to the average with them.
+    fn step(&mut self) -> Option<TrackRecord> {
+        let newest = self.newest.take();
+        let parameters = match &self.averaged {
+            Some(averaged) => averaged.parameters().clone(),
+            None => newest?,
+        };
         self.steps += 1;
+        self.tracked_at = self.updates;
         self.tracker.as_mut().map(|tracker| tracker.step(Model::fused(parameters)))
     }
 
@@ -304,7 +316,7 @@ impl LogZTracker {
 
     fn check(&self, parameters: &Parameters) -> Result<()> {
         let found = (parameters.n_visible, parameters.n_hidden);
-        let expected = (self.visible(), self.hidden);
+        let expected = (self.visible(), self.hidden());
         if found != expected {
             return Err(Error::Invalid(format!(
                 "the tracker is of a model of {} visible and {} hidden units, got parameters of {} and {}",

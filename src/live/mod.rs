@@ -2,7 +2,9 @@
 
 mod builder;
 mod log_z_tracker;
+mod settings;
 mod state;
+mod words;
 
 pub use builder::{LogZTrackerBuilder, TrackedData};
 pub use log_z_tracker::{Evaluated, LogZTracker, WeightedStates};

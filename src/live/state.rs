@@ -4,6 +4,7 @@ use std::path::Path as FilePath;
 
 use serde::{Deserialize, Serialize};
 
+use super::settings::Settings;
 use super::{Evaluated, LogZTracker};
 use crate::checkpoint::{StateReader, StateWriter, write_bytes};
 use crate::config::TemperingConfig;
@@ -12,7 +13,7 @@ use crate::model::Parameters;
 use crate::ops::BitMatrix;
 use crate::tempering::{BaseDistribution, Path};
 use crate::tracking::{ChainTracker, Model, ModelTracker, check_count};
-use crate::training::temperatures;
+use crate::training::{Averaged, temperatures};
 use crate::trust::Trust;
 
 /// What is no array.
@@ -27,7 +28,10 @@ struct Saved {
     started: bool,
     newest: bool,
     updates: u64,
+    tracked_at: u64,
     steps: u64,
+    /// Share of the updates that is averaged over.
+    window: f64,
     #[serde(with = "crate::checkpoint::float")]
     bound: f64,
     restarts: u64,
@@ -63,15 +67,17 @@ impl LogZTracker {
             "live",
             &Saved {
                 visible: self.visible(),
-                hidden: self.hidden,
-                seed: self.seed,
-                tempering: self.tempering.clone(),
+                hidden: self.hidden(),
+                seed: self.settings.seed,
+                tempering: self.settings.tempering.clone(),
                 data_rows: rows(&self.data),
                 particle_rows: rows(&self.particles),
                 started: self.tracker.is_some(),
                 newest: self.newest.is_some(),
                 updates: self.updates,
+                tracked_at: self.tracked_at,
                 steps: self.steps,
+                window: self.settings.window,
                 bound: self.tracker.as_ref().map_or(f64::NEG_INFINITY, |tracker| tracker.bound),
                 restarts: self.restarts(),
                 trust: self.evaluated.as_ref().map(|evaluated| evaluated.trust.clone()),
@@ -86,6 +92,9 @@ impl LogZTracker {
         }
         if let Some(newest) = &self.newest {
             state.parameters("newest.", newest);
+        }
+        if let Some(averaged) = &self.averaged {
+            state.parameters("averaged.", averaged.parameters());
         }
         if let Some(tracker) = &self.tracker {
             state.parameters("tracked.", &tracker.model().parameters);
@@ -110,7 +119,10 @@ impl LogZTracker {
         }
         let saved: Saved = state.json("live")?;
         let (m, j) = (saved.visible, saved.hidden);
-        check_count("updates", saved.updates.max(saved.steps))?;
+        check_count("updates", saved.updates.max(saved.steps).max(saved.tracked_at))?;
+        if !(0.0..=1.0).contains(&saved.window) {
+            return Err(Error::Invalid(format!("a window of {}, not in [0, 1]", saved.window)));
+        }
         let ladder = saved.tempering.ladder(temperatures(m, j))?;
         let base = BaseDistribution::from_logits(&state.f32s("base", &[m])?)?;
         let bits = |name: &str, rows: Option<usize>| {
@@ -118,22 +130,25 @@ impl LogZTracker {
         };
         let (data, particles) =
             (bits("data", saved.data_rows)?, bits("particles", saved.particle_rows)?);
-        let mut live = Self::new(j, saved.tempering, saved.seed, ladder, base, data);
+        let Saved { seed, window, tempering, .. } = saved;
+        let settings = Settings { hidden: j, tempering, seed, window };
+        let mut live = Self::new(settings, ladder, base, data);
         live.particles = particles;
         (live.updates, live.steps) = (saved.updates, saved.steps);
+        live.tracked_at = saved.tracked_at;
         let parameters = |prefix: &str| -> Result<Parameters> { state.parameters(prefix, m, j) };
         live.newest = saved.newest.then(|| parameters("newest.")).transpose()?;
         if saved.started {
+            let averaged = (window > 0.0).then(|| parameters("averaged.")).transpose()?;
+            live.averaged = averaged.map(|parameters| Averaged::new(window, parameters));
             let model = Model::fused(parameters("tracked.")?);
             let path = Path { ops: model.ops.as_ref(), ladder: &live.ladder, base: &live.base };
-            let chains =
-                ChainTracker::read("", path, live.tempering.chains, live.options(), state)?;
+            let chains = ChainTracker::read("", path, live.chains(), live.options(), state)?;
             let mut tracker = ModelTracker::of(chains, model, &live.ladder, &live.base);
             (tracker.bound, tracker.restarts) = (saved.bound, saved.restarts);
-            let chains = tracker.chains();
             live.evaluated = saved.trust.map(|trust| Evaluated {
-                log_z: chains.log_z(),
-                std_error: chains.std_error(),
+                log_z: tracker.log_z(f64::NEG_INFINITY),
+                std_error: tracker.chains().std_error(),
                 trust,
             });
             live.tracker = Some(tracker);

@@ -54,7 +54,8 @@ impl Parameters {
         }
     }
 
-    /// From weights that lie the other way round, [J, M], as scikit-learn (`components_`) and torch.nn.Linear keep them.
+    /// From weights that lie the other way round, [J, M], as scikit-learn (`components_`) and torch.nn.Linear keep them;
+    /// `transposed().weights` are these again.
     ///
     /// # Errors
     /// As [`Parameters::new`].

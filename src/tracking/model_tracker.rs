@@ -66,7 +66,7 @@ pub struct ModelTracker {
     model: Model,
     ladder: Ladder,
     base: BaseDistribution,
-    /// Lower bound of log Z at the last settling; -infinity before.
+    /// Lower bound of log Z of this model that is known, nats; -infinity where none is.
     pub bound: f64,
     /// Times the chains had to start again from known states.
     pub restarts: u64,
@@ -134,6 +134,8 @@ impl ModelTracker {
         let path = Path { ops: new.ops.as_ref(), ladder, base };
         let record = chains.step(&Path { ops: model.ops.as_ref(), ..path }, &path);
         *model = new;
+        // That of the model before bounds nothing now.
+        self.bound = f64::NEG_INFINITY;
         record
     }
 
@@ -157,7 +159,13 @@ impl ModelTracker {
         }
     }
 
-    /// The chains' verdict, and whether tracked log Z is below a lower bound: that of settling, or `bound`, nats.
+    /// Tracked log Z, nats, or its lower bound where that is more: [`ModelTracker::bound`], or `bound` of the same model. Since
+    /// log Z is no less than it, this is never further from log Z than the tracked value.
+    pub fn log_z(&self, bound: f64) -> f64 {
+        self.chains.log_z().max(bound).max(self.bound)
+    }
+
+    /// The chains' verdict, and whether tracked log Z is below a lower bound by more than its error allows.
     pub fn trust(&self, bound: f64) -> Trust {
         let (log_z, std_error) = (self.chains.log_z(), self.chains.std_error());
         let bound = bound.max(self.bound);

@@ -1,8 +1,11 @@
 //! Weights of the chains for how the model moved under them: annealed importance sampling along training (Jarzynski 1997; Neal
 //! 2001; algorithms.md, section 3). Every average over chains counts them by their weights.
 
+use rayon::prelude::*;
+
 use super::ChainTracker;
 use crate::numerics::Table;
+use crate::tempering::rows_per_thread;
 
 impl ChainTracker {
     /// log F(v; new) - log F(v; old) of the chains' states, `[S]`, with F(v) = sum_k r_k f_k(v) e^-zeta_k what a chain's
@@ -10,12 +13,17 @@ impl ChainTracker {
     pub(super) fn weight_steps(&self, moved: &Table, pseudo_prior: &[f64]) -> Vec<f64> {
         let zeta: Vec<f64> =
             pseudo_prior.iter().zip(&self.pseudo_prior).map(|(new, old)| new - old).collect();
-        let rows = self.posterior.rows().zip(self.last.log_f.rows()).zip(moved.rows());
-        rows.map(|((q, old), new)| {
-            let terms = q.iter().zip(old).zip(new).zip(&zeta);
-            terms.map(|(((q, old), new), zeta)| q * (new - old - zeta).exp()).sum::<f64>().ln()
-        })
-        .collect()
+        let (k, task) = (zeta.len(), rows_per_thread(self.posterior.len()));
+        let rows = [&self.posterior, &self.last.log_f, moved].map(|table| table.as_slice());
+        let rows = rows.map(|values| values.par_chunks_exact(k).with_min_len(task));
+        let [q, old, new] = rows;
+        (q, old, new)
+            .into_par_iter()
+            .map(|(q, old, new)| {
+                let terms = q.iter().zip(old).zip(new).zip(&zeta);
+                terms.map(|(((q, old), new), zeta)| q * (new - old - zeta).exp()).sum::<f64>().ln()
+            })
+            .collect()
     }
 
     /// S w_s, with which rows of chains count; 1 for chains without weights.

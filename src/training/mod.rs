@@ -8,7 +8,7 @@ mod learning_rate;
 mod trainer;
 pub mod update;
 
-pub(crate) use trainer::temperatures;
+pub(crate) use trainer::{Steps, temperatures};
 
 pub use averaging::Averaged;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};

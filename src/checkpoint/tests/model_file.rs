@@ -13,8 +13,8 @@ use crate::checkpoint::naming::NAMINGS;
 use crate::checkpoint::safetensors::{Array, Element, encode};
 use crate::checkpoint::{Layout, ModelFile, TrainedOn};
 use crate::data::Binarization;
-use crate::model::exact;
 use crate::model::test_systems::gaussian_parameters;
+use crate::model::{Parameters, exact};
 use crate::tempering::BaseDistribution;
 
 fn example() -> ModelFile {
@@ -85,6 +85,30 @@ fn saving_and_loading_changes_nothing_and_is_reproducible() {
     }
     assert!(example().save(path.join("model")).is_err(), "a file is not a folder");
     assert!(ModelFile::load(folder.path()).is_err(), "a folder is not a file");
+}
+
+/// A file called npz is one, and has the parameters whole.
+#[test]
+fn what_is_called_npz_is_npz() {
+    let folder = folder();
+    let path = folder.path().join("model.npz");
+    example().save(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    assert!(bytes.starts_with(b"PK"));
+    let expected = ModelFile::from(example().parameters);
+    assert_eq!(ModelFile::load(&path).unwrap(), expected);
+    example().save(&path).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+/// scikit-learn's `components_` are [hidden, visible]; exchanging the layers twice is no change.
+#[test]
+fn weights_that_lie_the_other_way_are_the_same_model() {
+    let p = example().parameters;
+    let components = p.transposed().weights;
+    assert_eq!(components[..2], [p.weights[0], p.weights[3]]);
+    let (visible, hidden) = (p.visible_bias.clone(), p.hidden_bias.clone());
+    assert_eq!(Parameters::from_hidden_major(5, 3, components, visible, hidden).unwrap(), p);
 }
 
 #[test]

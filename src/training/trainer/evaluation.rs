@@ -72,11 +72,11 @@ impl Trainer {
     pub fn evaluate(&self, last: Option<&TrackRecord>) -> Result<Option<EvaluationRecord>> {
         let Some(reported) = self.reported() else { return Ok(None) };
         let (tracker, model) = (reported.chains(), reported.model());
-        let (log_z, std_error) = (tracker.log_z(), tracker.std_error());
         let mean = |rows: &BitMatrix| mean_log_f(model.ops.as_ref(), rows);
         let train_f = mean(&self.rows.train_evaluated);
         let validation_f = self.rows.validation.as_ref().map(mean);
         let bound = train_f.log_z_bound.max(reported.bound);
+        let (log_z, std_error) = (reported.log_z(bound), tracker.std_error());
         let mut trust = reported.trust(bound);
         let audit = self.audit_if_due(model, log_z, std_error)?;
         let mut notices = Vec::new();

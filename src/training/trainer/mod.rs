@@ -21,6 +21,7 @@ mod times;
 mod tracking;
 
 pub(crate) use cost::temperatures;
+pub(crate) use plan::Steps;
 
 pub use audit::{Audit, Best, FinalLikelihood, LastAudits};
 pub use evaluation::{EvaluationRecord, Judged, Source};

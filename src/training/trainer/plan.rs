@@ -24,7 +24,7 @@ const LARGEST_EXACT: usize = 23;
 
 /// When the tracker steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Steps {
+pub(crate) enum Steps {
     /// After every so many updates.
     Every(u64),
     /// After a part of the updates so far.
@@ -32,6 +32,11 @@ pub(super) enum Steps {
 }
 
 impl Steps {
+    /// What follows an averaged model closely enough, whatever it costs.
+    pub fn of_an_average() -> Self {
+        Self::PartOfHistory(PARTS_OF_HISTORY[0])
+    }
+
     /// Whether the tracker steps after update `updates`, the step before being after update `last`.
     pub fn due(self, updates: u64, last: u64) -> bool {
         match self {

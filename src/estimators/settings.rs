@@ -1,0 +1,340 @@
+//! Estimates of log Z of a fixed model by one method or many: what is asked for, from where chains start, what is shared.
+
+use serde::Serialize;
+
+use super::hears::{Hears, Lines};
+use super::schedule::Plan;
+use super::tempered::{KeptRun, Reader, kept_bytes};
+use super::{
+    Agreement, Asked, Automatic, Bias, Bound, Candidate, Estimate, Known, Method, Request,
+    ScheduleSettings, Shared, Start, Way, automatic, lower_bound,
+};
+use crate::collective;
+use crate::error::{Error, Result};
+use crate::model::Parameters;
+use crate::model::plus_minus::Units;
+use crate::ops::{BitMatrix, Fused};
+use crate::tempering::schedules::linear;
+use crate::tempering::{
+    BaseDistribution, Ladder, Prior, TemperedPath, annealing_bytes, check_memory, tempering_bytes,
+};
+
+/// Pseudo-count of base marginals, as in the configuration.
+const SMOOTHING: f64 = 1.0;
+
+/// Largest smaller layer that is enumerated unless another method is asked for.
+const EXACT_BY_DEFAULT: usize = 20;
+
+/// Temperatures of tempered chains where none are asked for.
+const USUAL: usize = 100;
+
+/// How log Z of a fixed model is estimated; the defaults are those of the command.
+///
+/// ```
+/// use ztrack::estimators::EstimateSettings;
+/// use ztrack::model::test_systems::gaussian_parameters;
+///
+/// let parameters = gaussian_parameters(12, 6, 0.5, 1);
+/// let methods = vec!["exact".parse()?, "rts".parse()?];
+/// let settings = EstimateSettings { methods, sweeps: 300, ..EstimateSettings::default() };
+/// let found = settings.run(&parameters, None, &mut |_line| {})?;
+/// let [exact, rts] = &found.estimates[..] else { panic!("two methods") };
+/// assert!(rts.trust.is_sound() && (rts.value - exact.value).abs() < 4.0 * rts.std_error);
+/// # Ok::<(), ztrack::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct EstimateSettings {
+    /// What is asked for, as in `"rts".parse()`; none for exact up to 20 units in the smaller layer, else `auto`.
+    pub methods: Vec<Asked>,
+    /// Chains.
+    pub chains: usize,
+    /// Inverse temperatures; `None` for what suits each method.
+    pub temperatures: Option<usize>,
+    /// Counted sweeps of every tempered chain.
+    pub sweeps: usize,
+    /// Work that `auto` may do while its estimate is in doubt, in seconds of one usual core.
+    pub budget: f64,
+    /// Whether small models are enumerated where no method is asked for.
+    pub enumerates: bool,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Where inverse temperatures lie.
+    pub schedule: ScheduleSettings,
+}
+
+impl Default for EstimateSettings {
+    fn default() -> Self {
+        Self {
+            methods: Vec::new(),
+            chains: automatic::CHAINS,
+            temperatures: None,
+            sweeps: automatic::SWEEPS,
+            budget: automatic::BUDGET,
+            enumerates: true,
+            seed: 0,
+            schedule: ScheduleSettings::default(),
+        }
+    }
+}
+
+/// What was found.
+pub struct Estimates {
+    /// One or more a method, in the order they were asked for.
+    pub estimates: Vec<Estimate>,
+    /// Methods of `all` this model does not allow, with the reason.
+    pub skipped: Vec<String>,
+    /// The shared chains, where they were kept.
+    pub kept: Option<Box<KeptRun>>,
+    /// A lower bound of log Z; not looked for where log Z is exact.
+    pub bound: Option<Bound>,
+    /// How well the estimates agree.
+    pub agreement: Agreement,
+    /// How starts were found.
+    pub how: Vec<Started>,
+}
+
+/// How a start was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Started {
+    /// `auto`, or `others` for the methods that it was found for.
+    pub methods: &'static str,
+    /// Starts that were tried by annealing.
+    pub candidates: Vec<Candidate>,
+    /// A line on each run.
+    pub runs: Vec<String>,
+}
+
+/// What is known of where the mass lies.
+pub struct Starting<'a> {
+    /// p1(v) where the start is given, and a candidate where it is to be found.
+    pub base: &'a BaseDistribution,
+    /// Whether all methods but `auto` start from `base`.
+    pub given: bool,
+    /// Whether `base` is more than a guess from the parameters: asked for, or marginals of the training rows.
+    pub informed: bool,
+    /// Data rows, where there are some.
+    pub rows: Option<&'a BitMatrix>,
+}
+
+impl Starting<'_> {
+    fn known(&self) -> Known<'_> {
+        Known { marginals: self.informed.then_some(self.base), rows: self.rows }
+    }
+}
+
+impl EstimateSettings {
+    /// Estimates log Z of a model by all methods; `rows`: data, [N, M], that tell where its mass may lie; `tell` hears a line
+    /// after each step.
+    ///
+    /// # Errors
+    /// Settings out of range, a model too large for what is asked for.
+    pub fn run(
+        &self,
+        parameters: &Parameters,
+        rows: Option<&BitMatrix>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Estimates> {
+        let base = match rows {
+            Some(rows) => {
+                BaseDistribution::from_column_counts(&rows.column_counts(), rows.rows(), SMOOTHING)?
+            }
+            None => Start::VisibleBias.base(parameters, Units::Binary, self.seed)?,
+        };
+        let start = Starting { base: &base, given: false, informed: rows.is_some(), rows };
+        self.run_from(parameters, &start, false, &mut Lines::new(tell))
+    }
+
+    /// The same from a start. The shared chains are run at most once; `keep` has them kept for the caller in any case.
+    ///
+    /// # Errors
+    /// As [`EstimateSettings::run`].
+    pub fn run_from(
+        &self,
+        parameters: &Parameters,
+        start: &Starting<'_>,
+        keep: bool,
+        tell: &mut dyn Hears,
+    ) -> Result<Estimates> {
+        let methods = self.methods_for(parameters);
+        let mut problem = Request {
+            parameters,
+            ops: &Fused::new(parameters).on(collective::current()),
+            base: start.base,
+            found: None,
+            chains: self.chains,
+            sweeps: self.sweeps,
+            seed: self.seed,
+        };
+        let mut how = Vec::new();
+        let needs_start = keep || methods.iter().any(|method| method.needs_start());
+        // Curves are those of the path from a product distribution: temperatures of a mixture's path mean nothing by themselves.
+        if needs_start && !start.given && !self.schedule.needs_product() && !keep {
+            let found =
+                self.automatic(&problem)?.start(parameters, start.known(), &mut |line| {
+                    tell.line(line);
+                })?;
+            let (candidates, runs) = (found.candidates.clone(), found.done.clone());
+            how.push(Started { methods: "others", candidates, runs });
+            problem.found = Some(found);
+        }
+        tell.method("tempered chains", needs_start);
+        let shared = self.shared(&methods, &problem, keep)?;
+        let (mut estimates, mut skipped) = (Vec::new(), Vec::new());
+        let mut bound = problem.found.as_ref().map(|found| found.bound);
+        for method in methods {
+            tell.method(method.name(), method.reader().is_none());
+            let found = if method == Method::Auto {
+                let automatic = self.automatic(&problem)?;
+                let report =
+                    automatic.run(parameters, start.known(), &mut |line| tell.line(line))?;
+                bound = Some(report.bound);
+                let (candidates, runs) = (report.candidates, report.done);
+                how.push(Started { methods: "auto", candidates, runs });
+                Ok(vec![report.estimate])
+            } else {
+                self.estimate(method, &problem, &shared)
+            };
+            match found {
+                Ok(found) => estimates.extend(found),
+                // Whoever asks for everything wants what can be had.
+                Err(error) if self.asks_for_all() => skipped.push(format!("{method}: {error}")),
+                Err(error) => return Err(error),
+            }
+        }
+        let exact_alone = estimates.iter().all(|estimate| estimate.bias == Bias::None);
+        if bound.is_none() && !exact_alone {
+            bound = Some(lower_bound(parameters, start.known(), self.seed));
+        }
+        if let Some(bound) = &bound {
+            estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound));
+        }
+        let agreement = Agreement::of(&estimates);
+        let kept = if let Shared::Kept(run) = shared { Some(run) } else { None };
+        Ok(Estimates { estimates, skipped, kept, bound, agreement, how })
+    }
+
+    fn methods_for(&self, parameters: &Parameters) -> Vec<Method> {
+        let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT_BY_DEFAULT;
+        let usual = if small && self.enumerates { Method::Exact } else { Method::Auto };
+        let methods = Asked::expand(&self.methods, parameters);
+        if methods.is_empty() { vec![usual] } else { methods }
+    }
+
+    fn asks_for_all(&self) -> bool {
+        self.methods.iter().any(|method| !matches!(method, Asked::One(_)))
+    }
+
+    fn estimate(
+        &self,
+        method: Method,
+        request: &Request<'_>,
+        shared: &Shared,
+    ) -> Result<Vec<Estimate>> {
+        Ok(match method.way() {
+            Way::Shared(reader) => {
+                let read = shared.read(reader);
+                let part = || Error::Invalid(format!("{method} is no estimator by itself"));
+                vec![read.ok_or_else(part)?]
+            }
+            Way::Annealed(run) => {
+                self.annealed(request, |path| run(path, request, method.seed(self.seed)))?
+            }
+            Way::Adaptive(_) => {
+                let ladder = self.ladder(request, 0.0)?;
+                request.run(method, &ladder, &*request.along(&ladder))?
+            }
+            _ => {
+                let ladder = Ladder::linear(2, &Prior::Uniform)?;
+                request.run(method, &ladder, &*request.along(&ladder))?
+            }
+        })
+    }
+
+    fn automatic(&self, problem: &Request<'_>) -> Result<Automatic> {
+        let temperatures = self.temperatures.unwrap_or(automatic::TEMPERATURES);
+        let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
+        self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;
+        let Self { chains, sweeps, budget, seed, .. } = *self;
+        automatic_settings(chains, temperatures, sweeps, budget, seed)
+    }
+
+    fn shared(&self, methods: &[Method], problem: &Request<'_>, keep: bool) -> Result<Shared> {
+        let readers: Vec<Reader> = methods.iter().filter_map(|method| method.reader()).collect();
+        let keep = keep || readers.iter().any(|reader| matches!(reader, Reader::Kept(_)));
+        if readers.is_empty() && !keep {
+            return Ok(Shared::NotNeeded);
+        }
+        let temperatures = self.schedule.temperatures(self.temperatures, USUAL)?;
+        // Only sizes of at least 1 can be multiplied; the check refuses others.
+        let kept = if keep && self.chains.min(self.sweeps).min(temperatures) > 0 {
+            kept_bytes(self.chains, self.sweeps, temperatures)
+        } else {
+            0.0
+        };
+        let ladder = self.ladder(problem, kept)?;
+        problem.shared(&ladder, keep)
+    }
+
+    /// The ladder of tempered chains, once it is known that they and `more` bytes fit in memory.
+    fn ladder(&self, problem: &Request<'_>, more: f64) -> Result<Ladder> {
+        let temperatures = self.schedule.temperatures(self.temperatures, USUAL)?;
+        let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
+        self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j) + more)?;
+        Ok(self.schedule.ladder(&self.plan(problem, self.temperatures, USUAL))?.0)
+    }
+
+    fn annealed(
+        &self,
+        problem: &Request<'_>,
+        estimate: impl FnOnce(&dyn TemperedPath) -> Result<Vec<Estimate>>,
+    ) -> Result<Vec<Estimate>> {
+        // One sweep a temperature: side by side with all others, as many as counted sweeps.
+        let (asked, usual) =
+            if self.asks_for_all() { (None, self.sweeps) } else { (self.temperatures, 10_000) };
+        let temperatures = self.schedule.temperatures(asked, usual)?;
+        let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
+        self.check(temperatures, annealing_bytes(self.chains, temperatures, m, j))?;
+        self.schedule.annealed(&self.plan(problem, asked, usual), estimate)
+    }
+
+    fn plan<'a>(&self, problem: &'a Request<'a>, asked: Option<usize>, usual: usize) -> Plan<'a> {
+        Plan { problem, asked, usual, seed: self.seed }
+    }
+
+    fn check(&self, temperatures: usize, bytes: f64) -> Result<()> {
+        if self.sweeps == 0 {
+            return Err(Error::Invalid("--sweeps: at least 1 is needed".into()));
+        }
+        check_sizes(self.chains, temperatures, bytes)
+    }
+}
+
+/// Settings of the automatic estimate, whose chains also give samples.
+pub(crate) fn automatic_settings(
+    chains: usize,
+    temperatures: usize,
+    sweeps: usize,
+    budget: f64,
+    seed: u64,
+) -> Result<Automatic> {
+    let invalid = |problem| Err(Error::Invalid(problem));
+    if chains < 4 {
+        return invalid(format!("--chains: at least 4 are needed to find modes, got {chains}"));
+    }
+    if !(0.0..=f64::MAX).contains(&budget) {
+        return invalid(format!("--budget: seconds of at least 0 are needed, got {budget}"));
+    }
+    let ladder = Automatic::ladder(&linear(temperatures)?)?;
+    Ok(Automatic { chains, ladder, sweeps, budget, seed })
+}
+
+/// Refuses chains and temperatures that are too few or do not fit in memory (`bytes`).
+pub(crate) fn check_sizes(chains: usize, temperatures: usize, bytes: f64) -> Result<()> {
+    for (option, value) in [("--chains", chains), ("--temperatures", temperatures)] {
+        if value < 2 {
+            return Err(Error::Invalid(format!("{option}: at least 2 are needed, got {value}")));
+        }
+    }
+    let what = format!("--chains {chains} with {temperatures} temperatures");
+    check_memory(bytes, &what).map_err(Error::Invalid)
+}

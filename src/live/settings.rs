@@ -1,0 +1,45 @@
+//! What a tracker is built with.
+
+use crate::config::TemperingConfig;
+use crate::tracking::{Settling, TrackerOptions};
+use crate::training::Steps;
+
+/// Sweeps per step where none are asked for, as in the trainer.
+const SWEEPS: usize = 2;
+/// Most sweeps of settling where none are asked for.
+const MOST_SWEEPS: u64 = 2000;
+
+/// Checked by the builder.
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub hidden: usize,
+    pub tempering: TemperingConfig,
+    pub seed: u64,
+    /// Share of the updates that is averaged over; 0 for none.
+    pub window: f64,
+}
+
+impl Settings {
+    /// When the chains step.
+    pub fn steps(&self) -> Steps {
+        match self.tempering.every.given() {
+            Some(every) => Steps::Every(every),
+            None if self.window > 0.0 => Steps::of_an_average(),
+            None => Steps::Every(1),
+        }
+    }
+
+    /// How chains are run, `steps` of them after the last evaluation.
+    pub fn tracker_options(&self, steps: u64) -> TrackerOptions {
+        let sweeps = self.tempering.sweeps.or(SWEEPS);
+        let fewest = self.tempering.settling.sweeps;
+        let earned = (steps * sweeps as u64).min(MOST_SWEEPS) as usize;
+        let most = self.tempering.settling.most.or(earned.max(fewest));
+        TrackerOptions {
+            sweeps,
+            weighted: self.tempering.weighted.or(true),
+            settling: Settling { sweeps: fewest, most },
+            ..self.tempering.tracker_options()
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Doubts in the words of those who build a tracker: they have options, no configuration.
+
+use crate::trust::Trust;
+
+/// Keys of a configuration that doubts name, and the option of [`super::LogZTrackerBuilder`], or keyword of Python's `Tracker`,
+/// that does the same. Longer keys come before their beginnings.
+const OPTIONS: &[(&str, &str)] = &[
+    ("tempering.settling.most", "the second number of `settling`"),
+    ("tempering.chains", "`chains`"),
+    ("tempering.sweeps or temperatures", "`sweeps` or `temperatures`"),
+];
+
+/// What speaks against the error bar, with options to change.
+pub(super) fn of_options(trust: Trust) -> Trust {
+    trust.reworded(OPTIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A new doubt that names a key has to have its option here.
+    #[test]
+    fn every_key_that_a_doubt_of_the_tracker_names_has_its_option() {
+        let sources =
+            [include_str!("../tracking/verdict.rs"), include_str!("../tracking/model_tracker.rs")];
+        let mut named = 0;
+        for line in sources.iter().flat_map(|source| source.lines()) {
+            if !line.trim_start().starts_with("format!(") {
+                continue;
+            }
+            named += usize::from(line.contains("tempering."));
+            let told = of_options(Trust::unless("name", Some(line))).to_string();
+            assert!(!told.contains("tempering."), "{told}");
+        }
+        assert!(named >= 5, "{named}");
+    }
+}
