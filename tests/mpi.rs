@@ -157,10 +157,11 @@ mod ranks {
         let (folder, _turn) = (TempDir::new().unwrap(), turn());
         let config = tiny(folder.path());
         let (one, out) = (folder.path().join("one"), folder.path().join("out"));
-        let settings = [SHARED, &["training.updates=200", "checkpoint.every=10"]].concat();
+        let kills: usize = std::env::var("ZTRACK_KILLS").map_or(3, |kills| kills.parse().unwrap());
+        let updates = format!("training.updates={}", 100 + 30 * kills);
+        let settings = [SHARED, &[&updates, "checkpoint.every=10"]].concat();
         alone(&train(&config, &one, &settings));
         let mut arguments = train(&config, &out, &settings);
-        let kills: usize = std::env::var("ZTRACK_KILLS").map_or(3, |kills| kills.parse().unwrap());
         for kill in 0..kills {
             let Some(command) = on_ranks(2 + kill % 2, &arguments) else { return };
             let child = start(command);

@@ -62,11 +62,10 @@ impl Threads {
     fn gather<T: Copy, const N: usize>(
         &self,
         whole: &mut [T],
-        ends: &[usize],
         own: Range<usize>,
-        (to, from): (fn(T) -> [u8; N], fn([u8; N]) -> T),
+        to: fn(T) -> [u8; N],
+        from: fn([u8; N]) -> T,
     ) {
-        assert_eq!((ends.len(), ends.last()), (self.size, Some(&whole.len())));
         let all = self.exchange(whole[own].iter().flat_map(|x| to(*x)).collect()).concat();
         assert_eq!(all.len(), whole.len() * N, "every rank gives what belongs to it");
         for (x, bytes) in whole.iter_mut().zip(all.chunks_exact(N)) {
@@ -86,13 +85,13 @@ impl Collective for Threads {
 
     fn all_gather(&self, arrays: &mut [Gathered<'_>]) {
         for array in arrays {
+            assert_eq!(array.ends.len(), self.size);
             let own = array.part(self.rank);
-            let ends = &array.ends;
             match &mut array.values {
-                Values::F32(x) => self.gather(x, ends, own, (f32::to_le_bytes, f32::from_le_bytes)),
-                Values::F64(x) => self.gather(x, ends, own, (f64::to_le_bytes, f64::from_le_bytes)),
-                Values::U32(x) => self.gather(x, ends, own, (u32::to_le_bytes, u32::from_le_bytes)),
-                Values::U64(x) => self.gather(x, ends, own, (u64::to_le_bytes, u64::from_le_bytes)),
+                Values::F32(x) => self.gather(x, own, f32::to_le_bytes, f32::from_le_bytes),
+                Values::F64(x) => self.gather(x, own, f64::to_le_bytes, f64::from_le_bytes),
+                Values::U32(x) => self.gather(x, own, u32::to_le_bytes, u32::from_le_bytes),
+                Values::U64(x) => self.gather(x, own, u64::to_le_bytes, u64::from_le_bytes),
             }
         }
     }
