@@ -39,6 +39,12 @@ pub enum Error {
     /// A signal ended the computation; what it worked on must not be used.
     #[error("interrupted")]
     Interrupted,
+    /// More memory than there is, or more states than can be enumerated.
+    #[error("{0}")]
+    TooLarge(String),
+    /// Chains do not move enough for what they are asked for.
+    #[error("{0}")]
+    NotMixed(String),
     /// A request beyond a documented limit, or arguments that do not fit together.
     #[error("{0}")]
     Invalid(String),

@@ -82,6 +82,8 @@ fn schedules_that_make_no_sense_are_refused() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{options:?}");
         assert!(stderr.contains(told), "{options:?}: {stderr}");
-        assert_eq!(stderr.trim().lines().count(), 1, "{stderr}");
+        // On a slow machine lines of progress come first.
+        let errors = stderr.lines().filter(|line| line.starts_with("error")).count();
+        assert_eq!(errors, 1, "{stderr}");
     }
 }

@@ -27,6 +27,8 @@ pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::File { .. } => "FileError",
         Error::Config { .. } => "ConfigError",
         Error::Interrupted => "Interrupted",
+        Error::TooLarge(_) => "TooLargeError",
+        Error::NotMixed(_) => "NotMixedError",
         Error::Invalid(_) => "InvalidError",
     };
     named(py, name, of_arguments(&error.to_string()))

@@ -30,6 +30,8 @@ from ._errors import (
     InvalidError,
     IoError,
     MissingPackageError,
+    NotMixedError,
+    TooLargeError,
     ZtrackError,
 )
 from ._estimate import Estimate, LogLikelihood, LogPartition, Trust, log_f, log_likelihood, log_partition, sample
@@ -49,7 +51,9 @@ __all__ = [
     "LogPartition",
     "MissingPackageError",
     "Model",
+    "NotMixedError",
     "Run",
+    "TooLargeError",
     "Tracker",
     "Trust",
     "ZtrackError",

@@ -16,6 +16,8 @@ from ._errors import Interrupted as Interrupted
 from ._errors import InvalidError as InvalidError
 from ._errors import IoError as IoError
 from ._errors import MissingPackageError as MissingPackageError
+from ._errors import NotMixedError as NotMixedError
+from ._errors import TooLargeError as TooLargeError
 from ._errors import ZtrackError as ZtrackError
 from ._estimate import Estimate as Estimate
 from ._estimate import LogLikelihood as LogLikelihood

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._arrays import array, parameters, rows, whole
-from ._errors import FileError, InvalidError, MissingPackageError
+from ._errors import FileError, InvalidError
 from ._estimate import LogLikelihood, LogPartition, _log_f, log_likelihood, log_partition, sample
+from ._packages import need
 
 #: Names of the three arrays in state dicts of torch, tried in this order: weights, visible bias, hidden bias.
 _TORCH_NAMES = (
@@ -84,7 +85,7 @@ class Model:
         """Writes an npz file, or a safetensors file where the name ends so (needs the package safetensors)."""
         arrays = dict(zip(("weights", "visible_bias", "hidden_bias"), self._all()))
         if str(path).endswith(".safetensors"):
-            _need("safetensors.numpy").save_file(arrays, str(path))
+            need("safetensors.numpy").save_file(arrays, str(path))
         elif str(path).endswith(".npz"):
             np.savez(path, **arrays)
         else:
@@ -94,7 +95,7 @@ class Model:
     def load(cls, path: str | PathLike[str]) -> "Model":
         """Reads what :meth:`save` or the command wrote."""
         if str(path).endswith(".safetensors"):
-            arrays = _need("safetensors.numpy").load_file(str(path))
+            arrays = need("safetensors.numpy").load_file(str(path))
         else:
             with np.load(path, allow_pickle=False) as file:
                 arrays = dict(file)
@@ -102,16 +103,6 @@ class Model:
             return cls(arrays["weights"], arrays["visible_bias"], arrays["hidden_bias"])
         except KeyError as error:
             raise FileError(f"{path}: no array {error}; found {', '.join(sorted(arrays))}") from error
-
-
-def _need(name) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        package = name.split(".")[0].replace("sklearn", "scikit-learn")
-        raise MissingPackageError(f"this needs the package {package}: pip install {package}") from error
 
 
 def from_sklearn(estimator: Any) -> Model:
@@ -126,7 +117,7 @@ def from_sklearn(estimator: Any) -> Model:
 
 def to_sklearn(model: Model) -> Any:
     """A ``BernoulliRBM`` with these parameters, as if fitted."""
-    estimator = _need("sklearn.neural_network").BernoulliRBM(n_components=model.n_hidden)
+    estimator = need("sklearn.neural_network").BernoulliRBM(n_components=model.n_hidden)
     estimator.components_ = model.weights.T.astype(np.float64)
     estimator.intercept_visible_ = model.visible_bias.astype(np.float64)
     estimator.intercept_hidden_ = model.hidden_bias.astype(np.float64)
@@ -167,7 +158,7 @@ def to_torch(
     model: Model, names: Sequence[str] = _TORCH_NAMES[0], transposed: bool = False
 ) -> dict[str, Any]:
     """A state dict of torch tensors."""
-    torch = _need("torch")
+    torch = need("torch")
     w = model.weights.T if transposed else model.weights
     arrays = zip(names, (w, model.visible_bias, model.hidden_bias))
     return {name: torch.tensor(np.ascontiguousarray(value)) for name, value in arrays}
@@ -199,7 +190,7 @@ def to_plus_minus(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray, flo
 
 def rbms_updates(path: str | PathLike[str]) -> list[int]:
     """Updates saved in an HDF5 archive of the package rbms, ascending."""
-    with _need("h5py").File(path, "r") as file:
+    with need("h5py").File(path, "r") as file:
         found = [key.removeprefix("update_") for key in file if key.startswith("update_")]
     return sorted(int(key) for key in found if key.isdigit())
 
@@ -213,7 +204,7 @@ def from_rbms(path: str | PathLike[str], update: int | None = None) -> Model:
     update = updates[-1] if update is None else whole(update, "update", 0)
     if update not in updates:
         raise InvalidError(f"{path}: no update {update}; there are {', '.join(map(str, updates))}")
-    with _need("h5py").File(path, "r") as file:
+    with need("h5py").File(path, "r") as file:
         try:
             group = file[f"update_{update}"]["params"]
             return Model(group["weight_matrix"][()], group["vbias"][()], group["hbias"][()])
@@ -224,7 +215,7 @@ def from_rbms(path: str | PathLike[str], update: int | None = None) -> Model:
 def to_rbms(model: Model, path: str | PathLike[str], update: int, log_z: float | None = None) -> None:
     """Adds ``update_N/params`` to an HDF5 archive of rbms, or makes one; ``log_z`` is written beside it."""
     update = whole(update, "update", 0)
-    with _need("h5py").File(path, "a") as file:
+    with need("h5py").File(path, "a") as file:
         name = f"update_{update}"
         if name in file:
             del file[name]
@@ -239,7 +230,7 @@ def to_rbms(model: Model, path: str | PathLike[str], update: int, log_z: float |
 
 def write_rbms_log_z(path: str | PathLike[str], update: int, log_z: float) -> None:
     """Writes log Z of an update into an archive of rbms, as ``update_N/log_z``."""
-    with _need("h5py").File(path, "a") as file:
+    with need("h5py").File(path, "a") as file:
         name = f"update_{whole(update, 'update', 0)}"
         if name not in file:
             raise InvalidError(f"{path}: there is no {name}")

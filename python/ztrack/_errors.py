@@ -11,6 +11,14 @@ class InvalidError(ZtrackError, ValueError):
     """Arguments that cannot be used: shapes that do not fit, NaN, numbers out of range."""
 
 
+class TooLargeError(InvalidError, MemoryError):
+    """More memory than there is, or more states than can be enumerated."""
+
+
+class NotMixedError(ZtrackError, RuntimeError):
+    """Chains do not move enough for what they are asked for."""
+
+
 class ConfigError(ZtrackError, ValueError):
     """A setting that cannot be used; the message names its field."""
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from . import _native
 from ._arrays import array, parameters, rows, whole
 from ._errors import InvalidError
+from ._packages import need
 
 if TYPE_CHECKING:
     import pandas
@@ -91,10 +92,8 @@ class LogPartition:
 
     def table(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each method."""
-        from ._runs import pandas
-
         columns = ["value", "std_error", "bias", "effective_samples", "gibbs_sweeps", "seconds"]
-        frame = pandas().DataFrame(
+        frame = need("pandas").DataFrame(
             [[getattr(e, c) for c in columns] + [e.trust.sound, str(e.trust)] for e in self.estimates],
             columns=columns + ["sound", "doubts"],
             index=[e.method for e in self.estimates],

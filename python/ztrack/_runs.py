@@ -7,13 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ._convert import Model, _need
+from ._convert import Model
 from ._errors import FileError, IoError
-
-
-def pandas():
-    """The package, or an exception that says that it is missing."""
-    return _need("pandas")
+from ._packages import need
 
 
 class Run:
@@ -27,7 +23,7 @@ class Run:
         if not table.is_file():
             raise FileError(f"{folder}: no metrics.csv: this is no run folder of ztrack, or its run has just begun")
         #: One row per evaluation, with the columns of metrics.csv; likelihoods in nats per row, log Z in nats.
-        self.metrics = pandas().read_csv(table, keep_default_na=True)
+        self.metrics = need("pandas").read_csv(table, keep_default_na=True)
 
     @property
     def summary(self) -> dict[str, Any] | None:
@@ -51,7 +47,7 @@ class Run:
         """Log-likelihoods with bands of 2 errors, and log Z with its band, doubtful stretches grey; returns the figure."""
         figure = axes[0].figure if axes is not None else None
         if figure is None:
-            figure, axes = _need("matplotlib.pyplot").subplots(2, 1, sharex=True, figsize=(8, 6), layout="constrained")
+            figure, axes = need("matplotlib.pyplot").subplots(2, 1, sharex=True, figsize=(8, 6), layout="constrained")
         table = self.metrics
         update = table["update"]
         for part in ("train", "validation"):

@@ -49,7 +49,7 @@ class Tracker:
     every : int, optional
         Updates between steps of the chains; 1, and of an average a two hundredth of the updates so far, at most 20.
     temperatures, sweeps : int, optional
-        Inverse temperatures (20 to 100, by size) and Gibbs sweeps per step (2).
+        Inverse temperatures (20 to 50, by size) and Gibbs sweeps per step (2).
     settling : (int, int), optional
         Fewest and most sweeps at fixed parameters before a value is told.
     transposed : bool

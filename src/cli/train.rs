@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -14,14 +15,14 @@ use super::dry_run;
 use super::failure::mistake;
 use super::output::{print, tell};
 use super::recipe::Recipe;
-use super::resume::{Resumed, create_recorders, resume};
+use super::resume::{Recorders, Resumed, create_recorders, resume};
 use super::run_folder::RunFolder;
 use super::run_lock::RunLock;
 use super::shared_start::{ReadData, Waiting, check_rows};
 use super::signals::{self, INTERRUPTED};
 use super::terminal;
 use crate::Error;
-use crate::collective::{self, Solo, Traffic};
+use crate::collective::{self, Collective, Solo, Traffic};
 use crate::config::{Config, Places};
 use crate::data::find_folder;
 use crate::interrupt;
@@ -104,7 +105,7 @@ impl Train {
         let keep = config.checkpoint.keep;
         let interrupted = signals::listen()?;
         let others = Waiting { ranks: ranks.as_ref(), config: &config, read: self.read_data };
-        let (mut trainer, mut folder, mut recorders) = if let Some(lock) = lock {
+        let (trainer, folder, recorders) = if let Some(lock) = lock {
             let folder = RunFolder::open(&out, lock, keep)?;
             let changes = if self.force { Changes::Forced } else { Changes::Refused };
             let Resumed { trainer, recorders } =
@@ -119,6 +120,18 @@ impl Train {
             (trainer, folder, recorders)
         };
         check_rows(ranks.as_ref(), &trainer)?;
+        self.train(trainer, (folder, &out), recorders, ranks.as_ref(), interrupted)
+    }
+
+    /// Trains, from wherever the run stands.
+    fn train(
+        &self,
+        mut trainer: Trainer,
+        (mut folder, out): (RunFolder, &Path),
+        mut recorders: Recorders,
+        ranks: &dyn Collective,
+        interrupted: &AtomicBool,
+    ) -> Result<ExitCode> {
         if !self.quiet {
             let on =
                 if ranks.size() > 1 { format!(", {} ranks", ranks.size()) } else { String::new() };
@@ -144,10 +157,10 @@ impl Train {
             tell(&exchanged(ranks.traffic(), clock.elapsed().as_secs_f64()));
         }
         if outcome.reason == StopReason::Interrupted {
-            return Ok(self.tell_interrupted(&trainer, &out));
+            return Ok(self.tell_interrupted(&trainer, out));
         }
         folder.write_last(&trainer)?;
-        self.conclude(&trainer, &mut folder, &out, outcome.reason)
+        self.conclude(&trainer, &mut folder, out, outcome.reason)
     }
 
     /// The last audit, summary and report of a run that is over.

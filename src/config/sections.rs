@@ -153,7 +153,7 @@ pub struct AveragingConfig {
 pub struct TemperingConfig {
     /// Number of persistent chains, S.
     pub chains: usize,
-    /// Number of equally spaced inverse temperatures, K; ignored if `betas` is given. Chosen by itself: 20 to 100, by the
+    /// Number of equally spaced inverse temperatures, K; ignored if `betas` is given. Chosen by itself: 20 to 50, by the
     /// size of the smaller layer.
     pub temperatures: Automatic<usize>,
     /// Inverse temperatures from 0 to 1.

@@ -104,6 +104,12 @@ pub struct Started {
     pub runs: Vec<String>,
 }
 
+impl Started {
+    fn by(methods: &'static str, candidates: Vec<Candidate>, runs: Vec<String>) -> Self {
+        Self { methods, candidates, runs }
+    }
+}
+
 /// What is known of where the mass lies.
 pub struct Starting<'a> {
     /// p1(v) where the start is given, and a candidate where it is to be found.
@@ -156,15 +162,10 @@ impl EstimateSettings {
         tell: &mut dyn Hears,
     ) -> Result<Estimates> {
         let methods = self.methods_for(parameters);
-        let mut problem = Request {
-            parameters,
-            ops: &Fused::new(parameters).on(collective::current()),
-            base: start.base,
-            found: None,
-            chains: self.chains,
-            sweeps: self.sweeps,
-            seed: self.seed,
-        };
+        let ops = &Fused::new(parameters).on(collective::current());
+        let Self { chains, sweeps, seed, .. } = *self;
+        let base = start.base;
+        let mut problem = Request { parameters, ops, base, found: None, chains, sweeps, seed };
         let mut how = Vec::new();
         let needs_start = keep || methods.iter().any(|method| method.needs_start());
         // Curves are those of the path from a product distribution: temperatures of a mixture's path mean nothing by themselves.
@@ -173,8 +174,7 @@ impl EstimateSettings {
                 self.automatic(&problem)?.start(parameters, start.known(), &mut |line| {
                     tell.line(line);
                 })?;
-            let (candidates, runs) = (found.candidates.clone(), found.done.clone());
-            how.push(Started { methods: "others", candidates, runs });
+            how.push(Started::by("others", found.candidates.clone(), found.done.clone()));
             problem.found = Some(found);
         }
         tell.method("tempered chains", needs_start);
@@ -184,12 +184,12 @@ impl EstimateSettings {
         for method in methods {
             tell.method(method.name(), method.reader().is_none());
             let found = if method == Method::Auto {
-                let automatic = self.automatic(&problem)?;
-                let report =
-                    automatic.run(parameters, start.known(), &mut |line| tell.line(line))?;
+                let known = start.known();
+                let report = self.automatic(&problem)?.run(parameters, known, &mut |line| {
+                    tell.line(line);
+                })?;
                 bound = Some(report.bound);
-                let (candidates, runs) = (report.candidates, report.done);
-                how.push(Started { methods: "auto", candidates, runs });
+                how.push(Started::by("auto", report.candidates, report.done));
                 Ok(vec![report.estimate])
             } else {
                 self.estimate(method, &problem, &shared)
@@ -201,8 +201,7 @@ impl EstimateSettings {
                 Err(error) => return Err(error),
             }
         }
-        let exact_alone = estimates.iter().all(|estimate| estimate.bias == Bias::None);
-        if bound.is_none() && !exact_alone {
+        if bound.is_none() && estimates.iter().any(|estimate| estimate.bias != Bias::None) {
             bound = Some(lower_bound(parameters, start.known(), self.seed));
         }
         if let Some(bound) = &bound {
@@ -336,5 +335,5 @@ pub(crate) fn check_sizes(chains: usize, temperatures: usize, bytes: f64) -> Res
         }
     }
     let what = format!("--chains {chains} with {temperatures} temperatures");
-    check_memory(bytes, &what).map_err(Error::Invalid)
+    check_memory(bytes, &what).map_err(Error::TooLarge)
 }

@@ -75,7 +75,7 @@ impl<'a> LogZTrackerBuilder<'a> {
         Self { chains: Some(chains), ..self }
     }
 
-    /// Number of inverse temperatures, K, at least 2. Unless given: 20 to 100, by the size of the smaller layer.
+    /// Number of inverse temperatures, K, at least 2. Unless given: 20 to 50, by the size of the smaller layer.
     #[must_use]
     pub fn temperatures(mut self, temperatures: usize) -> Self {
         self.tempering.temperatures = Automatic::Given(temperatures);
@@ -178,7 +178,7 @@ impl<'a> LogZTrackerBuilder<'a> {
         let ladder = tempering.ladder(temperatures(visible, self.hidden))?;
         let bytes = tempering_bytes(tempering.chains, ladder.len(), visible, self.hidden);
         let what = format!("{} chains and {} temperatures", tempering.chains, ladder.len());
-        check_memory(bytes, &what).map_err(Error::Invalid)?;
+        check_memory(bytes, &what).map_err(Error::TooLarge)?;
         if let Some(marginals) = marginals {
             tempering.base = Base::Given(logits(marginals)?);
         }

@@ -170,25 +170,35 @@ impl TemperedChains {
         };
         let own = parts.share(|| rows.into_par_iter().enumerate().map(run).collect());
         let mut tallies = Tallies::new(own, &parts, k);
+        let log_f = last.log_f.as_mut_slice();
+        let tables = [log_f, occupancy.as_mut_slice(), posterior.as_mut_slice()];
+        self.gather(&parts, tables, &mut tallies);
+        let Tally { transitions, round_trips } = tallies.sum(k);
+        self.sweeps += sweeps as u64;
+        self.round_trips.add(round_trips, sweeps);
+        SweepRecord { occupancy, transitions, last, posterior, round_trips }
+    }
+
+    /// Takes what the chains of other ranks did: states, tables [S, K], and the tallies of their tasks.
+    fn gather(&mut self, parts: &Parts<'_>, tables: [&mut [f64]; 3], tallies: &mut Tallies) {
+        let (words, k) =
+            (words_per_row(self.visible.columns()), tables[0].len() / self.len().max(1));
         let mut journeys = self.round_trips.save();
         let [directions, since_crossing, families] = &mut journeys;
+        let [log_f, occupancy, posterior] = tables;
         parts.gather([
             parts.rows(self.visible.words_mut(), words),
             parts.rows(&mut self.temperatures[..], 1),
             parts.rows(&mut directions[..], 1),
             parts.rows(&mut since_crossing[..], 1),
             parts.rows(&mut families[..], 1),
-            parts.rows(last.log_f.as_mut_slice(), k),
-            parts.rows(occupancy.as_mut_slice(), k),
-            parts.rows(posterior.as_mut_slice(), k),
+            parts.rows(log_f, k),
+            parts.rows(occupancy, k),
+            parts.rows(posterior, k),
             parts.tasks_of(&mut tallies.transitions[..], k * k),
             parts.tasks_of(&mut tallies.round_trips[..], 1),
         ]);
         self.round_trips.set(journeys);
-        let Tally { transitions, round_trips } = tallies.sum(k);
-        self.sweeps += sweeps as u64;
-        self.round_trips.add(round_trips, sweeps);
-        SweepRecord { occupancy, transitions, last, posterior, round_trips }
     }
 }
 

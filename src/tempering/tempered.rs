@@ -110,7 +110,7 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
         let visible = BitMatrix::from_words(taken, self.path.n_visible(), words);
         visible.filter(|visible| visible.rows() == count).map_or_else(
             || {
-                Err(Error::Invalid(format!(
+                Err(Error::NotMixed(format!(
                     "only {taken} of {count} samples after {looks} looks at {} chains: they hardly ever come to beta = 1; more temperatures or another start would help",
                     used.len()
                 )))

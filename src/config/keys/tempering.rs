@@ -25,7 +25,7 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "tempering.temperatures",
         Whole(2),
-        Auto("20 to 100, by the size of the smaller layer"),
+        Auto("20 to 50, by the size of the smaller layer"),
         "temperatures",
         "50",
         "Number of equally spaced inverse temperatures, K; not read where `tempering.betas` is given.",

@@ -8,8 +8,10 @@ use serde::Serialize;
 use super::expansion::{Expansion, TapOrder};
 use crate::error::{Error, Result};
 use crate::estimators::{Bias, Estimate};
+use crate::interrupt;
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, Stream, Streams};
+use crate::progress;
 use crate::trust::Trust;
 
 /// Settings of the mean-field iteration.
@@ -161,6 +163,8 @@ impl Tap {
         let mut step = 1.0 - self.damping;
         let mut ends = vec![(TapEnd::Unsettled, self.iterations); n];
         for iteration in 1..=self.iterations {
+            interrupt::point();
+            progress::at("iterations of means", iteration, self.iterations);
             if self.halve_after > 0 && iteration % self.halve_after == 0 {
                 step *= 0.5;
             }

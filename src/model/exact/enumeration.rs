@@ -8,10 +8,12 @@
 //! [`BLOCK`] states, which keeps the rounding error of log f below about 1e-10.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::numerics::{sigmoid, softplus};
+use crate::progress;
 
 /// States between two fresh starts.
 pub(super) const BLOCK: u64 = 512;
@@ -35,6 +37,8 @@ pub(super) struct Enumeration {
     ratios: Vec<[Vec<f64>; 2]>,
     /// Factors 1 + odds a lane can take before its exponent must be set aside.
     safe_factors: usize,
+    /// States visited so far by all threads, to be told.
+    visited: AtomicU64,
 }
 
 /// A state on the way.
@@ -99,7 +103,8 @@ impl Enumeration {
         };
         // 700 < log(largest f64), less a factor 2 that may already be in the lane.
         let safe_factors = (700.0 / softplus(largest)) as usize;
-        Self { bias, n_other, other_bias, weights, ratios, safe_factors }
+        let visited = AtomicU64::new(0);
+        Self { bias, n_other, other_bias, weights, ratios, safe_factors, visited }
     }
 
     /// Enumerates the smaller layer.
@@ -126,6 +131,9 @@ impl Enumeration {
             let on = !fresh && state >> unit & 1 == 1;
             if fresh {
                 interrupt::point();
+                let states = 1 << self.bias.len();
+                let visited = self.visited.fetch_add(BLOCK, Ordering::Relaxed).min(states);
+                progress::at("enumerated states", visited as usize, states as usize);
                 (values, linear) = self.start(state);
             } else {
                 linear += if on { self.bias[unit] } else { -self.bias[unit] };

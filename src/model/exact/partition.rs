@@ -62,7 +62,7 @@ pub fn log_probabilities_of_visible_at(
     beta: f64,
 ) -> Result<Vec<f64>> {
     if parameters.n_visible > MAX_TABLE_UNITS {
-        return Err(Error::Invalid(format!(
+        return Err(Error::TooLarge(format!(
             "a table of all 2^{} visible states is too large: at most {MAX_TABLE_UNITS} visible units",
             parameters.n_visible
         )));
@@ -84,7 +84,7 @@ pub(super) fn check_size(parameters: &Parameters) -> Result<()> {
     if smaller <= MAX_UNITS {
         return Ok(());
     }
-    Err(Error::Invalid(format!(
+    Err(Error::TooLarge(format!(
         "exact enumeration of a {n_visible}x{n_hidden} model would visit 2^{smaller} states; \
          at most {MAX_UNITS} units in the smaller layer are enumerated: use an estimator such as rts or ais"
     )))

@@ -59,13 +59,7 @@ impl Trainer {
         config.check()?;
         let identity = Identity::new(config, &splits)?;
         let rows = Rows::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
-        let stopping = config.training.early_stopping.is_some();
-        if stopping && rows.validation.is_none() {
-            return Err(Error::config(
-                "training.early_stopping",
-                "needs validation rows: set data.validation_fraction or remove early stopping",
-            ));
-        }
+        check_stopping(config, &rows)?;
         let training = &config.training;
         let batch = training.batch.min(rows.len());
         let sizes = sizes(config, &rows, batch);
@@ -116,6 +110,16 @@ impl Trainer {
             total,
         })
     }
+}
+
+fn check_stopping(config: &Config, rows: &Rows) -> Result<()> {
+    if config.training.early_stopping.is_some() && rows.validation.is_none() {
+        return Err(Error::config(
+            "training.early_stopping",
+            "needs validation rows: set data.validation_fraction or remove early stopping",
+        ));
+    }
+    Ok(())
 }
 
 fn sizes(config: &Config, rows: &Rows, batch: usize) -> Sizes {

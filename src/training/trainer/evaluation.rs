@@ -87,10 +87,7 @@ impl Trainer {
         let validation = validation_f.map(likelihood);
 
         let mut record = Record::new(self.updates, self.epoch(), self.seconds());
-        record.scalar(Run::Tracker, "log_z", log_z);
-        record.scalar(Run::Tracker, "log_z_std_error", std_error);
-        record.scalar(Run::Tracker, "log_z_lower", log_z - 2.0 * std_error);
-        record.scalar(Run::Tracker, "log_z_upper", log_z + 2.0 * std_error);
+        record_log_z(&mut record, log_z, std_error);
         record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
         record.text(Run::Tracker, "doubts", trust.names());
         record.scalar(Run::Tracker, "log_z_bound", bound);
@@ -157,6 +154,13 @@ impl Trainer {
             notices.push(Notice::NarrowPassage { beta: self.plan.ladder.betas()[knot.index] });
         }
     }
+}
+
+fn record_log_z(record: &mut Record, log_z: f64, std_error: f64) {
+    record.scalar(Run::Tracker, "log_z", log_z);
+    record.scalar(Run::Tracker, "log_z_std_error", std_error);
+    record.scalar(Run::Tracker, "log_z_lower", log_z - 2.0 * std_error);
+    record.scalar(Run::Tracker, "log_z_upper", log_z + 2.0 * std_error);
 }
 
 /// The tracked value, unless an audit says otherwise: an exact one stands for itself, a sampled one overrules what it

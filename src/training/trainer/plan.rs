@@ -14,7 +14,7 @@ const WINDOW: f64 = 0.1;
 /// them, and not more than this many. Less often where `tempering.share` asks for it.
 const MOST_UPDATES: u64 = 20;
 const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
-/// Share of the time for tracking that settling may take, and most sweeps of it.
+/// Share of the time for tracking that is set aside for settling, and most sweeps of it.
 const SETTLING_SHARE: f64 = 0.5;
 const MOST_SWEEPS: usize = 2000;
 /// Share of a block of updates that enumeration may cost to be done at every evaluation.
@@ -119,22 +119,14 @@ impl Plan {
                 &mut notices,
             ),
         };
-        tracker.settling.most = tempering.settling.most.or({
-            let sweep = sizes.tempered(chains + chains / 4, 1, tracker.beta_update, 0.0);
-            let affordable = (SETTLING_SHARE * tempering.share * block / sweep) as usize;
-            affordable.clamp(tracker.settling.sweeps, MOST_SWEEPS)
-        });
-        let smaller = sizes.visible.min(sizes.hidden);
-        let cheap = smaller <= LARGEST_EXACT && sizes.enumeration() <= EXACT_SHARE * block;
-        let exact = config.evaluation.exact.or(cheap);
-        if exact && smaller > MAX_UNITS {
-            return Err(crate::Error::config(
-                "evaluation.exact",
-                format!(
-                    "enumeration needs a layer of at most {MAX_UNITS} units, the smaller one has {smaller}"
-                ),
-            ));
-        }
+        tracker.settling.most = tempering.settling.most.or(affordable_settling(
+            config,
+            &sizes,
+            &tracker,
+            (steps, total),
+            update,
+        ));
+        let exact = enumerates(config, &sizes, block)?;
         let gradient_chains = tempered && !one_tracker;
         Ok(Self {
             ladder,
@@ -148,6 +140,40 @@ impl Plan {
             notices,
         })
     }
+}
+
+/// Whether log Z is enumerated at every evaluation; `block`: what the updates between two cost.
+fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
+    let smaller = sizes.visible.min(sizes.hidden);
+    let cheap = smaller <= LARGEST_EXACT && sizes.enumeration() <= EXACT_SHARE * block;
+    let exact = config.evaluation.exact.or(cheap);
+    if exact && smaller > MAX_UNITS {
+        return Err(crate::Error::config(
+            "evaluation.exact",
+            format!(
+                "enumeration needs a layer of at most {MAX_UNITS} units, the smaller one has {smaller}"
+            ),
+        ));
+    }
+    Ok(exact)
+}
+
+/// Most sweeps of settling: what steps leave of the share of a block of updates between two evaluations, and no less than what is
+/// set aside for settling. `update`: what one update costs.
+fn affordable_settling(
+    config: &Config,
+    sizes: &Sizes,
+    tracker: &TrackerOptions,
+    (steps, total): (Steps, u64),
+    update: f64,
+) -> usize {
+    let (chains, every) = (config.tempering.chains, config.evaluation.every as f64);
+    let share = config.tempering.share * update * every;
+    let stepping = steps.count(total as f64) * sizes.tracking_step(chains, tracker);
+    let left = share - stepping / (total as f64 / every);
+    let sweep = sizes.tempered(chains + chains / 4, 1, tracker.beta_update, 0.0);
+    let affordable = left.max(SETTLING_SHARE * share) / sweep;
+    (affordable as usize).clamp(tracker.settling.sweeps, MOST_SWEEPS)
 }
 
 /// The most frequent steps that keep to `tempering.share` of `training`, the cost of all updates; a notice where none does.
