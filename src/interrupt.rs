@@ -6,7 +6,8 @@
 //!
 //! Nothing is interrupted outside of a [`permit`]: an ordinary update, say, is short, and ends as it should.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,6 +16,9 @@ use crate::error::{Error, Result};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static PERMITS: AtomicUsize = AtomicUsize::new(0);
+/// Whether this process is one of several that work together, and what it does alone at the moment.
+static ONE_OF_SEVERAL: AtomicBool = AtomicBool::new(false);
+static LOCAL: AtomicUsize = AtomicUsize::new(0);
 
 /// What unwinds.
 struct Interruption;
@@ -25,17 +29,24 @@ pub fn requested() -> &'static AtomicBool {
 }
 
 /// While it lives, computations may be interrupted.
-pub struct Permit(());
+pub struct Permit(PhantomData<*const ()>);
+
+thread_local! {
+    /// Permits given on this thread.
+    static HERE: Cell<usize> = const { Cell::new(0) };
+}
 
 /// Allows interruptions until the permit is dropped; there must be a [`catch`] around it.
 pub fn permit() -> Permit {
     PERMITS.fetch_add(1, Ordering::Relaxed);
-    Permit(())
+    HERE.with(|here| here.set(here.get() + 1));
+    Permit(PhantomData)
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
         PERMITS.fetch_sub(1, Ordering::Relaxed);
+        HERE.with(|here| here.set(here.get() - 1));
     }
 }
 
@@ -59,14 +70,52 @@ pub fn with_flag<T: Send>(
     catch(|| pool.install(work))
 }
 
+/// From now on a signal ends nothing by itself but work inside of [`locally`]: other processes wait for this one.
+#[cfg(feature = "mpi")]
+pub(crate) fn is_one_of_several() {
+    ONE_OF_SEVERAL.store(true, Ordering::Relaxed);
+}
+
+/// Whether this thread has a permit: known to all ranks, for they run the same program.
+pub(crate) fn permitted_here() -> bool {
+    HERE.with(|here| here.get() > 0)
+}
+
+/// Whether a signal asked for an end.
+pub(crate) fn is_requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}
+
+/// Leaves the computation for the [`catch`] around it.
+pub(crate) fn leave() -> ! {
+    resume_unwind(Box::new(Interruption))
+}
+
+/// Work that no other process waits in the midst of; `None` where it was left at a [`point`].
+pub(crate) fn locally<T>(work: impl FnOnce() -> T) -> Option<T> {
+    struct Local;
+    impl Drop for Local {
+        fn drop(&mut self) {
+            LOCAL.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    LOCAL.fetch_add(1, Ordering::Relaxed);
+    let _local = Local;
+    catch(|| Ok(work())).ok()
+}
+
 /// A point where a permitted computation can be left: called between sweeps. Costs two loads outside of permits.
 pub fn point() {
     let raised = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
     if OWN.with(|own| own.borrow().as_ref().is_some_and(raised)) {
-        resume_unwind(Box::new(Interruption));
+        leave();
     }
-    if REQUESTED.load(Ordering::Relaxed) && PERMITS.load(Ordering::Relaxed) > 0 {
-        resume_unwind(Box::new(Interruption));
+    if is_requested() && PERMITS.load(Ordering::Relaxed) > 0 {
+        let others_wait =
+            ONE_OF_SEVERAL.load(Ordering::Relaxed) && LOCAL.load(Ordering::Relaxed) == 0;
+        if !others_wait {
+            leave();
+        }
     }
 }
 

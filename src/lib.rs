@@ -67,6 +67,7 @@
 pub mod checkpoint;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod collective;
 pub mod config;
 pub mod data;
 pub mod error;

@@ -75,6 +75,19 @@ impl StateReader {
         Ok(Self { start: header + 8, path, bytes, arrays, metadata })
     }
 
+    /// The bytes it was read from.
+    ///
+    /// # Errors
+    /// None for a state that was read: its checksum has a place.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = self.bytes.clone();
+        let place = checksum_place(&bytes, NO_CHECKSUM);
+        let place = place.ok_or_else(|| self.wrong("no checksum".into()))?;
+        let checksum = hex_sha256(&bytes);
+        bytes[place..place + checksum.len()].copy_from_slice(checksum.as_bytes());
+        Ok(bytes)
+    }
+
     /// Whether an array or JSON value of this name is there.
     pub fn has(&self, name: &str) -> bool {
         self.arrays.contains_key(name) || self.metadata.contains_key(&format!("json.{name}"))

@@ -15,6 +15,7 @@ use super::model_options::ModelOptions;
 use super::output::{print, print_json};
 use super::start_options::StartOptions;
 use super::table::{remarks, started, table};
+use crate::collective;
 use crate::estimators::tempered::free_curves;
 use crate::estimators::{self, Agreement, Bound, Estimates, Started, Starting};
 
@@ -83,7 +84,9 @@ impl Estimate {
                 model.log_constant() == 0.0,
                 "--curves: the path of units -1 and +1 is not that of the converted model: leave out --units"
             );
-            curves::write(folder, &free_curves(&run))?;
+            if collective::current().rank() == 0 {
+                curves::write(folder, &free_curves(&run))?;
+            }
         }
         let strict = self.log_z.strict && !agreement.sound;
         let log_constant = model.log_constant();

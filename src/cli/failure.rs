@@ -7,13 +7,15 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::output::tell;
 use crate::config::all_keys;
 
+/// Exit code of anything else that fails.
+const FAILURE: u8 = 1;
 /// Exit code of a command line or configuration that makes no sense, as is the custom.
 const USAGE: u8 = 2;
 /// Exit code of a result in doubt, with `--strict`.
 pub const IN_DOUBT: u8 = 3;
 
-/// A failed command: what failed, and why, from the outermost context inwards.
-pub fn of_command(error: &anyhow::Error) -> ExitCode {
+/// A failed command: what failed, and why, from the outermost context inwards. Returns its exit code.
+pub fn of_command(error: &anyhow::Error) -> u8 {
     let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
         // Our own messages tell their cause already; it is a link of the chain all the same.
@@ -26,7 +28,7 @@ pub fn of_command(error: &anyhow::Error) -> ExitCode {
     let mistake = |cause: &(dyn std::error::Error + 'static)| {
         matches!(cause.downcast_ref(), Some(crate::Error::Config { place: Some(_), .. }))
     };
-    if error.chain().any(mistake) { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
+    if error.chain().any(mistake) { USAGE } else { FAILURE }
 }
 
 /// What was typed cannot be used.

@@ -17,8 +17,10 @@ mod failure;
 mod log_z;
 mod method;
 mod model_options;
+mod other_rank;
 mod output;
 mod provenance;
+mod ranks;
 mod recipe;
 mod report;
 mod resume;
@@ -27,6 +29,7 @@ mod run_lock;
 mod runs;
 mod sample;
 mod schedule_options;
+mod shared_start;
 mod signals;
 mod start_options;
 mod summary;
@@ -84,14 +87,43 @@ enum Command {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     match Arguments::try_parse() {
-        Ok(arguments) => run(arguments).unwrap_or_else(|error| failure::of_command(&error)),
+        Ok(arguments) => match ranks::Job::begin(arguments.work()) {
+            Ok(job) => {
+                let result = run(arguments, job.threads());
+                job.end(result)
+            }
+            Err(code) => code,
+        },
         Err(error) => failure::of_arguments(&error),
     }
 }
 
-fn run(arguments: Arguments) -> Result<ExitCode> {
+impl Arguments {
+    /// Which commands several processes may do together.
+    fn work(&self) -> ranks::Work {
+        use ranks::Work::{OfOne, Shared};
+        match self.command {
+            Some(Command::Train(_) | Command::Estimate(_)) => Shared,
+            Some(Command::Evaluate(_)) => OfOne("evaluate"),
+            Some(Command::Sample(_)) => OfOne("sample"),
+            Some(Command::Report(_)) => OfOne("report"),
+            Some(Command::Runs(_)) => OfOne("runs"),
+            Some(Command::Compare(_)) => OfOne("compare"),
+            #[cfg(feature = "watch")]
+            Some(Command::Watch(_)) => OfOne("watch"),
+            Some(Command::Data(_)) => OfOne("data"),
+            Some(Command::Config(_)) => OfOne("config"),
+            Some(Command::Init(_)) => OfOne("init"),
+            Some(Command::Completions(_)) => OfOne("completions"),
+            None => OfOne("--help"),
+        }
+    }
+}
+
+/// Runs a command; `usual`: threads where none are asked for, if not one for each processor.
+fn run(arguments: Arguments, usual: Option<usize>) -> Result<ExitCode> {
     InstructionSet::check_wish()?;
-    if let Some(threads) = arguments.threads {
+    if let Some(threads) = arguments.threads.or(usual) {
         anyhow::ensure!(
             (1..=MOST_THREADS).contains(&threads),
             "--threads: {threads} is not between 1 and {MOST_THREADS}"

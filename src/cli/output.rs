@@ -3,11 +3,21 @@
 //! `print!` panics when a reader is gone, as in `ztrack estimate MODEL | head -1`; these do not.
 
 use std::io::{self, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::terminal;
+
+/// Whether another process speaks for this one.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is written here, or all is again: of several ranks the first one speaks.
+#[cfg(feature = "mpi")]
+pub fn be_silent(silent: bool) {
+    SILENT.store(silent, Ordering::Relaxed);
+}
 
 /// Writes a command's result to standard output, control characters escaped; a reader that has gone is no failure.
 pub fn print(text: &str) -> Result<()> {
@@ -20,6 +30,9 @@ fn print_raw(text: &str) -> Result<()> {
 
 /// Writes what the program made itself, as completions, to standard output.
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
+    if SILENT.load(Ordering::Relaxed) {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -34,5 +47,7 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
 
 /// Tells a person something on standard error, made safe for a terminal; nobody listening is no failure.
 pub fn tell(line: &str) {
-    let _ = writeln!(io::stderr(), "{}", terminal::message(line));
+    if !SILENT.load(Ordering::Relaxed) {
+        let _ = writeln!(io::stderr(), "{}", terminal::message(line));
+    }
 }

@@ -8,6 +8,7 @@ use burn::tensor::Device;
 use super::about::about;
 use super::output::tell;
 use super::run_folder::RunFolder;
+use super::shared_start::Waiting;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
 use crate::data::Splits;
@@ -33,25 +34,28 @@ pub fn create_recorders(folder: &RunFolder, about: About) -> Result<Recorders> {
 }
 
 /// Loads the last checkpoint. Nothing in the folder is changed before everything has been found to fit; `changes` says
-/// whether what does not is refused, or noted in the run for good.
+/// whether what does not is refused, or noted in the run for good. The other ranks get what the run goes on from.
 pub fn resume(
     config: &Config,
     splits: Splits,
     device: &Device,
     (folder, out): (&RunFolder, &Path),
     changes: Changes,
+    others: &Waiting<'_>,
 ) -> Result<Resumed> {
     let cannot = || format!("cannot resume {}", out.display());
     let about = about(config, &splits)?;
     let known = |trainer: &Trainer| trainer.identity().forced().len();
     let (mut trainer, before) = match folder.newest_state()? {
         Some(state) => {
+            others.send(&splits, Some(&state), changes)?;
             let trainer =
                 Trainer::resume(config, splits, device, &state, changes).with_context(cannot)?;
             let before = state.json::<crate::training::Identity>("identity")?.forced().len();
             (trainer, before)
         }
         None => {
+            others.send(&splits, None, changes)?;
             let mut trainer = Trainer::new(config, splits, device)?;
             if let Some(problem) = states_lost(folder, config)? {
                 allow(&mut trainer, problem, changes).with_context(cannot)?;

@@ -9,21 +9,18 @@ use super::terminal;
 use crate::error::Result;
 use crate::record::NoticeLog;
 use crate::report::summary::{Best, Evaluations, Summary};
-use crate::training::{FinalLikelihood, StopReason, Trainer};
+use crate::training::{FinalLikelihood, LastAudits, StopReason, Trainer};
 
 impl Summary {
     /// Audits the candidates of the run and keeps the best of them as best.safetensors.
     pub fn conclude(trainer: &Trainer, folder: &RunFolder, reason: StopReason) -> Result<Self> {
-        let best = match trainer.audited_best()? {
-            Some(found) => {
+        let best = match trainer.last_audits()? {
+            LastAudits::Best(found) => {
                 folder.write_best(trainer, &found.candidate)?;
                 let candidate = found.candidate;
                 Best::new(candidate.update, found.audited, Some(candidate.log_z), found.likelihood)
             }
-            None => {
-                let last = trainer.final_likelihood(&trainer.parameters())?;
-                Best::new(trainer.updates(), 0, None, last)
-            }
+            LastAudits::Last(last) => Best::new(trainer.updates(), 0, None, last),
         };
         let provenance = Provenance::now();
         let standing = trainer.standing();

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -12,12 +15,14 @@ use super::dry_run;
 use super::failure::mistake;
 use super::output::{print, tell};
 use super::recipe::Recipe;
-use super::resume::{Resumed, create_recorders, resume};
+use super::resume::{Recorders, Resumed, create_recorders, resume};
 use super::run_folder::RunFolder;
 use super::run_lock::RunLock;
+use super::shared_start::{ReadData, Waiting, check_rows};
 use super::signals::{self, INTERRUPTED};
 use super::terminal;
 use crate::Error;
+use crate::collective::{self, Collective, Solo, Traffic};
 use crate::config::{Config, Places};
 use crate::data::find_folder;
 use crate::interrupt;
@@ -53,16 +58,19 @@ pub struct Train {
     force: bool,
     /// Say what the run would take (rows, parameters, memory, time), and write nothing
     #[arg(long, conflicts_with = "resume")]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Override a key of the configuration, as in --set training.epochs=5
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
-    data_folder: Option<PathBuf>,
+    pub(super) data_folder: Option<PathBuf>,
     /// Where tensors live
     #[arg(long, value_enum, default_value_t)]
-    device: DeviceName,
+    pub(super) device: DeviceName,
+    /// On several ranks (mpirun, srun): who reads the data
+    #[arg(long, value_enum, default_value_t, hide = cfg!(not(feature = "mpi")), value_name = "WHO")]
+    read_data: ReadData,
     /// No progress: only warnings and errors, and the result at the end
     #[arg(long, short)]
     quiet: bool,
@@ -71,6 +79,10 @@ pub struct Train {
 impl Train {
     /// Trains until the end, a stop or Ctrl-C.
     pub fn run(self) -> Result<ExitCode> {
+        let ranks = collective::current();
+        if ranks.rank() > 0 {
+            return self.take_part(ranks.as_ref());
+        }
         let recipe = self.recipe()?;
         let out = self.out_folder(recipe.as_ref())?;
         let device = self.device.device()?;
@@ -85,32 +97,52 @@ impl Train {
             |splits| Trainer::new(&config, splits, &device).map_err(|error| places.locate(error));
         if self.dry_run {
             let rows = dry_run::rows(&splits);
-            print(&dry_run::forecast(&mut started(splits)?, &config, &rows)?)?;
+            // The other ranks take no part in it.
+            let forecast = || dry_run::forecast(&mut started(splits)?, &config, &rows);
+            print(&collective::with(Arc::new(Solo), forecast)?)?;
             return Ok(ExitCode::SUCCESS);
         }
         let keep = config.checkpoint.keep;
         let interrupted = signals::listen()?;
-        let (mut trainer, mut folder, mut recorders) = if let Some(lock) = lock {
+        let others = Waiting { ranks: ranks.as_ref(), config: &config, read: self.read_data };
+        let (trainer, folder, recorders) = if let Some(lock) = lock {
             let folder = RunFolder::open(&out, lock, keep)?;
             let changes = if self.force { Changes::Forced } else { Changes::Refused };
             let Resumed { trainer, recorders } =
-                resume(&config, splits, &device, (&folder, &out), changes)?;
+                resume(&config, splits, &device, (&folder, &out), changes, &others)?;
             (trainer, folder, recorders)
         } else {
             let about = about(&config, &splits)?;
+            others.send(&splits, None, Changes::Refused)?;
             let trainer = started(splits)?;
             let folder = RunFolder::create(&out, &config.to_toml()?, keep)?;
             let recorders = create_recorders(&folder, about)?;
             (trainer, folder, recorders)
         };
+        check_rows(ranks.as_ref(), &trainer)?;
+        self.train(trainer, (folder, &out), recorders, ranks.as_ref(), interrupted)
+    }
+
+    /// Trains, from wherever the run stands.
+    fn train(
+        &self,
+        mut trainer: Trainer,
+        (mut folder, out): (RunFolder, &Path),
+        mut recorders: Recorders,
+        ranks: &dyn Collective,
+        interrupted: &AtomicBool,
+    ) -> Result<ExitCode> {
         if !self.quiet {
-            tell(&format!("run folder {}", out.display()));
+            let on =
+                if ranks.size() > 1 { format!(", {} ranks", ranks.size()) } else { String::new() };
+            tell(&format!("run folder {}{on}", out.display()));
         }
         if trainer.over().is_none() {
             folder.remove_end()?;
         }
         recorders.push(Box::new(self.progress()));
         let mut recorder = Tee(recorders);
+        let clock = Instant::now();
         let outcome = run(&mut trainer, &mut recorder, &mut folder, interrupted);
         if let Err(error) = &outcome {
             folder.write_failure(&error.to_string());
@@ -121,11 +153,14 @@ impl Train {
             _ => format!("run {} failed, its last checkpoint is kept", out.display()),
         })?;
         drop(recorder);
+        if !self.quiet && ranks.size() > 1 {
+            tell(&exchanged(ranks.traffic(), clock.elapsed().as_secs_f64()));
+        }
         if outcome.reason == StopReason::Interrupted {
-            return Ok(self.tell_interrupted(&trainer, &out));
+            return Ok(self.tell_interrupted(&trainer, out));
         }
         folder.write_last(&trainer)?;
-        self.conclude(&trainer, &mut folder, &out, outcome.reason)
+        self.conclude(&trainer, &mut folder, out, outcome.reason)
     }
 
     /// The last audit, summary and report of a run that is over.
@@ -147,8 +182,11 @@ impl Train {
         match concluded {
             Ok(summary) => {
                 folder.write_summary(&summary)?;
-                // The run is over and kept: a report that cannot be made, or is not waited for, takes nothing from it.
-                let report = interrupt::catch(|| Ok(folder.write_report(trainer, REPORT_SECONDS)));
+                // The run is over and kept: a report that cannot be made, or is not waited for, takes nothing from it. The
+                // other ranks have done their work.
+                let report =
+                    || interrupt::catch(|| Ok(folder.write_report(trainer, REPORT_SECONDS)));
+                let report = collective::with(Arc::new(Solo), report);
                 match report {
                     Ok(Err(error)) => tell(&format!("warning: no report was written: {error:#}")),
                     Err(_) => tell(&format!(
@@ -240,6 +278,16 @@ impl Train {
         }
         Ok((config, places))
     }
+}
+
+/// What the other ranks cost, of so many seconds of training.
+fn exchanged(traffic: Traffic, of: f64) -> String {
+    let Traffic { seconds, bytes, calls } = traffic;
+    format!(
+        "with the other ranks: {seconds:.1} s, {:.0} % of the time, waiting included; {:.1} MB came in {calls} calls",
+        100.0 * seconds / of.max(seconds),
+        1e-6 * bytes
+    )
 }
 
 fn nothing_to_train(or: &str) -> anyhow::Error {

@@ -9,6 +9,7 @@ use super::{
     Agreement, Asked, Automatic, Bias, Bound, Candidate, Estimate, Known, Method, Request,
     ScheduleSettings, Shared, Start, Way, automatic, lower_bound,
 };
+use crate::collective;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
@@ -161,7 +162,7 @@ impl EstimateSettings {
         tell: &mut dyn Hears,
     ) -> Result<Estimates> {
         let methods = self.methods_for(parameters);
-        let ops = &Fused::new(parameters);
+        let ops = &Fused::new(parameters).on(collective::current());
         let Self { chains, sweeps, seed, .. } = *self;
         let base = start.base;
         let mut problem = Request { parameters, ops, base, found: None, chains, sweeps, seed };

@@ -2,6 +2,7 @@
 
 use super::random::Streams;
 use super::{BetaGrid, Matrix};
+use crate::collective::{Collective, Solo};
 
 /// One of the two layers of an RBM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,11 @@ pub trait RbmOps: Send + Sync {
     /// Number of units of a layer.
     fn n_units(&self, layer: Layer) -> usize;
 
+    /// The ranks that share the work on rows of these operations; every one of them makes the same calls.
+    fn ranks(&self) -> &dyn Collective {
+        &Solo
+    }
+
     /// Pre-activations of `layer` given packed rows of the other one: x = b + v'W for hidden, c + Wh for visible units.
     /// `out`: [rows, stride].
     fn inputs(&self, layer: Layer, given: &[u64], out: &mut [f32]);
@@ -68,6 +74,6 @@ pub trait RbmOps: Send + Sync {
     fn means(&self, n_units: usize, inputs: &mut [f32], weights: &[f32]);
 
     /// sum_s v_s h_s', shape [M, J], from packed visible rows and dense hidden rows (already weighted).
-    /// Uses all threads; the result does not depend on their number.
+    /// Uses all threads and ranks; the result does not depend on their number.
     fn outer_products(&self, visible: &super::BitMatrix, hidden: &Matrix) -> Matrix;
 }

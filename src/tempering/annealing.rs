@@ -10,7 +10,8 @@
 use rayon::prelude::*;
 
 use super::MeanWeight;
-use super::path::{States, SweepStreams, TemperedPath, Walker, rows_per_thread};
+use super::path::{States, SweepStreams, TemperedPath, Walker, rows_per_task, rows_per_thread};
+use crate::collective::Parts;
 use crate::interrupt;
 use crate::numerics::Table;
 use crate::ops::{BitMatrix, Matrix, words_per_row};
@@ -107,7 +108,7 @@ impl Ratio {
 }
 
 /// Rows of chains and of numbers, cut into tasks of a fixed size and worked on in parallel; `work` is told which task
-/// is the first.
+/// is the first of a rank.
 fn each_task(
     path: &dyn TemperedPath,
     visible: &mut BitMatrix,
@@ -116,14 +117,21 @@ fn each_task(
 ) {
     let (task, width) = (rows_per_thread(visible.rows()), numbers.columns());
     let words = words_per_row(visible.columns());
-    let rows = visible.words_mut().par_chunks_mut(task * words);
-    let rows = rows.zip(numbers.as_mut_slice().par_chunks_mut(task * width)).enumerate();
-    rows.for_each(|(i, (visible, numbers))| {
-        let mut notes = Matrix::filled(numbers.len() / width, path.notes(), 0.0);
-        let notes = notes.as_mut_slice();
-        let states = States { visible, notes, first_row: (i * task) as u32, known: false };
-        work(&mut *path.walker(states), numbers, i == 0);
+    let parts = Parts::new(path.ranks(), visible.rows(), rows_per_task(visible.rows()));
+    let first = parts.own().start;
+    let rows = parts.of(visible.words_mut(), words).par_chunks_mut(task * words);
+    let rows = rows.zip(parts.of(numbers.as_mut_slice(), width).par_chunks_mut(task * width));
+    parts.share(|| {
+        rows.enumerate().for_each(|(i, (visible, numbers))| {
+            let mut notes = Matrix::filled(numbers.len() / width, path.notes(), 0.0);
+            let notes = notes.as_mut_slice();
+            let first_row = (first + i * task) as u32;
+            let states = States { visible, notes, first_row, known: false };
+            work(&mut *path.walker(states), numbers, i == 0);
+        });
     });
+    let states = parts.rows(visible.words_mut(), words);
+    parts.gather([states, parts.rows(numbers.as_mut_slice(), width)]);
 }
 
 impl Annealed {

@@ -7,9 +7,10 @@ use rayon::prelude::*;
 
 use super::path::{Evaluated, TemperedPath, rows_per_task};
 use super::round_trips::RoundTrips;
-use super::sweeper::{Numbers, Rows, Sweeper, Tally};
+use super::sweeper::{Numbers, Rows, Sweeper, Tallies, Tally};
 use super::weights::{effective_number, normalised, systematic};
 use super::{BetaUpdate, PseudoPrior};
+use crate::collective::Parts;
 use crate::numerics::Table;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Matrix, padded, words_per_row};
@@ -151,30 +152,53 @@ impl TemperedChains {
         let (all, tilt) = (&all, &tilt);
         let shared = Sweeper { path, all, tilt, update, sweeps, known, redrawn, seed, step };
         let task = rows_per_task(chains);
+        let parts = Parts::new(path.ranks(), chains, task);
+        let first = parts.own().start;
         let rows = (
-            self.visible.words_mut().par_chunks_mut(task * words),
-            last.inputs.as_mut_slice().par_chunks_mut(task * noted),
-            self.temperatures.par_chunks_mut(task),
-            self.round_trips.travellers_mut().par_chunks_mut(task),
-            last.log_f.as_mut_slice().par_chunks_mut(task * k),
-            occupancy.as_mut_slice().par_chunks_mut(task * k),
-            posterior.as_mut_slice().par_chunks_mut(task * k),
+            parts.of(self.visible.words_mut(), words).par_chunks_mut(task * words),
+            parts.of(last.inputs.as_mut_slice(), noted).par_chunks_mut(task * noted),
+            parts.of(&mut self.temperatures, 1).par_chunks_mut(task),
+            parts.of(self.round_trips.travellers_mut(), 1).par_chunks_mut(task),
+            parts.of(last.log_f.as_mut_slice(), k).par_chunks_mut(task * k),
+            parts.of(occupancy.as_mut_slice(), k).par_chunks_mut(task * k),
+            parts.of(posterior.as_mut_slice(), k).par_chunks_mut(task * k),
         );
-        let tallies: Vec<Tally> = (rows.into_par_iter().enumerate())
-            .map(|(i, (visible, notes, temperatures, travellers, log_f, occupancy, posterior))| {
-                let numbers = Numbers { temperatures, travellers, log_f, occupancy, posterior };
-                shared.run(Rows { first: (i * task) as u32, visible, notes, numbers })
-            })
-            .collect();
+        let run = |(i, rows): (usize, (&mut [u64], _, _, _, _, _, _))| {
+            let (visible, notes, temperatures, travellers, log_f, occupancy, posterior) = rows;
+            let numbers = Numbers { temperatures, travellers, log_f, occupancy, posterior };
+            shared.run(Rows { first: (first + i * task) as u32, visible, notes, numbers })
+        };
+        let own = parts.share(|| rows.into_par_iter().enumerate().map(run).collect());
+        let mut tallies = Tallies::new(own, &parts, k);
+        let log_f = last.log_f.as_mut_slice();
+        let tables = [log_f, occupancy.as_mut_slice(), posterior.as_mut_slice()];
+        self.gather(&parts, tables, &mut tallies);
+        let Tally { transitions, round_trips } = tallies.sum(k);
         self.sweeps += sweeps as u64;
-        let mut transitions = vec![0.0; k * k];
-        let mut round_trips = 0;
-        for tally in tallies {
-            round_trips += tally.round_trips;
-            transitions.iter_mut().zip(&tally.transitions).for_each(|(all, one)| *all += one);
-        }
         self.round_trips.add(round_trips, sweeps);
         SweepRecord { occupancy, transitions, last, posterior, round_trips }
+    }
+
+    /// Takes what the chains of other ranks did: states, tables [S, K], and the tallies of their tasks.
+    fn gather(&mut self, parts: &Parts<'_>, tables: [&mut [f64]; 3], tallies: &mut Tallies) {
+        let (words, k) =
+            (words_per_row(self.visible.columns()), tables[0].len() / self.len().max(1));
+        let mut journeys = self.round_trips.save();
+        let [directions, since_crossing, families] = &mut journeys;
+        let [log_f, occupancy, posterior] = tables;
+        parts.gather([
+            parts.rows(self.visible.words_mut(), words),
+            parts.rows(&mut self.temperatures[..], 1),
+            parts.rows(&mut directions[..], 1),
+            parts.rows(&mut since_crossing[..], 1),
+            parts.rows(&mut families[..], 1),
+            parts.rows(log_f, k),
+            parts.rows(occupancy, k),
+            parts.rows(posterior, k),
+            parts.tasks_of(&mut tallies.transitions[..], k * k),
+            parts.tasks_of(&mut tallies.round_trips[..], 1),
+        ]);
+        self.round_trips.set(journeys);
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::path::{Halves, States, SweepStreams, TemperedPath, Walker};
 use super::{BaseDistribution, Ladder};
+use crate::collective::Collective;
 use crate::ops::cpu::selected_sum;
 use crate::ops::random::Streams;
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, RbmOps, padded, words_per_row};
@@ -38,6 +39,10 @@ impl TemperedPath for Path<'_> {
 
     fn log_z_base(&self) -> f64 {
         self.base.log_partition(self.n_hidden())
+    }
+
+    fn ranks(&self) -> &dyn Collective {
+        self.ops.ranks()
     }
 
     fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::Ladder;
 use super::simulated::Slopes;
+use crate::collective::{Collective, Parts, Solo};
 use crate::numerics::Table;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Matrix, padded, words_per_row};
@@ -34,7 +35,13 @@ pub trait TemperedPath: Sync {
     /// Takes charge of some rows.
     fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a>;
 
-    /// What walkers note of states, and log f_k of them at all temperatures.
+    /// The ranks that share the work on chains of this path.
+    fn ranks(&self) -> &dyn Collective {
+        &Solo
+    }
+
+    /// What walkers note of states, and log f_k of them at all temperatures. The notes are those of this rank's own rows, which
+    /// are the same in every call of as many rows; the others are zeros.
     fn evaluate(&self, visible: &BitMatrix) -> Evaluated {
         self.evaluate_at(visible, &self.ladder().indices())
     }
@@ -42,19 +49,24 @@ pub trait TemperedPath: Sync {
     /// The same at the temperatures k of `at` alone.
     fn evaluate_at(&self, visible: &BitMatrix, at: &[usize]) -> Evaluated {
         let (rows, task) = (visible.rows(), rows_per_thread(visible.rows()));
+        let parts = Parts::new(self.ranks(), rows, rows_per_task(rows));
+        let (words, noted) = (words_per_row(self.n_visible()), padded(self.notes()));
         let mut inputs = Matrix::filled(rows, self.notes(), 0.0);
         let mut log_f = Table::zeros(rows, at.len());
         let mut visible = visible.clone();
-        (
-            visible.words_mut().par_chunks_mut(task * words_per_row(self.n_visible())),
-            inputs.as_mut_slice().par_chunks_mut(task * padded(self.notes())),
-            log_f.as_mut_slice().par_chunks_mut(task * at.len()),
-        )
-            .into_par_iter()
-            .for_each(|(visible, notes, log_f)| {
-                let states = States { visible, notes, first_row: 0, known: false };
-                self.walker(states).log_f(at, log_f);
-            });
+        parts.share(|| {
+            (
+                parts.of(visible.words_mut(), words).par_chunks_mut(task * words),
+                parts.of(inputs.as_mut_slice(), noted).par_chunks_mut(task * noted),
+                parts.of(log_f.as_mut_slice(), at.len()).par_chunks_mut(task * at.len()),
+            )
+                .into_par_iter()
+                .for_each(|(visible, notes, log_f)| {
+                    let states = States { visible, notes, first_row: 0, known: false };
+                    self.walker(states).log_f(at, log_f);
+                });
+        });
+        parts.gather([parts.rows(log_f.as_mut_slice(), at.len())]);
         Evaluated { inputs, log_f }
     }
 
@@ -63,18 +75,24 @@ pub trait TemperedPath: Sync {
         let (rows, k) = (visible.rows(), self.ladder().len());
         let mut slopes = Slopes { mean: Table::zeros(rows, k), variance: Table::zeros(rows, k) };
         let mut visible = visible.clone();
-        (
-            visible.words_mut().par_chunks_mut(words_per_row(self.n_visible())),
-            slopes.mean.as_mut_slice().par_chunks_mut(k),
-            slopes.variance.as_mut_slice().par_chunks_mut(k),
-        )
-            .into_par_iter()
-            .for_each(|(visible, mean, variance)| {
-                let mut notes = Matrix::filled(1, self.notes(), 0.0);
-                let notes = notes.as_mut_slice();
-                let states = States { visible, notes, first_row: 0, known: false };
-                self.walker(states).slopes(mean, variance);
-            });
+        let parts = Parts::new(self.ranks(), rows, rows_per_task(rows));
+        let words = words_per_row(self.n_visible());
+        parts.share(|| {
+            (
+                parts.of(visible.words_mut(), words).par_chunks_mut(words),
+                parts.of(slopes.mean.as_mut_slice(), k).par_chunks_mut(k),
+                parts.of(slopes.variance.as_mut_slice(), k).par_chunks_mut(k),
+            )
+                .into_par_iter()
+                .for_each(|(visible, mean, variance)| {
+                    let mut notes = Matrix::filled(1, self.notes(), 0.0);
+                    let notes = notes.as_mut_slice();
+                    let states = States { visible, notes, first_row: 0, known: false };
+                    self.walker(states).slopes(mean, variance);
+                });
+        });
+        let mean = parts.rows(slopes.mean.as_mut_slice(), k);
+        parts.gather([mean, parts.rows(slopes.variance.as_mut_slice(), k)]);
         slopes
     }
 }
@@ -102,6 +120,10 @@ impl<P: TemperedPath + ?Sized> TemperedPath for &P {
 
     fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a> {
         (**self).walker(states)
+    }
+
+    fn ranks(&self) -> &dyn Collective {
+        (**self).ranks()
     }
 }
 
@@ -189,7 +211,8 @@ impl SweepStreams {
 /// What is known of a set of states under one model.
 #[derive(Clone, Debug)]
 pub struct Evaluated {
-    /// What walkers noted, [S, [`TemperedPath::notes`]]: of an RBM's geometric path x(v), [S, J].
+    /// What walkers noted, [S, [`TemperedPath::notes`]]: of an RBM's geometric path x(v), [S, J]. Of this rank's rows alone
+    /// where ranks share the work: it is large, and who works on these rows goes on with them.
     pub inputs: Matrix,
     /// log f_k(v), [S, K].
     pub log_f: Table,

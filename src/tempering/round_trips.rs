@@ -28,6 +28,13 @@ pub struct Traveller {
     family: u32,
 }
 
+/// What sets the values that [`RoundTrips::save`] gives, in its order.
+const SETTERS: [fn(&mut Traveller, u32); 3] = [
+    |traveller, value| traveller.direction = value as u8,
+    |traveller, value| traveller.since_crossing = value,
+    |traveller, value| traveller.family = value,
+];
+
 /// Which way each chain goes, and completed trips in a sliding window of sweeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundTrips {
@@ -67,6 +74,13 @@ impl RoundTrips {
 
     pub(crate) fn travellers_mut(&mut self) -> &mut [Traveller] {
         &mut self.travellers
+    }
+
+    /// Takes back what [`RoundTrips::save`] gave, of all ranks.
+    pub(crate) fn set(&mut self, saved: [Vec<u32>; 3]) {
+        for (values, set) in saved.into_iter().zip(SETTERS) {
+            self.travellers.iter_mut().zip(values).for_each(|(own, value)| set(own, value));
+        }
     }
 
     /// Forgets where chains were going, for states that were put where they are; trips so far no longer count.

@@ -3,6 +3,7 @@
 use super::BetaUpdate;
 use super::path::{States, SweepStreams, TemperedPath, Walker};
 use super::round_trips::{RoundTrips, Traveller};
+use crate::collective::Parts;
 use crate::interrupt;
 use crate::ops::cpu::{add_scaled, choose, softmax, softmax_of_line};
 use crate::ops::random::{Purpose, Streams};
@@ -45,6 +46,36 @@ pub(super) struct Numbers<'a> {
 pub(super) struct Tally {
     pub transitions: Vec<f64>,
     pub round_trips: u64,
+}
+
+/// Those of all tasks.
+pub(super) struct Tallies {
+    /// [tasks, K, K].
+    pub transitions: Vec<f64>,
+    /// `[tasks]`.
+    pub round_trips: Vec<u64>,
+}
+
+impl Tallies {
+    /// With what the tasks of this rank found, the others still empty; K temperatures.
+    pub fn new(own: Vec<Tally>, parts: &Parts<'_>, k: usize) -> Self {
+        let mut transitions = vec![0.0; parts.tasks() * k * k];
+        let mut round_trips = vec![0; parts.tasks()];
+        for (task, tally) in parts.own_tasks().zip(own) {
+            transitions[task * k * k..][..k * k].copy_from_slice(&tally.transitions);
+            round_trips[task] = tally.round_trips;
+        }
+        Self { transitions, round_trips }
+    }
+
+    /// Their sum, in the order of the tasks.
+    pub fn sum(&self, k: usize) -> Tally {
+        let mut sum = vec![0.0; k * k];
+        for task in self.transitions.chunks_exact(k * k) {
+            sum.iter_mut().zip(task).for_each(|(all, one)| *all += one);
+        }
+        Tally { transitions: sum, round_trips: self.round_trips.iter().sum() }
+    }
 }
 
 impl Sweeper<'_> {

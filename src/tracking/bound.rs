@@ -9,11 +9,12 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 
 use super::likelihood::log_f;
+use crate::collective::Parts;
 use crate::model::Parameters;
 use crate::numerics::{log_sum_exp, softplus};
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
-use crate::tempering::{Path, TemperedPath};
+use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
+use crate::tempering::{Path, TemperedPath, rows_per_task};
 
 /// Distinct hidden states of a model and log f(h) of each, largest first: its modes, as far as they are known.
 pub struct HiddenStates {
@@ -30,18 +31,24 @@ impl HiddenStates {
         streams: Streams,
     ) -> Self {
         let (rows, n_hidden) = (visible.rows(), ops.n_units(Layer::Hidden));
-        let mut inputs = Matrix::filled(rows, n_hidden, 0.0);
-        ops.inputs(Layer::Hidden, visible.words(), inputs.as_mut_slice());
         let mut hidden = BitMatrix::zeros(rows, n_hidden);
-        let draw = Draw {
-            n_units: n_hidden,
-            inputs: inputs.as_slice(),
-            beta: &vec![1.0; rows],
-            base: None,
-            streams,
-            first_row: 0,
-        };
-        ops.draw(&draw, hidden.words_mut());
+        let parts = Parts::new(ops.ranks(), rows, rows_per_task(rows));
+        let (own, words) = (parts.own(), words_per_row(visible.columns()));
+        parts.share(|| {
+            let mut inputs = Matrix::filled(own.len(), n_hidden, 0.0);
+            let given = &visible.words()[own.start * words..own.end * words];
+            ops.inputs(Layer::Hidden, given, inputs.as_mut_slice());
+            let draw = Draw {
+                n_units: n_hidden,
+                inputs: inputs.as_slice(),
+                beta: &vec![1.0; own.len()],
+                base: None,
+                streams,
+                first_row: own.start as u32,
+            };
+            ops.draw(&draw, parts.of(hidden.words_mut(), words_per_row(n_hidden)));
+        });
+        parts.gather([parts.rows(hidden.words_mut(), words_per_row(n_hidden))]);
         let mut seen = HashSet::with_capacity(rows);
         let distinct =
             hidden.select((0..rows).filter(|&row| seen.insert(hidden.row(row).to_vec())));

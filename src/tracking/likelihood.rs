@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::collective::Parts;
 use crate::numerics::log_sum_exp;
 use crate::ops::{BetaGrid, BitMatrix, Layer, Matrix, RbmOps, words_per_row};
 
@@ -45,15 +46,21 @@ pub(super) fn log_f(ops: &dyn RbmOps, data: &BitMatrix) -> Vec<f64> {
     let grid = BetaGrid::new(&[1.0]);
     let hidden = ops.n_units(Layer::Hidden);
     let mut values = vec![0.0; data.rows()];
-    let tasks = data.words().par_chunks(TASK * words).zip(values.par_chunks_mut(TASK));
-    tasks.for_each(|(rows, values)| {
-        let mut inputs = Matrix::filled(values.len(), hidden, 0.0);
-        ops.inputs(Layer::Hidden, rows, inputs.as_mut_slice());
-        ops.softplus_sums(hidden, inputs.as_slice(), &grid, values);
-        for (value, row) in values.iter_mut().zip(rows.chunks_exact(words)) {
-            *value += ops.visible_dot(row);
-        }
+    let parts = Parts::new(ops.ranks(), data.rows(), TASK);
+    let rows =
+        data.words()[parts.own().start * words..parts.own().end * words].par_chunks(TASK * words);
+    let tasks = rows.zip(parts.of(&mut values, 1).par_chunks_mut(TASK));
+    parts.share(|| {
+        tasks.for_each(|(rows, values)| {
+            let mut inputs = Matrix::filled(values.len(), hidden, 0.0);
+            ops.inputs(Layer::Hidden, rows, inputs.as_mut_slice());
+            ops.softplus_sums(hidden, inputs.as_slice(), &grid, values);
+            for (value, row) in values.iter_mut().zip(rows.chunks_exact(words)) {
+                *value += ops.visible_dot(row);
+            }
+        });
     });
+    parts.gather([parts.rows(&mut values[..], 1)]);
     values
 }
 

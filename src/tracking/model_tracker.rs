@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::{ChainTracker, HiddenStates, TrackRecord, TrackerOptions};
+use crate::collective::{Ranks, Solo};
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Fused, RbmOps};
@@ -33,7 +34,12 @@ pub struct Model {
 impl Model {
     /// With the fused CPU kernels.
     pub fn fused(parameters: Parameters) -> Self {
-        let ops = Arc::new(Fused::new(&parameters));
+        Self::fused_on(parameters, Arc::new(Solo))
+    }
+
+    /// The same, its work shared by ranks.
+    pub fn fused_on(parameters: Parameters, ranks: Ranks) -> Self {
+        let ops = Arc::new(Fused::new(&parameters).on(ranks));
         Self { parameters: Arc::new(parameters), ops }
     }
 }

@@ -16,5 +16,5 @@ pub use identity::{Changes, Identity, fields};
 pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
     Audit, Best, Candidate, Checkpoints, EvaluationRecord, FinalLikelihood, Forecast, Judged,
-    NoCheckpoints, Outcome, Source, StepRecord, StopReason, Times, Trainer, run,
+    LastAudits, NoCheckpoints, Outcome, Source, StepRecord, StopReason, Times, Trainer, run,
 };

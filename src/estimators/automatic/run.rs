@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::exploration::{COMPONENTS, Exploration};
 use super::{Automatic, Bound, Candidate, Known};
+use crate::collective;
 use crate::error::{Error, Result};
 use crate::estimators::{Estimate, at_least_one_sweep};
 use crate::model::Parameters;
@@ -59,7 +60,7 @@ impl Automatic {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Report> {
         let start = Instant::now();
-        let ops = Fused::new(parameters);
+        let ops = Fused::new(parameters).on(collective::current());
         let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
         let mut estimate = self.until_sound(&mut exploration, &mut done, tell)?;
         estimate.seconds = start.elapsed().as_secs_f64();
@@ -80,7 +81,7 @@ impl Automatic {
         (count, spacing): (usize, usize),
         tell: &mut dyn FnMut(&str),
     ) -> Result<(AtOne, u64, Trust)> {
-        let ops = Fused::new(parameters);
+        let ops = Fused::new(parameters).on(collective::current());
         let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
         let Estimate { trust, .. } = self.until_sound(&mut exploration, &mut done, tell)?;
         let taken = exploration.take_at_one(count, spacing)?;
@@ -117,7 +118,7 @@ impl Automatic {
         known: Known<'_>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<FoundStart> {
-        let ops = Fused::new(parameters);
+        let ops = Fused::new(parameters).on(collective::current());
         let (mut exploration, done) = self.explore(parameters, &ops, known, tell)?;
         Ok(FoundStart {
             mixture: exploration.mixture()?.1,

@@ -1,9 +1,12 @@
 //! [`RbmOps`] on host memory.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::accumulate::{Rows, accumulate, accumulate_panel, empty_table};
 use super::{InstructionSet, Panels, means, selected_sum, softplus};
+use crate::collective::{Collective, Parts, Ranks, Solo, for_moments};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
 use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, words_per_row};
@@ -12,6 +15,7 @@ use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOp
 #[derive(Clone, Debug)]
 pub struct Fused {
     set: InstructionSet,
+    ranks: Ranks,
     /// W [M, J]: rows are summed for the inputs of hidden units.
     weights: Panels,
     /// W' [J, M]: rows are summed for the inputs of visible units.
@@ -37,11 +41,18 @@ impl Fused {
         };
         Self {
             set,
+            ranks: Arc::new(Solo),
             weights: Panels::new(m, j, weights, j),
             transposed: Panels::transposed(m, j, weights),
             visible_bias: bias(visible_bias),
             hidden_bias: bias(hidden_bias),
         }
+    }
+
+    /// The same, its work shared by ranks.
+    #[must_use]
+    pub fn on(self, ranks: Ranks) -> Self {
+        Self { ranks, ..self }
     }
 }
 
@@ -51,6 +62,10 @@ impl RbmOps for Fused {
             Layer::Visible => self.weights.units(),
             Layer::Hidden => self.weights.columns(),
         }
+    }
+
+    fn ranks(&self) -> &dyn Collective {
+        self.ranks.as_ref()
     }
 
     fn inputs(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
@@ -90,19 +105,22 @@ impl RbmOps for Fused {
         if words == 0 {
             return out;
         }
-        // One task a panel of columns: each builds its tables once, for all rows.
-        let panels: Vec<Vec<f32>> = (0..stride / PANEL)
-            .into_par_iter()
-            .map_init(empty_table, |table, panel| {
-                let mut out = vec![0.0; m * PANEL];
+        // One task a panel of columns: each builds its tables once, for all rows. Ranks divide the panels: parts of the rows
+        // would have to be added, in another order than without ranks.
+        let parts = Parts::new(for_moments(self.ranks(), hidden.rows()), stride / PANEL, 1);
+        let mut panels = vec![0.0; stride * m];
+        let first = parts.own().start;
+        parts.share(|| {
+            let own = parts.of(&mut panels, m * PANEL).par_chunks_exact_mut(m * PANEL);
+            own.enumerate().for_each_init(empty_table, |table, (panel, out)| {
                 let given = transposed.words();
-                let mut rows = Rows { given, words, out: &mut out, stride: PANEL };
-                let matrix = &hidden.as_slice()[panel * PANEL..];
+                let mut rows = Rows { given, words, out, stride: PANEL };
+                let matrix = &hidden.as_slice()[(first + panel) * PANEL..];
                 accumulate_panel(self.set, matrix, stride, table, &mut rows);
-                out
-            })
-            .collect();
-        for (panel, source) in panels.iter().enumerate() {
+            });
+        });
+        parts.gather([parts.rows(&mut panels[..], m * PANEL)]);
+        for (panel, source) in panels.chunks_exact(m * PANEL).enumerate() {
             for (row, source) in source.chunks_exact(PANEL).enumerate() {
                 let first = row * stride + panel * PANEL;
                 out.as_mut_slice()[first..first + PANEL].copy_from_slice(source);

@@ -3,6 +3,7 @@
 //! One sweep: h | v, k; m | v, k; v | h, m, k. m is summed out of log f and drawn afresh in every sweep.
 
 use super::MixtureBase;
+use crate::collective::Collective;
 use crate::ops::random::Streams;
 use crate::ops::{BitMatrix, Layer, RbmOps, padded, words_per_row};
 use crate::tempering::geometric::{Drawer, hidden_slope};
@@ -37,6 +38,10 @@ impl TemperedPath for MixturePath<'_> {
     /// J log 2.
     fn log_z_base(&self) -> f64 {
         self.n_hidden() as f64 * std::f64::consts::LN_2
+    }
+
+    fn ranks(&self) -> &dyn Collective {
+        self.ops.ranks()
     }
 
     fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {

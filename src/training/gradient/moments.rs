@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::collective::{Parts, for_moments};
 use crate::ops::{BitMatrix, Layer, Matrix, RbmOps, for_each_set_bit, padded, words_per_row};
 use crate::tempering::{rows_per_task, rows_per_thread};
 
@@ -22,17 +23,34 @@ pub fn moments(ops: &dyn RbmOps, visible: &BitMatrix, weights: Option<&[f64]>) -
     let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
     let task = rows_per_thread(visible.rows());
     let words = words_per_row(visible.columns());
-    inputs
-        .as_mut_slice()
-        .par_chunks_mut(task * padded(n_hidden))
-        .zip(visible.words().par_chunks(task * words))
-        .for_each(|(inputs, visible)| ops.inputs(Layer::Hidden, visible, inputs));
-    moments_from_inputs(ops, visible, inputs, weights)
+    let ranks = for_moments(ops.ranks(), visible.rows());
+    let parts = Parts::new(ranks, visible.rows(), rows_per_task(visible.rows()));
+    let own = &visible.words()[parts.own().start * words..parts.own().end * words];
+    parts.share(|| {
+        parts
+            .of(inputs.as_mut_slice(), padded(n_hidden))
+            .par_chunks_mut(task * padded(n_hidden))
+            .zip(own.par_chunks(task * words))
+            .for_each(|(inputs, visible)| ops.inputs(Layer::Hidden, visible, inputs));
+    });
+    of_parts(ops, &parts, visible, inputs, weights)
 }
 
-/// As [`moments`], with the hidden pre-activations at hand; they are overwritten.
+/// As [`moments`], with the hidden pre-activations at hand; of this rank's own rows, where ranks share the work.
 pub fn moments_from_inputs(
     ops: &dyn RbmOps,
+    visible: &BitMatrix,
+    inputs: Matrix,
+    weights: Option<&[f64]>,
+) -> Moments {
+    let parts = Parts::new(ops.ranks(), visible.rows(), rows_per_task(visible.rows()));
+    of_parts(ops, &parts, visible, inputs, weights)
+}
+
+/// Moments, the pre-activations of the part of this rank at hand.
+fn of_parts(
+    ops: &dyn RbmOps,
+    parts: &Parts<'_>,
     visible: &BitMatrix,
     mut inputs: Matrix,
     weights: Option<&[f64]>,
@@ -42,12 +60,13 @@ pub fn moments_from_inputs(
     let even = 1.0 / rows.max(1) as f64;
     let stride = inputs.stride();
     let task = rows_per_task(rows);
-    let partial: Vec<Vec<f64>> = inputs
-        .as_mut_slice()
-        .par_chunks_mut(task * stride)
-        .enumerate()
-        .map(|(i, chunk)| {
-            let mut sums = vec![0.0; n_hidden];
+    let first = parts.own_tasks().start;
+    let mut partial = vec![0.0; parts.tasks() * n_hidden];
+    let tasks = parts.of(inputs.as_mut_slice(), stride).par_chunks_mut(task * stride);
+    let sums = parts.of_tasks(&mut partial, n_hidden).par_chunks_mut(n_hidden);
+    parts.share(|| {
+        tasks.zip(sums).enumerate().for_each(|(i, (chunk, sums))| {
+            let i = first + i;
             let chunk_rows = chunk.len() / stride;
             let w: Vec<f32> = match weights {
                 Some(weights) => {
@@ -59,11 +78,12 @@ pub fn moments_from_inputs(
             for means in chunk.chunks_exact(stride) {
                 sums.iter_mut().zip(means).for_each(|(sum, h)| *sum += f64::from(*h));
             }
-            sums
-        })
-        .collect();
+        });
+    });
+    let sums = parts.tasks_of(&mut partial[..], n_hidden);
+    parts.gather([sums, parts.rows(inputs.as_mut_slice(), stride)]);
     let mut hidden = vec![0.0; n_hidden];
-    for sums in partial {
+    for sums in partial.chunks_exact(n_hidden) {
         hidden.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
     }
     let mut mean = vec![0.0; n_visible];

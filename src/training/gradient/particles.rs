@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 
+use crate::collective::Parts;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, RbmOps, words_per_row};
-use crate::tempering::rows_per_thread;
+use crate::tempering::{rows_per_task, rows_per_thread};
 
 /// Visible states and the position of their random streams.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,10 +25,13 @@ impl Particles {
         let task = rows_per_thread(self.visible.rows());
         let words = words_per_row(n_visible);
         let (seed, first_step) = (self.seed, self.sweeps);
-        self.visible.words_mut().par_chunks_mut(task * words).enumerate().for_each(
-            |(i, visible)| {
+        let parts =
+            Parts::new(ops.ranks(), self.visible.rows(), rows_per_task(self.visible.rows()));
+        let own = parts.of(self.visible.words_mut(), words).par_chunks_mut(task * words);
+        parts.share(|| {
+            own.enumerate().for_each(|(i, visible)| {
                 let rows = visible.len() / words;
-                let first = (i * task) as u32;
+                let first = (parts.own().start + i * task) as u32;
                 let beta = vec![1.0f32; rows];
                 let mut hidden = BitMatrix::zeros(rows, n_hidden);
                 let mut hidden_inputs = Matrix::filled(rows, n_hidden, 0.0);
@@ -63,8 +67,9 @@ impl Particles {
                         visible,
                     );
                 }
-            },
-        );
+            });
+        });
+        parts.gather([parts.rows(self.visible.words_mut(), words)]);
         self.sweeps += sweeps as u64;
     }
 }

@@ -193,7 +193,26 @@ pub struct Best {
     pub audited: usize,
 }
 
+/// What the audits at the end of a run find.
+pub enum LastAudits {
+    /// The best model.
+    Best(Best),
+    /// No evaluation was sound: the last model.
+    Last(FinalLikelihood),
+}
+
 impl Trainer {
+    /// The audits that end a run; where ranks share the work every one of them has to call it.
+    ///
+    /// # Errors
+    /// Audit settings that cannot be used.
+    pub fn last_audits(&self) -> Result<LastAudits> {
+        match self.audited_best()? {
+            Some(best) => Ok(LastAudits::Best(best)),
+            None => Ok(LastAudits::Last(self.final_likelihood(&self.parameters())?)),
+        }
+    }
+
     /// The candidates that an audit may still find the best; where their likelihoods are exact that is the first alone.
     pub fn hopeful_candidates(&self) -> Vec<&Candidate> {
         let candidates = self.candidates();

@@ -1,5 +1,6 @@
 //! The trainer: gradient, update, tracker, likelihoods, stopping decision; state and record apart.
 
+mod agreement;
 mod audit;
 mod build;
 mod cost;
@@ -22,7 +23,7 @@ mod tracking;
 pub(crate) use cost::temperatures;
 pub(crate) use plan::Steps;
 
-pub use audit::{Audit, Best, FinalLikelihood};
+pub use audit::{Audit, Best, FinalLikelihood, LastAudits};
 pub use evaluation::{EvaluationRecord, Judged, Source};
 pub use forecast::Forecast;
 pub use judging::Candidate;

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 
+use crate::collective;
 use crate::config::Kernel;
 use crate::model::{Parameters, Rbm};
 use crate::ops::Composed;
 use crate::tracking::Model;
 
-/// The model with the operations of the configuration.
+/// The model with the operations of the configuration. Ranks share the work of the fused kernels; each does that of the others,
+/// which are there to compare with, for itself.
 pub(super) fn model(parameters: Parameters, kernel: Kernel, device: &Device) -> Model {
     match kernel {
-        Kernel::Fused => Model::fused(parameters),
+        Kernel::Fused => Model::fused_on(parameters, collective::current()),
         Kernel::Composed => {
             let ops = Arc::new(Composed::new(&Rbm::from_parameters(&parameters, device)));
             Model { parameters: Arc::new(parameters), ops }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::live::Live;
 use super::{EvaluationRecord, StepRecord, Trainer};
 use crate::checkpoint::StateWriter;
+use crate::collective;
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::record::{Notice, Recorder};
@@ -93,6 +94,7 @@ pub fn run(
     interrupted: &AtomicBool,
 ) -> Result<Outcome> {
     let mut live = Live::default();
+    let ranks = collective::current();
     let every = trainer.config.checkpoint.every;
     // A run that goes on has told them already.
     let new = trainer.tracker.is_none();
@@ -103,7 +105,7 @@ pub fn run(
         if let Some(reason) = trainer.over() {
             break reason;
         }
-        if interrupted.load(Ordering::Relaxed) {
+        if ranks.any(interrupted.load(Ordering::Relaxed)) {
             break StopReason::Interrupted;
         }
         let before = Before::of(trainer);
@@ -113,7 +115,9 @@ pub fn run(
             let doing = if rounds { "initial rounds" } else { "auditing" };
             recorder.progress(&live.progress(trainer, Some(doing)));
         }
-        match interrupt::catch(|| step(trainer, recorder, checkpoints, &mut live)) {
+        let done = interrupt::catch(|| step(trainer, recorder, checkpoints, &mut live))
+            .and_then(|()| trainer.compare_ranks(ranks.as_ref()));
+        match done {
             Ok(()) => {}
             Err(Error::Interrupted) => {
                 // What was interrupted is done again after a resume; what came before need not be.

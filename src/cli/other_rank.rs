@@ -1,0 +1,44 @@
+//! A rank of a run that is not the first: the same steps, without files and words.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use super::shared_start::{SharedStart, check_rows};
+use super::signals::{self, INTERRUPTED};
+use super::train::Train;
+use crate::collective::Collective;
+use crate::error::Error;
+use crate::interrupt;
+use crate::record::Tee;
+use crate::training::{NoCheckpoints, StopReason, Trainer, run};
+
+impl Train {
+    /// Takes part in the run that rank 0 starts.
+    pub fn take_part(&self, ranks: &dyn Collective) -> Result<ExitCode> {
+        if self.dry_run {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let device = self.device.device()?;
+        let interrupted = signals::listen()?;
+        let SharedStart { config, splits, state, changes } = SharedStart::receive(ranks)?;
+        let splits = match splits {
+            Some(splits) => splits,
+            None => config.data.load(self.data_folder.as_deref())?,
+        };
+        let mut trainer = match state {
+            Some(state) => Trainer::resume(&config, splits, &device, &state, changes)?,
+            None => Trainer::new(&config, splits, &device)?,
+        };
+        check_rows(ranks, &trainer)?;
+        let outcome = run(&mut trainer, &mut Tee(Vec::new()), &mut NoCheckpoints, interrupted)?;
+        if outcome.reason == StopReason::Interrupted {
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        match interrupt::catch(|| trainer.last_audits()) {
+            Ok(_) => Ok(ExitCode::SUCCESS),
+            Err(Error::Interrupted) => Ok(ExitCode::from(INTERRUPTED)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

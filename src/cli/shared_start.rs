@@ -1,0 +1,188 @@
+//! What the first rank of a run hands to the others at its start: configuration, rows, and the state to go on from.
+//!
+//! It is one block of bytes with a checksum, in the form of a state file.
+
+use anyhow::Result;
+
+use crate::checkpoint::{StateReader, StateWriter};
+use crate::collective::{Collective, broadcast_bytes, gather_one};
+use crate::config::Config;
+use crate::data::{Dataset, ImageShape, Intensities, Splits, Values};
+use crate::training::{Changes, Trainer};
+
+/// For messages: it is no file.
+const NAME: &str = "what rank 0 sent";
+/// Parts of the data.
+const PARTS: [&str; 3] = ["train", "validation", "test"];
+
+/// Where the rows of a run are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReadData {
+    /// Rank 0 reads them and sends them to the others
+    #[default]
+    Root,
+    /// Every rank reads them, from files that all machines have
+    All,
+}
+
+/// A run before its first step, as the other ranks get it.
+pub struct SharedStart {
+    pub config: Config,
+    /// `None` where every rank reads them by itself.
+    pub splits: Option<Splits>,
+    /// The checkpoint to go on from.
+    pub state: Option<StateReader>,
+    pub changes: Changes,
+}
+
+/// A data set without its cells.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Header {
+    name: String,
+    binary: bool,
+    rows: usize,
+    columns: usize,
+    labels: Option<Vec<i64>>,
+    label_column: Option<String>,
+    /// Height and width.
+    image: Option<(usize, usize)>,
+}
+
+/// The other ranks, if there are any, before they have what a run starts from.
+pub struct Waiting<'a> {
+    pub ranks: &'a dyn Collective,
+    pub config: &'a Config,
+    pub read: ReadData,
+}
+
+impl Waiting<'_> {
+    /// Hands it to them.
+    ///
+    /// # Errors
+    /// A configuration that cannot be written as TOML.
+    pub fn send(
+        &self,
+        splits: &Splits,
+        state: Option<&StateReader>,
+        changes: Changes,
+    ) -> Result<()> {
+        if self.ranks.size() == 1 {
+            return Ok(());
+        }
+        let mut block = StateWriter::new();
+        block.json("config", &self.config.to_toml()?);
+        block.json("forced", &(changes == Changes::Forced));
+        block.json("read", &(self.read == ReadData::All));
+        if self.read == ReadData::Root {
+            let parts = [Some(&splits.train), splits.validation.as_ref(), splits.test.as_ref()];
+            for (name, part) in PARTS.into_iter().zip(parts) {
+                if let Some(part) = part {
+                    write_data(name, part, &mut block);
+                }
+            }
+        }
+        broadcast_bytes(self.ranks, block.to_bytes()?);
+        broadcast_bytes(self.ranks, state.map_or_else(|| Ok(Vec::new()), StateReader::to_bytes)?);
+        Ok(())
+    }
+}
+
+impl SharedStart {
+    /// What rank 0 sends.
+    ///
+    /// # Errors
+    /// Bytes that are not what was sent.
+    pub fn receive(ranks: &dyn Collective) -> Result<Self> {
+        let block = StateReader::from_bytes(NAME, broadcast_bytes(ranks, Vec::new()))?;
+        let state = broadcast_bytes(ranks, Vec::new());
+        let state =
+            (!state.is_empty()).then(|| StateReader::from_bytes(NAME, state)).transpose()?;
+        let splits = if block.json("read")? {
+            None
+        } else {
+            let [train, validation, test] =
+                PARTS.map(|name| block.has(name).then(|| read_data(name, &block)).transpose());
+            let train = train?.ok_or_else(|| anyhow::anyhow!("{NAME}: no training rows"))?;
+            Some(Splits { train, validation: validation?, test: test? })
+        };
+        Ok(Self {
+            config: Config::parse(&block.json::<String>("config")?, &[])?,
+            splits,
+            state,
+            changes: if block.json("forced")? { Changes::Forced } else { Changes::Refused },
+        })
+    }
+}
+
+/// Whether all ranks have the same rows: files of one name may differ from machine to machine.
+///
+/// # Errors
+/// They have not; tells which rank.
+pub fn check_rows(ranks: &dyn Collective, trainer: &Trainer) -> Result<()> {
+    // The beginnings of the checksums tell different rows apart.
+    let sums = trainer.identity().rows().values();
+    let digits = |sum: &String| u64::from_str_radix(&sum[..16.min(sum.len())], 16).unwrap_or(0);
+    let own = sums.fold(0u64, |all, sum| all.rotate_left(7) ^ digits(sum));
+    let all = gather_one(ranks, own);
+    match all.iter().position(|other| *other != all[0]) {
+        Some(other) => {
+            anyhow::bail!("rank {other} has read other rows than rank 0: their data files differ")
+        }
+        None => Ok(()),
+    }
+}
+
+fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
+    let Dataset { name: title, values, labels, image, label_column } = data;
+    let header = Header {
+        name: title.clone(),
+        binary: matches!(values, Values::Binary(_)),
+        rows: data.rows(),
+        columns: data.columns(),
+        labels: labels.clone(),
+        label_column: label_column.clone(),
+        image: image.map(|image| (image.height, image.width)),
+    };
+    block.json(name, &header);
+    let cells = format!("{name}.cells");
+    match values {
+        Values::Binary(bits) => block.bits(&cells, bits),
+        Values::Intensity(grey) => block.u8s(&cells, &[grey.levels().len()], grey.levels()),
+    };
+}
+
+fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
+    let Header { name: title, binary, rows, columns, labels, label_column, image } =
+        block.json(name)?;
+    let cells = format!("{name}.cells");
+    let values = if binary {
+        Values::Binary(block.bits(&cells, rows, columns)?)
+    } else {
+        let grey = Intensities::new(columns, block.u8s(&cells, &[rows * columns])?);
+        Values::Intensity(grey.ok_or_else(|| anyhow::anyhow!("{NAME}: no whole rows"))?)
+    };
+    let image = image.map(|(height, width)| ImageShape { height, width });
+    Ok(Dataset { label_column, ..Dataset::new(title, values, labels, image)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::BitMatrix;
+
+    #[test]
+    fn data_sets_arrive_as_they_were_sent() {
+        let bits = BitMatrix::from_fn(3, 70, |i, j| (i + j) % 3 == 0);
+        let grey = Intensities::new(4, vec![0, 7, 255, 1, 3, 0, 0, 9]).unwrap();
+        let shape = ImageShape { height: 2, width: 2 };
+        for data in [
+            Dataset::new("bits", Values::Binary(bits), Some(vec![-1, 0, 5]), None).unwrap(),
+            Dataset::new("grey", Values::Intensity(grey), None, Some(shape)).unwrap(),
+        ] {
+            let mut block = StateWriter::new();
+            write_data("train", &data, &mut block);
+            let block = StateReader::from_bytes(NAME, block.to_bytes().unwrap()).unwrap();
+            assert_eq!(read_data("train", &block).unwrap(), data);
+        }
+    }
+}

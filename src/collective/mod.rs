@@ -1,0 +1,174 @@
+//! Ranks: processes that work on one run together, on one machine or on many.
+//!
+//! Every rank holds the whole run (parameters, optimizer, chains, filter, rows) and takes every step of it. What is expensive
+//! is dealt: sweeps, log f, moments and annealing of chains and rows are computed by the rank that owns them (`Parts`) and
+//! gathered by all, so that all go on from the same bytes. Random streams are functions of a row's number and no
+//! sum is taken in another order than without ranks, so a run has the same bytes on any number of them.
+//!
+//! Operations know their ranks ([`crate::ops::RbmOps::ranks`]), and what runs on operations shares its work without being
+//! told. Operations made by [`crate::ops::Fused::new`] have [`Solo`]: what they compute is computed by each rank for itself.
+
+#[cfg(feature = "mpi-faults")]
+pub(crate) mod faults;
+mod launch;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod parts;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod threads;
+
+use std::cell::RefCell;
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+pub use launch::Launched;
+#[cfg(feature = "mpi")]
+pub use mpi::{Mpi, Session};
+pub(crate) use parts::{Parts, for_moments};
+
+/// Ranks that call the same functions in the same order, each from its main thread alone.
+pub trait Collective: Debug + Send + Sync {
+    /// Number of this rank, from 0.
+    fn rank(&self) -> usize;
+
+    /// Number of ranks, at least 1.
+    fn size(&self) -> usize;
+
+    /// Every rank's part of each array becomes known to all. One call for several arrays, for a call takes its time whatever
+    /// it carries.
+    fn all_gather(&self, arrays: &mut [Gathered<'_>]);
+
+    /// The bytes of rank 0 for all ranks; `bytes` has the same length everywhere.
+    fn broadcast(&self, bytes: &mut [u8]);
+
+    /// Whether any rank says so.
+    fn any(&self, flag: bool) -> bool;
+
+    /// What was spent here on the other ranks so far.
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+}
+
+/// An array of which each rank has a part.
+#[derive(Debug)]
+pub struct Gathered<'a> {
+    /// The whole array, in its place the part of this rank.
+    pub values: Values<'a>,
+    /// Rank r has the elements from `ends[r - 1]` (0 for the first) to `ends[r]`: `[size]`, ascending, the last one the length
+    /// of the array.
+    pub ends: Vec<usize>,
+}
+
+impl Gathered<'_> {
+    /// The elements of a rank.
+    pub fn part(&self, rank: usize) -> Range<usize> {
+        let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
+        start..self.ends[rank]
+    }
+}
+
+/// Numbers that are gathered.
+#[derive(Debug)]
+pub enum Values<'a> {
+    /// f32.
+    F32(&'a mut [f32]),
+    /// f64.
+    F64(&'a mut [f64]),
+    /// u32.
+    U32(&'a mut [u32]),
+    /// u64.
+    U64(&'a mut [u64]),
+}
+
+/// What ranks exchanged.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Traffic {
+    /// Seconds in calls, waiting for slower ranks included.
+    pub seconds: f64,
+    /// Bytes that came from other ranks.
+    pub bytes: f64,
+    /// Calls.
+    pub calls: u64,
+}
+
+/// One rank: everything is its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Solo;
+
+impl Collective for Solo {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn all_gather(&self, _arrays: &mut [Gathered<'_>]) {}
+
+    fn broadcast(&self, _bytes: &mut [u8]) {}
+
+    fn any(&self, flag: bool) -> bool {
+        flag
+    }
+}
+
+/// Ranks as they are handed around.
+pub type Ranks = Arc<dyn Collective>;
+
+static PROCESS: OnceLock<Ranks> = OnceLock::new();
+
+thread_local! {
+    static OWN: RefCell<Option<Ranks>> = const { RefCell::new(None) };
+}
+
+/// The ranks that runs of this thread are shared by: those of [`with`], else those the process was started with, else
+/// [`Solo`].
+pub fn current() -> Ranks {
+    let own = OWN.with(|own| own.borrow().clone());
+    own.or_else(|| PROCESS.get().cloned()).unwrap_or_else(|| Arc::new(Solo))
+}
+
+/// Runs `work` with other ranks for this thread.
+pub fn with<T>(ranks: Ranks, work: impl FnOnce() -> T) -> T {
+    struct Restore(Option<Ranks>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            OWN.with(|own| *own.borrow_mut() = self.0.take());
+        }
+    }
+    let _restore = Restore(OWN.with(|own| own.borrow_mut().replace(ranks)));
+    work()
+}
+
+/// The ranks of the whole process, once and for all.
+#[cfg(feature = "mpi")]
+fn install(ranks: Ranks) {
+    // A second call would change nothing, and there is none: a session is begun once.
+    let _ = PROCESS.set(ranks);
+}
+
+/// Bytes of rank 0, of any length, for all ranks; what the others give does not matter.
+pub fn broadcast_bytes(ranks: &dyn Collective, bytes: Vec<u8>) -> Vec<u8> {
+    if ranks.size() == 1 {
+        return bytes;
+    }
+    let mut length = (bytes.len() as u64).to_le_bytes();
+    ranks.broadcast(&mut length);
+    let mut bytes = bytes;
+    bytes.resize(u64::from_le_bytes(length) as usize, 0);
+    ranks.broadcast(&mut bytes);
+    bytes
+}
+
+/// One number of each rank, `[size]`.
+pub fn gather_one(ranks: &dyn Collective, own: u64) -> Vec<u64> {
+    let mut all = vec![own; ranks.size()];
+    let ends = (1..=ranks.size()).collect();
+    ranks.all_gather(&mut [Gathered { values: Values::U64(&mut all), ends }]);
+    all
+}

@@ -1,0 +1,158 @@
+//! Ranks that are threads: the same bytes for any number of them.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use super::threads::on_ranks;
+use super::{Parts, Solo, broadcast_bytes, current, gather_one};
+use crate::config::Config;
+use crate::data::{SplitOptions, load};
+use crate::estimators::Ais;
+use crate::model::Parameters;
+use crate::model::test_systems::gaussian_parameters;
+use crate::ops::{BitMatrix, Fused};
+use crate::record::{Memory, Run};
+use crate::tempering::{
+    BaseDistribution, Ladder, Path as GeometricPath, Prior, TemperedChains, TemperedPath,
+};
+use crate::tracking::SavedTracker;
+use crate::training::{NoCheckpoints, Trainer, run};
+
+#[test]
+fn every_row_belongs_to_one_rank_and_tasks_stay_whole() {
+    for size in 1..7 {
+        let parts = on_ranks(size, |_| {
+            let ranks = current();
+            let found = [(0, 50), (1, 50), (49, 50), (101, 50), (2000, 250)].map(|(rows, task)| {
+                let parts = Parts::new(ranks.as_ref(), rows, task);
+                assert!(parts.own().start.is_multiple_of(task) || parts.own().start == rows);
+                (rows, parts.own())
+            });
+            found.to_vec()
+        });
+        for case in 0..parts[0].len() {
+            let mut next = 0;
+            for rank in &parts {
+                assert_eq!(rank[case].1.start, next);
+                next = rank[case].1.end;
+            }
+            assert_eq!(next, parts[0][case].0);
+        }
+    }
+}
+
+#[test]
+fn everybody_gets_what_others_have() {
+    let got = on_ranks(3, |rank| {
+        let ranks = current();
+        let parts = Parts::new(ranks.as_ref(), 7, 2);
+        let mut numbers = vec![f64::NAN; 14];
+        parts.of(&mut numbers, 2).fill(rank as f64);
+        parts.gather([parts.rows(&mut numbers[..], 2)]);
+        let bytes = if rank == 0 { vec![1, 2, 3] } else { Vec::new() };
+        let any = ranks.any(rank == 2);
+        (
+            numbers,
+            gather_one(ranks.as_ref(), rank as u64),
+            broadcast_bytes(ranks.as_ref(), bytes),
+            any,
+        )
+    });
+    let numbers = [vec![0.0; 4], vec![1.0; 4], vec![2.0; 6]].concat();
+    for one in got {
+        assert_eq!(one, (numbers.clone(), vec![0, 1, 2], vec![1, 2, 3], true));
+    }
+}
+
+const CONFIG: &str = r#"
+    seed = 3
+    [data]
+    source = { name = "bars-and-stripes", side = 5, rows = 700, noise = 0.05 }
+    validation_fraction = 0.2
+    [model]
+    hidden = 24
+    [training]
+    updates = 12
+    batch = 16
+    gradient = { kind = "pcd", particles = 130 }
+    learning_rate = { initial = 0.05 }
+    [tempering]
+    chains = 600
+    temperatures = 6
+    sweeps = 1
+    [evaluation]
+    every = 4
+    exact = false
+    [audit]
+    every = 2
+    chains = 120
+    temperatures = 20
+"#;
+
+/// What a run ends with: parameters, those of the next gradient, chains, tracker; log Z and log-likelihoods of evaluations.
+type Trained = (Parameters, Parameters, TemperedChains, SavedTracker, Vec<(u64, f64)>);
+
+fn trained(settings: &[&str]) -> Trained {
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    let config = Config::parse(CONFIG, &settings).unwrap();
+    let options = SplitOptions { validation_fraction: 0.2, ..SplitOptions::default() };
+    let splits = load(&config.data.source, &options, Path::new("")).unwrap();
+    #[allow(deprecated)]
+    let device = burn::tensor::Device::ndarray();
+    let mut trainer = Trainer::new(&config, splits, &device).unwrap();
+    let mut memory = Memory::default();
+    let flag = AtomicBool::new(false);
+    run(&mut trainer, &mut memory, &mut NoCheckpoints, &flag).unwrap();
+    let tracker = trainer.tracker().unwrap();
+    let mut values = memory.series(Run::Tracker, "log_z");
+    values.extend(memory.series(Run::Tracker, "ais_log_z"));
+    values.extend(memory.series(Run::Train, "log_likelihood"));
+    values.extend(memory.series(Run::Validation, "log_likelihood"));
+    assert!(values.len() >= 12, "{values:?}");
+    let current = trainer.current_parameters().clone();
+    (trainer.parameters(), current, tracker.chains.clone(), tracker.save(), values)
+}
+
+/// Kalman filter with averaging and weights, the same with the joint update and both kinds of moments, and the alpha filter with
+/// one set of chains for gradient and tracker. Seven ranks have fewer tasks than ranks.
+#[test]
+fn runs_have_the_same_bytes_on_any_number_of_ranks() {
+    for settings in [
+        &["training.centering=true"][..],
+        &["tempering.beta_update={ joint = 2 }", "training.gradient={ kind = \"cd\", sweeps = 2 }"],
+        &["training.gradient={ kind = \"tempered\" }", "training.update={ rule = \"adam\" }"],
+        &[
+            "training.gradient={ kind = \"tempered\" }",
+            "averaging.window=0",
+            "tempering.smoothing={ alpha = 0.2 }",
+        ],
+    ] {
+        let alone = trained(settings);
+        for size in [3, 7] {
+            for (rank, found) in on_ranks(size, |_| trained(settings)).into_iter().enumerate() {
+                assert_eq!(found.4, alone.4, "{settings:?}: values of rank {rank} of {size}");
+                assert!(found == alone, "{settings:?}: state of rank {rank} of {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn annealing_has_the_same_bytes_on_any_number_of_ranks() {
+    let parameters = gaussian_parameters(30, 12, 0.5, 1);
+    let base = BaseDistribution::uniform(30);
+    let found = || {
+        let ladder = Ladder::linear(30, &Prior::Uniform).unwrap();
+        let ops = Fused::new(&parameters).on(current());
+        let log_z = Ais { chains: 230, ladder, seed: 4 }.run(&ops, &base).unwrap();
+        let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let visible = BitMatrix::from_fn(230, 30, |i, j| (i * j + i) % 3 == 0);
+        let slopes = path.slopes(&visible);
+        (log_z.value.to_bits(), log_z.std_error.to_bits(), slopes.mean, slopes.variance)
+    };
+    let alone = super::with(std::sync::Arc::new(Solo), found);
+    for size in [2, 5] {
+        assert!(on_ranks(size, |_| found()).iter().all(|other| *other == alone), "{size}");
+    }
+}
