@@ -26,8 +26,6 @@ pub fn mpirun(ranks: usize) -> Option<Command> {
     command.args(["-n", &ranks.to_string()]);
     if String::from_utf8_lossy(&version.stdout).contains("Open MPI") {
         command.args(["--oversubscribe", "--bind-to", "none"]);
-        // Open MPI kills one second after it has handed on a signal, and three ranks on two cores may write their state later.
-        command.env("OMPI_MCA_odls_base_sigkill_timeout", "60");
         // In containers everybody is root.
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     }
