@@ -11,6 +11,7 @@ mod state_writer;
 mod tests;
 mod trained_on;
 
+#[cfg(feature = "cli")]
 pub(crate) use atomic::is_leftover;
 pub use atomic::{remove_leftovers, write_atomically, write_bytes};
 pub use model_file::ModelFile;

@@ -44,6 +44,7 @@ pub use sams::Sams;
 pub use sandwich::{Balance, Sandwich, bennett, sandwich};
 pub use schedule::{PathKind, Schedule, ScheduleSettings};
 pub use settings::{EstimateSettings, Estimates, Started, Starting};
+#[cfg(feature = "cli")]
 pub(crate) use settings::{automatic_settings, check_sizes};
 pub use starts::Start;
 pub use tap::{Tap, TapOrder};

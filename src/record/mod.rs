@@ -25,6 +25,7 @@ mod progress;
 #[allow(clippy::module_inception)] // the room is named after what it keeps
 mod record;
 mod recorder;
+#[cfg(feature = "cli")]
 mod repeated;
 #[cfg(feature = "cli")]
 mod screen;

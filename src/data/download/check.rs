@@ -19,6 +19,10 @@ impl Check<'_> {
     /// `None` where the file's content is right, else what is wrong with it.
     ///
     /// Content may be larger than `bytes` only by line ends, so that reading stops soon on a wrong file.
+    #[cfg_attr(
+        not(feature = "download"),
+        expect(dead_code, reason = "downloads are checked by it")
+    )]
     pub(super) fn problem(&self, path: &Path, bytes: u64) -> Result<Option<String>> {
         let content = match read_limited(path, bytes.saturating_add(bytes / 8)) {
             Ok(Some(content)) => content,
