@@ -19,7 +19,7 @@ use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
 
 /// Pseudo-count of base marginals, as in training.
-const BASE_SMOOTHING: f64 = 1.0;
+pub const BASE_SMOOTHING: f64 = 1.0;
 
 /// Where data comes from and how it becomes zeros and ones
 #[derive(Args)]

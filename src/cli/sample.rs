@@ -8,7 +8,7 @@ use clap::Args;
 use ndarray::Array2;
 use ndarray_npy::WriteNpyExt;
 
-use super::data_options::DataOptions;
+use super::data_options::{BASE_SMOOTHING, DataOptions, stored_base};
 use super::failure::IN_DOUBT;
 use super::model_options::ModelOptions;
 use super::output::tell;
@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::estimators::{Equilibrium, Known, automatic, automatic_settings, check_sizes};
 use crate::ops::BitMatrix;
 use crate::record::Image;
-use crate::tempering::{check_memory, tempering_bytes};
+use crate::tempering::{BaseDistribution, check_memory, tempering_bytes};
 
 /// Pixels a side that small sheets are scaled up to.
 const SMALLEST_SIDE: usize = 300;
@@ -112,9 +112,12 @@ impl Sample {
             Some(name) => Some(self.options.load(name, &model, self.seed)?.binarized_or_drawn()?),
             None => None,
         };
-        let informed = rows.is_some() || model.file.trained_on.is_some();
-        let base = self.options.base(self.data.as_deref(), &model, self.seed)?.0;
-        let known = Known { marginals: informed.then_some(&base), rows: rows.as_ref() };
+        let marginals = match (&rows, &model.file.trained_on) {
+            (Some(rows), _) => Some(BaseDistribution::from_marginals(rows, BASE_SMOOTHING)?),
+            (None, Some(trained_on)) => Some(stored_base(trained_on)?.0),
+            (None, None) => None,
+        };
+        let known = Known { marginals: marginals.as_ref(), rows: rows.as_ref() };
         let Self { chains, temperatures, burn_in, budget, seed, .. } = self;
         let settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
         // A place that cannot be written to is told before the work.

@@ -208,3 +208,37 @@ impl KnownStates<'_> {
         more.into_iter().flatten().fold(data, |rows, more| rows.followed_by(more))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::{BetaUpdate, InitialRounds, Prior};
+    use crate::tracking::{Settling, Smoothing};
+
+    /// A bound belongs to one model: it lifts what is reported of that one, and of no other.
+    #[test]
+    fn log_z_is_never_reported_below_the_bound_of_its_model() {
+        let model = |seed| Model::fused(gaussian_parameters(8, 4, 0.5, seed));
+        let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
+        let base = BaseDistribution::uniform(8);
+        let options = TrackerOptions {
+            smoothing: Smoothing::Kalman,
+            sweeps: 2,
+            weighted: true,
+            settling: Settling { sweeps: 0, most: 0 },
+            beta_update: BetaUpdate::Collapsed,
+            initial_rounds: InitialRounds::default(),
+        };
+        let (mut tracker, _) = ModelTracker::start(model(1), &ladder, &base, 20, 1, options);
+        let tracked = tracker.chains().log_z();
+        assert_eq!(tracker.log_z(tracked - 1.0), tracked);
+        assert_eq!(tracker.log_z(tracked + 0.5), tracked + 0.5);
+        tracker.bound = tracked + 1.0;
+        assert_eq!(tracker.log_z(tracked + 0.5), tracked + 1.0);
+        let far = tracked + 100.0 * tracker.chains().std_error() + 1.0;
+        assert!(tracker.trust(far).names().contains("bound"));
+        tracker.step(model(2));
+        assert_eq!(tracker.log_z(f64::NEG_INFINITY), tracker.chains().log_z());
+    }
+}
