@@ -1,7 +1,7 @@
 //! Does early stopping stop at the right place, and keep the right model? Overfitting runs of the shipped trainer with its
 //! default stopping, judged by exact log Z: the same runs go on to five times the length for the true best.
 //!
-//!     cargo run --release --example stopping [-- --quick | --hidden 100 --truth-every 5]
+//!     cargo run --release --example stopping [-- --quick | --hidden 100 --truth-every 5 [--sets mnist --temperatures 30000]]
 //!
 //! Models whose smaller layer has more than 20 units are judged by annealed importance sampling instead.
 //!
@@ -31,9 +31,8 @@ const REGRET: [f64; 2] = [0.05, 0.1];
 const EARLIEST: f64 = 0.5;
 /// The same where log Z is estimated.
 const REGRET_ESTIMATED: f64 = 0.3;
-/// Largest smaller layer that is enumerated; temperatures and chains of the annealing that judges others.
+/// Largest smaller layer that is enumerated; chains of the annealing that judges others.
 const EXACT: usize = 20;
-const TEMPERATURES: usize = 3000;
 const CHAINS: usize = 100;
 /// Updates between evaluations.
 const EVERY: u64 = 100;
@@ -55,6 +54,12 @@ struct Options {
     /// Gradients
     #[arg(long, value_delimiter = ',', default_values_t = ["pcd".to_string(), "tempered".to_string()])]
     gradients: Vec<String>,
+    /// Data sets [default: all]
+    #[arg(long, value_delimiter = ',')]
+    sets: Vec<String>,
+    /// Temperatures of the annealing that judges models too large to enumerate
+    #[arg(long, default_value_t = 3000)]
+    temperatures: usize,
     /// Every so many evaluations are compared with the model that was kept
     #[arg(long, default_value_t = 1)]
     truth_every: u64,
@@ -90,6 +95,9 @@ fn report(options: Options) -> Result<bool> {
     let updates = if common.quick { 1000 } else { options.updates };
     // Few rows, so that every run overfits.
     let mut sets: Vec<TrainingSet> = all()?.into_iter().map(|set| few(set, 300)).collect();
+    if !options.sets.is_empty() {
+        sets.retain(|set| options.sets.iter().any(|name| name == set.name));
+    }
     if common.quick {
         sets.truncate(1);
     }
@@ -214,7 +222,7 @@ fn train(
             return mean_log_likelihood(parameters, &validation);
         }
         let (ops, ladder) =
-            (Fused::new(parameters), Ladder::linear(TEMPERATURES, &Prior::Uniform)?);
+            (Fused::new(parameters), Ladder::linear(options.temperatures, &Prior::Uniform)?);
         let log_z = Ais { chains: CHAINS, ladder, seed }.run(&ops, &base)?.value;
         Ok(mean_log_f(&ops, &validation).mean - log_z)
     };

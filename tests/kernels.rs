@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 use proptest::prelude::*;
 use ztrack::model::{Parameters, Rbm};
-use ztrack::ops::cpu::InstructionSet;
+use ztrack::ops::cpu::{InstructionSet, Shape};
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BetaGrid, BitMatrix, Composed, Draw, Fused, Layer, Matrix, RbmOps, padded};
 
@@ -204,6 +204,43 @@ fn instruction_sets_round_logits_of_cancelling_terms_alike() {
 }
 
 /// Order-dependent hash (FNV-1a over words).
+/// Sparse and full rows, sizes that leave half words, half panels and single rows over, few rows and many.
+#[test]
+fn shapes_give_the_same_bits() {
+    for (n_visible, n_hidden, rows) in [(97, 75, 21), (300, 130, 70), (64, 32, 16), (31, 200, 5)] {
+        let parameters = random_parameters(n_visible, n_hidden, 0.3, 1);
+        let mut stream = Streams::new(2, Purpose::TestSystem, 1).row(0);
+        let mut bits = |columns: usize| {
+            BitMatrix::from_fn(rows, columns, |row, unit| {
+                let share = if row % 3 == 0 || unit < 64 { 0.05 } else { 0.6 };
+                stream.uniform() < share
+            })
+        };
+        let (visible, hidden) = (bits(n_visible), bits(n_hidden));
+        let means = Matrix::from_rows(
+            rows,
+            n_hidden,
+            &(0..rows * n_hidden).map(|i| (i % 89) as f32 * 0.011).collect::<Vec<_>>(),
+            0.0,
+        );
+        let bytes = |set: InstructionSet, shape: Shape| {
+            let ops = Fused::with_shape(&parameters, set, shape);
+            let floats = [
+                inputs(&ops, Layer::Hidden, &visible),
+                inputs(&ops, Layer::Visible, &hidden),
+                ops.outer_products(&visible, &means),
+            ];
+            floats.map(|matrix| matrix.to_rows().into_iter().map(f32::to_bits).collect::<Vec<_>>())
+        };
+        let usual = bytes(InstructionSet::Portable, Shape::USUAL);
+        for set in InstructionSet::available() {
+            for shape in Shape::all() {
+                assert_eq!(bytes(set, shape), usual, "{shape} with {set}, {n_visible}x{n_hidden}");
+            }
+        }
+    }
+}
+
 fn hash(words: impl IntoIterator<Item = u64>) -> u64 {
     words
         .into_iter()

@@ -43,7 +43,7 @@ mod ranks {
     use std::process::Output;
     use std::time::Duration;
 
-    use super::common::assert_same;
+    use super::common::{assert_same, shared};
     use super::jobs::{children, end_of, on_ranks, send, start, turn, wait_for};
     use super::{TempDir, run, text, tiny, ztrack};
 
@@ -122,6 +122,93 @@ mod ranks {
                 };
                 must(&command.output().unwrap());
                 assert_same(&one, &out);
+            }
+        }
+    }
+
+    /// Runs on real data, shortened: PCD and the tempered gradient, both filters, with averages and weights and without.
+    const REAL: &[(&str, &str, &[&str])] = &[
+        (
+            "dna",
+            "averaged",
+            &[
+                "training.gradient={ kind = \"pcd\" }",
+                "training.updates=60",
+                "evaluation.every=30",
+                "audit={ every = 2, temperatures = 300 }",
+                "tempering.beta_update={ joint = 2 }",
+            ],
+        ),
+        (
+            "dna",
+            "tempered",
+            &[
+                "training.updates=24",
+                "evaluation.every=12",
+                "tempering.settling.most=60",
+                "audit={ every = 2, temperatures = 300 }",
+            ],
+        ),
+        (
+            "dna",
+            "smoothed",
+            &[
+                "training.gradient={ kind = \"pcd\" }",
+                "training.updates=60",
+                "evaluation.every=30",
+                "averaging.window=0",
+                "tempering.weighted=false",
+                "tempering.smoothing={ alpha = 0.2 }",
+            ],
+        ),
+        (
+            "mnist",
+            "averaged",
+            &[
+                "training.updates=12",
+                "evaluation.every=6",
+                "evaluation.train_rows=1000",
+                "tempering.settling.most=60",
+                "tempering.initial_rounds.most=2",
+                "audit={ every = 2, chains = 100, temperatures = 200 }",
+            ],
+        ),
+        (
+            "mnist",
+            "tempered",
+            &[
+                "training.gradient={ kind = \"tempered\" }",
+                "training.updates=6",
+                "evaluation.every=6",
+                "evaluation.train_rows=1000",
+                "tempering.settling.most=30",
+                "tempering.initial_rounds={ most = 2, sweeps = 10 }",
+                "audit={ every = 2, chains = 100, temperatures = 200 }",
+            ],
+        ),
+    ];
+
+    /// dna and MNIST 784 x 500 on one to four ranks, or those `ZTRACK_RANKS` lists (`1,2`).
+    #[test]
+    #[ignore = "takes many minutes: cargo test --release --features mpi-faults --test mpi -- --ignored"]
+    fn real_data_have_the_bytes_of_one_process() {
+        let (folder, _turn) = (TempDir::new().unwrap(), turn());
+        let Some(data) = shared("datasets") else { return };
+        let listed = std::env::var("ZTRACK_RANKS").unwrap_or("1,2,3,4".into());
+        for (config, name, settings) in REAL {
+            let arguments = |out: &Path| {
+                let mut arguments = train(config, out, settings);
+                arguments.extend(["--data-folder".into(), text(&data)]);
+                arguments
+            };
+            let one = folder.path().join(format!("{config}-{name}"));
+            alone(&arguments(&one));
+            for ranks in listed.split(',').map(|ranks| ranks.parse().unwrap()) {
+                let out = folder.path().join(format!("{config}-{name}-{ranks}"));
+                let Some(mut command) = on_ranks(ranks, &arguments(&out)) else { return };
+                must(&command.output().unwrap());
+                assert_same(&one, &out);
+                eprintln!("{config}, {name}: {ranks} ranks have the bytes of one process");
             }
         }
     }

@@ -1,36 +1,27 @@
-//! Our side of `benches/peers/run.py`: whole sweeps and updates, timed like every peer, one JSON line each.
+//! Our side of `benches/peers/run.py`: works on one thing, when and as often as it is told, like every peer.
 //!
-//! `cargo bench --bench peers -- SECONDS VISIBLExHIDDENxCHAINS...` in the threads RAYON_NUM_THREADS says; at 784x500 with
-//! 2000 chains also tempered sweeps by number of temperatures.
+//! Lines of standard input, fields divided by tabs: `setup WORK VISIBLExHIDDENxCHAINS`, answered by `ready`, and
+//! `go CALLS`, answered by the milliseconds they took.
 
+use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use burn::tensor::Device;
+use ztrack::config::Config;
+use ztrack::data::{Dataset, Splits, Values};
 use ztrack::model::{Parameters, Rbm, test_systems::gaussian_parameters};
 use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BitMatrix, Composed, Fused, RbmOps};
+use ztrack::ops::{BitMatrix, Composed, Fused};
 use ztrack::tempering::{BaseDistribution, BetaUpdate, Ladder, Path, Prior, TemperedChains};
+use ztrack::training::Trainer;
 use ztrack::training::gradient::{Particles, moments};
 
-/// The setting at which the number of temperatures grows.
-const TEMPERED: [usize; 3] = [784, 500, 2000];
-const TEMPERATURES: [usize; 5] = [10, 30, 100, 300, 1000];
-const UPDATES: [(&str, BetaUpdate); 2] =
-    [("joint", BetaUpdate::Joint { repeats: 1 }), ("collapsed", BetaUpdate::Collapsed)];
+/// Sweeps of tempered chains in one call.
+const TEMPERED_SWEEPS: usize = 5;
+/// Rows of the trainer's data.
+const TRAINING_ROWS: usize = 6000;
 
-/// Calls `work` for about `seconds` (at least three times, after one call to warm up); the median in milliseconds.
-fn median(seconds: f64, mut work: impl FnMut()) -> f64 {
-    work();
-    let mut times = Vec::new();
-    let start = Instant::now();
-    while times.len() < 3 || start.elapsed().as_secs_f64() < seconds {
-        let call = Instant::now();
-        work();
-        times.push(call.elapsed().as_secs_f64() * 1e3);
-    }
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
+type Failure = Box<dyn std::error::Error>;
 
 fn particles(chains: usize, n_visible: usize) -> Particles {
     let mut stream = Streams::new(1, Purpose::ChainStart, 0).row(0);
@@ -51,70 +42,120 @@ fn update(parameters: &mut Parameters, data: &BitMatrix, particles: &mut Particl
     }
 }
 
+/// What a work does when it is called.
+type Work = Box<dyn FnMut()>;
+
 /// Sweeps of tempered chains; under a flat pseudo-prior, which costs no time to find and makes sweeps no cheaper.
-fn tempered(parameters: &Parameters, chains: usize, seconds: f64, report: impl Fn(&str, f64)) {
+fn tempered(
+    parameters: &Parameters,
+    chains: usize,
+    update: BetaUpdate,
+    k: usize,
+) -> Result<Work, Failure> {
     let ops = Fused::new(parameters);
+    let ladder = Ladder::linear(k, &Prior::Uniform)?;
     let base = BaseDistribution::uniform(parameters.n_visible);
-    for k in TEMPERATURES {
-        let ladder = Ladder::linear(k, &Prior::Uniform).expect("at least two temperatures");
+    let mut chains = TemperedChains::new(base.sample(chains, 1, 0), k, 1);
+    Ok(Box::new(move || {
         let path = Path { ops: &ops, ladder: &ladder, base: &base };
-        for (name, update) in UPDATES {
-            let mut chains = TemperedChains::new(base.sample(chains, 1, 0), k, 1);
-            let zeta = vec![0.0; k];
-            // As in training, where some sweeps are made at once: the last one evaluates log f at all temperatures.
-            const SWEEPS: usize = 5;
-            let milliseconds =
-                median(seconds, || drop(chains.sweep(&path, &zeta, update, SWEEPS, None)));
-            report(
-                &format!("ztrack tempered sweep, {name}, K = {k}"),
-                milliseconds / SWEEPS as f64,
-            );
-        }
-    }
+        // As in training, where some sweeps are made at once: the last one evaluates log f at all temperatures.
+        drop(chains.sweep(&path, &vec![0.0; k], update, TEMPERED_SWEEPS, None));
+    }))
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> =
-        std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let [seconds, settings @ ..] = &arguments[..] else {
-        return Err("usage: SECONDS VISIBLExHIDDENxCHAINS...".into());
-    };
-    let seconds = seconds.parse()?;
-    for setting in settings {
-        let sizes: Vec<usize> = setting.split('x').map(str::parse).collect::<Result<_, _>>()?;
-        let [n_visible, n_hidden, chains] = sizes[..] else {
-            return Err(format!("{setting}: VISIBLExHIDDENxCHAINS is expected").into());
-        };
-        time(n_visible, n_hidden, chains, seconds);
-    }
-    Ok(())
+/// Updates of the shipped trainer: PCD-1, as many particles as rows in a batch; its tracker never moves.
+fn training(n_visible: usize, n_hidden: usize, chains: usize) -> Result<Work, Failure> {
+    let text = format!(
+        r#"
+        seed = 1
+        [data]
+        source = {{ name = "bars-and-stripes", side = 3 }}
+        validation_fraction = 0.0
+        test_fraction = 0.0
+        [model]
+        hidden = {n_hidden}
+        [training]
+        updates = 1000000000
+        batch = {chains}
+        gradient = {{ kind = "pcd", particles = {chains} }}
+        centering = true
+        learning_rate = {{ initial = 1e-4 }}
+        early_stopping = false
+        [tempering]
+        every = 10000000
+        initial_rounds = {{ sweeps = 1, most = 1, annealed_start = false }}
+        chains = 10
+        temperatures = 2
+        [evaluation]
+        every = 10000000
+        [audit]
+        every = 0
+        "#
+    );
+    let mut stream = Streams::new(1, Purpose::TestSystem, 0).row(0);
+    let rows = BitMatrix::from_fn(TRAINING_ROWS, n_visible, |_, _| stream.uniform() < 0.2);
+    let train = Dataset::new("random", Values::Binary(rows), None, None)?;
+    let splits = Splits { train, validation: None, test: None };
+    let mut trainer = Trainer::new(&Config::parse(&text, &[])?, splits, &Device::default())?;
+    Ok(Box::new(move || {
+        trainer.step().expect("updates of so small a rate do not diverge");
+    }))
 }
 
 #[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
-fn time(n_visible: usize, n_hidden: usize, chains: usize, seconds: f64) {
-    let parameters = gaussian_parameters(n_visible, n_hidden, 0.1, 1);
+fn work(what: &str, setting: &str) -> Result<Work, Failure> {
+    let sizes: Vec<usize> = setting.split('x').map(str::parse).collect::<Result<_, _>>()?;
+    let [n_visible, n_hidden, chains] = sizes[..] else {
+        return Err(format!("{setting}: VISIBLExHIDDENxCHAINS is expected").into());
+    };
+    let mut parameters = gaussian_parameters(n_visible, n_hidden, 0.1, 1);
     let fused = Fused::new(&parameters);
-    let report = |what: &str, milliseconds: f64| {
-        println!(
-            "{{\"what\":\"{what}\",\"visible\":{n_visible},\"hidden\":{n_hidden},\"chains\":{chains},\"ms\":{milliseconds:.5}}}"
-        );
-    };
-    let sweep = |ops: &dyn RbmOps, seconds| {
-        let mut states = particles(chains, n_visible);
-        states.sweep(&fused, 10);
-        median(seconds, || states.sweep(ops, 1))
-    };
-    report("ztrack sweep", sweep(&fused, seconds));
-    // Slow, and its growth is that of dense products.
-    if n_hidden == 500 && chains <= 2000 {
-        let composed = Composed::new(&Rbm::from_parameters(&parameters, &Device::ndarray()));
-        report("burn-ndarray composed sweep", sweep(&composed, seconds / 4.0));
-    }
-    let mut learned = parameters.clone();
-    let data = particles(chains, n_visible).visible;
     let mut states = particles(chains, n_visible);
-    report("ztrack update", median(seconds, || update(&mut learned, &data, &mut states)));
-    if [n_visible, n_hidden, chains] == TEMPERED {
-        tempered(&parameters, chains, seconds, report);
+    if let Some((update, k)) =
+        what.strip_prefix("ztrack tempered sweep, ").and_then(|rest| rest.split_once(", K = "))
+    {
+        let update = match update {
+            "joint" => BetaUpdate::Joint { repeats: 1 },
+            _ => BetaUpdate::Collapsed,
+        };
+        return tempered(&parameters, chains, update, k.parse()?);
     }
+    match what {
+        "ztrack sweep" => Ok(Box::new(move || states.sweep(&fused, 1))),
+        "burn-ndarray composed sweep" => {
+            states.sweep(&fused, 10);
+            let composed = Composed::new(&Rbm::from_parameters(&parameters, &Device::ndarray()));
+            Ok(Box::new(move || states.sweep(&composed, 1)))
+        }
+        "ztrack update" => {
+            let data = particles(chains, n_visible).visible;
+            Ok(Box::new(move || update(&mut parameters, &data, &mut states)))
+        }
+        "ztrack training update" => training(n_visible, n_hidden, chains),
+        _ => Err(format!("no work is called {what}").into()),
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let mut current: Option<Work> = None;
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        match line.split('\t').collect::<Vec<_>>()[..] {
+            ["setup", what, setting] => {
+                let work = current.insert(work(what, setting)?);
+                (0..3).for_each(|_| work());
+                println!("ready");
+            }
+            ["go", calls] => {
+                let work = current.as_mut().ok_or("go comes after setup")?;
+                let calls: usize = calls.parse()?;
+                let start = Instant::now();
+                (0..calls).for_each(|_| work());
+                println!("{}", start.elapsed().as_secs_f64() * 1e3);
+            }
+            _ => return Err(format!("{line}: neither setup nor go").into()),
+        }
+        std::io::stdout().flush()?;
+    }
+    Ok(())
 }

@@ -1,28 +1,16 @@
-"""One peer of benches/peers/run: times the settings it is given and prints one JSON line each.
+"""One peer of benches/peers/run.py: works on one thing, when and as often as it is told.
 
-Usage: peer.py NAME SECONDS VISIBLExHIDDENxCHAINS..., in an environment that pins threads before any library is loaded.
+Usage: peer.py, in an environment that pins threads before any library is loaded. Lines of standard input, fields divided
+by tabs: `setup WORK VISIBLExHIDDENxCHAINS`, answered by `ready`, and `go CALLS`, answered by the milliseconds they took.
 Weights and states are those of our side: Gaussian weights of standard deviation .1, states after some sweeps.
 """
 
-import json
 import os
-import statistics
 import sys
 import time
 
 THREADS = int(os.environ["OMP_NUM_THREADS"])
-
-
-def median(seconds, work):
-    """Median of the calls made in about `seconds` (at least three, after one to warm up), in milliseconds."""
-    work()
-    times = []
-    start = time.perf_counter()
-    while len(times) < 3 or time.perf_counter() - start < seconds:
-        call = time.perf_counter()
-        work()
-        times.append((time.perf_counter() - call) * 1e3)
-    return statistics.median(times)
+TRAINING_ROWS = 6000
 
 
 def torch_model(n_visible, n_hidden, chains):
@@ -102,19 +90,92 @@ def sklearn_update(n_visible, n_hidden, chains):
     return lambda: model.partial_fit(data)
 
 
-PEERS = {
+def torch_training(n_visible, n_hidden, chains):
+    """One update of centered PCD-1 as one writes it in PyTorch, in place, without autograd; rows in shuffled batches."""
+    torch, weights, visible_bias, hidden_bias, visible = torch_model(n_visible, n_hidden, chains)
+    data = torch.bernoulli(torch.full((TRAINING_ROWS, n_visible), 0.2))
+    data_mean, rate, state = data.mean(0), 1e-4, {"visible": visible, "batch": 0, "order": None}
+
+    def work():
+        batches = TRAINING_ROWS // chains
+        if state["batch"] % batches == 0:
+            state["order"] = torch.randperm(TRAINING_ROWS)
+        first = state["batch"] % batches * chains
+        state["batch"] += 1
+        rows = data[state["order"][first : first + chains]]
+        rows_hidden = torch.sigmoid(rows @ weights + hidden_bias)
+        hidden = torch.bernoulli(torch.sigmoid(state["visible"] @ weights + hidden_bias))
+        state["visible"] = torch.bernoulli(torch.sigmoid(hidden @ weights.T + visible_bias))
+        model_hidden = torch.sigmoid(state["visible"] @ weights + hidden_bias)
+        hidden_mean = rows_hidden.mean(0)
+        positive = (rows - data_mean).T @ (rows_hidden - hidden_mean)
+        negative = (state["visible"] - data_mean).T @ (model_hidden - hidden_mean)
+        change = (positive - negative) / chains
+        to_visible = (rows - state["visible"]).mean(0) - change @ hidden_mean
+        to_hidden = hidden_mean - model_hidden.mean(0) - data_mean @ change
+        weights.add_(change, alpha=rate)
+        visible_bias.add_(to_visible, alpha=rate)
+        hidden_bias.add_(to_hidden, alpha=rate)
+
+    return work
+
+
+def rbms_training(n_visible, n_hidden, chains):
+    """One centered PCD-1 update of rbms: its fit_batch_pcd and a step of SGD, as its train does."""
+    torch, weights, visible_bias, hidden_bias, visible = torch_model(n_visible, n_hidden, chains)
+    from rbms.bernoulli_bernoulli.classes import BBRBM
+    from rbms.training.pcd import fit_batch_pcd
+
+    data = torch.bernoulli(torch.full((TRAINING_ROWS, n_visible), 0.2))
+    model = BBRBM(weight_matrix=weights, vbias=visible_bias, hbias=hidden_bias)
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, maximize=True)
+    state = {"chains": model.init_chains(num_samples=chains, start_v=visible), "batch": 0, "order": None}
+    ones = torch.ones(chains)
+
+    def work():
+        batches = TRAINING_ROWS // chains
+        if state["batch"] % batches == 0:
+            state["order"] = torch.randperm(TRAINING_ROWS)
+        first = state["batch"] % batches * chains
+        state["batch"] += 1
+        rows = data[state["order"][first : first + chains]]
+        optimizer.zero_grad(set_to_none=False)
+        state["chains"], _ = fit_batch_pcd((rows, ones), state["chains"], model, 1, 1.0, True)
+        optimizer.step()
+
+    return work
+
+
+WORKS = {
     "PyTorch composed sweep": torch_sweep,
     "PyTorch bare products": torch_products,
     "NumPy bare products": numpy_products,
     "NumPy bare products, SkylakeX kernels": numpy_products,
     "rbms sweep": rbms_sweep,
     "scikit-learn update": sklearn_update,
+    "PyTorch training update": torch_training,
+    "rbms training update": rbms_training,
 }
 
+
+def main():
+    work = None
+    for line in sys.stdin:
+        command, *fields = line.rstrip("\n").split("\t")
+        if command == "setup":
+            what, setting = fields
+            work = WORKS[what](*map(int, setting.split("x")))
+            for _ in range(3):
+                work()
+            print("ready", flush=True)
+        elif command == "go":
+            start = time.perf_counter()
+            for _ in range(int(fields[0])):
+                work()
+            print((time.perf_counter() - start) * 1e3, flush=True)
+
+
 if __name__ == "__main__":
-    name, seconds = sys.argv[1], float(sys.argv[2])
-    for setting in sys.argv[3:]:
-        n_visible, n_hidden, chains = map(int, setting.split("x"))
-        work = PEERS[name](n_visible, n_hidden, chains)
-        row = {"what": name, "visible": n_visible, "hidden": n_hidden, "chains": chains}
-        print(json.dumps(row | {"ms": median(seconds, work)}), flush=True)
+    main()

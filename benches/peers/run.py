@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The same work side by side: our Gibbs sweep against PyTorch, bare products in MKL and OpenBLAS, rbms, scikit-learn.
+"""The same work side by side: our Gibbs sweep against PyTorch, bare products in MKL and OpenBLAS, rbms, scikit-learn;
+our trainer against loops in PyTorch and rbms.
 
-Usage: benches/peers/run.py [--rounds 3] [--seconds 0.5] [--threads 1 2] [--out DIR]
+Usage: benches/peers/run.py [--rounds 30] [--threads 1 2] [--only 784x500x2000 ...] [--busy] [--out DIR] [--append FILE]
 
-Makes a virtual environment with the peers (about 3 GB from PyPI, once) and runs every peer in turn, each in a process of
-its own with threads pinned to the same cores, round after round, so that a busy moment of the machine meets all alike.
-Prints medians over the rounds and ratios; writes peers.csv, peers.png and growth.png (with chains, hidden units and
-temperatures).
+Makes a virtual environment with the peers (about 3 GB from PyPI, once). Every peer is a process that waits until it is told to
+work, its threads pinned to the same cores as ours; ours and a peer take turns of some milliseconds, and what counts is
+the ratio of two such turns, one beside the other: a busy moment of the machine meets both. Prints medians and quartiles
+over the rounds; writes peers.csv, peers.png and growth.png. --busy: beside a process that multiplies matrices all the time.
+--append adds the rows to a file that has those of other machines (docs/peers.csv).
 """
 
 import argparse
@@ -17,20 +19,37 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import time
 import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "ztrack-peers"
 PACKAGES = ["torch", "numpy", "scikit-learn", "matplotlib", "rbms"]
+SWEEP, TRAINING = "ztrack sweep", "ztrack training update"
 SKYLAKE = "NumPy bare products, SkylakeX kernels"
 BARE = ["PyTorch bare products", "NumPy bare products", SKYLAKE]
-PEERS = ["PyTorch composed sweep", *BARE, "rbms sweep", "scikit-learn update"]
-OURS = "ztrack sweep"
-# Visible units, hidden units, chains: the sizes of the papers' models, and growth, for which a few rows do.
-SETTINGS = [(visible, 500, chains) for visible in (180, 784) for chains in (100, 500, 2000)]
-GROWTH = [(784, 100, 500), (784, 1000, 500), (784, 2000, 500), (784, 500, 8000)]
-GROWING = ["ztrack", "PyTorch composed sweep", SKYLAKE]
+# What each is divided by: the work of ours that does the same.
+OURS = {
+    **{peer: SWEEP for peer in ["PyTorch composed sweep", *BARE, "rbms sweep", "burn-ndarray composed sweep"]},
+    "scikit-learn update": "ztrack update",
+    "PyTorch training update": TRAINING,
+    "rbms training update": TRAINING,
+}
+GROWING = ["PyTorch composed sweep", "PyTorch bare products", SKYLAKE]
+TRAINED = ["PyTorch training update", "rbms training update"]
+TEMPERED = [f"ztrack tempered sweep, {update}, K = {k}" for update in ("joint", "collapsed") for k in (10, 100, 1000)]
+TEMPERED_SWEEPS = 5
+# Visible units, hidden units, chains: the sizes of the papers' models, with all peers but training; growth; training.
+SETTINGS = (
+    {f"{visible}x500x{chains}": [peer for peer in OURS if peer not in TRAINED] for visible in (180, 784) for chains in (100, 500, 2000)}
+    | {setting: GROWING for setting in ["784x100x500", "784x1000x500", "784x2000x500", "784x2000x2000", "784x4000x500", "784x500x8000"]}
+)
+TRAINING_SETTINGS = ["784x500x100", "784x500x500"]
+# Milliseconds of one turn, and the pause after one in which idle threads of the peers go to sleep.
+TURN = 8.0
+PAUSE = 0.002
+COLUMNS = ["machine", "threads", "visible", "hidden", "chains", "what", "milliseconds", "ratio", "lower", "upper"]
 
 
 def python():
@@ -52,76 +71,158 @@ def build():
     return [m["executable"] for m in messages if m.get("target", {}).get("name") == "peers" and m.get("executable")][0]
 
 
-def run(command, threads, peer):
-    """Lines of one process, its threads pinned to the first cores."""
-    cores = ",".join(map(str, range(threads)))
-    pins = ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"]
-    environment = os.environ | {name: str(threads) for name in pins}
-    if peer == SKYLAKE:
-        environment["OPENBLAS_CORETYPE"] = "SkylakeX"
-    finished = subprocess.run(
-        ["taskset", "-c", cores, *command], env=environment, check=True, stdout=subprocess.PIPE, text=True
-    )
-    return [json.loads(line) for line in finished.stdout.splitlines() if line.startswith("{")]
+def machine():
+    """Processor and caches, by which rows of several machines are told apart."""
+    info = pathlib.Path("/proc/cpuinfo")
+    fields = dict(line.split(":", 1) for line in info.read_text().splitlines() if ":" in line) if info.exists() else {}
+    fields = {name.strip(): value.strip() for name, value in fields.items()}
+    name = fields.get("model name", "unknown processor")
+    name += f" (family {fields.get('cpu family', '?')} model {fields.get('model', '?')}, {fields.get('cpu MHz', '?')} MHz)"
+    caches = []
+    for index in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        read = lambda file: (index / file).read_text().strip()
+        if read("type") != "Instruction":
+            caches.append(f"L{read('level')} {read('size')}")
+    return ", ".join([name, *caches])
+
+
+class Worker:
+    """A process that works when it is told to."""
+
+    def __init__(self, command, threads, peer):
+        pins = ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"]
+        environment = os.environ | {name: str(threads) for name in pins}
+        # Threads of an idle peer sleep soon: they would take the core from whose turn it is.
+        environment |= {"GOMP_SPINCOUNT": "20000", "KMP_BLOCKTIME": "1", "OPENBLAS_THREAD_TIMEOUT": "18"}
+        if peer == SKYLAKE:
+            environment["OPENBLAS_CORETYPE"] = "SkylakeX"
+        cores = ",".join(map(str, range(threads)))
+        self.process = subprocess.Popen(
+            ["taskset", "-c", cores, *command], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, *fields):
+        print(*fields, sep="\t", file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline().strip()
+        if not answer:
+            sys.exit(f"{self.process.args} ended at {fields}")
+        return answer
+
+    def set_up(self, what, setting):
+        self.ask("setup", what, setting)
+        self.calls = 1
+        self.calls = max(1, round(TURN / min(self.turn() for _ in range(3))))
+
+    def turn(self):
+        """Milliseconds a call."""
+        milliseconds = float(self.ask("go", self.calls)) / self.calls
+        time.sleep(PAUSE)
+        return milliseconds
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def compare(ours, peers, setting, rounds):
+    """Turns of ours and of each peer, one after the other: {what: [milliseconds]} and {peer: [ratio to ours]}."""
+    times, ratios = {}, {}
+    for peer, worker in peers.items():
+        worker.set_up(peer, setting)
+    for what in sorted({OURS[peer] for peer in peers}):
+        ours.set_up(what, setting)
+        of_this = [peer for peer in peers if OURS[peer] == what]
+        for _ in range(rounds):
+            for peer in of_this:
+                mine, theirs = ours.turn(), peers[peer].turn()
+                times.setdefault(what, []).append(mine)
+                times.setdefault(peer, []).append(theirs)
+                ratios.setdefault(peer, []).append(theirs / mine)
+    return times, ratios
 
 
 def measure(arguments):
-    """Medians over the rounds, in milliseconds: {(threads, visible, hidden, chains): {what: ms}}."""
-    interpreter, ours = python(), build()
-    settings = ["x".join(map(str, setting)) for setting in SETTINGS]
-    growth = ["x".join(map(str, setting)) for setting in GROWTH]
-    times = {}
-    for round_number in range(arguments.rounds):
-        for threads in arguments.threads:
-            for peer in ["ztrack", *PEERS]:
-                print(f"round {round_number + 1} of {arguments.rounds}, {threads} threads: {peer}", file=sys.stderr)
-                program = [ours] if peer == "ztrack" else [interpreter, str(HERE / "peer.py"), peer]
-                asked = settings + growth if peer in GROWING else settings
-                command = [*program, str(arguments.seconds), *asked]
-                for row in run(command, threads, peer):
-                    key = (threads, row["visible"], row["hidden"], row["chains"])
-                    times.setdefault(key, {}).setdefault(row["what"], []).append(row["ms"])
-    return {key: {what: statistics.median(ms) for what, ms in rows.items()} for key, rows in times.items()}
+    """Rows of peers.csv."""
+    interpreter, binary, name = python(), build(), machine()
+    rows = []
+    for threads in arguments.threads:
+        ours = Worker([binary], threads, None)
+        workers = {}
+        for peer in OURS:
+            command = [binary] if peer.startswith("burn") else [interpreter, str(HERE / "peer.py")]
+            workers[peer] = Worker(command, threads, peer)
+        chosen = [(setting, peers) for setting, peers in SETTINGS.items()] + [(s, TRAINED) for s in TRAINING_SETTINGS]
+        for setting, peers in chosen:
+            if arguments.only and setting not in arguments.only:
+                continue
+            print(f"{setting}, {threads} threads: {', '.join(peers)}", file=sys.stderr)
+            times, ratios = compare(ours, {peer: workers[peer] for peer in peers}, setting, arguments.rounds)
+            if setting == "784x500x2000":
+                for what in TEMPERED:
+                    ours.set_up(what, setting)
+                    times[what] = [ours.turn() / TEMPERED_SWEEPS for _ in range(3)]
+            for what, milliseconds in sorted(times.items()):
+                quartiles = statistics.quantiles(ratios[what], n=4) if what in ratios else ["", "", ""]
+                lower, ratio, upper = (f"{q:.4f}" if q else "" for q in quartiles)
+                cells = [name, threads, *setting.split("x"), what, f"{statistics.median(milliseconds):.5f}"]
+                rows.append(dict(zip(COLUMNS, [*cells, ratio, lower, upper])))
+        for worker in [ours, *workers.values()]:
+            worker.end()
+    return rows
 
 
-def report(medians):
-    """Prints a table for each setting; the ratio says how many of our sweeps (updates) one of the peer's costs."""
-    for (threads, visible, hidden, chains), rows in sorted(medians.items()):
+def report(rows):
+    """Prints a table for each setting."""
+    print(rows[0]["machine"])
+    settings = {}
+    for row in rows:
+        settings.setdefault((row["visible"], row["hidden"], row["chains"], row["threads"]), []).append(row)
+    for (visible, hidden, chains, threads), found in settings.items():
         print(f"\n{visible}x{hidden}, {chains} chains, {threads} thread{'s' if threads > 1 else ''}")
-        for what, ms in sorted(rows.items(), key=lambda row: row[1]):
-            ours = rows["ztrack update" if "update" in what else OURS]
-            print(f"  {what:<40} {ms:9.3f} ms   {ms / ours:6.2f} x ours")
-        fastest = min(rows[what] for what in BARE if what in rows)
-        print(f"  our whole sweep is {rows[OURS] / fastest:.2f} x the two bare products of the fastest BLAS")
-    settings = {key[1:] for key in medians}
-    for setting in sorted(settings):
-        if (1, *setting) in medians and (2, *setting) in medians:
-            ratio = medians[(1, *setting)][OURS] / medians[(2, *setting)][OURS]
-            print(f"{setting[0]}x{setting[1]}, {setting[2]} chains: two threads are {ratio:.2f} x one")
+        for row in sorted(found, key=lambda row: float(row["milliseconds"])):
+            ratio = f"{row['ratio']:>8} x ours ({row['lower']} to {row['upper']})" if row["ratio"] else ""
+            print(f"  {row['what']:<42} {float(row['milliseconds']):9.3f} ms {ratio}")
+        bare = [row for row in found if row["what"] in BARE]
+        if bare:
+            fastest = min(bare, key=lambda row: float(row["ratio"]))
+            low, middle, high = (1 / float(fastest[name]) for name in ("upper", "ratio", "lower"))
+            print(f"  whole sweep / fastest two bare products: {middle:.2f} ({low:.2f} to {high:.2f}), {fastest['what']}")
 
 
-def save(medians, folder):
+def save(rows, folder, append):
     """peers.csv, and pictures of it through the virtual environment's matplotlib."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "peers.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["threads", "visible", "hidden", "chains", "what", "milliseconds"])
-        for key, rows in sorted(medians.items()):
-            writer.writerows([*key, what, f"{ms:.5f}"] for what, ms in sorted(rows.items()))
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    if append:
+        with open(append, "a", newline="") as file:
+            csv.DictWriter(file, COLUMNS, lineterminator="\n").writerows(rows)
     subprocess.run([python(), str(HERE / "plot.py"), str(folder)], check=True)
     print(f"\nwrote peers.csv, peers.png and growth.png to {folder}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.5, help="time spent on each row in a round")
+    parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--only", nargs="+", help="settings VISIBLExHIDDENxCHAINS")
+    parser.add_argument("--busy", action="store_true", help="beside a process that keeps the caches and one core busy")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "results" / "peers")
+    parser.add_argument("--append", type=pathlib.Path)
     arguments = parser.parse_args()
-    medians = measure(arguments)
-    report(medians)
-    save(medians, arguments.out)
+    neighbour = None
+    if arguments.busy:
+        work = "import torch\ntorch.set_num_threads(1)\na = torch.randn(1500, 1500)\nwhile True: a @ a"
+        neighbour = subprocess.Popen([python(), "-c", work])
+    try:
+        rows = measure(arguments)
+    finally:
+        if neighbour:
+            neighbour.kill()
+    report(rows)
+    save(rows, arguments.out, arguments.append)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ mod estimate;
 mod evaluate;
 mod failure;
 mod log_z;
+mod machine;
 mod method;
 mod model_options;
 mod other_rank;
@@ -45,7 +46,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
-use crate::ops::cpu::InstructionSet;
+use crate::ops::cpu::{InstructionSet, Tuning};
 
 /// Each thread takes memory; more than this is a slip of the finger.
 const MOST_THREADS: usize = 1024;
@@ -58,13 +59,19 @@ const FIRST_STEPS: &str = "Three commands to try:\n  \
 
 /// Train restricted Boltzmann machines and see log Z, with an error bar, while they train.
 #[derive(Parser)]
-#[command(name = "ztrack", version, about, max_term_width = 100, after_help = FIRST_STEPS)]
+#[command(name = "ztrack", version, disable_version_flag = true, about, max_term_width = 100, after_help = FIRST_STEPS)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     /// Threads for kernels; the result does not depend on it [default: all cores]
     #[arg(long, global = true, value_name = "N")]
     threads: Option<usize>,
+    /// Print version
+    #[arg(short = 'V', long)]
+    version: bool,
+    /// With --version: processor, instruction sets, and the kernels chosen for them
+    #[arg(long, requires = "version")]
+    verbose: bool,
 }
 
 #[derive(Subcommand)]
@@ -123,6 +130,7 @@ impl Arguments {
 /// Runs a command; `usual`: threads where none are asked for, if not one for each processor.
 fn run(arguments: Arguments, usual: Option<usize>) -> Result<ExitCode> {
     InstructionSet::check_wish()?;
+    Tuning::check_wish()?;
     if let Some(threads) = arguments.threads.or(usual) {
         anyhow::ensure!(
             (1..=MOST_THREADS).contains(&threads),
@@ -132,6 +140,11 @@ fn run(arguments: Arguments, usual: Option<usize>) -> Result<ExitCode> {
             .num_threads(threads)
             .build_global()
             .with_context(|| format!("--threads {threads}"))?;
+    }
+    if arguments.version {
+        let short = concat!("ztrack ", env!("CARGO_PKG_VERSION"), "\n");
+        output::print(&if arguments.verbose { machine::about() } else { short.into() })?;
+        return Ok(ExitCode::SUCCESS);
     }
     let Some(command) = arguments.command else {
         output::print(&format!("{FIRST_STEPS}\n\nztrack --help tells more\n"))?;

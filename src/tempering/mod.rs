@@ -35,7 +35,7 @@ pub use measurement::{Measurement, Occupancy, parts};
 pub use memory::{annealing_bytes, tempering_bytes};
 pub use mixing::{Knot, Transitions};
 pub use path::{Evaluated, Halves, States, SweepStreams, TemperedPath, Walker};
-pub(crate) use path::{rows_per_task, rows_per_thread};
+pub(crate) use path::{rows_per_task, rows_per_thread, rows_per_thread_for};
 pub use pseudo_prior::PseudoPrior;
 pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips, Traveller};
 pub use simulated::{SimulatedTempering, Slopes, Swept};

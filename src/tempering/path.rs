@@ -239,3 +239,16 @@ pub(crate) fn rows_per_task(rows: usize) -> usize {
 pub(crate) fn rows_per_thread(rows: usize) -> usize {
     rows.div_ceil(rayon::current_num_threads()).clamp(TASK.0, TASK.1)
 }
+
+/// Fewest products of a state with a weight for which a second thread pays: fewer take less time than waking it up, and on a busy
+/// machine much less (a quarter of a millisecond; `benches/peers/run.py`, 100 chains of 180 x 500).
+const WORTH_A_THREAD: usize = 40_000_000;
+
+/// [`rows_per_thread`], or all rows where so little is done with each that one thread is faster.
+pub(crate) fn rows_per_thread_for(rows: usize, products_a_row: usize) -> usize {
+    if rows.saturating_mul(products_a_row) < WORTH_A_THREAD {
+        rows.max(1)
+    } else {
+        rows_per_thread(rows)
+    }
+}

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::accumulate::{Rows, accumulate, accumulate_panel, empty_table};
-use super::{InstructionSet, Panels, means, selected_sum, softplus};
+use super::accumulate::{accumulate, accumulate_panel, sparse_words};
+use super::look_up::Rows;
+use super::{InstructionSet, Panels, Shape, Tuning, means, selected_sum, softplus};
 use crate::collective::{Collective, Parts, Ranks, Solo, for_moments};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
@@ -14,7 +15,7 @@ use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOp
 /// The fused CPU kernel for one set of parameters.
 #[derive(Clone, Debug)]
 pub struct Fused {
-    set: InstructionSet,
+    tuning: Tuning,
     ranks: Ranks,
     /// W [M, J]: rows are summed for the inputs of hidden units.
     weights: Panels,
@@ -27,11 +28,20 @@ pub struct Fused {
 impl Fused {
     /// Lays the parameters out for the kernel. Cost: one copy and one transpose of W.
     pub fn new(parameters: &Parameters) -> Self {
-        Self::with_instruction_set(parameters, InstructionSet::detect())
+        Self::tuned(parameters, Tuning::of(parameters.n_visible, parameters.n_hidden))
     }
 
     /// As [`Fused::new`], with an instruction set from [`InstructionSet::available`].
     pub fn with_instruction_set(parameters: &Parameters, set: InstructionSet) -> Self {
+        Self::with_shape(parameters, set, Shape::USUAL)
+    }
+
+    /// As [`Fused::with_instruction_set`], with products in the given shape.
+    pub fn with_shape(parameters: &Parameters, set: InstructionSet, shape: Shape) -> Self {
+        Self::tuned(parameters, Tuning::fixed(set, shape))
+    }
+
+    fn tuned(parameters: &Parameters, tuning: Tuning) -> Self {
         let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } = parameters;
         let (m, j) = (*n_visible, *n_hidden);
         let bias = |values: &[f32]| {
@@ -40,7 +50,7 @@ impl Fused {
             bias
         };
         Self {
-            set,
+            tuning,
             ranks: Arc::new(Solo),
             weights: Panels::new(m, j, weights, j),
             transposed: Panels::transposed(m, j, weights),
@@ -78,15 +88,15 @@ impl RbmOps for Fused {
         }
         let words = words_per_row(matrix.units());
         let mut rows = Rows { given, words, out, stride: bias.len() };
-        accumulate(self.set, matrix, &mut rows);
+        accumulate(self.tuning.product(layer), matrix, &mut rows);
     }
 
     fn draw(&self, draw: &Draw<'_>, out: &mut [u64]) {
-        draw.run(self.set, out);
+        draw.run(self.tuning.draws, out);
     }
 
     fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
-        softplus::softplus_sums(self.set, n_units, inputs, grid, out);
+        softplus::softplus_sums(self.tuning.sums, n_units, inputs, grid, out);
     }
 
     fn visible_dot(&self, visible: &[u64]) -> f64 {
@@ -94,7 +104,7 @@ impl RbmOps for Fused {
     }
 
     fn means(&self, n_units: usize, inputs: &mut [f32], weights: &[f32]) {
-        means::means(self.set, padded(n_units), inputs, weights);
+        means::means(self.tuning.sums, padded(n_units), inputs, weights);
     }
 
     fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
@@ -109,15 +119,20 @@ impl RbmOps for Fused {
         // would have to be added, in another order than without ranks.
         let parts = Parts::new(for_moments(self.ranks(), hidden.rows()), stride / PANEL, 1);
         let mut panels = vec![0.0; stride * m];
+        let how = self.tuning.hidden;
+        let given = transposed.words();
+        let sparse = sparse_words(&Rows { given, words, out: &mut [], stride });
         let first = parts.own().start;
         parts.share(|| {
             let own = parts.of(&mut panels, m * PANEL).par_chunks_exact_mut(m * PANEL);
-            own.enumerate().for_each_init(empty_table, |table, (panel, out)| {
-                let given = transposed.words();
-                let mut rows = Rows { given, words, out, stride: PANEL };
-                let matrix = &hidden.as_slice()[(first + panel) * PANEL..];
-                accumulate_panel(self.set, matrix, stride, table, &mut rows);
-            });
+            own.enumerate().for_each_init(
+                || how.shape.table(),
+                |table, (panel, out)| {
+                    let mut rows = Rows { given, words, out, stride: PANEL };
+                    let matrix = &hidden.as_slice()[(first + panel) * PANEL..];
+                    accumulate_panel(how, matrix, stride, &sparse, table, &mut rows);
+                },
+            );
         });
         parts.gather([parts.rows(&mut panels[..], m * PANEL)]);
         for (panel, source) in panels.chunks_exact(m * PANEL).enumerate() {

@@ -1,5 +1,6 @@
 //! Which vector instructions this machine has, found once at run time.
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
@@ -43,6 +44,14 @@ impl InstructionSet {
         })
     }
 
+    /// Those among which the fastest is looked for: all with vectors of their own, unless one was asked for.
+    pub(super) fn candidates() -> Vec<Self> {
+        let asked = std::env::var(WISH).is_ok_and(|wish| !matches!(wish.as_str(), "" | "best"));
+        let mut sets = Self::available();
+        sets.retain(|set| *set == Self::detect() || (!asked && *set != Self::Portable));
+        sets
+    }
+
     /// Whether the environment variable asks for something there is; [`InstructionSet::detect`] takes the best otherwise.
     ///
     /// # Errors
@@ -84,6 +93,20 @@ impl InstructionSet {
         }
         sets.push(Self::Portable);
         sets
+    }
+}
+
+impl fmt::Display for InstructionSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => "avx2",
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => "neon",
+            Self::Portable => "portable",
+        })
     }
 }
 

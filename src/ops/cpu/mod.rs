@@ -1,6 +1,7 @@
 //! The fused CPU kernel: packed states in, packed states out.
 
 mod accumulate;
+mod centered;
 mod choice;
 mod draw;
 #[cfg(target_arch = "x86_64")]
@@ -10,19 +11,25 @@ mod draw_neon;
 mod draw_row;
 mod fused;
 mod instruction_set;
+mod look_up;
 pub mod math;
 mod means;
 mod panels;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod rough_exp;
 mod selected_sum;
+mod shape;
 mod softmax;
 mod softplus;
+mod tuning;
 
+pub(crate) use centered::{HiddenTerms, VisibleTerms, centered_row};
 pub(crate) use choice::{add_scaled, choose};
 pub(crate) use draw_row::uniform;
 pub use fused::Fused;
 pub use instruction_set::InstructionSet;
 use panels::Panels;
 pub(crate) use selected_sum::selected_sum;
+pub use shape::{Product, Shape};
 pub(crate) use softmax::{reweigh, softmax, softmax_of_line};
+pub use tuning::Tuning;

@@ -3,6 +3,7 @@
 //! A row of a panel is two cache lines. Contiguous panels keep cuts of 192 rows (24 KB) in the L1 cache, where rows of
 //! a plain matrix would fall into a few cache sets only.
 
+use super::look_up::Block;
 use crate::ops::{Matrix, PANEL};
 
 /// Panels of a matrix of shape [units, columns]; the last one is padded with zeros.
@@ -59,6 +60,16 @@ impl Panels {
     /// Number of columns of the matrix.
     pub fn columns(&self) -> usize {
         self.columns
+    }
+
+    /// All of it, from the first unit and column on.
+    pub fn block(&self) -> Block<'_> {
+        Block {
+            values: self.rows.as_slice(),
+            units: self.units,
+            row_stride: PANEL,
+            panel_stride: self.units * PANEL,
+        }
     }
 
     /// One panel, [units, PANEL].

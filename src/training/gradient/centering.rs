@@ -4,12 +4,16 @@
 //! mu, lam = sliding means of the data phase (Melchior, Fischer, Wiskott 2016). Plain is mu = lam = 0.
 
 use burn::tensor::{Device, Tensor, TensorData};
+use rayon::prelude::*;
 
 use super::Moments;
+use crate::ops::cpu::{HiddenTerms, VisibleTerms, centered_row};
 use crate::training::update::Gradient;
 
 /// Rate of the offsets' sliding means.
 const RATE: f64 = 0.01;
+/// Visible units of one task; sums are taken task by task, so that they do not depend on the number of threads.
+const BLOCK: usize = 64;
 
 /// Offsets of centered gradients.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,30 +55,38 @@ pub fn gradient(
         |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
     let mut visible = difference(&data.visible, &model.visible);
     let mut hidden = difference(&data.hidden, &model.hidden);
-    let mut weights = Vec::with_capacity(m * j);
+    let mut weights = vec![0.0f32; m * j];
     match centering {
         None => {
-            for i in 0..m {
+            for (i, weights) in weights.chunks_exact_mut(j).enumerate() {
                 let rows = data.products.row(i).iter().zip(model.products.row(i));
-                weights.extend(rows.map(|(d, e)| d - e));
+                weights.iter_mut().zip(rows).for_each(|(w, (d, e))| *w = d - e);
             }
         }
         Some(Centering { visible: mu, hidden: lam }) => {
-            let mut hidden_correction = vec![0.0; j];
-            let (plain_visible, plain_hidden) = (visible.clone(), hidden.clone());
-            for i in 0..m {
-                let mut visible_correction = 0.0;
-                let rows = data.products.row(i).iter().zip(model.products.row(i));
-                for (col, (d, e)) in rows.enumerate() {
-                    let w =
-                        f64::from(d - e) - plain_visible[i] * lam[col] - mu[i] * plain_hidden[col];
-                    visible_correction += w * lam[col];
-                    hidden_correction[col] += w * mu[i];
-                    weights.push(w as f32);
-                }
-                visible[i] -= visible_correction;
+            let plain = HiddenTerms { offsets: lam, difference: &hidden.clone() };
+            let blocks: Vec<Vec<f64>> = weights
+                .par_chunks_mut(BLOCK * j)
+                .zip(visible.par_chunks_mut(BLOCK))
+                .enumerate()
+                .map(|(block, (weights, visible))| {
+                    let mut correction = vec![0.0; j];
+                    let rows = weights.chunks_exact_mut(j).zip(visible);
+                    for (i, (weights, visible)) in (block * BLOCK..).zip(rows) {
+                        let unit = VisibleTerms {
+                            data: data.products.row(i),
+                            model: model.products.row(i),
+                            offset: mu[i],
+                            difference: *visible,
+                        };
+                        *visible -= centered_row(unit, plain, &mut correction, weights);
+                    }
+                    correction
+                })
+                .collect();
+            for correction in blocks {
+                hidden.iter_mut().zip(correction).for_each(|(h, c)| *h -= c);
             }
-            hidden.iter_mut().zip(hidden_correction).for_each(|(h, correction)| *h -= correction);
         }
     }
     let vector = |values: Vec<f64>| {

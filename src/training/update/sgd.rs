@@ -51,6 +51,9 @@ impl Sgd {
     ) -> [Tensor<D>; 2] {
         let SgdConfig { momentum, nesterov } = self.config;
         let push = gradient * rate;
+        if momentum == 0.0 {
+            return [push.clone(), push];
+        }
         let velocity = velocity.clone() * momentum + push.clone();
         let step = if nesterov { velocity.clone() * momentum + push } else { velocity.clone() };
         [velocity, step]

@@ -1,0 +1,181 @@
+//! Which kernels are the fastest on this machine: found by trying them for a few milliseconds, because size of the caches, latencies
+//! and clock differ between processors that have the same instructions. The choice shows in nothing but time, so it may
+//! be a different one in every process.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::InstructionSet;
+use super::accumulate::look_up;
+use super::look_up::{Block, Rows};
+use super::shape::{Product, Shape};
+use super::softplus::softplus_sums;
+use crate::error::{Error, Result};
+use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BetaGrid, Draw, Layer, Matrix, PANEL, padded, words_per_row};
+
+/// Asks for a shape; nothing is tried then.
+const WISH: &str = "ZTRACK_SHAPE";
+/// Fewest weights of a model for which trying pays: smaller ones take microseconds a sweep.
+const FEWEST_WEIGHTS: usize = 1 << 15;
+/// What is tried: so many rows, words of units and columns of the product, each kernel so many times. The least time counts,
+/// other work on the machine only adds to it.
+const ROWS: usize = 128;
+const WORDS: usize = 4;
+const COLUMNS: usize = 128;
+const ROUNDS: usize = 5;
+/// A kernel has to beat the usual one by so much: less is chance.
+const GAIN: f64 = 0.03;
+
+/// The kernels for one model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Inputs of hidden units, and statistics.
+    pub hidden: Product,
+    /// Inputs of visible units.
+    pub visible: Product,
+    /// Draws of states.
+    pub draws: InstructionSet,
+    /// Sums of softplus.
+    pub sums: InstructionSet,
+}
+
+impl Tuning {
+    /// One instruction set and shape for all.
+    pub fn fixed(set: InstructionSet, shape: Shape) -> Self {
+        let product = Product { set, shape };
+        Self { hidden: product, visible: product, draws: set, sums: set }
+    }
+
+    /// The fastest for a model of this size. Tried once in a process for every size.
+    pub fn of(n_visible: usize, n_hidden: usize) -> Self {
+        static FOUND: Mutex<BTreeMap<(usize, usize), Tuning>> = Mutex::new(BTreeMap::new());
+        let set = InstructionSet::detect();
+        if let Some(shape) = wish().unwrap_or(None) {
+            return Self::fixed(set, shape);
+        }
+        if n_visible * n_hidden < FEWEST_WEIGHTS {
+            return Self::fixed(set, Shape::USUAL);
+        }
+        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        *found.entry((n_visible, n_hidden)).or_insert_with(|| {
+            let (draws, sums) = of_every_size();
+            Self {
+                hidden: fastest_product(n_visible, n_hidden),
+                visible: fastest_product(n_hidden, n_visible),
+                draws,
+                sums,
+            }
+        })
+    }
+
+    /// The product that makes the inputs of a layer.
+    pub fn product(&self, layer: Layer) -> Product {
+        match layer {
+            Layer::Visible => self.visible,
+            Layer::Hidden => self.hidden,
+        }
+    }
+
+    /// Whether the environment variable asks for a shape there is.
+    ///
+    /// # Errors
+    /// Names what may be asked for.
+    pub fn check_wish() -> Result<()> {
+        wish().map(|_| ())
+    }
+}
+
+fn wish() -> Result<Option<Shape>> {
+    let Some(wish) = std::env::var_os(WISH) else { return Ok(None) };
+    let wish = wish.to_string_lossy();
+    if wish.is_empty() || wish == "best" {
+        return Ok(None);
+    }
+    let shape = wish.parse();
+    shape
+        .map(Some)
+        .map_err(|error: Error| Error::Invalid(format!("environment variable {WISH}: {error}")))
+}
+
+/// The fastest candidate; the first one, which is the usual one, unless another gains by it. Rounds go over all of them, so that a
+/// busy moment meets all alike.
+fn fastest<T: Copy>(candidates: &[T], mut work: impl FnMut(T)) -> T {
+    let mut least = vec![Duration::MAX; candidates.len()];
+    for _ in 0..ROUNDS {
+        for (candidate, least) in candidates.iter().zip(&mut least) {
+            let start = Instant::now();
+            work(*candidate);
+            *least = (*least).min(start.elapsed());
+        }
+    }
+    let (best, time) =
+        (0..least.len()).map(|i| (i, least[i])).min_by_key(|(_, time)| *time).unwrap_or_default();
+    let gain = 1.0 - time.as_secs_f64() / least[0].as_secs_f64();
+    candidates[if gain < GAIN { 0 } else { best }]
+}
+
+/// Of a matrix of shape [units, columns].
+fn fastest_product(units: usize, columns: usize) -> Product {
+    let words = words_per_row(units).min(WORDS);
+    let units = units.min(words * 64);
+    let (stride, columns) = (padded(columns), padded(columns).min(COLUMNS));
+    let mut stream = Streams::new(0, Purpose::TestSystem, 0).row(0);
+    let given: Vec<u64> = (0..ROWS * words)
+        .map(|i| {
+            let used = (units - i % words * 64).min(64);
+            (u64::from(stream.next_word()) << 32 | u64::from(stream.next_word()))
+                & (u64::MAX >> (64 - used))
+        })
+        .collect();
+    let values = vec![0.5f32; units * columns];
+    let block = Block { values: &values, units, row_stride: PANEL, panel_stride: units * PANEL };
+    let mut out = Matrix::filled(ROWS, stride, 0.0);
+    let mut table = Shape::largest_table();
+    let sparse = vec![false; words];
+    let mut candidates: Vec<Product> = Vec::new();
+    for set in InstructionSet::candidates() {
+        candidates.extend(Shape::all().map(|shape| Product { set, shape }));
+    }
+    let usual = Product { set: InstructionSet::detect(), shape: Shape::USUAL };
+    candidates.sort_by_key(|product| *product != usual);
+    fastest(&candidates, |product| {
+        let out = out.as_mut_slice();
+        let mut rows = Rows { given: black_box(&given), words, out, stride };
+        look_up(product, &block, columns, &sparse, &mut table, &mut rows);
+    })
+}
+
+/// Draws and sums of softplus, whose work is the same for every size.
+fn of_every_size() -> (InstructionSet, InstructionSet) {
+    static FOUND: OnceLock<(InstructionSet, InstructionSet)> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let candidates = InstructionSet::candidates();
+        if candidates.len() < 2 {
+            return (candidates[0], candidates[0]);
+        }
+        const UNITS: usize = 512;
+        const ROWS: usize = 16;
+        let inputs: Vec<f32> = (0..ROWS * UNITS).map(|i| (i % 97) as f32 * 0.1 - 4.8).collect();
+        let mut states = vec![0u64; ROWS * words_per_row(UNITS)];
+        let beta = [1.0; ROWS];
+        let draw = Draw {
+            n_units: UNITS,
+            inputs: &inputs,
+            beta: &beta,
+            base: None,
+            streams: Streams::new(0, Purpose::TestSystem, 1),
+            first_row: 0,
+        };
+        let draws = fastest(&candidates, |set| draw.run(set, black_box(&mut states)));
+        let betas: Vec<f64> = (0..20).map(|k| f64::from(k) / 19.0).collect();
+        let grid = BetaGrid::new(&betas);
+        let mut sums = vec![0.0; ROWS * betas.len()];
+        let sums = fastest(&candidates, |set| {
+            softplus_sums(set, UNITS, black_box(&inputs), &grid, &mut sums);
+        });
+        (draws, sums)
+    })
+}
