@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use ztrack::config::Config;
-use ztrack::data::{Dataset, Splits, Values};
+use ztrack::data::{Dataset, Source, SplitOptions, Splits, Values, load};
 use ztrack::model::{Parameters, Rbm, test_systems::gaussian_parameters};
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Composed, Fused};
@@ -18,8 +18,10 @@ use ztrack::training::gradient::{Particles, moments};
 
 /// Sweeps of tempered chains in one call.
 const TEMPERED_SWEEPS: usize = 5;
-/// Rows of the trainer's data.
+/// Rows of random data.
 const TRAINING_ROWS: usize = 6000;
+/// Updates before the first one that is timed.
+const FIRST_UPDATES: usize = 300;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -63,13 +65,15 @@ fn tempered(
     }))
 }
 
-/// Updates of the shipped trainer: PCD-1, as many particles as rows in a batch; its tracker never moves.
+/// Updates of the shipped trainer: PCD-1, as many particles as rows in a batch; its tracker never moves. On MNIST where
+/// ZTRACK_DATA names the folder of data sets, else on random rows; after updates that make the particles look like the rows.
 fn training(n_visible: usize, n_hidden: usize, chains: usize) -> Result<Work, Failure> {
     let text = format!(
         r#"
         seed = 1
         [data]
         source = {{ name = "bars-and-stripes", side = 3 }}
+        binarization = {{ threshold = 0.5 }}
         validation_fraction = 0.0
         test_fraction = 0.0
         [model]
@@ -79,7 +83,7 @@ fn training(n_visible: usize, n_hidden: usize, chains: usize) -> Result<Work, Fa
         batch = {chains}
         gradient = {{ kind = "pcd", particles = {chains} }}
         centering = true
-        learning_rate = {{ initial = 1e-4 }}
+        learning_rate = {{ initial = 0.05 }}
         early_stopping = false
         [tempering]
         every = 10000000
@@ -92,13 +96,25 @@ fn training(n_visible: usize, n_hidden: usize, chains: usize) -> Result<Work, Fa
         every = 0
         "#
     );
-    let mut stream = Streams::new(1, Purpose::TestSystem, 0).row(0);
-    let rows = BitMatrix::from_fn(TRAINING_ROWS, n_visible, |_, _| stream.uniform() < 0.2);
-    let train = Dataset::new("random", Values::Binary(rows), None, None)?;
+    let config = Config::parse(&text, &[])?;
+    let train = match std::env::var_os("ZTRACK_DATA") {
+        Some(folder) if n_visible == 784 => {
+            let options = SplitOptions { validation_fraction: 0.0, test_fraction: 0.0, seed: 1 };
+            load(&Source::Mnist {}, &options, folder.as_ref())?.train
+        }
+        _ => {
+            let mut stream = Streams::new(1, Purpose::TestSystem, 0).row(0);
+            let rows = BitMatrix::from_fn(TRAINING_ROWS, n_visible, |_, _| stream.uniform() < 0.2);
+            Dataset::new("random", Values::Binary(rows), None, None)?
+        }
+    };
     let splits = Splits { train, validation: None, test: None };
-    let mut trainer = Trainer::new(&Config::parse(&text, &[])?, splits, &Device::default())?;
+    let mut trainer = Trainer::new(&config, splits, &Device::default())?;
+    for _ in 0..FIRST_UPDATES {
+        trainer.step()?;
+    }
     Ok(Box::new(move || {
-        trainer.step().expect("updates of so small a rate do not diverge");
+        trainer.step().expect("training at a usual rate does not diverge");
     }))
 }
 

@@ -5,12 +5,16 @@ by tabs: `setup WORK VISIBLExHIDDENxCHAINS`, answered by `ready`, and `go CALLS`
 Weights and states are those of our side: Gaussian weights of standard deviation .1, states after some sweeps.
 """
 
+import gzip
 import os
+import pathlib
 import sys
 import time
 
 THREADS = int(os.environ["OMP_NUM_THREADS"])
 TRAINING_ROWS = 6000
+FIRST_UPDATES = 300
+RATE = 0.05
 
 
 def torch_model(n_visible, n_hidden, chains):
@@ -90,19 +94,40 @@ def sklearn_update(n_visible, n_hidden, chains):
     return lambda: model.partial_fit(data)
 
 
-def torch_training(n_visible, n_hidden, chains):
-    """One update of centered PCD-1 as one writes it in PyTorch, in place, without autograd; rows in shuffled batches."""
-    torch, weights, visible_bias, hidden_bias, visible = torch_model(n_visible, n_hidden, chains)
-    data = torch.bernoulli(torch.full((TRAINING_ROWS, n_visible), 0.2))
-    data_mean, rate, state = data.mean(0), 1e-4, {"visible": visible, "batch": 0, "order": None}
+def training_model(n_visible, n_hidden, chains):
+    """Small weights; rows of MNIST where ZTRACK_DATA names the folder of data sets, else random ones."""
+    import numpy
 
-    def work():
-        batches = TRAINING_ROWS // chains
+    torch, weights, visible_bias, hidden_bias, visible = torch_model(n_visible, n_hidden, chains)
+    weights, visible_bias, hidden_bias = 0.1 * weights, 0 * visible_bias, 0 * hidden_bias
+    if n_visible == 784 and "ZTRACK_DATA" in os.environ:
+        packed = next(pathlib.Path(os.environ["ZTRACK_DATA"]).glob("mnist/train-images*"))
+        content = packed.read_bytes()
+        content = gzip.decompress(content) if packed.suffix == ".gz" else content
+        grey = numpy.frombuffer(content, numpy.uint8, offset=16).reshape(-1, n_visible)
+        data = torch.from_numpy((grey > 127).astype(numpy.float32))
+    else:
+        data = torch.bernoulli(torch.full((TRAINING_ROWS, n_visible), 0.2))
+    state = {"batch": 0, "order": None}
+
+    def batch():
+        batches = len(data) // chains
         if state["batch"] % batches == 0:
-            state["order"] = torch.randperm(TRAINING_ROWS)
+            state["order"] = torch.randperm(len(data))
         first = state["batch"] % batches * chains
         state["batch"] += 1
-        rows = data[state["order"][first : first + chains]]
+        return data[state["order"][first : first + chains]]
+
+    return torch, weights, visible_bias, hidden_bias, visible, data, batch
+
+
+def torch_training(n_visible, n_hidden, chains):
+    """One update of centered PCD-1 as one writes it in PyTorch, in place, without autograd; rows in shuffled batches."""
+    torch, weights, visible_bias, hidden_bias, visible, data, batch = training_model(n_visible, n_hidden, chains)
+    data_mean, state = data.mean(0), {"visible": visible}
+
+    def work():
+        rows = batch()
         rows_hidden = torch.sigmoid(rows @ weights + hidden_bias)
         hidden = torch.bernoulli(torch.sigmoid(state["visible"] @ weights + hidden_bias))
         state["visible"] = torch.bernoulli(torch.sigmoid(hidden @ weights.T + visible_bias))
@@ -113,34 +138,28 @@ def torch_training(n_visible, n_hidden, chains):
         change = (positive - negative) / chains
         to_visible = (rows - state["visible"]).mean(0) - change @ hidden_mean
         to_hidden = hidden_mean - model_hidden.mean(0) - data_mean @ change
-        weights.add_(change, alpha=rate)
-        visible_bias.add_(to_visible, alpha=rate)
-        hidden_bias.add_(to_hidden, alpha=rate)
+        weights.add_(change, alpha=RATE)
+        visible_bias.add_(to_visible, alpha=RATE)
+        hidden_bias.add_(to_hidden, alpha=RATE)
 
     return work
 
 
 def rbms_training(n_visible, n_hidden, chains):
     """One centered PCD-1 update of rbms: its fit_batch_pcd and a step of SGD, as its train does."""
-    torch, weights, visible_bias, hidden_bias, visible = torch_model(n_visible, n_hidden, chains)
+    torch, weights, visible_bias, hidden_bias, visible, _, batch = training_model(n_visible, n_hidden, chains)
     from rbms.bernoulli_bernoulli.classes import BBRBM
     from rbms.training.pcd import fit_batch_pcd
 
-    data = torch.bernoulli(torch.full((TRAINING_ROWS, n_visible), 0.2))
     model = BBRBM(weight_matrix=weights, vbias=visible_bias, hbias=hidden_bias)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, maximize=True)
-    state = {"chains": model.init_chains(num_samples=chains, start_v=visible), "batch": 0, "order": None}
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE, maximize=True)
+    state = {"chains": model.init_chains(num_samples=chains, start_v=visible)}
     ones = torch.ones(chains)
 
     def work():
-        batches = TRAINING_ROWS // chains
-        if state["batch"] % batches == 0:
-            state["order"] = torch.randperm(TRAINING_ROWS)
-        first = state["batch"] % batches * chains
-        state["batch"] += 1
-        rows = data[state["order"][first : first + chains]]
+        rows = batch()
         optimizer.zero_grad(set_to_none=False)
         state["chains"], _ = fit_batch_pcd((rows, ones), state["chains"], model, 1, 1.0, True)
         optimizer.step()
@@ -167,7 +186,7 @@ def main():
         if command == "setup":
             what, setting = fields
             work = WORKS[what](*map(int, setting.split("x")))
-            for _ in range(3):
+            for _ in range(FIRST_UPDATES if "training" in what else 3):
                 work()
             print("ready", flush=True)
         elif command == "go":

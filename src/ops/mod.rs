@@ -7,6 +7,7 @@ pub mod cpu;
 mod matrix;
 mod operations;
 pub mod random;
+mod threads;
 
 pub use beta_grid::BetaGrid;
 pub use bits::{BitMatrix, for_each_set_bit, words_per_row};
@@ -14,3 +15,4 @@ pub use composed::Composed;
 pub use cpu::Fused;
 pub use matrix::{Matrix, PANEL, padded};
 pub use operations::{Draw, Layer, PADDING, RbmOps};
+pub(crate) use threads::{AS_A_NUMBER, worth_threads};

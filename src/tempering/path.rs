@@ -11,7 +11,7 @@ use super::simulated::Slopes;
 use crate::collective::{Collective, Parts, Solo};
 use crate::numerics::Table;
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Matrix, padded, words_per_row};
+use crate::ops::{BitMatrix, Matrix, padded, words_per_row, worth_threads};
 
 /// Densities f_k(v), each with a sweep that leaves it invariant and is its own reversal.
 pub trait TemperedPath: Sync {
@@ -240,15 +240,11 @@ pub(crate) fn rows_per_thread(rows: usize) -> usize {
     rows.div_ceil(rayon::current_num_threads()).clamp(TASK.0, TASK.1)
 }
 
-/// Fewest products of a state with a weight for which a second thread pays: fewer take less time than waking it up, and on a busy
-/// machine much less (a quarter of a millisecond; `benches/peers/run.py`, 100 chains of 180 x 500).
-const WORTH_A_THREAD: usize = 40_000_000;
-
 /// [`rows_per_thread`], or all rows where so little is done with each that one thread is faster.
 pub(crate) fn rows_per_thread_for(rows: usize, products_a_row: usize) -> usize {
-    if rows.saturating_mul(products_a_row) < WORTH_A_THREAD {
-        rows.max(1)
-    } else {
+    if worth_threads(rows.saturating_mul(products_a_row)) {
         rows_per_thread(rows)
+    } else {
+        rows.max(1)
     }
 }

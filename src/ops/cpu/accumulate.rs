@@ -34,30 +34,20 @@ pub fn accumulate(how: Product, matrix: &Panels, rows: &mut Rows<'_>) {
         }
         return;
     }
-    let (mut table, sparse) = (how.shape.table(), sparse_words(rows));
-    let columns = rows.stride;
-    look_up(how, &matrix.block(), columns, &sparse, &mut table, rows);
+    accumulate_block(how, &matrix.block(), rows);
 }
 
-/// As [`accumulate`] for one panel of columns of a row-major matrix with many packed rows, `stride` = one panel: nothing is
-/// copied, since a table reads each matrix row once. `matrix`: rows from the panel's first column on.
-pub fn accumulate_panel(
-    how: Product,
-    matrix: &[f32],
-    row_stride: usize,
-    sparse: &[bool],
-    table: &mut Matrix,
-    rows: &mut Rows<'_>,
-) {
-    let units = matrix.len().div_ceil(row_stride);
-    assert!(rows.words == words_per_row(units) && rows.stride == PANEL);
+/// As [`accumulate`] with many packed rows, of any matrix that fills the columns of the output: nothing is copied, since a table reads
+/// each matrix row once.
+pub fn accumulate_block(how: Product, matrix: &Block<'_>, rows: &mut Rows<'_>) {
+    assert!(rows.words == words_per_row(matrix.units));
     rows.check();
-    let block = Block { values: matrix, units, row_stride, panel_stride: 0 };
-    look_up(how, &block, PANEL, sparse, table, rows);
+    let columns = rows.stride;
+    look_up(how, matrix, columns, &sparse_words(rows), &mut how.shape.table(), rows);
 }
 
 /// Which words of the rows are sparse, see [`Rows::sparse`].
-pub fn sparse_words(rows: &Rows<'_>) -> Vec<bool> {
+fn sparse_words(rows: &Rows<'_>) -> Vec<bool> {
     (0..rows.words).map(|word| rows.sparse(word)).collect()
 }
 

@@ -54,30 +54,41 @@ fn body(
     out: &mut [f32],
 ) -> f64 {
     let n = out.len();
-    // Slices of one length, so that the compiler vectorises.
-    let (data, model) = (&unit.data[..n], &unit.model[..n]);
-    let (offsets, difference) = (&hidden.offsets[..n], &hidden.difference[..n]);
-    let correction = &mut correction[..n];
-    let weight = |j: usize| {
-        f64::from(data[j] - model[j]) - unit.difference * offsets[j] - unit.offset * difference[j]
-    };
-    let mut sums = [0.0f64; LANES];
     let whole = n / LANES * LANES;
-    for first in (0..whole).step_by(LANES) {
-        for (lane, sum) in sums.iter_mut().enumerate() {
-            let j = first + lane;
-            let w = weight(j);
-            *sum += w * offsets[j];
-            correction[j] += w * unit.offset;
-            out[j] = w as f32;
+    let mut sums = [0.0f64; LANES];
+    // Arrays of one length, so that the compiler vectorises.
+    let (data, model) = (unit.data[..n].as_chunks::<LANES>(), unit.model[..n].as_chunks::<LANES>());
+    let offsets = hidden.offsets[..n].as_chunks::<LANES>();
+    let difference = hidden.difference[..n].as_chunks::<LANES>();
+    let correction = correction[..n].as_chunks_mut::<LANES>();
+    let out = out.as_chunks_mut::<LANES>();
+    for i in 0..whole / LANES {
+        let (offset, correction) = (&offsets.0[i], &mut correction.0[i]);
+        for lane in 0..LANES {
+            let w = unit.weight(
+                data.0[i][lane] - model.0[i][lane],
+                offset[lane],
+                difference.0[i][lane],
+            );
+            sums[lane] += w * offset[lane];
+            correction[lane] += w * unit.offset;
+            out.0[i][lane] = w as f32;
         }
     }
-    for j in whole..n {
-        let w = weight(j);
-        sums[j - whole] += w * offsets[j];
-        correction[j] += w * unit.offset;
-        out[j] = w as f32;
+    for lane in 0..n - whole {
+        let offset = offsets.1[lane];
+        let w = unit.weight(data.1[lane] - model.1[lane], offset, difference.1[lane]);
+        sums[lane] += w * offset;
+        correction.1[lane] += w * unit.offset;
+        out.1[lane] = w as f32;
     }
     let quarter: [f64; 4] = std::array::from_fn(|i| sums[i] + sums[i + 4]);
     (quarter[0] + quarter[2]) + (quarter[1] + quarter[3])
+}
+
+impl VisibleTerms<'_> {
+    #[inline(always)]
+    fn weight(&self, products: f32, hidden_offset: f64, hidden_difference: f64) -> f64 {
+        f64::from(products) - self.difference * hidden_offset - self.offset * hidden_difference
+    }
 }

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::accumulate::{accumulate, accumulate_panel, sparse_words};
-use super::look_up::Rows;
+use super::accumulate::{accumulate, accumulate_block};
+use super::look_up::{Block, Rows};
 use super::{InstructionSet, Panels, Shape, Tuning, means, selected_sum, softplus};
 use crate::collective::{Collective, Parts, Ranks, Solo, for_moments};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
-use crate::ops::{BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, words_per_row};
+use crate::ops::{
+    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, words_per_row, worth_threads,
+};
+
+/// Fewest visible units of a task of outer products.
+const UNITS_PER_TASK: usize = 64;
 
 /// The fused CPU kernel for one set of parameters.
 #[derive(Clone, Debug)]
@@ -115,32 +120,32 @@ impl RbmOps for Fused {
         if words == 0 {
             return out;
         }
-        // One task a panel of columns: each builds its tables once, for all rows. Ranks divide the panels: parts of the rows
-        // would have to be added, in another order than without ranks.
-        let parts = Parts::new(for_moments(self.ranks(), hidden.rows()), stride / PANEL, 1);
-        let mut panels = vec![0.0; stride * m];
-        let how = self.tuning.hidden;
-        let given = transposed.words();
-        let sparse = sparse_words(&Rows { given, words, out: &mut [], stride });
-        let first = parts.own().start;
+        // Ranks divide the visible units: parts of the rows would have to be added, in another order than without ranks.
+        let parts = Parts::new(for_moments(self.ranks(), hidden.rows()), m, UNITS_PER_TASK);
+        let own = parts.own();
+        let given = &transposed.words()[own.start * words..own.end * words];
+        // Each task tabulates all rows: tasks are as large as there are threads.
+        let task = own.len().div_ceil(rayon::current_num_threads()).max(UNITS_PER_TASK);
+        let matrix = Block {
+            values: hidden.as_slice(),
+            units: hidden.rows(),
+            row_stride: stride,
+            panel_stride: PANEL,
+        };
+        let work = |out: &mut [f32], given: &[u64]| {
+            let mut rows = Rows { given, words, out, stride };
+            accumulate_block(self.tuning.hidden, &matrix, &mut rows);
+        };
         parts.share(|| {
-            let own = parts.of(&mut panels, m * PANEL).par_chunks_exact_mut(m * PANEL);
-            own.enumerate().for_each_init(
-                || how.shape.table(),
-                |table, (panel, out)| {
-                    let mut rows = Rows { given, words, out, stride: PANEL };
-                    let matrix = &hidden.as_slice()[(first + panel) * PANEL..];
-                    accumulate_panel(how, matrix, stride, &sparse, table, &mut rows);
-                },
-            );
-        });
-        parts.gather([parts.rows(&mut panels[..], m * PANEL)]);
-        for (panel, source) in panels.chunks_exact(m * PANEL).enumerate() {
-            for (row, source) in source.chunks_exact(PANEL).enumerate() {
-                let first = row * stride + panel * PANEL;
-                out.as_mut_slice()[first..first + PANEL].copy_from_slice(source);
+            let out = parts.of(out.as_mut_slice(), stride);
+            if worth_threads(given.len() / words * hidden.rows() * stride) {
+                let tasks = out.par_chunks_mut(task * stride).zip(given.par_chunks(task * words));
+                tasks.for_each(|(out, given)| work(out, given));
+            } else {
+                work(out, given);
             }
-        }
+        });
+        parts.gather([parts.rows(out.as_mut_slice(), stride)]);
         out
     }
 }

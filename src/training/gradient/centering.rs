@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::Moments;
 use crate::ops::cpu::{HiddenTerms, VisibleTerms, centered_row};
+use crate::ops::{AS_A_NUMBER, worth_threads};
 use crate::training::update::Gradient;
 
 /// Rate of the offsets' sliding means.
@@ -65,25 +66,27 @@ pub fn gradient(
         }
         Some(Centering { visible: mu, hidden: lam }) => {
             let plain = HiddenTerms { offsets: lam, difference: &hidden.clone() };
-            let blocks: Vec<Vec<f64>> = weights
-                .par_chunks_mut(BLOCK * j)
-                .zip(visible.par_chunks_mut(BLOCK))
-                .enumerate()
-                .map(|(block, (weights, visible))| {
-                    let mut correction = vec![0.0; j];
-                    let rows = weights.chunks_exact_mut(j).zip(visible);
-                    for (i, (weights, visible)) in (block * BLOCK..).zip(rows) {
-                        let unit = VisibleTerms {
-                            data: data.products.row(i),
-                            model: model.products.row(i),
-                            offset: mu[i],
-                            difference: *visible,
-                        };
-                        *visible -= centered_row(unit, plain, &mut correction, weights);
-                    }
-                    correction
-                })
-                .collect();
+            let work = |(block, (weights, visible)): (usize, (&mut [f32], &mut [f64]))| {
+                let mut correction = vec![0.0; j];
+                let rows = weights.chunks_exact_mut(j).zip(visible);
+                for (i, (weights, visible)) in (block * BLOCK..).zip(rows) {
+                    let unit = VisibleTerms {
+                        data: data.products.row(i),
+                        model: model.products.row(i),
+                        offset: mu[i],
+                        difference: *visible,
+                    };
+                    *visible -= centered_row(unit, plain, &mut correction, weights);
+                }
+                correction
+            };
+            let blocks: Vec<Vec<f64>> = if worth_threads(m * j * AS_A_NUMBER) {
+                let blocks = weights.par_chunks_mut(BLOCK * j).zip(visible.par_chunks_mut(BLOCK));
+                blocks.enumerate().map(work).collect()
+            } else {
+                let blocks = weights.chunks_mut(BLOCK * j).zip(visible.chunks_mut(BLOCK));
+                blocks.enumerate().map(work).collect()
+            };
             for correction in blocks {
                 hidden.iter_mut().zip(correction).for_each(|(h, c)| *h -= c);
             }

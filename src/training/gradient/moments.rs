@@ -3,8 +3,11 @@
 use rayon::prelude::*;
 
 use crate::collective::{Parts, for_moments};
-use crate::ops::{BitMatrix, Layer, Matrix, RbmOps, for_each_set_bit, padded, words_per_row};
-use crate::tempering::{rows_per_task, rows_per_thread};
+use crate::ops::{
+    AS_A_NUMBER, BitMatrix, Layer, Matrix, RbmOps, for_each_set_bit, padded, words_per_row,
+    worth_threads,
+};
+use crate::tempering::{rows_per_task, rows_per_thread_for};
 
 /// First moments of both layers and their products.
 #[derive(Clone, Debug)]
@@ -21,14 +24,17 @@ pub struct Moments {
 pub fn moments(ops: &dyn RbmOps, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
     let n_hidden = ops.n_units(Layer::Hidden);
     let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
-    let task = rows_per_thread(visible.rows());
+    let task = rows_per_thread_for(visible.rows(), visible.columns() * n_hidden);
     let words = words_per_row(visible.columns());
     let ranks = for_moments(ops.ranks(), visible.rows());
     let parts = Parts::new(ranks, visible.rows(), rows_per_task(visible.rows()));
     let own = &visible.words()[parts.own().start * words..parts.own().end * words];
     parts.share(|| {
-        parts
-            .of(inputs.as_mut_slice(), padded(n_hidden))
+        let inputs = parts.of(inputs.as_mut_slice(), padded(n_hidden));
+        if own.len() <= task * words {
+            return ops.inputs(Layer::Hidden, own, inputs);
+        }
+        inputs
             .par_chunks_mut(task * padded(n_hidden))
             .zip(own.par_chunks(task * words))
             .for_each(|(inputs, visible)| ops.inputs(Layer::Hidden, visible, inputs));
@@ -62,23 +68,30 @@ fn of_parts(
     let task = rows_per_task(rows);
     let first = parts.own_tasks().start;
     let mut partial = vec![0.0; parts.tasks() * n_hidden];
-    let tasks = parts.of(inputs.as_mut_slice(), stride).par_chunks_mut(task * stride);
-    let sums = parts.of_tasks(&mut partial, n_hidden).par_chunks_mut(n_hidden);
-    parts.share(|| {
-        tasks.zip(sums).enumerate().for_each(|(i, (chunk, sums))| {
-            let i = first + i;
-            let chunk_rows = chunk.len() / stride;
-            let w: Vec<f32> = match weights {
-                Some(weights) => {
-                    weights[i * task..i * task + chunk_rows].iter().map(|w| *w as f32).collect()
-                }
-                None => vec![even as f32; chunk_rows],
-            };
-            ops.means(n_hidden, chunk, &w);
-            for means in chunk.chunks_exact(stride) {
-                sums.iter_mut().zip(means).for_each(|(sum, h)| *sum += f64::from(*h));
+    let work = |(i, (chunk, sums)): (usize, (&mut [f32], &mut [f64]))| {
+        let i = first + i;
+        let chunk_rows = chunk.len() / stride;
+        let w: Vec<f32> = match weights {
+            Some(weights) => {
+                weights[i * task..i * task + chunk_rows].iter().map(|w| *w as f32).collect()
             }
-        });
+            None => vec![even as f32; chunk_rows],
+        };
+        ops.means(n_hidden, chunk, &w);
+        for means in chunk.chunks_exact(stride) {
+            sums.iter_mut().zip(means).for_each(|(sum, h)| *sum += f64::from(*h));
+        }
+    };
+    parts.share(|| {
+        let own = parts.of(inputs.as_mut_slice(), stride);
+        let sums = parts.of_tasks(&mut partial, n_hidden);
+        if worth_threads(own.len() * AS_A_NUMBER) {
+            let tasks = own.par_chunks_mut(task * stride).zip(sums.par_chunks_mut(n_hidden));
+            tasks.enumerate().for_each(work);
+        } else {
+            let tasks = own.chunks_mut(task * stride).zip(sums.chunks_mut(n_hidden));
+            tasks.enumerate().for_each(work);
+        }
     });
     let sums = parts.tasks_of(&mut partial[..], n_hidden);
     parts.gather([sums, parts.rows(inputs.as_mut_slice(), stride)]);
