@@ -93,6 +93,24 @@ fn an_unknown_instruction_set_is_an_error() {
     }
 }
 
+/// Which kernels were chosen is told, and an unknown shape is an error.
+#[test]
+fn kernels_are_told_and_asked_for_by_shape() {
+    let with = |shape: &str, arguments: &[&str]| {
+        ztrack().args(arguments).env("ZTRACK_SHAPE", shape).output().unwrap()
+    };
+    let told = with("64x8x2", &["--version", "--verbose"]);
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.starts_with("ztrack ") && told.contains("kernels 784x500"), "{told}");
+    assert!(told.contains("64x8x2 with"), "{told}");
+    for wrong in ["64x8", "48x16x1", "nonsense"] {
+        let output = with(wrong, &["data", "describe", "bars-and-stripes"]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("ZTRACK_SHAPE") && stderr.contains(wrong), "{stderr}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn closed_pipes_end_quietly_and_full_ones_are_errors() {

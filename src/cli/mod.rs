@@ -96,7 +96,7 @@ pub fn main() -> ExitCode {
     match Arguments::try_parse() {
         Ok(arguments) => match ranks::Job::begin(arguments.work()) {
             Ok(job) => {
-                let result = run(arguments, job.threads());
+                let result = run(arguments, job.threads(), job.is_shared());
                 job.end(result)
             }
             Err(code) => code,
@@ -127,8 +127,9 @@ impl Arguments {
     }
 }
 
-/// Runs a command; `usual`: threads where none are asked for, if not one for each processor.
-fn run(arguments: Arguments, usual: Option<usize>) -> Result<ExitCode> {
+/// Runs a command; `usual`: threads where none are asked for, if not one for each processor; `ranks`: whether this process is
+/// one of several.
+fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCode> {
     InstructionSet::check_wish()?;
     Tuning::check_wish()?;
     if let Some(threads) = arguments.threads.or(usual) {
@@ -150,7 +151,7 @@ fn run(arguments: Arguments, usual: Option<usize>) -> Result<ExitCode> {
         output::print(&format!("{FIRST_STEPS}\n\nztrack --help tells more\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
-    match command {
+    let run = || match command {
         Command::Train(command) => command.run(),
         Command::Estimate(command) => command.run(),
         Command::Evaluate(command) => command.run(),
@@ -164,5 +165,8 @@ fn run(arguments: Arguments, usual: Option<usize>) -> Result<ExitCode> {
         Command::Config(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Completions(command) => command.run(),
-    }
+    };
+    // On a thread of the pool, work that is done in parallel begins at once; from outside every call would first have to wake one up, which
+    // takes longer than what a small model has to do. MPI is called from the main thread alone.
+    if ranks { run() } else { rayon::scope(|_| run()) }
 }

@@ -40,6 +40,11 @@ mod single {
             None
         }
 
+        /// Whether several processes work together.
+        pub fn is_shared(&self) -> bool {
+            false
+        }
+
         /// Ends the command.
         pub fn end(self, result: Result<ExitCode>) -> ExitCode {
             result.unwrap_or_else(|error| ExitCode::from(failure::of_command(&error)))
@@ -95,6 +100,11 @@ mod parallel {
 
         fn rank(&self) -> usize {
             self.0.as_ref().map_or(0, |session| session.ranks().rank())
+        }
+
+        /// Whether several processes work together.
+        pub fn is_shared(&self) -> bool {
+            self.0.is_some()
         }
 
         /// Threads where none were asked for: the processors this rank may use, divided by the ranks of this machine that may

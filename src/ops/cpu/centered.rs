@@ -54,7 +54,6 @@ fn body(
     out: &mut [f32],
 ) -> f64 {
     let n = out.len();
-    let whole = n / LANES * LANES;
     let mut sums = [0.0f64; LANES];
     // Arrays of one length, so that the compiler vectorises.
     let (data, model) = (unit.data[..n].as_chunks::<LANES>(), unit.model[..n].as_chunks::<LANES>());
@@ -62,7 +61,7 @@ fn body(
     let difference = hidden.difference[..n].as_chunks::<LANES>();
     let correction = correction[..n].as_chunks_mut::<LANES>();
     let out = out.as_chunks_mut::<LANES>();
-    for i in 0..whole / LANES {
+    for i in 0..n / LANES {
         let (offset, correction) = (&offsets.0[i], &mut correction.0[i]);
         for lane in 0..LANES {
             let w = unit.weight(
@@ -75,12 +74,12 @@ fn body(
             out.0[i][lane] = w as f32;
         }
     }
-    for lane in 0..n - whole {
+    for (lane, out) in out.1.iter_mut().enumerate() {
         let offset = offsets.1[lane];
         let w = unit.weight(data.1[lane] - model.1[lane], offset, difference.1[lane]);
         sums[lane] += w * offset;
         correction.1[lane] += w * unit.offset;
-        out.1[lane] = w as f32;
+        *out = w as f32;
     }
     let quarter: [f64; 4] = std::array::from_fn(|i| sums[i] + sums[i + 4]);
     (quarter[0] + quarter[2]) + (quarter[1] + quarter[3])
@@ -90,5 +89,43 @@ impl VisibleTerms<'_> {
     #[inline(always)]
     fn weight(&self, products: f32, hidden_offset: f64, hidden_difference: f64) -> f64 {
         f64::from(products) - self.difference * hidden_offset - self.offset * hidden_difference
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sizes with and without a rest, against sums one by one; the same bits on every instruction set.
+    #[test]
+    fn rows_and_corrections_are_those_of_the_formula() {
+        for n in [1, 7, 8, 31, 500] {
+            let numbers = |scale: f64, shift: f64| -> Vec<f64> {
+                (0..n).map(|j| scale * ((j * 37 % 101) as f64 / 50.0 - shift)).collect()
+            };
+            let (offsets, difference) = (numbers(0.4, 0.9), numbers(0.1, 1.1));
+            let floats =
+                |values: Vec<f64>| values.into_iter().map(|x| x as f32).collect::<Vec<_>>();
+            let (data, model) = (floats(numbers(0.3, 0.2)), floats(numbers(0.2, 0.7)));
+            let unit = VisibleTerms { data: &data, model: &model, offset: 0.3, difference: -0.05 };
+            let hidden = HiddenTerms { offsets: &offsets, difference: &difference };
+            let results = InstructionSet::available().into_iter().map(|set| {
+                let (mut correction, mut out) = (vec![0.5; n], vec![0.0; n]);
+                let sum = run(set, unit, hidden, &mut correction, &mut out);
+                (sum, correction, out)
+            });
+            let results: Vec<_> = results.collect();
+            assert!(results.iter().all(|result| *result == results[0]), "{n}");
+            let (sum, correction, out) = &results[0];
+            let mut expected = 0.0;
+            for j in 0..n {
+                let products = f64::from(data[j]) - f64::from(model[j]);
+                let w = products + 0.05 * offsets[j] - 0.3 * difference[j];
+                expected += w * offsets[j];
+                assert!((f64::from(out[j]) - w).abs() < 1e-6);
+                assert!((correction[j] - 0.5 - 0.3 * w).abs() < 1e-6);
+            }
+            assert!((sum - expected).abs() < 1e-6 * n as f64, "{n}: {sum} {expected}");
+        }
     }
 }
