@@ -153,6 +153,11 @@ fn work(what: &str, setting: &str) -> Result<Work, Failure> {
 }
 
 fn main() -> Result<(), Failure> {
+    // On a thread of the pool, as the command does.
+    Ok(rayon::scope(|_| serve().map_err(|failure| failure.to_string()))?)
+}
+
+fn serve() -> Result<(), Failure> {
     let mut current: Option<Work> = None;
     for line in std::io::stdin().lock().lines() {
         let line = line?;
