@@ -203,7 +203,6 @@ fn instruction_sets_round_logits_of_cancelling_terms_alike() {
     assert!(draws.iter().all(|bits| *bits == draws[0]));
 }
 
-/// Order-dependent hash (FNV-1a over words).
 /// Sparse and full rows, sizes that leave half words, half panels and single rows over, few rows and many.
 #[test]
 fn shapes_give_the_same_bits() {
@@ -241,6 +240,7 @@ fn shapes_give_the_same_bits() {
     }
 }
 
+/// Order-dependent hash (FNV-1a over words).
 fn hash(words: impl IntoIterator<Item = u64>) -> u64 {
     words
         .into_iter()

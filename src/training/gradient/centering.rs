@@ -103,3 +103,50 @@ pub fn gradient(
         hidden_bias: vector(hidden),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::host;
+    use crate::ops::Matrix;
+
+    /// Several tasks, the last one shorter, and hidden units that leave a rest of a vector; against the formula in the module's
+    /// documentation, one entry at a time.
+    #[test]
+    fn centered_gradients_are_those_of_the_formula() {
+        let (m, j) = (2 * BLOCK + 23, 13);
+        let number = |i: usize, salt: usize| ((i * 31 + salt * 17) % 97) as f64 / 97.0;
+        let moments = |salt: usize| {
+            let products: Vec<f32> = (0..m * j).map(|i| number(i, salt) as f32).collect();
+            Moments {
+                visible: (0..m).map(|i| number(i, salt + 1)).collect(),
+                hidden: (0..j).map(|i| number(i, salt + 2)).collect(),
+                products: Matrix::from_rows(m, j, &products, 0.0),
+            }
+        };
+        let (data, model) = (moments(1), moments(5));
+        let mu: Vec<f64> = (0..m).map(|i| number(i, 8)).collect();
+        let lam: Vec<f64> = (0..j).map(|i| number(i, 9)).collect();
+        let centering = Centering { visible: mu.clone(), hidden: lam.clone() };
+        let found = gradient(&data, &model, Some(&centering), &Device::default());
+        let (weights, visible, hidden) =
+            (host(found.weights), host(found.visible_bias), host(found.hidden_bias));
+        let of = |moments: &Moments, i: usize, k: usize| {
+            let product = f64::from(moments.products.row(i)[k]);
+            product - moments.visible[i] * lam[k] - mu[i] * moments.hidden[k]
+        };
+        let dw = |i: usize, k: usize| of(&data, i, k) - of(&model, i, k);
+        let close = |found: f32, expected: f64| {
+            assert!((f64::from(found) - expected).abs() < 1e-4, "{found} {expected}");
+        };
+        for i in 0..m {
+            (0..j).for_each(|k| close(weights[i * j + k], dw(i, k)));
+            let correction: f64 = (0..j).map(|k| dw(i, k) * lam[k]).sum();
+            close(visible[i], data.visible[i] - model.visible[i] - correction);
+        }
+        for k in 0..j {
+            let correction: f64 = (0..m).map(|i| dw(i, k) * mu[i]).sum();
+            close(hidden[k], data.hidden[k] - model.hidden[k] - correction);
+        }
+    }
+}

@@ -37,41 +37,25 @@ impl Particles {
             let mut hidden_inputs = Matrix::filled(rows, n_hidden, 0.0);
             let mut visible_inputs = Matrix::filled(rows, n_visible, 0.0);
             for step in first_step..first_step + sweeps as u64 {
-                let streams = |purpose| Streams::new(seed, purpose, step);
+                let draw = |n_units, inputs: &Matrix, purpose, out: &mut [u64]| {
+                    let (inputs, streams) = (inputs.as_slice(), Streams::new(seed, purpose, step));
+                    let base = None;
+                    let first_row = first;
+                    ops.draw(&Draw { n_units, inputs, beta: &beta, base, streams, first_row }, out);
+                };
                 ops.inputs(Layer::Hidden, visible, hidden_inputs.as_mut_slice());
-                let draws = streams(Purpose::ParticleHidden);
-                let x = hidden_inputs.as_slice();
-                ops.draw(
-                    &Draw {
-                        n_units: n_hidden,
-                        inputs: x,
-                        beta: &beta,
-                        base: None,
-                        streams: draws,
-                        first_row: first,
-                    },
-                    hidden.words_mut(),
-                );
+                draw(n_hidden, &hidden_inputs, Purpose::ParticleHidden, hidden.words_mut());
                 ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
-                let draws = streams(Purpose::ParticleVisible);
-                let x = visible_inputs.as_slice();
-                ops.draw(
-                    &Draw {
-                        n_units: n_visible,
-                        inputs: x,
-                        beta: &beta,
-                        base: None,
-                        streams: draws,
-                        first_row: first,
-                    },
-                    visible,
-                );
+                draw(n_visible, &visible_inputs, Purpose::ParticleVisible, visible);
             }
         };
-        parts.share(|| match own.len() <= task * words {
-            // Without a word to the other threads, which would have to be woken.
-            true => run((0, own)),
-            false => own.par_chunks_mut(task * words).enumerate().for_each(run),
+        parts.share(|| {
+            if own.len() <= task * words {
+                // Without a word to the other threads, which would have to be woken.
+                run((0, own));
+            } else {
+                own.par_chunks_mut(task * words).enumerate().for_each(run);
+            }
         });
         parts.gather([parts.rows(self.visible.words_mut(), words)]);
         self.sweeps += sweeps as u64;

@@ -149,3 +149,21 @@ fn largest(weights: &[f32]) -> f32 {
 pub(super) fn norm(tensor: Tensor<2>) -> f64 {
     crate::model::host(tensor).iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wherever it stands, whole vectors or the rest.
+    #[test]
+    fn the_largest_weight_is_found_anywhere() {
+        for n in [1, 15, 16, 17, 40] {
+            for at in 0..n {
+                let mut weights = vec![0.5; n];
+                weights[at] = -7.0;
+                assert_eq!(largest(&weights), 7.0, "{at} of {n}");
+            }
+        }
+        assert_eq!(largest(&[]), 0.0);
+    }
+}
