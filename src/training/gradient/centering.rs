@@ -144,9 +144,9 @@ mod tests {
             let correction: f64 = (0..j).map(|k| dw(i, k) * lam[k]).sum();
             close(visible[i], data.visible[i] - model.visible[i] - correction);
         }
-        for k in 0..j {
+        for (k, hidden) in hidden.into_iter().enumerate() {
             let correction: f64 = (0..m).map(|i| dw(i, k) * mu[i]).sum();
-            close(hidden[k], data.hidden[k] - model.hidden[k] - correction);
+            close(hidden, data.hidden[k] - model.hidden[k] - correction);
         }
     }
 }
