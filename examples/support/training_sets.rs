@@ -36,6 +36,15 @@ pub fn all() -> Result<Vec<TrainingSet>> {
         TrainingSet { name: "two-mode", splits: made(64, 2000, two_mode) },
         TrainingSet { name: "prototypes", splits: made(48, 2000, prototypes) },
     ];
+    sets.extend(real()?);
+    Ok(sets)
+}
+
+/// dna and MNIST (first 10 000 rows), where their folder has them.
+pub fn real() -> Result<Vec<TrainingSet>> {
+    let options =
+        SplitOptions { validation_fraction: 0.2, test_fraction: 0.2, ..SplitOptions::default() };
+    let mut sets = Vec::new();
     let folder = folder();
     if folder.join("dna").is_dir() {
         sets.push(TrainingSet { name: "dna", splits: load(&Source::Dna {}, &options, &folder)? });

@@ -6,32 +6,66 @@
 use toml::{Table, Value};
 
 use super::keys;
-use super::keys::Preset;
+use super::keys::LeftOut;
 use super::short_forms::get;
 
 /// Share of the rows that is held out for early stopping where nothing is said of length.
 const VALIDATION: f64 = 0.1;
 
-/// Learning rate of gradient ascent where none is given (`examples/defaults.rs`).
+/// Learning rate of gradient ascent where nothing is said.
 pub const RATE: f64 = 0.1;
+
+/// A recipe for training by its name: `training.preset` (`examples/defaults.rs`, `examples/nade_table`).
+#[derive(Clone, Copy)]
+struct Recipe {
+    name: &'static str,
+    /// Length of a run that nothing ends before, in updates.
+    updates: i64,
+    /// Learning rate of gradient ascent at the start.
+    rate: f64,
+}
+
+const RECIPES: [Recipe; 3] = [
+    Recipe { name: "fast", updates: 5000, rate: 2.0 * RATE },
+    Recipe { name: "good", updates: 20_000, rate: RATE },
+    Recipe { name: "best", updates: 100_000, rate: RATE },
+];
+const USUAL: Recipe = RECIPES[1];
+
+impl Recipe {
+    /// Takes the name out of a verified configuration: what is filled in says it all.
+    fn take(config: &mut Table) -> Self {
+        let training = config.get_mut("training").and_then(Value::as_table_mut);
+        let name = training.and_then(|training| training.remove("preset"));
+        let named = |recipe: &Self| Some(recipe.name) == name.as_ref().and_then(Value::as_str);
+        RECIPES.into_iter().find(named).unwrap_or(USUAL)
+    }
+
+    /// Learning rate that goes with an update rule.
+    fn rate(&self, rule: Option<&str>) -> f64 {
+        match rule {
+            None | Some("sgd") => self.rate,
+            Some("adam") => 0.005,
+            Some(_) => 1e-4,
+        }
+    }
+}
 
 /// Fills in what is left out of a verified configuration, and drops sections that are switched off.
 pub fn complete(config: &mut Table) {
+    let recipe = Recipe::take(config);
     let length_left = ["training.updates", "training.epochs"].map(|key| get(config, key).is_none());
     if length_left == [true, true] {
-        fill(config, "training.updates", preset("training.updates"));
+        fill(config, "training.updates", Value::Integer(recipe.updates));
         fill(config, "training.early_stopping", Value::Table(Table::new()));
         fill(config, "data.validation_fraction", Value::Float(VALIDATION));
     }
-    fill(config, "training.batch", preset("training.batch"));
-    fill(config, "training.gradient", preset("training.gradient"));
+    fill(config, "training.batch", default_of("training.batch"));
+    fill(config, "training.gradient", default_of("training.gradient"));
     if get(config, "training.learning_rate.initial").is_none() {
         fill(config, "training.centering", Value::Boolean(true));
-        let rate = match get(config, "training.update.rule").and_then(Value::as_str) {
-            None | Some("sgd") => RATE,
-            Some("adam") => 0.005,
-            Some(_) => 1e-4,
-        };
+        let rule = get(config, "training.update.rule").and_then(Value::as_str);
+        let rate = recipe.rate(rule);
         fill(config, "training.learning_rate.initial", Value::Float(rate));
         let mut falling = Table::new();
         falling.insert("kind".into(), Value::String("linear-to-zero".into()));
@@ -59,9 +93,9 @@ fn fill(config: &mut Table, name: &str, value: Value) {
 }
 
 /// The default in the table of keys.
-pub fn preset(name: &str) -> Value {
+fn default_of(name: &str) -> Value {
     let text = match keys::find(name).map(|key| key.default) {
-        Some(Preset::Is(text)) => text,
+        Some(LeftOut::Is(text)) => text,
         _ => return Value::Table(Table::new()),
     };
     toml::from_str::<Table>(&format!("value = {text}"))

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use toml::Value;
 
-use super::recipe::{RATE, preset};
 use crate::data::{Description, Source};
 
 /// Fewest rows of which some are held out.
@@ -86,22 +85,13 @@ impl Suggestion<'_> {
             "\n[model]\nhidden = {} # more units model more, and take longer; up to about 20 log Z is exact\n\n[training]",
             self.hidden()
         );
+        text += "preset = \"good\" # or \"fast\", \"best\": length, gradient and learning rate, where they are not given here\n";
         let _ = writeln!(text, "batch = {}", self.batch());
-        if few {
-            text += "updates = 1000\n";
-        }
-        let _ = writeln!(text, "gradient = {}", preset("training.gradient"));
-        text += "centering = true\n";
-        let _ = writeln!(
-            text,
-            "learning_rate = {{ initial = {RATE}, schedule = \"linear-to-zero\" }} # lower it where likelihoods jump"
-        );
-        if !few {
-            let longest = preset("training.updates");
-            let _ = writeln!(
-                text,
-                "# Early stopping decides on the length, at most {longest} updates; to say it: updates = {longest}, or epochs = 50."
-            );
+        match few {
+            true => text += "updates = 1000\n",
+            false => {
+                text += "# Early stopping decides on the length, or the preset; to say it: updates = 20000, or epochs = 50.\n";
+            }
         }
         text
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use toml::{Table, Value};
 
-use super::keys::{self, Preset, Takes};
+use super::keys::{self, LeftOut, Takes};
 use super::*;
 use crate::data::{Binarization, Column, Columns, Files, Separator, Source, generators};
 use crate::training::update::{AdamConfig, RmsSpectralConfig, SgdConfig, UpdateRuleConfig};
@@ -119,8 +119,10 @@ fn written(config: &Config) -> BTreeMap<String, Value> {
 
 #[test]
 fn the_table_has_exactly_the_keys_that_are_written() {
-    let written: BTreeSet<_> =
+    let mut written: BTreeSet<_> =
         with_everything().iter().flat_map(|config| written(config).into_keys()).collect();
+    // What a preset fills in is written in its stead.
+    assert!(written.insert("training.preset".into()));
     let table: BTreeSet<_> = keys::all().map(|key| key.name.to_string()).collect();
     assert_eq!(keys::all().count(), table.len(), "a key twice");
     assert_eq!(written, table);
@@ -149,15 +151,15 @@ fn the_table_tells_the_defaults_of_the_sections() {
                 continue;
             }
             match (key.default, written.get(key.name)) {
-                (Preset::Is(text), Some(value)) if !matches!(key.takes, Takes::Section(_)) => {
+                (LeftOut::Is(text), Some(value)) if !matches!(key.takes, Takes::Section(_)) => {
                     let default: Table = toml::from_str(&format!("value = {text}")).unwrap();
                     assert_eq!(&default["value"], value, "{}", key.name);
                     checked += 1;
                 }
-                (Preset::Auto(_), value) => {
+                (LeftOut::Auto(_), value) => {
                     assert_eq!(value.and_then(Value::as_str), Some("auto"), "{}", key.name);
                 }
-                (Preset::Nothing(_), Some(value)) => {
+                (LeftOut::Nothing(_), Some(value)) => {
                     assert!(value.is_table(), "{}: {value}", key.name);
                 }
                 _ => {}
@@ -321,4 +323,23 @@ fn the_documentation_is_up_to_date() {
         found == markdown(),
         "docs/configuration.md is out of date; make it anew by: {REGENERATE}"
     );
+}
+
+#[test]
+fn presets_fill_in_what_is_left_out_and_leave_no_trace() {
+    let of = |settings: &[&str]| parse(SHORT, settings);
+    assert_eq!(of(&[]), of(&["training.preset=good"]));
+    let [fast, good, best] = ["fast", "good", "best"]
+        .map(|name| of(&[&format!("training.preset={name}")]).training);
+    assert!(fast.updates < good.updates && good.updates < best.updates);
+    assert!(fast.learning_rate.initial > good.learning_rate.initial);
+    assert_eq!(good.gradient, best.gradient);
+    // What is given goes before it.
+    let given = of(&["training.preset=best", "training.epochs=3", "training.learning_rate=0.3"]);
+    assert_eq!((given.training.epochs, given.training.updates), (Some(3), None));
+    assert_eq!(given.training.learning_rate.initial, 0.3);
+    let written = of(&["training.preset=best"]).to_toml().unwrap();
+    assert!(!written.contains("preset"), "{written}");
+    let error = refused(SHORT, &["training.preset=better"]);
+    assert!(error.contains("fast") && error.contains("best"), "{error}");
 }

@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use super::document::Places;
-use super::keys::{self, Key, Preset, Short, Takes, WordValue};
+use super::keys::{self, Key, LeftOut, Short, Takes, WordValue};
 use crate::error::{Error, Result};
 use crate::nearest::nearest;
 
@@ -47,9 +47,9 @@ fn section(
         check(key, value, places)?;
     }
     for key in keys::all().filter(|key| key.section() == prefix && exists(key)) {
-        if matches!(key.default, Preset::Required) && !table.contains_key(key.last()) {
+        if matches!(key.default, LeftOut::Required) && !table.contains_key(key.last()) {
             // Of a section that is not there, the key in it that is needed.
-            let needed = |below: &&Key| matches!(below.default, Preset::Required);
+            let needed = |below: &&Key| matches!(below.default, LeftOut::Required);
             let key = key.below().find(needed).unwrap_or(key);
             let (section, name) = (key.section(), key.last());
             return Err(places.error(
@@ -66,7 +66,7 @@ fn section(
 
 fn check(key: &'static Key, value: &Value, places: &Places) -> Result<()> {
     let right = match (key.takes, value) {
-        (_, Value::String(word)) if word == "auto" && matches!(key.default, Preset::Auto(_)) => {
+        (_, Value::String(word)) if word == "auto" && matches!(key.default, LeftOut::Auto(_)) => {
             true
         }
         (Takes::Whole(least), Value::Integer(number)) => {

@@ -170,10 +170,11 @@ impl EstimateSettings {
         let needs_start = keep || methods.iter().any(|method| method.needs_start());
         // Curves are those of the path from a product distribution: temperatures of a mixture's path mean nothing by themselves.
         if needs_start && !start.given && !self.schedule.needs_product() && !keep {
-            let found =
-                self.automatic(&problem)?.start(parameters, start.known(), &mut |line| {
-                    tell.line(line);
-                })?;
+            // --temperatures belongs to the methods; the search anneals and tempers for a short time on its own.
+            let search = self.automatic(&problem, None)?;
+            let found = search.start(parameters, start.known(), &mut |line| {
+                tell.line(line);
+            })?;
             how.push(Started::by("others", found.candidates.clone(), found.done.clone()));
             problem.found = Some(found);
         }
@@ -185,9 +186,8 @@ impl EstimateSettings {
             tell.method(method.name(), method.reader().is_none());
             let found = if method == Method::Auto {
                 let known = start.known();
-                let report = self.automatic(&problem)?.run(parameters, known, &mut |line| {
-                    tell.line(line);
-                })?;
+                let automatic = self.automatic(&problem, self.temperatures)?;
+                let report = automatic.run(parameters, known, &mut |line| tell.line(line))?;
                 bound = Some(report.bound);
                 how.push(Started::by("auto", report.candidates, report.done));
                 Ok(vec![report.estimate])
@@ -249,8 +249,12 @@ impl EstimateSettings {
         })
     }
 
-    fn automatic(&self, problem: &Request<'_>) -> Result<Automatic> {
-        let temperatures = self.temperatures.unwrap_or(automatic::TEMPERATURES);
+    fn automatic(
+        &self,
+        problem: &Request<'_>,
+        temperatures: Option<usize>,
+    ) -> Result<Automatic> {
+        let temperatures = temperatures.unwrap_or(automatic::TEMPERATURES);
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
         self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;
         let Self { chains, sweeps, budget, seed, .. } = *self;

@@ -1,6 +1,6 @@
 //! `seed` and `[data]`.
 
-use super::Preset::{Is, Nothing, Required};
+use super::LeftOut::{Is, Nothing, Required};
 use super::Takes::{Number, Other, Section, Seed, Text, Whole, Word};
 use super::{Key, Short, WordValue, Worded};
 use crate::data::{Column, Columns, Separator};

@@ -18,7 +18,7 @@ pub struct Key {
     /// What may stand behind it.
     pub takes: Takes,
     /// What it is where nothing is given.
-    pub default: Preset,
+    pub default: LeftOut,
     /// Unit of the value; empty where it has none.
     pub unit: &'static str,
     /// A value as one writes it in TOML.
@@ -89,7 +89,7 @@ pub enum WordValue {
 
 /// What a key is where nothing is given.
 #[derive(Clone, Copy, Debug)]
-pub enum Preset {
+pub enum LeftOut {
     /// There is none: it must be given.
     Required,
     /// This value, in TOML.
@@ -104,7 +104,7 @@ impl Key {
     const fn new(
         name: &'static str,
         takes: Takes,
-        default: Preset,
+        default: LeftOut,
         unit: &'static str,
         example: &'static str,
         meaning: &'static str,
@@ -153,7 +153,7 @@ impl Key {
             },
         };
         match self.default {
-            Preset::Auto(_) => format!("{wanted} or \"auto\""),
+            LeftOut::Auto(_) => format!("{wanted} or \"auto\""),
             _ => wanted,
         }
     }
@@ -161,10 +161,10 @@ impl Key {
     /// The default, for people.
     pub fn default_text(&self) -> String {
         match self.default {
-            Preset::Required => "none, must be given".into(),
-            Preset::Is(value) => value.into(),
-            Preset::Auto(how) => format!("\"auto\": {how}"),
-            Preset::Nothing(what) => what.into(),
+            LeftOut::Required => "none, must be given".into(),
+            LeftOut::Is(value) => value.into(),
+            LeftOut::Auto(how) => format!("\"auto\": {how}"),
+            LeftOut::Nothing(what) => what.into(),
         }
     }
 

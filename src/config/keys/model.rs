@@ -1,6 +1,6 @@
 //! `[model]` and `[averaging]`.
 
-use super::Preset::{Auto, Is, Nothing, Required};
+use super::LeftOut::{Auto, Is, Nothing, Required};
 use super::Takes::{Number, Section, Whole, Word};
 use super::{Key, Short};
 

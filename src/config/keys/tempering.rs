@@ -1,6 +1,6 @@
 //! `[tempering]`, and when numbers are taken and kept: `[evaluation]`, `[audit]`, `[checkpoint]`.
 
-use super::Preset::{Auto, Is, Nothing};
+use super::LeftOut::{Auto, Is, Nothing};
 use super::Takes::{Flag, Number, Numbers, Section, Whole};
 use super::WordValue::{Needed, Nothing as Plain, Usual};
 use super::{Key, Short, Worded};

@@ -1,6 +1,6 @@
 //! `[training]`.
 
-use super::Preset::{Is, Nothing, Required};
+use super::LeftOut::{Is, Nothing, Required};
 use super::Takes::{Flag, Number, Section, Whole, Word};
 use super::{Key, Short};
 
@@ -14,6 +14,14 @@ pub const KEYS: &[Key] = &[
         "Gradient, update rule, length.",
     ),
     Key::new(
+        "training.preset",
+        Word(&["fast", "good", "best"]),
+        Is("\"good\""),
+        "",
+        "\"best\"",
+        "What goes in for the length, the gradient and the learning rate where they are left out: \"fast\" (5000 updates, rate x 2), \"good\" (20000 updates) or \"best\" (100000 updates). It is not written to the run's config.toml: what went in is.",
+    ),
+    Key::new(
         "training.epochs",
         Whole(1),
         Nothing("see `training.updates`"),
@@ -24,7 +32,7 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "training.updates",
         Whole(1),
-        Is("20000"),
+        Nothing("goes with `training.preset`: 5000, 20000 or 100000"),
         "updates",
         "20000",
         "Length in parameter updates. Where neither length is given, this is the longest, and early stopping decides.",
@@ -102,7 +110,7 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "training.learning_rate.initial",
         Number,
-        Nothing("sgd 0.1, adam 0.005, rmsspectral and ssd 0.0001"),
+        Nothing("sgd 0.1 (0.2 with the preset \"fast\"), adam 0.005, rmsspectral and ssd 0.0001"),
         "",
         "0.05",
         "Step size at the start, in the unit of the update rule; positive.",

@@ -1,0 +1,109 @@
+//! The data sets of the table: generated, known, and those of a folder.
+
+use std::path::{Path, PathBuf};
+
+use ztrack::data::{
+    Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions, Splits, Values,
+    load,
+};
+use ztrack::{BitMatrix, Error, Result};
+
+use crate::support::training_sets::folder;
+
+/// What a file of each part has in its name.
+const PARTS: [&[&str]; 3] = [&["train"], &["valid", "val"], &["test"]];
+/// Shares of the generated set: as many rows as dna has.
+const GENERATED: &str = "{ name = \"dna-like\", rows = 3186 }";
+const SHARES: (f64, f64) = (0.188, 0.372);
+
+/// Rows in three parts.
+pub struct Set {
+    pub name: String,
+    pub train: BitMatrix,
+    pub validation: Option<BitMatrix>,
+    pub test: Option<BitMatrix>,
+}
+
+/// dna-like, dna where it is at hand, and the sets of a folder.
+pub fn all(more: Option<&Path>) -> Result<Vec<Set>> {
+    let (validation_fraction, test_fraction) = SHARES;
+    let options = SplitOptions { validation_fraction, test_fraction, seed: 0 };
+    let table: toml::Table = toml::from_str(&format!("source = {GENERATED}"))
+        .map_err(|error| Error::Invalid(error.to_string()))?;
+    let source: Source = table["source"].clone().try_into().map_err(|error: toml::de::Error| {
+        Error::Invalid(error.to_string())
+    })?;
+    let mut sets = vec![Set::of("dna-like", load(&source, &options, Path::new(""))?)?];
+    let data = folder();
+    match data.join("dna").is_dir() {
+        true => sets.push(Set::of("dna", load(&Source::Dna {}, &options, &data)?)?),
+        false => println!("dna: not in {} (`ztrack data fetch dna` gets it)\n", data.display()),
+    }
+    let Some(more) = more else { return Ok(sets) };
+    let options = SplitOptions { validation_fraction: 0.1, test_fraction: 0.2, seed: 0 };
+    for folder in entries(more)?.into_iter().filter(|path| path.is_dir()) {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let found = PARTS.map(|words| part(&folder, words));
+        let [train, validation, test] = found;
+        let Some(train) = train? else {
+            return Err(Error::Invalid(format!(
+                "{}: no file with `train` in its name; `valid` and `test` may stand beside it",
+                folder.display()
+            )));
+        };
+        let files = Files { train, validation: validation?, test: test?, ..Files::default() };
+        sets.push(Set::of(&name, load(&Source::Files(files), &options, Path::new(""))?)?);
+    }
+    Ok(sets)
+}
+
+/// The file of a folder with one of the words in its name.
+fn part(folder: &Path, words: &[&str]) -> Result<Option<PathBuf>> {
+    let named = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        path.is_file() && words.iter().any(|word| name.contains(word))
+    };
+    Ok(entries(folder)?.into_iter().find(named))
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let wrong = |error| Error::Invalid(format!("--data-folder {}: {error}", folder.display()));
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(wrong)? {
+        paths.push(entry.map_err(wrong)?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+impl Set {
+    fn of(name: &str, splits: Splits) -> Result<Self> {
+        let binarizer = Binarizer::new(Binarization::None)?;
+        let bits = |part: &Dataset| binarizer.binarize(part, EVALUATION_EPOCH, 0);
+        Ok(Self {
+            name: name.into(),
+            train: bits(&splits.train)?,
+            validation: splits.validation.as_ref().map(bits).transpose()?,
+            test: splits.test.as_ref().map(bits).transpose()?,
+        })
+    }
+
+    /// Parts by their names.
+    pub fn parts(&self) -> Vec<(&'static str, &BitMatrix)> {
+        let mut parts = vec![("train", &self.train)];
+        parts.extend(self.validation.as_ref().map(|rows| ("validation", rows)));
+        parts.extend(self.test.as_ref().map(|rows| ("test", rows)));
+        parts
+    }
+
+    /// Rows as the trainer takes them.
+    pub fn dataset(&self, part: &str, rows: &BitMatrix) -> Result<Dataset> {
+        let name = format!("{} {part}", self.name);
+        Dataset::new(&name, Values::Binary(rows.clone()), None, None)
+    }
+
+    /// The same for a part that may be missing.
+    pub fn optional(&self, part: &str, rows: &Option<BitMatrix>) -> Result<Option<Dataset>> {
+        rows.as_ref().map(|rows| self.dataset(part, rows)).transpose()
+    }
+}
