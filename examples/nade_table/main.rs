@@ -138,7 +138,8 @@ fn print_set(set: &Set, options: &Options) -> Result<()> {
             shown(trained.tracked_test),
             trained.score(),
             trained.scores.len(),
-            (trained.scores.iter().map(|z| z * z).sum::<f64>() / trained.scores.len() as f64).sqrt(),
+            (trained.scores.iter().map(|z| z * z).sum::<f64>() / trained.scores.len() as f64)
+                .sqrt(),
             trained.scores.iter().fold(0.0_f64, |most, z| most.max(z.abs())),
             trained.sound
         );
@@ -249,17 +250,7 @@ fn train(set: &Set, hidden: usize, seed: u64, options: &Options) -> Result<Train
     let tracked_test = set.test_likelihood(&parameters, log_z, std_error)?;
     let log_z = (log_z, std_error, found.log_z.value);
     let updates = trainer.updates();
-    Ok(Trained {
-        parameters,
-        test,
-        tracked_test,
-        log_z,
-        scores,
-        sound,
-        update,
-        updates,
-        seconds,
-    })
+    Ok(Trained { parameters, test, tracked_test, log_z, scores, sound, update, updates, seconds })
 }
 
 /// Test log-likelihoods by reverse annealing, by Bennett's ratio of both passes, and by annealing: in expectation below, between and above, on a path from
@@ -283,14 +274,18 @@ fn bounds(set: &Set, parameters: &Parameters, seed: u64) -> Result<[LogLikelihoo
     let [lower, between, upper] = &estimates[..] else {
         return Err(Error::Invalid("the sandwich has three values".into()));
     };
-    let of = |log_z: &ztrack::Estimate| {
-        set.test_likelihood(parameters, log_z.value, log_z.std_error)
-    };
+    let of =
+        |log_z: &ztrack::Estimate| set.test_likelihood(parameters, log_z.value, log_z.std_error);
     Ok([of(upper)?, of(between)?, of(lower)?])
 }
 
 impl Set {
-    fn test_likelihood(&self, parameters: &Parameters, log_z: f64, error: f64) -> Result<LogLikelihood> {
+    fn test_likelihood(
+        &self,
+        parameters: &Parameters,
+        log_z: f64,
+        error: f64,
+    ) -> Result<LogLikelihood> {
         let test = self.test.as_ref().ok_or_else(|| Error::Invalid("no test rows".into()))?;
         Ok(mean_log_f(&Fused::new(parameters), test).log_likelihood(log_z, error))
     }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ztrack::data::{
-    Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions, Splits, Values,
-    load,
+    Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions, Splits,
+    Values, load,
 };
 use ztrack::{BitMatrix, Error, Result};
 
@@ -30,9 +30,10 @@ pub fn all(more: Option<&Path>) -> Result<Vec<Set>> {
     let options = SplitOptions { validation_fraction, test_fraction, seed: 0 };
     let table: toml::Table = toml::from_str(&format!("source = {GENERATED}"))
         .map_err(|error| Error::Invalid(error.to_string()))?;
-    let source: Source = table["source"].clone().try_into().map_err(|error: toml::de::Error| {
-        Error::Invalid(error.to_string())
-    })?;
+    let source: Source = table["source"]
+        .clone()
+        .try_into()
+        .map_err(|error: toml::de::Error| Error::Invalid(error.to_string()))?;
     let mut sets = vec![Set::of("dna-like", load(&source, &options, Path::new(""))?)?];
     let data = folder();
     match data.join("dna").is_dir() {

@@ -20,7 +20,7 @@ use crate::ops::BitMatrix;
 /// Value of `format`.
 pub(super) const FORMAT: &str = "ztrack-state";
 /// Value of `version`; raised when older programs could not read the file.
-pub(super) const VERSION: &str = "2";
+pub(super) const VERSION: &str = "3";
 /// What stands in the checksum's place while the checksum is computed.
 pub(super) const NO_CHECKSUM: &str =
     "0000000000000000000000000000000000000000000000000000000000000000";

@@ -120,7 +120,7 @@ impl Best {
         if self.candidates_audited == 0 && self.validation_log_likelihood.is_some() {
             let _ = writeln!(
                 text,
-                "no evaluation was sound, so no model could be called the best; this is the last one:"
+                "no evaluation was sound, nor an audit of the most promising models, so none could be called the best; this is the last one:"
             );
         }
         let _ = match self.candidates_audited {

@@ -33,12 +33,11 @@ const RECIPES: [Recipe; 3] = [
 const USUAL: Recipe = RECIPES[1];
 
 impl Recipe {
-    /// Takes the name out of a verified configuration: what is filled in says it all.
-    fn take(config: &mut Table) -> Self {
+    /// Takes the name out of a verified configuration, where one is given: what is filled in says it all.
+    fn take(config: &mut Table) -> Option<Self> {
         let training = config.get_mut("training").and_then(Value::as_table_mut);
-        let name = training.and_then(|training| training.remove("preset"));
-        let named = |recipe: &Self| Some(recipe.name) == name.as_ref().and_then(Value::as_str);
-        RECIPES.into_iter().find(named).unwrap_or(USUAL)
+        let name = training.and_then(|training| training.remove("preset"))?;
+        RECIPES.into_iter().find(|recipe| Some(recipe.name) == name.as_str())
     }
 
     /// Learning rate that goes with an update rule.
@@ -53,7 +52,8 @@ impl Recipe {
 
 /// Fills in what is left out of a verified configuration, and drops sections that are switched off.
 pub fn complete(config: &mut Table) {
-    let recipe = Recipe::take(config);
+    let asked = Recipe::take(config);
+    let recipe = asked.unwrap_or(USUAL);
     let length_left = ["training.updates", "training.epochs"].map(|key| get(config, key).is_none());
     if length_left == [true, true] {
         fill(config, "training.updates", Value::Integer(recipe.updates));
@@ -62,7 +62,8 @@ pub fn complete(config: &mut Table) {
     }
     fill(config, "training.batch", default_of("training.batch"));
     fill(config, "training.gradient", default_of("training.gradient"));
-    if get(config, "training.learning_rate.initial").is_none() {
+    // A rate alone, without a recipe's name, is a plain rate: constant, and of the plain gradient.
+    if asked.is_some() || get(config, "training.learning_rate.initial").is_none() {
         fill(config, "training.centering", Value::Boolean(true));
         let rule = get(config, "training.update.rule").and_then(Value::as_str);
         let rate = recipe.rate(rule);

@@ -28,7 +28,9 @@ pub const SHIPPED: &[Shipped] = shipped! {
     "dna": "dna (`ztrack data fetch dna`), 200 hidden units",
     "dna-paper": "the run on dna of Carlson et al. 2016, section 4.4, 500 hidden units",
     "mnist-exact": "MNIST (`ztrack data fetch mnist`), 16 hidden units, every audit exact",
-    "mnist": "MNIST, 500 hidden units",
+    "mnist": "MNIST thresholded, 500 hidden units; 20 minutes",
+    "mnist-binarized": "the fixed binarization of MNIST, 500 hidden units; 20 minutes",
+    "mnist-stochastic": "MNIST binarized afresh every epoch, 500 hidden units; 20 minutes",
 };
 
 /// The one of this name.

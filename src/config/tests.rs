@@ -329,8 +329,8 @@ fn the_documentation_is_up_to_date() {
 fn presets_fill_in_what_is_left_out_and_leave_no_trace() {
     let of = |settings: &[&str]| parse(SHORT, settings);
     assert_eq!(of(&[]), of(&["training.preset=good"]));
-    let [fast, good, best] = ["fast", "good", "best"]
-        .map(|name| of(&[&format!("training.preset={name}")]).training);
+    let [fast, good, best] =
+        ["fast", "good", "best"].map(|name| of(&[&format!("training.preset={name}")]).training);
     assert!(fast.updates < good.updates && good.updates < best.updates);
     assert!(fast.learning_rate.initial > good.learning_rate.initial);
     assert_eq!(good.gradient, best.gradient);
@@ -338,6 +338,9 @@ fn presets_fill_in_what_is_left_out_and_leave_no_trace() {
     let given = of(&["training.preset=best", "training.epochs=3", "training.learning_rate=0.3"]);
     assert_eq!((given.training.epochs, given.training.updates), (Some(3), None));
     assert_eq!(given.training.learning_rate.initial, 0.3);
+    // Without its name a given rate is a plain one.
+    assert!(given.training.centering && !of(&["training.learning_rate=0.3"]).training.centering);
+    assert_eq!(given.training.learning_rate.schedule, Schedule::LinearToZero {});
     let written = of(&["training.preset=best"]).to_toml().unwrap();
     assert!(!written.contains("preset"), "{written}");
     let error = refused(SHORT, &["training.preset=better"]);

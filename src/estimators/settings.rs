@@ -249,11 +249,7 @@ impl EstimateSettings {
         })
     }
 
-    fn automatic(
-        &self,
-        problem: &Request<'_>,
-        temperatures: Option<usize>,
-    ) -> Result<Automatic> {
+    fn automatic(&self, problem: &Request<'_>, temperatures: Option<usize>) -> Result<Automatic> {
         let temperatures = temperatures.unwrap_or(automatic::TEMPERATURES);
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
         self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;

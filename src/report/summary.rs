@@ -84,7 +84,7 @@ pub struct Evaluations {
 pub struct Best {
     /// The update after which it was.
     pub update: u64,
-    /// How many models were audited to find it; 0 if none had a sound evaluation and it is the last one.
+    /// How many models were audited to find it; 0 if none had a sound evaluation or audit and it is the last one.
     pub candidates_audited: usize,
     /// How log Z was computed.
     pub audit_method: String,

@@ -50,7 +50,7 @@ fn ended(run: &RunFiles, summary: &Summary) -> (&'static str, Vec<String>) {
     let which = match best.candidates_audited {
         0 if best.validation_log_likelihood.is_some() => {
             format!(
-                "No evaluation was sound, so no model could be called the best; this is the last one, of update {}.",
+                "No evaluation was sound, nor an audit of the most promising models, so none could be called the best; this is the last one, of update {}.",
                 best.update
             )
         }

@@ -19,7 +19,7 @@ pub const KEYS: &[Key] = &[
         Is("\"good\""),
         "",
         "\"best\"",
-        "What goes in for the length, the gradient and the learning rate where they are left out: \"fast\" (5000 updates, rate x 2), \"good\" (20000 updates) or \"best\" (100000 updates). It is not written to the run's config.toml: what went in is.",
+        "What goes in for the length, the gradient and the learning rate where they are left out: \"fast\" (5000 updates, rate x 2), \"good\" (20000 updates) or \"best\" (100000 updates). Given by name it also centers the gradient and lets the rate fall to zero, where these are left out. It is not written to the run's config.toml: what went in is.",
     ),
     Key::new(
         "training.epochs",

@@ -2,8 +2,9 @@
 
 use super::model::model;
 use super::{Candidate, Trainer};
+use crate::config::Kernel;
 use crate::error::Result;
-use crate::estimators::{Ais, Estimate, Method, exact};
+use crate::estimators::{Ais, Automatic, Estimate, Known, Method, exact};
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
@@ -18,6 +19,8 @@ const LARGEST_EXACT: usize = 20;
 const DISAGREEMENT: f64 = 4.0;
 /// Relative error that f32 pre-activations leave in any sampled estimate; matters only where errors are far below it.
 const ROUNDING: f64 = 1e-5;
+/// Training rows among which the automatic estimate looks for modes.
+const KNOWN_ROWS: usize = 1000;
 /// Fewest inverse temperatures an audit is cut down to.
 const FEWEST_TEMPERATURES: usize = 200;
 
@@ -143,6 +146,24 @@ impl Trainer {
     }
 }
 
+impl Trainer {
+    /// Annealed importance sampling, and where that is in doubt the automatic estimate, if it is not.
+    fn thorough_audit(&self, model: &Model) -> Result<Estimate> {
+        let annealed = self.sampled_audit(model, self.config.audit.temperatures)?;
+        if annealed.trust.is_sound() || self.config.model.kernel == Kernel::Composed {
+            return Ok(annealed);
+        }
+        let (_task, _permit) =
+            (progress::task("audit by the automatic estimate"), interrupt::permit());
+        let seed = derived_seed(self.config.seed, Purpose::Audit, self.updates);
+        let rows = &self.rows.train_evaluated;
+        let rows = rows.select(0..rows.rows().min(KNOWN_ROWS));
+        let known = Known { marginals: Some(&self.base), rows: Some(&rows) };
+        let found = Automatic::new(seed)?.run(&model.parameters, known, &mut |_| ())?.estimate;
+        Ok(if found.trust.is_sound() { found } else { annealed })
+    }
+}
+
 /// The final word on a model: log Z by audit, and the log-likelihoods that follow.
 #[derive(Clone, Debug)]
 pub struct FinalLikelihood {
@@ -166,7 +187,7 @@ impl Trainer {
         let log_z = if self.plan.exact || self.smaller_layer() <= LARGEST_EXACT {
             self.exact_audit(parameters)?
         } else {
-            self.sampled_audit(&model, self.config.audit.temperatures)?
+            self.thorough_audit(&model)?
         };
         let likelihood = |rows: &BitMatrix| {
             mean_log_f(model.ops.as_ref(), rows).log_likelihood(log_z.value, log_z.std_error)
@@ -197,8 +218,28 @@ pub struct Best {
 pub enum LastAudits {
     /// The best model.
     Best(Best),
-    /// No evaluation was sound: the last model.
+    /// No evaluation was sound, nor an audit of a model in doubt: the last model.
     Last(FinalLikelihood),
+}
+
+/// Which models an audit may still find the best.
+pub struct Hopeful<'a> {
+    /// Those of evaluations that decisions could go by; where their likelihoods are exact the first alone.
+    pub sound: Vec<&'a Candidate>,
+    /// Those of evaluations in doubt, which a sound audit may clear.
+    pub doubtful: Vec<&'a Candidate>,
+}
+
+impl Hopeful<'_> {
+    /// Number of models.
+    pub fn len(&self) -> usize {
+        self.sound.len() + self.doubtful.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 impl Trainer {
@@ -213,32 +254,46 @@ impl Trainer {
         }
     }
 
-    /// The candidates that an audit may still find the best; where their likelihoods are exact that is the first alone.
-    pub fn hopeful_candidates(&self) -> Vec<&Candidate> {
-        let candidates = self.candidates();
-        let Some(best) = candidates.first() else { return Vec::new() };
+    /// The candidates that [`Trainer::audited_best`] audits.
+    pub fn hopeful_candidates(&self) -> Hopeful<'_> {
+        let (sound, doubtful) = (self.candidates(), self.judge.doubtful.candidates());
+        let Some(best) = sound.first().or(doubtful.first()) else {
+            return Hopeful { sound: Vec::new(), doubtful: Vec::new() };
+        };
         let near = |other: &&Candidate| {
             let bar = HOPELESS * best.log_z_error.hypot(other.log_z_error);
-            other.update == best.update || (bar > 0.0 && best.value - other.value <= bar)
+            other.update == best.update || best.value - other.value <= bar
         };
-        candidates.iter().filter(near).collect()
+        // Of exact likelihoods the first is the highest.
+        let exact = best.log_z_error == 0.0;
+        let most = if exact { 1 } else { sound.len() };
+        Hopeful {
+            sound: sound.iter().take(most).filter(near).collect(),
+            doubtful: doubtful.iter().filter(near).collect(),
+        }
     }
 
-    /// Audits the hopeful candidates and tells the best; `None` if no evaluation was sound.
+    /// Audits the hopeful candidates and tells the best; `None` if neither an evaluation was sound nor the audit of a model
+    /// whose evaluation was not.
     ///
     /// # Errors
     /// Audit settings that cannot be used.
     pub fn audited_best(&self) -> Result<Option<Best>> {
-        let candidates = self.hopeful_candidates();
-        let audited = candidates.len();
+        let hopeful = self.hopeful_candidates();
         let value = |found: &FinalLikelihood| {
             found.validation.map_or(f64::NEG_INFINITY, |validation| validation.value)
         };
+        let sound = hopeful.sound.iter().map(|candidate| (candidate, true));
+        let doubtful = hopeful.doubtful.iter().map(|candidate| (candidate, false));
         let mut best: Option<Best> = None;
-        for candidate in candidates {
+        for (candidate, evaluated) in sound.chain(doubtful) {
             let likelihood = self.final_likelihood(&candidate.parameters)?;
-            if best.as_ref().is_none_or(|best| value(&likelihood) > value(&best.likelihood)) {
-                best = Some(Best { candidate: candidate.clone(), likelihood, audited });
+            let believed = evaluated || likelihood.log_z.trust.is_sound();
+            if believed
+                && best.as_ref().is_none_or(|best| value(&likelihood) > value(&best.likelihood))
+            {
+                let candidate = (*candidate).clone();
+                best = Some(Best { candidate, likelihood, audited: hopeful.len() });
             }
         }
         Ok(best)

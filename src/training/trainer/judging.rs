@@ -4,39 +4,24 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::shortlist::{Candidate, Shortlist};
 use super::{EvaluationRecord, Source, Trainer};
 use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
 use crate::training::{EarlyStopping, Evaluation};
 
-/// Models kept for the last audits, in which the best is found.
-const CANDIDATES: usize = 4;
-/// Candidates lie at least this share of the run apart: neighbours are the same model to the eye of an audit.
-const APART: f64 = 0.05;
 /// Evaluations in a row that are not sound after which the user is told that audits decide.
 const UNSOUND: u64 = 5;
-
-/// A model that may be the best of its run.
-#[derive(Clone, Debug)]
-pub struct Candidate {
-    /// The update after which it was evaluated.
-    pub update: u64,
-    /// Mean log-likelihood of the validation rows, nats.
-    pub value: f64,
-    /// The part of its standard error that log Z is to blame for; 0 where log Z was exact.
-    pub log_z_error: f64,
-    /// Tracked log Z and its standard error at that time.
-    pub log_z: (f64, f64),
-    /// The model.
-    pub parameters: Arc<Parameters>,
-}
 
 /// The judge's state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judge {
     pub stopping: EarlyStopping,
-    pub candidates: Vec<Candidate>,
+    /// Models of evaluations that decisions could go by.
+    pub candidates: Shortlist,
+    /// Those of evaluations in doubt, whose likelihoods only an audit can tell.
+    pub doubtful: Shortlist,
     pub standing: Standing,
 }
 
@@ -95,8 +80,16 @@ impl Trainer {
         let mut decision = self.judge.stopping.observe(&settings.unwrap_or_default(), observed);
         // Without early stopping the best model is still kept, but nothing ends the run.
         decision.stop &= settings.is_some();
-        if observed.sound && observed.value.is_finite() {
-            self.propose(observed.value, observed.log_z_std_error, evaluation.log_z);
+        let candidate = Candidate {
+            update: observed.update,
+            value: observed.value,
+            log_z_error: observed.log_z_std_error,
+            log_z: evaluation.log_z,
+            parameters: self.evaluated_parameters(),
+        };
+        match observed.sound {
+            true => self.judge.candidates.propose(candidate),
+            false => self.judge.doubtful.propose(candidate),
         }
         if decision.stop {
             let stopping = &self.judge.stopping;
@@ -110,7 +103,7 @@ impl Trainer {
 
     /// Models of sound evaluations that may be the best, highest tracked likelihood first.
     pub fn candidates(&self) -> &[Candidate] {
-        &self.judge.candidates
+        self.judge.candidates.candidates()
     }
 
     /// How the evaluations went so far.
@@ -154,27 +147,11 @@ impl Trainer {
         }
     }
 
-    fn propose(&mut self, value: f64, log_z_error: f64, log_z: (f64, f64)) {
-        let update = self.updates;
-        let near = |other: &Candidate| other.update as f64 > update as f64 * (1.0 - APART);
-        let candidates = &mut self.judge.candidates;
-        if let Some(i) = candidates.iter().position(near) {
-            if candidates[i].value >= value {
-                return;
-            }
-            candidates.remove(i);
-        } else if candidates.len() == CANDIDATES
-            && candidates.last().is_some_and(|worst| worst.value >= value)
-        {
-            return;
-        }
-        let parameters = match &self.averaged {
+    fn evaluated_parameters(&self) -> Arc<Parameters> {
+        match &self.averaged {
             Some(averaged) => Arc::new(averaged.parameters().clone()),
             None => Arc::clone(&self.current.parameters),
-        };
-        candidates.push(Candidate { update, value, log_z_error, log_z, parameters });
-        candidates.sort_by(|a, b| b.value.total_cmp(&a.value));
-        candidates.truncate(CANDIDATES);
+        }
     }
 }
 

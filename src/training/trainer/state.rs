@@ -3,8 +3,9 @@
 use burn::tensor::Device;
 
 use super::Trainer;
-use super::judging::{Candidate, Judge};
+use super::judging::Judge;
 use super::model::model;
+use super::shortlist::Shortlist;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
 use crate::data::Splits;
@@ -33,16 +34,6 @@ struct Position {
     #[serde(with = "crate::checkpoint::float")]
     bound: f64,
     restarts: u64,
-}
-
-/// A candidate without its model.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct SavedCandidate {
-    update: u64,
-    #[serde(with = "crate::checkpoint::float")]
-    value: f64,
-    log_z_error: f64,
-    log_z: (f64, f64),
 }
 
 /// Where checkpoints keep the model the tracker is at, where that is not the current one.
@@ -194,30 +185,16 @@ impl Judge {
     fn save(&self, state: &mut StateWriter) {
         state.json("early_stopping", &self.stopping);
         state.json("standing", &self.standing);
-        let saved = |c: &Candidate| SavedCandidate {
-            update: c.update,
-            value: c.value,
-            log_z_error: c.log_z_error,
-            log_z: c.log_z,
-        };
-        let candidates: Vec<SavedCandidate> = self.candidates.iter().map(saved).collect();
-        state.json("candidates", &candidates);
-        for (i, candidate) in self.candidates.iter().enumerate() {
-            state.parameters(&format!("candidate{i}."), &candidate.parameters);
-        }
+        self.candidates.save("candidates", state);
+        self.doubtful.save("doubtful", state);
     }
 
     fn load(state: &StateReader, n_visible: usize, n_hidden: usize) -> Result<Self> {
-        let saved: Vec<SavedCandidate> = state.json("candidates")?;
-        let candidates = saved.into_iter().enumerate().map(|(i, candidate)| {
-            let SavedCandidate { update, value, log_z_error, log_z } = candidate;
-            let parameters = state.parameters(&format!("candidate{i}."), n_visible, n_hidden)?;
-            Ok(Candidate { update, value, log_z_error, log_z, parameters: parameters.into() })
-        });
         Ok(Self {
             stopping: state.json("early_stopping")?,
             standing: state.json("standing")?,
-            candidates: candidates.collect::<Result<_>>()?,
+            candidates: Shortlist::load("candidates", state, n_visible, n_hidden)?,
+            doubtful: Shortlist::load("doubtful", state, n_visible, n_hidden)?,
         })
     }
 }
