@@ -15,6 +15,11 @@ const VALIDATION: f64 = 0.1;
 /// Learning rate of gradient ascent where nothing is said.
 pub const RATE: f64 = 0.1;
 
+/// The same for models whose log Z is enumerated, with at most [`SMALL`] hidden units: they bear larger steps, and what larger
+/// steps would cost others, sound evaluations, they cannot lose.
+const SMALL_RATE: f64 = 0.5;
+const SMALL: i64 = 20;
+
 /// A recipe for training by its name: `training.preset` (`examples/defaults.rs`, `examples/nade_table`).
 #[derive(Clone, Copy)]
 struct Recipe {
@@ -40,9 +45,10 @@ impl Recipe {
         RECIPES.into_iter().find(|recipe| Some(recipe.name) == name.as_str())
     }
 
-    /// Learning rate that goes with an update rule.
-    fn rate(&self, rule: Option<&str>) -> f64 {
+    /// Learning rate that goes with an update rule and a number of hidden units.
+    fn rate(&self, rule: Option<&str>, hidden: i64) -> f64 {
         match rule {
+            None | Some("sgd") if hidden <= SMALL => SMALL_RATE,
             None | Some("sgd") => self.rate,
             Some("adam") => 0.005,
             Some(_) => 1e-4,
@@ -66,7 +72,8 @@ pub fn complete(config: &mut Table) {
     if asked.is_some() || get(config, "training.learning_rate.initial").is_none() {
         fill(config, "training.centering", Value::Boolean(true));
         let rule = get(config, "training.update.rule").and_then(Value::as_str);
-        let rate = recipe.rate(rule);
+        let hidden = get(config, "model.hidden").and_then(Value::as_integer);
+        let rate = recipe.rate(rule, hidden.unwrap_or(i64::MAX));
         fill(config, "training.learning_rate.initial", Value::Float(rate));
         let mut falling = Table::new();
         falling.insert("kind".into(), Value::String("linear-to-zero".into()));

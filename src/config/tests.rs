@@ -332,7 +332,12 @@ fn presets_fill_in_what_is_left_out_and_leave_no_trace() {
     let [fast, good, best] =
         ["fast", "good", "best"].map(|name| of(&[&format!("training.preset={name}")]).training);
     assert!(fast.updates < good.updates && good.updates < best.updates);
-    assert!(fast.learning_rate.initial > good.learning_rate.initial);
+    let rate = |name: &str, hidden: &str| {
+        let settings = [format!("training.preset={name}"), format!("model.hidden={hidden}")];
+        of(&[&settings[0], &settings[1]]).training.learning_rate.initial
+    };
+    assert!(rate("fast", "21") > rate("good", "21"));
+    assert!(rate("good", "20") > rate("good", "21"));
     assert_eq!(good.gradient, best.gradient);
     // What is given goes before it.
     let given = of(&["training.preset=best", "training.epochs=3", "training.learning_rate=0.3"]);
