@@ -186,6 +186,14 @@ impl Data {
         Ok(binarizer.binarize(&self.splits.train, EVALUATION_EPOCH, self.seed)?)
     }
 
+    /// Test rows as zeros and ones, else validation rows; `None` where there are neither.
+    pub fn held_out(&self) -> Result<Option<BitMatrix>> {
+        let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::Stochastic))?;
+        let held_out = self.splits.test.as_ref().or(self.splits.validation.as_ref());
+        let bits = |rows| binarizer.binarize(rows, EVALUATION_EPOCH, self.seed);
+        Ok(held_out.map(bits).transpose()?)
+    }
+
     /// Smoothed marginals of the training rows.
     pub fn base(&self) -> Result<BaseDistribution> {
         Ok(BaseDistribution::from_marginals(&self.binarized_or_drawn()?, BASE_SMOOTHING)?)

@@ -8,13 +8,13 @@ use clap::Args;
 use ndarray::Array2;
 use ndarray_npy::WriteNpyExt;
 
-use super::data_options::{BASE_SMOOTHING, DataOptions, stored_base};
+use super::data_options::{BASE_SMOOTHING, Data, DataOptions, stored_base};
 use super::failure::IN_DOUBT;
 use super::model_options::ModelOptions;
 use super::output::tell;
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
-use crate::data::ImageShape;
+use crate::data::{ImageShape, Neighbour, nearest_rows};
 use crate::error::Error;
 use crate::estimators::{Equilibrium, Known, automatic, automatic_settings, check_sizes};
 use crate::ops::BitMatrix;
@@ -49,6 +49,10 @@ pub struct Sample {
     /// configuration; else the marginals in the model file
     #[arg(long, value_name = "NAME|PATH")]
     data: Option<String>,
+    /// Also find the training row of --data nearest to each sample, shown at its right in a sheet of pictures, and say
+    /// whether samples lie nearer to training rows than held-out rows do
+    #[arg(long, requires = "data")]
+    nearest: bool,
     /// Tempered chains
     #[arg(long, default_value_t = automatic::CHAINS, value_name = "N")]
     chains: usize,
@@ -108,10 +112,11 @@ impl Sample {
         // Bits, bytes of pixels, and the encoded file.
         check_memory(3.0 * self.count as f64 * m as f64, &format!("--count {}", self.count))
             .map_err(anyhow::Error::msg)?;
-        let rows = match &self.data {
-            Some(name) => Some(self.options.load(name, &model, self.seed)?.binarized_or_drawn()?),
+        let data = match &self.data {
+            Some(name) => Some(self.options.load(name, &model, self.seed)?),
             None => None,
         };
+        let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
         let marginals = match (&rows, &model.file.trained_on) {
             (Some(rows), _) => Some(BaseDistribution::from_marginals(rows, BASE_SMOOTHING)?),
             (None, Some(trained_on)) => Some(stored_base(trained_on)?.0),
@@ -131,9 +136,13 @@ impl Sample {
             teller.line(line);
         })?;
         drop(teller);
+        let nearest = match &rows {
+            Some(rows) if self.nearest => nearest_rows(&samples.visible, rows).map(|it| (rows, it)),
+            _ => None,
+        };
         let bytes = match format {
             Format::Npy => npy(&samples.visible)?,
-            Format::Png(shape) => sheet(&samples.visible, shape)?,
+            Format::Png(shape) => sheet(&samples.visible, nearest.as_ref(), shape)?,
         };
         write_bytes(&self.out, &bytes)?;
         for doubt in samples.trust.doubts() {
@@ -144,6 +153,17 @@ impl Sample {
             0 => format!("{out}: {count} exact, independent samples, by enumeration"),
             chains => format!("{out}: {count} samples of {chains} chains"),
         });
+        if let (Some((rows, nearest)), Some(data)) = (&nearest, &data) {
+            let distances = nearest.iter().map(|it| it.distance);
+            let mut text = format!("from sample to nearest training row: {}", spread(distances));
+            if let Some(held_out) = data.held_out()?
+                && let Some(theirs) = nearest_rows(&held_out, rows)
+            {
+                let theirs = spread(theirs.iter().map(|it| it.distance));
+                text += &format!("; from held-out row: {theirs}");
+            }
+            tell(&text);
+        }
         let refused = self.strict && !samples.trust.is_sound();
         Ok(if refused { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
     }
@@ -183,11 +203,34 @@ fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn sheet(rows: &BitMatrix, ImageShape { height, width }: ImageShape) -> Result<Vec<u8>> {
-    let images = (0..rows.rows())
-        .map(|row| Image::from_bits(rows, row, height, width))
-        .collect::<crate::Result<Vec<_>>>()?;
-    let columns = images.len().isqrt() + usize::from(images.len().isqrt().pow(2) < images.len());
+/// Median and quartiles of numbers of units that differ.
+fn spread(distances: impl Iterator<Item = u32>) -> String {
+    let mut sorted: Vec<u32> = distances.collect();
+    sorted.sort_unstable();
+    let at = |share: f64| sorted[(share * (sorted.len() - 1) as f64).round() as usize];
+    format!("{} units differ in the median, quartiles {} and {}", at(0.5), at(0.25), at(0.75))
+}
+
+/// Samples, each with the nearest training row at its right where they are known.
+fn sheet(
+    samples: &BitMatrix,
+    nearest: Option<&(&BitMatrix, Vec<Neighbour>)>,
+    ImageShape { height, width }: ImageShape,
+) -> Result<Vec<u8>> {
+    let mut images = Vec::new();
+    for sample in 0..samples.rows() {
+        images.push(Image::from_bits(samples, sample, height, width)?);
+        if let Some((rows, nearest)) = nearest {
+            let pair =
+                [images.pop(), Some(Image::from_bits(rows, nearest[sample].row, height, width)?)];
+            let pair: Vec<Image> = pair.into_iter().flatten().collect();
+            images.push(Image::tile(&pair, 2, 0)?);
+        }
+    }
+    let root = images.len().isqrt();
+    let square = root + usize::from(root.pow(2) < images.len());
+    // A pair is twice as wide.
+    let columns = if nearest.is_some() { square.div_ceil(2) } else { square };
     let sheet = Image::tile(&images, columns, 1)?;
     let factor = SMALLEST_SIDE.div_ceil(sheet.width().max(sheet.height())).clamp(1, 8);
     Ok(sheet.scale(factor).to_png()?)
