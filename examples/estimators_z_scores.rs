@@ -23,7 +23,7 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
 use ztrack::record::{Chart, Look, Series};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, SimulatedTempering,
+    BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, SimulatedTempering,
     TemperedChains, Tempering,
 };
 
@@ -226,7 +226,7 @@ impl Case {
         estimate: impl FnOnce(&mut dyn SimulatedTempering) -> ztrack::Result<Estimate>,
     ) -> Result<Vec<Estimate>> {
         let ladder = Ladder::linear(self.temperatures, &Prior::Uniform)?;
-        let path = Path { ops: &self.ops, ladder: &ladder, base: &self.base };
+        let path = GeometricPath { ops: &self.ops, ladder: &ladder, base: &self.base };
         let visible = self.base.sample(CHAINS, seed, 0);
         let mut chains = TemperedChains::new(visible, self.temperatures, seed);
         let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
@@ -254,14 +254,14 @@ impl Case {
 /// AIS, reverse AIS from exact samples, and Bennett's acceptance ratio between them.
 fn annealed(case: &Case, seed: u64) -> Result<Vec<Estimate>> {
     let ladder = Ladder::linear(case.sweeps, &Prior::Uniform)?;
-    let path = Path { ops: &case.ops, ladder: &ladder, base: &case.base };
+    let path = GeometricPath { ops: &case.ops, ladder: &ladder, base: &case.base };
     let start = Equilibrium::draw(&case.parameters, &case.ops, &case.base, CHAINS, seed)?;
     Ok(sandwich(&path, CHAINS, &start, seed)?.estimates().into())
 }
 
 fn raise_from_samples(case: &Case, seed: u64) -> Result<Vec<Estimate>> {
     let ladder = Ladder::linear(case.sweeps, &Prior::Uniform)?;
-    let path = Path { ops: &case.ops, ladder: &ladder, base: &case.base };
+    let path = GeometricPath { ops: &case.ops, ladder: &ladder, base: &case.base };
     let samples = Equilibrium::draw(&case.parameters, &case.ops, &case.base, CHAINS, seed)?;
     Ok(vec![raise(&path, &samples.visible, seed)?])
 }

@@ -17,7 +17,7 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, SimulatedTempering,
+    BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, SimulatedTempering,
     TemperedChains, TemperedPath, Tempering,
 };
 use ztrack::{Error, Result};
@@ -77,7 +77,7 @@ fn report() -> Result<()> {
         exact[TEMPERATURES - 1]
     );
     let ops = Fused::new(&parameters);
-    let path = Path { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
     let with = rounds(path, true);
     let without = rounds(path, false);
     for (i, (one, other)) in with.iter().zip(&without).enumerate() {
@@ -114,7 +114,7 @@ fn model(quick: bool) -> Result<(Parameters, BaseDistribution, String)> {
     Ok((parameters, base, "mnist-h10, base of training marginals".into()))
 }
 
-fn rounds(path: Path<'_>, rao_blackwellized: bool) -> Vec<Round> {
+fn rounds(path: GeometricPath<'_>, rao_blackwellized: bool) -> Vec<Round> {
     let k = path.ladder.len();
     let visible = path.base.sample(CHAINS, SEED, 0);
     let mut chains = TemperedChains::new(visible, k, SEED);

@@ -18,8 +18,8 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
 use ztrack::record::{Chart, Image, Series};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, NEEDED_PER_CHAIN, Occupancy, Path, Prior,
-    SimulatedTempering, TemperedChains, Tempering, Transitions,
+    BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, NEEDED_PER_CHAIN,
+    Occupancy, Prior, SimulatedTempering, TemperedChains, Tempering, Transitions,
 };
 use ztrack::{Error, Result};
 
@@ -74,7 +74,7 @@ fn report() -> Result<()> {
 
     let (ops, base) = (Fused::new(&parameters), BaseDistribution::uniform(parameters.n_visible));
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
-    let path = Path { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
     let mut chains = TemperedChains::new(base.sample(CHAINS, SEED, 0), TEMPERATURES, SEED);
     let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
     let rounds = InitialRounds { most: if quick { 20 } else { 40 }, ..InitialRounds::default() };
@@ -102,7 +102,7 @@ fn report() -> Result<()> {
             log_z: measurement.log_z[last],
             std_error: measurement.variance[last].sqrt(),
             round_trips: trips as f64 / CHAINS as f64,
-            ais: ais(&Path { ladder: &long, ..path }, CHAINS, SEED)?,
+            ais: ais(&GeometricPath { ladder: &long, ..path }, CHAINS, SEED)?,
         };
         println!("{}", row(&look, truth));
         looks.push(look);

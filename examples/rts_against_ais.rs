@@ -21,7 +21,7 @@ use ztrack::model::test_systems::gaussian;
 use ztrack::ops::BitMatrix;
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Occupancy, Path, Prior,
+    BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Occupancy, Prior,
     SimulatedTempering, TemperedChains, Tempering,
 };
 use ztrack::{Ais, Fused, Parameters, Result};
@@ -51,7 +51,7 @@ const METHODS: [Method; 3] = [("RTS", rts), ("AIS", ais), ("RAISE", from_above)]
 fn rts(model: &Model, budget: usize, seed: u64) -> Result<f64> {
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
     let ops = Fused::new(&model.parameters);
-    let path = Path { ops: &ops, ladder: &ladder, base: &model.base };
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &model.base };
     let mut chains = TemperedChains::new(model.base.sample(CHAINS, seed, 0), TEMPERATURES, seed);
     let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
     let rounds = InitialRounds { sweeps: 50, most: 10, annealed_start: true };
@@ -74,7 +74,7 @@ fn ais(model: &Model, budget: usize, seed: u64) -> Result<f64> {
 fn from_above(model: &Model, budget: usize, seed: u64) -> Result<f64> {
     let ladder = Ladder::linear(budget, &Prior::Uniform)?;
     let ops = Fused::new(&model.parameters);
-    let path = Path { ops: &ops, ladder: &ladder, base: &model.base };
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &model.base };
     let first = seed as usize * CHAINS % (model.rows.rows() - CHAINS + 1);
     Ok(raise(&path, &model.rows.select(first..first + CHAINS), seed)?.value)
 }

@@ -23,7 +23,9 @@ use ztrack::record::{Chart, Series};
 use ztrack::tempering::schedules::{
     BinnedLinear, SlopeVariance, decelerate, linear, salakhutdinov_murray,
 };
-use ztrack::tempering::{BaseDistribution, Keep, Ladder, Path, Prior, TemperedPath, anneal};
+use ztrack::tempering::{
+    BaseDistribution, GeometricPath, Keep, Ladder, Prior, TemperedPath, anneal,
+};
 use ztrack::training::gradient::{Centering, Particles, gradient, moments};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 use ztrack::{Error, Result};
@@ -207,7 +209,7 @@ fn anneal_all(
     let ops = Fused::new(parameters);
     let ladder = |betas: &[f64]| Ladder::new(betas, &Prior::Uniform);
     let survey = ladder(&linear(SURVEY.1)?)?;
-    let path = Path { ops: &ops, ladder: &survey, base };
+    let path = GeometricPath { ops: &ops, ladder: &survey, base };
     let variance = SlopeVariance::from_annealing(&path, SURVEY.0, SEED + 1);
     let moments = anneal(&path, MOMENTS.0, SEED + 1, 0, Keep::All);
     let gms13 = BinnedLinear::from_annealed(&moments, &survey, MOMENTS.1)?;
@@ -238,7 +240,7 @@ fn anneal_all(
             let ladder = ladder(&betas)?;
             let (geometric, averaged);
             let path: &dyn TemperedPath = if schedule < GEOMETRIC {
-                geometric = Path { ops: &ops, ladder: &ladder, base };
+                geometric = GeometricPath { ops: &ops, ladder: &ladder, base };
                 &geometric
             } else {
                 averaged = knots.path(&ladder);

@@ -10,7 +10,7 @@ use ztrack::estimators::{Estimate, Sams, WangLandau};
 use ztrack::model::test_systems::gaussian;
 use ztrack::ops::Fused;
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, Ladder, Path, Prior, SimulatedTempering, TemperedChains,
+    BaseDistribution, BetaUpdate, GeometricPath, Ladder, Prior, SimulatedTempering, TemperedChains,
     Tempering,
 };
 
@@ -28,7 +28,7 @@ fn z_scores(
         .map(|seed| {
             let system = gaussian(16, 8, 0.6, 100 + seed).unwrap();
             let ops = Fused::new(&system.parameters);
-            let path = Path { ops: &ops, ladder: &ladder, base: &base };
+            let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
             let mut chains = TemperedChains::new(base.sample(100, seed, 0), ladder.len(), seed);
             let found = estimate(&mut Tempering::new(path, &mut chains, BetaUpdate::Collapsed));
             assert!(found.trust.is_sound(), "{}", found.trust);

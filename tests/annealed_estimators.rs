@@ -15,7 +15,7 @@ use ztrack::model::test_systems::{TestSystem, gaussian, gaussian_parameters};
 use ztrack::model::{Parameters, exact};
 use ztrack::ops::Fused;
 use ztrack::tempering::schedules::{SlopeVariance, linear};
-use ztrack::tempering::{BaseDistribution, Keep, Ladder, Path, Prior, anneal};
+use ztrack::tempering::{BaseDistribution, GeometricPath, Keep, Ladder, Prior, anneal};
 
 fn ladder(temperatures: usize) -> Ladder {
     Ladder::linear(temperatures, &Prior::Uniform).unwrap()
@@ -37,7 +37,7 @@ fn equilibrium(system: &TestSystem, ops: &Fused, count: usize, seed: u64) -> Equ
 fn bounds_hold_in_expectation_and_weights_are_unbiased() {
     let system = gaussian(16, 8, 0.8, 7).unwrap();
     let (ops, base, ladder) = (Fused::new(&system.parameters), data_like(16), ladder(10));
-    let path = Path { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
     let errors = |run: &dyn Fn(u64) -> Estimate| -> Vec<f64> {
         (0..500).map(|seed| run(seed).value - system.log_partition).collect()
     };
@@ -70,7 +70,7 @@ fn reverse_ais_and_the_sandwich_are_right_within_their_error_bars() {
         .map(|seed| {
             let system = gaussian(16, 8, 0.6, 100 + seed).unwrap();
             let (ops, base, ladder) = (Fused::new(&system.parameters), data_like(16), ladder(100));
-            let path = Path { ops: &ops, ladder: &ladder, base: &base };
+            let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
             let found = sandwich(&path, 200, &equilibrium(&system, &ops, 100, seed), seed).unwrap();
             [found.upper, found.between].map(|estimate| {
                 assert!(estimate.trust.is_sound(), "{}", estimate.trust);
@@ -107,7 +107,7 @@ fn equilibrium_of_a_large_model_comes_from_tempered_chains() {
     let start = Equilibrium::draw(&parameters, &ops, &base, 100, 1).unwrap();
     assert!(start.gibbs_sweeps > 0 && start.trust.is_sound(), "{}", start.trust);
     let ladder = ladder(100);
-    let path = Path { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
     for estimate in sandwich(&path, 100, &start, 1).unwrap().estimates() {
         let z = (estimate.value - truth) / estimate.std_error;
         println!("{}: z = {z:.2}", estimate.method);
@@ -151,7 +151,7 @@ fn a_path_without_knots_is_the_geometric_one() {
     let parameters = gaussian_parameters(16, 8, 0.8, 7);
     let (ops, base, ladder) = (Fused::new(&parameters), data_like(16), ladder(50));
     let knots = MomentKnots::new(&base, &[], &parameters).unwrap();
-    let one = ais(&Path { ops: &ops, ladder: &ladder, base: &base }, 50, 1).unwrap();
+    let one = ais(&GeometricPath { ops: &ops, ladder: &ladder, base: &base }, 50, 1).unwrap();
     let other = ais(&knots.path(&ladder), 50, 1).unwrap();
     // A draw may differ where a uniform number falls between two roundings: not in 50 x 50 x 24 of them.
     assert!((one.value - other.value).abs() < 1e-4, "{} {}", one.value, other.value);
@@ -172,7 +172,7 @@ fn temperatures_needed(
     let mut k = 10;
     loop {
         let ladder = Ladder::new(&schedule(k), &Prior::Uniform).unwrap();
-        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
         let effective = anneal(&path, CHAINS, 1, 0, Keep::Last).mean_weight(0).effective;
         if effective > share * CHAINS as f64 || k > 5000 {
             return k;
@@ -189,7 +189,7 @@ fn varopt_needs_fewer_temperatures_than_linear() {
         let (ops, base) =
             (Fused::new(&parameters), BaseDistribution::uniform(parameters.n_visible));
         let survey = ladder(300);
-        let path = Path { ops: &ops, ladder: &survey, base: &base };
+        let path = GeometricPath { ops: &ops, ladder: &survey, base: &base };
         let variance = SlopeVariance::from_annealing(&path, 300, 9);
         let varopt = temperatures_needed(&parameters, &|k| variance.schedule(k).unwrap(), 0.7);
         let even = temperatures_needed(&parameters, &|k| linear(k).unwrap(), 0.7);
@@ -212,7 +212,7 @@ fn mixture(n_visible: usize) -> Parameters {
 fn what_cannot_be_annealed_is_refused() {
     let system = gaussian(6, 4, 0.5, 1).unwrap();
     let (ops, base, ladder) = (Fused::new(&system.parameters), data_like(6), ladder(5));
-    let path = Path { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
     assert!(ais(&path, 1, 0).is_err());
     assert!(raise(&path, &BitMatrix::zeros(1, 6), 0).is_err());
     let told = raise(&path, &BitMatrix::zeros(5, 7), 0).unwrap_err().to_string();

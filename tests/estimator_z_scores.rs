@@ -174,7 +174,7 @@ fn initial_rounds_settle_on_an_mnist_model_from_a_uniform_base() {
     let (ops, base) = (Fused::new(&model), BaseDistribution::uniform(model.n_visible));
     let ladder = linear(100);
     for seed in 0..4 {
-        let path = tempering::Path { ops: &ops, ladder: &ladder, base: &base };
+        let path = tempering::GeometricPath { ops: &ops, ladder: &ladder, base: &base };
         let mut chains = TemperedChains::new(base.sample(100, seed, 0), 100, seed);
         let update = BetaUpdate::Collapsed;
         let rounds = InitialRounds { most: 30, ..InitialRounds::default() };

@@ -17,7 +17,9 @@ use ztrack::model::{Parameters, Rbm};
 use ztrack::ops::cpu::InstructionSet;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Composed, Draw, Fused, Matrix, RbmOps, for_each_set_bit};
-use ztrack::tempering::{BaseDistribution, BetaUpdate, Ladder, Path, Prior, TemperedChains};
+use ztrack::tempering::{
+    BaseDistribution, BetaUpdate, GeometricPath, Ladder, Prior, TemperedChains,
+};
 use ztrack::training::gradient::Particles;
 
 const BASE_LOGITS: [f32; 5] = [-2.0, 0.7, 1.5, -0.4, 0.2];
@@ -110,7 +112,7 @@ fn tempered_chains_stay_in_the_exact_joint_distribution_of_state_and_temperature
                 let start = draw(&exact, count, 2);
                 let mut chains = TemperedChains::new(bits(&start, 5), ladder.len(), 3);
                 chains.temperatures = start.iter().map(|cell| (cell >> 5) as u32).collect();
-                let path = Path { ops: ops.as_ref(), ladder: &ladder, base: &base };
+                let path = GeometricPath { ops: ops.as_ref(), ladder: &ladder, base: &base };
                 let record = chains.sweep(&path, &zeta, update, SWEEPS, None);
                 let cells = (0..count).map(|s| {
                     (chains.temperatures[s] as usize) << 5 | chains.visible.row(s)[0] as usize
@@ -184,7 +186,7 @@ fn tempered_chains_keep_exact_means_of_a_wide_visible_layer() {
         let mut chains = TemperedChains::new(visible.clone(), ladder.len(), 10);
         chains.temperatures = start.iter().map(|cell| (cell >> J) as u32).collect();
         chains.sweep(
-            &Path { ops: &ops, ladder: &ladder, base: &base },
+            &GeometricPath { ops: &ops, ladder: &ladder, base: &base },
             &zeta,
             update,
             SWEEPS,

@@ -14,8 +14,8 @@ use ztrack::model::{Parameters, Rbm};
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Fused, Matrix};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, PseudoPrior, RoundsEnd,
-    TemperedChains, TemperedPath, Tempering,
+    BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, PseudoPrior,
+    RoundsEnd, TemperedChains, TemperedPath, Tempering,
 };
 use ztrack::tracking::{ChainTracker, Settling, Smoothing, TrackerOptions, shift};
 use ztrack::training::gradient::{Centering, Moments, Particles, gradient, moments};
@@ -64,7 +64,7 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
     });
     let base = BaseDistribution::from_marginals(&data, 1.0).unwrap();
     let ladder = ladder();
-    let path = |ops| Path { ops, ladder: &ladder, base: &base };
+    let path = |ops| GeometricPath { ops, ladder: &ladder, base: &base };
     let mut rbm = Rbm::from_parameters(&gaussian_parameters(M, J, 0.01, seed), &device);
     let mut ops = Fused::new(&rbm.parameters());
     let mut rule = Sgd::new(SgdConfig::default(), M, J, &device);
@@ -83,8 +83,8 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
             return None;
         }
         let record = tracker.step(
-            &Path { ops: &followed, ladder: &ladder, base: &base },
-            &Path { ops: &ops, ladder: &ladder, base: &base },
+            &GeometricPath { ops: &followed, ladder: &ladder, base: &base },
+            &GeometricPath { ops: &ops, ladder: &ladder, base: &base },
         );
         followed = ops.clone();
         assert!(record.rounds.is_none(), "chains lost at update {t}");
@@ -134,7 +134,7 @@ fn a_model_whose_chains_cannot_mix_is_not_vouched_for() {
     let system = one_hidden_unit(weights, visible_bias, 0.0).unwrap();
     let ladder = Ladder::linear(3, &Prior::Uniform).unwrap();
     let (ops, base) = (Fused::new(&system.parameters), BaseDistribution::uniform(24));
-    let path = Path { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
     for smoothing in [Smoothing::Kalman, Smoothing::Alpha(0.2)] {
         let chains = TemperedChains::new(base.sample(100, 1, 0), 3, 1);
         let mut tracker = ChainTracker::start(&path, chains, options(smoothing, 5)).0;
@@ -195,8 +195,8 @@ fn shifts_are_right_within_their_own_error_bar() {
             })
             .collect();
         let visible = BitMatrix::from_fn(CHAINS, M, |s, i| states[s] >> i & 1 == 1);
-        let f = Path { ops: &old, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
-        let g = Path { ops: &new, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
+        let f = GeometricPath { ops: &old, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
+        let g = GeometricPath { ops: &new, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
         let posterior = PseudoPrior::new(&ladder, &zeta).posterior(&f);
         let found = shift(&posterior, &f, &g);
         for k in 1..K {
@@ -217,7 +217,7 @@ fn initial_rounds_converge_to_log_z_from_either_start() {
     for seed in 0..10 {
         let parameters = gaussian_parameters(M, J, 0.8, seed);
         let ops = Fused::new(&parameters);
-        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
         for annealed_start in [true, false] {
             let rounds = InitialRounds { annealed_start, ..InitialRounds::default() };
             let mut chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
@@ -238,7 +238,7 @@ fn chains_that_lost_the_ladder_run_initial_rounds_again() {
     let mut after = gaussian_parameters(M, J, 0.3, 2);
     after.visible_bias.iter_mut().for_each(|c| *c += 4.0);
     let (old, new) = (Fused::new(&before), Fused::new(&after));
-    let path = |ops| Path { ops, ladder: &ladder, base: &base };
+    let path = |ops| GeometricPath { ops, ladder: &ladder, base: &base };
     for smoothing in [Smoothing::Kalman, Smoothing::Alpha(0.2)] {
         let chains = TemperedChains::new(base.sample(100, 1, 0), K, 1);
         let mut tracker = ChainTracker::start(&path(&old), chains, options(smoothing, 2)).0;
@@ -322,7 +322,7 @@ fn tempered_weights_give_unbiased_moments_of_the_model() {
     let parameters = gaussian_parameters(M, J, 0.7, 5);
     let exact = exact::moments(&parameters).unwrap();
     let ops = Fused::new(&parameters);
-    let path = Path { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
     // One value per run: its mean over 20 updates of 1000 chains. The bias of a ratio, 1/ESS, is far below its noise.
     let runs: Vec<Vec<f64>> = (0..RUNS)
         .map(|seed| {

@@ -15,8 +15,8 @@ use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, find_folder, l
 use ztrack::model::{Parameters, test_systems::gaussian_parameters};
 use ztrack::ops::Fused;
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Occupancy, Path, Prior, PseudoPrior,
-    TemperedChains, Tempering,
+    BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Occupancy, Prior,
+    PseudoPrior, TemperedChains, Tempering,
 };
 
 const UPDATES: [(&str, BetaUpdate); 5] = [
@@ -180,7 +180,7 @@ fn measure(parameters: &Parameters, size: &Size) -> Vec<Figure> {
         println!("no MNIST in the data folder: the visible bias is the base distribution");
         BaseDistribution::from_logits(&parameters.visible_bias).expect("finite biases")
     });
-    let path = Path { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
     let total = size.groups * GROUP;
     let mut start = TemperedChains::new(base.sample(total, 1, 0), TEMPERATURES, 1);
     let rounds = InitialRounds { sweeps: 100, most: 4, annealed_start: true };

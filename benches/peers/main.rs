@@ -12,7 +12,9 @@ use ztrack::data::{Dataset, Source, SplitOptions, Splits, Values, load};
 use ztrack::model::{Parameters, Rbm, test_systems::gaussian_parameters};
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Composed, Fused};
-use ztrack::tempering::{BaseDistribution, BetaUpdate, Ladder, Path, Prior, TemperedChains};
+use ztrack::tempering::{
+    BaseDistribution, BetaUpdate, GeometricPath, Ladder, Prior, TemperedChains,
+};
 use ztrack::training::Trainer;
 use ztrack::training::gradient::{Particles, moments};
 
@@ -59,7 +61,7 @@ fn tempered(
     let base = BaseDistribution::uniform(parameters.n_visible);
     let mut chains = TemperedChains::new(base.sample(chains, 1, 0), k, 1);
     Ok(Box::new(move || {
-        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
         // As in training, where some sweeps are made at once: the last one evaluates log f at all temperatures.
         drop(chains.sweep(&path, &vec![0.0; k], update, TEMPERED_SWEEPS, None));
     }))

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Fused};
-use ztrack::tempering::{BetaUpdate, InitialRounds, Path, TemperedChains};
+use ztrack::tempering::{BetaUpdate, GeometricPath, InitialRounds, TemperedChains};
 use ztrack::tracking::{ChainTracker, Smoothing, TrackerOptions};
 use ztrack::training::gradient::Particles;
 
@@ -113,7 +113,7 @@ fn random_particles(rows: usize, n_visible: usize, seed: u64) -> Particles {
 }
 
 /// A tracker of each kind, with its own chains.
-fn trackers(setting: &Setting, path: Path<'_>) -> Vec<ChainTracker> {
+fn trackers(setting: &Setting, path: GeometricPath<'_>) -> Vec<ChainTracker> {
     // The model starts so near to independent units that few rounds do.
     let initial_rounds = InitialRounds { sweeps: 10, most: 3, annealed_start: true };
     TRACKERS

@@ -6,7 +6,7 @@ use std::fs::File;
 use burn::tensor::Device;
 use ztrack::model::{Rbm, test_systems::gaussian_parameters};
 use ztrack::ops::Fused;
-use ztrack::tempering::{BaseDistribution, Ladder, Path, Prior};
+use ztrack::tempering::{BaseDistribution, GeometricPath, Ladder, Prior};
 use ztrack::training::gradient::{gradient, moments};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 
@@ -31,7 +31,7 @@ pub fn run(
     let mut ops = Fused::new(&rbm.parameters());
     let mut rule = Sgd::new(SgdConfig::default(), m, j, &device);
     let mut particles = random_particles(chains, m, 4);
-    let mut trackers = trackers(setting, Path { ops: &ops, ladder: &ladder, base: &base });
+    let mut trackers = trackers(setting, GeometricPath { ops: &ops, ladder: &ladder, base: &base });
     let mut aside = trackers[0].chains.clone();
     let mut clock = Clock::new(setting.threads);
     for update in 0..updates + 2 {
@@ -50,8 +50,8 @@ pub fn run(
             let turn = (turn + update) % trackers.len();
             let record = clock.time(TRACKERS[turn].0, || {
                 trackers[turn].step(
-                    &Path { ops: &ops, ladder: &ladder, base: &base },
-                    &Path { ops: &new, ladder: &ladder, base: &base },
+                    &GeometricPath { ops: &ops, ladder: &ladder, base: &base },
+                    &GeometricPath { ops: &new, ladder: &ladder, base: &base },
                 )
             });
             if record.rounds.is_some() {
@@ -60,7 +60,7 @@ pub fn run(
         }
         let zeta = trackers[0].save().pseudo_prior;
         profile::parts(
-            Path { ops: &new, ladder: &ladder, base: &base },
+            GeometricPath { ops: &new, ladder: &ladder, base: &base },
             &mut aside,
             &zeta,
             setting.sweeps,

@@ -1,7 +1,7 @@
 //! The parts of a tracker's step, each timed by itself on the chains as they are.
 
 use ztrack::tempering::{
-    BetaUpdate, Ladder, Path, Prior, PseudoPrior, TemperedChains, TemperedPath,
+    BetaUpdate, GeometricPath, Ladder, Prior, PseudoPrior, TemperedChains, TemperedPath,
 };
 use ztrack::tracking::shift;
 use ztrack::training::gradient::Particles;
@@ -10,7 +10,7 @@ use super::clock::Clock;
 
 /// Times the parts once. `chains` is moved on by some sweeps.
 pub fn parts(
-    path: Path<'_>,
+    path: GeometricPath<'_>,
     chains: &mut TemperedChains,
     zeta: &[f64],
     sweeps: usize,
@@ -18,7 +18,7 @@ pub fn parts(
 ) {
     // A ladder of both ends alone: log f costs next to nothing, the product the same.
     let ends = Ladder::linear(2, &Prior::Uniform).expect("a ladder");
-    clock.time("product h|v", || Path { ladder: &ends, ..path }.evaluate(&chains.visible));
+    clock.time("product h|v", || GeometricPath { ladder: &ends, ..path }.evaluate(&chains.visible));
     let known = clock.time("product h|v and log f", || path.evaluate(&chains.visible));
     let mut particles = Particles { visible: chains.visible.clone(), seed: 9, sweeps: 0 };
     clock.time("sweeps at beta = 1", || particles.sweep(path.ops, sweeps));

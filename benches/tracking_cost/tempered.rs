@@ -6,7 +6,7 @@ use std::fs::File;
 use burn::tensor::Device;
 use ztrack::model::{Rbm, test_systems::gaussian_parameters};
 use ztrack::ops::Fused;
-use ztrack::tempering::{BaseDistribution, Ladder, Path, Prior, TemperedChains};
+use ztrack::tempering::{BaseDistribution, GeometricPath, Ladder, Prior, TemperedChains};
 use ztrack::training::gradient::{gradient, moments, moments_from_inputs};
 use ztrack::training::update::{RmsSpectral, RmsSpectralConfig, UpdateRule};
 
@@ -30,7 +30,7 @@ pub fn run(
     let mut rbm = Rbm::from_parameters(&parameters, &device);
     let mut ops = Fused::new(&rbm.parameters());
     let mut rule = RmsSpectral::new(RmsSpectralConfig::default(), m, j, 1e-5, &device);
-    let mut trackers = trackers(setting, Path { ops: &ops, ladder: &ladder, base: &base });
+    let mut trackers = trackers(setting, GeometricPath { ops: &ops, ladder: &ladder, base: &base });
     let mut bare: Vec<TemperedChains> =
         trackers.iter().map(|tracker| tracker.chains.clone()).collect();
     let mut aside = trackers[0].chains.clone();
@@ -57,8 +57,8 @@ pub fn run(
             let (name, _, beta_update) = TRACKERS[turn];
             let record = clock.time(name, || {
                 trackers[turn].step(
-                    &Path { ops: &ops, ladder: &ladder, base: &base },
-                    &Path { ops: &new, ladder: &ladder, base: &base },
+                    &GeometricPath { ops: &ops, ladder: &ladder, base: &base },
+                    &GeometricPath { ops: &new, ladder: &ladder, base: &base },
                 )
             });
             if record.rounds.is_some() {
@@ -67,7 +67,7 @@ pub fn run(
             let chains = &mut bare[turn];
             clock.time(&format!("bare {name}"), || {
                 chains.sweep(
-                    &Path { ops: &new, ladder: &ladder, base: &base },
+                    &GeometricPath { ops: &new, ladder: &ladder, base: &base },
                     &zeta,
                     beta_update,
                     sweeps,
@@ -76,7 +76,7 @@ pub fn run(
             });
         }
         profile::parts(
-            Path { ops: &new, ladder: &ladder, base: &base },
+            GeometricPath { ops: &new, ladder: &ladder, base: &base },
             &mut aside,
             &zeta,
             sweeps,

@@ -9,8 +9,8 @@ use ztrack::numerics::Table;
 use ztrack::ops::RbmOps;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Occupancy, Path, Prior, PseudoPrior,
-    RoundsEnd, SimulatedTempering, Slopes, TemperedChains, Tempering,
+    BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Occupancy, Prior,
+    PseudoPrior, RoundsEnd, SimulatedTempering, Slopes, TemperedChains, Tempering,
 };
 
 const CHAINS: usize = 100;
@@ -57,7 +57,7 @@ impl Pool {
     ) -> Result<Self> {
         let (start, k) = (Instant::now(), temperatures);
         let ladder = Ladder::linear(k, &Prior::Uniform)?;
-        let path = Path { ops, ladder: &ladder, base };
+        let path = GeometricPath { ops, ladder: &ladder, base };
         // A seed of its own for every K: runs with the same random numbers may err alike.
         let seed = k as u64;
         let mut chains = TemperedChains::new(base.sample(CHAINS, seed, 0), k, seed);

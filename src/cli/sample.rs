@@ -49,9 +49,9 @@ pub struct Sample {
     /// configuration; else the marginals in the model file
     #[arg(long, value_name = "NAME|PATH")]
     data: Option<String>,
-    /// Also find the training row of --data nearest to each sample, shown at its right in a sheet of pictures, and say
-    /// whether samples lie nearer to training rows than held-out rows do
-    #[arg(long, requires = "data")]
+    /// Also find the training row nearest to each sample, shown at its right in a sheet of pictures, and say whether samples
+    /// lie nearer to training rows than held-out rows do; rows of --data, else of the run that the model is from
+    #[arg(long)]
     nearest: bool,
     /// Tempered chains
     #[arg(long, default_value_t = automatic::CHAINS, value_name = "N")]
@@ -112,7 +112,13 @@ impl Sample {
         // Bits, bytes of pixels, and the encoded file.
         check_memory(3.0 * self.count as f64 * m as f64, &format!("--count {}", self.count))
             .map_err(anyhow::Error::msg)?;
-        let data = match &self.data {
+        let of_run = model.run.as_ref().filter(|_| self.nearest);
+        let of_run = of_run.map(|run| run.to_string_lossy().to_string());
+        ensure!(
+            !self.nearest || self.data.is_some() || of_run.is_some(),
+            "--nearest: name the data the model was trained on by --data; only models in a run folder tell theirs"
+        );
+        let data = match &self.data.clone().or(of_run) {
             Some(name) => Some(self.options.load(name, &model, self.seed)?),
             None => None,
         };

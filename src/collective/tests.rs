@@ -13,7 +13,7 @@ use crate::model::test_systems::gaussian_parameters;
 use crate::ops::{BitMatrix, Fused};
 use crate::record::{Memory, Run};
 use crate::tempering::{
-    BaseDistribution, Ladder, Path as GeometricPath, Prior, TemperedChains, TemperedPath,
+    BaseDistribution, GeometricPath, Ladder, Prior, TemperedChains, TemperedPath,
 };
 use crate::tracking::SavedTracker;
 use crate::training::{NoCheckpoints, Trainer, run};

@@ -9,7 +9,9 @@ use super::estimate::with_rounding;
 use super::{Bias, Estimate, Method};
 use crate::error::Result;
 use crate::ops::RbmOps;
-use crate::tempering::{BaseDistribution, Keep, Ladder, MeanWeight, Path, TemperedPath, anneal};
+use crate::tempering::{
+    BaseDistribution, GeometricPath, Keep, Ladder, MeanWeight, TemperedPath, anneal,
+};
 use crate::trust::Trust;
 
 /// Tail index of weights beyond which their mean converges too slowly for an error bar (Vehtari, Simpson, Gelman, Yao, Gabry 2024).
@@ -32,7 +34,7 @@ impl Ais {
     /// # Errors
     /// Fewer than two chains.
     pub fn run(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
-        ais(&Path { ops, ladder: &self.ladder, base }, self.chains, self.seed)
+        ais(&GeometricPath { ops, ladder: &self.ladder, base }, self.chains, self.seed)
     }
 }
 

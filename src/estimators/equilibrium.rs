@@ -11,8 +11,8 @@ use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, RbmOps};
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{
-    AtOne, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, Prior, SimulatedTempering,
-    TemperedChains, TemperedPath, Tempering,
+    AtOne, BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior,
+    SimulatedTempering, TemperedChains, TemperedPath, Tempering,
 };
 use crate::trust::Trust;
 
@@ -95,7 +95,7 @@ impl Equilibrium {
         }
         let ladder = sampling_ladder(TEMPERATURES)?;
         let nothing = BitMatrix::zeros(0, parameters.n_visible);
-        Self::one_a_chain(Path { ops, ladder: &ladder, base }, nothing, count, seed)
+        Self::one_a_chain(GeometricPath { ops, ladder: &ladder, base }, nothing, count, seed)
     }
 
     fn exact(parameters: &Parameters, count: usize, seed: u64) -> Result<Option<Self>> {
@@ -172,7 +172,7 @@ mod tests {
         let from_found =
             Equilibrium::by_chains(&parameters, &settings, unknown, (count, 5), &mut |_| ());
         let (base, ladder) = (BaseDistribution::uniform(6), sampling_ladder(10).unwrap());
-        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
         let nothing = BitMatrix::zeros(0, 6);
         let from_base = Equilibrium::one_a_chain(path, nothing, count, 5);
         for samples in [from_found.unwrap(), from_base.unwrap()] {

@@ -8,8 +8,8 @@ use crate::model::Parameters;
 use crate::ops::Fused;
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, SimulatedTempering, TemperedChains,
-    TemperedPath, Tempering,
+    BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, SimulatedTempering,
+    TemperedChains, TemperedPath, Tempering,
 };
 
 /// A model to estimate.
@@ -40,7 +40,7 @@ impl Request<'_> {
     pub fn along<'b>(&'b self, ladder: &'b Ladder) -> Box<dyn TemperedPath + 'b> {
         match &self.found {
             Some(found) => Box::new(MixturePath { ops: self.ops, ladder, base: &found.mixture }),
-            None => Box::new(Path { ops: self.ops, ladder, base: self.base }),
+            None => Box::new(GeometricPath { ops: self.ops, ladder, base: self.base }),
         }
     }
 

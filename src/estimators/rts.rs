@@ -7,8 +7,8 @@ use super::{Estimate, Method};
 use crate::error::Result;
 use crate::ops::RbmOps;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Path, SimulatedTempering, TemperedChains,
-    Tempering,
+    BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, SimulatedTempering,
+    TemperedChains, Tempering,
 };
 use crate::trust::Trust;
 
@@ -64,7 +64,7 @@ impl Rts {
         base: &BaseDistribution,
         run: impl FnOnce(&mut dyn SimulatedTempering) -> T,
     ) -> T {
-        let path = Path { ops, ladder: &self.ladder, base };
+        let path = GeometricPath { ops, ladder: &self.ladder, base };
         let visible = base.sample(self.chains, self.seed, 0);
         let mut chains = TemperedChains::new(visible, self.ladder.len(), self.seed);
         run(&mut Tempering::new(path, &mut chains, self.beta_update))

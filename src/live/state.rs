@@ -11,7 +11,7 @@ use crate::config::TemperingConfig;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
-use crate::tempering::{BaseDistribution, Path};
+use crate::tempering::{BaseDistribution, GeometricPath};
 use crate::tracking::{ChainTracker, Model, ModelTracker, check_count};
 use crate::training::{Averaged, temperatures};
 use crate::trust::Trust;
@@ -142,7 +142,8 @@ impl LogZTracker {
             let averaged = (window > 0.0).then(|| parameters("averaged.")).transpose()?;
             live.averaged = averaged.map(|parameters| Averaged::new(window, parameters));
             let model = Model::fused(parameters("tracked.")?);
-            let path = Path { ops: model.ops.as_ref(), ladder: &live.ladder, base: &live.base };
+            let path =
+                GeometricPath { ops: model.ops.as_ref(), ladder: &live.ladder, base: &live.base };
             let chains = ChainTracker::read("", path, live.chains(), live.options(), state)?;
             let mut tracker = ModelTracker::of(chains, model, &live.ladder, &live.base);
             (tracker.bound, tracker.restarts) = (saved.bound, saved.restarts);

@@ -10,8 +10,8 @@ use crate::model::Parameters;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::{
-    BetaUpdate, InitialRounds, Ladder, Measurement, Path, Prior, TemperedChains, Tempering,
-    Transitions,
+    BetaUpdate, GeometricPath, InitialRounds, Ladder, Measurement, Prior, TemperedChains,
+    Tempering, Transitions,
 };
 use crate::training::Trainer;
 
@@ -80,7 +80,7 @@ impl Diagnosis {
         let ops = Fused::new(&parameters);
         let count = trainer.config().tempering.chains.min(CHAINS);
         let ladder = trainer.ladder().clone();
-        let path = Path { ops: &ops, ladder: &ladder, base: trainer.base() };
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: trainer.base() };
         let sweep = trainer.seconds_of_sweep(count);
         let affordable = |share: f64| (share * seconds / sweep) as usize;
         let sweeps = affordable(0.4).clamp(SWEEPS.0, SWEEPS.1);
@@ -99,7 +99,7 @@ impl Diagnosis {
                 // Both ways.
                 let temperatures = affordable(0.2).clamp(ANNEALED.0, ANNEALED.1);
                 let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
-                let path = Path { ladder: &ladder, ..path };
+                let path = GeometricPath { ladder: &ladder, ..path };
                 let visible = start.visible.clone();
                 let start = Equilibrium { visible: visible.select(0..count), ..start };
                 estimates.extend(sandwich(&path, count, &start, seed)?.estimates());
@@ -119,7 +119,7 @@ impl Diagnosis {
 }
 
 impl Traces {
-    fn of(path: Path<'_>, count: usize, sweeps: usize, seed: u64) -> Result<Self> {
+    fn of(path: GeometricPath<'_>, count: usize, sweeps: usize, seed: u64) -> Result<Self> {
         let k = path.ladder.len();
         let visible = path.base.sample(count, seed, 0);
         let mut chains = TemperedChains::new(visible, k, seed);

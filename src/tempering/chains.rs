@@ -207,14 +207,14 @@ mod tests {
     use super::*;
     use crate::model::test_systems::gaussian_parameters;
     use crate::ops::Fused;
-    use crate::tempering::{BaseDistribution, Ladder, Path, Prior};
+    use crate::tempering::{BaseDistribution, GeometricPath, Ladder, Prior};
 
     #[test]
     fn redrawn_temperatures_serve_the_next_sweep_and_no_other() {
         let ops = Fused::new(&gaussian_parameters(12, 8, 0.5, 1));
         let (k, base) = (10, BaseDistribution::uniform(12));
         let ladder = Ladder::linear(k, &Prior::Uniform).unwrap();
-        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
         for update in [BetaUpdate::Collapsed, BetaUpdate::Joint { repeats: 2 }] {
             let mut chains = TemperedChains::new(base.sample(200, 1, 0), k, 1);
             for redrawn in [false, true] {

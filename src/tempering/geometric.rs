@@ -12,7 +12,7 @@ use crate::ops::{BitMatrix, Draw, Layer, Matrix, RbmOps, padded, words_per_row};
 
 /// One model's tempered path.
 #[derive(Clone, Copy)]
-pub struct Path<'a> {
+pub struct GeometricPath<'a> {
     /// The model's operations.
     pub ops: &'a dyn RbmOps,
     /// beta_k and r_k.
@@ -21,14 +21,14 @@ pub struct Path<'a> {
     pub base: &'a BaseDistribution,
 }
 
-impl Path<'_> {
+impl GeometricPath<'_> {
     /// Number of hidden units, J.
     pub fn n_hidden(&self) -> usize {
         self.ops.n_units(Layer::Hidden)
     }
 }
 
-impl TemperedPath for Path<'_> {
+impl TemperedPath for GeometricPath<'_> {
     fn ladder(&self) -> &Ladder {
         self.ladder
     }
@@ -107,7 +107,7 @@ impl<'a> Drawer<'a> {
 }
 
 struct GeometricWalker<'a> {
-    path: Path<'a>,
+    path: GeometricPath<'a>,
     /// Its notes are x(v).
     states: States<'a>,
     drawer: Drawer<'a>,
@@ -138,7 +138,7 @@ impl GeometricWalker<'_> {
 impl Walker for GeometricWalker<'_> {
     fn log_f(&mut self, at: &[usize], out: &mut [f64]) {
         self.see_hidden();
-        let Path { ops, base, ladder } = self.path;
+        let GeometricPath { ops, base, ladder } = self.path;
         let grid = ladder.grid_at(at);
         ops.softplus_sums(self.path.n_hidden(), self.states.notes, &grid, out);
         for (row, out) in self.rows().zip(out.chunks_exact_mut(at.len())) {
@@ -184,7 +184,7 @@ impl Halves for GeometricWalker<'_> {
 
     fn slopes_of_both(&mut self, out: &mut [f64]) {
         if self.of_visible.is_empty() {
-            let Path { ops, base, .. } = self.path;
+            let GeometricPath { ops, base, .. } = self.path;
             let of_visible = self.rows().map(|v| ops.visible_dot(v) - base.dot(v));
             self.of_visible = of_visible.collect();
         }
@@ -251,7 +251,9 @@ mod tests {
             visible.row(row)[from(i) / 64] >> (from(i) % 64) & 1 == 1
         });
         let log_f = |parameters, base, visible: &BitMatrix| {
-            Path { ops: &Fused::new(parameters), ladder: &ladder, base }.evaluate(visible).log_f
+            GeometricPath { ops: &Fused::new(parameters), ladder: &ladder, base }
+                .evaluate(visible)
+                .log_f
         };
         let one = log_f(&parameters, &bases[0], &visible);
         let other = log_f(&permuted, &bases[1], &moved);

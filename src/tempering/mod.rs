@@ -27,7 +27,7 @@ pub use annealing::{Annealed, Keep, anneal, descend};
 pub use base::BaseDistribution;
 pub use beta_update::BetaUpdate;
 pub use chains::{SweepRecord, TemperedChains};
-pub use geometric::Path;
+pub use geometric::GeometricPath;
 pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
 pub use ladder::{Ladder, Prior};
 pub use mean_weight::MeanWeight;

@@ -14,7 +14,7 @@ use crate::model::Parameters;
 use crate::numerics::{log_sum_exp, softplus};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
-use crate::tempering::{Path, TemperedPath, rows_per_task};
+use crate::tempering::{GeometricPath, TemperedPath, rows_per_task};
 
 /// Distinct hidden states of a model and log f(h) of each, largest first: its modes, as far as they are known.
 pub struct HiddenStates {
@@ -69,7 +69,7 @@ impl HiddenStates {
 
     /// log f_k(h) of the most probable states at every inverse temperature of a path of this model, [K, states]:
     /// beta_k b.h + sum_i softplus(beta_k (c_i + W_i h) + (1 - beta_k) a_i).
-    pub(super) fn along(&self, path: Path<'_>) -> Vec<Vec<f64>> {
+    pub(super) fn along(&self, path: GeometricPath<'_>) -> Vec<Vec<f64>> {
         let rows = self.log_f.len().min(MOST_STATES);
         let n_visible = path.n_visible();
         let inputs = self.visible_inputs(path, &(0..rows).collect::<Vec<_>>());
@@ -91,7 +91,7 @@ impl HiddenStates {
     /// `along`, [K, states]. Samples of f_k, if it has no other modes.
     pub(super) fn draw(
         &self,
-        path: Path<'_>,
+        path: GeometricPath<'_>,
         along: &[Vec<f64>],
         temperatures: &[u32],
         seed: u64,
@@ -125,7 +125,7 @@ impl HiddenStates {
         visible
     }
 
-    fn visible_inputs(&self, path: Path<'_>, states: &[usize]) -> Matrix {
+    fn visible_inputs(&self, path: GeometricPath<'_>, states: &[usize]) -> Matrix {
         let hidden = self.hidden.select(states.iter().copied());
         let mut inputs = Matrix::filled(states.len(), path.n_visible(), 0.0);
         path.ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
@@ -174,7 +174,7 @@ mod tests {
         let logits: Vec<f32> = (0..9).map(|i| 0.2 * i as f32 - 0.7).collect();
         let base = BaseDistribution::from_logits(&logits).unwrap();
         let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
-        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
         let logits: Vec<f64> = logits.iter().map(|&a| f64::from(a)).collect();
         let along = states.along(path);
         for (log_f, &beta) in along.iter().zip(ladder.betas()) {

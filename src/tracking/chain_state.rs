@@ -3,7 +3,7 @@
 use super::{ChainTracker, LARGEST_COUNT, SavedTracker, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
-use crate::tempering::{Path, RoundTrips, TemperedChains, TemperedPath};
+use crate::tempering::{GeometricPath, RoundTrips, TemperedChains, TemperedPath};
 
 /// Position of the chains' random streams and their recent round trips.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -55,7 +55,7 @@ impl ChainTracker {
     /// Anything that is missing or does not fit path, chains or options.
     pub(crate) fn read(
         prefix: &str,
-        path: Path<'_>,
+        path: GeometricPath<'_>,
         chains: usize,
         options: TrackerOptions,
         state: &StateReader,

@@ -10,7 +10,7 @@ use crate::collective::{Ranks, Solo};
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Fused, RbmOps};
-use crate::tempering::{BaseDistribution, Ladder, Path, RoundsRecord, TemperedChains};
+use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
 use crate::trust::Trust;
 
 /// Rows of data from which hidden states are drawn for a bound of log Z.
@@ -84,7 +84,7 @@ impl ModelTracker {
         seed: u64,
         options: TrackerOptions,
     ) -> (Self, RoundsRecord) {
-        let path = Path { ops: model.ops.as_ref(), ladder, base };
+        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
         let chains = TemperedChains::new(base.sample(chains, seed, 0), ladder.len(), seed);
         let (chains, rounds) = ChainTracker::start(&path, chains, options);
         (Self::of(chains, model, ladder, base), rounds)
@@ -131,8 +131,8 @@ impl ModelTracker {
     /// One step to a new model of the same size.
     pub fn step(&mut self, new: Model) -> TrackRecord {
         let Self { chains, model, ladder, base, .. } = self;
-        let path = Path { ops: new.ops.as_ref(), ladder, base };
-        let record = chains.step(&Path { ops: model.ops.as_ref(), ..path }, &path);
+        let path = GeometricPath { ops: new.ops.as_ref(), ladder, base };
+        let record = chains.step(&GeometricPath { ops: model.ops.as_ref(), ..path }, &path);
         *model = new;
         // That of the model before bounds nothing now.
         self.bound = f64::NEG_INFINITY;
@@ -145,7 +145,7 @@ impl ModelTracker {
         let visitors = known.visitors(self.chains.chains.len());
         let rows = known.rows(&self.chains.chains.visible);
         let Self { chains, model, ladder, base, .. } = self;
-        let path = Path { ops: model.ops.as_ref(), ladder, base };
+        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
         let streams = Streams::new(known.seed, Purpose::BoundHidden, known.update);
         let states = HiddenStates::of(&model.parameters, path.ops, &rows, streams);
         self.bound = states.bound();

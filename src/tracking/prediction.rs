@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::model::test_systems::gaussian_parameters;
     use crate::ops::Fused;
-    use crate::tempering::{BaseDistribution, Path, Prior};
+    use crate::tempering::{BaseDistribution, GeometricPath, Prior};
 
     #[test]
     fn a_few_temperatures_say_what_all_do() {
@@ -70,7 +70,7 @@ mod tests {
         let (old, new) = (Fused::new(&old), Fused::new(&new));
         let ladder = Ladder::linear(k, &Prior::Uniform).unwrap();
         let base = BaseDistribution::uniform(m);
-        let path = |ops| Path { ops, ladder: &ladder, base: &base };
+        let path = |ops| GeometricPath { ops, ladder: &ladder, base: &base };
         let visible = base.sample(100, 1, 0);
         let log_f = path(&old).evaluate(&visible).log_f;
         let posterior = Table::from_numbers(k, vec![1.0 / k as f64; 100 * k]);

@@ -7,7 +7,7 @@ use super::{ChainTracker, TrackerOptions};
 use crate::interrupt;
 use crate::numerics::log_sum_exp;
 use crate::ops::random::{Purpose, Streams};
-use crate::tempering::{Path, RoundsRecord, TemperedPath, Tempering, systematic};
+use crate::tempering::{GeometricPath, RoundsRecord, TemperedPath, Tempering, systematic};
 
 impl ChainTracker {
     /// Initial rounds for chains that lost the ladder, after an annealing pass that puts them into new states.
@@ -22,7 +22,7 @@ impl ChainTracker {
     /// Starts again where the chains missed modes that are known. At temperatures where these modes add up to more than what was
     /// tracked, chains take states of theirs; at the others, states of the chains there were, by their weights. So every
     /// temperature has its share of chains and its log Z_k from the start, and rounds have little left to do.
-    pub fn start_from(&mut self, path: Path<'_>, modes: &HiddenStates) -> RoundsRecord {
+    pub fn start_from(&mut self, path: GeometricPath<'_>, modes: &HiddenStates) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
         let s = self.chains.len();
         let along = modes.along(path);

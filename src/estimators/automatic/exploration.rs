@@ -13,13 +13,14 @@ use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
 use crate::tempering::{
-    AtOne, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains, TemperedPath, Tempering,
+    AtOne, BaseDistribution, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains,
+    TemperedPath, Tempering,
 };
 
 /// Most modes that states are drawn at.
 const MOST_MODES: usize = 50;
-/// Fitted components of a mixture: many lead straight to separate modes, one lets chains move between modes that are not.
-pub(super) const COMPONENTS: [usize; 2] = [16, 1];
+/// Most fitted components of a mixture.
+const MOST_COMPONENTS: usize = 16;
 /// Most rows a mixture is fitted to.
 const MOST_ROWS: usize = 400;
 /// Most states of a run from which modes are searched.
@@ -35,6 +36,26 @@ const SLOW: f64 = 0.02;
 /// Share of states drawn at the modes in later fits.
 const SHARE_OF_MODES: f64 = 0.2;
 
+/// What a run starts from.
+#[derive(Clone)]
+enum Kind {
+    /// A mixture of so many components, fitted to what earlier runs reached: many lead straight to separate modes, one lets
+    /// chains move between modes that are not.
+    Fitted(usize),
+    /// The product distribution that was given, such as the data's marginals: where a model has hundreds of modes that melt into
+    /// each other, no fit to some of them is as near to all.
+    Given(BaseDistribution),
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fitted(components) => write!(f, "{components} components"),
+            Self::Given(_) => f.write_str("the given base"),
+        }
+    }
+}
+
 /// What is known after some runs.
 pub(super) struct Exploration<'a> {
     settings: &'a Automatic,
@@ -43,7 +64,8 @@ pub(super) struct Exploration<'a> {
     search: Search,
     found: Candidates<'a>,
     pool: Rows,
-    kinds: Kinds,
+    kinds: Vec<Kind>,
+    choice: Choice,
     kept: Option<(usize, MixtureBase)>,
     last: Option<Last>,
     runs: u64,
@@ -72,6 +94,10 @@ impl<'a> Exploration<'a> {
         let mut found = Candidates::new(parameters, ops, settings.seed);
         found.try_all(known, &mut search)?;
         let pool = found.rows(&search.drawn(MOST_MODES, 2, settings.seed));
+        let mut kinds = vec![Kind::Fitted(MOST_COMPONENTS), Kind::Fitted(1)];
+        if let Some(marginals) = known.marginals {
+            kinds.push(Kind::Given(marginals.clone()));
+        }
         Ok(Self {
             settings,
             parameters,
@@ -80,7 +106,8 @@ impl<'a> Exploration<'a> {
             gibbs_sweeps: found.gibbs_sweeps(),
             found,
             pool,
-            kinds: Kinds::default(),
+            choice: Choice::of(kinds.len()),
+            kinds,
             kept: None,
             last: None,
             runs: 0,
@@ -88,13 +115,22 @@ impl<'a> Exploration<'a> {
         })
     }
 
-    /// The mixture to start from, as far as is known now, and its number of fitted components.
+    /// How many kinds of starts there are.
+    pub(super) fn kinds(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// The mixture to start from, as far as is known now, and its kind.
     pub(super) fn mixture(&mut self) -> Result<(usize, MixtureBase)> {
         if let Some(kept) = self.kept.take() {
             return Ok(kept);
         }
-        let kind = self.kinds.next();
-        Ok((kind, fit(self.parameters, &self.pool, COMPONENTS[kind], self.seed())?))
+        let kind = self.choice.next();
+        let base = match &self.kinds[kind] {
+            Kind::Fitted(components) => fit(self.parameters, &self.pool, *components, self.seed())?,
+            Kind::Given(base) => MixtureBase::new(vec![base.clone()], &[1.0])?,
+        };
+        Ok((kind, base))
     }
 
     /// States at beta = 1 for `count` chains: of the modes, and of those that earlier runs reached.
@@ -126,7 +162,7 @@ impl<'a> Exploration<'a> {
             bound: self.search.bound().value,
         };
         let (mut estimate, line) = judge(&evidence);
-        self.kinds.tell(kind, &Mixing::of(&run), sweeps);
+        self.choice.tell(kind, &Mixing::of(&run), sweeps);
         self.spent += self.cost(run.gibbs_sweeps);
         self.gibbs_sweeps += run.gibbs_sweeps;
         estimate.gibbs_sweeps = self.gibbs_sweeps;
@@ -140,8 +176,7 @@ impl<'a> Exploration<'a> {
         drop(chains);
         self.last = Some(Last { base, chains: states, zeta: run.measurement().log_z });
         self.runs += 1;
-        let components = COMPONENTS[kind];
-        Ok((estimate, format!("{components} components, {line}")))
+        Ok((estimate, format!("{}, {line}", self.kinds[kind])))
     }
 
     /// `count` samples by the chains of the last run, `spacing` sweeps between two of the same chain.
@@ -179,7 +214,7 @@ impl<'a> Exploration<'a> {
     /// Seconds of one usual core that sweeps of single chains take.
     pub(super) fn cost(&self, gibbs_sweeps: u64) -> f64 {
         let (m, j) = (self.parameters.n_visible as f64, self.parameters.n_hidden as f64);
-        let (k, c) = (self.settings.ladder.len() as f64, COMPONENTS[0] as f64);
+        let (k, c) = (self.settings.ladder.len() as f64, MOST_COMPONENTS as f64);
         let nanoseconds =
             0.003 * m * (2.0 * j + c) + 1.5 * (m + j) + k * (0.05 * j + 0.4 * c + 15.0);
         1e-9 * nanoseconds * gibbs_sweeps as f64
@@ -207,32 +242,38 @@ fn from_above(modes: &BitMatrix, reached: &Rows, count: usize) -> BitMatrix {
         .unwrap_or_else(|| BitMatrix::zeros(0, modes.columns()))
 }
 
-/// Which number of components comes next: each is tried once, then the one whose chains travelled fastest, unless none did.
-#[derive(Default)]
-struct Kinds {
-    /// Most round trips a chain and 1000 sweeps in a run of each kind.
-    speeds: Vec<f64>,
+/// Which kind of start comes next: each is tried once, then the one whose chains travelled fastest when it was tried last, unless
+/// none did.
+struct Choice {
+    /// Round trips a chain and 1000 sweeps in the last run of each kind; `None` before.
+    speeds: Vec<Option<f64>>,
     last: usize,
 }
 
-impl Kinds {
+impl Choice {
+    fn of(kinds: usize) -> Self {
+        Self { speeds: vec![None; kinds], last: 0 }
+    }
+
     fn next(&mut self) -> usize {
-        if self.speeds.len() < COMPONENTS.len() {
-            self.last = self.speeds.len();
-        } else {
-            let fastest = |a: &usize, b: &usize| self.speeds[*a].total_cmp(&self.speeds[*b]);
-            let best = (0..COMPONENTS.len()).max_by(fastest).unwrap_or(0);
-            self.last = if self.speeds[best] < SLOW { 1 - self.last } else { best };
-        }
+        let speeds = &self.speeds;
+        let fastest = || {
+            (0..speeds.len()).max_by(|a, b| {
+                let of = |kind: usize| speeds[kind].unwrap_or(0.0);
+                of(*a).total_cmp(&of(*b))
+            })
+        };
+        self.last = match speeds.iter().position(Option::is_none) {
+            Some(untried) => untried,
+            None => match fastest() {
+                Some(best) if speeds[best] >= Some(SLOW) => best,
+                _ => (self.last + 1) % speeds.len(),
+            },
+        };
         self.last
     }
 
     fn tell(&mut self, kind: usize, mixing: &Mixing, sweeps: usize) {
-        let speed = mixing.round_trips * 1000.0 / sweeps as f64;
-        if let Some(best) = self.speeds.get_mut(kind) {
-            *best = best.max(speed);
-        } else {
-            self.speeds.push(speed);
-        }
+        self.speeds[kind] = Some(mixing.round_trips * 1000.0 / sweeps as f64);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::exploration::{COMPONENTS, Exploration};
+use super::exploration::Exploration;
 use super::{Automatic, Bound, Candidate, Known};
 use crate::collective;
 use crate::error::{Error, Result};
@@ -151,7 +151,7 @@ impl Automatic {
             tell(&format!("best start so far: {}, annealing gives {:.2}", best.name, best.log_z));
         }
         let mut done = Vec::new();
-        for _ in COMPONENTS {
+        for _ in 0..exploration.kinds() {
             let (_, line) = exploration.run((self.sweeps / EXPLORING).max(1))?;
             tell(&line);
             done.push(line);

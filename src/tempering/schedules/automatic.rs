@@ -7,8 +7,8 @@
 use crate::error::Result;
 use crate::ops::RbmOps;
 use crate::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Knot, Ladder, Path, Prior, SimulatedTempering,
-    TemperedChains, Tempering, Transitions,
+    BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Knot, Ladder, Prior,
+    SimulatedTempering, TemperedChains, Tempering, Transitions,
 };
 
 /// How a ladder is refined.
@@ -51,7 +51,7 @@ impl Automatic {
         let mut sweeps = 0;
         loop {
             let ladder = Ladder::new(&betas, &Prior::Uniform)?;
-            let path = Path { ops, ladder: &ladder, base };
+            let path = GeometricPath { ops, ladder: &ladder, base };
             let mut chains = TemperedChains::new(visible, ladder.len(), self.seed);
             // Streams go on where the run before ended.
             chains.sweeps = sweeps;

@@ -149,7 +149,8 @@ mod tests {
     use crate::model::test_systems::gaussian_parameters;
     use crate::ops::Fused;
     use crate::tempering::{
-        BaseDistribution, BetaUpdate, InitialRounds, Path, Prior, TemperedChains, Tempering,
+        BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Prior, TemperedChains,
+        Tempering,
     };
 
     /// With g = (1 + 3 beta)^2, Lambda = beta + 3/2 beta^2, Lambda(1) = 5/2.
@@ -191,10 +192,10 @@ mod tests {
             slopes().map(|(p, x)| p * (x - mean).powi(2)).sum::<f64>()
         };
         let ladder = Ladder::linear(200, &Prior::Uniform).unwrap();
-        let path = Path { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
         let annealed = SlopeVariance::from_annealing(&path, 4000, 1);
         let short = Ladder::linear(20, &Prior::Uniform).unwrap();
-        let path = Path { ladder: &short, ..path };
+        let path = GeometricPath { ladder: &short, ..path };
         let mut chains = TemperedChains::new(base.sample(200, 3, 0), 20, 3);
         let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
         let zeta = InitialRounds::default().run(&mut tempering).measurement.log_z;

@@ -3,7 +3,7 @@
 use super::{Carriers, Moments, NegativePhase, Now, Start, moments_from_inputs};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
-use crate::tempering::Path;
+use crate::tempering::GeometricPath;
 use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
 
 /// Where checkpoints keep chains of its own.
@@ -73,7 +73,7 @@ impl NegativePhase for Tempered {
     fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
         let (Some(own), Some(start)) = (&mut self.0, start) else { return Ok(()) };
         let Start { model, ladder, base } = start;
-        let path = Path { ops: model.ops.as_ref(), ladder, base };
+        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
         let chains = ChainTracker::read(PREFIX, path, own.count, own.options, state)?;
         own.chains = Some(ModelTracker::of(chains, model.clone(), ladder, base));
         Ok(())

@@ -12,7 +12,7 @@ use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::Rbm;
 use crate::record::Written;
-use crate::tempering::Path;
+use crate::tempering::GeometricPath;
 use crate::tracking::{ChainTracker, ModelTracker};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Start};
@@ -144,7 +144,7 @@ impl Trainer {
         if position.tracking {
             trainer.tracked_at = position.tracked_at;
             let tracked = model(state.parameters(TRACKED, m, j)?);
-            let path = Path { ops: tracked.ops.as_ref(), ladder, base };
+            let path = GeometricPath { ops: tracked.ops.as_ref(), ladder, base };
             let chains = config.tempering.chains;
             let chains = ChainTracker::read("", path, chains, trainer.plan.tracker, state)?;
             let mut tracker = ModelTracker::of(chains, tracked, ladder, base);
