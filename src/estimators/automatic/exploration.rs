@@ -94,10 +94,9 @@ impl<'a> Exploration<'a> {
         let mut found = Candidates::new(parameters, ops, settings.seed);
         found.try_all(known, &mut search)?;
         let pool = found.rows(&search.drawn(MOST_MODES, 2, settings.seed));
-        let mut kinds = vec![Kind::Fitted(MOST_COMPONENTS), Kind::Fitted(1)];
-        if let Some(marginals) = known.marginals {
-            kinds.push(Kind::Given(marginals.clone()));
-        }
+        let given = known.marginals.map(|marginals| Kind::Given(marginals.clone()));
+        let fitted = [Kind::Fitted(MOST_COMPONENTS), Kind::Fitted(1)];
+        let kinds: Vec<Kind> = given.into_iter().chain(fitted).collect();
         Ok(Self {
             settings,
             parameters,

@@ -85,12 +85,20 @@ fn annealing(evidence: &Evidence<'_>, value: f64, error: f64) -> Trust {
     let (log_z, mean) = &evidence.annealed;
     let own = ("the chains' own annealing", *log_z, mean.std_error);
     let tried = evidence.candidates.iter().map(|c| (c.name.as_str(), c.log_z, c.std_error));
-    let above = tried.chain([own]).find(|(_, log_z, std_error)| {
-        let own = (MOST_ERRORS * std_error).clamp(1.0, MOST_ABOVE);
-        log_z - value > own.hypot(MOST_ERRORS * error)
-    });
-    let reason = above.map(|(name, log_z, std_error)| {
+    let reason = annealed_above(tried.chain([own]), value, error).map(|(name, log_z, std_error)| {
         format!("annealing from another start ({name}) finds {log_z:.3} +- {std_error:.3}, more than these chains: a mode is missing")
     });
     Trust::unless("annealing-above", reason)
+}
+
+/// An annealing run (name, log Z, standard error) that is too far above an estimate for the two to be of the same number.
+pub(super) fn annealed_above<'a>(
+    mut tried: impl Iterator<Item = (&'a str, f64, f64)>,
+    value: f64,
+    error: f64,
+) -> Option<(&'a str, f64, f64)> {
+    tried.find(|(_, log_z, std_error)| {
+        let own = (MOST_ERRORS * std_error).clamp(1.0, MOST_ABOVE);
+        log_z - value > own.hypot(MOST_ERRORS * error)
+    })
 }

@@ -8,6 +8,7 @@
 //! 4. Two short runs only look where the mass lies. In doubt, the mixture is fitted again to what the chains found at beta = 1
 //!    and the run repeated with twice the sweeps, until nothing is in doubt or the budget is used up.
 
+mod annealed_samples;
 mod candidates;
 mod exploration;
 mod judgement;

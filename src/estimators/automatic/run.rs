@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::exploration::Exploration;
-use super::{Automatic, Bound, Candidate, Known};
+use super::{Automatic, Bound, Candidate, Known, annealed_samples};
 use crate::collective;
 use crate::error::{Error, Result};
 use crate::estimators::{Estimate, at_least_one_sweep};
@@ -72,8 +72,9 @@ impl Automatic {
         })
     }
 
-    /// `count` states at beta = 1, the sweeps of single chains spent, and the verdict: of the chains whose estimate is sound, or of the last that the budget allowed, whose doubts are the
-    /// samples'; `spacing` sweeps between two samples of a chain.
+    /// `count` states at beta = 1, the sweeps of single chains spent, and the verdict: of the chains whose estimate is sound, else of
+    /// annealing where that can be believed, else of the last chains that the budget allowed, whose doubts are the samples';
+    /// `spacing` sweeps between two samples of a chain.
     pub(in super::super) fn sample(
         &self,
         parameters: &Parameters,
@@ -84,6 +85,17 @@ impl Automatic {
         let ops = Fused::new(parameters).on(collective::current());
         let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
         let Estimate { trust, .. } = self.until_sound(&mut exploration, &mut done, tell)?;
+        if !trust.is_sound()
+            && let Some(base) = known.marginals
+        {
+            tell("chains are in doubt: annealing from the marginals");
+            let tried = exploration.candidates();
+            if let Some((taken, sweeps)) =
+                annealed_samples::draw(&ops, base, tried, count, self.seed)?
+            {
+                return Ok((taken, exploration.gibbs_sweeps() + sweeps, Trust::sound()));
+            }
+        }
         let taken = exploration.take_at_one(count, spacing)?;
         Ok((taken, exploration.gibbs_sweeps(), trust))
     }
