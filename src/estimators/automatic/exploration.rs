@@ -276,3 +276,28 @@ impl Choice {
         self.speeds[kind] = Some(mixing.round_trips * 1000.0 / sweeps as f64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_tried_then_the_fastest_and_all_in_turn_while_none_travels() {
+        let mut choice = Choice::of(3);
+        let mut next = |round_trips: f64, sweeps: usize| {
+            let kind = choice.next();
+            choice.tell(kind, &Mixing { round_trips, travelled: 0, correlation: 0.0 }, sweeps);
+            kind
+        };
+        // 0, 5 and 1 round trips in 1000 sweeps.
+        assert_eq!([next(0.0, 200), next(1.0, 200), next(0.2, 200)], [0, 1, 2]);
+        // The fastest, until a longer run shows that it was luck.
+        assert_eq!([next(4.0, 1000), next(0.001, 1000)], [1, 1]);
+        assert_eq!([next(1.0, 1000), next(0.0, 2000)], [2, 2]);
+        // Nobody travels: one after the other.
+        assert_eq!(
+            [next(0.0, 2000), next(0.0, 2000), next(0.0, 2000), next(0.0, 2000)],
+            [0, 1, 2, 0]
+        );
+    }
+}
