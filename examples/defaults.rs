@@ -1,11 +1,12 @@
 //! Are the defaults good? `ztrack train FILE` with nothing but data, against recipes that were tuned: exact log-likelihood of test
-//! rows and seconds, on five sets (dna and MNIST where the data folder has them).
+//! rows and seconds, on seven sets (dna and MNIST where the data folder has them).
 //!
 //!     RAYON_NUM_THREADS=1 cargo run --release --example defaults [-- --quick | --sets dna --set training.learning_rate=0.2]
 //!
 //! `--set` tries a recipe of one's own instead of those of the table.
 //!
-//! Exit code 1 if the defaults lose more than half a nat a row to the best recipe of the table, or take more than a minute.
+//! Exit code 1 if the defaults lose more than .3 nats a row to the best recipe of the table on more than two sets, more than .55 on
+//! any, or take more than a minute.
 
 mod support;
 
@@ -25,8 +26,11 @@ use ztrack::record::{Record, Recorder};
 use ztrack::training::{NoCheckpoints, Trainer, run};
 use ztrack::{Error, Result};
 
-/// Most nats a row that the defaults may lose, and most seconds of one core they may take.
-const LOSS: f64 = 0.5;
+/// Most nats a row that the defaults may lose, on all sets but `EXCEPTIONS` and on these, which Adam fits better; and most seconds of
+/// one core they may take.
+const LOSS: f64 = 0.3;
+const EXCEPTIONS: usize = 2;
+const EXCEPTIONAL_LOSS: f64 = 0.55;
 const SECONDS: f64 = 60.0;
 /// Small enough for exact likelihoods.
 const HIDDEN: &str = "model.hidden=16";
@@ -107,16 +111,16 @@ fn report(options: &Options) -> Result<bool> {
         rayon::current_num_threads()
     );
     println!(
-        "{:<10}{:<38}{:>11}{:>10}{:>8}{:>9}{:>9}",
+        "{:<12}{:<38}{:>11}{:>10}{:>8}{:>9}{:>9}",
         "data", "recipe", "validation", "test", "best", "updates", "seconds"
     );
-    let mut good = true;
+    let (mut good, mut exceptions) = (true, 0);
     for set in sets {
         let name = set.name;
         let train = |recipe: &str, settings: &[&str]| -> Result<Outcome> {
             let outcome = train(&set, &[settings, quick].concat())?;
             println!(
-                "{name:<10}{recipe:<38}{:>11.3}{:>10.3}{:>8}{:>9}{:>9.1}",
+                "{name:<12}{recipe:<38}{:>11.3}{:>10.3}{:>8}{:>9}{:>9.1}",
                 outcome.validation, outcome.test, outcome.update, outcome.updates, outcome.seconds
             );
             Ok(outcome)
@@ -131,10 +135,11 @@ fn report(options: &Options) -> Result<bool> {
             }
         }
         let loss = test - default.test;
-        println!("{name:<10}the defaults lose {loss:.3} nats a row to the best of validation\n");
-        good &= loss <= LOSS && default.seconds <= SECONDS;
+        println!("{name:<12}the defaults lose {loss:.3} nats a row to the best of validation\n");
+        exceptions += usize::from(loss > LOSS);
+        good &= loss <= EXCEPTIONAL_LOSS && default.seconds <= SECONDS;
     }
-    Ok(good || options.common.quick)
+    Ok((good && exceptions <= EXCEPTIONS) || options.common.quick)
 }
 
 fn sets() -> Result<Vec<TrainingSet>> {
@@ -149,6 +154,7 @@ fn sets() -> Result<Vec<TrainingSet>> {
         set("dna-like", generated(ztrack::data::Source::DnaLike(dna))?),
         set("8x8", glyphs::splits(2000)),
     ];
+    sets.extend(training_sets::multimodal());
     sets.extend(training_sets::real()?);
     Ok(sets)
 }

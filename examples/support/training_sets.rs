@@ -33,11 +33,18 @@ pub fn all() -> Result<Vec<TrainingSet>> {
     let mut sets = vec![
         generated("bars", r#"{ name = "bars-and-stripes", side = 5, rows = 2000, noise = 0.02 }"#)?,
         generated("dna-like", r#"{ name = "dna-like", rows = 2000 }"#)?,
-        TrainingSet { name: "two-mode", splits: made(64, 2000, two_mode) },
-        TrainingSet { name: "prototypes", splits: made(48, 2000, prototypes) },
     ];
+    sets.extend(multimodal());
     sets.extend(real()?);
     Ok(sets)
+}
+
+/// The two sets made here.
+pub fn multimodal() -> [TrainingSet; 2] {
+    [
+        TrainingSet { name: "two-mode", splits: made(64, 2000, two_mode) },
+        TrainingSet { name: "prototypes", splits: made(48, 2000, prototypes) },
+    ]
 }
 
 /// dna and MNIST (first 10 000 rows), where their folder has them.
