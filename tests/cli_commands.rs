@@ -364,6 +364,13 @@ fn a_run_folder_is_a_model_and_data() {
         fs::read(out).unwrap()
     };
     assert_eq!(sample("stored.npy", &[]), sample("rows.npy", &["--data", &run_folder]));
+    // The nearest training rows are those of the run, and change nothing of the samples.
+    let out = text(&folder.path().join("nearest.npy"));
+    let nearest =
+        ["sample", &run_folder, "--count", "20", "--sweeps", "3", "--out", &out, "--nearest"];
+    let told = String::from_utf8_lossy(&run(&nearest).stderr).into_owned();
+    assert!(told.contains("from sample to nearest training row: "), "{told}");
+    assert_eq!(fs::read(out).unwrap(), sample("again.npy", &[]));
 
     fs::remove_file(&best).unwrap();
     let stderr = run(&["estimate", &run_folder]).stderr;

@@ -223,16 +223,14 @@ fn sheet(
     nearest: Option<&(&BitMatrix, Vec<Neighbour>)>,
     ImageShape { height, width }: ImageShape,
 ) -> Result<Vec<u8>> {
-    let mut images = Vec::new();
-    for sample in 0..samples.rows() {
-        images.push(Image::from_bits(samples, sample, height, width)?);
-        if let Some((rows, nearest)) = nearest {
-            let pair =
-                [images.pop(), Some(Image::from_bits(rows, nearest[sample].row, height, width)?)];
-            let pair: Vec<Image> = pair.into_iter().flatten().collect();
-            images.push(Image::tile(&pair, 2, 0)?);
+    let picture = |bits: &BitMatrix, row| Image::from_bits(bits, row, height, width);
+    let image = |sample| match nearest {
+        None => picture(samples, sample),
+        Some((rows, nearest)) => {
+            Image::tile(&[picture(samples, sample)?, picture(rows, nearest[sample].row)?], 2, 0)
         }
-    }
+    };
+    let images = (0..samples.rows()).map(image).collect::<crate::Result<Vec<_>>>()?;
     let root = images.len().isqrt();
     let square = root + usize::from(root.pow(2) < images.len());
     // A pair is twice as wide.

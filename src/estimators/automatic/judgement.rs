@@ -9,7 +9,7 @@ use crate::trust::Trust;
 use std::time::Instant;
 
 /// Combined errors by which two estimates of the same number may differ.
-const MOST_ERRORS: f64 = 4.0;
+pub(super) const MOST_ERRORS: f64 = 4.0;
 /// Nats by which annealing from anywhere exceeds log Z once in a thousand times at most (Markov's inequality).
 const MOST_ABOVE: f64 = 7.0;
 /// Rounding of log f at large models, nats: the bound is computed in f64, chains in f32.

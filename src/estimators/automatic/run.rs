@@ -18,6 +18,9 @@ use crate::trust::Trust;
 /// The first runs, which only look where the mass lies, have so many times fewer sweeps.
 const EXPLORING: usize = 5;
 
+/// What is said of samples that are not those of the chains.
+const ANNEALED: &str = "the samples were drawn by annealing from the data's marginals instead, with weights that can be believed; modes that neither reaches are missing";
+
 /// The estimate and how it came about.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -73,7 +76,7 @@ impl Automatic {
     }
 
     /// `count` states at beta = 1, the sweeps of single chains spent, and the verdict: of the chains whose estimate is sound, else of
-    /// annealing where that can be believed, else of the last chains that the budget allowed, whose doubts are the samples';
+    /// annealing where its weights can be believed, else of the last chains that the budget allowed, whose doubts are the samples';
     /// `spacing` sweeps between two samples of a chain.
     pub(in super::super) fn sample(
         &self,
@@ -84,16 +87,17 @@ impl Automatic {
     ) -> Result<(AtOne, u64, Trust)> {
         let ops = Fused::new(parameters).on(collective::current());
         let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
-        let Estimate { trust, .. } = self.until_sound(&mut exploration, &mut done, tell)?;
+        let Estimate { mut trust, .. } = self.until_sound(&mut exploration, &mut done, tell)?;
         if !trust.is_sound()
             && let Some(base) = known.marginals
         {
             tell("chains are in doubt: annealing from the marginals");
-            let tried = exploration.candidates();
-            if let Some((taken, sweeps)) =
-                annealed_samples::draw(&ops, base, tried, count, self.seed)?
-            {
-                return Ok((taken, exploration.gibbs_sweeps() + sweeps, Trust::sound()));
+            let (tried, bound) = (exploration.candidates(), exploration.bound());
+            let drawn = annealed_samples::draw(&ops, base, (tried, bound), count, self.seed)?;
+            if let Some((taken, sweeps)) = drawn {
+                // What chains could not see annealing may miss as well: the doubts stay.
+                trust.doubt("annealed", ANNEALED);
+                return Ok((taken, exploration.gibbs_sweeps() + sweeps, trust));
             }
         }
         let taken = exploration.take_at_one(count, spacing)?;
