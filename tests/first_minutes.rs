@@ -73,7 +73,7 @@ fn a_data_file_trains_at_once_as_what_init_writes_does() {
     succeed(folder.path(), &["init", "my.csv"]);
     let written = fs::read_to_string(folder.path().join("my.toml")).unwrap();
     for expected in
-        ["60 rows, 8 columns", "source = \"my.csv\"", "hidden = 16", "batch = 6", "initial = 0.1"]
+        ["60 rows, 8 columns", "source = \"my.csv\"", "hidden = 16", "batch = 6", "preset = \"good\""]
     {
         assert!(written.contains(expected), "{written}");
     }
