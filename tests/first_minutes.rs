@@ -72,9 +72,13 @@ fn a_data_file_trains_at_once_as_what_init_writes_does() {
     let at_once = config("my");
     succeed(folder.path(), &["init", "my.csv"]);
     let written = fs::read_to_string(folder.path().join("my.toml")).unwrap();
-    for expected in
-        ["60 rows, 8 columns", "source = \"my.csv\"", "hidden = 16", "batch = 6", "preset = \"good\""]
-    {
+    for expected in [
+        "60 rows, 8 columns",
+        "source = \"my.csv\"",
+        "hidden = 16",
+        "batch = 6",
+        "preset = \"good\"",
+    ] {
         assert!(written.contains(expected), "{written}");
     }
     let out = ["--out", "runs/init"];
