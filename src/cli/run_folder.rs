@@ -15,7 +15,7 @@ use crate::model::Parameters;
 use crate::record::HeldFile;
 use crate::report::summary::Summary;
 use crate::report::{self, Diagnosis, FAILURE, RunFiles};
-use crate::training::{Candidate, Checkpoints, EvaluationRecord, Trainer};
+use crate::training::{Best, Checkpoints, EvaluationRecord, Trainer};
 
 const CONFIG: &str = "config.toml";
 const METRICS: &str = "metrics.csv";
@@ -190,10 +190,10 @@ impl RunFolder {
     }
 
     /// Writes best.safetensors when the run is over.
-    pub fn write_best(&self, trainer: &Trainer, best: &Candidate) -> crate::Result<()> {
+    pub fn write_best(&self, trainer: &Trainer, best: &Best) -> crate::Result<()> {
         self.lock.check()?;
-        let parameters = best.parameters.as_ref().clone();
-        model_file(trainer, best.update, best.log_z, parameters).save(self.best_model())
+        let parameters = best.candidate.parameters.as_ref().clone();
+        model_file(trainer, best.candidate.update, best.log_z(), parameters).save(self.best_model())
     }
 }
 

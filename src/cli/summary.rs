@@ -16,9 +16,11 @@ impl Summary {
     pub fn conclude(trainer: &Trainer, folder: &RunFolder, reason: StopReason) -> Result<Self> {
         let best = match trainer.last_audits()? {
             LastAudits::Best(found) => {
-                folder.write_best(trainer, &found.candidate)?;
+                folder.write_best(trainer, &found)?;
                 let candidate = found.candidate;
-                Best::new(candidate.update, found.audited, Some(candidate.log_z), found.likelihood)
+                let tracked = Some(candidate.log_z);
+                let best = Best::new(candidate.update, found.audited, tracked, found.likelihood);
+                Best { evaluation_in_doubt: found.in_doubt, ..best }
             }
             LastAudits::Last(last) => Best::new(trainer.updates(), 0, None, last),
         };
@@ -102,6 +104,7 @@ impl Best {
         Self {
             update,
             candidates_audited,
+            evaluation_in_doubt: false,
             audit_method: log_z.method.name().into(),
             log_z: log_z.value,
             log_z_std_error: log_z.std_error,
@@ -129,7 +132,9 @@ impl Best {
             n => writeln!(text, "best model: update {}, of {n} audited", self.update),
         };
         if let (Some(log_z), Some(error)) = (self.tracked_log_z, self.tracked_log_z_std_error) {
-            let _ = writeln!(text, "  log Z tracked       {log_z:>10.3} +- {error:.3}");
+            let doubt =
+                if self.evaluation_in_doubt { ", in doubt: the audit speaks for it" } else { "" };
+            let _ = writeln!(text, "  log Z tracked       {log_z:>10.3} +- {error:.3}{doubt}");
         }
         let audit = format!("log Z {}", self.audit_method);
         let differs = self

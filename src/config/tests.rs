@@ -23,14 +23,14 @@ batch = 5
 gradient = { kind = "pcd" }
 learning_rate = { initial = 0.1 }
 "#;
-const SHORT: &str = "[data]\nsource = \"dna\"\n[model]\nhidden = 4\n";
+pub(super) const SHORT: &str = "[data]\nsource = \"dna\"\n[model]\nhidden = 4\n";
 
-fn parse(text: &str, settings: &[&str]) -> Config {
+pub(super) fn parse(text: &str, settings: &[&str]) -> Config {
     let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
     Config::parse(text, &settings).unwrap_or_else(|error| panic!("{settings:?}: {error}"))
 }
 
-fn refused(text: &str, settings: &[&str]) -> String {
+pub(super) fn refused(text: &str, settings: &[&str]) -> String {
     let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
     Config::parse(text, &settings).unwrap_err().to_string()
 }
@@ -323,31 +323,4 @@ fn the_documentation_is_up_to_date() {
         found == markdown(),
         "docs/configuration.md is out of date; make it anew by: {REGENERATE}"
     );
-}
-
-#[test]
-fn presets_fill_in_what_is_left_out_and_leave_no_trace() {
-    let of = |settings: &[&str]| parse(SHORT, settings);
-    assert_eq!(of(&[]), of(&["training.preset=good"]));
-    let [fast, good, best] =
-        ["fast", "good", "best"].map(|name| of(&[&format!("training.preset={name}")]).training);
-    assert!(fast.updates < good.updates && good.updates < best.updates);
-    let rate = |name: &str, hidden: &str| {
-        let settings = [format!("training.preset={name}"), format!("model.hidden={hidden}")];
-        of(&[&settings[0], &settings[1]]).training.learning_rate.initial
-    };
-    assert!(rate("fast", "21") > rate("good", "21"));
-    assert!(rate("good", "20") > rate("good", "21"));
-    assert_eq!(good.gradient, best.gradient);
-    // What is given goes before it.
-    let given = of(&["training.preset=best", "training.epochs=3", "training.learning_rate=0.3"]);
-    assert_eq!((given.training.epochs, given.training.updates), (Some(3), None));
-    assert_eq!(given.training.learning_rate.initial, 0.3);
-    // Without its name a given rate is a plain one.
-    assert!(given.training.centering && !of(&["training.learning_rate=0.3"]).training.centering);
-    assert_eq!(given.training.learning_rate.schedule, Schedule::LinearToZero {});
-    let written = of(&["training.preset=best"]).to_toml().unwrap();
-    assert!(!written.contains("preset"), "{written}");
-    let error = refused(SHORT, &["training.preset=better"]);
-    assert!(error.contains("fast") && error.contains("best"), "{error}");
 }

@@ -86,6 +86,9 @@ pub struct Best {
     pub update: u64,
     /// How many models were audited to find it; 0 if none had a sound evaluation or audit and it is the last one.
     pub candidates_audited: usize,
+    /// Whether its evaluation was in doubt, so that only the audit speaks for it.
+    #[serde(default)]
+    pub evaluation_in_doubt: bool,
     /// How log Z was computed.
     pub audit_method: String,
     /// Audited log Z.

@@ -27,13 +27,23 @@ const TEMPERATURES: usize = 5000;
 pub(super) fn draw(
     ops: &Fused,
     base: &BaseDistribution,
+    found: (&[Candidate], Bound),
+    count: usize,
+    seed: u64,
+) -> Result<Option<(AtOne, u64)>> {
+    draw_along(ops, &Ladder::linear(TEMPERATURES, &Prior::Uniform)?, base, found, count, seed)
+}
+
+fn draw_along(
+    ops: &Fused,
+    ladder: &Ladder,
+    base: &BaseDistribution,
     (candidates, bound): (&[Candidate], Bound),
     count: usize,
     seed: u64,
 ) -> Result<Option<(AtOne, u64)>> {
     let seed = derived_seed(seed, Purpose::Equilibrium, 1);
-    let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
-    let path = GeometricPath { ops, ladder: &ladder, base };
+    let path = GeometricPath { ops, ladder, base };
     let chains = count.saturating_mul(CHAINS_A_SAMPLE).clamp(FEWEST, MOST);
     let annealed = anneal(&path, chains, seed, 0, Keep::Last);
     let mean = annealed.mean_weight(0);
@@ -50,7 +60,7 @@ pub(super) fn draw(
     let mut chosen = systematic(&normalised(&log_weights), count, u);
     let visible = annealed.visible.select(chosen.iter().copied());
     chosen.dedup();
-    let sweeps = (chains * (TEMPERATURES - 1)) as u64;
+    let sweeps = (chains * (ladder.len() - 1)) as u64;
     Ok(Some((AtOne { visible, chains_used: chosen.len() }, sweeps)))
 }
 
@@ -59,30 +69,46 @@ mod tests {
     use super::*;
     use crate::model::exact;
     use crate::model::test_systems::gaussian_parameters;
+    use crate::ops::BitMatrix;
 
+    /// Few temperatures, so that weights are uneven and count: the chains' own states are not the model's.
     #[test]
     fn samples_have_the_means_of_the_model_and_are_refused_where_more_is_known() {
-        let (visible, hidden, count) = (10, 8, 60);
-        let parameters = gaussian_parameters(visible, hidden, 1.0, 3);
+        let (visible, hidden, count) = (10, 8, 1000);
+        let parameters = gaussian_parameters(visible, hidden, 1.2, 5);
         let (ops, base) = (Fused::new(&parameters), BaseDistribution::uniform(visible));
+        let ladder = Ladder::linear(4, &Prior::Uniform).unwrap();
         let log_z = exact::log_partition(&parameters).unwrap();
         let bound = |value| Bound { value, states: 1 };
         let drawn = |candidates: &[Candidate], value| {
-            draw(&ops, &base, (candidates, bound(value)), count, 1).unwrap()
+            draw_along(&ops, &ladder, &base, (candidates, bound(value)), count, 1).unwrap()
         };
-        let (taken, _) = drawn(&[], log_z).unwrap();
+        let Some((taken, sweeps)) = drawn(&[], log_z - 1.0) else { panic!("refused") };
+        assert_eq!(sweeps, 3 * 4000);
         let means = exact::moments(&parameters).unwrap().visible;
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let states = anneal(&path, 4000, 7, 0, Keep::Last).visible;
+        let share = |bits: &BitMatrix, i: usize| {
+            (0..bits.rows()).filter(|&row| bits.get(row, i)).count() as f64 / bits.rows() as f64
+        };
+        let mut unweighted_is_off = false;
         for (i, mean) in means.iter().enumerate() {
-            let ones = (0..count).filter(|&row| taken.visible.get(row, i)).count() as f64;
-            // Drawn from even weights: about as many as independent samples; 5 standard errors.
-            let bar = 5.0 * (mean * (1.0 - mean) / count as f64).sqrt() + 1.0 / count as f64;
-            assert!((ones / count as f64 - mean).abs() < bar, "unit {i}: {ones} {mean}");
+            // As many independent samples as different chains; 5 standard errors.
+            let bar = 5.0 * (mean * (1.0 - mean) / taken.chains_used as f64).sqrt();
+            let found = share(&taken.visible, i);
+            assert!((found - mean).abs() < bar, "unit {i}: {found} {mean}");
+            unweighted_is_off |= (share(&states, i) - mean).abs() > bar;
         }
-        assert!(taken.chains_used > count / 2);
-        assert!(drawn(&[], log_z + 1.0).is_none(), "known states add up to more");
-        let candidate =
-            |log_z| Candidate { name: "another".into(), log_z, std_error: 0.1, effective: 50.0 };
-        assert!(drawn(&[candidate(log_z)], log_z).is_some());
-        assert!(drawn(&[candidate(log_z + 3.0)], log_z).is_none(), "another start found more");
+        assert!(unweighted_is_off, "weights that count");
+        assert!(drawn(&[], log_z + 2.0).is_none(), "known states add up to more");
+        let candidate = |log_z| {
+            let name = "another".into();
+            Candidate { name, log_z, std_error: 0.1, effective: 50.0 }
+        };
+        assert!(drawn(&[candidate(log_z)], log_z - 1.0).is_some());
+        assert!(
+            drawn(&[candidate(log_z + 3.0)], log_z - 1.0).is_none(),
+            "another start found more"
+        );
     }
 }

@@ -92,7 +92,7 @@ fn annealing(evidence: &Evidence<'_>, value: f64, error: f64) -> Trust {
 }
 
 /// An annealing run (name, log Z, standard error) that is too far above an estimate for the two to be of the same number.
-pub(super) fn annealed_above<'a>(
+pub(crate) fn annealed_above<'a>(
     mut tried: impl Iterator<Item = (&'a str, f64, f64)>,
     value: f64,
     error: f64,

@@ -4,6 +4,7 @@ use super::model::model;
 use super::{Candidate, Trainer};
 use crate::config::Kernel;
 use crate::error::Result;
+use crate::estimators::automatic::annealed_above;
 use crate::estimators::{Ais, Automatic, Estimate, Known, Method, exact};
 use crate::interrupt;
 use crate::model::Parameters;
@@ -147,20 +148,42 @@ impl Trainer {
 }
 
 impl Trainer {
-    /// Annealed importance sampling, and where that is in doubt the automatic estimate, if it is not.
+    /// Annealed importance sampling, and where that is in doubt the automatic estimate, if that is sound and not contradicted.
     fn thorough_audit(&self, model: &Model) -> Result<Estimate> {
         let annealed = self.sampled_audit(model, self.config.audit.temperatures)?;
         if annealed.trust.is_sound() || self.config.model.kernel == Kernel::Composed {
             return Ok(annealed);
         }
+        let found = self.automatic_audit(&model.parameters)?;
+        // Annealing is low in expectation: where it lies above, the other one misses a mode.
+        let pass = ("audit", annealed.value, annealed.std_error);
+        let above = annealed_above([pass].into_iter(), found.value, found.std_error).is_some();
+        Ok(if found.trust.is_sound() && !above { found } else { annealed })
+    }
+
+    /// The estimate that searches for modes.
+    fn automatic_audit(&self, parameters: &Parameters) -> Result<Estimate> {
         let (_task, _permit) =
             (progress::task("audit by the automatic estimate"), interrupt::permit());
         let seed = derived_seed(self.config.seed, Purpose::Audit, self.updates);
         let rows = &self.rows.train_evaluated;
         let rows = rows.select(0..rows.rows().min(KNOWN_ROWS));
         let known = Known { marginals: Some(&self.base), rows: Some(&rows) };
-        let found = Automatic::new(seed)?.run(&model.parameters, known, &mut |_| ())?.estimate;
-        Ok(if found.trust.is_sound() { found } else { annealed })
+        Ok(Automatic::new(seed)?.run(parameters, known, &mut |_| ())?.estimate)
+    }
+
+    /// Whether an audit speaks for a model whose evaluation was in doubt. Annealing alone may miss what the tracker could not follow
+    /// either, and a model with too low a log Z looks better than it is: the automatic estimate has to say the same.
+    fn confirmed(&self, candidate: &Candidate, audited: &Estimate) -> Result<bool> {
+        if !audited.trust.is_sound() {
+            return Ok(false);
+        }
+        if audited.method != Method::Ais {
+            return Ok(true);
+        }
+        let found = self.automatic_audit(&candidate.parameters)?;
+        let bar = DISAGREEMENT * found.std_error.hypot(audited.std_error);
+        Ok(found.trust.is_sound() && (found.value - audited.value).abs() <= bar)
     }
 }
 
@@ -210,8 +233,20 @@ pub struct Best {
     pub candidate: Candidate,
     /// What its audit said.
     pub likelihood: FinalLikelihood,
+    /// Whether its evaluation was in doubt, so that only the audit speaks for it.
+    pub in_doubt: bool,
     /// How many models were audited.
     pub audited: usize,
+}
+
+impl Best {
+    /// log Z and its standard error to go with the model: tracked, or audited where the tracked one was in doubt.
+    pub fn log_z(&self) -> (f64, f64) {
+        match self.in_doubt {
+            true => (self.likelihood.log_z.value, self.likelihood.log_z.std_error),
+            false => self.candidate.log_z,
+        }
+    }
 }
 
 /// What the audits at the end of a run find.
@@ -226,7 +261,7 @@ pub enum LastAudits {
 pub struct Hopeful<'a> {
     /// Those of evaluations that decisions could go by; where their likelihoods are exact the first alone.
     pub sound: Vec<&'a Candidate>,
-    /// Those of evaluations in doubt, which a sound audit may clear.
+    /// Those of evaluations in doubt, which an audit that is confirmed may clear.
     pub doubtful: Vec<&'a Candidate>,
 }
 
@@ -283,17 +318,16 @@ impl Trainer {
         let value = |found: &FinalLikelihood| {
             found.validation.map_or(f64::NEG_INFINITY, |validation| validation.value)
         };
-        let sound = hopeful.sound.iter().map(|candidate| (candidate, true));
-        let doubtful = hopeful.doubtful.iter().map(|candidate| (candidate, false));
+        let sound = hopeful.sound.iter().map(|candidate| (candidate, false));
+        let doubtful = hopeful.doubtful.iter().map(|candidate| (candidate, true));
         let mut best: Option<Best> = None;
-        for (candidate, evaluated) in sound.chain(doubtful) {
+        for (candidate, in_doubt) in sound.chain(doubtful) {
             let likelihood = self.final_likelihood(&candidate.parameters)?;
-            let believed = evaluated || likelihood.log_z.trust.is_sound();
-            if believed
-                && best.as_ref().is_none_or(|best| value(&likelihood) > value(&best.likelihood))
-            {
+            let better =
+                best.as_ref().is_none_or(|best| value(&likelihood) > value(&best.likelihood));
+            if better && (!in_doubt || self.confirmed(candidate, &likelihood.log_z)?) {
                 let candidate = (*candidate).clone();
-                best = Some(Best { candidate, likelihood, audited: hopeful.len() });
+                best = Some(Best { candidate, likelihood, in_doubt, audited: hopeful.len() });
             }
         }
         Ok(best)
