@@ -10,14 +10,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use burn::tensor::Device;
 use ztrack::checkpoint::write_bytes;
 use ztrack::data::generators::BarsAndStripes;
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, find_folder, load};
 use ztrack::estimators::{Estimate, MomentAveraging, ais};
+use ztrack::model::Parameters;
 use ztrack::model::exact::log_partition;
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::model::{Parameters, Rbm};
 use ztrack::ops::{BitMatrix, Fused};
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::schedules::{
@@ -166,16 +165,13 @@ fn train(
     cd: usize,
     updates: usize,
 ) -> Result<Parameters> {
-    let device = Device::default();
     let (m, rows) = (data.columns(), data.rows());
-    let start = Parameters {
+    let mut parameters = Parameters {
         visible_bias: base.logits().to_vec(),
         hidden_bias: vec![0.0; HIDDEN],
         ..gaussian_parameters(m, HIDDEN, 0.01, SEED)
     };
-    let mut rbm = Rbm::from_parameters(&start, &device);
-    let mut parameters = start;
-    let mut rule = Sgd::new(SgdConfig { momentum: 0.0, nesterov: false }, m, HIDDEN, &device);
+    let mut rule = Sgd::new(SgdConfig { momentum: 0.0, nesterov: false }, m, HIDDEN);
     let mut particles = Particles { visible: base.sample(BATCH, SEED, 1), seed: SEED, sweeps: 0 };
     let means = base.logits().iter().map(|&a| 1.0 / (1.0 + f64::from(-a).exp())).collect();
     let mut centering = Centering::new(means, HIDDEN);
@@ -193,8 +189,7 @@ fn train(
         }
         particles.sweep(&ops, cd.max(1));
         let negative = moments(&ops, &particles.visible, None);
-        rbm = rule.step(rbm, gradient(&positive, &negative, Some(&centering), &device), 0.05);
-        parameters = rbm.parameters();
+        rule.step(&mut parameters, &gradient(&positive, &negative, Some(&centering)), 0.05);
     }
     Ok(parameters)
 }

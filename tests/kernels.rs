@@ -47,6 +47,22 @@ fn inputs(ops: &dyn RbmOps, layer: Layer, given: &BitMatrix) -> Matrix {
     out
 }
 
+#[test]
+fn reloaded_kernels_are_those_made_anew() {
+    let [old, new] = [1, 2].map(|seed| random_parameters(70, 45, 0.3, seed));
+    let (visible, hidden) = (random_bits(20, 70, 3), random_bits(20, 45, 4));
+    let (mut reloaded, expected) = (Fused::new(&old), Fused::new(&new));
+    assert!(!reloaded.reload(&random_parameters(45, 70, 0.3, 1)), "another size");
+    for expected in [&Fused::new(&old), &expected] {
+        let given = [(Layer::Hidden, &visible), (Layer::Visible, &hidden)];
+        for (layer, given) in given {
+            assert_eq!(inputs(&reloaded, layer, given), inputs(expected, layer, given));
+        }
+        assert_eq!(reloaded.visible_dot(visible.row(0)), expected.visible_dot(visible.row(0)));
+        assert!(reloaded.reload(&new));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

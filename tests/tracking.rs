@@ -4,13 +4,12 @@
 //! without the bias state; measurements taken as uncorrelated; eq. 24's error bar without its lag; gradient weights of
 //! temperature K - 1; the centered visible gradient without its correction; lost chains left alone.
 
-use burn::tensor::Device;
 use ztrack::estimators::Rts;
+use ztrack::model::Parameters;
 use ztrack::model::exact::{
     self, log_partition, log_partition_at, log_probabilities_of_visible_at, mean_log_likelihood,
 };
 use ztrack::model::test_systems::{gaussian_parameters, one_hidden_unit};
-use ztrack::model::{Parameters, Rbm};
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Fused, Matrix};
 use ztrack::tempering::{
@@ -56,7 +55,6 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
 /// Error of tracked log Z and its claimed standard error at the tracker's steps, one every `every` updates, in PCD
 /// training on noisy prototypes.
 fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
-    let device = Device::default();
     let mut stream = Streams::new(seed, Purpose::Generator, 0).row(0);
     let prototypes: Vec<bool> = (0..5 * M).map(|_| stream.uniform() < 0.5).collect();
     let data = BitMatrix::from_fn(400, M, |row, i| {
@@ -65,9 +63,9 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
     let base = BaseDistribution::from_marginals(&data, 1.0).unwrap();
     let ladder = ladder();
     let path = |ops| GeometricPath { ops, ladder: &ladder, base: &base };
-    let mut rbm = Rbm::from_parameters(&gaussian_parameters(M, J, 0.01, seed), &device);
-    let mut ops = Fused::new(&rbm.parameters());
-    let mut rule = Sgd::new(SgdConfig::default(), M, J, &device);
+    let mut parameters = gaussian_parameters(M, J, 0.01, seed);
+    let mut ops = Fused::new(&parameters);
+    let mut rule = Sgd::new(SgdConfig::default(), M, J);
     let mut particles = Particles { visible: base.sample(100, seed, 1), seed, sweeps: 0 };
     let chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
     let mut tracker = ChainTracker::start(&path(&ops), chains, options(smoothing, 1)).0;
@@ -77,8 +75,8 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
         particles.sweep(&ops, 1);
         let (positive, negative) =
             (moments(&ops, &batch, None), moments(&ops, &particles.visible, None));
-        rbm = rule.step(rbm.clone(), gradient(&positive, &negative, None, &device), 0.3);
-        ops = Fused::new(&rbm.parameters());
+        rule.step(&mut parameters, &gradient(&positive, &negative, None), 0.3);
+        ops = Fused::new(&parameters);
         if !(t + 1).is_multiple_of(every) {
             return None;
         }
@@ -89,7 +87,7 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
         followed = ops.clone();
         assert!(record.rounds.is_none(), "chains lost at update {t}");
         assert!(t < 100 * every || tracker.chains.round_trips.mixed());
-        Some((tracker.log_z() - log_partition(&rbm.parameters()).unwrap(), tracker.std_error()))
+        Some((tracker.log_z() - log_partition(&parameters).unwrap(), tracker.std_error()))
     };
     (0..600).filter_map(update).collect()
 }
@@ -266,7 +264,6 @@ fn gradients_are_finite_differences_of_the_exact_log_likelihood() {
     let parameters = gaussian_parameters(m, j, 0.7, 1);
     let mut stream = Streams::new(1, Purpose::TestSystem, 9).row(0);
     let data = BitMatrix::from_fn(30, m, |_, i| stream.uniform() < 0.2 + 0.1 * i as f64);
-    let device = Device::default();
     let (positive, negative) =
         (moments(&Fused::new(&parameters), &data, None), exact_moments(&parameters));
     let slope = |direction: &dyn Fn(&mut Parameters, f32)| {
@@ -285,9 +282,7 @@ fn gradients_are_finite_differences_of_the_exact_log_likelihood() {
     for (given, Centering { visible: mu, hidden: lam }) in
         [(None, &zero), (Some(&centering), &centering)]
     {
-        let found = gradient(&positive, &negative, given, &device);
-        let rbm =
-            Rbm::from_tensors(found.weights, found.visible_bias, found.hidden_bias).parameters();
+        let found = gradient(&positive, &negative, given);
         // Central differences are off by STEP^2/6 = 4e-5 third derivatives; f32 moments and parameters add 1e-5.
         let near = |a: f64, b: f64, what: String| assert!((a - b).abs() < 2e-4, "{what}: {a} {b}");
         let mut from_hidden = vec![0.0; j];
@@ -300,17 +295,17 @@ fn gradients_are_finite_differences_of_the_exact_log_likelihood() {
                     p.visible_bias[i] -= t * lam[col] as f32;
                     p.hidden_bias[col] -= t * *mu as f32;
                 });
-                let w = f64::from(rbm.weights[i * j + col]);
+                let w = f64::from(found.weights[i * j + col]);
                 near(w, expected, format!("w {i} {col}"));
                 from_visible += w * lam[col];
                 from_hidden[col] += w * mu;
             }
             let expected = slope(&|p, t| p.visible_bias[i] += t) - from_visible;
-            near(f64::from(rbm.visible_bias[i]), expected, format!("c {i}"));
+            near(f64::from(found.visible_bias[i]), expected, format!("c {i}"));
         }
         for (col, from) in from_hidden.into_iter().enumerate() {
             let expected = slope(&|p, t| p.hidden_bias[col] += t) - from;
-            near(f64::from(rbm.hidden_bias[col]), expected, format!("b {col}"));
+            near(f64::from(found.hidden_bias[col]), expected, format!("b {col}"));
         }
     }
 }

@@ -3,8 +3,7 @@
 use std::error::Error;
 use std::fs::File;
 
-use burn::tensor::Device;
-use ztrack::model::{Rbm, test_systems::gaussian_parameters};
+use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
 use ztrack::tempering::{BaseDistribution, GeometricPath, Ladder, Prior};
 use ztrack::training::gradient::{gradient, moments};
@@ -14,22 +13,19 @@ use super::clock::Clock;
 use super::{Setting, TEMPERATURES, TRACKERS, data, profile, random_particles, trackers};
 
 /// Runs, prints and writes one setting.
-#[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
 pub fn run(
     setting: &Setting,
     costs: &mut csv::Writer<File>,
     profiles: &mut csv::Writer<File>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Setting { n_visible: m, n_hidden: j, chains, updates, .. } = *setting;
-    let device = Device::ndarray();
     let data = data(setting);
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
     // Nearly independent units, so that no tracker ever loses the ladder: then times would be of initial rounds.
-    let parameters = gaussian_parameters(m, j, 0.02, 1);
+    let mut parameters = gaussian_parameters(m, j, 0.02, 1);
     let base = BaseDistribution::from_logits(&parameters.visible_bias)?;
-    let mut rbm = Rbm::from_parameters(&parameters, &device);
-    let mut ops = Fused::new(&rbm.parameters());
-    let mut rule = Sgd::new(SgdConfig::default(), m, j, &device);
+    let mut ops = Fused::new(&parameters);
+    let mut rule = Sgd::new(SgdConfig::default(), m, j);
     let mut particles = random_particles(chains, m, 4);
     let mut trackers = trackers(setting, GeometricPath { ops: &ops, ladder: &ladder, base: &base });
     let mut aside = trackers[0].chains.clone();
@@ -42,9 +38,8 @@ pub fn run(
             let positive = moments(&ops, &data, None);
             particles.sweep(&ops, 1);
             let negative = moments(&ops, &particles.visible, None);
-            let gradient = gradient(&positive, &negative, None, &device);
-            rbm = rule.step(rbm.clone(), gradient, 1e-4);
-            Fused::new(&rbm.parameters())
+            rule.step(&mut parameters, &gradient(&positive, &negative, None), 1e-4);
+            Fused::new(&parameters)
         });
         for turn in 0..trackers.len() {
             let turn = (turn + update) % trackers.len();

@@ -3,8 +3,7 @@
 use std::error::Error;
 use std::fs::File;
 
-use burn::tensor::Device;
-use ztrack::model::{Rbm, test_systems::gaussian_parameters};
+use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::Fused;
 use ztrack::tempering::{BaseDistribution, GeometricPath, Ladder, Prior, TemperedChains};
 use ztrack::training::gradient::{gradient, moments, moments_from_inputs};
@@ -14,22 +13,19 @@ use super::clock::Clock;
 use super::{Setting, TEMPERATURES, TRACKERS, data, profile, trackers};
 
 /// Runs, prints and writes one setting.
-#[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
 pub fn run(
     setting: &Setting,
     costs: &mut csv::Writer<File>,
     profiles: &mut csv::Writer<File>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Setting { n_visible: m, n_hidden: j, updates, sweeps, .. } = *setting;
-    let device = Device::ndarray();
     let data = data(setting);
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Exponential(2.0))?;
     // Nearly independent units, so that no tracker ever loses the ladder: then times would be of initial rounds.
-    let parameters = gaussian_parameters(m, j, 0.02, 1);
+    let mut parameters = gaussian_parameters(m, j, 0.02, 1);
     let base = BaseDistribution::from_logits(&parameters.visible_bias)?;
-    let mut rbm = Rbm::from_parameters(&parameters, &device);
-    let mut ops = Fused::new(&rbm.parameters());
-    let mut rule = RmsSpectral::new(RmsSpectralConfig::default(), m, j, 1e-5, &device);
+    let mut ops = Fused::new(&parameters);
+    let mut rule = RmsSpectral::new(RmsSpectralConfig::default(), m, j, 1e-5);
     let mut trackers = trackers(setting, GeometricPath { ops: &ops, ladder: &ladder, base: &base });
     let mut bare: Vec<TemperedChains> =
         trackers.iter().map(|tracker| tracker.chains.clone()).collect();
@@ -47,11 +43,10 @@ pub fn run(
             let (visible, weights) = (&tracker.chains.visible, tracker.weights());
             (positive, moments_from_inputs(&ops, visible, inputs, Some(&weights)))
         });
-        rbm = clock.time("RMSspectral", || {
-            let gradient = gradient(&positive, &negative, None, &device);
-            rule.step(rbm.clone(), gradient, 1e-5)
+        clock.time("RMSspectral", || {
+            rule.step(&mut parameters, &gradient(&positive, &negative, None), 1e-5);
         });
-        let new = clock.time("new kernel tables", || Fused::new(&rbm.parameters()));
+        let new = clock.time("new kernel tables", || Fused::new(&parameters));
         for turn in 0..trackers.len() {
             let turn = (turn + update) % trackers.len();
             let (name, _, beta_update) = TRACKERS[turn];

@@ -7,5 +7,6 @@ mod rbm;
 pub mod test_systems;
 
 pub use parameters::Parameters;
+pub(crate) use parameters::largest_magnitude;
 pub(crate) use rbm::host;
 pub use rbm::{Rbm, RbmConfig};

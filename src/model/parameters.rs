@@ -120,16 +120,70 @@ impl Parameters {
         }
     }
 
+    /// W, c and b as flat arrays, in this order.
+    pub fn arrays(&self) -> [&[f32]; 3] {
+        [&self.weights, &self.visible_bias, &self.hidden_bias]
+    }
+
+    /// As [`Parameters::arrays`], for writing.
+    pub fn arrays_mut(&mut self) -> [&mut [f32]; 3] {
+        [&mut self.weights, &mut self.visible_bias, &mut self.hidden_bias]
+    }
+
     /// The name of a parameter that holds NaN or infinity, if there is one.
     pub fn not_finite(&self) -> Option<&'static str> {
-        [
-            ("weights", &self.weights),
-            ("visible_bias", &self.visible_bias),
-            ("hidden_bias", &self.hidden_bias),
-        ]
-        .into_iter()
-        // Without an early end, so that the compiler vectorises.
-        .find(|(_, values)| !values.iter().fold(true, |finite, x| finite & x.is_finite()))
-        .map(|(name, _)| name)
+        ["weights", "visible_bias", "hidden_bias"]
+            .into_iter()
+            .zip(self.arrays())
+            .find(|(_, values)| !largest_magnitude(values).is_finite())
+            .map(|(name, _)| name)
+    }
+}
+
+/// The largest |x|, infinite or NaN where a value is; 0 of none.
+pub(crate) fn largest_magnitude(values: &[f32]) -> f32 {
+    // Without their signs, floats are ordered as their bits are, with infinity above all numbers and NaN above infinity.
+    // In lanes, so that the compiler vectorises.
+    let mut lanes = [0i32; 16];
+    let (whole, rest) = values.as_chunks::<16>();
+    let mut take = |values: &[f32]| {
+        for (lane, x) in lanes.iter_mut().zip(values) {
+            let bits = x.abs().to_bits().cast_signed();
+            *lane = if bits > *lane { bits } else { *lane };
+        }
+    };
+    whole.iter().for_each(|values| take(values));
+    take(rest);
+    f32::from_bits(lanes.into_iter().fold(0, i32::max).cast_unsigned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wherever it stands, whole vectors or the rest, and whatever its sign.
+    #[test]
+    fn the_largest_magnitude_is_found_anywhere() {
+        for n in [1, 15, 16, 17, 40] {
+            for at in 0..n {
+                for (value, found) in [(-7.0, 7.0), (f32::NEG_INFINITY, f32::INFINITY)] {
+                    let mut values = vec![0.5; n];
+                    values[at] = value;
+                    assert_eq!(largest_magnitude(&values), found, "{at} of {n}");
+                }
+                let mut values = vec![f32::INFINITY; n];
+                values[at] = -f32::NAN;
+                assert!(largest_magnitude(&values).is_nan(), "{at} of {n}");
+            }
+        }
+        assert_eq!(largest_magnitude(&[]), 0.0);
+    }
+
+    #[test]
+    fn the_parameter_that_is_not_finite_is_named() {
+        let mut parameters = Parameters::zeros(3, 2);
+        assert_eq!(parameters.not_finite(), None);
+        parameters.hidden_bias[1] = f32::INFINITY;
+        assert_eq!(parameters.not_finite(), Some("hidden_bias"));
     }
 }

@@ -3,6 +3,7 @@
 use super::random::Streams;
 use super::{BetaGrid, Matrix};
 use crate::collective::{Collective, Solo};
+use crate::model::Parameters;
 
 /// One of the two layers of an RBM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,11 @@ pub trait RbmOps: Send + Sync {
     /// The ranks that share the work on rows of these operations; every one of them makes the same calls.
     fn ranks(&self) -> &dyn Collective {
         &Solo
+    }
+
+    /// Takes new parameters in place of its own, without new memory; `false`, and nothing has changed, where it cannot.
+    fn reload(&mut self, _parameters: &Parameters) -> bool {
+        false
     }
 
     /// Pre-activations of `layer` given packed rows of the other one: x = b + v'W for hidden, c + Wh for visible units.

@@ -33,14 +33,15 @@ pub struct Model {
 
 impl Model {
     /// With the fused CPU kernels.
-    pub fn fused(parameters: Parameters) -> Self {
+    pub fn fused(parameters: impl Into<Arc<Parameters>>) -> Self {
         Self::fused_on(parameters, Arc::new(Solo))
     }
 
     /// The same, its work shared by ranks.
-    pub fn fused_on(parameters: Parameters, ranks: Ranks) -> Self {
+    pub fn fused_on(parameters: impl Into<Arc<Parameters>>, ranks: Ranks) -> Self {
+        let parameters = parameters.into();
         let ops = Arc::new(Fused::new(&parameters).on(ranks));
-        Self { parameters: Arc::new(parameters), ops }
+        Self { parameters, ops }
     }
 }
 

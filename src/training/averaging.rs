@@ -24,13 +24,9 @@ impl Averaged {
     /// Takes in the parameters after update number `updates`, counted from 1.
     pub fn follow(&mut self, new: &Parameters, updates: u64) {
         let rate = (1.0 / (self.window * updates as f64).max(1.0)) as f32;
-        let average = |old: &mut [f32], new: &[f32]| {
+        for (old, new) in self.parameters.arrays_mut().into_iter().zip(new.arrays()) {
             old.iter_mut().zip(new).for_each(|(old, new)| *old += rate * (new - *old));
-        };
-        let Parameters { weights, visible_bias, hidden_bias, .. } = &mut self.parameters;
-        average(weights, &new.weights);
-        average(visible_bias, &new.visible_bias);
-        average(hidden_bias, &new.hidden_bias);
+        }
     }
 
     /// theta-bar.

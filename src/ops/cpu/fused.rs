@@ -47,21 +47,25 @@ impl Fused {
     }
 
     fn tuned(parameters: &Parameters, tuning: Tuning) -> Self {
-        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } = parameters;
-        let (m, j) = (*n_visible, *n_hidden);
-        let bias = |values: &[f32]| {
-            let mut bias = values.to_vec();
-            bias.resize(padded(values.len()), PADDING);
-            bias
-        };
-        Self {
+        let (m, j) = (parameters.n_visible, parameters.n_hidden);
+        let mut fused = Self {
             tuning,
             ranks: Arc::new(Solo),
-            weights: Panels::new(m, j, weights, j),
-            transposed: Panels::transposed(m, j, weights),
-            visible_bias: bias(visible_bias),
-            hidden_bias: bias(hidden_bias),
-        }
+            weights: Panels::zeros(m, j),
+            transposed: Panels::zeros(j, m),
+            visible_bias: vec![PADDING; padded(m)],
+            hidden_bias: vec![PADDING; padded(j)],
+        };
+        fused.take(parameters);
+        fused
+    }
+
+    fn take(&mut self, parameters: &Parameters) {
+        let Parameters { weights, visible_bias, hidden_bias, .. } = parameters;
+        self.weights.copy(weights);
+        self.transposed.copy_transposed(weights);
+        self.visible_bias[..visible_bias.len()].copy_from_slice(visible_bias);
+        self.hidden_bias[..hidden_bias.len()].copy_from_slice(hidden_bias);
     }
 
     /// The same, its work shared by ranks.
@@ -81,6 +85,15 @@ impl RbmOps for Fused {
 
     fn ranks(&self) -> &dyn Collective {
         self.ranks.as_ref()
+    }
+
+    fn reload(&mut self, parameters: &Parameters) -> bool {
+        let same_size = self.n_units(Layer::Visible) == parameters.n_visible
+            && self.n_units(Layer::Hidden) == parameters.n_hidden;
+        if same_size {
+            self.take(parameters);
+        }
+        same_size
     }
 
     fn inputs(&self, layer: Layer, given: &[u64], out: &mut [f32]) {

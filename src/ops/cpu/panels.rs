@@ -16,40 +16,45 @@ pub struct Panels {
 }
 
 impl Panels {
-    /// Entry (unit, column) is `values[unit * stride + column]`.
-    pub fn new(units: usize, columns: usize, values: &[f32], stride: usize) -> Self {
-        let panels = columns.div_ceil(PANEL);
-        let mut rows = Matrix::filled(panels * units, PANEL, 0.0);
-        for (panel, target) in
-            rows.as_mut_slice().chunks_exact_mut((units * PANEL).max(1)).enumerate()
-        {
-            let first = panel * PANEL;
-            let width = (columns - first).min(PANEL);
-            for (unit, row) in target.chunks_exact_mut(PANEL).enumerate() {
-                row[..width].copy_from_slice(&values[unit * stride + first..][..width]);
-            }
-        }
+    /// All zeros.
+    pub fn zeros(units: usize, columns: usize) -> Self {
+        let rows = Matrix::filled(columns.div_ceil(PANEL) * units, PANEL, 0.0);
         Self { units, columns, rows }
     }
 
-    /// The transpose of a tight matrix of shape [columns, units]: entry (unit, column) is `values[column, unit]`.
-    pub fn transposed(columns: usize, units: usize, values: &[f32]) -> Self {
+    /// Takes tight values of shape [units, columns].
+    pub fn copy(&mut self, values: &[f32]) {
+        let columns = self.columns;
+        for (first, width, panel) in self.panels_mut() {
+            for (row, values) in panel.iter_mut().zip(values.chunks_exact(columns)) {
+                row[..width].copy_from_slice(&values[first..first + width]);
+            }
+        }
+    }
+
+    /// Takes the transpose of tight values of shape [columns, units].
+    pub fn copy_transposed(&mut self, values: &[f32]) {
         /// Units written together, so that the lines of the source are used while they are in the L1 cache.
         const TOGETHER: usize = 16;
-        let mut rows = Matrix::filled(columns.div_ceil(PANEL) * units, PANEL, 0.0);
-        for (panel, target) in
-            rows.as_mut_slice().chunks_exact_mut((units * PANEL).max(1)).enumerate()
-        {
-            let first = panel * PANEL;
-            for unit in (0..units).step_by(TOGETHER) {
-                for column in first..columns.min(first + PANEL) {
-                    for unit in unit..units.min(unit + TOGETHER) {
-                        target[unit * PANEL + column - first] = values[column * units + unit];
-                    }
+        let units = self.units;
+        for (first, width, panel) in self.panels_mut() {
+            for (i, rows) in panel.chunks_mut(TOGETHER).enumerate() {
+                for column in 0..width {
+                    let values = &values[(first + column) * units + i * TOGETHER..];
+                    rows.iter_mut().zip(values).for_each(|(row, value)| row[column] = *value);
                 }
             }
         }
-        Self { units, columns, rows }
+    }
+
+    /// First column, width without padding and rows of every panel.
+    fn panels_mut(&mut self) -> impl Iterator<Item = (usize, usize, &mut [[f32; PANEL]])> {
+        let columns = self.columns;
+        let (rows, _) = self.rows.as_mut_slice().as_chunks_mut::<PANEL>();
+        rows.chunks_exact_mut(self.units.max(1)).enumerate().map(move |(panel, rows)| {
+            let first = panel * PANEL;
+            (first, (columns - first).min(PANEL), rows)
+        })
     }
 
     /// Number of rows of the matrix.

@@ -3,7 +3,6 @@
 //! dW = E_d[(v-mu)(h-lam)'] - E_m[(v-mu)(h-lam)'], dc = E_d v - E_m v - dW lam, db = E_d h - E_m h - dW' mu, with offsets
 //! mu, lam = sliding means of the data phase (Melchior, Fischer, Wiskott 2016). Plain is mu = lam = 0.
 
-use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
 
 use super::Moments;
@@ -44,19 +43,26 @@ impl Centering {
     }
 }
 
-/// The gradient on `device`; centered if offsets are given. `weight_decay` times W is to be subtracted by the caller.
-pub fn gradient(
+/// The gradient; centered if offsets are given. `weight_decay` times W is to be subtracted by the caller.
+pub fn gradient(data: &Moments, model: &Moments, centering: Option<&Centering>) -> Gradient {
+    let mut gradient = Gradient::zeros(data.visible.len(), data.hidden.len());
+    write_gradient(data, model, centering, &mut gradient);
+    gradient
+}
+
+/// As [`gradient`], in place of another one: clean memory for all weights takes as long as the numbers themselves.
+pub(crate) fn write_gradient(
     data: &Moments,
     model: &Moments,
     centering: Option<&Centering>,
-    device: &Device,
-) -> Gradient {
+    gradient: &mut Gradient,
+) {
     let (m, j) = (data.visible.len(), data.hidden.len());
     let difference =
         |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
     let mut visible = difference(&data.visible, &model.visible);
     let mut hidden = difference(&data.hidden, &model.hidden);
-    let mut weights = vec![0.0f32; m * j];
+    let Gradient { weights, visible_bias, hidden_bias, .. } = gradient;
     match centering {
         None => {
             for (i, weights) in weights.chunks_exact_mut(j).enumerate() {
@@ -92,22 +98,16 @@ pub fn gradient(
             }
         }
     }
-    let vector = |values: Vec<f64>| {
-        let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
-        let shape = [values.len()];
-        Tensor::<1>::from_data(TensorData::new(values, shape), device)
+    let single = |values: &[f64], to: &mut [f32]| {
+        to.iter_mut().zip(values).for_each(|(to, x)| *to = *x as f32);
     };
-    Gradient {
-        weights: Tensor::from_data(TensorData::new(weights, [m, j]), device),
-        visible_bias: vector(visible),
-        hidden_bias: vector(hidden),
-    }
+    single(&visible, visible_bias);
+    single(&hidden, hidden_bias);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::host;
     use crate::ops::Matrix;
 
     /// Several tasks, the last one shorter, and hidden units that leave a rest of a vector; against the formula in the module's
@@ -128,9 +128,8 @@ mod tests {
         let mu: Vec<f64> = (0..m).map(|i| number(i, 8)).collect();
         let lam: Vec<f64> = (0..j).map(|i| number(i, 9)).collect();
         let centering = Centering { visible: mu.clone(), hidden: lam.clone() };
-        let found = gradient(&data, &model, Some(&centering), &Device::default());
-        let (weights, visible, hidden) =
-            (host(found.weights), host(found.visible_bias), host(found.hidden_bias));
+        let found = gradient(&data, &model, Some(&centering));
+        let [weights, visible, hidden] = found.arrays();
         let of = |moments: &Moments, i: usize, k: usize| {
             let product = f64::from(moments.products.row(i)[k]);
             product - moments.visible[i] * lam[k] - mu[i] * moments.hidden[k]
@@ -144,9 +143,9 @@ mod tests {
             let correction: f64 = (0..j).map(|k| dw(i, k) * lam[k]).sum();
             close(visible[i], data.visible[i] - model.visible[i] - correction);
         }
-        for (k, hidden) in hidden.into_iter().enumerate() {
+        for (k, hidden) in hidden.iter().enumerate() {
             let correction: f64 = (0..m).map(|i| dw(i, k) * mu[i]).sum();
-            close(hidden, data.hidden[k] - model.hidden[k] - correction);
+            close(*hidden, data.hidden[k] - model.hidden[k] - correction);
         }
     }
 }

@@ -8,6 +8,7 @@ mod particles;
 mod persistent;
 mod tempered;
 
+pub(crate) use centering::write_gradient;
 pub use centering::{Centering, gradient};
 pub use contrastive::ContrastiveDivergence;
 pub use moments::{Moments, moments, moments_from_inputs};

@@ -14,7 +14,7 @@ use super::times::Times;
 use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias};
 use crate::data::Splits;
 use crate::error::{Error, Result};
-use crate::model::{Parameters, Rbm};
+use crate::model::Parameters;
 use crate::numerics::logit;
 use crate::record::Written;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
@@ -73,16 +73,15 @@ impl Trainer {
         let parameters = initial_parameters(config, &rows.marginals);
         let negative_phase =
             phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles));
-        let current = model(parameters.clone(), config.model.kernel, device);
+        let current = model(parameters, config.model.kernel, device);
         Ok(Self {
             device: device.clone(),
-            rbm: Rbm::from_parameters(&parameters, device),
             rule: training.update.build(
                 sizes.visible,
                 sizes.hidden,
                 training.learning_rate.initial,
-                device,
             ),
+            gradient: Parameters::zeros(sizes.visible, sizes.hidden),
             centering: training
                 .centering
                 .then(|| Centering::new(rows.marginals.clone(), sizes.hidden)),

@@ -12,12 +12,17 @@ use crate::tracking::Model;
 
 /// The model with the operations of the configuration. Ranks share the work of the fused kernels; each does that of the others,
 /// which are there to compare with, for itself.
-pub(super) fn model(parameters: Parameters, kernel: Kernel, device: &Device) -> Model {
+pub(super) fn model(
+    parameters: impl Into<Arc<Parameters>>,
+    kernel: Kernel,
+    device: &Device,
+) -> Model {
+    let parameters = parameters.into();
     match kernel {
         Kernel::Fused => Model::fused_on(parameters, collective::current()),
         Kernel::Composed => {
             let ops = Arc::new(Composed::new(&Rbm::from_parameters(&parameters, device)));
-            Model { parameters: Arc::new(parameters), ops }
+            Model { parameters, ops }
         }
     }
 }

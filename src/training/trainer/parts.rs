@@ -12,14 +12,14 @@ use super::times::Times;
 use crate::checkpoint::TrainedOn;
 use crate::config::Config;
 use crate::data::ImageShape;
-use crate::model::{Parameters, Rbm};
+use crate::model::Parameters;
 use crate::ops::BitMatrix;
 use crate::record::{Notice, Written};
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder};
 use crate::tracking::{ChainTracker, Model, ModelTracker};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, NegativePhase};
-use crate::training::update::UpdateRule;
+use crate::training::update::{Gradient, UpdateRule};
 use crate::training::{EarlyStopping, Identity};
 
 /// A run in progress.
@@ -30,12 +30,12 @@ pub struct Trainer {
     pub(super) sizes: Sizes,
     pub(super) plan: Plan,
     /// theta: what the gradient and the update rule see.
-    pub(super) rbm: Rbm,
-    /// The same on the host, with its operations.
     pub(super) current: Model,
     /// theta-bar, once tracking has started; `None` without averaging.
     pub(super) averaged: Option<Averaged>,
     pub(super) rule: Box<dyn UpdateRule>,
+    /// Memory of the last one, for the next.
+    pub(super) gradient: Gradient,
     pub(super) negative_phase: Box<dyn NegativePhase>,
     pub(super) centering: Option<Centering>,
     pub(super) base: BaseDistribution,

@@ -1,17 +1,16 @@
 //! One parameter update: data phase, negative phase, update rule, average, tracker.
 
+use std::sync::Arc;
 use std::time::Instant;
-
-use burn::tensor::Tensor;
 
 use super::Trainer;
 use super::model::model;
 use crate::error::{Error, Result};
-use crate::model::Rbm;
+use crate::model::largest_magnitude;
 use crate::tempering::RoundsRecord;
 use crate::tracking::TrackRecord;
-use crate::training::gradient::{ContrastiveDivergence, Moments, Now, gradient, moments};
-use crate::training::update::{Gradient, Sgd, SgdConfig, UpdateRule};
+use crate::training::gradient::{ContrastiveDivergence, Moments, Now, moments, write_gradient};
+use crate::training::update::{Sgd, SgdConfig, UpdateRule};
 
 /// Weights beyond this size saturate every unit: training has diverged.
 const LARGEST_WEIGHT: f32 = 1e3;
@@ -49,10 +48,11 @@ impl Trainer {
         let tracker = tracker.chains();
         let now = Now { model: &self.current, batch, updates: self.updates, tracker };
         let model = self.negative_phase.moments(now)?;
-        let gradient = self.gradient(&data, &model);
+        self.take_gradient(&data, &model);
         let learning_rate = self.learning_rate();
-        let rbm = self.rule.step(self.rbm.clone(), gradient, learning_rate);
-        self.replace_model(rbm)?;
+        let parameters = Arc::make_mut(&mut self.current.parameters);
+        self.rule.step(parameters, &self.gradient, learning_rate);
+        self.take_moved()?;
         self.updates += 1;
         if let Some(averaged) = &mut self.averaged {
             averaged.follow(&self.current.parameters, self.updates);
@@ -80,90 +80,58 @@ impl Trainer {
         let data = moments(ops.as_ref(), &batch, None);
         let phase = ContrastiveDivergence { sweeps: 1, seed: !self.config.seed };
         let model = phase.moments_from(ops.as_ref(), batch, self.pretrained);
-        let gradient = self.gradient(&data, &model);
-        let (m, j) = (self.rbm.n_visible(), self.rbm.n_hidden());
+        self.take_gradient(&data, &model);
+        let parameters = Arc::make_mut(&mut self.current.parameters);
         let plain = SgdConfig { momentum: 0.0, ..SgdConfig::default() };
-        let rbm = Sgd::new(plain, m, j, &self.device).step(
-            self.rbm.clone(),
-            gradient,
-            settings.learning_rate,
-        );
-        self.replace_model(rbm)?;
+        let (m, j) = (parameters.n_visible, parameters.n_hidden);
+        Sgd::new(plain, m, j).step(parameters, &self.gradient, settings.learning_rate);
+        self.take_moved()?;
         self.pretrained += 1;
         self.times.updates += clock.elapsed().as_secs_f64();
         Ok(())
     }
 
-    fn gradient(&mut self, data: &Moments, model: &Moments) -> Gradient {
+    /// The gradient from the moments of data and model.
+    fn take_gradient(&mut self, data: &Moments, model: &Moments) {
         if let Some(centering) = &mut self.centering {
             centering.follow(data);
         }
         self.hidden_activity.clone_from(&data.hidden);
-        let mut gradient = gradient(data, model, self.centering.as_ref(), &self.device);
+        write_gradient(data, model, self.centering.as_ref(), &mut self.gradient);
         if self.evaluation_due(self.updates + 1) {
-            self.gradient_norm = norm(gradient.weights.clone());
+            self.gradient_norm = norm(&self.gradient.weights);
         }
-        let decay = self.config.training.weight_decay;
+        let decay = self.config.training.weight_decay as f32;
         if decay > 0.0 {
-            gradient.weights = gradient.weights - self.rbm.weights.val() * decay;
+            let weights = self.gradient.weights.iter_mut().zip(&self.current.parameters.weights);
+            weights.for_each(|(g, w)| *g -= w * decay);
         }
-        gradient
     }
 
-    fn replace_model(&mut self, rbm: Rbm) -> Result<()> {
-        let parameters = rbm.parameters();
-        let update = self.updates + 1;
-        let remedy = "lower training.learning_rate.initial or raise tempering.chains";
-        if let Some(name) = parameters.not_finite() {
+    /// Checks the parameters a rule has moved and makes the operations of the new model.
+    fn take_moved(&mut self) -> Result<()> {
+        let parameters = self.current.parameters.clone();
+        let [largest, visible, hidden] = parameters.arrays().map(largest_magnitude);
+        if largest > LARGEST_WEIGHT || !(largest + visible + hidden).is_finite() {
+            let what = match parameters.not_finite() {
+                Some(name) => format!("`{name}` contains NaN or infinity"),
+                None => format!("a weight reached {largest:.0}"),
+            };
             return Err(Error::Invalid(format!(
-                "training diverged at update {update}: `{name}` contains NaN or infinity; {remedy}"
+                "training diverged at update {}: {what}; lower training.learning_rate.initial or raise tempering.chains",
+                self.updates + 1
             )));
         }
-        let largest = largest(&parameters.weights);
-        if largest > LARGEST_WEIGHT {
-            return Err(Error::Invalid(format!(
-                "training diverged at update {update}: a weight reached {largest:.0}; {remedy}"
-            )));
+        // Nobody else has the operations, unless a tracker is at this very model.
+        let ops = Arc::get_mut(&mut self.current.ops);
+        if !ops.is_some_and(|ops| ops.reload(&parameters)) {
+            self.current = model(parameters, self.config.model.kernel, &self.device);
         }
-        self.current = model(parameters, self.config.model.kernel, &self.device);
-        self.rbm = rbm;
         Ok(())
     }
 }
 
-/// The largest |w|, in lanes, so that the compiler vectorises; of finite weights.
-fn largest(weights: &[f32]) -> f32 {
-    let mut lanes = [0.0f32; 16];
-    let (whole, rest) = weights.as_chunks::<16>();
-    let mut take = |values: &[f32]| {
-        for (lane, w) in lanes.iter_mut().zip(values) {
-            *lane = if w.abs() > *lane { w.abs() } else { *lane };
-        }
-    };
-    whole.iter().for_each(|values| take(values));
-    take(rest);
-    lanes.into_iter().fold(0.0, f32::max)
-}
-
-/// Frobenius norm, summed in f64 on the host so that every device gives the same.
-pub(super) fn norm(tensor: Tensor<2>) -> f64 {
-    crate::model::host(tensor).iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Wherever it stands, whole vectors or the rest.
-    #[test]
-    fn the_largest_weight_is_found_anywhere() {
-        for n in [1, 15, 16, 17, 40] {
-            for at in 0..n {
-                let mut weights = vec![0.5; n];
-                weights[at] = -7.0;
-                assert_eq!(largest(&weights), 7.0, "{at} of {n}");
-            }
-        }
-        assert_eq!(largest(&[]), 0.0);
-    }
+/// Frobenius norm, summed in f64.
+pub(super) fn norm(weights: &[f32]) -> f64 {
+    weights.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
 }

@@ -3,14 +3,12 @@
 //! m <- beta1 m + (1-beta1) g;  v <- beta2 v + (1-beta2) g^2;
 //! theta <- theta + eps m/(1-beta1^t) / (sqrt(v/(1-beta2^t)) + epsilon)
 
-use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::gradient::moved;
 use super::{Gradient, UpdateRule};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
-use crate::model::Rbm;
+use crate::model::Parameters;
 
 /// Settings of [`Adam`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,59 +48,51 @@ impl AdamConfig {
 pub struct Adam {
     config: AdamConfig,
     updates: u64,
-    mean: Gradient,
-    square: Gradient,
+    mean: Parameters,
+    square: Parameters,
 }
 
 impl Adam {
     /// No memory.
-    pub fn new(config: AdamConfig, n_visible: usize, n_hidden: usize, device: &Device) -> Self {
-        let zeros = Gradient::zeros(n_visible, n_hidden, device);
+    pub fn new(config: AdamConfig, n_visible: usize, n_hidden: usize) -> Self {
+        let zeros = Parameters::zeros(n_visible, n_hidden);
         Self { config, updates: 0, mean: zeros.clone(), square: zeros }
-    }
-
-    /// New mean, new square, step.
-    fn tensor<const D: usize>(
-        &self,
-        mean: &Tensor<D>,
-        square: &Tensor<D>,
-        gradient: Tensor<D>,
-        rate: f64,
-    ) -> [Tensor<D>; 3] {
-        let AdamConfig { beta1, beta2, epsilon } = self.config;
-        let correction = |beta: f64| 1.0 - beta.powf(self.updates as f64);
-        let mean = mean.clone() * beta1 + gradient.clone() * (1.0 - beta1);
-        let square = square.clone() * beta2 + gradient.clone() * gradient * (1.0 - beta2);
-        // Scaling the root is the same as scaling the square, and keeps small squares out of the subnormal range.
-        let root = square.clone().sqrt() * correction(beta2).powf(-0.5) + epsilon;
-        let step = mean.clone() * (rate / correction(beta1)) / root;
-        [mean, square, step]
     }
 }
 
 impl UpdateRule for Adam {
-    fn step(&mut self, rbm: Rbm, gradient: Gradient, learning_rate: f64) -> Rbm {
+    fn step(&mut self, parameters: &mut Parameters, gradient: &Gradient, learning_rate: f64) {
         self.updates += 1;
-        let (m, v, g, rate) = (&self.mean, &self.square, gradient, learning_rate);
-        let [mw, vw, weights] = self.tensor(&m.weights, &v.weights, g.weights, rate);
-        let [mc, vc, visible_bias] =
-            self.tensor(&m.visible_bias, &v.visible_bias, g.visible_bias, rate);
-        let [mb, vb, hidden_bias] =
-            self.tensor(&m.hidden_bias, &v.hidden_bias, g.hidden_bias, rate);
-        self.mean = Gradient { weights: mw, visible_bias: mc, hidden_bias: mb };
-        self.square = Gradient { weights: vw, visible_bias: vc, hidden_bias: vb };
-        moved(rbm, Gradient { weights, visible_bias, hidden_bias })
+        let AdamConfig { beta1, beta2, epsilon } = self.config;
+        let correction = |beta: f64| 1.0 - beta.powf(self.updates as f64);
+        let (keep_mean, new_mean) = (beta1 as f32, (1.0 - beta1) as f32);
+        let (keep_square, new_square) = (beta2 as f32, (1.0 - beta2) as f32);
+        let rate = (learning_rate / correction(beta1)) as f32;
+        // Scaling the root is the same as scaling the square, and keeps small squares out of the subnormal range.
+        let (scale, epsilon) = (correction(beta2).powf(-0.5) as f32, epsilon as f32);
+        let memory = self.mean.arrays_mut().into_iter().zip(self.square.arrays_mut());
+        let arrays = parameters.arrays_mut().into_iter().zip(memory);
+        for ((theta, (mean, square)), gradient) in arrays.zip(gradient.arrays()) {
+            let memory = mean.iter_mut().zip(square);
+            for ((theta, (mean, square)), g) in theta.iter_mut().zip(memory).zip(gradient) {
+                *mean = *mean * keep_mean + g * new_mean;
+                *square = *square * keep_square + g * g * new_square;
+                *theta += *mean * rate / (square.sqrt() * scale + epsilon);
+            }
+        }
     }
 
     fn save(&self, state: &mut StateWriter) {
-        self.mean.save("mean", state);
-        self.square.save("square", state);
+        state.parameters("update.mean.", &self.mean);
+        state.parameters("update.square.", &self.square);
         state.json("update.updates", &self.updates);
     }
 
     fn load(&mut self, state: &StateReader) -> Result<()> {
+        let Parameters { n_visible, n_hidden, .. } = self.mean;
         self.updates = state.json("update.updates")?;
-        self.mean.load("mean", state)?;
-        self.square.load("square", state)
+        self.mean = state.parameters("update.mean.", n_visible, n_hidden)?;
+        self.square = state.parameters("update.square.", n_visible, n_hidden)?;
+        Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! The table of update rules and their settings.
 
-use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::{Adam, AdamConfig, RmsSpectral, RmsSpectralConfig, Sgd, SgdConfig, Ssd, UpdateRule};
@@ -40,25 +39,20 @@ impl UpdateRuleConfig {
         }
     }
 
-    /// The rule for a model of this size with its memory on `device`. `initial_learning_rate` is the schedule's first
-    /// value, to which steps given on their own (the biases' in RMSspectral) are tied.
+    /// The rule for a model of this size. `initial_learning_rate` is the schedule's first value, to which steps given on
+    /// their own (the biases' in RMSspectral) are tied.
     pub fn build(
         &self,
         n_visible: usize,
         n_hidden: usize,
         initial_learning_rate: f64,
-        device: &Device,
     ) -> Box<dyn UpdateRule> {
         match *self {
-            Self::Sgd(config) => Box::new(Sgd::new(config, n_visible, n_hidden, device)),
-            Self::Adam(config) => Box::new(Adam::new(config, n_visible, n_hidden, device)),
-            Self::RmsSpectral(config) => Box::new(RmsSpectral::new(
-                config,
-                n_visible,
-                n_hidden,
-                initial_learning_rate,
-                device,
-            )),
+            Self::Sgd(config) => Box::new(Sgd::new(config, n_visible, n_hidden)),
+            Self::Adam(config) => Box::new(Adam::new(config, n_visible, n_hidden)),
+            Self::RmsSpectral(config) => {
+                Box::new(RmsSpectral::new(config, n_visible, n_hidden, initial_learning_rate))
+            }
             Self::Ssd {} => Box::new(Ssd),
         }
     }

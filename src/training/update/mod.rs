@@ -1,8 +1,7 @@
-//! Update rules: from a gradient to a step of the parameters.
+//! Update rules: from a gradient to new parameters, in place and on the host, where gradients are made and kernels read.
 
 mod adam;
 mod config;
-mod gradient;
 mod rmsspectral;
 mod rule;
 mod sgd;
@@ -13,9 +12,8 @@ mod tests;
 
 pub use adam::{Adam, AdamConfig};
 pub use config::UpdateRuleConfig;
-pub use gradient::Gradient;
 pub use rmsspectral::{RmsSpectral, RmsSpectralConfig};
-pub use rule::UpdateRule;
+pub use rule::{Gradient, UpdateRule};
 pub use sgd::{Sgd, SgdConfig};
 pub use sharp::sharp;
 pub use ssd::Ssd;

@@ -5,14 +5,12 @@
 //! Two nested roots; division before and after. The biases follow RMSprop with their own step:
 //! b <- b + eps_b g / (eps_d + sqrt(v / (1-lambda^t))), eps_b scaled as the schedule scales eps.
 
-use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::gradient::moved;
 use super::{Gradient, UpdateRule, sharp};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
-use crate::model::{Rbm, host};
+use crate::model::Parameters;
 
 /// Settings of [`RmsSpectral`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,7 +61,7 @@ pub struct RmsSpectral {
     config: RmsSpectralConfig,
     initial_learning_rate: f64,
     updates: u64,
-    square: Gradient,
+    square: Parameters,
 }
 
 impl RmsSpectral {
@@ -73,58 +71,59 @@ impl RmsSpectral {
         n_visible: usize,
         n_hidden: usize,
         initial_learning_rate: f64,
-        device: &Device,
     ) -> Self {
-        let square = Gradient::zeros(n_visible, n_hidden, device);
+        let square = Parameters::zeros(n_visible, n_hidden);
         Self { config, initial_learning_rate, updates: 0, square }
     }
 
-    /// New mean square, and its bias-corrected root.
-    fn root<const D: usize>(&self, square: &Tensor<D>, gradient: &Tensor<D>) -> [Tensor<D>; 2] {
-        let memory = self.config.memory;
-        let correction = 1.0 - memory.powf(self.updates as f64);
-        let square = square.clone() * memory + gradient.clone() * gradient.clone() * (1.0 - memory);
-        let root = square.clone().sqrt() * correction.powf(-0.5);
-        [square, root]
-    }
-
-    /// New mean square and step of a bias.
-    fn bias(&self, square: &Tensor<1>, gradient: Tensor<1>, rate: f64) -> [Tensor<1>; 2] {
-        let [square, root] = self.root(square, &gradient);
-        [square, gradient * rate / (root + self.config.damping)]
-    }
-
-    /// New mean square and step of the weights.
-    fn weights(&self, gradient: Tensor<2>, rate: f64) -> [Tensor<2>; 2] {
-        let [square, root] = self.root(&self.square.weights, &gradient);
-        let d = (root + self.config.damping).sqrt();
-        let direction = sharp(gradient / d.clone()) / d;
-        let largest = host(direction.clone().abs().max()).first().copied().unwrap_or(0.0);
-        let rate = rate.min(self.config.max_step / f64::from(largest));
-        [square, direction * rate]
+    /// Takes the gradient into the mean squares; their bias-corrected roots plus eps_d, for W, c and b.
+    fn damped_roots(&mut self, gradient: &Gradient) -> [Vec<f32>; 3] {
+        let RmsSpectralConfig { memory, damping, .. } = self.config;
+        let (keep, new) = (memory as f32, (1.0 - memory) as f32);
+        let scale = (1.0 - memory.powf(self.updates as f64)).powf(-0.5) as f32;
+        let mut arrays = self.square.arrays_mut().into_iter().zip(gradient.arrays());
+        [(); 3].map(|()| {
+            let (squares, gradient) = arrays.next().expect("parameters are three arrays");
+            let root = |(square, g): (&mut f32, &f32)| {
+                *square = *square * keep + g * g * new;
+                square.sqrt() * scale + damping as f32
+            };
+            squares.iter_mut().zip(gradient).map(root).collect()
+        })
     }
 }
 
 impl UpdateRule for RmsSpectral {
-    fn step(&mut self, rbm: Rbm, gradient: Gradient, learning_rate: f64) -> Rbm {
+    fn step(&mut self, parameters: &mut Parameters, gradient: &Gradient, learning_rate: f64) {
         self.updates += 1;
-        let bias_rate = self.config.bias_learning_rate * learning_rate / self.initial_learning_rate;
-        let [vw, weights] = self.weights(gradient.weights, learning_rate);
-        let [vc, visible_bias] =
-            self.bias(&self.square.visible_bias, gradient.visible_bias, bias_rate);
-        let [vb, hidden_bias] =
-            self.bias(&self.square.hidden_bias, gradient.hidden_bias, bias_rate);
-        self.square = Gradient { weights: vw, visible_bias: vc, hidden_bias: vb };
-        moved(rbm, Gradient { weights, visible_bias, hidden_bias })
+        let RmsSpectralConfig { bias_learning_rate, max_step, .. } = self.config;
+        let Parameters { n_visible, n_hidden, .. } = *gradient;
+        let [mut d, visible, hidden] = self.damped_roots(gradient);
+        d.iter_mut().for_each(|d| *d = d.sqrt());
+        let divided = |x: &[f32]| x.iter().zip(&d).map(|(x, d)| x / d).collect::<Vec<f32>>();
+        let direction = divided(&sharp(&divided(&gradient.weights), n_visible, n_hidden));
+        let largest = direction.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
+        let rate = learning_rate.min(max_step / f64::from(largest)) as f32;
+        parameters.weights.iter_mut().zip(direction).for_each(|(w, x)| *w += x * rate);
+        let rate = (bias_learning_rate * learning_rate / self.initial_learning_rate) as f32;
+        for (bias, gradient, root) in [
+            (&mut parameters.visible_bias, &gradient.visible_bias, visible),
+            (&mut parameters.hidden_bias, &gradient.hidden_bias, hidden),
+        ] {
+            let numbers = bias.iter_mut().zip(gradient).zip(root);
+            numbers.for_each(|((bias, g), root)| *bias += g * rate / root);
+        }
     }
 
     fn save(&self, state: &mut StateWriter) {
-        self.square.save("square", state);
+        state.parameters("update.square.", &self.square);
         state.json("update.updates", &self.updates);
     }
 
     fn load(&mut self, state: &StateReader) -> Result<()> {
+        let Parameters { n_visible, n_hidden, .. } = self.square;
         self.updates = state.json("update.updates")?;
-        self.square.load("square", state)
+        self.square = state.parameters("update.square.", n_visible, n_hidden)?;
+        Ok(())
     }
 }

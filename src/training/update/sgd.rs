@@ -3,14 +3,12 @@
 //! v <- mu v + eps g;  theta <- theta + v (Polyak 1964), or theta + mu v + eps g (Nesterov's in the form of Bengio,
 //! Boulanger-Lewandowski, Pascanu 2013).
 
-use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::gradient::moved;
 use super::{Gradient, UpdateRule};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
-use crate::model::Rbm;
+use crate::model::Parameters;
 
 /// Settings of [`Sgd`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,47 +32,42 @@ impl SgdConfig {
 /// Gradient ascent with momentum.
 pub struct Sgd {
     config: SgdConfig,
-    velocity: Gradient,
+    velocity: Parameters,
 }
 
 impl Sgd {
     /// At rest.
-    pub fn new(config: SgdConfig, n_visible: usize, n_hidden: usize, device: &Device) -> Self {
-        Self { config, velocity: Gradient::zeros(n_visible, n_hidden, device) }
-    }
-
-    fn tensor<const D: usize>(
-        &self,
-        velocity: &Tensor<D>,
-        gradient: Tensor<D>,
-        rate: f64,
-    ) -> [Tensor<D>; 2] {
-        let SgdConfig { momentum, nesterov } = self.config;
-        let push = gradient * rate;
-        if momentum == 0.0 {
-            return [push.clone(), push];
-        }
-        let velocity = velocity.clone() * momentum + push.clone();
-        let step = if nesterov { velocity.clone() * momentum + push } else { velocity.clone() };
-        [velocity, step]
+    pub fn new(config: SgdConfig, n_visible: usize, n_hidden: usize) -> Self {
+        Self { config, velocity: Parameters::zeros(n_visible, n_hidden) }
     }
 }
 
 impl UpdateRule for Sgd {
-    fn step(&mut self, rbm: Rbm, gradient: Gradient, learning_rate: f64) -> Rbm {
-        let v = &self.velocity;
-        let [vw, weights] = self.tensor(&v.weights, gradient.weights, learning_rate);
-        let [vc, visible_bias] = self.tensor(&v.visible_bias, gradient.visible_bias, learning_rate);
-        let [vb, hidden_bias] = self.tensor(&v.hidden_bias, gradient.hidden_bias, learning_rate);
-        self.velocity = Gradient { weights: vw, visible_bias: vc, hidden_bias: vb };
-        moved(rbm, Gradient { weights, visible_bias, hidden_bias })
+    fn step(&mut self, parameters: &mut Parameters, gradient: &Gradient, learning_rate: f64) {
+        let SgdConfig { momentum, nesterov } = self.config;
+        let (mu, rate) = (momentum as f32, learning_rate as f32);
+        let arrays = parameters.arrays_mut().into_iter().zip(self.velocity.arrays_mut());
+        for ((theta, velocity), gradient) in arrays.zip(gradient.arrays()) {
+            let numbers = theta.iter_mut().zip(gradient);
+            if momentum == 0.0 {
+                numbers.for_each(|(theta, g)| *theta += g * rate);
+                continue;
+            }
+            numbers.zip(velocity).for_each(|((theta, g), velocity)| {
+                let push = g * rate;
+                *velocity = *velocity * mu + push;
+                *theta += if nesterov { *velocity * mu + push } else { *velocity };
+            });
+        }
     }
 
     fn save(&self, state: &mut StateWriter) {
-        self.velocity.save("velocity", state);
+        state.parameters("update.velocity.", &self.velocity);
     }
 
     fn load(&mut self, state: &StateReader) -> Result<()> {
-        self.velocity.load("velocity", state)
+        let Parameters { n_visible, n_hidden, .. } = self.velocity;
+        self.velocity = state.parameters("update.velocity.", n_visible, n_hidden)?;
+        Ok(())
     }
 }

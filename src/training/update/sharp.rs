@@ -5,7 +5,6 @@
 //! the digits, hence f64 throughout and directions with w < 1e-12 max w dropped. Cost O(m^2 (n + 9 m)), one thread, so that
 //! the result is the same for any number of threads.
 
-use burn::tensor::{Tensor, TensorData};
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
@@ -13,17 +12,14 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatRef, Par};
 
-use crate::model::host;
-
 /// Eigenvalues of A A' below this fraction of the largest are rounding noise.
 const RELATIVE_CUTOFF: f64 = 1e-12;
 
-/// X#, same shape and device. Zero for a zero matrix; NaN throughout where X is not finite.
-pub fn sharp(x: Tensor<2>) -> Tensor<2> {
-    let (device, shape) = (x.device(), x.dims());
-    let mut values = host(x);
-    sharp_in_place(&mut values, shape[0], shape[1]);
-    Tensor::from_data(TensorData::new(values, shape), &device)
+/// X#, row-major like X, shape [rows, columns]. Zero for a zero matrix; NaN throughout where X is not finite.
+pub fn sharp(x: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    let mut values = x.to_vec();
+    sharp_in_place(&mut values, rows, columns);
+    values
 }
 
 fn sharp_in_place(values: &mut [f32], rows: usize, columns: usize) {
