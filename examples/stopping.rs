@@ -23,7 +23,7 @@ use ztrack::model::exact::mean_log_likelihood;
 use ztrack::ops::Fused;
 use ztrack::tempering::{BaseDistribution, Ladder, Prior};
 use ztrack::tracking::mean_log_f;
-use ztrack::training::{StepRecord, Trainer};
+use ztrack::training::Trainer;
 
 /// Most nats a row given away in the mean, with exact evaluations and with tracked ones; and how early a stop may come, as a
 /// share of the update of the true best.
@@ -228,13 +228,7 @@ fn train(
     };
     let (mut stopped, mut kept, mut sound) = (None, (0, f64::NAN), (0, 0));
     let mut best = (0, f64::NEG_INFINITY);
-    while trainer.updates() < updates {
-        let StepRecord::Updated(record) = trainer.step()? else { continue };
-        if !trainer.evaluation_due(trainer.updates()) {
-            continue;
-        }
-        let Some(mut evaluation) = trainer.evaluate(record.as_ref())? else { continue };
-        trainer.judge(&mut evaluation);
+    while let Some(evaluation) = trainer.next_evaluation()? {
         if (trainer.updates() / EVERY).is_multiple_of(options.truth_every) {
             let now = value(&trainer.parameters())?;
             if now > best.1 {

@@ -17,7 +17,7 @@ use support::training_sets::{TrainingSet, all};
 use ztrack::config::Config;
 use ztrack::model::exact::log_partition;
 use ztrack::record::{Content, Run};
-use ztrack::training::{StepRecord, Trainer};
+use ztrack::training::Trainer;
 use ztrack::{Result, Trust};
 
 const HIDDEN: usize = 16;
@@ -356,18 +356,11 @@ fn train(
     let mut trainer = Trainer::new(&config, set.splits.clone(), &Device::default())?;
     let mut points = Vec::new();
     let mut seconds = 0.0;
-    while trainer.updates() < updates {
+    loop {
         let start = Instant::now();
-        let record = match trainer.step()? {
-            StepRecord::Updated(record) if trainer.evaluation_due(trainer.updates()) => record,
-            _ => {
-                seconds += start.elapsed().as_secs_f64();
-                continue;
-            }
-        };
-        let Some(mut evaluation) = trainer.evaluate(record.as_ref())? else { continue };
-        trainer.judge(&mut evaluation);
+        let evaluation = trainer.next_evaluation()?;
         seconds += start.elapsed().as_secs_f64();
+        let Some(evaluation) = evaluation else { break };
         let exact = log_partition(&trainer.parameters())?;
         let scalar = |entry: &ztrack::record::Entry| match entry.content {
             Content::Scalar(value) if entry.run == Run::Tracker => Some((entry.tag, value)),

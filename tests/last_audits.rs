@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use ztrack::config::Config;
 use ztrack::data::load;
 use ztrack::model::exact::mean_log_likelihood;
-use ztrack::training::{LastAudits, StepRecord, Trainer};
+use ztrack::training::{LastAudits, Trainer};
 
 /// Steps so large that few chains follow, whose number is too small; audits are exact.
 fn run(seed: u64, chains: usize) -> (Trainer, BTreeMap<u64, (bool, f64)>) {
@@ -44,13 +44,7 @@ fn run(seed: u64, chains: usize) -> (Trainer, BTreeMap<u64, (bool, f64)>) {
     let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
     // Of every evaluation whether it was sound, and the exact value of its model.
     let mut evaluations = BTreeMap::new();
-    while trainer.updates() < trainer.total_updates() {
-        let StepRecord::Updated(record) = trainer.step().unwrap() else { continue };
-        if !trainer.evaluation_due(trainer.updates()) {
-            continue;
-        }
-        let Some(mut evaluation) = trainer.evaluate(record.as_ref()).unwrap() else { continue };
-        trainer.judge(&mut evaluation);
+    while let Some(evaluation) = trainer.next_evaluation().unwrap() {
         let rows = trainer.validation_rows().unwrap();
         let value = mean_log_likelihood(&trainer.parameters(), rows).unwrap();
         evaluations.insert(trainer.updates(), (evaluation.is_sound(), value));

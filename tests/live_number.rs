@@ -13,7 +13,7 @@ use ztrack::model::Parameters;
 use ztrack::model::exact::log_partition;
 use ztrack::ops::BitMatrix;
 use ztrack::ops::random::{Purpose, Streams};
-use ztrack::training::{StepRecord, Trainer};
+use ztrack::training::Trainer;
 
 const BARS: &str = r#"
     seed = 1
@@ -56,18 +56,13 @@ struct Point {
 fn train(config: &Config, splits: Splits) -> (Vec<Point>, Parameters, u64) {
     let mut trainer = Trainer::new(config, splits, &device()).unwrap();
     let mut points = Vec::new();
-    while trainer.updates() < trainer.total_updates() {
-        let StepRecord::Updated(record) = trainer.step().unwrap() else { continue };
-        if trainer.evaluation_due(trainer.updates()) {
-            let mut evaluation = trainer.evaluate(record.as_ref()).unwrap().unwrap();
-            trainer.judge(&mut evaluation);
-            let exact = log_partition(&trainer.parameters()).unwrap();
-            points.push(Point {
-                error: evaluation.log_z.0 - exact,
-                std_error: evaluation.log_z.1,
-                sound: evaluation.trust.is_sound(),
-            });
-        }
+    while let Some(evaluation) = trainer.next_evaluation().unwrap() {
+        let exact = log_partition(&trainer.parameters()).unwrap();
+        points.push(Point {
+            error: evaluation.log_z.0 - exact,
+            std_error: evaluation.log_z.1,
+            sound: evaluation.trust.is_sound(),
+        });
     }
     (points, trainer.parameters(), trainer.restarts())
 }

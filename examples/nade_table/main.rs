@@ -24,7 +24,7 @@ use ztrack::data::{Baseline, Splits, baselines, describe};
 use ztrack::estimators::{Automatic, Known, Method, Request, estimate};
 use ztrack::tempering::{Ladder, Prior};
 use ztrack::tracking::{LogLikelihood, mean_log_f};
-use ztrack::training::{StepRecord, Trainer};
+use ztrack::training::Trainer;
 use ztrack::{BitMatrix, Error, Fused, Parameters, Result};
 
 /// Test log-likelihoods of RBMs with 23 hidden units in Table 1 of Larochelle and Murray 2011, nats a row: from memory, not read off the
@@ -212,13 +212,7 @@ fn train(set: &Set, hidden: usize, seed: u64, options: &Options) -> Result<Train
     let mut trainer = Trainer::new(&config, splits, &Device::default())?;
     // Tracked values by update: the best model's are looked up at the end.
     let (mut tracked, mut scores, mut sound) = (Vec::new(), Vec::new(), 0);
-    while trainer.updates() < trainer.total_updates() {
-        let StepRecord::Updated(record) = trainer.step()? else { continue };
-        if !trainer.evaluation_due(trainer.updates()) {
-            continue;
-        }
-        let Some(mut evaluation) = trainer.evaluate(record.as_ref())? else { continue };
-        trainer.judge(&mut evaluation);
+    while let Some(evaluation) = trainer.next_evaluation()? {
         let (log_z, std_error) = evaluation.log_z;
         tracked.push((trainer.updates(), log_z, std_error));
         sound += usize::from(evaluation.trust.is_sound());

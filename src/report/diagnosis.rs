@@ -127,12 +127,13 @@ impl Traces {
         let mut transitions = Transitions::new(k);
         let (mut temperatures, mut log_f) = (Vec::new(), vec![Vec::new(); count]);
         let rounds = InitialRounds::default();
-        let run = TemperedRun::watched(&mut chains, &rounds, sweeps, 1, &mut |chains, swept| {
-            transitions.add(&swept.transitions, 1.0);
-            temperatures.push(chains.temperatures().to_vec());
-            let at_one = chains.log_f().last_column();
-            log_f.iter_mut().zip(at_one).for_each(|(trace, value)| trace.push(value));
-        })?;
+        let run =
+            TemperedRun::watched(&mut chains, &rounds, None, sweeps, 1, &mut |chains, swept| {
+                transitions.add(&swept.transitions, 1.0);
+                temperatures.push(chains.temperatures().to_vec());
+                let at_one = chains.log_f().last_column();
+                log_f.iter_mut().zip(at_one).for_each(|(trace, value)| trace.push(value));
+            })?;
         Ok(Self { temperatures, log_f, measurement: run.measurement(), transitions, run })
     }
 

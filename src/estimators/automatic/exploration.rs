@@ -13,8 +13,8 @@ use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
 use crate::tempering::{
-    AtOne, BaseDistribution, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains,
-    TemperedPath, Tempering,
+    AtOne, BaseDistribution, BetaUpdate, InitialRounds, MeanWeight, SimulatedTempering,
+    TemperedChains, TemperedPath, Tempering,
 };
 
 /// Most modes that states are drawn at.
@@ -66,20 +66,29 @@ pub(super) struct Exploration<'a> {
     pool: Rows,
     kinds: Vec<Kind>,
     choice: Choice,
-    kept: Option<(usize, MixtureBase)>,
-    last: Option<Last>,
+    /// The last run of each kind, shape `[kinds]`.
+    journeys: Vec<Option<Journey>>,
+    /// The kind of the last run.
+    last: usize,
     runs: u64,
     gibbs_sweeps: u64,
     /// Seconds of one usual core that runs took.
     pub(super) spent: f64,
 }
 
-/// Where the last run left its chains.
-struct Last {
+/// Where a run left its chains.
+struct Journey {
     base: MixtureBase,
     chains: TemperedChains,
     /// zeta_k that its sweeps found, shape [K].
     zeta: Vec<f64>,
+    /// The last so many chains started at beta = 1.
+    above: usize,
+    /// log Z by the annealing pass that the chains began with.
+    annealed: (f64, MeanWeight),
+    /// Nothing but time is missing: another run of this kind goes on with these chains, whose first sweeps, at modes that they
+    /// were put into, are then long forgotten.
+    goes_on: bool,
 }
 
 impl<'a> Exploration<'a> {
@@ -106,9 +115,9 @@ impl<'a> Exploration<'a> {
             found,
             pool,
             choice: Choice::of(kinds.len()),
+            journeys: kinds.iter().map(|_| None).collect(),
             kinds,
-            kept: None,
-            last: None,
+            last: 0,
             runs: 0,
             spent: 0.0,
         })
@@ -119,17 +128,27 @@ impl<'a> Exploration<'a> {
         self.kinds.len()
     }
 
-    /// The mixture to start from, as far as is known now, and its kind.
-    pub(super) fn mixture(&mut self) -> Result<(usize, MixtureBase)> {
-        if let Some(kept) = self.kept.take() {
-            return Ok(kept);
+    /// The mixture to start from, as far as is known now.
+    pub(super) fn mixture(&mut self) -> Result<MixtureBase> {
+        let kind = self.next_kind();
+        match &self.journeys[kind] {
+            Some(journey) if journey.goes_on => Ok(journey.base.clone()),
+            _ => self.new_mixture(kind),
         }
-        let kind = self.choice.next();
-        let base = match &self.kinds[kind] {
-            Kind::Fitted(components) => fit(self.parameters, &self.pool, *components, self.seed())?,
-            Kind::Given(base) => MixtureBase::new(vec![base.clone()], &[1.0])?,
-        };
-        Ok((kind, base))
+    }
+
+    fn next_kind(&mut self) -> usize {
+        // A mixture that was fitted for these chains is not given up while they only need time.
+        let fitted = matches!(self.kinds[self.last], Kind::Fitted(_));
+        let goes_on = self.journeys[self.last].as_ref().is_some_and(|journey| journey.goes_on);
+        if fitted && goes_on { self.last } else { self.choice.next() }
+    }
+
+    fn new_mixture(&self, kind: usize) -> Result<MixtureBase> {
+        match &self.kinds[kind] {
+            Kind::Fitted(components) => fit(self.parameters, &self.pool, *components, self.seed()),
+            Kind::Given(base) => MixtureBase::new(vec![base.clone()], &[1.0]),
+        }
     }
 
     /// States at beta = 1 for `count` chains: of the modes, and of those that earlier runs reached.
@@ -139,41 +158,57 @@ impl<'a> Exploration<'a> {
 
     /// Another run, and a line on it.
     pub(super) fn run(&mut self, sweeps: usize) -> Result<(Estimate, String)> {
-        let (kind, base) = self.mixture()?;
-        let settings = self.settings;
-        let path = MixturePath { ops: self.ops, ladder: &settings.ladder, base: &base };
-        let above = self.states_above(settings.chains / 2);
-        let above_count = above.rows();
-        let seed = self.seed();
-        let start = path.sample_base(settings.chains, seed, 0);
-        let mut states = TemperedChains::new(start, settings.ladder.len(), seed);
-        let chains = Tempering::new(path, &mut states, BetaUpdate::Collapsed);
-        let mut chains = chains.with_states_above(above).sampling_from(NEAR_ONE);
+        let (kind, settings, seed) = (self.next_kind(), self.settings, self.seed());
+        let ladder = &settings.ladder;
+        let before = self.journeys[kind].take().filter(|journey| journey.goes_on);
+        let base = match &before {
+            Some(journey) => journey.base.clone(),
+            None => self.new_mixture(kind)?,
+        };
+        let path = MixturePath { ops: self.ops, ladder, base: &base };
+        let (mut states, zeta, annealed, above) = match before {
+            Some(Journey { chains, zeta, annealed, above, .. }) => {
+                (chains, Some(zeta), Some(annealed), above)
+            }
+            None => {
+                let start = path.sample_base(settings.chains, seed, 0);
+                let above = self.states_above(settings.chains / 2).rows();
+                (TemperedChains::new(start, ladder.len(), seed), None, None, above)
+            }
+        };
+        let mut chains = Tempering::new(path, &mut states, BetaUpdate::Collapsed)
+            .with_states_above(self.states_above(above))
+            .sampling_from(NEAR_ONE);
         let rounds = InitialRounds::default();
-        let run = TemperedRun::watched(&mut chains, &rounds, sweeps, STRETCH, &mut |_, _| ())?;
+        let run =
+            TemperedRun::watched(&mut chains, &rounds, zeta, sweeps, STRETCH, &mut |_, _| ())?;
         let samples = chains.samples(MOST_ROWS);
         self.search.note(&samples.select(0..samples.rows().min(CLIMBS)));
         let evidence = Evidence {
             run: &run,
-            above: above_count,
-            annealed: chains.annealed(),
+            above,
+            annealed: annealed.unwrap_or_else(|| chains.annealed()),
             candidates: self.found.list(),
             bound: self.search.bound().value,
         };
         let (mut estimate, line) = judge(&evidence);
+        let annealed = evidence.annealed;
         self.choice.tell(kind, &Mixing::of(&run), sweeps);
         self.spent += self.cost(run.gibbs_sweeps);
         self.gibbs_sweeps += run.gibbs_sweeps;
         estimate.gibbs_sweeps = self.gibbs_sweeps;
         // Chains that travel without going all the way need time, others another start.
         let mut doubts = estimate.trust.doubts().iter();
-        if sweeps >= settings.sweeps && doubts.all(|doubt| SLOWNESS.contains(&&*doubt.name)) {
-            self.kept = Some((kind, base.clone()));
-        }
+        let slow =
+            sweeps >= settings.sweeps && doubts.all(|doubt| SLOWNESS.contains(&&*doubt.name));
+        let goes_on = slow || matches!(self.kinds[kind], Kind::Given(_));
         self.pool = Rows::alike(samples)
             .with(&self.search.drawn(MOST_MODES, 1, self.seed()), SHARE_OF_MODES);
         drop(chains);
-        self.last = Some(Last { base, chains: states, zeta: run.measurement().log_z });
+        let zeta = run.measurement().log_z;
+        self.journeys[kind] =
+            Some(Journey { base, chains: states, zeta, above, annealed, goes_on });
+        self.last = kind;
         self.runs += 1;
         Ok((estimate, format!("{}, {line}", self.kinds[kind])))
     }
@@ -184,7 +219,7 @@ impl<'a> Exploration<'a> {
     /// Chains that hardly ever come to beta = 1.
     pub(super) fn take_at_one(&mut self, count: usize, spacing: usize) -> Result<AtOne> {
         let ladder = &self.settings.ladder;
-        let Some(Last { base, chains, zeta }) = &mut self.last else {
+        let Some(Journey { base, chains, zeta, .. }) = &mut self.journeys[self.last] else {
             return Err(Error::Invalid("no run has left chains to sample".into()));
         };
         let path = MixturePath { ops: self.ops, ladder, base };

@@ -137,7 +137,7 @@ impl Automatic {
         let ops = Fused::new(parameters).on(collective::current());
         let (mut exploration, done) = self.explore(parameters, &ops, known, tell)?;
         Ok(FoundStart {
-            mixture: exploration.mixture()?.1,
+            mixture: exploration.mixture()?,
             from_above: exploration.states_above(self.chains / 2),
             bound: exploration.bound(),
             candidates: exploration.candidates().to_vec(),

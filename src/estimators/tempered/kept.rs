@@ -88,9 +88,10 @@ impl KeptRun {
             slopes: SlopeSums::new(n, k),
             states: KeptStates::default(),
         };
-        let run = TemperedRun::watched(chains, initial_rounds, sweeps, 1, &mut |chains, swept| {
-            notes.take(chains, swept);
-        })?;
+        let run =
+            TemperedRun::watched(chains, initial_rounds, None, sweeps, 1, &mut |chains, swept| {
+                notes.take(chains, swept);
+            })?;
         let whole = |groups: Vec<Vec<f64>>| {
             groups.into_iter().filter_map(|sums| Transitions::restore(k, sums)).collect()
         };

@@ -67,13 +67,15 @@ impl TemperedRun {
         initial_rounds: &InitialRounds,
         sweeps: usize,
     ) -> Result<Self> {
-        Self::watched(chains, initial_rounds, sweeps, STRETCH, &mut |_, _| ())
+        Self::watched(chains, initial_rounds, None, sweeps, STRETCH, &mut |_, _| ())
     }
 
-    /// [`TemperedRun::new`] with a `look` at the chains after every `stretch` of counted sweeps.
+    /// [`TemperedRun::new`] with a `look` at the chains after every `stretch` of counted sweeps; `zeta`: of a run before this one,
+    /// from which rounds go on with chains as they are.
     pub(crate) fn watched(
         chains: &mut dyn SimulatedTempering,
         initial_rounds: &InitialRounds,
+        zeta: Option<Vec<f64>>,
         sweeps: usize,
         stretch: usize,
         look: &mut dyn FnMut(&dyn SimulatedTempering, &Swept),
@@ -82,7 +84,10 @@ impl TemperedRun {
         let (n, k, sweeps) = (chains.chains(), chains.ladder().len(), sweeps.max(1));
         at_least_two_chains(n)?;
         let before = chains.sweeps_done();
-        let record = initial_rounds.run(chains);
+        let record = match zeta {
+            Some(zeta) => initial_rounds.run_from(chains, zeta),
+            None => initial_rounds.run(chains),
+        };
         let zeta = record.measurement.log_z;
         chains.sweep(&zeta, (sweeps / BURN_IN).max(1));
         let mut occupancy = Occupancy::new(n, k);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::shortlist::{Candidate, Shortlist};
-use super::{EvaluationRecord, Source, Trainer};
+use super::{EvaluationRecord, Source, StepRecord, Trainer};
+use crate::error::Result;
 use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
@@ -58,6 +59,24 @@ pub struct LastEvaluation {
 }
 
 impl Trainer {
+    /// Steps to the next update after which an evaluation is due, evaluates and judges; `None` once all updates are done. For
+    /// loops of one's own that only look at evaluations; [`super::run`] records, audits and stops.
+    ///
+    /// # Errors
+    /// As [`Trainer::step`] and [`Trainer::evaluate`].
+    pub fn next_evaluation(&mut self) -> Result<Option<EvaluationRecord>> {
+        while self.updates < self.total {
+            let StepRecord::Updated(record) = self.step()? else { continue };
+            if self.evaluation_due(self.updates)
+                && let Some(mut evaluation) = self.evaluate(record.as_ref())?
+            {
+                self.judge(&mut evaluation);
+                return Ok(Some(evaluation));
+            }
+        }
+        Ok(None)
+    }
+
     /// Takes in an evaluation of the present update: the stopping decision and its notices are added to it. To be called once
     /// for each.
     pub fn judge(&mut self, evaluation: &mut EvaluationRecord) {
