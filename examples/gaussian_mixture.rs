@@ -3,7 +3,8 @@
 //!     cargo run --release --example gaussian_mixture [-- --quick] [--out DIR]
 //!
 //! The paper gives pictures, no numbers: all estimators nearly identical (Fig. 2), slower mixing in beta and a larger error
-//! with one fixed step size (Fig. 6). It does not say how many temperatures, chains and leapfrog steps it used.
+//! with one fixed step size (Fig. 6). It does not say how many temperatures, chains and leapfrog steps it used, so the second
+//! table has Fig. 6 with few and many of them.
 
 mod support;
 
@@ -20,15 +21,23 @@ const KERNEL: Kernel = Kernel::Hamiltonian { leapfrog_steps: 10 };
 const RULES: [(&str, StepSizes); 2] =
     [("adaptive", StepSizes::Adaptive), ("fixed", StepSizes::Fixed)];
 
+/// What the paper may have used in Fig. 6, and how many samples it took.
+const KERNELS: [(&str, Kernel); 3] = [
+    ("10 leapfrog steps", KERNEL),
+    ("1 leapfrog step", Kernel::Hamiltonian { leapfrog_steps: 1 }),
+    ("random walk", Kernel::RandomWalk),
+];
+const SAMPLES: usize = 10_000;
+
 /// Adapted chains, the same for every method.
 fn chains<'a>(
     target: &'a GaussianMixture,
     ladder: &'a Ladder,
-    rule: StepSizes,
+    (chains, kernel, rule): (usize, Kernel, StepSizes),
     seed: u64,
 ) -> Result<ContinuousTempering<'a>> {
     let base_sd = 30.0f64.sqrt();
-    let mut chains = ContinuousTempering::new(target, ladder, base_sd, KERNEL, 1.0, CHAINS, seed)?;
+    let mut chains = ContinuousTempering::new(target, ladder, base_sd, kernel, 1.0, chains, seed)?;
     chains.adapt(rule)?;
     Ok(chains)
 }
@@ -41,6 +50,43 @@ fn estimates(chains: &ContinuousTempering, sweeps: usize) -> Result<Vec<Estimate
         Sams::new(sweeps).run(&mut chains.clone())?,
         WangLandau { sweeps: sweeps + sweeps / 5 }.run(&mut chains.clone())?,
     ])
+}
+
+/// Fig. 6 in the settings it may have had: RTS with 10 000 samples, every kernel with few and many chains and temperatures.
+/// Two chains, not one: an error bar needs two.
+fn variants(target: &GaussianMixture, repeats: u64) -> Result<Vec<Vec<String>>> {
+    let mut rows = Vec::new();
+    println!(
+        "\n{:<19}{:>7}{:>14}{:>18}{:>18}{:>22}",
+        "kernel", "chains", "temperatures", "RMSE, adaptive", "fixed", "trips/1000, a. / f."
+    );
+    for (name, kernel) in KERNELS {
+        for (n, k) in [(2, 10), (2, 100), (10, 10), (10, 100)] {
+            let ladder = Ladder::linear(k, &Prior::Uniform)?;
+            let mut found = Vec::new();
+            for (_, rule) in RULES {
+                let (mut values, mut trips) = (Vec::new(), 0.0);
+                for seed in 0..repeats {
+                    let mut chains = chains(target, &ladder, (n, kernel, rule), seed)?;
+                    let estimate = rts(&mut chains, &InitialRounds::default(), SAMPLES / n)?;
+                    values.push(estimate.value);
+                    trips += estimate.effective_samples.unwrap_or(0.0);
+                }
+                let trips = trips / repeats as f64 * 1000.0 / SAMPLES as f64;
+                found.push((Errors::of(&values, target.log_partition()), trips));
+            }
+            let [(adaptive, trips), (fixed, fixed_trips)] = &found[..] else { continue };
+            let rmse = |e: &Errors| format!("{:.3} +- {:.3}", e.rmse, e.rmse_error);
+            let both = format!("{trips:.1} / {fixed_trips:.1}");
+            println!("{name:<19}{n:>7}{k:>14}{:>18}{:>18}{both:>22}", rmse(adaptive), rmse(fixed));
+            let numbers = [adaptive.rmse, fixed.rmse, *trips, *fixed_trips];
+            let mut row = vec![name.to_string(), n.to_string(), k.to_string()];
+            row.extend(numbers.map(|x| x.to_string()));
+            rows.push(row);
+        }
+    }
+    println!();
+    Ok(rows)
 }
 
 fn main() -> Result<()> {
@@ -65,7 +111,8 @@ fn main() -> Result<()> {
             let mut all: Vec<Vec<Estimate>> = Vec::new();
             for seed in 0..repeats {
                 bar.set_message(format!("{rule_name} step sizes, {sweeps} sweeps"));
-                all.push(estimates(&chains(&target, &ladder, rule, seed)?, sweeps)?);
+                let chains = chains(&target, &ladder, (CHAINS, KERNEL, rule), seed)?;
+                all.push(estimates(&chains, sweeps)?);
                 bar.inc(1);
             }
             for method in 0..all[0].len() {
@@ -99,7 +146,19 @@ fn main() -> Result<()> {
         }
     }
     bar.finish_and_clear();
-    println!();
+    options.save_csv(
+        "fig6_variants.csv",
+        &[
+            "kernel",
+            "chains",
+            "temperatures",
+            "rmse_adaptive",
+            "rmse_fixed",
+            "trips",
+            "trips_fixed",
+        ],
+        &variants(&target, 4 * repeats)?,
+    )?;
     options.save_csv(
         "rmse.csv",
         &[
@@ -141,7 +200,7 @@ fn main() -> Result<()> {
         ..Chart::default()
     };
     for (name, rule) in RULES {
-        let mut chains = chains(&target, &ladder, rule, 0)?;
+        let mut chains = chains(&target, &ladder, (CHAINS, KERNEL, rule), 0)?;
         let zeta = InitialRounds::default().run(&mut chains).measurement.log_z;
         let mut points = Vec::new();
         for sweep in 0..1000 {

@@ -10,8 +10,9 @@ use crate::ops::{BetaGrid, padded};
 
 /// Units in one vector of AVX-512.
 const LANES: usize = 16;
-/// Units that are multiplied together in one pass over the temperatures.
-const GROUP: usize = 4 * LANES;
+/// Most vectors of units that are multiplied together in one pass over the temperatures.
+const VECTORS: usize = 4;
+const GROUP: usize = VECTORS * LANES;
 /// Passes before the products are turned into logarithms: 4 factors <= 2 each pass, below 2^112 in f32.
 const PASSES: usize = 28;
 
@@ -29,43 +30,39 @@ pub fn softplus_sums(
         InstructionSet::Avx512 => unsafe { avx512(n_units, inputs, grid, out) },
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => unsafe { avx2(n_units, inputs, grid, out) },
-        _ => body(n_units, inputs, grid, out, run_portable),
+        _ => body::<Portable>(n_units, inputs, grid, out),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
 fn avx512(n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
-    body(n_units, inputs, grid, out, |e, ratio, products| run_avx512(e, ratio, products));
+    body::<Avx512>(n_units, inputs, grid, out);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn avx2(n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
-    body(n_units, inputs, grid, out, run_portable);
+    body::<Portable>(n_units, inputs, grid, out);
 }
 
 #[inline(always)]
-fn body(
-    n_units: usize,
-    inputs: &[f32],
-    grid: &BetaGrid,
-    out: &mut [f64],
-    run: impl Fn(&mut [f32; GROUP], &[f32; GROUP], &mut [[f32; LANES]]),
-) {
+fn body<R: Run>(n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
     let stride = padded(n_units);
     let n_betas = grid.betas().len();
     let mut products = vec![[1.0f32; LANES]; n_betas];
     for (x, out) in inputs.chunks_exact(stride).zip(out.chunks_exact_mut(n_betas)) {
         out.fill(0.0);
-        for units in x.chunks(GROUP * PASSES) {
+        for units in x[..n_units].chunks(GROUP * PASSES) {
             products.fill([1.0; LANES]);
             for group in units.chunks(GROUP) {
-                let mut magnitude = [f32::MAX; GROUP];
-                for (target, x) in magnitude.iter_mut().zip(group) {
-                    *target = x.abs();
+                // Fewer vectors give the same bits: their factors are 1.
+                match group.len().div_ceil(LANES) {
+                    1 => multiply::<R, 1>(group, grid, &mut products),
+                    2 => multiply::<R, 2>(group, grid, &mut products),
+                    3 => multiply::<R, 3>(group, grid, &mut products),
+                    _ => multiply::<R, VECTORS>(group, grid, &mut products),
                 }
-                multiply(&magnitude, grid, &mut products, &run);
             }
             for (sum, product) in out.iter_mut().zip(&products) {
                 let mut lanes = [0.0f64; LANES / 2];
@@ -91,68 +88,111 @@ fn body(
 
 /// products[k] *= prod over the group of (1 + exp(-beta_k |x|)), lane by lane.
 #[inline(always)]
-fn multiply(
-    magnitude: &[f32; GROUP],
-    grid: &BetaGrid,
-    products: &mut [[f32; LANES]],
-    run: &impl Fn(&mut [f32; GROUP], &[f32; GROUP], &mut [[f32; LANES]]),
-) {
-    let mut ratio = [0.0f32; GROUP];
+fn multiply<R: Run, const N: usize>(group: &[f32], grid: &BetaGrid, products: &mut [[f32; LANES]]) {
+    let mut magnitude = [[f32::MAX; LANES]; N];
+    for (target, x) in magnitude.as_flattened_mut().iter_mut().zip(group) {
+        *target = x.abs();
+    }
+    let falling = |by: f32| {
+        // A loop: `map` is not compiled for the caller's instruction set.
+        let mut e = magnitude;
+        e.as_flattened_mut().iter_mut().for_each(|x| *x = exp_f32(-by * *x));
+        e
+    };
+    let mut ratio = [[0.0f32; LANES]; N];
     let mut step = f32::NAN;
     for segment in grid.segments() {
-        let mut e = [1.0f32; GROUP];
-        if segment.start != 0.0 {
-            for i in 0..GROUP {
-                e[i] = exp_f32(-segment.start * magnitude[i]);
-            }
-        }
+        let e = if segment.start == 0.0 { [[1.0; LANES]; N] } else { falling(segment.start) };
         if segment.step != step {
             step = segment.step;
-            for i in 0..GROUP {
-                ratio[i] = exp_f32(-step * magnitude[i]);
-            }
+            ratio = falling(step);
         }
-        run(&mut e, &ratio, &mut products[segment.first..segment.first + segment.length]);
+        R::run(e, &ratio, &mut products[segment.first..segment.first + segment.length]);
     }
 }
 
 /// One run of equally spaced temperatures: e is exp(-beta |x|) at the first one and is multiplied by `ratio` for each next.
-#[inline(always)]
-fn run_portable(e: &mut [f32; GROUP], ratio: &[f32; GROUP], products: &mut [[f32; LANES]]) {
-    for product in products {
-        for i in 0..LANES {
-            product[i] *= ((1.0 + e[i]) * (1.0 + e[i + LANES]))
-                * ((1.0 + e[i + 2 * LANES]) * (1.0 + e[i + 3 * LANES]));
-        }
-        for i in 0..GROUP {
-            e[i] *= ratio[i];
+trait Run {
+    fn run<const N: usize>(
+        e: [[f32; LANES]; N],
+        ratio: &[[f32; LANES]; N],
+        products: &mut [[f32; LANES]],
+    );
+}
+
+struct Portable;
+
+impl Run for Portable {
+    #[inline(always)]
+    fn run<const N: usize>(
+        mut e: [[f32; LANES]; N],
+        ratio: &[[f32; LANES]; N],
+        products: &mut [[f32; LANES]],
+    ) {
+        for product in products {
+            for i in 0..LANES {
+                product[i] *= pairwise(std::array::from_fn::<f32, N, _>(|n| 1.0 + e[n][i]));
+            }
+            for n in 0..N {
+                for i in 0..LANES {
+                    e[n][i] *= ratio[n][i];
+                }
+            }
         }
     }
 }
 
-/// As [`run_portable`], with everything but the products kept in registers.
+/// The product of up to four numbers, as of four of which the missing ones are 1.
+#[inline(always)]
+fn pairwise<const N: usize>(x: [f32; N]) -> f32 {
+    let pair = |n: usize| if n + 1 < N { x[n] * x[n + 1] } else { x[n] };
+    if N > 2 { pair(0) * pair(2) } else { pair(0) }
+}
+
+#[cfg(target_arch = "x86_64")]
+struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Run for Avx512 {
+    #[inline(always)]
+    fn run<const N: usize>(
+        e: [[f32; LANES]; N],
+        ratio: &[[f32; LANES]; N],
+        products: &mut [[f32; LANES]],
+    ) {
+        // SAFETY: only code for processors with AVX-512 asks for this.
+        unsafe { run_avx512(e, ratio, products) }
+    }
+}
+
+/// As [`Portable`], with everything but the products kept in registers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn run_avx512(e: &mut [f32; GROUP], ratio: &[f32; GROUP], products: &mut [[f32; LANES]]) {
+fn run_avx512<const N: usize>(
+    e: [[f32; LANES]; N],
+    ratio: &[[f32; LANES]; N],
+    products: &mut [[f32; LANES]],
+) {
     use std::arch::x86_64::{
         _mm512_add_ps, _mm512_loadu_ps, _mm512_mul_ps, _mm512_set1_ps, _mm512_storeu_ps,
     };
-    // SAFETY: vectors of 16 floats are read from and written to arrays of 64 and 16 floats.
-    unsafe {
-        let load =
-            |values: &[f32; GROUP], n: usize| _mm512_loadu_ps(values.as_ptr().add(n * LANES));
-        let mut x = [load(e, 0), load(e, 1), load(e, 2), load(e, 3)];
-        let r = [load(ratio, 0), load(ratio, 1), load(ratio, 2), load(ratio, 3)];
-        let one = _mm512_set1_ps(1.0);
-        for product in products {
-            let low = _mm512_mul_ps(_mm512_add_ps(one, x[0]), _mm512_add_ps(one, x[1]));
-            let high = _mm512_mul_ps(_mm512_add_ps(one, x[2]), _mm512_add_ps(one, x[3]));
-            let all = _mm512_mul_ps(low, high);
-            let old = _mm512_loadu_ps(product.as_ptr());
-            _mm512_storeu_ps(product.as_mut_ptr(), _mm512_mul_ps(old, all));
-            for n in 0..4 {
-                x[n] = _mm512_mul_ps(x[n], r[n]);
-            }
+    // SAFETY: vectors of 16 floats are read from and written to arrays of 16 floats.
+    let load = |values: &[f32; LANES]| unsafe { _mm512_loadu_ps(values.as_ptr()) };
+    let one = _mm512_set1_ps(1.0);
+    let (mut x, mut r) = ([one; N], [one; N]);
+    for n in 0..N {
+        (x[n], r[n]) = (load(&e[n]), load(&ratio[n]));
+    }
+    for product in products {
+        let factor = |n: usize| _mm512_add_ps(one, x[n]);
+        let pair =
+            |n: usize| if n + 1 < N { _mm512_mul_ps(factor(n), factor(n + 1)) } else { factor(n) };
+        let all = if N > 2 { _mm512_mul_ps(pair(0), pair(2)) } else { pair(0) };
+        let new = _mm512_mul_ps(load(product), all);
+        // SAFETY: as above.
+        unsafe { _mm512_storeu_ps(product.as_mut_ptr(), new) };
+        for n in 0..N {
+            x[n] = _mm512_mul_ps(x[n], r[n]);
         }
     }
 }
