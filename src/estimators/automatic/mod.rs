@@ -10,6 +10,7 @@
 
 mod annealed_samples;
 mod candidates;
+mod choice;
 mod exploration;
 mod judgement;
 mod known;

@@ -1,0 +1,67 @@
+//! Which kind of start the next run has.
+
+use crate::estimators::tempered::Mixing;
+
+/// Round trips a chain and 1000 sweeps below which either kind is worth another try.
+const SLOW: f64 = 0.02;
+
+/// Which kind of start comes next: each is tried once, then the one whose chains travelled fastest when it was tried last, unless
+/// none did.
+pub(super) struct Choice {
+    /// Round trips a chain and 1000 sweeps in the last run of each kind; `None` before.
+    speeds: Vec<Option<f64>>,
+    last: usize,
+}
+
+impl Choice {
+    pub fn of(kinds: usize) -> Self {
+        Self { speeds: vec![None; kinds], last: 0 }
+    }
+
+    pub fn next(&mut self) -> usize {
+        let speeds = &self.speeds;
+        let fastest = || {
+            (0..speeds.len()).max_by(|a, b| {
+                let of = |kind: usize| speeds[kind].unwrap_or(0.0);
+                of(*a).total_cmp(&of(*b))
+            })
+        };
+        self.last = match speeds.iter().position(Option::is_none) {
+            Some(untried) => untried,
+            None => match fastest() {
+                Some(best) if speeds[best] >= Some(SLOW) => best,
+                _ => (self.last + 1) % speeds.len(),
+            },
+        };
+        self.last
+    }
+
+    pub fn tell(&mut self, kind: usize, mixing: &Mixing, sweeps: usize) {
+        self.speeds[kind] = Some(mixing.round_trips * 1000.0 / sweeps as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_tried_then_the_fastest_and_all_in_turn_while_none_travels() {
+        let mut choice = Choice::of(3);
+        let mut next = |round_trips: f64, sweeps: usize| {
+            let kind = choice.next();
+            choice.tell(kind, &Mixing { round_trips, travelled: 0, correlation: 0.0 }, sweeps);
+            kind
+        };
+        // 0, 5 and 1 round trips in 1000 sweeps.
+        assert_eq!([next(0.0, 200), next(1.0, 200), next(0.2, 200)], [0, 1, 2]);
+        // The fastest, until a longer run shows that it was luck.
+        assert_eq!([next(4.0, 1000), next(0.001, 1000)], [1, 1]);
+        assert_eq!([next(1.0, 1000), next(0.0, 2000)], [2, 2]);
+        // Nobody travels: one after the other.
+        assert_eq!(
+            [next(0.0, 2000), next(0.0, 2000), next(0.0, 2000), next(0.0, 2000)],
+            [0, 1, 2, 0]
+        );
+    }
+}
