@@ -53,8 +53,8 @@ fn table(options: &Options, file: &str, header: &[&str], rows: &[Vec<String>]) -
     Ok(())
 }
 
-/// Fig. 1: AIS from the uniform distribution against the number of temperatures, of mnist-h20 and, as a ratio to the truth, of ten
-/// models with Gaussian weights.
+/// Fig. 1: AIS from the uniform distribution against the number of temperatures, of mnist-h20 and of ten models with Gaussian
+/// weights. The paper draws the ratio to the truth of each; it is no number to average, since log Z of some is nearly 0.
 fn figure_1(options: &Options) -> Result<()> {
     println!("Fig. 1: log Z by AIS from the uniform distribution, by the number of temperatures");
     let (sizes, models, (m, j)) = match options.quick {
@@ -78,27 +78,26 @@ fn figure_1(options: &Options) -> Result<()> {
         let mut ratios = Vec::new();
         for system in &systems {
             let base = BaseDistribution::uniform(m);
-            ratios.push(
-                anneal(&system.parameters, &base, temperatures, SEED)? / system.log_partition,
-            );
+            let value = anneal(&system.parameters, &base, temperatures, SEED)?;
+            ratios.push(value / system.log_partition);
         }
+        let right = ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= RIGHT).count();
         ratios.sort_by(f64::total_cmp);
-        for ratio in [ratios[0], ratios[ratios.len() / 2], ratios[ratios.len() - 1]] {
-            row.push(format!("{ratio:.3}"));
-        }
+        row.push(format!("{right} of {models}"));
+        row.push(format!("{:.3}", ratios[ratios.len() / 2]));
         rows.push(row);
     }
-    let header = ["temperatures", "h20 - exact", "GWGM, least", "median", "largest"];
+    let header = ["temperatures", "h20 - exact", "GWGM in 5 %", "median ratio"];
     table(options, "fig1.csv", &header, &rows)
 }
 
-/// Fig. 3: the share within 5 % from the uniform distribution and from exact means, by hidden units and inverse temperature. 16
+/// Fig. 3: the share within 5 % from the uniform distribution and from exact means, by hidden units and inverse temperature. 14
 /// visible units, not 20: every cell enumerates its models.
 fn figure_3(options: &Options) -> Result<()> {
     println!("Fig. 3: % of models within 5 %, from the uniform distribution / from exact means");
     let (m, hidden, models, temperatures) = match options.quick {
         true => (10, vec![10, 40], 3, 100),
-        false => (16, vec![16, 48, 144, 432], 20, 1000),
+        false => (14, vec![14, 42, 126, 378], 20, 1000),
     };
     let betas = [0.01, 0.1, 1.0, 10.0];
     let mut rows = Vec::new();
