@@ -65,18 +65,16 @@ pub(super) struct Exploration<'a> {
     pool: Rows,
     kinds: Vec<Kind>,
     choice: Choice,
-    /// The last run of each kind, shape `[kinds]`.
-    journeys: Vec<Option<Journey>>,
-    /// The kind of the last run.
-    last: usize,
+    last: Option<Journey>,
     runs: u64,
     gibbs_sweeps: u64,
     /// Seconds of one usual core that runs took.
     pub(super) spent: f64,
 }
 
-/// Where a run left its chains.
+/// Where the last run left its chains.
 struct Journey {
+    kind: usize,
     base: MixtureBase,
     chains: TemperedChains,
     /// zeta_k that its sweeps found, shape [K].
@@ -85,8 +83,9 @@ struct Journey {
     above: usize,
     /// log Z by the annealing pass that the chains began with.
     annealed: (f64, MeanWeight),
-    /// Whether another run of this kind goes on with these chains, so that modes they were put into at first are forgotten: where
-    /// nothing but time is missing, and where it would have the same base anyway.
+    /// Whether another run of this kind, right after this one, goes on with these chains, so that modes they were put into at first are
+    /// forgotten: where nothing but time is missing, and where it would have the same base anyway. A run of another kind in
+    /// between may have found states that only new chains start from.
     goes_on: bool,
 }
 
@@ -114,9 +113,8 @@ impl<'a> Exploration<'a> {
             found,
             pool,
             choice: Choice::of(kinds.len()),
-            journeys: kinds.iter().map(|_| None).collect(),
             kinds,
-            last: 0,
+            last: None,
             runs: 0,
             spent: 0.0,
         })
@@ -130,17 +128,22 @@ impl<'a> Exploration<'a> {
     /// The mixture to start from, as far as is known now.
     pub(super) fn mixture(&mut self) -> Result<MixtureBase> {
         let kind = self.next_kind();
-        match &self.journeys[kind] {
-            Some(journey) if journey.goes_on => Ok(journey.base.clone()),
+        match &self.last {
+            Some(journey) if journey.goes_on && journey.kind == kind => Ok(journey.base.clone()),
             _ => self.new_mixture(kind),
         }
     }
 
     fn next_kind(&mut self) -> usize {
-        // A mixture that was fitted for these chains is not given up while they only need time.
-        let fitted = matches!(self.kinds[self.last], Kind::Fitted(_));
-        let goes_on = self.journeys[self.last].as_ref().is_some_and(|journey| journey.goes_on);
-        if fitted && goes_on { self.last } else { self.choice.next() }
+        match &self.last {
+            // A mixture that was fitted for these chains is not given up while they only need time.
+            Some(Journey { kind, goes_on: true, .. })
+                if matches!(self.kinds[*kind], Kind::Fitted(_)) =>
+            {
+                *kind
+            }
+            _ => self.choice.next(),
+        }
     }
 
     fn new_mixture(&self, kind: usize) -> Result<MixtureBase> {
@@ -159,7 +162,8 @@ impl<'a> Exploration<'a> {
     pub(super) fn run(&mut self, sweeps: usize) -> Result<(Estimate, String)> {
         let (kind, settings, seed) = (self.next_kind(), self.settings, self.seed());
         let ladder = &settings.ladder;
-        let before = self.journeys[kind].take().filter(|journey| journey.goes_on);
+        let goes_on = |journey: &Journey| journey.goes_on && journey.kind == kind;
+        let before = self.last.take().filter(goes_on);
         let base = match &before {
             Some(journey) => journey.base.clone(),
             None => self.new_mixture(kind)?,
@@ -198,16 +202,15 @@ impl<'a> Exploration<'a> {
         estimate.gibbs_sweeps = self.gibbs_sweeps;
         // Chains that travel without going all the way need time, others another start.
         let mut doubts = estimate.trust.doubts().iter();
-        let slow =
-            sweeps >= settings.sweeps && doubts.all(|doubt| SLOWNESS.contains(&&*doubt.name));
-        let goes_on = slow || matches!(self.kinds[kind], Kind::Given(_));
+        let slow = doubts.all(|doubt| SLOWNESS.contains(&&*doubt.name));
+        // Short runs only look where the mass lies.
+        let goes_on =
+            sweeps >= settings.sweeps && (slow || matches!(self.kinds[kind], Kind::Given(_)));
         self.pool = Rows::alike(samples)
             .with(&self.search.drawn(MOST_MODES, 1, self.seed()), SHARE_OF_MODES);
         drop(chains);
         let zeta = run.measurement().log_z;
-        self.journeys[kind] =
-            Some(Journey { base, chains: states, zeta, above, annealed, goes_on });
-        self.last = kind;
+        self.last = Some(Journey { kind, base, chains: states, zeta, above, annealed, goes_on });
         self.runs += 1;
         Ok((estimate, format!("{}, {line}", self.kinds[kind])))
     }
@@ -218,7 +221,7 @@ impl<'a> Exploration<'a> {
     /// Chains that hardly ever come to beta = 1.
     pub(super) fn take_at_one(&mut self, count: usize, spacing: usize) -> Result<AtOne> {
         let ladder = &self.settings.ladder;
-        let Some(Journey { base, chains, zeta, .. }) = &mut self.journeys[self.last] else {
+        let Some(Journey { base, chains, zeta, .. }) = &mut self.last else {
             return Err(Error::Invalid("no run has left chains to sample".into()));
         };
         let path = MixturePath { ops: self.ops, ladder, base };
@@ -280,20 +283,20 @@ mod tests {
     use super::*;
     use crate::model::test_systems::gaussian_parameters;
 
-    /// From the marginals always; from a fitted mixture not while runs are too short to tell whether it is a good one.
+    /// From the marginals after a run that was no mere look; from a fitted mixture that needs only time.
     #[test]
     fn chains_go_on_where_the_base_stays() {
         let parameters = gaussian_parameters(12, 8, 0.5, 3);
         let (ops, marginals) = (Fused::new(&parameters), BaseDistribution::uniform(12));
-        let settings = Automatic { chains: 10, ..Automatic::new(1).unwrap() };
         let known = Known { marginals: Some(&marginals), ..Known::default() };
-        for (kind, go_on) in [(0, true), (2, false)] {
+        for (kind, sweeps, go_on) in [(0, 40, true), (0, 41, false), (2, 41, false)] {
+            let settings = Automatic { chains: 10, sweeps, ..Automatic::new(1).unwrap() };
             let mut exploration = Exploration::new(&settings, &parameters, &ops, known).unwrap();
             exploration.kinds = vec![exploration.kinds[kind].clone()];
             exploration.choice = Choice::of(1);
             let mut run = || {
                 exploration.run(40).unwrap();
-                let journey = exploration.journeys[0].as_ref().unwrap();
+                let journey = exploration.last.as_ref().unwrap();
                 (journey.chains.sweeps, journey.annealed.0)
             };
             let (first, second) = (run(), run());
