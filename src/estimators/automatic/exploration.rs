@@ -302,6 +302,12 @@ mod tests {
             let (first, second) = (run(), run());
             assert_eq!(second.0 > first.0 + 40, go_on, "{first:?} {second:?}");
             assert_eq!(second.1 == first.1, go_on, "one annealing pass, or two");
+            // As if a run of another kind had come between.
+            exploration.kinds.push(exploration.kinds[0].clone());
+            exploration.last.as_mut().unwrap().kind = 1;
+            exploration.run(40).unwrap();
+            let third = exploration.last.as_ref().unwrap();
+            assert!(third.annealed.0 != second.1, "new chains anneal anew");
         }
     }
 }
