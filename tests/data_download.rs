@@ -1,5 +1,7 @@
 //! Fetching data, against a small server on 127.0.0.1.
 
+mod common;
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -387,13 +389,43 @@ fn rows_in_another_order_are_the_same_lines() {
 }
 
 #[test]
+fn a_table_without_a_checksum_has_its_rows_and_columns() {
+    let fetch_text = |body: &'static [u8]| {
+        let folder = folder();
+        let server = Server::new(move |_| whole(body));
+        let check = Check::Table { rows: 2, columns: 3 };
+        let file = RemoteFile { name: "t", bytes: 60, check };
+        let set = RemoteSet { name: "set", mirrors: &[], files: &[file] };
+        let mirrors = Mirrors::Custom(vec![server.base.clone()]);
+        let fetched = fetch_files(&set, folder.path(), &mirrors, &mut |_| {});
+        fetched.map(|paths| std::fs::read(&paths[0]).unwrap()).map_err(|error| error.to_string())
+    };
+    assert_eq!(fetch_text(b"+1 1:1 3:1 \n-1 2:1 \n").unwrap(), b"+1 1:1 3:1 \n-1 2:1 \n");
+    assert!(fetch_text(b"1 1:1\n2\n").is_ok());
+    for (body, problem) in [
+        (&b"1 1:1\n"[..], "content has 1 rows, expected 2"),
+        (b"1 1:1\n1 1:1\n2 2:1\n", "content has 3 rows, expected 2"),
+        (b"1 1:1\n1 4:1\n", "line 2: feature index 4 is outside 1..3"),
+        (b"1 1:1\n1 2:0.5\n", "line 2: value `0.5` of feature 2"),
+        (b"<!DOCTYPE html><title>moved</title>\n", "is in no known format"),
+    ] {
+        let error = fetch_text(body).unwrap_err();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
 fn unknown_names_and_unwritable_folders_are_told() {
     let folder = folder();
     let fetch_name = |name, folder: &Path| {
         fetch(name, folder, &Mirrors::Custom(vec![closed()]), &mut |_| {}).unwrap_err().to_string()
     };
     let error = fetch_name("binarized-mnist", folder.path());
-    assert!(error.contains("`binarized-mnist`") && error.contains("mnist and dna"), "{error}");
+    assert!(
+        error.contains("`binarized-mnist`")
+            && error.contains("mnist, dna, adult, connect-4, mushrooms, web"),
+        "{error}"
+    );
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     let error = fetch_name("dna", &file);
@@ -413,11 +445,7 @@ fn two_fetches_do_not_share_a_part() {
 #[test]
 fn the_table_agrees_with_the_real_files() {
     for name in ["mnist", "dna"] {
-        let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/datasets").join(name);
-        if !real.is_dir() {
-            println!("skipped: no folder ../shared/datasets/{name}");
-            continue;
-        }
+        let Some(real) = common::shared(&format!("datasets/{name}")) else { continue };
         let folder = folder();
         let server = Server::new(move |request| {
             whole(&std::fs::read(real.join(request.0.trim_start_matches("/data/"))).unwrap())

@@ -1,5 +1,7 @@
 //! The real data sets, where they are: facts known from elsewhere.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
 use ztrack::data::{
@@ -7,14 +9,9 @@ use ztrack::data::{
     describe, load, load_file,
 };
 
-/// The data folder, or `None` with a word about it.
+/// The data folder, where it has the set.
 fn folder(set: &str) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/datasets");
-    let there = folder.join(set).is_dir();
-    if !there {
-        println!("skipped: no folder ../shared/datasets/{set}");
-    }
-    there.then_some(folder)
+    common::shared(&format!("datasets/{set}")).and_then(|set| set.parent().map(Path::to_path_buf))
 }
 
 fn rows(splits: &Splits) -> [usize; 3] {

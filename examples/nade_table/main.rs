@@ -4,7 +4,8 @@
 //!
 //!     cargo run --release --example nade_table [-- --quick | --data-folder sets --hidden 23 --large 200,500 --seeds 3]
 //!
-//! dna-like is generated; dna is read where the data folder (ZTRACK_DATA, or ../shared/datasets) has it. `--data-folder` names a
+//! dna-like is generated; dna, adult, connect-4, mushrooms and web are read where the data folder (ZTRACK_DATA, or ../shared/datasets)
+//! has them (`ztrack data fetch NAME`). `--data-folder` names a
 //! folder with a folder for each further set, such as sets/mushrooms/{train,valid,test}.libsvm, in any format that `ztrack train` reads.
 
 #[path = "../support/mod.rs"]

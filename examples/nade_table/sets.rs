@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ztrack::data::{
-    Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions, Splits,
-    Values, load,
+    Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions,
+    Splits, Values, load,
 };
 use ztrack::{BitMatrix, Error, Result};
 
@@ -15,6 +15,15 @@ const PARTS: [&[&str]; 3] = [&["train"], &["valid", "val"], &["test"]];
 /// Shares of the generated set: as many rows as dna has.
 const GENERATED: &str = "{ name = \"dna-like\", rows = 3186 }";
 const SHARES: (f64, f64) = (0.188, 0.372);
+/// Sets that `ztrack data fetch` gets as they were published: name, columns, file to train on, file to test on, and the shares of the
+/// former's rows to validate and to test on that give the numbers of rows of Larochelle and Murray 2011; which rows these were is not known.
+type Fetched = (&'static str, usize, &'static str, Option<&'static str>, (f64, f64));
+const FETCHED: [Fetched; 4] = [
+    ("adult", 123, "a5a", Some("a5a.t"), (1414.0 / 6414.0, 0.0)),
+    ("connect-4", 126, "connect-4", None, (4000.0 / 67_557.0, 47_557.0 / 67_557.0)),
+    ("mushrooms", 112, "mushrooms", None, (500.0 / 8124.0, 5624.0 / 8124.0)),
+    ("web", 300, "w6a", Some("w6a.t"), (3188.0 / 17_188.0, 0.0)),
+];
 
 /// Rows in three parts.
 pub struct Set {
@@ -24,7 +33,7 @@ pub struct Set {
     pub test: Option<BitMatrix>,
 }
 
-/// dna-like, dna where it is at hand, and the sets of a folder.
+/// dna-like, what is at hand of the sets that can be fetched, and the sets of a folder.
 pub fn all(more: Option<&Path>) -> Result<Vec<Set>> {
     let (validation_fraction, test_fraction) = SHARES;
     let options = SplitOptions { validation_fraction, test_fraction, seed: 0 };
@@ -39,6 +48,23 @@ pub fn all(more: Option<&Path>) -> Result<Vec<Set>> {
     match data.join("dna").is_dir() {
         true => sets.push(Set::of("dna", load(&Source::Dna {}, &options, &data)?)?),
         false => println!("dna: not in {} (`ztrack data fetch dna` gets it)\n", data.display()),
+    }
+    for (name, columns, train, test, shares) in FETCHED {
+        let file = |name: &str, file: &str| data.join(name).join(file);
+        if !file(name, train).is_file() {
+            println!("{name}: not in {} (`ztrack data fetch {name}` gets it)\n", data.display());
+            continue;
+        }
+        let test = test.map(|test| file(name, test));
+        let files = Files {
+            train: file(name, train),
+            test,
+            columns: Some(Columns::Count(columns)),
+            ..Files::default()
+        };
+        let (validation_fraction, test_fraction) = shares;
+        let options = SplitOptions { validation_fraction, test_fraction, seed: 0 };
+        sets.push(Set::of(name, load(&Source::Files(files), &options, Path::new(""))?)?);
     }
     let Some(more) = more else { return Ok(sets) };
     let options = SplitOptions { validation_fraction: 0.1, test_fraction: 0.2, seed: 0 };

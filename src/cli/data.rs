@@ -67,10 +67,11 @@ struct Describe {
 #[command(
     after_help = "What is there and right is kept; what was cut off is resumed.\n\nExamples:\n  \
     ztrack data fetch mnist\n  \
+    ztrack data fetch mushrooms && ztrack train mushrooms/mushrooms\n  \
     ztrack data fetch dna --data-folder /data --mirror http://localhost:8000/dna"
 )]
 struct Fetch {
-    /// mnist or dna
+    /// mnist, dna, adult, connect-4, mushrooms or web
     name: String,
     /// Base URL to fetch from instead of the usual ones; may be given several times
     #[arg(long = "mirror", value_name = "URL")]

@@ -3,20 +3,29 @@
 use std::path::Path;
 
 use crate::data::content::{read_limited, sha256_hex};
+use crate::data::{FileOptions, read_bytes};
 use crate::error::{Error, Result};
 
-/// A SHA-256 in hexadecimal of the content after decompression.
+/// What the content after decompression must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check<'a> {
-    /// Of the bytes.
+    /// A SHA-256 in hexadecimal of the bytes.
     Sha256(&'a str),
-    /// Of the lines without the white space at their ends, sorted by bytes, each followed by a newline: for text
-    /// whose order of rows does not matter.
+    /// A SHA-256 in hexadecimal of the lines without the white space at their ends, sorted by bytes, each followed by a
+    /// newline: for text whose order of rows does not matter.
     SortedLines(&'a str),
+    /// LIBSVM text of zeros and ones, of so many rows and columns: where no checksum is known. The largest index in the
+    /// file may be smaller than `columns`, because the last columns can be all zero.
+    Table {
+        /// Rows, exactly.
+        rows: usize,
+        /// Columns, at most.
+        columns: usize,
+    },
 }
 
 impl Check<'_> {
-    /// `None` where the file's content is right, else what is wrong with it.
+    /// `None` where the file's content is right, else what is wrong with it. `bytes` as in [`super::RemoteFile`].
     ///
     /// Content may be larger than `bytes` only by line ends, so that reading stops soon on a wrong file.
     #[cfg_attr(
@@ -33,6 +42,9 @@ impl Check<'_> {
             Err(error) => return Err(error),
         };
         let (found, expected) = match self {
+            Self::Table { rows, columns } => {
+                return Ok(table_problem(path, content, *rows, *columns));
+            }
             Self::Sha256(expected) => (sha256_hex([&content[..]]), expected),
             Self::SortedLines(expected) => {
                 let text = content.strip_suffix(b"\n").unwrap_or(&content);
@@ -44,5 +56,16 @@ impl Check<'_> {
         };
         Ok((found != **expected)
             .then(|| format!("content has SHA-256 {found}, expected {expected}")))
+    }
+}
+
+/// What is wrong with a table.
+fn table_problem(path: &Path, content: Vec<u8>, rows: usize, columns: usize) -> Option<String> {
+    let options = FileOptions { columns: Some(columns), ..FileOptions::default() };
+    match read_bytes(path, content, &options) {
+        Ok(table) if table.rows() == rows => None,
+        Ok(table) => Some(format!("content has {} rows, expected {rows}", table.rows())),
+        Err(Error::File { problem, .. }) => Some(problem),
+        Err(error) => Some(error.to_string()),
     }
 }

@@ -18,7 +18,7 @@ pub struct RemoteSet<'a> {
 pub struct RemoteFile<'a> {
     /// Name under the base URL and on disk.
     pub name: &'a str,
-    /// Size of the content after decompression, in bytes.
+    /// Size of the content after decompression, in bytes; with [`Check::Table`] at most.
     pub bytes: u64,
     /// What the content after decompression must be.
     pub check: Check<'a>,
@@ -66,7 +66,7 @@ pub const REMOTE_SETS: &[RemoteSet<'static>] = &[
     },
     RemoteSet {
         name: "dna",
-        mirrors: &["https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/"],
+        mirrors: MULTICLASS,
         // Checksums are those of the copy this project was developed with, not published ones. The rows of
         // dna.scale.val in that copy are dna.scale less dna.scale.tr, in an order that was derived: the official file
         // may hold the same rows in another order, so its check does not look at the order.
@@ -101,7 +101,31 @@ pub const REMOTE_SETS: &[RemoteSet<'static>] = &[
             },
         ],
     },
+    // Larochelle and Murray 2011 took their sets from these files. No copy was at hand to make checksums of.
+    RemoteSet {
+        name: "adult",
+        mirrors: BINARY,
+        files: &[table("a5a", 6414, 123), table("a5a.t", 26_147, 123)],
+    },
+    RemoteSet { name: "connect-4", mirrors: MULTICLASS, files: &[table("connect-4", 67_557, 126)] },
+    RemoteSet { name: "mushrooms", mirrors: BINARY, files: &[table("mushrooms", 8124, 112)] },
+    RemoteSet {
+        name: "web",
+        mirrors: BINARY,
+        files: &[table("w6a", 17_188, 300), table("w6a.t", 32_561, 300)],
+    },
 ];
+
+const MULTICLASS: &[&str] =
+    &["https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/"];
+const BINARY: &[&str] = &["https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"];
+
+/// A file of which rows and columns alone are known; a row takes up to 8 bytes a one (`126:1 ` and the like), and no more than half of
+/// the columns are ones.
+const fn table(name: &str, rows: usize, columns: usize) -> RemoteFile<'_> {
+    let bytes = (rows * (16 + 4 * columns)) as u64;
+    RemoteFile { name, bytes, check: Check::Table { rows, columns } }
+}
 
 /// Whether `fetch` knows the name.
 pub(in crate::data) fn is_known(name: &str) -> bool {
