@@ -51,10 +51,13 @@ fn body<R: Run>(n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]
     let stride = padded(n_units);
     let n_betas = grid.betas().len();
     let mut products = vec![[1.0f32; LANES]; n_betas];
+    // Whole vectors, the rest of which is 1.
+    let mut halves = vec![[1.0f64; 2]; n_betas.next_multiple_of(LANES / 4)];
     for (x, out) in inputs.chunks_exact(stride).zip(out.chunks_exact_mut(n_betas)) {
         out.fill(0.0);
         for units in x[..n_units].chunks(GROUP * PASSES) {
-            products.fill([1.0; LANES]);
+            // Flat, because whole arrays are scattered lane by lane.
+            products.as_flattened_mut().fill(1.0);
             for group in units.chunks(GROUP) {
                 // Fewer vectors give the same bits: their factors are 1.
                 match group.len().div_ceil(LANES) {
@@ -64,14 +67,16 @@ fn body<R: Run>(n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]
                     _ => multiply::<R, VECTORS>(group, grid, &mut products),
                 }
             }
-            for (sum, product) in out.iter_mut().zip(&products) {
-                let mut lanes = [0.0f64; LANES / 2];
-                for i in 0..LANES / 2 {
-                    lanes[i] = f64::from(product[i]) * f64::from(product[i + LANES / 2]);
-                }
-                let quarter: [f64; 4] = std::array::from_fn(|i| lanes[i] * lanes[i + 4]);
-                // At most 2^(16 x 112) would overflow; two factors stay below 2^(8 x 112) = 2^896.
-                *sum += ln_f64(quarter[0] * quarter[1]) + ln_f64(quarter[2] * quarter[3]);
+            for (halves, product) in halves.iter_mut().zip(&products) {
+                *halves = R::halves(product);
+            }
+            // Loops of their own, over numbers side by side: vectors of temperatures would be gathered lane by lane.
+            let (vectors, _) = halves.as_flattened_mut().as_chunks_mut::<{ LANES / 2 }>();
+            for vector in vectors {
+                vector.iter_mut().for_each(|x| *x = ln_f64(*x));
+            }
+            for (sum, [low, high]) in out.iter_mut().zip(&halves) {
+                *sum += low + high;
             }
         }
         let positive: f64 = x[..n_units].iter().map(|&x| f64::from(x.max(0.0))).sum();
@@ -111,13 +116,16 @@ fn multiply<R: Run, const N: usize>(group: &[f32], grid: &BetaGrid, products: &m
     }
 }
 
-/// One run of equally spaced temperatures: e is exp(-beta |x|) at the first one and is multiplied by `ratio` for each next.
 trait Run {
+    /// One run of equally spaced temperatures: e is exp(-beta |x|) at the first one and is multiplied by `ratio` for each next.
     fn run<const N: usize>(
         e: [[f32; LANES]; N],
         ratio: &[[f32; LANES]; N],
         products: &mut [[f32; LANES]],
     );
+
+    /// The product of all lanes in two factors, each below 2^(8 x 112) = 2^896, because one of up to 2^(16 x 112) would overflow.
+    fn halves(product: &[f32; LANES]) -> [f64; 2];
 }
 
 struct Portable;
@@ -139,6 +147,14 @@ impl Run for Portable {
                 }
             }
         }
+    }
+
+    #[inline(always)]
+    fn halves(product: &[f32; LANES]) -> [f64; 2] {
+        let lanes: [f64; LANES / 2] =
+            std::array::from_fn(|i| f64::from(product[i]) * f64::from(product[i + LANES / 2]));
+        let quarter: [f64; 4] = std::array::from_fn(|i| lanes[i] * lanes[i + 4]);
+        [quarter[0] * quarter[1], quarter[2] * quarter[3]]
     }
 }
 
@@ -162,6 +178,12 @@ impl Run for Avx512 {
     ) {
         // SAFETY: only code for processors with AVX-512 asks for this.
         unsafe { run_avx512(e, ratio, products) }
+    }
+
+    #[inline(always)]
+    fn halves(product: &[f32; LANES]) -> [f64; 2] {
+        // SAFETY: as above.
+        unsafe { halves_avx512(product) }
     }
 }
 
@@ -195,4 +217,26 @@ fn run_avx512<const N: usize>(
             x[n] = _mm512_mul_ps(x[n], r[n]);
         }
     }
+}
+
+/// As [`Portable`], in the same order.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn halves_avx512(product: &[f32; LANES]) -> [f64; 2] {
+    use std::arch::x86_64::{
+        _mm_storeu_pd, _mm_unpacklo_pd, _mm256_castpd256_pd128, _mm256_extractf128_pd,
+        _mm256_loadu_ps, _mm256_mul_pd, _mm256_permute_pd, _mm512_castpd512_pd256, _mm512_cvtps_pd,
+        _mm512_extractf64x4_pd, _mm512_mul_pd,
+    };
+    let (low, high) = product.split_at(LANES / 2);
+    // SAFETY: vectors of 8 floats are read from slices of 8 floats.
+    let load = |values: &[f32]| unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(values.as_ptr())) };
+    let lanes = _mm512_mul_pd(load(low), load(high));
+    let quarters = _mm256_mul_pd(_mm512_castpd512_pd256(lanes), _mm512_extractf64x4_pd::<1>(lanes));
+    let pairs = _mm256_mul_pd(quarters, _mm256_permute_pd::<0b0101>(quarters));
+    let halves = _mm_unpacklo_pd(_mm256_castpd256_pd128(pairs), _mm256_extractf128_pd::<1>(pairs));
+    let mut out = [0.0; 2];
+    // SAFETY: two numbers are written to an array of two.
+    unsafe { _mm_storeu_pd(out.as_mut_ptr(), halves) };
+    out
 }
