@@ -68,7 +68,7 @@ impl Config {
             ("tempering.temperatures", self.tempering.temperatures.or(2), 2),
             ("tempering.sweeps", self.tempering.sweeps.or(1), 1),
             ("tempering.every", self.tempering.every.or(1) as usize, 1),
-            ("tempering.settling.sweeps", self.tempering.settling.sweeps, 0),
+            ("tempering.settling.sweeps", self.tempering.settling.sweeps.or(0), 0),
             ("tempering.initial_rounds.sweeps", self.tempering.initial_rounds.sweeps, 1),
             ("tempering.initial_rounds.most", self.tempering.initial_rounds.most, 1),
             ("audit.chains", audit.chains, 2),

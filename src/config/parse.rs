@@ -6,11 +6,13 @@ use super::document::Places;
 use super::recipe::complete;
 use super::short_forms::expand;
 use super::verify::verify;
-use super::{Base, BetaUpdateConfig, Config, PriorConfig, SmoothingConfig, TemperingConfig};
+use super::{
+    Base, BetaUpdateConfig, Config, PriorConfig, SettlingConfig, SmoothingConfig, TemperingConfig,
+};
 use crate::error::{Error, Result};
 use crate::limited::read_text;
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder, Prior};
-use crate::tracking::{Settling, Smoothing, TrackerOptions};
+use crate::tracking::{Smoothing, TrackerOptions};
 
 /// Pseudo-count of base marginals: every unit keeps a chance to be 0 and 1.
 const BASE_SMOOTHING: f64 = 1.0;
@@ -125,10 +127,7 @@ impl TemperingConfig {
             },
             sweeps: self.sweeps.or(1),
             weighted: self.weighted.or(false),
-            settling: Settling {
-                sweeps: self.settling.sweeps,
-                most: self.settling.most.or(self.settling.sweeps),
-            },
+            settling: self.settling.or(SettlingConfig::SWEEPS, SettlingConfig::SWEEPS),
             beta_update: match self.beta_update {
                 BetaUpdateConfig::Collapsed => BetaUpdate::Collapsed,
                 BetaUpdateConfig::Joint(repeats) => BetaUpdate::Joint { repeats },

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Automatic, GradientConfig, PretrainingConfig};
 use crate::data::{Binarization, Source};
 use crate::tempering::InitialRounds;
+use crate::tracking::Settling;
 use crate::training::update::UpdateRuleConfig;
 use crate::training::{EarlyStoppingConfig, LearningRate};
 
@@ -206,18 +207,23 @@ impl Default for TemperingConfig {
 }
 
 /// Sweeps of a copy of the tempered chains at fixed parameters for an evaluation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SettlingConfig {
-    /// Sweeps; 0 for none.
-    pub sweeps: usize,
+    /// Sweeps; 0 for none. Chosen by itself: 60, as few as 24 where `tempering.share` asks for it.
+    pub sweeps: Automatic<usize>,
     /// Most sweeps, where chains are not at rest. Chosen by itself: what `tempering.share` leaves, at most 2000.
     pub most: Automatic<usize>,
 }
 
-impl Default for SettlingConfig {
-    fn default() -> Self {
-        Self { sweeps: 60, most: Automatic::Auto }
+impl SettlingConfig {
+    /// Sweeps where none are asked for.
+    pub const SWEEPS: usize = 60;
+
+    /// What is given, else `sweeps`, and `most` where that is more.
+    pub(crate) fn or(self, sweeps: usize, most: usize) -> Settling {
+        let sweeps = self.sweeps.or(sweeps);
+        Settling { sweeps, most: self.most.or(most.max(sweeps)) }
     }
 }
 

@@ -109,7 +109,7 @@ impl<'a> LogZTrackerBuilder<'a> {
     /// since the value before, at most 2000, where chains are not at rest.
     #[must_use]
     pub fn settling(mut self, sweeps: usize, most: usize) -> Self {
-        self.tempering.settling.sweeps = sweeps;
+        self.tempering.settling.sweeps = Automatic::Given(sweeps);
         self.tempering.settling.most = Automatic::Given(most);
         self
     }

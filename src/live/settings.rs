@@ -1,7 +1,7 @@
 //! What a tracker is built with.
 
-use crate::config::TemperingConfig;
-use crate::tracking::{Settling, TrackerOptions};
+use crate::config::{SettlingConfig, TemperingConfig};
+use crate::tracking::TrackerOptions;
 use crate::training::Steps;
 
 /// Sweeps per step where none are asked for, as in the trainer.
@@ -32,13 +32,11 @@ impl Settings {
     /// How chains are run, `steps` of them after the last evaluation.
     pub fn tracker_options(&self, steps: u64) -> TrackerOptions {
         let sweeps = self.tempering.sweeps.or(SWEEPS);
-        let fewest = self.tempering.settling.sweeps;
         let earned = (steps * sweeps as u64).min(MOST_SWEEPS) as usize;
-        let most = self.tempering.settling.most.or(earned.max(fewest));
         TrackerOptions {
             sweeps,
             weighted: self.tempering.weighted.or(true),
-            settling: Settling { sweeps: fewest, most },
+            settling: self.tempering.settling.or(SettlingConfig::SWEEPS, earned),
             ..self.tempering.tracker_options()
         }
     }

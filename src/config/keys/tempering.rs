@@ -111,7 +111,7 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "tempering.settling.sweeps",
         Whole(0),
-        Is("60"),
+        Auto("60, as few as 24 where `tempering.share` asks for it"),
         "Gibbs sweeps",
         "60",
         "Sweeps of settling; 0 for none.",

@@ -47,7 +47,7 @@ impl Trainer {
             part @ Steps::PartOfHistory(_) => part.count(updates),
         };
         let sweeps = tracker.settling.sweeps;
-        let settling = sizes.tempered(chains + chains / 4, sweeps, tracker.beta_update, 1.0);
+        let settling = sizes.tempered(chains + chains / 4, sweeps, tracker.beta_update);
         let every = config.audit.every;
         let due = if every == 0 { 0.0 } else { evaluations / every as f64 };
         let enumerated = plan.exact || self.audits_are_exact();
@@ -56,7 +56,7 @@ impl Trainer {
         } else if enumerated {
             due * sizes.enumeration()
         } else {
-            let one = sizes.tempered(config.audit.chains, 1, BetaUpdate::Joint { repeats: 1 }, 0.0);
+            let one = sizes.tempered(config.audit.chains, 1, BetaUpdate::Joint { repeats: 1 });
             due * self.audit_temperatures() as f64 * one
         };
         Forecast {

@@ -171,6 +171,6 @@ impl Trainer {
     /// every machine.
     pub fn seconds_of_sweep(&self, chains: usize) -> f64 {
         let sizes = Sizes { temperatures: self.plan.ladder.len(), ..self.sizes };
-        1e-9 * sizes.tempered(chains, 1, BetaUpdate::Collapsed, 0.0)
+        1e-9 * sizes.tempered(chains, 1, BetaUpdate::Collapsed)
     }
 }

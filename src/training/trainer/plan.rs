@@ -1,7 +1,7 @@
 //! What a run does by itself: settings left to `"auto"`, chosen from sizes, gradient and length.
 
 use super::cost::{Sizes, temperatures};
-use crate::config::{Config, GradientConfig};
+use crate::config::{Config, GradientConfig, SettlingConfig};
 use crate::error::Result;
 use crate::model::exact::MAX_UNITS;
 use crate::record::Notice;
@@ -14,8 +14,9 @@ const WINDOW: f64 = 0.1;
 /// them, and not more than this many. Less often where `tempering.share` asks for it.
 const MOST_UPDATES: u64 = 20;
 const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
-/// Share of the time for tracking that is set aside for settling, and most sweeps of it.
-const SETTLING_SHARE: f64 = 0.5;
+/// Share of the time for tracking that is set aside for settling, and fewest and most sweeps of it.
+const SETTLING_SHARE: f64 = 0.8;
+const FEWEST_SWEEPS: usize = 24;
 const MOST_SWEEPS: usize = 2000;
 /// Share of a block of updates that enumeration may cost to be done at every evaluation.
 const EXACT_SHARE: f64 = 0.5;
@@ -103,10 +104,11 @@ impl Plan {
         let chains = tempering.chains;
         let mut update = sizes.update(config);
         if tempered {
-            update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update, 4.0);
+            update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update);
         }
         let block = update * config.evaluation.every as f64;
         let mut notices = Vec::new();
+        tracker.settling = tempering.settling.or(FEWEST_SWEEPS, FEWEST_SWEEPS);
         let steps = match tempering.every.given() {
             Some(every) => Steps::Every(every),
             None if one_tracker => Steps::Every(1),
@@ -119,13 +121,9 @@ impl Plan {
                 &mut notices,
             ),
         };
-        tracker.settling.most = tempering.settling.most.or(affordable_settling(
-            config,
-            &sizes,
-            &tracker,
-            (steps, total),
-            update,
-        ));
+        let affordable = affordable_settling(config, &sizes, &tracker, (steps, total), update);
+        let sweeps = affordable.clamp(FEWEST_SWEEPS, SettlingConfig::SWEEPS);
+        tracker.settling = tempering.settling.or(sweeps, affordable.min(MOST_SWEEPS));
         let exact = enumerates(config, &sizes, block)?;
         let gradient_chains = tempered && !one_tracker;
         Ok(Self {
@@ -158,8 +156,8 @@ fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
     Ok(exact)
 }
 
-/// Most sweeps of settling: what steps leave of the share of a block of updates between two evaluations, and no less than what is
-/// set aside for settling. `update`: what one update costs.
+/// Sweeps of settling that can be paid for: what steps leave of the share of a block of updates between two evaluations. `update`: what
+/// one update costs.
 fn affordable_settling(
     config: &Config,
     sizes: &Sizes,
@@ -171,9 +169,8 @@ fn affordable_settling(
     let share = config.tempering.share * update * every;
     let stepping = steps.count(total as f64) * sizes.tracking_step(chains, tracker);
     let left = share - stepping / (total as f64 / every);
-    let sweep = sizes.tempered(chains + chains / 4, 1, tracker.beta_update, 0.0);
-    let affordable = left.max(SETTLING_SHARE * share) / sweep;
-    (affordable as usize).clamp(tracker.settling.sweeps, MOST_SWEEPS)
+    let sweep = sizes.tempered(chains + chains / 4, 1, tracker.beta_update);
+    (left.max(0.0) / sweep) as usize
 }
 
 /// The most frequent steps that keep to `tempering.share` of `training`, the cost of all updates; a notice where none does.
@@ -188,7 +185,7 @@ fn automatic_steps(
     let (chains, share) = (config.tempering.chains, config.tempering.share);
     let updates = total as f64;
     let settling =
-        sizes.tempered(chains + chains / 4, tracker.settling.sweeps, tracker.beta_update, 1.0)
+        sizes.tempered(chains + chains / 4, tracker.settling.sweeps, tracker.beta_update)
             * (updates / config.evaluation.every as f64);
     let step = sizes.tracking_step(chains, tracker);
     let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
