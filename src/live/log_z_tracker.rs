@@ -179,7 +179,7 @@ impl LogZTracker {
         tracker.bound = tracker.bound.max(bound);
         let evaluated = Evaluated {
             log_z: tracker.log_z(bound),
-            std_error: tracker.chains().std_error(),
+            std_error: tracker.std_error(),
             trust: words::of_options(tracker.trust(bound)),
         };
         self.steps = 0;

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
 use crate::tempering::{BaseDistribution, GeometricPath};
-use crate::tracking::{ChainTracker, Model, ModelTracker, check_count};
+use crate::tracking::{ChainTracker, KnownShare, Model, ModelTracker, check_count};
 use crate::training::{Averaged, temperatures};
 use crate::trust::Trust;
 
@@ -34,6 +34,7 @@ struct Saved {
     window: f64,
     #[serde(with = "crate::checkpoint::float")]
     bound: f64,
+    known: KnownShare,
     restarts: u64,
     /// The verdict, if the last update was evaluated already.
     trust: Option<Trust>,
@@ -79,6 +80,7 @@ impl LogZTracker {
                 steps: self.steps,
                 window: self.settings.window,
                 bound: self.tracker.as_ref().map_or(f64::NEG_INFINITY, |tracker| tracker.bound),
+                known: self.tracker.as_ref().map_or(KnownShare::NONE, |tracker| tracker.known),
                 restarts: self.restarts(),
                 trust: self.evaluated.as_ref().map(|evaluated| evaluated.trust.clone()),
             },
@@ -146,10 +148,11 @@ impl LogZTracker {
                 GeometricPath { ops: model.ops.as_ref(), ladder: &live.ladder, base: &live.base };
             let chains = ChainTracker::read("", path, live.chains(), live.options(), state)?;
             let mut tracker = ModelTracker::of(chains, model, &live.ladder, &live.base);
-            (tracker.bound, tracker.restarts) = (saved.bound, saved.restarts);
+            (tracker.bound, tracker.known, tracker.restarts) =
+                (saved.bound, saved.known, saved.restarts);
             live.evaluated = saved.trust.map(|trust| Evaluated {
                 log_z: tracker.log_z(f64::NEG_INFINITY),
-                std_error: tracker.chains().std_error(),
+                std_error: tracker.std_error(),
                 trust,
             });
             live.tracker = Some(tracker);

@@ -91,6 +91,8 @@ pub enum Purpose {
     Equilibrium = 39,
     /// Seed of passes that choose inverse temperatures.
     Schedule = 40,
+    /// Hidden states that are looked up among the known ones.
+    KnownShare = 41,
 }
 
 /// The seed of the `n`-th computation of a kind inside of one with seed `seed`: no two of them, and none of other seeds, share

@@ -21,7 +21,9 @@ fn remedy(doubt: &str) -> &'static str {
         "visitors" | "bound" => {
             "raise tempering.chains or lower the learning rate: a mode is missed"
         }
-        "lag" => "raise tempering.settling.most or tempering.chains, or lower the learning rate",
+        "lag" | "known-share" => {
+            "raise tempering.settling.most or tempering.chains, or lower the learning rate"
+        }
         "audit" => "an audit contradicted it: more sweeps, more chains or a smaller learning rate",
         _ => "see the notices of the run",
     }

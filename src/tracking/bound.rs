@@ -8,7 +8,9 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
+use super::known_share::KnownShare;
 use super::likelihood::log_f;
+use super::settle::Samples;
 use crate::collective::Parts;
 use crate::model::Parameters;
 use crate::numerics::{log_sum_exp, softplus};
@@ -20,6 +22,8 @@ use crate::tempering::{GeometricPath, TemperedPath, rows_per_task};
 pub struct HiddenStates {
     hidden: BitMatrix,
     log_f: Vec<f64>,
+    /// The same states, to be looked up.
+    known: HashSet<Vec<u64>>,
 }
 
 impl HiddenStates {
@@ -30,28 +34,10 @@ impl HiddenStates {
         visible: &BitMatrix,
         streams: Streams,
     ) -> Self {
-        let (rows, n_hidden) = (visible.rows(), ops.n_units(Layer::Hidden));
-        let mut hidden = BitMatrix::zeros(rows, n_hidden);
-        let parts = Parts::new(ops.ranks(), rows, rows_per_task(rows));
-        let (own, words) = (parts.own(), words_per_row(visible.columns()));
-        parts.share(|| {
-            let mut inputs = Matrix::filled(own.len(), n_hidden, 0.0);
-            let given = &visible.words()[own.start * words..own.end * words];
-            ops.inputs(Layer::Hidden, given, inputs.as_mut_slice());
-            let draw = Draw {
-                n_units: n_hidden,
-                inputs: inputs.as_slice(),
-                beta: &vec![1.0; own.len()],
-                base: None,
-                streams,
-                first_row: own.start as u32,
-            };
-            ops.draw(&draw, parts.of(hidden.words_mut(), words_per_row(n_hidden)));
-        });
-        parts.gather([parts.rows(hidden.words_mut(), words_per_row(n_hidden))]);
-        let mut seen = HashSet::with_capacity(rows);
+        let hidden = drawn(ops, visible, streams);
+        let mut known = HashSet::with_capacity(hidden.rows());
         let distinct =
-            hidden.select((0..rows).filter(|&row| seen.insert(hidden.row(row).to_vec())));
+            hidden.select((0..hidden.rows()).filter(|&row| known.insert(hidden.row(row).to_vec())));
         // With the layers exchanged hidden states are visible ones.
         let values = log_f(&Fused::new(&parameters.transposed()), &distinct);
         let mut order: Vec<usize> = (0..values.len()).collect();
@@ -59,7 +45,21 @@ impl HiddenStates {
         Self {
             log_f: order.iter().map(|&row| values[row]).collect(),
             hidden: distinct.select(order),
+            known,
         }
+    }
+
+    /// What share of the model these states are, by samples of it.
+    pub(super) fn share(
+        &self,
+        ops: &dyn RbmOps,
+        samples: &Samples,
+        streams: Streams,
+    ) -> KnownShare {
+        let hidden = drawn(ops, &samples.visible, streams);
+        let known = (0..hidden.rows()).map(|row| self.known.contains(hidden.row(row)));
+        let weights = samples.weights.iter().copied();
+        KnownShare::new(self.bound(), known.zip(weights), samples.correlation)
     }
 
     /// log of the sum of f(h): log Z is at least that.
@@ -131,6 +131,30 @@ impl HiddenStates {
         path.ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
         inputs
     }
+}
+
+/// A hidden state drawn from each row of `visible`.
+fn drawn(ops: &dyn RbmOps, visible: &BitMatrix, streams: Streams) -> BitMatrix {
+    let (rows, n_hidden) = (visible.rows(), ops.n_units(Layer::Hidden));
+    let mut hidden = BitMatrix::zeros(rows, n_hidden);
+    let parts = Parts::new(ops.ranks(), rows, rows_per_task(rows));
+    let (own, words) = (parts.own(), words_per_row(visible.columns()));
+    parts.share(|| {
+        let mut inputs = Matrix::filled(own.len(), n_hidden, 0.0);
+        let given = &visible.words()[own.start * words..own.end * words];
+        ops.inputs(Layer::Hidden, given, inputs.as_mut_slice());
+        let draw = Draw {
+            n_units: n_hidden,
+            inputs: inputs.as_slice(),
+            beta: &vec![1.0; own.len()],
+            base: None,
+            streams,
+            first_row: own.start as u32,
+        };
+        ops.draw(&draw, parts.of(hidden.words_mut(), words_per_row(n_hidden)));
+    });
+    parts.gather([parts.rows(hidden.words_mut(), words_per_row(n_hidden))]);
+    hidden
 }
 
 /// Hidden states that bounds at other temperatures are made of.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{ChainTracker, HiddenStates, TrackRecord, TrackerOptions};
+use super::{ChainTracker, HiddenStates, KnownShare, TrackRecord, TrackerOptions};
 use crate::collective::{Ranks, Solo};
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, Streams};
@@ -69,6 +69,8 @@ pub struct ModelTracker {
     base: BaseDistribution,
     /// Lower bound of log Z of this model that is known, nats; -infinity where none is.
     pub bound: f64,
+    /// log Z of this model from known states.
+    pub known: KnownShare,
     /// Times the chains had to start again from known states.
     pub restarts: u64,
     /// Whether the last settling did.
@@ -104,6 +106,7 @@ impl ModelTracker {
             ladder: ladder.clone(),
             base: base.clone(),
             bound: f64::NEG_INFINITY,
+            known: KnownShare::NONE,
             restarts: 0,
             restarted: false,
         }
@@ -136,7 +139,7 @@ impl ModelTracker {
         let record = chains.step(&GeometricPath { ops: model.ops.as_ref(), ..path }, &path);
         *model = new;
         // That of the model before bounds nothing now.
-        self.bound = f64::NEG_INFINITY;
+        (self.bound, self.known) = (f64::NEG_INFINITY, KnownShare::NONE);
         record
     }
 
@@ -150,31 +153,49 @@ impl ModelTracker {
         let streams = Streams::new(known.seed, Purpose::BoundHidden, known.update);
         let states = HiddenStates::of(&model.parameters, path.ops, &rows, streams);
         self.bound = states.bound();
-        chains.settle(&path, visitors.as_ref());
+        let mut samples = chains.settle(&path, visitors.as_ref());
         let missing = self.bound - chains.log_z();
         self.restarted = missing > MISSED.0 && missing > MISSED.1 * chains.std_error();
         if self.restarted {
             chains.start_from(path, &states);
-            chains.settle(&path, visitors.as_ref());
+            samples = chains.settle(&path, visitors.as_ref());
             self.restarts += 1;
         }
+        let streams = Streams::new(known.seed, Purpose::KnownShare, known.update);
+        let share = |samples| states.share(path.ops, &samples, streams);
+        self.known = samples.map_or(KnownShare::NONE, share);
     }
 
-    /// Tracked log Z, nats, or its lower bound where that is more: [`ModelTracker::bound`], or `bound` of the same model. Since
-    /// log Z is no less than it, this is never further from log Z than the tracked value.
+    /// Tracked log Z, nats, joined to what known states say of it; or its lower bound where that is more: [`ModelTracker::bound`], or
+    /// `bound` of the same model. Since log Z is no less than it, this is never further from log Z than the value without it.
     pub fn log_z(&self, bound: f64) -> f64 {
-        self.chains.log_z().max(bound).max(self.bound)
+        self.joined().0.max(bound).max(self.bound)
     }
 
-    /// The chains' verdict, and whether tracked log Z is below a lower bound by more than its error allows.
+    /// Standard error of [`ModelTracker::log_z`].
+    pub fn std_error(&self) -> f64 {
+        self.joined().1
+    }
+
+    fn joined(&self) -> (f64, f64) {
+        self.known.join((self.chains.log_z(), self.chains.std_error()))
+    }
+
+    /// The chains' verdict, and whether a lower bound or the share of known states contradicts tracked log Z.
     pub fn trust(&self, bound: f64) -> Trust {
         let (log_z, std_error) = (self.chains.log_z(), self.chains.std_error());
         let bound = bound.max(self.bound);
-        let mut trust = self.chains.trust();
+        let mut trust = self.chains.trust_if(self.known.is_some());
         if bound - log_z > BELOW_BOUND * std_error && bound - log_z > ROUNDING {
             trust.doubt(
                 "bound",
                 format!("tracked log Z {log_z:.3} +- {std_error:.3} is below {bound:.3}, which states of data and particles alone add up to: the chains miss a mode; a smaller learning rate or more tempering.chains would help"),
+            );
+        }
+        if let Some((known, known_error)) = self.known.contradicts((log_z, std_error)) {
+            trust.doubt(
+                "known-share",
+                format!("tracked log Z {log_z:.3} +- {std_error:.3} is far from {known:.3} +- {known_error:.3}, which known states and their share of the chains' samples say: raise tempering.settling.most or tempering.chains, or lower the learning rate"),
             );
         }
         trust

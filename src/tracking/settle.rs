@@ -1,6 +1,7 @@
 //! The tracker's side of settling: a copy of its chains, visitors from data beside them, and what the filter learns.
 
 use super::settling::{Settled, Settling, higher_in_errors, in_errors, settle};
+use super::tracker::posterior_of;
 use super::{ChainTracker, TrackerOptions};
 use crate::numerics::Table;
 use crate::ops::BitMatrix;
@@ -8,6 +9,16 @@ use crate::tempering::{PseudoPrior, TemperedChains, TemperedPath};
 
 /// Settling draws from streams far from those of the chains that go on.
 const SETTLING_STREAMS: u64 = 1 << 40;
+
+/// States of chains that have settled, as samples at beta = 1.
+pub struct Samples {
+    /// v, shape [S, M].
+    pub visible: BitMatrix,
+    /// q(K|v) times the chains' own weights, shape `[S]`.
+    pub weights: Vec<f64>,
+    /// With where the chains were a third of the sweeps before: 0 where they have forgotten it.
+    pub correlation: f64,
+}
 
 impl ChainTracker {
     /// Changes how long chains sweep for the next evaluations; whether they do at all must stay as it is.
@@ -19,11 +30,17 @@ impl ChainTracker {
     /// Z of the model as it is now and not of those the chains come from. The chains themselves stay where they are: settled
     /// ones would have left the modes that the model is about to leave or to grow. `visitors`: rows of data, [rows, M], from
     /// which other chains start at beta = 1; if they stay there while the tracker's own travel, a mode was missed.
-    pub fn settle(&mut self, path: &dyn TemperedPath, visitors: Option<&BitMatrix>) {
+    ///
+    /// Returns where the copy came to rest; `None` where settling is switched off.
+    pub fn settle(
+        &mut self,
+        path: &dyn TemperedPath,
+        visitors: Option<&BitMatrix>,
+    ) -> Option<Samples> {
         let TrackerOptions { settling, beta_update, .. } = self.options;
         if settling.sweeps == 0 {
             self.settled = None;
-            return;
+            return None;
         }
         let (zeta, weights) = (&self.pseudo_prior, self.own_weights());
         let (s, k) = (self.chains.len(), path.ladder().len());
@@ -46,6 +63,10 @@ impl ChainTracker {
             record.occupancy
         };
         let rest = settle(settling, [s, k], run, measured);
+        let at_one = start.map_or_else(Vec::new, |last| {
+            let posterior = posterior_of(path, zeta, &last);
+            posterior.last_column().zip(&weights).map(|(q, w)| q * w).collect()
+        });
         let visitors_in_errors = visitors.map(|visible| {
             let mut chains = TemperedChains::at_one(visible.clone(), k, copy.seed);
             chains.sweeps = copy.sweeps;
@@ -70,5 +91,6 @@ impl ChainTracker {
         filter.correct(expected);
         let gain = filter.join(&rest.measurement, lag);
         self.lag.present = (1.0 - gain).powi(2) * lag + gain * gain * rest.memory;
+        Some(Samples { visible: copy.visible, weights: at_one, correlation: rest.correlation })
     }
 }

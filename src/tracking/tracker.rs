@@ -133,6 +133,11 @@ impl ChainTracker {
 
     /// Whether the error bar is to be believed, and why not.
     pub fn trust(&self) -> Trust {
+        self.trust_if(false)
+    }
+
+    /// The same; `known`: known states are most of the model.
+    pub(super) fn trust_if(&self, known: bool) -> Trust {
         verdict(&Evidence {
             chains: self.chains.len(),
             families: self.effective_chains(),
@@ -140,6 +145,7 @@ impl ChainTracker {
             new: self.steps == 0,
             settled: self.settled.as_ref(),
             round_trips: self.chains.round_trips.per_chain(),
+            known,
         })
     }
 

@@ -19,6 +19,8 @@ const VISITORS: f64 = 5.0;
 /// mean that chains live in the past: alone neither does.
 const FROZEN: f64 = 0.75;
 const MOVEMENT: f64 = 15.0;
+/// The same movement where known states are most of the model, so that little rests on where the chains are.
+const MOVEMENT_OF_THE_KNOWN: f64 = 40.0;
 
 /// What a verdict goes by.
 pub(super) struct Evidence<'a> {
@@ -34,12 +36,14 @@ pub(super) struct Evidence<'a> {
     pub settled: Option<&'a Settled>,
     /// Round trips per chain in the window: all there is to go by without settling.
     pub round_trips: f64,
+    /// Whether known states are most of the model, see [`super::KnownShare`].
+    pub known: bool,
 }
 
 /// The verdict.
 pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     let mut trust = Trust::sound();
-    let Evidence { chains, families, movement, new, settled, round_trips } = *evidence;
+    let Evidence { chains, families, movement, new, settled, round_trips, known } = *evidence;
     if families < FEWEST.min(0.5 * chains as f64).max(2.5) {
         trust.doubt(
             "few-chains",
@@ -77,7 +81,8 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
             format!("the chains have just started again from known modes and do not forget these (correlation {frozen:.2}): raise tempering.settling.most"),
         );
     }
-    if frozen.is_nan() || (frozen > FROZEN && movement > MOVEMENT) {
+    let limit = if known { MOVEMENT_OF_THE_KNOWN } else { MOVEMENT };
+    if frozen.is_nan() || (frozen > FROZEN && movement > limit) {
         trust.doubt(
             "lag",
             format!("the model moves faster than its chains ({movement:.0} per round trip, correlation {frozen:.2}): raise tempering.settling.most or tempering.chains, or lower the learning rate"),
@@ -105,12 +110,20 @@ mod tests {
     fn each_doubt_has_its_cause() {
         let doubts = |families, movement, round_trips, settled: Option<&Settled>| {
             let new = movement == 0.0;
-            let evidence = Evidence { chains: 100, families, movement, new, settled, round_trips };
-            verdict(&evidence).names()
+            let known = false;
+            let evidence =
+                Evidence { chains: 100, families, movement, new, settled, round_trips, known };
+            let doubts = verdict(&evidence).names();
+            // Known states make up for chains that lag, and for nothing else.
+            let lags = movement < MOVEMENT_OF_THE_KNOWN && doubts == "lag";
+            let of_known = verdict(&Evidence { known: true, ..evidence }).names();
+            assert_eq!(of_known, if lags { String::new() } else { doubts.clone() });
+            doubts
         };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&SETTLED)), "");
         assert_eq!(doubts(5.0, 1.0, 0.0, Some(&SETTLED)), "few-chains");
         assert_eq!(doubts(80.0, 20.0, 0.0, Some(&SETTLED)), "lag");
+        assert_eq!(doubts(80.0, 50.0, 0.0, Some(&SETTLED)), "lag");
         assert_eq!(doubts(80.0, 0.0, 0.0, Some(&SETTLED)), "new-chains");
         let drifting = Settled { drift_in_errors: f64::NAN, ..SETTLED };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&drifting)), "drift");
@@ -131,6 +144,7 @@ mod tests {
             new: false,
             settled: Some(&SETTLED),
             round_trips: 9.0,
+            known: true,
         };
         assert_eq!(verdict(&evidence).names(), "few-chains");
     }

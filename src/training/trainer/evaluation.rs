@@ -76,7 +76,7 @@ impl Trainer {
         let train_f = mean(&self.rows.train_evaluated);
         let validation_f = self.rows.validation.as_ref().map(mean);
         let bound = train_f.log_z_bound.max(reported.bound);
-        let (log_z, std_error) = (reported.log_z(bound), tracker.std_error());
+        let (log_z, std_error) = (reported.log_z(bound), reported.std_error());
         let mut trust = reported.trust(bound);
         let audit = self.audit_if_due(model, log_z, std_error)?;
         let mut notices = Vec::new();

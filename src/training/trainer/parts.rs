@@ -114,7 +114,7 @@ impl Trainer {
     /// Tracked log Z of the model that is evaluated and its standard error, nats; `None` before tracking starts.
     pub fn tracked_log_z(&self) -> Option<(f64, f64)> {
         let reported = self.reported()?;
-        Some((reported.log_z(f64::NEG_INFINITY), reported.chains().std_error()))
+        Some((reported.log_z(f64::NEG_INFINITY), reported.std_error()))
     }
 
     /// Early stopping so far.

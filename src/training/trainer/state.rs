@@ -12,7 +12,7 @@ use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::record::Written;
 use crate::tempering::GeometricPath;
-use crate::tracking::{ChainTracker, ModelTracker};
+use crate::tracking::{ChainTracker, KnownShare, ModelTracker};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Start};
 use crate::training::{Changes, Identity};
@@ -32,6 +32,8 @@ struct Position {
     /// Lower bound of log Z at the last evaluation.
     #[serde(with = "crate::checkpoint::float")]
     bound: f64,
+    /// log Z from known states at the last evaluation.
+    known: KnownShare,
     restarts: u64,
 }
 
@@ -78,6 +80,7 @@ impl Trainer {
                 tracked_at: self.tracked_at,
                 averaged: self.averaged.is_some(),
                 bound: self.tracker.as_ref().map_or(f64::NEG_INFINITY, |tracker| tracker.bound),
+                known: self.tracker.as_ref().map_or(KnownShare::NONE, |tracker| tracker.known),
                 restarts: self.restarts(),
             },
         );
@@ -145,7 +148,7 @@ impl Trainer {
             let chains = config.tempering.chains;
             let chains = ChainTracker::read("", path, chains, trainer.plan.tracker, state)?;
             let mut tracker = ModelTracker::of(chains, tracked, ladder, base);
-            tracker.bound = position.bound;
+            (tracker.bound, tracker.known) = (position.bound, position.known);
             tracker.restarts = position.restarts;
             trainer.tracker = Some(tracker);
         }

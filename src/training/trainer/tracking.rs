@@ -95,7 +95,8 @@ impl Trainer {
         if one_tracker {
             let mut view = tracker.clone();
             view.settle(known);
-            (tracker.bound, tracker.restarts) = (view.bound, view.restarts);
+            (tracker.bound, tracker.known, tracker.restarts) =
+                (view.bound, view.known, view.restarts);
             self.view = Some(view);
         } else {
             tracker.settle(known);
