@@ -169,7 +169,7 @@ impl Notice {
             }
             Self::InDoubt { audit_every, .. } => {
                 return Some(format!(
-                    "decisions go by the audit of every {audit_every}th evaluation alone; do what the doubts say"
+                    "decisions go by audits alone, one in {audit_every} evaluations; do what the doubts say"
                 ));
             }
             Self::EarlyStopping { .. } => {

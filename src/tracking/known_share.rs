@@ -122,7 +122,7 @@ mod tests {
         let (log_z, std_error) = known.join((10.3, 0.3));
         assert!((10.0..10.015).contains(&log_z) && std_error < known.std_error, "{log_z}");
         assert_eq!(known.join((12.0, 0.3)), (12.0, 0.3));
-        assert_eq!(known.contradicts((12.0, 0.3)), Some((10.0, known.std_error)));
+        assert_eq!(known.contradicts((12.0, 0.3)), Some((known.log_z, known.std_error)));
         assert_eq!(KnownShare::NONE.join((12.0, 0.3)), (12.0, 0.3));
         assert_eq!(KnownShare::NONE.contradicts((12.0, 0.3)), None);
     }
