@@ -191,7 +191,7 @@ fn bad_arguments() {
     refused(&["sample", &model, "--count", "99999999999999", "--out", &out("a.npy")], "GiB");
     let narrow = common::text(&PathBuf::from(self::model(folder.path(), 7)));
     refused(&["sample", &narrow, "--count", "3", "--out", &out("a.png")], "--shape");
-    refused(&["data", "fetch", "imagenet"], "only mnist and dna");
+    refused(&["data", "fetch", "imagenet"], "only mnist, dna, adult, connect-4, mushrooms, web");
     refused(
         &["data", "fetch", "dna", "--data-folder", &csv, "--mirror", "http://127.0.0.1:9/"],
         "rows.csv",
