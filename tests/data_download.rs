@@ -414,6 +414,26 @@ fn a_table_without_a_checksum_has_its_rows_and_columns() {
     }
 }
 
+/// The last row lost a value, and the number of rows is right.
+#[test]
+fn a_table_cut_within_its_last_row_is_completed() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("set")).unwrap();
+    let body = b"1 1:1\n1 2:1 3:1\n";
+    for cut in [body.len() - 5, body.len()] {
+        std::fs::write(folder.path().join("set/t.part"), &body[..cut]).unwrap();
+        let server =
+            Server::new(|request| request.1.map_or(whole(body), |start| range(body, start)));
+        let check = Check::Table { rows: 2, columns: 3 };
+        let file = RemoteFile { name: "t", bytes: 60, check };
+        let set = RemoteSet { name: "set", mirrors: &[], files: &[file] };
+        let mirrors = Mirrors::Custom(vec![server.base.clone()]);
+        let paths = fetch_files(&set, folder.path(), &mirrors, &mut |_| {}).unwrap();
+        assert_eq!(std::fs::read(&paths[0]).unwrap(), body);
+        std::fs::remove_file(&paths[0]).unwrap();
+    }
+}
+
 #[test]
 fn unknown_names_and_unwritable_folders_are_told() {
     let folder = folder();

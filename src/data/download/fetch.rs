@@ -151,7 +151,7 @@ impl Download<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<String>> {
         // A fetch that was cut off between the last byte and the renaming leaves a whole part.
-        if self.problem()?.is_none() {
+        if self.file.check.tells_a_part_from_the_whole() && self.problem()?.is_none() {
             return Ok(Vec::new());
         }
         let mut reasons = Vec::new();

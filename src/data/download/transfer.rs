@@ -90,7 +90,7 @@ pub(super) fn transfer(
 fn begin(agent: &Agent, url: &str, have: u64) -> Result<(Response<ureq::Body>, u64), Failure> {
     let mut response = request(agent, url, have)?;
     if have > 0 && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
-        // The part is as long as the file or longer, and it is not right: it was looked at before.
+        // The part is as long as the file or longer, and it is not right or nobody can tell whether it is whole.
         response = request(agent, url, 0)?;
     }
     match response.status() {
