@@ -220,9 +220,9 @@ impl SettlingConfig {
     /// Sweeps where none are asked for.
     pub const SWEEPS: usize = 60;
 
-    /// What is given, else `sweeps`, and `most` where that is more.
+    /// What is given, else `sweeps`, not more than a given `most`, and `most` where that is more.
     pub(crate) fn or(self, sweeps: usize, most: usize) -> Settling {
-        let sweeps = self.sweeps.or(sweeps);
+        let sweeps = self.sweeps.or(sweeps.min(self.most.given().unwrap_or(sweeps)));
         Settling { sweeps, most: self.most.or(most.max(sweeps)) }
     }
 }

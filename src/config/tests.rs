@@ -324,3 +324,18 @@ fn the_documentation_is_up_to_date() {
         "docs/configuration.md is out of date; make it anew by: {REGENERATE}"
     );
 }
+
+/// A most that is given alone is kept to, by the sweeps chosen too.
+#[test]
+fn settling_never_sweeps_more_than_its_most() {
+    let settling = |sweeps, most| {
+        let settling = SettlingConfig { sweeps, most }.or(60, 2000);
+        (settling.sweeps, settling.most)
+    };
+    let (auto, given) = (Automatic::Auto, Automatic::Given);
+    assert_eq!(settling(auto, auto), (60, 2000));
+    assert_eq!(settling(auto, given(30)), (30, 30));
+    assert_eq!(settling(auto, given(100)), (60, 100));
+    assert_eq!(settling(given(0), auto), (0, 2000));
+    assert_eq!(settling(given(5000), auto), (5000, 5000));
+}

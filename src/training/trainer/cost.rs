@@ -1,8 +1,8 @@
 //! What training, tracking and enumeration cost, from sizes alone: decisions on it are the same on every machine, so that
 //! a seed gives the same run everywhere.
 //!
-//! Nanoseconds on one core of an AMD EPYC (Zen 5, November 2026), fitted to 27 runs from 25 x 16 to 784 x 500, of which all are within a
-//! third; what counts are their ratios.
+//! Nanoseconds on one core of an AMD EPYC (Zen 5, November 2026), fitted to 27 runs from 25 x 16 to 784 x 500: most within a third, the
+//! smallest ones (25 x 16) up to twice too dear. What counts are their ratios.
 
 use crate::config::{Config, GradientConfig};
 use crate::ops::padded;

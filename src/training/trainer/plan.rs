@@ -203,6 +203,7 @@ fn automatic_steps(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tempering::BetaUpdate;
 
     #[test]
     fn steps_are_counted_as_they_fall() {
@@ -222,5 +223,29 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// What settling gets is what steps leave of the share: nothing where they take it all, more with more between two evaluations.
+    #[test]
+    fn settling_takes_what_steps_leave() {
+        let sizes = Sizes { visible: 64, hidden: 16, batch: 50, particles: 50, temperatures: 20 };
+        let text =
+            "[data]\nsource = 'bars-and-stripes'\n[model]\nhidden = 16\n[training]\nupdates = 3000";
+        let mut config = Config::parse(text, &[]).unwrap();
+        let affordable = |config: &Config, update: f64, steps: Steps| {
+            let tracker = TrackerOptions { sweeps: 2, ..config.tempering.tracker_options() };
+            affordable_settling(config, &sizes, &tracker, (steps, 3000), update)
+        };
+        let rare = Steps::Every(1000);
+        let sweep = sizes.tempered(125, 1, BetaUpdate::Collapsed);
+        let step = sizes.tempered(100, 4, BetaUpdate::Collapsed);
+        let expected = (100.0 * 1e6 - 0.1 * step) / sweep;
+        assert_eq!(affordable(&config, 1e6, rare), expected as usize);
+        assert_eq!(affordable(&config, 1e3, Steps::Every(1)), 0);
+        config.tempering.share = 0.5;
+        let half = affordable(&config, 1e6, rare);
+        assert!(half.abs_diff((expected / 2.0) as usize) <= 1, "{half} {expected}");
+        config.evaluation.every = 200;
+        assert!(affordable(&config, 1e6, rare).abs_diff(2 * half) <= 1);
     }
 }
