@@ -185,7 +185,7 @@ impl ModelTracker {
     pub fn trust(&self, bound: f64) -> Trust {
         let (log_z, std_error) = (self.chains.log_z(), self.chains.std_error());
         let bound = bound.max(self.bound);
-        let mut trust = self.chains.trust_if(self.known.is_some());
+        let mut trust = self.chains.trust_if(self.known.beside(log_z).is_some());
         if bound - log_z > BELOW_BOUND * std_error && bound - log_z > ROUNDING {
             trust.doubt(
                 "bound",
@@ -238,10 +238,11 @@ mod tests {
     use crate::tempering::{BetaUpdate, InitialRounds, Prior};
     use crate::tracking::{Settling, Smoothing};
 
-    /// A bound belongs to one model: it lifts what is reported of that one, and of no other.
-    #[test]
-    fn log_z_is_never_reported_below_the_bound_of_its_model() {
-        let model = |seed| Model::fused(gaussian_parameters(8, 4, 0.5, seed));
+    fn model(seed: u64) -> Model {
+        Model::fused(gaussian_parameters(8, 4, 0.5, seed))
+    }
+
+    fn tracker() -> ModelTracker {
         let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
         let base = BaseDistribution::uniform(8);
         let options = TrackerOptions {
@@ -252,7 +253,13 @@ mod tests {
             beta_update: BetaUpdate::Collapsed,
             initial_rounds: InitialRounds::default(),
         };
-        let (mut tracker, _) = ModelTracker::start(model(1), &ladder, &base, 20, 1, options);
+        ModelTracker::start(model(1), &ladder, &base, 20, 1, options).0
+    }
+
+    /// A bound belongs to one model: it lifts what is reported of that one, and of no other.
+    #[test]
+    fn log_z_is_never_reported_below_the_bound_of_its_model() {
+        let mut tracker = tracker();
         let tracked = tracker.chains().log_z();
         assert_eq!(tracker.log_z(tracked - 1.0), tracked);
         assert_eq!(tracker.log_z(tracked + 0.5), tracked + 0.5);
@@ -262,5 +269,25 @@ mod tests {
         assert!(tracker.trust(far).names().contains("bound"));
         tracker.step(model(2));
         assert_eq!(tracker.log_z(f64::NEG_INFINITY), tracker.chains().log_z());
+    }
+
+    /// And so does the share of known states: what agrees is joined, what contradicts is told and not joined.
+    #[test]
+    fn known_states_are_joined_or_contradict_and_are_those_of_one_model() {
+        let mut tracker = tracker();
+        let own = (tracker.chains().log_z(), tracker.chains().std_error());
+        let reported =
+            |tracker: &ModelTracker| (tracker.log_z(f64::NEG_INFINITY), tracker.std_error());
+        let known = |bound| KnownShare::new(bound, (0..1000).map(|_| (true, 1.0)), 0.0);
+        tracker.known = known(own.0 - own.1);
+        let joined = reported(&tracker);
+        assert!(joined.0 < own.0 && joined.1 < 0.5 * own.1, "{joined:?} of {own:?}");
+        let doubts = tracker.trust(f64::NEG_INFINITY);
+        assert!(!doubts.names().contains("known-share"), "{doubts:?}");
+        tracker.known = known(own.0 - 5.0 * own.1 - 0.1);
+        assert_eq!(reported(&tracker), own);
+        assert!(tracker.trust(f64::NEG_INFINITY).names().contains("known-share"));
+        tracker.step(model(2));
+        assert_eq!(tracker.known, KnownShare::NONE);
     }
 }
