@@ -133,6 +133,7 @@ impl Pool {
             rounds: Vec::new(),
             counted: Group { zeta: self.zeta.clone(), occupancy, sweeps },
             halves: Default::default(),
+            log_f: Vec::new(),
             rounds_end: self.rounds_end,
             chains: CHAINS,
             round_trips: self.round_trips,

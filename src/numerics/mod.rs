@@ -3,6 +3,7 @@
 mod influence;
 mod log_sum_exp;
 mod scalar;
+pub(crate) mod statistics;
 mod table;
 
 pub use influence::{Influence, pairs};

@@ -5,7 +5,7 @@ use super::diagnosis::{Diagnosis, Traces};
 use super::metrics::Metrics;
 use super::page::{Section, cell, number_cell, table};
 use super::pictures::embedded;
-use super::statistics::{effective_sample_size, rank_normalised, ranks, split_r_hat};
+use crate::numerics::statistics::{effective_sample_size, rank_normalised, ranks, split_r_hat};
 use crate::record::markup::Element;
 use crate::record::{Chart, Guide, Image, Look, Series};
 use crate::tempering::RoundsEnd;

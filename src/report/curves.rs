@@ -3,8 +3,8 @@
 use super::metrics::{Audit, Metrics};
 use super::page::{SIZE, Section, TRAIN, VALIDATION};
 use super::run_files::RunFiles;
-use super::statistics::{mean, rms};
 use super::stopping;
+use crate::numerics::statistics::{mean, rms};
 use crate::record::markup::Element;
 use crate::record::{Chart, Guide, Look, Series};
 

@@ -13,7 +13,6 @@ mod page;
 mod pictures;
 mod run_files;
 pub mod several;
-mod statistics;
 mod stopping;
 pub mod summary;
 mod verdict;

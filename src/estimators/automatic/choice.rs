@@ -50,7 +50,10 @@ mod tests {
         let mut choice = Choice::of(3);
         let mut next = |round_trips: f64, sweeps: usize| {
             let kind = choice.next();
-            choice.tell(kind, &Mixing { round_trips, travelled: 0, correlation: 0.0 }, sweeps);
+            let (r_hat, effective_log_f) = (1.0, 100.0);
+            let mixing =
+                Mixing { round_trips, travelled: 0, correlation: 0.0, r_hat, effective_log_f };
+            choice.tell(kind, &mixing, sweeps);
             kind
         };
         // 0, 5 and 1 round trips in 1000 sweeps.

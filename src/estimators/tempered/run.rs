@@ -20,7 +20,9 @@ use crate::trust::Trust;
 /// One more sweep in so many is run before counting: the last round left chains spread for the zeta before.
 const BURN_IN: usize = 5;
 /// Sweeps of a call where nobody looks in between.
-pub(super) const STRETCH: usize = 100;
+pub(super) const STRETCH: usize = 20;
+/// Looks at the free energy, about, at most.
+const MOST_LOOKS: usize = 200;
 
 /// Occupancies of tempered chains, and what it took to get them.
 #[derive(Clone, Debug)]
@@ -34,6 +36,8 @@ pub struct TemperedRun {
     /// C_s1 and C_sK of each chain, shape [S, 2], in the first and in the second half of the counted sweeps; empty where
     /// those were too few to be halved.
     pub halves: [Table; 2],
+    /// log f(v), minus the free energy, of each chain's state at evenly spaced looks, shape [S][looks].
+    pub log_f: Vec<Vec<f64>>,
     /// What ended the initial rounds.
     pub rounds_end: RoundsEnd,
     /// Number of chains, S.
@@ -93,6 +97,7 @@ impl TemperedRun {
         let mut occupancy = Occupancy::new(n, k);
         let stretch = stretch.min((sweeps / 2).max(1));
         let mut halves = [Table::zeros(n, 2), Table::zeros(n, 2)];
+        let (mut log_f, between_looks) = (vec![Vec::new(); n], sweeps.div_ceil(MOST_LOOKS));
         let (mut round_trips, mut done) = (0, 0);
         while done < sweeps {
             // No stretch crosses the middle.
@@ -106,6 +111,10 @@ impl TemperedRun {
                 sums[1] += stretch as f64 * row[k - 1];
             }
             round_trips += swept.round_trips;
+            if (done + stretch) / between_looks > done / between_looks {
+                let at_one = chains.log_f().last_column();
+                log_f.iter_mut().zip(at_one).for_each(|(trace, value)| trace.push(value));
+            }
             done += stretch;
             progress::at_log_z("sweeps", done, sweeps, || {
                 let so_far = occupancy.measure(chains.ladder(), &zeta);
@@ -123,6 +132,7 @@ impl TemperedRun {
             rounds: rounds.map(round).collect(),
             counted: Group { zeta, occupancy: occupancy.means(), sweeps },
             halves,
+            log_f,
             rounds_end: record.end,
             chains: n,
             round_trips,

@@ -6,10 +6,13 @@
 //! - nearly every chain must have been at both ends of the ladder;
 //! - the parts G_s of single chains in the error (RTS eq. 16) in the first half of the sweeps must not predict those in the
 //!   second: their correlation over chains is near 0 where chains mix, so that the error falls like 1/sqrt(sweeps), and near 1
-//!   where each chain keeps to its place, so that no number of sweeps helps.
+//!   where each chain keeps to its place, so that no number of sweeps helps;
+//! - the free energies of single chains' states must be distributed alike: R-hat of their ranks (Vehtari, Gelman, Simpson, Carpenter
+//!   and Bürkner 2021).
 
 use super::TemperedRun;
 use crate::numerics::Table;
+use crate::numerics::statistics::{effective_sample_size, rank_normalised, split_r_hat};
 use crate::tempering::{NEEDED_PER_CHAIN, RoundsEnd, parts};
 use crate::trust::Trust;
 
@@ -19,6 +22,8 @@ const BEEN_THERE: f64 = 0.05;
 const NEEDED_SHARE: f64 = 0.9;
 /// Largest correlation of halves. With S mixed chains it scatters around 0 by 1/sqrt(S).
 const MOST_CORRELATION: f64 = 0.5;
+/// Largest R-hat of free energies. Right and sound estimates of `examples/silent_errors` have 1.04 at most.
+const MOST_R_HAT: f64 = 1.1;
 
 /// How the chains of a run moved.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +34,10 @@ pub struct Mixing {
     pub travelled: usize,
     /// Correlation over chains of G_s in the first and in the second half of the counted sweeps.
     pub correlation: f64,
+    /// R-hat of the ranks of log f(v) over halves of chains; NaN where there were too few looks, or all are equal.
+    pub r_hat: f64,
+    /// Effective number of independent values of log f(v) among all looks at all chains; NaN as above.
+    pub effective_log_f: f64,
 }
 
 impl Mixing {
@@ -41,11 +50,14 @@ impl Mixing {
         let (first, last) = (BEEN_THERE * (sums[0] / n), BEEN_THERE * (sums[k - 1] / n));
         let travelled =
             occupancy.rows().filter(|row| row[0] >= first && row[k - 1] >= last).count();
+        let scores = rank_normalised(&run.log_f);
         let [early, late] = [0, 1].map(|half| halves_parts(&run.halves[half]));
         Self {
             round_trips: run.round_trips as f64 / n,
             travelled,
             correlation: correlation(&early, &late),
+            r_hat: split_r_hat(&scores),
+            effective_log_f: effective_sample_size(&scores),
         }
     }
 }
@@ -68,7 +80,7 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 
 /// Whether estimates from these chains are to be believed.
 pub fn verdict(run: &TemperedRun) -> Trust {
-    let Mixing { round_trips, travelled, correlation } = Mixing::of(run);
+    let Mixing { round_trips, travelled, correlation, r_hat, .. } = Mixing::of(run);
     let mut trust = Trust::sound();
     if round_trips < NEEDED_PER_CHAIN {
         trust.doubt(
@@ -89,6 +101,12 @@ pub fn verdict(run: &TemperedRun) -> Trust {
             format!("each chain keeps to its place, the halves of the run correlate by {correlation:.2}: the error does not fall like 1/sqrt(sweeps); use more sweeps, or another --start"),
         );
     }
+    if r_hat > MOST_R_HAT {
+        trust.doubt(
+            "chains-differ",
+            format!("R-hat of the chains' free energies is {r_hat:.2}, {MOST_R_HAT} at most is wanted: single chains see different parts of the model; use more sweeps, or another --start"),
+        );
+    }
     if run.rounds_end == RoundsEnd::Exhausted {
         trust.doubt(
             "not-settled",
@@ -101,6 +119,13 @@ pub fn verdict(run: &TemperedRun) -> Trust {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::numerics::statistics::variance;
+    use crate::ops::Fused;
+    use crate::tempering::{
+        BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, TemperedChains,
+        Tempering,
+    };
 
     /// Chains with a place of their own correlate, others do not.
     #[test]
@@ -113,5 +138,28 @@ mod tests {
         assert!(correlation(&frozen, &frozen) > 0.99);
         assert!(correlation(&frozen, &other) < 0.2);
         assert_eq!(correlation(&[0.0; 4], &[0.0; 4]), 0.0);
+    }
+
+    /// Free energies of chains that mix are alike; of chains that each see a part of their own they are not.
+    #[test]
+    fn chains_with_free_energies_of_their_own_are_told() {
+        let ops = Fused::new(&gaussian_parameters(12, 8, 0.3, 1));
+        let (base, k) = (BaseDistribution::uniform(12), 10);
+        let ladder = Ladder::linear(k, &Prior::Uniform).unwrap();
+        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let mut chains = TemperedChains::new(base.sample(40, 1, 0), k, 1);
+        let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
+        let mut run = TemperedRun::new(&mut chains, &InitialRounds::default(), 1000).unwrap();
+        assert!(verdict(&run).is_sound(), "{}", verdict(&run));
+        let Mixing { r_hat, effective_log_f, .. } = Mixing::of(&run);
+        let looks = run.log_f.concat().len() as f64;
+        assert!(r_hat < 1.02 && effective_log_f > 0.3 * looks, "{r_hat}, {effective_log_f}");
+        let spread = variance(&run.log_f.concat()).sqrt();
+        for (s, trace) in run.log_f.iter_mut().enumerate() {
+            trace.iter_mut().for_each(|x| *x += if s % 4 == 0 { 1.5 * spread } else { 0.0 });
+        }
+        assert_eq!(verdict(&run).names(), "chains-differ");
+        run.log_f.iter_mut().for_each(|trace| trace.truncate(3));
+        assert!(verdict(&run).is_sound(), "too few looks say nothing");
     }
 }
