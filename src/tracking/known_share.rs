@@ -51,10 +51,10 @@ impl KnownShare {
     /// the share found alone those that came out too large by chance would be used more often and weigh more.
     pub fn beside(&self, tracked: f64) -> Option<Estimate> {
         let Self { bound, share, samples: n } = *self;
-        let middle = 0.5 * (share + (bound - tracked).exp().min(1.0));
-        if !(n >= 1.0 && bound.is_finite() && middle >= SMALLEST) {
+        if !(n >= 1.0 && self.is_large_beside(tracked)) {
             return None;
         }
+        let middle = self.middle(tracked);
         // No sample at all among the known states is less than one.
         let found = share.max(0.5 / n);
         // The logarithm of a mean is too small by half its variance, in the mean.
@@ -63,6 +63,16 @@ impl KnownShare {
         let smoothed = (n * middle + 0.5) / (n + 1.0);
         let variance = (1.0 - smoothed) / (smoothed * (n + 2.0));
         Some((bound - found.ln() - bias, variance.sqrt()))
+    }
+
+    /// Whether known states make up much of the model, by their share and by a tracked value.
+    pub fn is_large_beside(&self, tracked: f64) -> bool {
+        self.bound.is_finite() && self.middle(tracked) >= SMALLEST
+    }
+
+    /// The middle of the share found and that which a tracked value implies.
+    fn middle(&self, tracked: f64) -> f64 {
+        0.5 * (self.share + (self.bound - tracked).exp().min(1.0))
     }
 
     /// What known states say, where that contradicts a tracked value with its error.

@@ -185,7 +185,7 @@ impl ModelTracker {
     pub fn trust(&self, bound: f64) -> Trust {
         let (log_z, std_error) = (self.chains.log_z(), self.chains.std_error());
         let bound = bound.max(self.bound);
-        let mut trust = self.chains.trust_if(self.known.beside(log_z).is_some());
+        let mut trust = self.chains.trust_if(self.known.is_large_beside(log_z));
         if bound - log_z > BELOW_BOUND * std_error && bound - log_z > ROUNDING {
             trust.doubt(
                 "bound",
