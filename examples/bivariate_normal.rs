@@ -11,7 +11,9 @@ use support::{Errors, Options, progress};
 use ztrack::Result;
 use ztrack::estimators::{Estimate, Sams, WangLandau, rts};
 use ztrack::record::{Chart, Look, Series};
-use ztrack::tempering::continuous::{ContinuousTempering, GaussianMixture, Kernel, StepSizes};
+use ztrack::tempering::continuous::{
+    ContinuousTempering, GaussianMixture, StepSizes, TransitionKernel,
+};
 use ztrack::tempering::{InitialRounds, Ladder, Prior};
 
 const PAPER_SD: f64 = 3.0;
@@ -36,8 +38,15 @@ fn sample(
     samples: usize,
     seed: u64,
 ) -> Result<Sampled> {
-    let mut chain =
-        ContinuousTempering::new(target, ladder, BASE_SD, Kernel::RandomWalk, sd, 1, seed)?;
+    let mut chain = ContinuousTempering::new(
+        target,
+        ladder,
+        BASE_SD,
+        TransitionKernel::RandomWalk,
+        sd,
+        1,
+        seed,
+    )?;
     let (mut points, mut acceptance, mut jump) = (Vec::new(), 0.0, 0.0);
     for step in 0..samples {
         let before = (chain.states()[0], chain.states()[1]);
@@ -128,7 +137,7 @@ fn main() -> Result<()> {
     let mut all: Vec<Vec<Estimate>> = Vec::new();
     for seed in 0..repeats {
         let fresh = || -> Result<_> {
-            let kernel = Kernel::RandomWalk;
+            let kernel = TransitionKernel::RandomWalk;
             let mut chains =
                 ContinuousTempering::new(&target, &ladder, BASE_SD, kernel, 1.0, 40, seed)?;
             chains.adapt(StepSizes::Adaptive)?;

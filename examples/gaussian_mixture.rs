@@ -12,20 +12,22 @@ use support::{Errors, Options, progress};
 use ztrack::Result;
 use ztrack::estimators::{Estimate, Sams, WangLandau, rts};
 use ztrack::record::{Chart, Series};
-use ztrack::tempering::continuous::{ContinuousTempering, GaussianMixture, Kernel, StepSizes};
+use ztrack::tempering::continuous::{
+    ContinuousTempering, GaussianMixture, StepSizes, TransitionKernel,
+};
 use ztrack::tempering::{InitialRounds, Ladder, Prior, SimulatedTempering};
 
 const CHAINS: usize = 10;
 const TEMPERATURES: usize = 100;
-const KERNEL: Kernel = Kernel::Hamiltonian { leapfrog_steps: 10 };
+const KERNEL: TransitionKernel = TransitionKernel::Hamiltonian { leapfrog_steps: 10 };
 const RULES: [(&str, StepSizes); 2] =
     [("adaptive", StepSizes::Adaptive), ("fixed", StepSizes::Fixed)];
 
 /// What the paper may have used in Fig. 6, and how many samples it took.
-const KERNELS: [(&str, Kernel); 3] = [
+const KERNELS: [(&str, TransitionKernel); 3] = [
     ("10 leapfrog steps", KERNEL),
-    ("1 leapfrog step", Kernel::Hamiltonian { leapfrog_steps: 1 }),
-    ("random walk", Kernel::RandomWalk),
+    ("1 leapfrog step", TransitionKernel::Hamiltonian { leapfrog_steps: 1 }),
+    ("random walk", TransitionKernel::RandomWalk),
 ];
 const SAMPLES: usize = 10_000;
 
@@ -33,7 +35,7 @@ const SAMPLES: usize = 10_000;
 fn chains<'a>(
     target: &'a GaussianMixture,
     ladder: &'a Ladder,
-    (chains, kernel, rule): (usize, Kernel, StepSizes),
+    (chains, kernel, rule): (usize, TransitionKernel, StepSizes),
     seed: u64,
 ) -> Result<ContinuousTempering<'a>> {
     let base_sd = 30.0f64.sqrt();

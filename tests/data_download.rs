@@ -11,7 +11,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-use ztrack::data::download::{Check, Mirrors, Progress, RemoteFile, RemoteSet, fetch, fetch_files};
+use ztrack::data::download::{
+    Check, FetchProgress, Mirrors, RemoteFile, RemoteSet, fetch, fetch_files,
+};
 
 /// A request: path, and where the range asked for starts.
 type Request = (String, Option<usize>);
@@ -108,10 +110,10 @@ fn fetch_one(folder: &Path, bases: &[&str]) -> (ztrack::Result<Vec<PathBuf>>, Ve
     let mut events = Vec::new();
     let result = fetch_files(&set, folder, &mirrors, &mut |progress| {
         let word = match progress {
-            Progress::Kept { .. } => "kept",
-            Progress::Receiving { .. } => "receiving",
-            Progress::Failed { .. } => "failed",
-            Progress::Done { .. } => "done",
+            FetchProgress::Kept { .. } => "kept",
+            FetchProgress::Receiving { .. } => "receiving",
+            FetchProgress::Failed { .. } => "failed",
+            FetchProgress::Done { .. } => "done",
         };
         if events.last() != Some(&word) {
             events.push(word);

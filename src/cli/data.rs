@@ -13,7 +13,7 @@ use super::column_options::ColumnOptions;
 use super::data_options::Configured;
 use super::output::{print, print_json, tell};
 use super::teller::Teller;
-use crate::data::download::{self, Mirrors, Progress};
+use crate::data::download::{self, FetchProgress, Mirrors};
 use crate::data::{
     Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, PartLikelihood, SplitOptions,
     Splits, baselines, describe, find_folder, load, resolve_name,
@@ -190,10 +190,10 @@ struct Display {
 }
 
 impl Display {
-    fn show(&mut self, progress: Progress) {
+    fn show(&mut self, progress: FetchProgress) {
         match progress {
-            Progress::Kept { file } => tell(&format!("{file}: there already, checked")),
-            Progress::Receiving { file, received, total, .. } => {
+            FetchProgress::Kept { file } => tell(&format!("{file}: there already, checked")),
+            FetchProgress::Receiving { file, received, total, .. } => {
                 if !io::stderr().is_terminal() {
                     return;
                 }
@@ -207,11 +207,11 @@ impl Display {
                 bar.set_length(total.unwrap_or(received));
                 bar.set_position(received);
             }
-            Progress::Failed { file, url, problem } => {
+            FetchProgress::Failed { file, url, problem } => {
                 self.end();
                 tell(&format!("{file}: {url}: {problem}"));
             }
-            Progress::Done { file } => {
+            FetchProgress::Done { file } => {
                 self.end();
                 tell(&format!("{file}: fetched, checked"));
             }

@@ -7,6 +7,8 @@ mod chart_parts;
 mod csv;
 #[cfg(feature = "tensorboard")]
 mod dashboard;
+#[cfg(feature = "cli")]
+mod display;
 #[cfg(feature = "tensorboard")]
 mod events;
 mod held_file;
@@ -20,8 +22,6 @@ mod memory;
 mod notice;
 mod notice_log;
 mod palette;
-#[cfg(feature = "cli")]
-mod progress;
 #[allow(clippy::module_inception)] // the room is named after what it keeps
 mod record;
 mod recorder;
@@ -42,13 +42,13 @@ pub use chart_drawing::style;
 pub use csv::Csv;
 #[cfg(feature = "tensorboard")]
 pub use dashboard::{About, Setting};
+#[cfg(feature = "cli")]
+pub use display::ProgressBar;
 pub use held_file::HeldFile;
 pub use image::Image;
 pub use memory::Memory;
 pub use notice::{Level, Notice};
 pub use notice_log::NoticeLog;
-#[cfg(feature = "cli")]
-pub use progress::ProgressBar;
 pub use record::{Content, Entry, Record, Run};
 pub use recorder::{AuditedLogZ, Patience, Progress, Recorder};
 pub use tee::Tee;

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::path::{Evaluated, TemperedPath, rows_per_task};
 use super::round_trips::RoundTrips;
-use super::sweeper::{Numbers, Rows, Sweeper, Tallies, Tally};
+use super::sweeper::{Numbers, Sweeper, Tallies, Tally, TaskRows};
 use super::weights::{effective_number, normalised, systematic};
 use super::{BetaUpdate, PseudoPrior};
 use crate::collective::Parts;
@@ -166,7 +166,7 @@ impl TemperedChains {
         let run = |(i, rows): (usize, (&mut [u64], _, _, _, _, _, _))| {
             let (visible, notes, temperatures, travellers, log_f, occupancy, posterior) = rows;
             let numbers = Numbers { temperatures, travellers, log_f, occupancy, posterior };
-            shared.run(Rows { first: (first + i * task) as u32, visible, notes, numbers })
+            shared.run(TaskRows { first: (first + i * task) as u32, visible, notes, numbers })
         };
         let own = parts.share(|| rows.into_par_iter().enumerate().map(run).collect());
         let mut tallies = Tallies::new(own, &parts, k);

@@ -26,7 +26,7 @@ pub(super) struct Sweeper<'a> {
 }
 
 /// The rows of one task.
-pub(super) struct Rows<'a> {
+pub(super) struct TaskRows<'a> {
     pub first: u32,
     pub visible: &'a mut [u64],
     pub notes: &'a mut [f32],
@@ -79,8 +79,8 @@ impl Tallies {
 }
 
 impl Sweeper<'_> {
-    pub fn run(&self, rows: Rows<'_>) -> Tally {
-        let Rows { first, visible, notes, mut numbers } = rows;
+    pub fn run(&self, rows: TaskRows<'_>) -> Tally {
+        let TaskRows { first, visible, notes, mut numbers } = rows;
         let k = self.all.len();
         let states = States { visible, notes, first_row: first, known: self.known };
         let mut walker = self.path.walker(states);

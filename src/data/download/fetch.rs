@@ -31,7 +31,7 @@ pub enum Mirrors {
 
 /// What happens to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress<'a> {
+pub enum FetchProgress<'a> {
     /// It is there already and right.
     Kept {
         /// The file.
@@ -77,7 +77,7 @@ pub fn fetch(
     name: &str,
     folder: &Path,
     mirrors: &Mirrors,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<Vec<PathBuf>> {
     let set = REMOTE_SETS.iter().find(|set| set.name == name).ok_or_else(|| {
         let known: Vec<_> = REMOTE_SETS.iter().map(|set| set.name).collect();
@@ -91,7 +91,7 @@ pub fn fetch_files(
     set: &RemoteSet,
     folder: &Path,
     mirrors: &Mirrors,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<Vec<PathBuf>> {
     let folder = folder.join(set.name);
     let bases: Vec<String> = match mirrors {
@@ -107,13 +107,13 @@ fn fetch_file(
     file: &RemoteFile,
     folder: &Path,
     bases: &[String],
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<PathBuf> {
     let path = folder.join(file.name);
     let unzipped = folder.join(file.name.strip_suffix(".gz").unwrap_or(file.name));
     for present in [&path, &unzipped] {
         if present.is_file() && file.check.problem(present, file.bytes)?.is_none() {
-            progress(Progress::Kept { file: file.name });
+            progress(FetchProgress::Kept { file: file.name });
             return Ok(present.clone());
         }
     }
@@ -124,7 +124,7 @@ fn fetch_file(
     let Download { part, part_path, .. } = download;
     if reasons.is_empty() {
         fs::rename(&part_path, &path).map_err(Error::io("rename", &part_path))?;
-        progress(Progress::Done { file: file.name });
+        progress(FetchProgress::Done { file: file.name });
         return Ok(path);
     }
     if part.metadata().is_ok_and(|metadata| metadata.len() == 0) {
@@ -148,7 +148,7 @@ impl Download<'_> {
     fn complete(
         &mut self,
         bases: &[String],
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(FetchProgress),
     ) -> Result<Vec<String>> {
         // A fetch that was cut off between the last byte and the renaming leaves a whole part.
         if self.file.check.tells_a_part_from_the_whole() && self.problem()?.is_none() {
@@ -164,7 +164,11 @@ impl Download<'_> {
                 let Some((problem, again)) = self.attempt(&url, progress)? else {
                     return Ok(Vec::new());
                 };
-                progress(Progress::Failed { file: self.file.name, url: &url, problem: &problem });
+                progress(FetchProgress::Failed {
+                    file: self.file.name,
+                    url: &url,
+                    problem: &problem,
+                });
                 if !again {
                     first = Some(problem);
                     break;
@@ -183,7 +187,7 @@ impl Download<'_> {
     fn attempt(
         &mut self,
         url: &str,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(FetchProgress),
     ) -> Result<Option<(String, bool)>> {
         let Self { agent, file, part, part_path } = self;
         let resumed = part.metadata().map_err(Error::io("read", &*part_path))?.len() > 0;
@@ -191,7 +195,7 @@ impl Download<'_> {
         let limit = file.bytes + file.bytes / 8 + 1024;
         let deadline = Instant::now() + time_for(limit);
         let result = transfer(agent, url, part, limit, deadline, &mut |received, total| {
-            progress(Progress::Receiving { file: file.name, url, received, total });
+            progress(FetchProgress::Receiving { file: file.name, url, received, total });
         });
         match result {
             Ok(()) => match self.problem()? {

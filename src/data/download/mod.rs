@@ -9,6 +9,6 @@ mod transfer;
 
 pub use check::Check;
 #[cfg(feature = "download")]
-pub use fetch::{Mirrors, Progress, fetch, fetch_files};
+pub use fetch::{FetchProgress, Mirrors, fetch, fetch_files};
 pub(super) use table::is_known;
 pub use table::{REMOTE_SETS, RemoteFile, RemoteSet};

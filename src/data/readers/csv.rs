@@ -10,7 +10,7 @@ use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_record};
 use super::encoding::Encoding;
 use super::labels::Labels;
 use super::layout::{Layout, Role, is_header, names};
-use super::rows::Rows;
+use super::rows::GrowingRows;
 use crate::data::content::file_name;
 use crate::data::input::Input;
 use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape};
@@ -57,7 +57,7 @@ struct Table<'a> {
     /// Once the first record of data was seen.
     layout: Option<Layout>,
     encoding: Encoding,
-    rows: Rows,
+    rows: GrowingRows,
     labels: Labels,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Table<'a> {
             names: Vec::new(),
             layout: None,
             encoding: Encoding::default(),
-            rows: Rows::default(),
+            rows: GrowingRows::default(),
             labels: Labels::default(),
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::FileOptions;
-use super::rows::Rows;
+use super::rows::GrowingRows;
 use crate::data::content::file_name;
 use crate::data::input::Input;
 use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape};
@@ -21,7 +21,7 @@ const SHOWN: usize = 32;
 /// as they are read, ever wider ones where the number of columns is not known.
 pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) -> Result<Dataset> {
     let limit = options.columns.unwrap_or(MAX_COLUMNS);
-    let (mut rows, mut labels) = (Rows::default(), Vec::new());
+    let (mut rows, mut labels) = (GrowingRows::default(), Vec::new());
     let (mut line, mut ones) = (Vec::new(), Vec::new());
     let (mut largest, mut number) = (0, 1);
     while input.line(&mut line, number)? {

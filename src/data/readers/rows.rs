@@ -9,13 +9,13 @@ const LARGE: usize = 64 << 20;
 
 /// Packed rows, all of the same number of words, which may grow.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct GrowingRows {
     words: Vec<u64>,
     rows: usize,
     columns: usize,
 }
 
-impl Rows {
+impl GrowingRows {
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn rows_that_grow_wider_keep_their_ones() {
-        let mut rows = Rows::default();
+        let mut rows = GrowingRows::default();
         let widest = [3, 70, 2, 500, 1, 129];
         for (row, &column) in widest.iter().enumerate() {
             let words = rows.push(column + 1).unwrap();
@@ -99,7 +99,7 @@ mod tests {
             assert_eq!(rows.len(), row + 1);
         }
         for columns in [501, 600] {
-            let rows = Rows { words: rows.words.clone(), ..rows };
+            let rows = GrowingRows { words: rows.words.clone(), ..rows };
             let bits = rows.finish(columns).unwrap();
             let expected = BitMatrix::from_fn(6, columns, |i, j| j == 0 || widest[i] == j);
             assert_eq!(bits, expected);

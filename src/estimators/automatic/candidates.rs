@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::Known;
-use super::mixture_fit::{Rows, fit};
+use super::mixture_fit::{WeightedRows, fit};
 use super::search::Search;
 use crate::error::Result;
 use crate::estimators::Start;
@@ -73,7 +73,7 @@ impl<'a> Candidates<'a> {
             let base = start.base(self.parameters, Units::Binary, self.seed)?;
             self.attempt(name, &product(base)?, search)?;
         }
-        let modes = Rows::alike(search.drawn(50, 2, self.seed));
+        let modes = WeightedRows::alike(search.drawn(50, 2, self.seed));
         if !modes.weights.is_empty() {
             self.attempt("modes", &fit(self.parameters, &modes, COMPONENTS, self.seed)?, search)?;
         }
@@ -108,7 +108,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// States that the candidates reached, by their weights, and further ones that get a share of the weight.
-    pub(super) fn rows(&self, further: &BitMatrix) -> Rows {
+    pub(super) fn rows(&self, further: &BitMatrix) -> WeightedRows {
         let largest = self.reached.iter().flat_map(|(_, w)| w).copied().fold(f64::MIN, f64::max);
         let (mut words, mut weights) = (Vec::new(), Vec::new());
         for (visible, log_weights) in &self.reached {
@@ -122,8 +122,8 @@ impl<'a> Candidates<'a> {
         }
         let visible = BitMatrix::from_words(weights.len(), further.columns(), words);
         let reached = match visible {
-            Some(visible) => Rows { visible, weights },
-            None => Rows::alike(BitMatrix::zeros(0, further.columns())),
+            Some(visible) => WeightedRows { visible, weights },
+            None => WeightedRows::alike(BitMatrix::zeros(0, further.columns())),
         };
         reached.with(further, SHARE_OF_MODES)
     }

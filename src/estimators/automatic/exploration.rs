@@ -3,7 +3,7 @@
 use super::candidates::Candidates;
 use super::choice::Choice;
 use super::judgement::{Evidence, judge};
-use super::mixture_fit::{Rows, fit};
+use super::mixture_fit::{WeightedRows, fit};
 use super::search::Search;
 use super::{Automatic, Bound, Candidate, Known};
 use crate::error::{Error, Result};
@@ -62,7 +62,7 @@ pub(super) struct Exploration<'a> {
     ops: &'a Fused,
     search: Search,
     found: Candidates<'a>,
-    pool: Rows,
+    pool: WeightedRows,
     kinds: Vec<Kind>,
     choice: Choice,
     last: Option<Journey>,
@@ -206,7 +206,7 @@ impl<'a> Exploration<'a> {
         // Short runs only look where the mass lies.
         let goes_on =
             sweeps >= settings.sweeps && (slow || matches!(self.kinds[kind], Kind::Given(_)));
-        self.pool = Rows::alike(samples)
+        self.pool = WeightedRows::alike(samples)
             .with(&self.search.drawn(MOST_MODES, 1, self.seed()), SHARE_OF_MODES);
         drop(chains);
         let zeta = run.measurement().log_z;
@@ -262,7 +262,7 @@ impl<'a> Exploration<'a> {
 }
 
 /// `count` rows: as many drawn at modes as states that earlier runs reached; all of one where there are none of the other.
-fn from_above(modes: &BitMatrix, reached: &Rows, count: usize) -> BitMatrix {
+fn from_above(modes: &BitMatrix, reached: &WeightedRows, count: usize) -> BitMatrix {
     let (m, r) = (modes.rows(), reached.visible.rows());
     let row = |i: usize| {
         let (own, at) = (i.is_multiple_of(2), i / 2);

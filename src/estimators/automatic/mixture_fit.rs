@@ -24,14 +24,14 @@ const SMALLEST_MEAN: f64 = 0.002;
 const BROAD: [f64; 2] = [0.1, 0.05];
 
 /// States of a model to fit a mixture to.
-pub struct Rows {
+pub struct WeightedRows {
     /// v, shape [N, M].
     pub visible: BitMatrix,
     /// Their relative weights, positive, shape `[N]`.
     pub weights: Vec<f64>,
 }
 
-impl Rows {
+impl WeightedRows {
     /// Of one weight each.
     pub fn alike(visible: BitMatrix) -> Self {
         Self { weights: vec![1.0; visible.rows()], visible }
@@ -59,11 +59,11 @@ impl Rows {
 /// No rows.
 pub fn fit(
     parameters: &Parameters,
-    rows: &Rows,
+    rows: &WeightedRows,
     components: usize,
     seed: u64,
 ) -> Result<MixtureBase> {
-    let Rows { visible: rows, weights } = rows;
+    let WeightedRows { visible: rows, weights } = rows;
     let soft = soft_rows(parameters, rows, seed);
     let m = rows.columns();
     let all: f64 = weights.iter().sum();

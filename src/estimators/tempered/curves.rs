@@ -39,7 +39,7 @@ pub fn free_curves(run: &KeptRun) -> Vec<CurvePoint> {
     let y = run.measurement();
     let point = |(j, &beta): (usize, &f64)| {
         let (log_z, log_z_std_error) = (y.log_z[j], y.variance[j].sqrt());
-        let moments = run.slopes.moments(j);
+        let moments = run.slopes.node(j);
         let log_z_influence = parts(&run.counted.occupancy, &y.occupancy, j);
         // log Z and the energy of a chain err together.
         let parts: Vec<f64> = (log_z_influence.zip(&moments.mean_influence))

@@ -43,7 +43,7 @@ impl SlopeSums {
     }
 
     /// E_k and V_k; NaN at a temperature that is not visited.
-    pub fn moments(&self, k: usize) -> NodeMoments {
+    pub fn node(&self, k: usize) -> NodeMoments {
         let column = |i: usize| -> Vec<f64> {
             self.sums[i].iter().skip(k).step_by(self.temperatures).copied().collect()
         };

@@ -51,7 +51,7 @@ fn integrate(run: &KeptRun, method: Method, sums: &SlopeSums, rule: Rule) -> Est
     // Temperatures without states are no nodes; the ends must be.
     let nodes: Vec<(f64, NodeMoments)> = (0..betas.len())
         .filter(|&k| sums.is_visited(k))
-        .map(|k| (betas[k], sums.moments(k)))
+        .map(|k| (betas[k], sums.node(k)))
         .collect();
     let beta = |node: Option<&(f64, NodeMoments)>| node.map(|node| node.0);
     let bias = match rule {

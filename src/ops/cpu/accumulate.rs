@@ -11,7 +11,7 @@
 //! - few rows, for which tables do not pay: the rows of set bits are added one by one; zeros cost nothing.
 
 use super::Panels;
-use super::look_up::{At, Block, Rows, with_table, without_table};
+use super::look_up::{At, Block, PackedRows, with_table, without_table};
 use super::shape::{GROUP, Product};
 use crate::ops::{Matrix, PANEL, words_per_row};
 
@@ -21,7 +21,7 @@ const FEWEST_ROWS: usize = 16;
 /// Adds the product to rows of `stride` floats (whole panels). The packed rows have `matrix.units()` bits.
 ///
 /// Panics if the slices do not fit these shapes (a bug in the caller, never input).
-pub fn accumulate(how: Product, matrix: &Panels, rows: &mut Rows<'_>) {
+pub fn accumulate(how: Product, matrix: &Panels, rows: &mut PackedRows<'_>) {
     assert!(rows.words == words_per_row(matrix.units()) && rows.stride >= matrix.columns());
     rows.check();
     if rows.given.len() < FEWEST_ROWS * rows.words {
@@ -39,7 +39,7 @@ pub fn accumulate(how: Product, matrix: &Panels, rows: &mut Rows<'_>) {
 
 /// As [`accumulate`] with many packed rows, of any matrix that fills the columns of the output: nothing is copied, since a table reads
 /// each matrix row once.
-pub fn accumulate_block(how: Product, matrix: &Block<'_>, rows: &mut Rows<'_>) {
+pub fn accumulate_block(how: Product, matrix: &Block<'_>, rows: &mut PackedRows<'_>) {
     assert!(rows.words == words_per_row(matrix.units));
     rows.check();
     let columns = rows.stride;
@@ -47,7 +47,7 @@ pub fn accumulate_block(how: Product, matrix: &Block<'_>, rows: &mut Rows<'_>) {
 }
 
 /// Which words of the rows are sparse, see [`Rows::sparse`].
-fn sparse_words(rows: &Rows<'_>) -> Vec<bool> {
+fn sparse_words(rows: &PackedRows<'_>) -> Vec<bool> {
     (0..rows.words).map(|word| rows.sparse(word)).collect()
 }
 
@@ -58,7 +58,7 @@ pub fn look_up(
     columns: usize,
     sparse: &[bool],
     table: &mut Matrix,
-    rows: &mut Rows<'_>,
+    rows: &mut PackedRows<'_>,
 ) {
     let mut column = 0;
     while column < columns {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::accumulate::{accumulate, accumulate_block};
-use super::look_up::{Block, Rows};
+use super::look_up::{Block, PackedRows};
 use super::{InstructionSet, Panels, Shape, Tuning, means, selected_sum, softplus};
 use crate::collective::{Collective, Parts, Ranks, Solo, for_moments};
 use crate::model::Parameters;
@@ -105,7 +105,7 @@ impl RbmOps for Fused {
             row.copy_from_slice(bias);
         }
         let words = words_per_row(matrix.units());
-        let mut rows = Rows { given, words, out, stride: bias.len() };
+        let mut rows = PackedRows { given, words, out, stride: bias.len() };
         accumulate(self.tuning.product(layer), matrix, &mut rows);
     }
 
@@ -146,7 +146,7 @@ impl RbmOps for Fused {
             panel_stride: PANEL,
         };
         let work = |out: &mut [f32], given: &[u64]| {
-            let mut rows = Rows { given, words, out, stride };
+            let mut rows = PackedRows { given, words, out, stride };
             accumulate_block(self.tuning.hidden, &matrix, &mut rows);
         };
         parts.share(|| {

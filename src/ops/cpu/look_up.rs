@@ -8,7 +8,7 @@ use crate::ops::PANEL;
 const SPARSE: u32 = 7;
 
 /// Packed rows, and where their sums go.
-pub struct Rows<'a> {
+pub struct PackedRows<'a> {
     /// Packed rows of `words` words.
     pub given: &'a [u64],
     /// Words in a row.
@@ -19,7 +19,7 @@ pub struct Rows<'a> {
     pub stride: usize,
 }
 
-impl Rows<'_> {
+impl PackedRows<'_> {
     /// Kernels pair packed and output rows one by one: what is left over on one side would be passed over in silence.
     pub fn check(&self) {
         assert!(self.given.len().is_multiple_of(self.words) && self.stride.is_multiple_of(PANEL));
@@ -66,9 +66,9 @@ pub struct Block<'a> {
 /// Fills the table of a block.
 pub type Tabulate = unsafe fn(block: &Block<'_>, table: &mut [f32]);
 /// Adds the sums of a table's units, looked up in it.
-pub type LookUp = unsafe fn(rows: &mut Rows<'_>, at: At, table: &[f32]);
+pub type LookUp = unsafe fn(rows: &mut PackedRows<'_>, at: At, table: &[f32]);
 /// Adds the sums of one word of every row to a panel of the output, from rows of the panel.
-pub type AddUp = unsafe fn(rows: &mut Rows<'_>, word: usize, column: usize, units: &[f32]);
+pub type AddUp = unsafe fn(rows: &mut PackedRows<'_>, word: usize, column: usize, units: &[f32]);
 
 /// The kernels for few rows, without a table.
 pub fn without_table(set: InstructionSet) -> AddUp {
@@ -114,7 +114,7 @@ pub fn with_table(set: InstructionSet, shape: Shape) -> (Tabulate, LookUp) {
 /// The kernels over N vectors of `$width` floats; a macro because intrinsics need the caller's target features.
 macro_rules! kernels {
     ($(#[$attribute:meta])* $width:literal, $zero:expr, $load:path, $add:path, $store:path) => {
-        use super::{At, Block, GROUP, PANEL, Rows, SPARSE, SUMS, used_groups};
+        use super::{At, Block, GROUP, PANEL, PackedRows, SPARSE, SUMS, used_groups};
 
         /// The sums of every group: entry (group, s) is the sum of the group's rows in s, ascending.
         $(#[$attribute])*
@@ -153,7 +153,7 @@ macro_rules! kernels {
         /// One look-up a group, R rows side by side: their additions do not wait for each other.
         $(#[$attribute])*
         pub unsafe fn look_up<const N: usize, const GROUPS: usize, const R: usize>(
-            rows: &mut Rows<'_>,
+            rows: &mut PackedRows<'_>,
             at: At,
             table: &[f32],
         ) {
@@ -245,7 +245,7 @@ macro_rules! kernels {
 
         /// One matrix row a set bit; `units` are rows of a panel.
         $(#[$attribute])*
-        pub unsafe fn add_up<const N: usize>(rows: &mut Rows<'_>, word: usize, column: usize, units: &[f32]) {
+        pub unsafe fn add_up<const N: usize>(rows: &mut PackedRows<'_>, word: usize, column: usize, units: &[f32]) {
             let given = rows.given.chunks_exact(rows.words);
             for (given, out) in given.zip(rows.out.chunks_exact_mut(rows.stride)) {
                 let mut rest = given[word];

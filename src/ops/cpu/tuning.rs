@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::InstructionSet;
 use super::accumulate::look_up;
-use super::look_up::{Block, Rows};
+use super::look_up::{Block, PackedRows};
 use super::shape::{Product, Shape};
 use super::softplus::softplus_sums;
 use crate::error::{Error, Result};
@@ -143,7 +143,7 @@ fn fastest_product(units: usize, columns: usize) -> Product {
     candidates.sort_by_key(|product| *product != usual);
     fastest(&candidates, |product| {
         let out = out.as_mut_slice();
-        let mut rows = Rows { given: black_box(&given), words, out, stride };
+        let mut rows = PackedRows { given: black_box(&given), words, out, stride };
         look_up(product, &block, columns, &sparse, &mut table, &mut rows);
     })
 }

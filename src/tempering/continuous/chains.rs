@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::acceptance::Trial;
 use super::kernel::Scratch;
 use super::target::{Densities, TemperedTarget};
-use super::{Kernel, LogDensity};
+use super::{LogDensity, TransitionKernel};
 use crate::error::{Error, Result};
 use crate::numerics::{Table, log_sum_exp};
 use crate::ops::cpu::{choose, softmax};
@@ -23,7 +23,7 @@ use crate::tempering::{Ladder, PseudoPrior, SimulatedTempering, Slopes, Swept, r
 pub struct ContinuousTempering<'a> {
     pub(super) path: TemperedTarget<'a>,
     ladder: &'a Ladder,
-    pub(super) kernel: Kernel,
+    pub(super) kernel: TransitionKernel,
     pub(super) step_sizes: Vec<f64>,
     /// x, shape [S, d].
     pub(super) states: Vec<f64>,
@@ -47,7 +47,7 @@ impl<'a> ContinuousTempering<'a> {
         target: &'a dyn LogDensity,
         ladder: &'a Ladder,
         base_sd: f64,
-        kernel: Kernel,
+        kernel: TransitionKernel,
         step_size: f64,
         chains: usize,
         seed: u64,

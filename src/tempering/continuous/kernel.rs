@@ -8,7 +8,7 @@ use crate::ops::random::Stream;
 
 /// How states move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
+pub enum TransitionKernel {
     /// Hamiltonian Monte Carlo; the step size is the leapfrog's.
     Hamiltonian {
         /// Most leapfrog steps of a transition; their number is drawn from 1 to this, or orbits could close on themselves.
@@ -32,12 +32,12 @@ impl Scratch {
     }
 }
 
-impl Kernel {
+impl TransitionKernel {
     /// Acceptance rate that moves fastest in high dimension: .651 (Beskos et al. 2013), .234 (Roberts et al. 1997).
     pub fn target_acceptance(self) -> f64 {
         match self {
-            Kernel::Hamiltonian { .. } => 0.651,
-            Kernel::RandomWalk => 0.234,
+            TransitionKernel::Hamiltonian { .. } => 0.651,
+            TransitionKernel::RandomWalk => 0.234,
         }
     }
 
@@ -54,11 +54,11 @@ impl Kernel {
         let Scratch { position, momentum, gradient } = scratch;
         position.copy_from_slice(x);
         let (proposed, kinetic_change) = match self {
-            Kernel::RandomWalk => {
+            TransitionKernel::RandomWalk => {
                 position.iter_mut().for_each(|x| *x += step * stream.normal());
                 (path.densities(position), 0.0)
             }
-            Kernel::Hamiltonian { leapfrog_steps } => {
+            TransitionKernel::Hamiltonian { leapfrog_steps } => {
                 let steps = 1 + (stream.uniform() * leapfrog_steps as f64) as usize;
                 momentum.iter_mut().for_each(|p| *p = stream.normal());
                 let kinetic = |p: &[f64]| 0.5 * p.iter().map(|p| p * p).sum::<f64>();

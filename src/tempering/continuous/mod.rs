@@ -11,6 +11,6 @@ mod tests;
 
 pub use chains::ContinuousTempering;
 pub use gaussian_mixture::GaussianMixture;
-pub use kernel::Kernel;
+pub use kernel::TransitionKernel;
 pub use step_sizes::StepSizes;
 pub use target::LogDensity;

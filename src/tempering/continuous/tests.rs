@@ -51,9 +51,10 @@ fn sweeps_leave_the_joint_distribution_of_state_and_temperature_alone() {
     let exact: Vec<Tempered> = ladder.betas().iter().map(|beta| tempered(*beta)).collect();
     let zeta: Vec<f64> = exact.iter().map(|tempered| tempered.log_z).collect();
     assert!(zeta[0].abs() < 1e-12 && (zeta[4] - target.log_partition()).abs() < 1e-12);
-    for (kernel, step) in
-        [(Kernel::Hamiltonian { leapfrog_steps: 4 }, 0.7), (Kernel::RandomWalk, 1.0)]
-    {
+    for (kernel, step) in [
+        (TransitionKernel::Hamiltonian { leapfrog_steps: 4 }, 0.7),
+        (TransitionKernel::RandomWalk, 1.0),
+    ] {
         let mut chains =
             ContinuousTempering::new(&target, &ladder, BASE_SD, kernel, step, CHAINS, 3).unwrap();
         let streams = Streams::new(9, Purpose::TestSystem, 0);
@@ -124,7 +125,9 @@ fn gradients_are_those_of_the_values() {
 fn adapted_step_sizes_fall_with_beta_and_meet_the_target_acceptance() {
     let target = GaussianMixture::two_in_ten_dimensions();
     let ladder = Ladder::linear(20, &Prior::Uniform).unwrap();
-    for kernel in [Kernel::Hamiltonian { leapfrog_steps: 10 }, Kernel::RandomWalk] {
+    for kernel in
+        [TransitionKernel::Hamiltonian { leapfrog_steps: 10 }, TransitionKernel::RandomWalk]
+    {
         let base_sd = 30.0f64.sqrt();
         let mut chains =
             ContinuousTempering::new(&target, &ladder, base_sd, kernel, 1.0, 50, 1).unwrap();
@@ -153,7 +156,7 @@ fn estimators_are_right_on_the_gaussian_mixture() {
     let betas: Vec<f64> = (0..20).map(|k| (f64::from(k) / 19.0).powf(2.5)).collect();
     let ladder = Ladder::new(&betas, &Prior::Uniform).unwrap();
     let new = |seed| {
-        let kernel = Kernel::Hamiltonian { leapfrog_steps: 10 };
+        let kernel = TransitionKernel::Hamiltonian { leapfrog_steps: 10 };
         let base_sd = 30.0f64.sqrt();
         ContinuousTempering::new(&target, &ladder, base_sd, kernel, 1.0, 40, seed).unwrap()
     };
@@ -189,7 +192,7 @@ fn the_number_of_threads_changes_nothing() {
     let ladder = Ladder::linear(6, &Prior::Uniform).unwrap();
     let run = |threads| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
-            let kernel = Kernel::Hamiltonian { leapfrog_steps: 5 };
+            let kernel = TransitionKernel::Hamiltonian { leapfrog_steps: 5 };
             let mut chains =
                 ContinuousTempering::new(&target, &ladder, BASE_SD, kernel, 1.0, 30, 4).unwrap();
             chains.adapt(StepSizes::Adaptive).unwrap();
@@ -208,7 +211,7 @@ fn bad_settings_are_refused() {
     assert!(GaussianMixture::new(vec![vec![0.0; 2]], vec![1.0, 2.0, 2.0, 1.0]).is_err());
     assert!(GaussianMixture::new(vec![vec![0.0; 2]], vec![1.0, 0.5, 0.4, 1.0]).is_err());
     let (target, ladder) = (gaussian(), Ladder::linear(3, &Prior::Uniform).unwrap());
-    let kernel = Kernel::RandomWalk;
+    let kernel = TransitionKernel::RandomWalk;
     for (base_sd, step, chains) in
         [(0.0, 1.0, 2), (f64::NAN, 1.0, 2), (1.0, -1.0, 2), (1.0, 1.0, 0)]
     {

@@ -136,7 +136,7 @@ impl MixtureBase {
     }
 
     /// Mean and variance over m of log p_m(v) under p(m | v, beta), given log p_m(v).
-    pub(super) fn moments(&self, log_p: &[f32], beta: f64) -> (f64, f64) {
+    pub(super) fn mean_and_variance(&self, log_p: &[f32], beta: f64) -> (f64, f64) {
         let exponents = || {
             let pairs = log_p.iter().zip(&self.log_shares);
             pairs.map(|(p, share)| (f64::from(*p), share + (1.0 - beta) * f64::from(*p)))

@@ -155,7 +155,7 @@ impl Walker for MixtureWalker<'_> {
             let constant = ops.visible_dot(visible);
             for ((mean, variance), &beta) in mean.iter_mut().zip(variance).zip(betas) {
                 let (slope, spread) = hidden_slope(&x[..n_hidden], beta as f32);
-                let (of_base, base_spread) = base.moments(&log_p[..base.len()], beta);
+                let (of_base, base_spread) = base.mean_and_variance(&log_p[..base.len()], beta);
                 *mean = constant + slope - of_base;
                 *variance = spread + base_spread;
             }

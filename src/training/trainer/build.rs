@@ -9,7 +9,7 @@ use super::cost::{Sizes, temperatures};
 use super::judging::Judge;
 use super::model::model;
 use super::plan::Plan;
-use super::rows::Rows;
+use super::rows::RowSets;
 use super::times::Times;
 use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias};
 use crate::data::Splits;
@@ -58,7 +58,7 @@ impl Trainer {
     ) -> Result<Self> {
         config.check()?;
         let identity = Identity::new(config, &splits)?;
-        let rows = Rows::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
+        let rows = RowSets::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
         check_stopping(config, &rows)?;
         let training = &config.training;
         let batch = training.batch.min(rows.len());
@@ -111,7 +111,7 @@ impl Trainer {
     }
 }
 
-fn check_stopping(config: &Config, rows: &Rows) -> Result<()> {
+fn check_stopping(config: &Config, rows: &RowSets) -> Result<()> {
     if config.training.early_stopping.is_some() && rows.validation.is_none() {
         return Err(Error::config(
             "training.early_stopping",
@@ -121,7 +121,7 @@ fn check_stopping(config: &Config, rows: &Rows) -> Result<()> {
     Ok(())
 }
 
-fn sizes(config: &Config, rows: &Rows, batch: usize) -> Sizes {
+fn sizes(config: &Config, rows: &RowSets, batch: usize) -> Sizes {
     let particles = match config.training.gradient {
         Gradient::Pcd { particles, .. } if particles > 0 => particles,
         Gradient::Pcd { .. } | Gradient::Cd { .. } => batch,

@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use super::cost::Sizes;
 use super::judging::Judge;
 use super::plan::Plan;
-use super::rows::Rows;
+use super::rows::RowSets;
 use super::times::Times;
 use crate::checkpoint::TrainedOn;
 use crate::config::Config;
@@ -26,7 +26,7 @@ use crate::training::{EarlyStopping, Identity};
 pub struct Trainer {
     pub(super) config: Config,
     pub(super) device: Device,
-    pub(super) rows: Rows,
+    pub(super) rows: RowSets,
     pub(super) sizes: Sizes,
     pub(super) plan: Plan,
     /// theta: what the gradient and the update rule see.

@@ -11,7 +11,7 @@ use crate::ops::random::{Purpose, Streams};
 
 /// Training rows, evaluation sets and the order of minibatches.
 #[derive(Clone, Debug)]
-pub(super) struct Rows {
+pub(super) struct RowSets {
     train: Dataset,
     binarizer: Binarizer,
     seed: u64,
@@ -30,7 +30,7 @@ pub(super) struct Rows {
     pub trained_on: TrainedOn,
 }
 
-impl Rows {
+impl RowSets {
     pub fn new(splits: Splits, config: &DataConfig, train_rows: usize, seed: u64) -> Result<Self> {
         let binarizer = Binarizer::new(config.binarization)?;
         let fixed = |data: &Dataset| binarizer.binarize(data, EVALUATION_EPOCH, seed);
