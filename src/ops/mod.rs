@@ -15,4 +15,4 @@ pub use composed::Composed;
 pub use cpu::Fused;
 pub use matrix::{Matrix, PANEL, padded};
 pub use operations::{Draw, Layer, PADDING, RbmOps};
-pub(crate) use threads::{AS_A_NUMBER, worth_threads};
+pub(crate) use threads::{AS_A_NUMBER, fewest_tasks, worth_threads};

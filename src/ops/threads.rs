@@ -11,3 +11,9 @@ pub(crate) const AS_A_NUMBER: usize = 50;
 pub(crate) fn worth_threads(products: usize) -> bool {
     products >= FEWEST_PRODUCTS
 }
+
+/// For rayon's `with_min_len`: fewest tasks that one thread takes of those that are so many products together, all where a second
+/// thread does not pay. An iterator that is not split runs where it is called, and no thread is woken.
+pub(crate) fn fewest_tasks(products: usize) -> usize {
+    if worth_threads(products) { 1 } else { usize::MAX }
+}

@@ -137,8 +137,11 @@ impl RbmOps for Fused {
         let parts = Parts::new(for_moments(self.ranks(), hidden.rows()), m, UNITS_PER_TASK);
         let own = parts.own();
         let given = &transposed.words()[own.start * words..own.end * words];
-        // Each task tabulates all rows: tasks are as large as there are threads.
-        let task = own.len().div_ceil(rayon::current_num_threads()).max(UNITS_PER_TASK);
+        // Each task tabulates all rows: there are as many tasks as threads that pay.
+        let task = match worth_threads(own.len() * hidden.rows() * stride) {
+            true => own.len().div_ceil(rayon::current_num_threads()).max(UNITS_PER_TASK),
+            false => own.len().max(1),
+        };
         let matrix = Block {
             values: hidden.as_slice(),
             units: hidden.rows(),
@@ -151,12 +154,8 @@ impl RbmOps for Fused {
         };
         parts.share(|| {
             let out = parts.of(out.as_mut_slice(), stride);
-            if worth_threads(given.len() / words * hidden.rows() * stride) {
-                let tasks = out.par_chunks_mut(task * stride).zip(given.par_chunks(task * words));
-                tasks.for_each(|(out, given)| work(out, given));
-            } else {
-                work(out, given);
-            }
+            let tasks = out.par_chunks_mut(task * stride).zip(given.par_chunks(task * words));
+            tasks.for_each(|(out, given)| work(out, given));
         });
         parts.gather([parts.rows(out.as_mut_slice(), stride)]);
         out

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::Moments;
 use crate::ops::cpu::{HiddenTerms, VisibleTerms, centered_row};
-use crate::ops::{AS_A_NUMBER, worth_threads};
+use crate::ops::{AS_A_NUMBER, fewest_tasks};
 use crate::training::update::Gradient;
 
 /// Rate of the offsets' sliding means.
@@ -86,13 +86,9 @@ pub(crate) fn write_gradient(
                 }
                 correction
             };
-            let blocks: Vec<Vec<f64>> = if worth_threads(m * j * AS_A_NUMBER) {
-                let blocks = weights.par_chunks_mut(BLOCK * j).zip(visible.par_chunks_mut(BLOCK));
-                blocks.enumerate().map(work).collect()
-            } else {
-                let blocks = weights.chunks_mut(BLOCK * j).zip(visible.chunks_mut(BLOCK));
-                blocks.enumerate().map(work).collect()
-            };
+            let fewest = fewest_tasks(m * j * AS_A_NUMBER);
+            let blocks = weights.par_chunks_mut(BLOCK * j).zip(visible.par_chunks_mut(BLOCK));
+            let blocks: Vec<Vec<f64>> = blocks.enumerate().with_min_len(fewest).map(work).collect();
             for correction in blocks {
                 hidden.iter_mut().zip(correction).for_each(|(h, c)| *h -= c);
             }

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use crate::collective::{Parts, for_moments};
 use crate::ops::{
-    AS_A_NUMBER, BitMatrix, Layer, Matrix, RbmOps, for_each_set_bit, padded, words_per_row,
-    worth_threads,
+    AS_A_NUMBER, BitMatrix, Layer, Matrix, RbmOps, fewest_tasks, for_each_set_bit, padded,
+    words_per_row,
 };
 use crate::tempering::{rows_per_task, rows_per_thread_for};
 
@@ -31,9 +31,6 @@ pub fn moments(ops: &dyn RbmOps, visible: &BitMatrix, weights: Option<&[f64]>) -
     let own = &visible.words()[parts.own().start * words..parts.own().end * words];
     parts.share(|| {
         let inputs = parts.of(inputs.as_mut_slice(), padded(n_hidden));
-        if own.len() <= task * words {
-            return ops.inputs(Layer::Hidden, own, inputs);
-        }
         inputs
             .par_chunks_mut(task * padded(n_hidden))
             .zip(own.par_chunks(task * words))
@@ -85,13 +82,9 @@ fn of_parts(
     parts.share(|| {
         let own = parts.of(inputs.as_mut_slice(), stride);
         let sums = parts.of_tasks(&mut partial, n_hidden);
-        if worth_threads(own.len() * AS_A_NUMBER) {
-            let tasks = own.par_chunks_mut(task * stride).zip(sums.par_chunks_mut(n_hidden));
-            tasks.enumerate().for_each(work);
-        } else {
-            let tasks = own.chunks_mut(task * stride).zip(sums.chunks_mut(n_hidden));
-            tasks.enumerate().for_each(work);
-        }
+        let fewest = fewest_tasks(own.len() * AS_A_NUMBER);
+        let tasks = own.par_chunks_mut(task * stride).zip(sums.par_chunks_mut(n_hidden));
+        tasks.enumerate().with_min_len(fewest).for_each(work);
     });
     let sums = parts.tasks_of(&mut partial[..], n_hidden);
     parts.gather([sums, parts.rows(inputs.as_mut_slice(), stride)]);

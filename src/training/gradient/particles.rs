@@ -50,12 +50,7 @@ impl Particles {
             }
         };
         parts.share(|| {
-            if own.len() <= task * words {
-                // Without a word to the other threads, which would have to be woken.
-                run((0, own));
-            } else {
-                own.par_chunks_mut(task * words).enumerate().for_each(run);
-            }
+            own.par_chunks_mut(task * words).enumerate().for_each(run);
         });
         parts.gather([parts.rows(self.visible.words_mut(), words)]);
         self.sweeps += sweeps as u64;
