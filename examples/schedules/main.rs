@@ -42,6 +42,9 @@ struct Options {
     /// Updates that models are trained for
     #[arg(long, default_value_t = 30_000)]
     updates: usize,
+    /// Learning rate, which the paper does not tell
+    #[arg(long, default_value_t = 0.05)]
+    rate: f64,
     /// Models: PCD, CD1, CD25
     #[arg(long, value_delimiter = ',', default_values_t = MODELS.map(|model| model.0.to_string()))]
     models: Vec<String>,
@@ -124,8 +127,10 @@ impl Options {
             }
             runs.extend(self.anneal_all((model, exact), &survey, &rivals)?);
         }
-        let updates = self.updates;
-        println!("\nmodels of our own, {updates} updates, {} chains\n", self.chains);
+        println!(
+            "\nmodels of our own, {} updates at a rate of {}, {} chains\n",
+            self.updates, self.rate, self.chains
+        );
         print!("{}", figures::table(self.hidden, &models, &rivals, &runs));
         print!("{}", figures::needed(&models, &runs));
         let (header, rows) = figures::rows(&runs);
@@ -169,7 +174,7 @@ impl Options {
     }
 
     fn train(&self, data: &BitMatrix, model: usize) -> Result<Parameters> {
-        train(data, self.hidden, MODELS[model].1, self.updates, SEED)
+        train(data, self.hidden, MODELS[model].1, (self.updates, self.rate), SEED)
     }
 
     fn anneal_all(

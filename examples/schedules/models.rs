@@ -26,12 +26,12 @@ pub fn data(seed: u64) -> Result<BitMatrix> {
     Binarizer::new(Binarization::None)?.binarize(&generator.generate()?, 0, 0)
 }
 
-/// Centered gradient ascent with batches of 100 at a rate of .05, from the marginals; CD-k from the batch, or PCD-1 where `sweeps` is 0.
+/// Centered gradient ascent with batches of 100, from the marginals; CD-k from the batch, or PCD-1 where `sweeps` is 0.
 pub fn train(
     data: &BitMatrix,
     hidden: usize,
     sweeps: usize,
-    updates: usize,
+    (updates, rate): (usize, f64),
     seed: u64,
 ) -> Result<Parameters> {
     let marginals = BaseDistribution::from_marginals(data, 1.0)?;
@@ -59,7 +59,7 @@ pub fn train(
         }
         particles.sweep(&ops, sweeps.max(1));
         let negative = moments(&ops, &particles.visible, None);
-        rule.step(&mut parameters, &gradient(&positive, &negative, Some(&centering)), 0.05);
+        rule.step(&mut parameters, &gradient(&positive, &negative, Some(&centering)), rate);
     }
     Ok(parameters)
 }
