@@ -54,10 +54,12 @@ pub fn table(hidden: usize, models: &[usize], rivals: &[&Rival], runs: &[Run]) -
             text += &format!("{paper:>7}");
         }
     }
-    text += "\nexact           ";
+    if runs.iter().any(|run| run.exact.is_finite()) {
+        text += "\nexact           ";
+    }
     for &model in models {
-        let exact = runs.iter().find(|run| run.model == model).map_or(f64::NAN, |run| run.exact);
-        text += &format!("{:>20}{:>15}", format!("{exact:.3}"), "");
+        let run = runs.iter().find(|run| run.model == model && run.exact.is_finite());
+        text += &run.map_or(String::new(), |run| format!("{:>20.3}{:>15}", run.exact, ""));
     }
     text + "\n\n"
 }

@@ -119,7 +119,8 @@ impl Options {
             let parameters = self.train(&data, model)?;
             let enumerated = self.hidden <= ENUMERATED;
             let exact = if enumerated { log_partition(&parameters)? } else { f64::NAN };
-            eprintln!("{}: trained, log Z = {exact:.3}", MODELS[model].0);
+            let found = if enumerated { format!(", log Z = {exact:.3}") } else { String::new() };
+            eprintln!("{}: trained{found}", MODELS[model].0);
             let survey = Survey::new(&parameters, &base, &fit)?;
             if rivals.iter().any(|rival| rival.name.starts_with("VAROPT")) {
                 let chart = figures::schedules(MODELS[model].0, self.hidden, survey.variance()?)?;
