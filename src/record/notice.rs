@@ -22,6 +22,8 @@ pub enum Notice {
         /// Their number.
         rounds: usize,
     },
+    /// The model leapt before the first evaluation, as models do; the tracker has put it right.
+    FirstLeaps,
     /// Chains crowded at one end of the ladder, and went through initial rounds again.
     LadderLost {
         /// The number of rounds.
@@ -112,6 +114,7 @@ impl Notice {
             Self::TrackingCost { .. } => "tracking-cost",
             Self::InitialRounds { .. } => "initial-rounds",
             Self::RoundsNotConverged { .. } => "rounds-not-converged",
+            Self::FirstLeaps => "first-leaps",
             Self::LadderLost { .. } => "ladder-lost",
             Self::ModeMissed => "mode-missed",
             Self::ModelMoved { .. } => "model-moved",
@@ -130,6 +133,7 @@ impl Notice {
         match self {
             Self::TrackingCost { .. }
             | Self::InitialRounds { .. }
+            | Self::FirstLeaps
             | Self::ModeMissed
             | Self::EarlyStopping { .. } => Level::Info,
             _ => Level::Warning,
@@ -145,6 +149,9 @@ impl Notice {
             }
             Self::RoundsNotConverged { .. } => {
                 "raise tempering.initial_rounds.most or tempering.temperatures"
+            }
+            Self::FirstLeaps => {
+                "nothing needs to be done, unless more is told after the first evaluation"
             }
             Self::LadderLost { .. } => {
                 "if it goes on, lower training.learning_rate.initial or raise tempering.sweeps"
@@ -202,6 +209,9 @@ impl fmt::Display for Notice {
             Self::RoundsNotConverged { rounds } => {
                 write!(f, "initial rounds did not converge: after {rounds} the chains do not visit every temperature evenly")
             }
+            Self::FirstLeaps => f.write_str(
+                "the model leaps in its first updates: the tracker widens its error bar, and its chains start again where they lose the ladder",
+            ),
             Self::LadderLost { rounds, converged } => write!(
                 f,
                 "the chains crowded at one end of the temperatures; initial rounds were run again and {} after {rounds}",
@@ -250,6 +260,7 @@ pub(super) mod tests {
             Notice::TrackingCost { times: 2.5, share: 1.0 },
             Notice::InitialRounds { rounds: 3 },
             Notice::RoundsNotConverged { rounds: 20 },
+            Notice::FirstLeaps,
             Notice::LadderLost { rounds: 7, converged: true },
             Notice::ModeMissed,
             Notice::ModelMoved { nats: 12.0 },

@@ -187,7 +187,8 @@ fn step(
         }
         StepRecord::Updated(record) => {
             if let Some(record) = &record {
-                report(record, recorder, trainer.updates)?;
+                let first = trainer.updates < trainer.config.evaluation.every;
+                report(record, recorder, trainer.updates, first)?;
             }
             if trainer.evaluation_due(trainer.updates) {
                 start = trainer.seconds();
@@ -216,9 +217,20 @@ fn audited(evaluation: &EvaluationRecord) -> f64 {
     evaluation.audit.as_ref().map_or(0.0, |audit| audit.estimate.seconds)
 }
 
-fn report(record: &TrackRecord, recorder: &mut dyn Recorder, update: u64) -> Result<()> {
+/// `first`: nothing has been evaluated since the start, so that no number was told that could be wrong.
+fn report(
+    record: &TrackRecord,
+    recorder: &mut dyn Recorder,
+    update: u64,
+    first: bool,
+) -> Result<()> {
+    let converged = |rounds: &RoundsRecord| rounds.end == RoundsEnd::Converged;
+    let leapt = record.rounds.is_some() || record.jump.is_some() || record.distrust;
+    if first && leapt && record.rounds.as_ref().is_none_or(converged) {
+        return recorder.notice(&Notice::FirstLeaps, update);
+    }
     if let Some(rounds) = &record.rounds {
-        let converged = rounds.end == RoundsEnd::Converged;
+        let converged = converged(rounds);
         let notice = Notice::LadderLost { rounds: rounds.rounds.len(), converged };
         recorder.notice(&notice, update)?;
     }
