@@ -21,8 +21,9 @@ use crate::trust::Trust;
 const BURN_IN: usize = 5;
 /// Sweeps of a call where nobody looks in between.
 pub(super) const STRETCH: usize = 20;
-/// Looks at the free energy, about, at most.
-const MOST_LOOKS: usize = 200;
+/// Fewest and most looks at the free energy, about, where there are sweeps enough, and most values of all chains.
+const LOOKS: (usize, usize) = (8, 200);
+const MOST_VALUES: usize = 100_000;
 
 /// Occupancies of tempered chains, and what it took to get them.
 #[derive(Clone, Debug)]
@@ -94,34 +95,27 @@ impl TemperedRun {
         };
         let zeta = record.measurement.log_z;
         chains.sweep(&zeta, (sweeps / BURN_IN).max(1));
-        let mut occupancy = Occupancy::new(n, k);
         let stretch = stretch.min((sweeps / 2).max(1));
-        let mut halves = [Table::zeros(n, 2), Table::zeros(n, 2)];
-        let (mut log_f, between_looks) = (vec![Vec::new(); n], sweeps.div_ceil(MOST_LOOKS));
-        let (mut round_trips, mut done) = (0, 0);
+        let between_looks = sweeps.div_ceil((MOST_VALUES / n).clamp(LOOKS.0, LOOKS.1));
+        let (mut counts, mut done) = (Counts::new(n, k), 0);
         while done < sweeps {
             // No stretch crosses the middle.
             let half = usize::from(2 * done >= sweeps);
             let end = if half == 0 { sweeps.div_ceil(2) } else { sweeps };
             let stretch = stretch.min(end - done);
             let swept = chains.sweep(&zeta, stretch);
-            occupancy.add(&swept.occupancy, stretch);
-            for (sums, row) in halves[half].rows_mut().zip(swept.occupancy.rows()) {
-                sums[0] += stretch as f64 * row[0];
-                sums[1] += stretch as f64 * row[k - 1];
-            }
-            round_trips += swept.round_trips;
+            counts.add(&swept, stretch, half);
             if (done + stretch) / between_looks > done / between_looks {
-                let at_one = chains.log_f().last_column();
-                log_f.iter_mut().zip(at_one).for_each(|(trace, value)| trace.push(value));
+                counts.look(chains.log_f());
             }
             done += stretch;
             progress::at_log_z("sweeps", done, sweeps, || {
-                let so_far = occupancy.measure(chains.ladder(), &zeta);
+                let so_far = counts.occupancy.measure(chains.ladder(), &zeta);
                 so_far.log_z.last().copied().unwrap_or(f64::NAN)
             });
             look(&*chains, &swept);
         }
+        let Counts { occupancy, halves, log_f, round_trips } = counts;
         let rounds = record.rounds.into_iter().zip(record.occupancies);
         let round = |((zeta, _), occupancy)| {
             let sweeps = initial_rounds.sweeps.max(1);
@@ -166,5 +160,40 @@ impl TemperedRun {
             seconds: self.seconds + start.elapsed().as_secs_f64(),
             trust: verdict(self).and(trust),
         }
+    }
+}
+
+/// What is noted of the chains while they are counted.
+struct Counts {
+    occupancy: Occupancy,
+    halves: [Table; 2],
+    log_f: Vec<Vec<f64>>,
+    round_trips: u64,
+}
+
+impl Counts {
+    fn new(chains: usize, temperatures: usize) -> Self {
+        Self {
+            occupancy: Occupancy::new(chains, temperatures),
+            halves: [Table::zeros(chains, 2), Table::zeros(chains, 2)],
+            log_f: vec![Vec::new(); chains],
+            round_trips: 0,
+        }
+    }
+
+    /// Adds so many sweeps of the first or the second half.
+    fn add(&mut self, swept: &Swept, sweeps: usize, half: usize) {
+        self.occupancy.add(&swept.occupancy, sweeps);
+        for (sums, row) in self.halves[half].rows_mut().zip(swept.occupancy.rows()) {
+            sums[0] += sweeps as f64 * row[0];
+            sums[1] += sweeps as f64 * row[row.len() - 1];
+        }
+        self.round_trips += swept.round_trips;
+    }
+
+    /// Notes log f(v) of the states as they are.
+    fn look(&mut self, log_f: &Table) {
+        let traces = self.log_f.iter_mut().zip(log_f.last_column());
+        traces.for_each(|(trace, value)| trace.push(value));
     }
 }
