@@ -10,7 +10,7 @@ use ndarray_npy::WriteNpyExt;
 
 use super::data_options::{BASE_SMOOTHING, Data, DataOptions, stored_base};
 use super::failure::IN_DOUBT;
-use super::model_options::ModelOptions;
+use super::model_options::{Model, ModelOptions};
 use super::output::tell;
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
@@ -94,34 +94,8 @@ fn shape(text: &str) -> Result<ImageShape, String> {
 impl Sample {
     /// Draws samples and writes the file.
     pub fn run(self) -> Result<ExitCode> {
-        ensure!(self.count > 0, "--count: at least 1 is needed");
-        for (name, value) in [("--sweeps", self.sweeps), ("--burn-in", self.burn_in)] {
-            ensure!(value > 0, "{name}: at least 1 is needed");
-        }
-        ensure!(
-            self.force || !self.out.exists(),
-            "{} exists: overwrite it with --force or choose another --out",
-            self.out.display()
-        );
-        let model = self.model.load()?;
-        let parameters = &model.file.parameters;
-        let (m, j) = (parameters.n_visible, parameters.n_hidden);
-        let format = self.format(m)?;
-        let bytes = tempering_bytes(self.chains, self.temperatures, m, j);
-        check_sizes(self.chains, self.temperatures, bytes)?;
-        // Bits, bytes of pixels, and the encoded file.
-        check_memory(3.0 * self.count as f64 * m as f64, &format!("--count {}", self.count))
-            .map_err(anyhow::Error::msg)?;
-        let of_run = model.run.as_ref().filter(|_| self.nearest);
-        let of_run = of_run.map(|run| run.to_string_lossy().to_string());
-        ensure!(
-            !self.nearest || self.data.is_some() || of_run.is_some(),
-            "--nearest: name the data the model was trained on by --data; only models in a run folder tell theirs"
-        );
-        let data = match &self.data.clone().or(of_run) {
-            Some(name) => Some(self.options.load(name, &model, self.seed)?),
-            None => None,
-        };
+        let (model, format) = self.checked()?;
+        let data = self.rows_near(&model)?;
         let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
         let marginals = match (&rows, &model.file.trained_on) {
             (Some(rows), _) => Some(BaseDistribution::from_marginals(rows, BASE_SMOOTHING)?),
@@ -138,9 +112,8 @@ impl Sample {
         let mut teller = Teller::new();
         teller.method("sample", true);
         let amount = (self.count, self.sweeps);
-        let samples = Equilibrium::of(parameters, &settings, known, amount, &mut |line| {
-            teller.line(line);
-        })?;
+        let mut told = |line: &str| teller.line(line);
+        let samples = Equilibrium::of(&model.file.parameters, &settings, known, amount, &mut told)?;
         drop(teller);
         let nearest = match &rows {
             Some(rows) if self.nearest => nearest_rows(&samples.visible, rows).map(|it| (rows, it)),
@@ -151,6 +124,49 @@ impl Sample {
             Format::Png(shape) => sheet(&samples.visible, nearest.as_ref(), shape)?,
         };
         write_bytes(&self.out, &bytes)?;
+        self.tell(&samples);
+        if let (Some((rows, nearest)), Some(data)) = (&nearest, &data) {
+            tell_distances(rows, nearest, data)?;
+        }
+        let refused = self.strict && !samples.trust.is_sound();
+        Ok(if refused { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+    }
+
+    /// The model and the format, after everything that can be known to fail before the work.
+    fn checked(&self) -> Result<(Model, Format)> {
+        ensure!(self.count > 0, "--count: at least 1 is needed");
+        for (name, value) in [("--sweeps", self.sweeps), ("--burn-in", self.burn_in)] {
+            ensure!(value > 0, "{name}: at least 1 is needed");
+        }
+        ensure!(
+            self.force || !self.out.exists(),
+            "{} exists: overwrite it with --force or choose another --out",
+            self.out.display()
+        );
+        let model = self.model.load()?;
+        let (m, j) = (model.file.parameters.n_visible, model.file.parameters.n_hidden);
+        let format = self.format(m)?;
+        let bytes = tempering_bytes(self.chains, self.temperatures, m, j);
+        check_sizes(self.chains, self.temperatures, bytes)?;
+        // Bits, bytes of pixels, and the encoded file.
+        check_memory(3.0 * self.count as f64 * m as f64, &format!("--count {}", self.count))
+            .map_err(anyhow::Error::msg)?;
+        Ok((model, format))
+    }
+
+    /// Data near the model: what is named, and for `--nearest` that of the run.
+    fn rows_near(&self, model: &Model) -> Result<Option<Data>> {
+        let of_run = model.run.as_ref().filter(|_| self.nearest);
+        let of_run = of_run.map(|run| run.to_string_lossy().to_string());
+        ensure!(
+            !self.nearest || self.data.is_some() || of_run.is_some(),
+            "--nearest: name the data the model was trained on by --data; only models in a run folder tell theirs"
+        );
+        let name = self.data.clone().or(of_run);
+        name.map(|name| self.options.load(&name, model, self.seed)).transpose()
+    }
+
+    fn tell(&self, samples: &Equilibrium) {
         for doubt in samples.trust.doubts() {
             tell(&format!("warning: {}", doubt.text));
         }
@@ -159,19 +175,6 @@ impl Sample {
             0 => format!("{out}: {count} exact, independent samples, by enumeration"),
             chains => format!("{out}: {count} samples of {chains} chains"),
         });
-        if let (Some((rows, nearest)), Some(data)) = (&nearest, &data) {
-            let distances = nearest.iter().map(|it| it.distance);
-            let mut text = format!("from sample to nearest training row: {}", spread(distances));
-            if let Some(held_out) = data.held_out()?
-                && let Some(theirs) = nearest_rows(&held_out, rows)
-            {
-                let theirs = spread(theirs.iter().map(|it| it.distance));
-                text += &format!("; from held-out row: {theirs}");
-            }
-            tell(&text);
-        }
-        let refused = self.strict && !samples.trust.is_sound();
-        Ok(if refused { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
     }
 
     fn format(&self, units: usize) -> Result<Format> {
@@ -207,6 +210,20 @@ fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     array.write_npy(&mut bytes).context("cannot encode the samples as npy")?;
     Ok(bytes)
+}
+
+/// How far samples are from training rows, and how far held-out rows are, where there are some.
+fn tell_distances(rows: &BitMatrix, nearest: &[Neighbour], data: &Data) -> Result<()> {
+    let distances = nearest.iter().map(|it| it.distance);
+    let mut text = format!("from sample to nearest training row: {}", spread(distances));
+    if let Some(held_out) = data.held_out()?
+        && let Some(theirs) = nearest_rows(&held_out, rows)
+    {
+        let theirs = spread(theirs.iter().map(|it| it.distance));
+        text += &format!("; from held-out row: {theirs}");
+    }
+    tell(&text);
+    Ok(())
 }
 
 /// Median and quartiles of numbers of units that differ.
