@@ -37,7 +37,7 @@ pub struct TemperedRun {
     /// C_s1 and C_sK of each chain, shape [S, 2], in the first and in the second half of the counted sweeps; empty where
     /// those were too few to be halved.
     pub halves: [Table; 2],
-    /// log f(v), minus the free energy, of each chain's state at evenly spaced looks, shape [S][looks].
+    /// log f(v), minus the free energy, of each chain's state at evenly spaced looks, shape [S, looks].
     pub log_f: Vec<Vec<f64>>,
     /// What ended the initial rounds.
     pub rounds_end: RoundsEnd,
