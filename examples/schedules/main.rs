@@ -212,7 +212,8 @@ impl Options {
                 let last = annealed.mean_weight(temperatures - 1);
                 let every = temperatures.div_ceil(POINTS);
                 let so_far = |k: usize| (betas[k], annealed.mean_weight(k).effective);
-                let ess_along = (0..temperatures).step_by(every).map(so_far).collect();
+                let shown = (0..temperatures - 1).step_by(every).chain([temperatures - 1]);
+                let ess_along = shown.map(so_far).collect();
                 let seconds = clock.elapsed().as_secs_f64();
                 let (log_z, ess) = (path.log_z_base() + last.log_mean, last.effective);
                 eprintln!(
