@@ -9,28 +9,34 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
-use ztrack::estimators::starts::from_means;
 use ztrack::estimators::{Ais, Start};
 use ztrack::model::plus_minus::{Units, to_binary};
 use ztrack::model::test_systems::{
     SpinModel, gaussian_moments, ring, ring_log_partition, square, square_ising_log_partition,
 };
 use ztrack::model::{Parameters, exact};
+use ztrack::numerics::logit;
 use ztrack::ops::Fused;
 use ztrack::ops::random::{Purpose, Stream, Streams};
 use ztrack::record::{Chart, Look, Series};
-use ztrack::tempering::{Ladder, Prior};
+use ztrack::tempering::{BaseDistribution, Ladder, Prior};
 
 /// What counts as right: |estimate - log Z| <= 5 % of |log Z|.
 const RIGHT: f64 = 0.05;
-/// `None`: the exact means, where they can be enumerated.
-const STARTS: [(&str, Option<Start>); 4] = [
-    ("uniform", Some(Start::Uniform)),
-    ("pinv", Some(Start::Pinv)),
-    ("signs", Some(Start::Signs)),
-    ("exact means", None),
+/// A distribution that AIS starts from.
+enum Begin {
+    Guess(Start),
+    /// The exact means, where they can be enumerated, so far from 0 and 1 at least; the library's own starts: .01.
+    Means(f64),
+}
+const STARTS: [(&str, Begin); 5] = [
+    ("uniform", Begin::Guess(Start::Uniform)),
+    ("pinv", Begin::Guess(Start::Pinv)),
+    ("signs", Begin::Guess(Start::Signs)),
+    ("exact means", Begin::Means(0.01)),
+    ("cut at 1e-6", Begin::Means(1e-6)),
 ];
 /// Exact means cost six enumerations.
 const LARGEST_FOR_MEANS: usize = 20;
@@ -50,6 +56,9 @@ struct Options {
     /// AIS temperatures [default: 4096, quick 100]
     #[arg(long)]
     temperatures: Option<usize>,
+    /// Sets, by name [default: all]
+    #[arg(long, value_delimiter = ',')]
+    sets: Vec<String>,
     /// Folder for CSV and picture
     #[arg(long, default_value = "results/mean_field_starts")]
     out: PathBuf,
@@ -121,6 +130,12 @@ fn glass(stream: &mut Stream, temperature: f64, quick: bool) -> ztrack::Result<M
     spins(&model, exact::log_partition(&binary.parameters)? + binary.log_constant)
 }
 
+/// The product distribution with these means, so far from 0 and 1 at least.
+fn from_means(means: &[f64], cut: f64) -> ztrack::Result<BaseDistribution> {
+    let logits = means.iter().map(|mean| logit(mean.clamp(cut, 1.0 - cut)) as f32);
+    BaseDistribution::from_logits(&logits.collect::<Vec<f32>>())
+}
+
 /// Share of right estimates, with a standard error that is not zero where all or none are right.
 #[derive(Clone, Copy)]
 struct Share {
@@ -142,6 +157,11 @@ impl Share {
 fn main() -> Result<()> {
     let options = Options::parse();
     let quick = options.quick;
+    let known = |name: &String| SETS.iter().any(|(set, _)| set == name);
+    if let Some(unknown) = options.sets.iter().find(|name| !known(name)) {
+        let names = SETS.map(|(set, _)| set).join(", ");
+        bail!("--sets {unknown}: known are {names}");
+    }
     let models = options.models.unwrap_or(if quick { 4 } else { 100 }).max(1);
     let chains = options.chains.unwrap_or(if quick { 50 } else { 1024 });
     let temperatures = options.temperatures.unwrap_or(if quick { 100 } else { 4096 });
@@ -171,7 +191,8 @@ fn main() -> Result<()> {
     STARTS.iter().for_each(|(name, _)| print!("{name:>14}"));
     println!();
     let mut rows: Vec<Row> = Vec::new();
-    for (set, draw) in SETS {
+    let chosen = |set: &str| options.sets.is_empty() || options.sets.iter().any(|name| name == set);
+    for (set, draw) in SETS.into_iter().filter(|(set, _)| chosen(set)) {
         let first = rows.len();
         for seed in 0..models {
             eprint!("\r{set:<17} model {} of {models} ", seed + 1);
@@ -197,10 +218,12 @@ fn main() -> Result<()> {
                 let ops = Fused::new(&converted.parameters);
                 for ((name, start), share) in STARTS.iter().zip(&mut rows[first + place].shares) {
                     let base = match (start, &means) {
-                        (Some(start), _) => start.base(&own, model.units, seed)?,
-                        (None, Some(means)) if transpose => from_means(&means.hidden)?,
-                        (None, Some(means)) => from_means(&means.visible)?,
-                        (None, None) => continue,
+                        (Begin::Guess(start), _) => start.base(&own, model.units, seed)?,
+                        (Begin::Means(cut), Some(means)) if transpose => {
+                            from_means(&means.hidden, *cut)?
+                        }
+                        (Begin::Means(cut), Some(means)) => from_means(&means.visible, *cut)?,
+                        (Begin::Means(_), None) => continue,
                     };
                     let found = Ais {
                         chains,
@@ -231,7 +254,9 @@ fn main() -> Result<()> {
         eprint!("\r{:40}\r", "");
         rows[first..].iter().for_each(Row::print);
     }
-    statements(&rows);
+    if options.sets.is_empty() {
+        statements(&rows);
+    }
     picture(&rows).save(&options.out.join("mean_field_starts.svg"))?;
     println!("\nCSV and picture: {}", options.out.display());
     Ok(())
