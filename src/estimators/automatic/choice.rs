@@ -50,9 +50,7 @@ mod tests {
         let mut choice = Choice::of(3);
         let mut next = |round_trips: f64, sweeps: usize| {
             let kind = choice.next();
-            let (r_hat, effective_log_f) = (1.0, 100.0);
-            let mixing =
-                Mixing { round_trips, travelled: 0, correlation: 0.0, r_hat, effective_log_f };
+            let mixing = Mixing { round_trips, ..Mixing::default() };
             choice.tell(kind, &mixing, sweeps);
             kind
         };
