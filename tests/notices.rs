@@ -71,3 +71,29 @@ fn quiet_keeps_warnings_and_the_result_and_every_notice_is_counted() {
         assert!(*count == 1 || told.contains(&total), "{total}\n{told}");
     }
 }
+
+/// Told as information in the first updates; later as warnings, also where nothing has been evaluated yet.
+#[test]
+fn leaps_of_the_first_updates_are_no_warnings_and_later_ones_are() {
+    let folder = TempDir::new().unwrap();
+    let (config, out) = (tiny(folder.path()), text(&folder.path().join("run")));
+    let mut arguments = vec!["train", &config, "--out", &out];
+    for setting in [
+        "training.updates=300",
+        "training.learning_rate.initial=50",
+        "training.gradient={ kind = \"tempered\" }",
+        "evaluation.exact=false",
+        "evaluation.every=300",
+    ] {
+        arguments.extend(["--set", setting]);
+    }
+    assert!(run(&arguments).status.success());
+    let lines = fs::read_to_string(folder.path().join("run/notices.jsonl")).unwrap();
+    let notices: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| notices.iter().filter(|n| n["kind"] == kind).cloned().collect::<Vec<_>>();
+    let (first, later) = (of("first-leaps"), of("model-moved"));
+    assert!(!first.is_empty() && !later.is_empty(), "{lines}");
+    assert!(first.iter().all(|n| n["update"].as_u64() < Some(100) && n["level"] == "info"));
+    assert!(later.iter().all(|n| n["update"].as_u64() >= Some(100) && n["level"] == "warning"));
+}

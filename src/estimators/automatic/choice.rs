@@ -1,7 +1,5 @@
 //! Which kind of start the next run has.
 
-use crate::estimators::tempered::Mixing;
-
 /// Round trips a chain and 1000 sweeps below which either kind is worth another try.
 const SLOW: f64 = 0.02;
 
@@ -36,8 +34,9 @@ impl Choice {
         self.last
     }
 
-    pub fn tell(&mut self, kind: usize, mixing: &Mixing, sweeps: usize) {
-        self.speeds[kind] = Some(mixing.round_trips * 1000.0 / sweeps as f64);
+    /// `round_trips` a chain in so many sweeps of the last run.
+    pub fn tell(&mut self, kind: usize, round_trips: f64, sweeps: usize) {
+        self.speeds[kind] = Some(round_trips * 1000.0 / sweeps as f64);
     }
 }
 
@@ -50,8 +49,7 @@ mod tests {
         let mut choice = Choice::of(3);
         let mut next = |round_trips: f64, sweeps: usize| {
             let kind = choice.next();
-            let mixing = Mixing { round_trips, ..Mixing::default() };
-            choice.tell(kind, &mixing, sweeps);
+            choice.tell(kind, round_trips, sweeps);
             kind
         };
         // 0, 5 and 1 round trips in 1000 sweeps.

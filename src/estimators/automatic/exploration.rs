@@ -8,7 +8,7 @@ use super::search::Search;
 use super::{Automatic, Bound, Candidate, Known};
 use crate::error::{Error, Result};
 use crate::estimators::Estimate;
-use crate::estimators::tempered::{Mixing, TemperedRun};
+use crate::estimators::tempered::TemperedRun;
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
@@ -196,7 +196,7 @@ impl<'a> Exploration<'a> {
         };
         let (mut estimate, line) = judge(&evidence);
         let annealed = evidence.annealed;
-        self.choice.tell(kind, &Mixing::of(&run), sweeps);
+        self.choice.tell(kind, run.round_trips as f64 / run.chains as f64, sweeps);
         self.spent += self.cost(run.gibbs_sweeps);
         self.gibbs_sweeps += run.gibbs_sweeps;
         estimate.gibbs_sweeps = self.gibbs_sweeps;

@@ -25,7 +25,7 @@ const NEEDED_SHARE: f64 = 0.9;
 const MOST_CORRELATION: f64 = 0.5;
 
 /// How the chains of a run moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mixing {
     /// Round trips 1 -> K -> 1 per chain in the counted sweeps.
     pub round_trips: f64,

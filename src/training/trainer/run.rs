@@ -13,6 +13,9 @@ use crate::record::{Notice, Recorder};
 use crate::tempering::{RoundsEnd, RoundsRecord};
 use crate::tracking::TrackRecord;
 
+/// Updates in which a model may leap before anything is evaluated, at most: later leaps are warnings, however rare evaluations are.
+const FIRST_UPDATES: u64 = 100;
+
 /// Where a run's models and states are kept.
 pub trait Checkpoints {
     /// Keeps the model of an evaluation that is the best so far.
@@ -187,7 +190,7 @@ fn step(
         }
         StepRecord::Updated(record) => {
             if let Some(record) = &record {
-                let first = trainer.updates < trainer.config.evaluation.every;
+                let first = trainer.updates < trainer.config.evaluation.every.min(FIRST_UPDATES);
                 report(record, recorder, trainer.updates, first)?;
             }
             if trainer.evaluation_due(trainer.updates) {
@@ -217,7 +220,7 @@ fn audited(evaluation: &EvaluationRecord) -> f64 {
     evaluation.audit.as_ref().map_or(0.0, |audit| audit.estimate.seconds)
 }
 
-/// `first`: nothing has been evaluated since the start, so that no number was told that could be wrong.
+/// `first`: the model is young, and nothing has been evaluated since the start, so that no number was told that could be wrong.
 fn report(
     record: &TrackRecord,
     recorder: &mut dyn Recorder,
