@@ -2,13 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use burn::tensor::Device;
-
 use crate::config::Config;
 use crate::data::{Binarization, Dataset, Rows, SplitOptions, Splits, Values};
 use crate::error::{Error, Result};
 use crate::estimators::Estimate;
-use crate::model::Parameters;
+use crate::model::{Device, Parameters};
 use crate::record::{Memory, Recorder, Tee};
 use crate::tracking::LogLikelihood;
 use crate::training::{NoCheckpoints, StopReason, Trainer, run};
@@ -116,9 +114,7 @@ pub fn fit_recording(
     let own = |error| options.named(error);
     let config = options.config(&dataset).map_err(own)?;
     let splits = split(dataset, &config).map_err(own)?;
-    #[allow(deprecated)]
-    let device = Device::ndarray();
-    let mut trainer = Trainer::new(&config, splits, &device).map_err(own)?;
+    let mut trainer = Trainer::new(&config, splits, &Device::default()).map_err(own)?;
     let mut curves = Memory::default();
     let outcome = {
         let mut tee = Tee(vec![Box::new(&mut curves), Box::new(recorder)]);

@@ -95,7 +95,9 @@ pub use error::{Error, Result};
 pub use estimators::{Ais, Estimate, Rts};
 pub use fit::{Fit, Options, fit};
 pub use live::LogZTracker;
-pub use model::{Parameters, Rbm};
+#[cfg(feature = "burn")]
+pub use model::Rbm;
+pub use model::{Device, Parameters};
 pub use ops::{BitMatrix, Fused, RbmOps};
 pub use record::Recorder;
 pub use training::{Trainer, run};

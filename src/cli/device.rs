@@ -1,7 +1,8 @@
 //! Choice of the Burn device by name.
 
-use burn::tensor::Device;
 use clap::ValueEnum;
+
+use crate::model::Device;
 
 /// Devices tensors can live on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use burn::tensor::Device;
 
 use super::about::about;
 use super::output::tell;
@@ -12,6 +11,7 @@ use super::shared_start::Waiting;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
 use crate::data::Splits;
+use crate::model::Device;
 use crate::record::{About, Csv, NoticeLog, Recorder, Run, TensorBoard};
 use crate::training::{Changes, Trainer};
 

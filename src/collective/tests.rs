@@ -8,8 +8,8 @@ use super::{Parts, Solo, broadcast_bytes, current, gather_one};
 use crate::config::Config;
 use crate::data::{SplitOptions, load};
 use crate::estimators::Ais;
-use crate::model::Parameters;
 use crate::model::test_systems::gaussian_parameters;
+use crate::model::{Device, Parameters};
 use crate::ops::{BitMatrix, Fused};
 use crate::record::{Memory, Run};
 use crate::tempering::{
@@ -97,9 +97,7 @@ fn trained(settings: &[&str]) -> Trained {
     let config = Config::parse(CONFIG, &settings).unwrap();
     let options = SplitOptions { validation_fraction: 0.2, ..SplitOptions::default() };
     let splits = load(&config.data.source, &options, Path::new("")).unwrap();
-    #[allow(deprecated)]
-    let device = burn::tensor::Device::ndarray();
-    let mut trainer = Trainer::new(&config, splits, &device).unwrap();
+    let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
     let mut memory = Memory::default();
     let flag = AtomicBool::new(false);
     run(&mut trainer, &mut memory, &mut NoCheckpoints, &flag).unwrap();

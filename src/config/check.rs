@@ -1,7 +1,7 @@
 //! Ranges and combinations that do not need the data.
 
 use super::{
-    BetaUpdateConfig, Config, GradientConfig, PriorConfig, SmoothingConfig, TemperingConfig,
+    BetaUpdateConfig, Config, GradientConfig, Kernel, PriorConfig, SmoothingConfig, TemperingConfig,
 };
 use crate::error::{Error, Result};
 
@@ -16,6 +16,11 @@ impl Config {
     pub fn check(&self) -> Result<()> {
         self.check_sizes()?;
         self.check_length()?;
+        if cfg!(not(feature = "burn")) && self.model.kernel == Kernel::Composed {
+            let problem =
+                "\"composed\" computes with Burn's tensors: build with the feature `burn`";
+            return Err(Error::config("model.kernel", problem));
+        }
         let training = &self.training;
         for (field, value) in [
             ("model.weight_scale", self.model.weight_scale),

@@ -1,11 +1,9 @@
-//! Data sets from what a program has in memory: arrays of Rust, ndarray, Burn tensors.
+//! Data sets from what a program has in memory: arrays of Rust and ndarray, bits.
 
-use burn::tensor::Tensor;
 use ndarray::{ArrayBase, Data, Ix2};
 
 use super::{Dataset, Values};
 use crate::error::{Error, Result};
-use crate::model::host;
 use crate::ops::BitMatrix;
 
 /// Rows of cells in memory. Numbers 0 and 1 are units; other numbers in [0, 1] are grey levels, kept to 1/255.
@@ -54,7 +52,10 @@ impl Dataset {
     }
 }
 
-fn from_cells(columns: usize, cells: impl Iterator<Item = f64> + Clone) -> Result<Dataset> {
+pub(super) fn from_cells(
+    columns: usize,
+    cells: impl Iterator<Item = f64> + Clone,
+) -> Result<Dataset> {
     let binary = cells.clone().all(|x| x == 0.0 || x == 1.0);
     let mut levels = Vec::new();
     for (i, x) in cells.enumerate() {
@@ -116,13 +117,6 @@ where
     }
 }
 
-impl Rows for Tensor<2> {
-    fn dataset(&self) -> Result<Dataset> {
-        let [_, columns] = self.dims();
-        from_cells(columns, host(self.clone()).into_iter().map(f64::from))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,11 +127,8 @@ mod tests {
         let cells: Vec<Vec<u8>> =
             (0..3).map(|i| (0..4).map(|j| ((i + j) % 2) as u8).collect()).collect();
         let flat: Vec<f32> = cells.iter().flatten().map(|&x| f32::from(x)).collect();
-        let array = ndarray::Array2::from_shape_vec((3, 4), flat.clone()).unwrap();
-        #[allow(deprecated)]
-        let device = burn::tensor::Device::ndarray();
-        let tensor = Tensor::<2>::from_data(burn::tensor::TensorData::new(flat, [3, 4]), &device);
-        let all: [&dyn Rows; 5] = [&cells, &expected, &array, &array.view(), &tensor];
+        let array = ndarray::Array2::from_shape_vec((3, 4), flat).unwrap();
+        let all: [&dyn Rows; 4] = [&cells, &expected, &array, &array.view()];
         for rows in all {
             assert_eq!(rows.dataset().unwrap().values, Values::Binary(expected.clone()));
         }

@@ -15,6 +15,8 @@ mod readers;
 mod source;
 mod splits;
 mod table;
+#[cfg(feature = "burn")]
+mod tensors;
 
 pub use baselines::{Baseline, PartLikelihood, baselines};
 pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};

@@ -1,12 +1,17 @@
 //! The model: parameters, the Burn module, exact enumeration, {-1, +1} units, test systems.
 
+mod device;
 pub mod exact;
 mod parameters;
 pub mod plus_minus;
+#[cfg(feature = "burn")]
 mod rbm;
 pub mod test_systems;
 
+pub use device::Device;
 pub use parameters::Parameters;
 pub(crate) use parameters::largest_magnitude;
+#[cfg(feature = "burn")]
 pub(crate) use rbm::host;
+#[cfg(feature = "burn")]
 pub use rbm::{Rbm, RbmConfig};

@@ -1,8 +1,5 @@
 //! The parameters of an RBM as plain host arrays: what kernels, files and enumeration read.
 
-use burn::tensor::Tensor;
-
-use super::host;
 use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
 
@@ -68,19 +65,6 @@ impl Parameters {
     ) -> Result<Self> {
         // The same model with its layers exchanged, exchanged.
         Ok(Self::new(n_hidden, n_visible, weights, hidden_bias, visible_bias)?.transposed())
-    }
-
-    /// From Burn tensors of shapes [M, J], `[M]` and `[J]`.
-    ///
-    /// # Errors
-    /// As [`Parameters::new`].
-    pub fn from_tensors(
-        weights: Tensor<2>,
-        visible_bias: Tensor<1>,
-        hidden_bias: Tensor<1>,
-    ) -> Result<Self> {
-        let [n_visible, n_hidden] = weights.dims();
-        Self::new(n_visible, n_hidden, host(weights), host(visible_bias), host(hidden_bias))
     }
 
     /// All zeros: log Z = (M + J) log 2.

@@ -7,6 +7,7 @@ use burn::tensor::activation::{sigmoid, softplus};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::Parameters;
+use crate::error::Result;
 use crate::ops::random::Streams;
 
 /// Sizes of a model and its random start.
@@ -140,6 +141,21 @@ impl Rbm {
     /// Number of hidden units, J.
     pub fn n_hidden(&self) -> usize {
         self.weights.val().dims()[1]
+    }
+}
+
+impl Parameters {
+    /// From Burn tensors of shapes [M, J], `[M]` and `[J]`.
+    ///
+    /// # Errors
+    /// As [`Parameters::new`].
+    pub fn from_tensors(
+        weights: Tensor<2>,
+        visible_bias: Tensor<1>,
+        hidden_bias: Tensor<1>,
+    ) -> Result<Self> {
+        let [n_visible, n_hidden] = weights.dims();
+        Self::new(n_visible, n_hidden, host(weights), host(visible_bias), host(hidden_bias))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod beta_grid;
 mod bits;
+#[cfg(feature = "burn")]
 mod composed;
 pub mod cpu;
 mod matrix;
@@ -11,6 +12,7 @@ mod threads;
 
 pub use beta_grid::BetaGrid;
 pub use bits::{BitMatrix, for_each_set_bit, words_per_row};
+#[cfg(feature = "burn")]
 pub use composed::Composed;
 pub use cpu::Fused;
 pub use matrix::{Matrix, PANEL, padded};

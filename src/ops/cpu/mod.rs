@@ -25,6 +25,7 @@ mod tuning;
 
 pub(crate) use centered::{HiddenTerms, VisibleTerms, centered_row};
 pub(crate) use choice::{add_scaled, choose};
+#[cfg(feature = "burn")]
 pub(crate) use draw_row::uniform;
 pub use fused::Fused;
 pub use instruction_set::InstructionSet;

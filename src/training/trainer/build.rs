@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-use burn::tensor::Device;
-
 use super::Trainer;
 use super::cost::{Sizes, temperatures};
 use super::judging::Judge;
@@ -14,7 +12,7 @@ use super::times::Times;
 use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias};
 use crate::data::Splits;
 use crate::error::{Error, Result};
-use crate::model::Parameters;
+use crate::model::{Device, Parameters};
 use crate::numerics::logit;
 use crate::record::Written;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use burn::tensor::Device;
-
 use crate::collective;
 use crate::config::Kernel;
-use crate::model::{Parameters, Rbm};
-use crate::ops::Composed;
+use crate::model::{Device, Parameters};
 use crate::tracking::Model;
 
 /// The model with the operations of the configuration. Ranks share the work of the fused kernels; each does that of the others,
@@ -20,9 +17,21 @@ pub(super) fn model(
     let parameters = parameters.into();
     match kernel {
         Kernel::Fused => Model::fused_on(parameters, collective::current()),
-        Kernel::Composed => {
-            let ops = Arc::new(Composed::new(&Rbm::from_parameters(&parameters, device)));
-            Model { parameters, ops }
-        }
+        Kernel::Composed => composed(parameters, device),
     }
+}
+
+#[cfg(feature = "burn")]
+fn composed(parameters: Arc<Parameters>, device: &Device) -> Model {
+    use crate::model::Rbm;
+    use crate::ops::Composed;
+
+    let ops = Arc::new(Composed::new(&Rbm::from_parameters(&parameters, device)));
+    Model { parameters, ops }
+}
+
+/// A configuration that asks for it is refused when it is checked.
+#[cfg(not(feature = "burn"))]
+fn composed(parameters: Arc<Parameters>, _: &Device) -> Model {
+    Model::fused_on(parameters, collective::current())
 }

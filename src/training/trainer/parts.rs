@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-use burn::tensor::Device;
-
 use super::cost::Sizes;
 use super::judging::Judge;
 use super::plan::Plan;
@@ -12,7 +10,7 @@ use super::times::Times;
 use crate::checkpoint::TrainedOn;
 use crate::config::Config;
 use crate::data::ImageShape;
-use crate::model::Parameters;
+use crate::model::{Device, Parameters};
 use crate::ops::BitMatrix;
 use crate::record::{Notice, Written};
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder};

@@ -1,7 +1,5 @@
 //! The trainer's full state in a checkpoint: a resumed run equals an uninterrupted one bit for bit.
 
-use burn::tensor::Device;
-
 use super::Trainer;
 use super::judging::Judge;
 use super::model::model;
@@ -10,6 +8,7 @@ use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
 use crate::data::Splits;
 use crate::error::{Error, Result};
+use crate::model::Device;
 use crate::record::Written;
 use crate::tempering::GeometricPath;
 use crate::tracking::{ChainTracker, KnownShare, ModelTracker};
