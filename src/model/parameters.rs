@@ -1,7 +1,10 @@
 //! The parameters of an RBM as plain host arrays: what kernels, files and enumeration read.
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
+use crate::ops::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 
 /// Weights and biases on the host, f32, row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,6 +129,13 @@ impl Parameters {
 
 /// The largest |x|, infinite or NaN where a value is; 0 of none.
 pub(crate) fn largest_magnitude(values: &[f32]) -> f32 {
+    let tasks = values.par_chunks(NUMBERS_PER_TASK);
+    let tasks = tasks.with_min_len(fewest_tasks(values.len() * AS_A_NUMBER));
+    f32::from_bits(tasks.map(largest_bits).max().unwrap_or(0))
+}
+
+/// Its bits.
+fn largest_bits(values: &[f32]) -> u32 {
     // Without their signs, floats are ordered as their bits are, with infinity above all numbers and NaN above infinity.
     // In lanes, so that the compiler vectorises.
     let mut lanes = [0i32; 16];
@@ -138,7 +148,7 @@ pub(crate) fn largest_magnitude(values: &[f32]) -> f32 {
     };
     whole.iter().for_each(|values| take(values));
     take(rest);
-    f32::from_bits(lanes.into_iter().fold(0, i32::max).cast_unsigned())
+    lanes.into_iter().fold(0, i32::max).cast_unsigned()
 }
 
 #[cfg(test)]

@@ -146,11 +146,10 @@ impl BitMatrix {
 
     /// Number of ones in each column.
     pub fn column_counts(&self) -> Vec<u64> {
-        let mut counts = vec![0; self.columns];
-        for row in 0..self.rows {
-            for_each_set_bit(self.row(row), |column| counts[column] += 1);
-        }
-        counts
+        let columns = self.transposed();
+        (0..self.columns)
+            .map(|column| columns.row(column).iter().map(|word| u64::from(word.count_ones())).sum())
+            .collect()
     }
 
     /// Number of ones in all.

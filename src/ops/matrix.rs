@@ -1,5 +1,7 @@
 //! Dense f32 matrices as kernels like them: rows aligned to 64 bytes and padded to whole panels of 32.
 
+use std::mem::MaybeUninit;
+
 /// Number of f32 in one aligned group: rows are padded to whole groups.
 pub const PANEL: usize = 32;
 
@@ -19,6 +21,26 @@ impl Matrix {
     /// Every entry, padding included, is `value`.
     pub fn filled(rows: usize, columns: usize, value: f32) -> Self {
         let groups = vec![Group([value; PANEL]); rows * columns.div_ceil(PANEL)];
+        Self { rows, columns, groups }
+    }
+
+    /// A matrix that `write` fills: clean memory would be written twice.
+    ///
+    /// # Safety
+    /// `write` writes every float, padding included.
+    pub(super) unsafe fn written(
+        rows: usize,
+        columns: usize,
+        write: impl FnOnce(&mut [MaybeUninit<f32>]),
+    ) -> Self {
+        let count = rows * columns.div_ceil(PANEL);
+        let mut groups: Vec<Group> = Vec::with_capacity(count);
+        let room = groups.spare_capacity_mut()[..count].as_mut_ptr();
+        // SAFETY: groups are contiguous f32, see `as_slice`; the caller's `write` has made numbers of all of them.
+        unsafe {
+            write(std::slice::from_raw_parts_mut(room.cast(), count * PANEL));
+            groups.set_len(count);
+        }
         Self { rows, columns, groups }
     }
 

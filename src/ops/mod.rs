@@ -17,4 +17,6 @@ pub use composed::Composed;
 pub use cpu::Fused;
 pub use matrix::{Matrix, PANEL, padded};
 pub use operations::{Draw, Layer, PADDING, RbmOps};
-pub(crate) use threads::{AS_A_NUMBER, fewest_tasks, worth_threads};
+pub(crate) use threads::{
+    AS_A_NUMBER, AS_AN_EXPONENTIAL, NUMBERS_PER_TASK, Workers, awake, fewest_tasks, worth_threads,
+};

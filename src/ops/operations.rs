@@ -67,6 +67,11 @@ pub trait RbmOps: Send + Sync {
     /// `out`: [rows, stride].
     fn inputs(&self, layer: Layer, given: &[u64], out: &mut [f32]);
 
+    /// As [`RbmOps::inputs`], by all threads: for rows that are too few to be dealt out to them.
+    fn inputs_by_all(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
+        self.inputs(layer, given, out);
+    }
+
     /// Draws rows of states from Bernoulli(sigma(beta_s x_s + (1 - beta_s) a)) into packed rows.
     fn draw(&self, draw: &Draw<'_>, out: &mut [u64]);
 

@@ -1,19 +1,180 @@
-//! When a second thread pays.
+//! When a second thread pays, and how it is kept from falling asleep between two pieces of work.
 
-/// Fewest products of a state with a weight for which it does: fewer take less time (a quarter of a millisecond) than waking it up
-/// on a virtual machine, and on a busy one much less. `benches/peers/run.py`, 100 chains of 180 x 500.
-const FEWEST_PRODUCTS: usize = 40_000_000;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What an exponential, or a number of a dense matrix that is read and written, counts in products.
+/// Fewest products of a state with a weight for which a second thread pays that is awake ([`awake`]) ...
+const FEWEST_PRODUCTS: usize = 4_000_000;
+/// ... and one that may have to be woken up: on a virtual machine that takes a quarter of a millisecond, on a busy one much more.
+/// `benches/peers/run.py`, 100 chains of 180 x 500.
+const FEWEST_PRODUCTS_ASLEEP: usize = 40_000_000;
+
+/// What a number of a dense matrix that is read and written counts in products.
 pub(crate) const AS_A_NUMBER: usize = 50;
+/// What an exponential counts, or a draw, which takes one.
+pub(crate) const AS_AN_EXPONENTIAL: usize = 150;
+
+/// Numbers of an array that one task works on, one by one.
+pub(crate) const NUMBERS_PER_TASK: usize = 1 << 14;
+
+/// Turns of a thread that looks for work before it lets other processes run.
+const TURNS: usize = 50;
+
+/// Who works on something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Workers {
+    /// The thread that calls.
+    One,
+    /// All threads of the pool where that pays, the thread that calls otherwise.
+    All,
+}
+
+impl Workers {
+    /// How many threads work on so many products.
+    pub(crate) fn for_products(self, products: usize) -> usize {
+        match self {
+            Self::All if worth_threads(products) => rayon::current_num_threads(),
+            _ => 1,
+        }
+    }
+}
 
 /// Whether work of so many products is worth more than one thread.
 pub(crate) fn worth_threads(products: usize) -> bool {
-    products >= FEWEST_PRODUCTS
+    // From a thread outside of the pool every piece of work wakes one up.
+    let asleep = rayon::current_thread_index().is_none();
+    products >= if asleep { FEWEST_PRODUCTS_ASLEEP } else { FEWEST_PRODUCTS }
 }
 
 /// For rayon's `with_min_len`: fewest tasks that one thread takes of those that are so many products together, all where a second
 /// thread does not pay. An iterator that is not split runs where it is called, and no thread is woken.
 pub(crate) fn fewest_tasks(products: usize) -> usize {
     if worth_threads(products) { 1 } else { usize::MAX }
+}
+
+/// Does `work` of so many products in all, while other threads of the pool look for pieces of it all the time instead of falling asleep
+/// when there are none: an update of the parameters is a dozen pieces of a tenth of a millisecond, and waking a thread takes as long.
+pub(crate) fn awake<T>(products: usize, work: impl FnOnce() -> T) -> T {
+    let pays = products / FEWEST_PRODUCTS;
+    let others = pays.min(rayon::current_num_threads()).saturating_sub(1);
+    if others == 0 || rayon::current_thread_index().is_none() {
+        return work();
+    }
+    let done = AtomicBool::new(false);
+    rayon::in_place_scope(|scope| {
+        let _done = SetAtEnd(&done);
+        (0..others).for_each(|_| look_for_work(scope, &done));
+        work()
+    })
+}
+
+/// One short task after the other, so that a thread which waits for something else and takes one up is not held by it.
+fn look_for_work<'scope>(scope: &rayon::Scope<'scope>, done: &'scope AtomicBool) {
+    scope.spawn(move |scope| {
+        for _ in 0..TURNS {
+            if rayon::yield_now() == Some(rayon::Yield::Executed) || done.load(Ordering::Acquire) {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        if !done.load(Ordering::Acquire) {
+            std::thread::yield_now();
+            look_for_work(scope, done);
+        }
+    });
+}
+
+/// Sets a flag where `work` ends, if by a panic or a signal too.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rayon::prelude::*;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::data::{Dataset, Splits, Values};
+    use crate::model::{Device, Parameters};
+    use crate::ops::BitMatrix;
+    use crate::training::Trainer;
+
+    fn on<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(work)
+    }
+
+    /// Updates large enough to be shared: products by columns, draws and means by rows, weights by pieces.
+    fn updated(rule: &str) -> Parameters {
+        let text = format!(
+            r#"
+            seed = 3
+            data = {{ source = {{ name = "bars-and-stripes", side = 3 }}, validation_fraction = 0.0, test_fraction = 0.0 }}
+            model = {{ hidden = 230 }}
+            evaluation = {{ every = 1000000 }}
+            audit = {{ every = 0 }}
+            [training]
+            updates = 12
+            batch = 110
+            centering = true
+            gradient = {{ kind = "pcd", particles = 130 }}
+            update = {{ rule = "{rule}" }}
+            learning_rate = {{ initial = 0.01 }}
+            early_stopping = false
+            [tempering]
+            every = 1000000
+            chains = 10
+            temperatures = 2
+            initial_rounds = {{ sweeps = 1, most = 1, annealed_start = false }}
+            "#
+        );
+        let config = Config::parse(&text, &[]).unwrap();
+        let rows = BitMatrix::from_fn(600, 300, |row, unit| (row * 31 + unit * unit) % 7 < 2);
+        let train = Dataset::new("rows", Values::Binary(rows), None, None).unwrap();
+        let splits = Splits { train, validation: None, test: None };
+        let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        while trainer.updates() < 12 {
+            trainer.step().unwrap();
+        }
+        trainer.parameters()
+    }
+
+    #[test]
+    fn updates_have_the_same_bits_on_any_number_of_threads() {
+        const { assert!(110 * 300 * 230 > FEWEST_PRODUCTS, "these updates are not shared") };
+        for rule in ["sgd", "adam"] {
+            let expected = on(1, || updated(rule));
+            for threads in [2, 3, 8] {
+                assert_eq!(on(threads, || updated(rule)), expected, "{rule}, {threads} threads");
+            }
+            assert_eq!(updated(rule), expected, "{rule}, outside of the pool");
+        }
+    }
+
+    /// Work within work, and two at once: whoever waits for another thread must not be held by looking for work.
+    #[test]
+    fn threads_that_stay_awake_hold_nobody() {
+        let sum = |rounds: u64| -> u64 {
+            awake(usize::MAX, || {
+                let inner = |i| (0..100u64).into_par_iter().map(|j| i * j % 7).sum::<u64>();
+                (0..rounds).map(|_| (0..20).into_par_iter().map(inner).sum::<u64>()).sum()
+            })
+        };
+        let expected = 200 * on(1, || sum(1));
+        for threads in [2, 3, 8] {
+            let found = on(threads, || rayon::join(|| sum(200), || awake(usize::MAX, || sum(200))));
+            assert_eq!(found, (expected, expected), "{threads}");
+        }
+    }
+
+    #[test]
+    fn a_panic_lets_them_go() {
+        let work = || awake(usize::MAX, || panic!("on purpose"));
+        let caught = on(3, || std::panic::catch_unwind(work).is_err());
+        assert!(caught);
+    }
 }

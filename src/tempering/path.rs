@@ -240,9 +240,13 @@ pub(crate) fn rows_per_thread(rows: usize) -> usize {
     rows.div_ceil(rayon::current_num_threads()).clamp(TASK.0, TASK.1)
 }
 
-/// [`rows_per_thread`], or all rows where so little is done with each that one thread is faster.
+/// Fewest rows of a task where the alternative is [`crate::ops::RbmOps::inputs_by_all`]: tables cost as much as three dozen rows.
+const FEWEST_DEALT: usize = 128;
+
+/// [`rows_per_thread`], or all rows where they are too few to be dealt out to threads.
 pub(crate) fn rows_per_thread_for(rows: usize, products_a_row: usize) -> usize {
-    if worth_threads(rows.saturating_mul(products_a_row)) {
+    let enough = rows >= FEWEST_DEALT * rayon::current_num_threads();
+    if enough && worth_threads(rows.saturating_mul(products_a_row)) {
         rows_per_thread(rows)
     } else {
         rows.max(1)

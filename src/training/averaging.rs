@@ -6,7 +6,10 @@
 //! nats of test log-likelihood), so it is what is tracked, evaluated and saved (Polyak and Juditsky 1992;
 //! algorithms.md, section 3).
 
+use rayon::prelude::*;
+
 use crate::model::Parameters;
+use crate::ops::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 
 /// theta-bar and its window.
 #[derive(Clone, Debug)]
@@ -25,7 +28,11 @@ impl Averaged {
     pub fn follow(&mut self, new: &Parameters, updates: u64) {
         let rate = (1.0 / (self.window * updates as f64).max(1.0)) as f32;
         for (old, new) in self.parameters.arrays_mut().into_iter().zip(new.arrays()) {
-            old.iter_mut().zip(new).for_each(|(old, new)| *old += rate * (new - *old));
+            let fewest = fewest_tasks(new.len() * AS_A_NUMBER);
+            let tasks = old.par_chunks_mut(NUMBERS_PER_TASK).zip(new.par_chunks(NUMBERS_PER_TASK));
+            tasks.with_min_len(fewest).for_each(|(old, new)| {
+                old.iter_mut().zip(new).for_each(|(old, new)| *old += rate * (new - *old));
+            });
         }
     }
 

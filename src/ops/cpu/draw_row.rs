@@ -65,12 +65,7 @@ impl Row<'_> {
     /// The ones and the ties among units `first..first + 64`, by the definition for the least and the greatest uniform number
     /// that can follow from the coarse bits.
     #[inline(always)]
-    pub fn decide(
-        &self,
-        first: usize,
-        random: &[[u32; 16]; 4],
-        below_one: impl Fn(&[f32; 16]) -> u64,
-    ) -> (u64, u64) {
+    pub fn decide(&self, first: usize, random: &[[u32; 16]; 4]) -> (u64, u64) {
         let mut scale = [f32::INFINITY; 64];
         self.scales(first, &mut scale);
         let (mut lower, mut upper) = (0u64, 0u64);
@@ -139,6 +134,11 @@ impl Row<'_> {
         }
         bits
     }
+}
+
+#[inline(always)]
+fn below_one(values: &[f32; 16]) -> u64 {
+    values.iter().enumerate().fold(0, |mask, (i, &value)| mask | u64::from(value < 1.0) << i)
 }
 
 /// Where the coarse bits of the word from unit `first` on start in the random words of its group: the first word of a

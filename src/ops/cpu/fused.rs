@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::accumulate::{accumulate, accumulate_block};
-use super::look_up::{Block, PackedRows};
+use super::look_up::Block;
+use super::packed_rows::PackedRows;
 use super::{InstructionSet, Panels, Shape, Tuning, means, selected_sum, softplus};
 use crate::collective::{Collective, Parts, Ranks, Solo, for_moments};
 use crate::model::Parameters;
 use crate::ops::matrix::padded;
 use crate::ops::{
-    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, words_per_row, worth_threads,
+    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, Workers, words_per_row,
 };
 
 /// Fewest visible units of a task of outer products.
@@ -73,6 +72,15 @@ impl Fused {
     pub fn on(self, ranks: Ranks) -> Self {
         Self { ranks, ..self }
     }
+
+    fn inputs_by(&self, workers: Workers, layer: Layer, given: &[u64], out: &mut [f32]) {
+        let (matrix, bias) = match layer {
+            Layer::Visible => (&self.transposed, &self.visible_bias),
+            Layer::Hidden => (&self.weights, &self.hidden_bias),
+        };
+        let rows = PackedRows::new(given, words_per_row(matrix.units()), bias, out);
+        accumulate(self.tuning.product(layer), workers, matrix, rows);
+    }
 }
 
 impl RbmOps for Fused {
@@ -97,16 +105,11 @@ impl RbmOps for Fused {
     }
 
     fn inputs(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
-        let (matrix, bias) = match layer {
-            Layer::Visible => (&self.transposed, &self.visible_bias),
-            Layer::Hidden => (&self.weights, &self.hidden_bias),
-        };
-        for row in out.chunks_exact_mut(bias.len()) {
-            row.copy_from_slice(bias);
-        }
-        let words = words_per_row(matrix.units());
-        let mut rows = PackedRows { given, words, out, stride: bias.len() };
-        accumulate(self.tuning.product(layer), matrix, &mut rows);
+        self.inputs_by(Workers::One, layer, given, out);
+    }
+
+    fn inputs_by_all(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
+        self.inputs_by(Workers::All, layer, given, out);
     }
 
     fn draw(&self, draw: &Draw<'_>, out: &mut [u64]) {
@@ -129,33 +132,36 @@ impl RbmOps for Fused {
         let transposed = visible.transposed();
         let (m, stride) = (visible.columns(), hidden.stride());
         let words = words_per_row(visible.rows());
-        let mut out = Matrix::filled(m, hidden.columns(), 0.0);
         if words == 0 {
-            return out;
+            return Matrix::filled(m, hidden.columns(), 0.0);
         }
-        // Ranks divide the visible units: parts of the rows would have to be added, in another order than without ranks.
-        let parts = Parts::new(for_moments(self.ranks(), hidden.rows()), m, UNITS_PER_TASK);
-        let own = parts.own();
-        let given = &transposed.words()[own.start * words..own.end * words];
-        // Each task tabulates all rows: there are as many tasks as threads that pay.
-        let task = match worth_threads(own.len() * hidden.rows() * stride) {
-            true => own.len().div_ceil(rayon::current_num_threads()).max(UNITS_PER_TASK),
-            false => own.len().max(1),
-        };
+        let start = vec![0.0; stride];
         let matrix = Block {
             values: hidden.as_slice(),
             units: hidden.rows(),
             row_stride: stride,
             panel_stride: PANEL,
         };
-        let work = |out: &mut [f32], given: &[u64]| {
-            let mut rows = PackedRows { given, words, out, stride };
-            accumulate_block(self.tuning.hidden, &matrix, &mut rows);
+        let product = |rows: PackedRows<'_>| {
+            accumulate_block(self.tuning.hidden, Workers::All, &matrix, rows);
         };
+        if self.ranks.size() == 1 {
+            let given = transposed.words();
+            // SAFETY: the product writes all columns of all rows.
+            return unsafe {
+                Matrix::written(m, hidden.columns(), |out| {
+                    product(PackedRows::unwritten(given, words, &start, out));
+                })
+            };
+        }
+        let mut out = Matrix::filled(m, hidden.columns(), 0.0);
+        // Ranks divide the visible units: parts of the rows would have to be added, in another order than without ranks.
+        let parts = Parts::new(for_moments(self.ranks(), hidden.rows()), m, UNITS_PER_TASK);
+        let own = parts.own();
+        let given = &transposed.words()[own.start * words..own.end * words];
         parts.share(|| {
             let out = parts.of(out.as_mut_slice(), stride);
-            let tasks = out.par_chunks_mut(task * stride).zip(given.par_chunks(task * words));
-            tasks.for_each(|(out, given)| work(out, given));
+            product(PackedRows::new(given, words, &start, out));
         });
         parts.gather([parts.rows(out.as_mut_slice(), stride)]);
         out

@@ -1,55 +1,9 @@
 //! The kernels of the product of packed rows with a dense matrix, in every [`Shape`] and for every instruction set.
 
 use super::InstructionSet;
+use super::packed_rows::{At, PackedRows, Place, SPARSE, used_groups};
 use super::shape::{GROUP, SUMS, Shape};
 use crate::ops::PANEL;
-
-/// Most groups with a set bit in a word for which going from one to the next beats going through all.
-const SPARSE: u32 = 7;
-
-/// Packed rows, and where their sums go.
-pub struct PackedRows<'a> {
-    /// Packed rows of `words` words.
-    pub given: &'a [u64],
-    /// Words in a row.
-    pub words: usize,
-    /// Output rows of `stride` floats.
-    pub out: &'a mut [f32],
-    /// Floats from one output row to the next.
-    pub stride: usize,
-}
-
-impl PackedRows<'_> {
-    /// Kernels pair packed and output rows one by one: what is left over on one side would be passed over in silence.
-    pub fn check(&self) {
-        assert!(self.given.len().is_multiple_of(self.words) && self.stride.is_multiple_of(PANEL));
-        assert!(self.out.len() == self.given.len() / self.words * self.stride);
-    }
-
-    /// Whether most rows have so few set bits in a word that passing over empty groups pays.
-    pub fn sparse(&self, word: usize) -> bool {
-        let given = self.given.chunks_exact(self.words);
-        let few = given.filter(|row| used_groups(row[word]).count_ones() <= SPARSE).count();
-        2 * few > self.given.len() / self.words
-    }
-}
-
-/// The lowest bit of every group that has a set bit.
-fn used_groups(word: u64) -> u64 {
-    let used = word | word >> 1;
-    (used | used >> 2) & 0x1111_1111_1111_1111
-}
-
-/// Where the units of a table start in the packed rows, and its columns in the output.
-#[derive(Clone, Copy)]
-pub struct At {
-    pub word: usize,
-    /// First bit within the word.
-    pub bit: u32,
-    pub column: usize,
-    /// See [`Rows::sparse`].
-    pub sparse: bool,
-}
 
 /// Matrix rows of the units of one table, from its first column on.
 #[derive(Clone, Copy)]
@@ -66,9 +20,15 @@ pub struct Block<'a> {
 /// Fills the table of a block.
 pub type Tabulate = unsafe fn(block: &Block<'_>, table: &mut [f32]);
 /// Adds the sums of a table's units, looked up in it.
-pub type LookUp = unsafe fn(rows: &mut PackedRows<'_>, at: At, table: &[f32]);
+///
+/// # Safety
+/// The instruction set is there, nobody else works on these columns, and they have been begun or begin here.
+pub type LookUp = unsafe fn(rows: &PackedRows<'_>, at: At, table: &[f32]);
 /// Adds the sums of one word of every row to a panel of the output, from rows of the panel.
-pub type AddUp = unsafe fn(rows: &mut PackedRows<'_>, word: usize, column: usize, units: &[f32]);
+///
+/// # Safety
+/// As of [`LookUp`]; the columns have been begun.
+pub type AddUp = unsafe fn(rows: &PackedRows<'_>, word: usize, column: usize, units: &[f32]);
 
 /// The kernels for few rows, without a table.
 pub fn without_table(set: InstructionSet) -> AddUp {
@@ -114,7 +74,7 @@ pub fn with_table(set: InstructionSet, shape: Shape) -> (Tabulate, LookUp) {
 /// The kernels over N vectors of `$width` floats; a macro because intrinsics need the caller's target features.
 macro_rules! kernels {
     ($(#[$attribute:meta])* $width:literal, $zero:expr, $load:path, $add:path, $store:path) => {
-        use super::{At, Block, GROUP, PANEL, PackedRows, SPARSE, SUMS, used_groups};
+        use super::{At, Block, GROUP, PANEL, PackedRows, Place, SPARSE, SUMS, used_groups};
 
         /// The sums of every group: entry (group, s) is the sum of the group's rows in s, ascending.
         $(#[$attribute])*
@@ -153,39 +113,39 @@ macro_rules! kernels {
         /// One look-up a group, R rows side by side: their additions do not wait for each other.
         $(#[$attribute])*
         pub unsafe fn look_up<const N: usize, const GROUPS: usize, const R: usize>(
-            rows: &mut PackedRows<'_>,
+            rows: &PackedRows<'_>,
             at: At,
             table: &[f32],
         ) {
             let width = N * $width;
             assert!(table.len() >= GROUPS * SUMS * width && at.column + width <= rows.stride);
             assert!(at.word < rows.words && at.bit as usize + GROUPS * GROUP <= 64);
-            let count = rows.given.len() / rows.words;
-            assert!(rows.out.len() >= count * rows.stride);
-            let (words, stride) = (rows.words, rows.stride);
-            let given = |row: usize| rows.given[row * words + at.word] >> at.bit;
-            let out = rows.out.as_mut_ptr();
+            let count = rows.count();
+            let given = |row: usize| rows.given[row * rows.words + at.word] >> at.bit;
             let mut row = 0;
             // SAFETY: rows are in range and have the table's columns, as asserted; every group has its entries in the table.
             unsafe {
-                let place = |row: usize| out.add(row * stride + at.column);
+                let places = rows.places(at);
                 if !at.sparse {
                     while row + R <= count {
-                        let given = std::array::from_fn(|r| given(row + r));
-                        all_groups::<N, GROUPS, R>(given, std::array::from_fn(|r| place(row + r)), table);
+                        let (mut words, mut these) = ([given(row); R], [places.of(row); R]);
+                        for r in 1..R {
+                            (words[r], these[r]) = (given(row + r), places.of(row + r));
+                        }
+                        all_groups::<N, GROUPS, R>(words, these, table);
                         row += R;
                     }
                 }
                 for row in row..count {
                     let word = given(row) & (u64::MAX >> (64 - GROUPS * GROUP));
                     let used = used_groups(word);
-                    if used == 0 {
+                    if used == 0 && !at.first {
                         continue;
                     }
                     if used.count_ones() <= SPARSE * GROUPS as u32 / 16 {
-                        some_groups::<N>(word, used, place(row), table);
+                        some_groups::<N>(word, used, places.of(row), table);
                     } else {
-                        all_groups::<N, GROUPS, 1>([word], [place(row)], table);
+                        all_groups::<N, GROUPS, 1>([word], [places.of(row)], table);
                     }
                 }
             }
@@ -196,14 +156,14 @@ macro_rules! kernels {
         #[inline]
         unsafe fn all_groups<const N: usize, const GROUPS: usize, const R: usize>(
             words: [u64; R],
-            out: [*mut f32; R],
+            places: [Place; R],
             table: &[f32],
         ) {
             let width = N * $width;
             // SAFETY: the caller's.
             unsafe {
                 let mut sums: [[_; N]; R] =
-                    std::array::from_fn(|r| std::array::from_fn(|n| $load(out[r].add(n * $width))));
+                    std::array::from_fn(|r| std::array::from_fn(|n| $load(places[r].from.add(n * $width))));
                 for group in 0..GROUPS {
                     for r in 0..R {
                         let sum = (words[r] >> (group * GROUP)) as usize & (SUMS - 1);
@@ -215,7 +175,7 @@ macro_rules! kernels {
                 }
                 for r in 0..R {
                     for n in 0..N {
-                        $store(out[r].add(n * $width), sums[r][n]);
+                        $store(places[r].to.add(n * $width), sums[r][n]);
                     }
                 }
             }
@@ -223,11 +183,11 @@ macro_rules! kernels {
 
         $(#[$attribute])*
         #[inline]
-        unsafe fn some_groups<const N: usize>(word: u64, mut used: u64, out: *mut f32, table: &[f32]) {
+        unsafe fn some_groups<const N: usize>(word: u64, mut used: u64, place: Place, table: &[f32]) {
             let width = N * $width;
             // SAFETY: the caller's.
             unsafe {
-                let mut sums: [_; N] = std::array::from_fn(|n| $load(out.add(n * $width)));
+                let mut sums: [_; N] = std::array::from_fn(|n| $load(place.from.add(n * $width)));
                 while used != 0 {
                     let first = used.trailing_zeros() as usize;
                     let sum = (word >> first) as usize & (SUMS - 1);
@@ -238,20 +198,20 @@ macro_rules! kernels {
                     used &= used - 1;
                 }
                 for n in 0..N {
-                    $store(out.add(n * $width), sums[n]);
+                    $store(place.to.add(n * $width), sums[n]);
                 }
             }
         }
 
         /// One matrix row a set bit; `units` are rows of a panel.
         $(#[$attribute])*
-        pub unsafe fn add_up<const N: usize>(rows: &mut PackedRows<'_>, word: usize, column: usize, units: &[f32]) {
-            let given = rows.given.chunks_exact(rows.words);
-            for (given, out) in given.zip(rows.out.chunks_exact_mut(rows.stride)) {
+        pub unsafe fn add_up<const N: usize>(rows: &PackedRows<'_>, word: usize, column: usize, units: &[f32]) {
+            assert!(column + PANEL <= rows.stride);
+            for (row, given) in rows.given.chunks_exact(rows.words).enumerate() {
                 let mut rest = given[word];
-                let out = out[column..column + PANEL].as_mut_ptr();
-                // SAFETY: `out` is one panel wide; rows of units are checked.
+                // SAFETY: the row has this panel, as asserted; rows of units are checked.
                 unsafe {
+                    let out = rows.out.add(row * rows.stride + column);
                     let mut sums: [_; N] = std::array::from_fn(|n| $load(out.add(n * $width)));
                     while rest != 0 {
                         let first = rest.trailing_zeros() as usize / GROUP * GROUP;

@@ -5,6 +5,8 @@ mod centered;
 mod choice;
 mod draw;
 #[cfg(target_arch = "x86_64")]
+mod draw_avx2;
+#[cfg(target_arch = "x86_64")]
 mod draw_avx512;
 #[cfg(target_arch = "aarch64")]
 mod draw_neon;
@@ -14,6 +16,7 @@ mod instruction_set;
 mod look_up;
 pub mod math;
 mod means;
+mod packed_rows;
 mod panels;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod rough_exp;
@@ -29,6 +32,7 @@ pub(crate) use choice::{add_scaled, choose};
 pub(crate) use draw_row::uniform;
 pub use fused::Fused;
 pub use instruction_set::InstructionSet;
+pub(crate) use means::add_rows;
 use panels::Panels;
 pub(crate) use selected_sum::selected_sum;
 pub use shape::{Product, Shape};

@@ -3,8 +3,10 @@
 //! A row of a panel is two cache lines. Contiguous panels keep cuts of 192 rows (24 KB) in the L1 cache, where rows of
 //! a plain matrix would fall into a few cache sets only.
 
+use rayon::prelude::*;
+
 use super::look_up::Block;
-use crate::ops::{Matrix, PANEL};
+use crate::ops::{AS_A_NUMBER, Matrix, PANEL, Workers};
 
 /// Panels of a matrix of shape [units, columns]; the last one is padded with zeros.
 #[derive(Clone, Debug)]
@@ -25,11 +27,14 @@ impl Panels {
     /// Takes tight values of shape [units, columns].
     pub fn copy(&mut self, values: &[f32]) {
         let columns = self.columns;
-        for (first, width, panel) in self.panels_mut() {
+        self.panels_mut().for_each(|(first, width, panel)| {
             for (row, values) in panel.iter_mut().zip(values.chunks_exact(columns)) {
-                row[..width].copy_from_slice(&values[first..first + width]);
+                match values[first..].first_chunk() {
+                    Some(whole) => *row = *whole,
+                    None => row[..width].copy_from_slice(&values[first..]),
+                }
             }
-        }
+        });
     }
 
     /// Takes the transpose of tight values of shape [columns, units].
@@ -37,21 +42,25 @@ impl Panels {
         /// Units written together, so that the lines of the source are used while they are in the L1 cache.
         const TOGETHER: usize = 16;
         let units = self.units;
-        for (first, width, panel) in self.panels_mut() {
+        self.panels_mut().for_each(|(first, width, panel)| {
             for (i, rows) in panel.chunks_mut(TOGETHER).enumerate() {
                 for column in 0..width {
                     let values = &values[(first + column) * units + i * TOGETHER..];
                     rows.iter_mut().zip(values).for_each(|(row, value)| row[column] = *value);
                 }
             }
-        }
+        });
     }
 
-    /// First column, width without padding and rows of every panel.
-    fn panels_mut(&mut self) -> impl Iterator<Item = (usize, usize, &mut [[f32; PANEL]])> {
+    /// First column, width without padding and rows of every panel; each thread has those whose columns it is likely to work on
+    /// in a product.
+    fn panels_mut(&mut self) -> impl ParallelIterator<Item = (usize, usize, &mut [[f32; PANEL]])> {
         let columns = self.columns;
+        let threads = Workers::All.for_products(self.units * columns * AS_A_NUMBER);
+        let fewest = (columns.div_ceil(PANEL) / threads).max(1);
         let (rows, _) = self.rows.as_mut_slice().as_chunks_mut::<PANEL>();
-        rows.chunks_exact_mut(self.units.max(1)).enumerate().map(move |(panel, rows)| {
+        let panels = rows.par_chunks_exact_mut(self.units.max(1)).enumerate();
+        panels.with_min_len(fewest).map(move |(panel, rows)| {
             let first = panel * PANEL;
             (first, (columns - first).min(PANEL), rows)
         })

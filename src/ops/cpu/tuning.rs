@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::InstructionSet;
 use super::accumulate::look_up;
-use super::look_up::{Block, PackedRows};
+use super::look_up::Block;
+use super::packed_rows::PackedRows;
 use super::shape::{Product, Shape};
 use super::softplus::softplus_sums;
 use crate::error::{Error, Result};
@@ -141,10 +142,11 @@ fn fastest_product(units: usize, columns: usize) -> Product {
     }
     let usual = Product { set: InstructionSet::detect(), shape: Shape::USUAL };
     candidates.sort_by_key(|product| *product != usual);
+    let start = vec![0.0; stride];
     fastest(&candidates, |product| {
-        let out = out.as_mut_slice();
-        let mut rows = PackedRows { given: black_box(&given), words, out, stride };
-        look_up(product, &block, columns, &sparse, &mut table, &mut rows);
+        let rows = PackedRows::new(black_box(&given), words, &start, out.as_mut_slice());
+        // SAFETY: nobody else has the output.
+        unsafe { look_up(product, &block, 0..columns, &sparse, &mut table, &rows) };
     })
 }
 

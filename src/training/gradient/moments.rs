@@ -3,8 +3,9 @@
 use rayon::prelude::*;
 
 use crate::collective::{Parts, for_moments};
+use crate::ops::cpu::add_rows;
 use crate::ops::{
-    AS_A_NUMBER, BitMatrix, Layer, Matrix, RbmOps, fewest_tasks, for_each_set_bit, padded,
+    AS_AN_EXPONENTIAL, BitMatrix, Layer, Matrix, RbmOps, fewest_tasks, for_each_set_bit, padded,
     words_per_row,
 };
 use crate::tempering::{rows_per_task, rows_per_thread_for};
@@ -31,6 +32,9 @@ pub fn moments(ops: &dyn RbmOps, visible: &BitMatrix, weights: Option<&[f64]>) -
     let own = &visible.words()[parts.own().start * words..parts.own().end * words];
     parts.share(|| {
         let inputs = parts.of(inputs.as_mut_slice(), padded(n_hidden));
+        if task >= visible.rows() {
+            return ops.inputs_by_all(Layer::Hidden, own, inputs);
+        }
         inputs
             .par_chunks_mut(task * padded(n_hidden))
             .zip(own.par_chunks(task * words))
@@ -75,14 +79,12 @@ fn of_parts(
             None => vec![even as f32; chunk_rows],
         };
         ops.means(n_hidden, chunk, &w);
-        for means in chunk.chunks_exact(stride) {
-            sums.iter_mut().zip(means).for_each(|(sum, h)| *sum += f64::from(*h));
-        }
+        add_rows(stride, chunk, sums);
     };
     parts.share(|| {
         let own = parts.of(inputs.as_mut_slice(), stride);
         let sums = parts.of_tasks(&mut partial, n_hidden);
-        let fewest = fewest_tasks(own.len() * AS_A_NUMBER);
+        let fewest = fewest_tasks(own.len() * AS_AN_EXPONENTIAL);
         let tasks = own.par_chunks_mut(task * stride).zip(sums.par_chunks_mut(n_hidden));
         tasks.enumerate().with_min_len(fewest).for_each(work);
     });

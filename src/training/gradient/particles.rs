@@ -4,7 +4,9 @@ use rayon::prelude::*;
 
 use crate::collective::Parts;
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Draw, Layer, Matrix, RbmOps, words_per_row};
+use crate::ops::{
+    AS_AN_EXPONENTIAL, BitMatrix, Draw, Layer, Matrix, RbmOps, Workers, words_per_row,
+};
 use crate::tempering::{rows_per_task, rows_per_thread_for};
 
 /// Visible states and the position of their random streams.
@@ -28,6 +30,8 @@ impl Particles {
         let (seed, first_step) = (self.seed, self.sweeps);
         let parts =
             Parts::new(ops.ranks(), self.visible.rows(), rows_per_task(self.visible.rows()));
+        // One task has all threads to itself, which then share every step.
+        let alone = task >= parts.own().len();
         let own = parts.of(self.visible.words_mut(), words);
         let run = |(i, visible): (usize, &mut [u64])| {
             let rows = visible.len() / words;
@@ -39,13 +43,17 @@ impl Particles {
             for step in first_step..first_step + sweeps as u64 {
                 let draw = |n_units, inputs: &Matrix, purpose, out: &mut [u64]| {
                     let (inputs, streams) = (inputs.as_slice(), Streams::new(seed, purpose, step));
-                    let base = None;
-                    let first_row = first;
-                    ops.draw(&Draw { n_units, inputs, beta: &beta, base, streams, first_row }, out);
+                    let (base, first_row) = (None, first);
+                    let draw = Draw { n_units, inputs, beta: &beta, base, streams, first_row };
+                    if alone { draw_by_all(ops, &draw, out) } else { ops.draw(&draw, out) }
                 };
-                ops.inputs(Layer::Hidden, visible, hidden_inputs.as_mut_slice());
+                let inputs = |layer, given: &[u64], out: &mut Matrix| match alone {
+                    true => ops.inputs_by_all(layer, given, out.as_mut_slice()),
+                    false => ops.inputs(layer, given, out.as_mut_slice()),
+                };
+                inputs(Layer::Hidden, visible, &mut hidden_inputs);
                 draw(n_hidden, &hidden_inputs, Purpose::ParticleHidden, hidden.words_mut());
-                ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
+                inputs(Layer::Visible, hidden.words(), &mut visible_inputs);
                 draw(n_visible, &visible_inputs, Purpose::ParticleVisible, visible);
             }
         };
@@ -55,4 +63,21 @@ impl Particles {
         parts.gather([parts.rows(self.visible.words_mut(), words)]);
         self.sweeps += sweeps as u64;
     }
+}
+
+/// Each row by itself, by all threads.
+fn draw_by_all(ops: &dyn RbmOps, draw: &Draw<'_>, out: &mut [u64]) {
+    let rows = draw.beta.len();
+    let threads = Workers::All.for_products(rows * draw.n_units * AS_AN_EXPONENTIAL);
+    let task = rows.div_ceil(threads);
+    let (stride, words) = (draw.inputs.len() / rows, out.len() / rows);
+    let tasks = (
+        draw.inputs.par_chunks(task * stride),
+        draw.beta.par_chunks(task),
+        out.par_chunks_mut(task * words),
+    );
+    tasks.into_par_iter().enumerate().for_each(|(i, (inputs, beta, out))| {
+        let first_row = draw.first_row + (i * task) as u32;
+        ops.draw(&Draw { inputs, beta, first_row, ..*draw }, out);
+    });
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Trainer;
+use super::cost::Sizes;
 use super::model::model;
 use crate::error::{Error, Result};
 use crate::model::largest_magnitude;
+use crate::ops::awake;
 use crate::tempering::RoundsRecord;
 use crate::tracking::TrackRecord;
 use crate::training::gradient::{ContrastiveDivergence, Moments, Now, moments, write_gradient};
@@ -33,6 +35,11 @@ impl Trainer {
     /// [`Error::Invalid`] when the parameters are not finite or beyond all measure: the run has diverged, and the
     /// trainer must not be used any more; and what a negative phase of one's own refuses.
     pub fn step(&mut self) -> Result<StepRecord> {
+        let Sizes { visible, hidden, batch, .. } = self.sizes;
+        awake(batch * visible * hidden, || self.step_awake())
+    }
+
+    fn step_awake(&mut self) -> Result<StepRecord> {
         if self.pretraining_left() {
             self.pretrain()?;
             return Ok(StepRecord::Pretrained);

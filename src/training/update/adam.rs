@@ -3,12 +3,14 @@
 //! m <- beta1 m + (1-beta1) g;  v <- beta2 v + (1-beta2) g^2;
 //! theta <- theta + eps m/(1-beta1^t) / (sqrt(v/(1-beta2^t)) + epsilon)
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Gradient, UpdateRule};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
+use crate::ops::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 
 /// Settings of [`Adam`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,12 +75,23 @@ impl UpdateRule for Adam {
         let memory = self.mean.arrays_mut().into_iter().zip(self.square.arrays_mut());
         let arrays = parameters.arrays_mut().into_iter().zip(memory);
         for ((theta, (mean, square)), gradient) in arrays.zip(gradient.arrays()) {
-            let memory = mean.iter_mut().zip(square);
-            for ((theta, (mean, square)), g) in theta.iter_mut().zip(memory).zip(gradient) {
-                *mean = *mean * keep_mean + g * new_mean;
-                *square = *square * keep_square + g * g * new_square;
-                *theta += *mean * rate / (square.sqrt() * scale + epsilon);
-            }
+            let tasks = (
+                theta.par_chunks_mut(NUMBERS_PER_TASK),
+                mean.par_chunks_mut(NUMBERS_PER_TASK),
+                square.par_chunks_mut(NUMBERS_PER_TASK),
+                gradient.par_chunks(NUMBERS_PER_TASK),
+            );
+            let fewest = fewest_tasks(gradient.len() * AS_A_NUMBER);
+            tasks.into_par_iter().with_min_len(fewest).for_each(
+                |(theta, mean, square, gradient)| {
+                    let memory = mean.iter_mut().zip(square);
+                    for ((theta, (mean, square)), g) in theta.iter_mut().zip(memory).zip(gradient) {
+                        *mean = *mean * keep_mean + g * new_mean;
+                        *square = *square * keep_square + g * g * new_square;
+                        *theta += *mean * rate / (square.sqrt() * scale + epsilon);
+                    }
+                },
+            );
         }
     }
 

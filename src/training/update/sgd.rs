@@ -3,12 +3,14 @@
 //! v <- mu v + eps g;  theta <- theta + v (Polyak 1964), or theta + mu v + eps g (Nesterov's in the form of Bengio,
 //! Boulanger-Lewandowski, Pascanu 2013).
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Gradient, UpdateRule};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
+use crate::ops::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 
 /// Settings of [`Sgd`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,15 +50,22 @@ impl UpdateRule for Sgd {
         let (mu, rate) = (momentum as f32, learning_rate as f32);
         let arrays = parameters.arrays_mut().into_iter().zip(self.velocity.arrays_mut());
         for ((theta, velocity), gradient) in arrays.zip(gradient.arrays()) {
-            let numbers = theta.iter_mut().zip(gradient);
-            if momentum == 0.0 {
-                numbers.for_each(|(theta, g)| *theta += g * rate);
-                continue;
-            }
-            numbers.zip(velocity).for_each(|((theta, g), velocity)| {
-                let push = g * rate;
-                *velocity = *velocity * mu + push;
-                *theta += if nesterov { *velocity * mu + push } else { *velocity };
+            let tasks = (
+                theta.par_chunks_mut(NUMBERS_PER_TASK),
+                velocity.par_chunks_mut(NUMBERS_PER_TASK),
+                gradient.par_chunks(NUMBERS_PER_TASK),
+            );
+            let fewest = fewest_tasks(gradient.len() * AS_A_NUMBER);
+            tasks.into_par_iter().with_min_len(fewest).for_each(|(theta, velocity, gradient)| {
+                let numbers = theta.iter_mut().zip(gradient);
+                if momentum == 0.0 {
+                    return numbers.for_each(|(theta, g)| *theta += g * rate);
+                }
+                numbers.zip(velocity).for_each(|((theta, g), velocity)| {
+                    let push = g * rate;
+                    *velocity = *velocity * mu + push;
+                    *theta += if nesterov { *velocity * mu + push } else { *velocity };
+                });
             });
         }
     }
