@@ -1,6 +1,6 @@
 //! When a second thread pays, and how it is kept from falling asleep between two pieces of work.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Fewest products of a state with a weight for which a second thread pays that is awake ([`awake`]) ...
 const FEWEST_PRODUCTS: usize = 4_000_000;
@@ -38,11 +38,13 @@ impl Workers {
     }
 }
 
+/// How many pieces of work keep their threads awake.
+static AWAKE: AtomicUsize = AtomicUsize::new(0);
+
 /// Whether work of so many products is worth more than one thread.
 pub(crate) fn worth_threads(products: usize) -> bool {
-    // From a thread outside of the pool every piece of work wakes one up.
-    let asleep = rayon::current_thread_index().is_none();
-    products >= if asleep { FEWEST_PRODUCTS_ASLEEP } else { FEWEST_PRODUCTS }
+    let awake = AWAKE.load(Ordering::Relaxed) > 0;
+    products >= if awake { FEWEST_PRODUCTS } else { FEWEST_PRODUCTS_ASLEEP }
 }
 
 /// For rayon's `with_min_len`: fewest tasks that one thread takes of those that are so many products together, all where a second
@@ -53,15 +55,17 @@ pub(crate) fn fewest_tasks(products: usize) -> usize {
 
 /// Does `work` of so many products in all, while other threads of the pool look for pieces of it all the time instead of falling asleep
 /// when there are none: an update of the parameters is a dozen pieces of a tenth of a millisecond, and waking a thread takes as long.
+/// Only on a thread of the pool, which is the one that has pieces to give.
 pub(crate) fn awake<T>(products: usize, work: impl FnOnce() -> T) -> T {
     let pays = products / FEWEST_PRODUCTS;
     let others = pays.min(rayon::current_num_threads()).saturating_sub(1);
-    if others == 0 || rayon::current_thread_index().is_none() {
+    let already = AWAKE.load(Ordering::Relaxed) > 0;
+    if already || others == 0 || rayon::current_thread_index().is_none() {
         return work();
     }
     let done = AtomicBool::new(false);
     rayon::in_place_scope(|scope| {
-        let _done = SetAtEnd(&done);
+        let _awake = Awake::until(&done);
         (0..others).for_each(|_| look_for_work(scope, &done));
         work()
     })
@@ -83,11 +87,19 @@ fn look_for_work<'scope>(scope: &rayon::Scope<'scope>, done: &'scope AtomicBool)
     });
 }
 
-/// Sets a flag where `work` ends, if by a panic or a signal too.
-struct SetAtEnd<'a>(&'a AtomicBool);
+/// Counts as long as it lives and sets a flag at its end, be that a panic or a signal.
+struct Awake<'a>(&'a AtomicBool);
 
-impl Drop for SetAtEnd<'_> {
+impl<'a> Awake<'a> {
+    fn until(done: &'a AtomicBool) -> Self {
+        AWAKE.fetch_add(1, Ordering::Relaxed);
+        Self(done)
+    }
+}
+
+impl Drop for Awake<'_> {
     fn drop(&mut self) {
+        AWAKE.fetch_sub(1, Ordering::Relaxed);
         self.0.store(true, Ordering::Release);
     }
 }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::collective::Parts;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{
-    AS_AN_EXPONENTIAL, BitMatrix, Draw, Layer, Matrix, RbmOps, Workers, words_per_row,
+    AS_AN_EXPONENTIAL, BitMatrix, Draw, Layer, Matrix, RbmOps, Workers, awake, words_per_row,
 };
 use crate::tempering::{rows_per_task, rows_per_thread_for};
 
@@ -25,6 +25,11 @@ impl Particles {
     pub fn sweep(&mut self, ops: &dyn RbmOps, sweeps: usize) {
         let (n_visible, n_hidden) = (ops.n_units(Layer::Visible), ops.n_units(Layer::Hidden));
         let products = sweeps.max(1) * 2 * n_visible * n_hidden;
+        awake(self.visible.rows() * products, || self.sweep_awake(ops, sweeps, products));
+    }
+
+    fn sweep_awake(&mut self, ops: &dyn RbmOps, sweeps: usize, products: usize) {
+        let (n_visible, n_hidden) = (ops.n_units(Layer::Visible), ops.n_units(Layer::Hidden));
         let task = rows_per_thread_for(self.visible.rows(), products);
         let words = words_per_row(n_visible);
         let (seed, first_step) = (self.seed, self.sweeps);
