@@ -82,6 +82,7 @@ const fn kept(read: fn(&KeptRun) -> Estimate) -> Way {
     Shared(Reader::Kept(read))
 }
 
+// A new one stands at the end: the place decides random streams.
 methods! {
     Auto, "auto", All, "Searches for modes, tries several starts and works until the estimate is sound or --budget is used up", Search;
     Exact, "exact", All, "Enumeration of the smaller layer, at most 25 units", Alone(|parameters, _| super::exact(parameters));
@@ -106,6 +107,7 @@ methods! {
     TapSecond, "tap-second", Comparison, "Thouless, Anderson and Palmer, second order", Alone(|parameters, seed| tap(TapOrder::Second, parameters, seed));
     TapThird, "tap-third", Comparison, "The same, third order", Alone(|parameters, seed| tap(TapOrder::Third, parameters, seed));
     AisBar, "ais-bar", Name, "What `sandwich` finds between its two passes", Part;
+    TiSpline, "ti-spline", Comparison, "Thermodynamic integration, cubic spline", kept(tempered::spline::ti_spline);
 }
 
 fn tap(order: TapOrder, parameters: &Parameters, seed: u64) -> Result<Estimate> {
@@ -144,7 +146,8 @@ impl Method {
         Self::LIST.iter().filter_map(|method| Some((*method, method.reader()?)))
     }
 
-    /// The seed of its own random streams: methods share no random numbers, so that what one errs by tells nothing of another.
+    /// The seed of its own random streams, by its place in the list: methods share no random numbers, so that what one errs by tells
+    /// nothing of another.
     pub fn seed(self, seed: u64) -> u64 {
         derived_seed(seed, Purpose::Method, self as u64)
     }

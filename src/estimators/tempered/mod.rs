@@ -10,6 +10,7 @@ mod newton;
 mod reweighting;
 mod run;
 mod slopes;
+pub mod spline;
 mod stationary;
 mod thermodynamic;
 mod ts;
