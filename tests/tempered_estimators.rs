@@ -11,6 +11,7 @@
 mod statistics;
 
 use statistics::{data_like, mean_and_deviation};
+use ztrack::estimators::tempered::spline::ti_spline;
 use ztrack::estimators::tempered::{KeptRun, free_curves, ti, ti_corrected, ti_rb};
 use ztrack::estimators::{Bias, Estimate, Method, Rts};
 use ztrack::model::exact::log_partition_at;
@@ -147,7 +148,7 @@ fn the_correction_removes_what_the_trapezoid_rule_misses() {
         z(&ti_rb(&run))
     );
     assert!(z(&plain).abs() > 6.0 && !plain.trust.is_sound(), "{plain:?}");
-    for corrected in [ti_corrected(&run), ti_rb(&run)] {
+    for corrected in [ti_corrected(&run), ti_rb(&run), ti_spline(&run)] {
         assert!(z(&corrected).abs() < 4.0 && corrected.trust.is_sound(), "{corrected:?}");
     }
 }

@@ -36,7 +36,7 @@ OURS = {
     "PyTorch training update": TRAINING,
     "rbms training update": TRAINING,
 }
-GROWING = ["PyTorch composed sweep", "PyTorch bare products", SKYLAKE]
+GROWING = ["PyTorch composed sweep", "PyTorch bare products", "NumPy bare products", SKYLAKE]
 TRAINED = ["PyTorch training update", "rbms training update"]
 TEMPERED = [f"ztrack tempered sweep, {update}, K = {k}" for update in ("joint", "collapsed") for k in (10, 100, 1000)]
 TEMPERED_SWEEPS = 5
@@ -86,6 +86,12 @@ def machine():
         if read("type") != "Instruction":
             caches.append(f"L{read('level')} {read('size')}")
     return ", ".join([name, *caches])
+
+
+def can_run(peer):
+    """Whether this processor has the instructions that a peer is told to use."""
+    info = pathlib.Path("/proc/cpuinfo")
+    return peer != SKYLAKE or (info.exists() and " avx512f " in info.read_text())
 
 
 class Worker:
@@ -153,7 +159,7 @@ def measure(arguments):
         for peer in OURS:
             command = [binary] if peer.startswith("burn") else [interpreter, str(HERE / "peer.py")]
             workers[peer] = Worker(command, threads, peer)
-        chosen = [(setting, peers) for setting, peers in SETTINGS.items()] + [(s, TRAINED) for s in TRAINING_SETTINGS]
+        chosen = [(s, [*filter(can_run, peers)]) for s, peers in SETTINGS.items()] + [(s, TRAINED) for s in TRAINING_SETTINGS]
         for setting, peers in chosen:
             if arguments.only and setting not in arguments.only:
                 continue

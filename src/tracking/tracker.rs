@@ -26,7 +26,7 @@ const TRANSITION_MEMORY: f64 = 1000.0;
 /// Memory of the model's movement, in sweeps.
 const MOVEMENT_MEMORY: f64 = 0.98;
 
-/// Factor on error bars where chains settle for evaluations: over sixty kinds of runs (`examples/tracking_accuracy`) z-scores
+/// Factor on error bars where chains settle for evaluations: over sixty kinds of runs (`experiments/tracking_accuracy`) z-scores
 /// of settled values have a standard deviation of 1.0 to 1.3, for S chains' parts are taken against the same S chains' mean
 /// and are skewed.
 const WIDENING: f64 = 1.15;

@@ -1,6 +1,6 @@
 //! Whether tracked log Z and its error bar are to be believed.
 //!
-//! Limits were chosen on `examples/tracking_accuracy` (six data sets, ten gradients and rates, seeds 1 to 3) so that of what
+//! Limits were chosen on `experiments/tracking_accuracy` (six data sets, ten gradients and rates, seeds 1 to 3) so that of what
 //! is called sound at most 1 in 300 is beyond four errors; other seeds, sizes and data are in docs/results.md.
 
 use super::Settled;
