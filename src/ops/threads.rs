@@ -1,5 +1,6 @@
 //! When a second thread pays, and how it is kept from falling asleep between two pieces of work.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Fewest products of a state with a weight for which a second thread pays that is awake ([`awake`]) ...
@@ -63,44 +64,44 @@ pub(crate) fn awake<T>(products: usize, work: impl FnOnce() -> T) -> T {
     if already || others == 0 || rayon::current_thread_index().is_none() {
         return work();
     }
-    let done = AtomicBool::new(false);
-    rayon::in_place_scope(|scope| {
-        let _awake = Awake::until(&done);
-        (0..others).for_each(|_| look_for_work(scope, &done));
-        work()
-    })
+    let awake = Awake::begin();
+    (0..others).for_each(|_| look_for_work(Arc::clone(&awake.done)));
+    work()
 }
 
-/// One short task after the other, so that a thread which waits for something else and takes one up is not held by it.
-fn look_for_work<'scope>(scope: &rayon::Scope<'scope>, done: &'scope AtomicBool) {
-    scope.spawn(move |scope| {
+/// One short task after the other, so that a thread which waits for something else and takes one up is not held by it. Nobody waits for
+/// the last one: on a busy machine its thread may not be running.
+fn look_for_work(done: Arc<AtomicBool>) {
+    rayon::spawn(move || {
         for _ in 0..TURNS {
-            if rayon::yield_now() == Some(rayon::Yield::Executed) || done.load(Ordering::Acquire) {
+            if rayon::yield_now() == Some(rayon::Yield::Executed) || done.load(Ordering::Relaxed) {
                 break;
             }
             std::hint::spin_loop();
         }
-        if !done.load(Ordering::Acquire) {
+        if !done.load(Ordering::Relaxed) {
             std::thread::yield_now();
-            look_for_work(scope, done);
+            look_for_work(done);
         }
     });
 }
 
 /// Counts as long as it lives and sets a flag at its end, be that a panic or a signal.
-struct Awake<'a>(&'a AtomicBool);
+struct Awake {
+    done: Arc<AtomicBool>,
+}
 
-impl<'a> Awake<'a> {
-    fn until(done: &'a AtomicBool) -> Self {
+impl Awake {
+    fn begin() -> Self {
         AWAKE.fetch_add(1, Ordering::Relaxed);
-        Self(done)
+        Self { done: Arc::default() }
     }
 }
 
-impl Drop for Awake<'_> {
+impl Drop for Awake {
     fn drop(&mut self) {
         AWAKE.fetch_sub(1, Ordering::Relaxed);
-        self.0.store(true, Ordering::Release);
+        self.done.store(true, Ordering::Relaxed);
     }
 }
 
