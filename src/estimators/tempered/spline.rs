@@ -3,12 +3,13 @@
 //! The spline goes through the means E_k of [`super::SlopeSums`] and has the variances V_1 and V_K, which are E's derivatives, as its
 //! slopes at the ends (a complete spline, de Boor 1978, chapter IV): its error falls with the fourth power of the spacing, on a
 //! ladder of any spacing. The corrected trapezoid rule, of the same order, reads the variances at all temperatures: where the two differ
-//! by more than the error bar, the ladder is too coarse for both.
+//! by more than the error bar, or both by much from the plain rule, the ladder is too coarse.
 
 use std::time::Instant;
 
 use super::super::{Bias, Estimate, Method};
 use super::errors::between_chains;
+use super::thermodynamic::is_large;
 use super::{KeptRun, NodeMoments};
 use crate::trust::Trust;
 
@@ -39,18 +40,18 @@ pub fn ti_spline(run: &KeptRun) -> Estimate {
         })
         .collect();
     let std_error = between_chains(&influence);
-    let corrected: f64 = nodes
-        .windows(2)
-        .zip(x.windows(2))
-        .map(|(node, x)| {
-            let h = x[1] - x[0];
-            let variances = h * h / 12.0 * (node[0].variance - node[1].variance);
-            h * (node[0].mean + node[1].mean) / 2.0 + variances
-        })
-        .sum();
-    let difference = area - corrected;
-    let doubt = (difference.abs() > std_error + ROUNDING).then(|| {
-        format!("the ladder is too coarse: the corrected trapezoid rule differs by {difference:+.3} nats; use more temperatures")
+    let (mut trapezoid, mut corrected) = (0.0, 0.0);
+    for (node, x) in nodes.windows(2).zip(x.windows(2)) {
+        let h = x[1] - x[0];
+        trapezoid += h * (node[0].mean + node[1].mean) / 2.0;
+        corrected += h * h / 12.0 * (node[0].variance - node[1].variance);
+    }
+    corrected += trapezoid;
+    // On an even ladder both rules correct the trapezoid rule by the variances at the ends, and err alike where that is much.
+    let differ = (area - corrected).abs() > std_error + ROUNDING;
+    let doubt = (differ || is_large(area - trapezoid, std_error)).then(|| {
+        let [plain, other] = [trapezoid, corrected].map(|rule| rule - area);
+        format!("the ladder is too coarse: the trapezoid rule differs by {plain:+.3} nats, corrected by {other:+.3}; use more temperatures")
     });
     let found = (run.counted.zeta[0] + area, std_error);
     let estimate =

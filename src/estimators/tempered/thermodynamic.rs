@@ -93,7 +93,7 @@ fn integrate(run: &KeptRun, method: Method, sums: &SlopeSums, rule: Rule) -> Est
         Rule::Riemann => false,
         Rule::Trapezoid => size > std_error,
         // What the correction misses is a part of it that no formula here tells.
-        Rule::Corrected => size > LARGEST_CORRECTION || size > MOST_ERRORS * std_error + ROUNDING,
+        Rule::Corrected => is_large(correction, std_error),
     };
     let doubt = coarse.then(|| {
         let remedy = if rule == Rule::Trapezoid { "ti-corrected or more" } else { "more" };
@@ -101,4 +101,10 @@ fn integrate(run: &KeptRun, method: Method, sums: &SlopeSums, rule: Rule) -> Est
     });
     let trust = Trust::unless("coarse-ladder", doubt);
     Estimate { bias, ..run.estimate(method, start, (value, std_error), trust) }
+}
+
+/// Whether so much more than the trapezoid rule finds, in nats, is more than a small correction.
+pub(super) fn is_large(correction: f64, std_error: f64) -> bool {
+    let size = correction.abs();
+    size > LARGEST_CORRECTION || size > MOST_ERRORS * std_error + ROUNDING
 }

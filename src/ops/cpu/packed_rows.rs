@@ -8,8 +8,7 @@ use crate::ops::PANEL;
 /// Most groups with a set bit in a word for which going from one to the next beats going through all.
 pub const SPARSE: u32 = 7;
 
-/// Packed rows, and where their sums go.
-#[derive(Clone, Copy)]
+/// Packed rows, and where their sums go. Not to be copied: whoever has it for writing has the output alone.
 pub struct PackedRows<'a> {
     /// Packed rows of `words` words.
     pub given: &'a [u64],
