@@ -45,7 +45,19 @@ pub enum Error {
     /// Chains do not move enough for what they are asked for.
     #[error("{0}")]
     NotMixed(String),
-    /// A request beyond a documented limit, or arguments that do not fit together.
+    /// Parameters became NaN, infinite or far too large: a lower learning rate, or more chains, is needed.
+    #[error("{0}")]
+    Diverged(String),
+    /// Things that do not belong together: rows of another width than the model, a checkpoint of another run.
+    #[error("{0}")]
+    Mismatch(String),
+    /// A name that nothing here has; the message lists those there are.
+    #[error("{0}")]
+    Unknown(String),
+    /// What is in memory cannot be written in the format asked for.
+    #[error("{0}")]
+    Encoding(String),
+    /// An argument outside of its documented range, or a call that comes too early.
     #[error("{0}")]
     Invalid(String),
 }

@@ -29,7 +29,10 @@ pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Interrupted => "Interrupted",
         Error::TooLarge(_) => "TooLargeError",
         Error::NotMixed(_) => "NotMixedError",
-        Error::Invalid(_) => "InvalidError",
+        Error::Diverged(_) => "DivergedError",
+        Error::Encoding(_) => "InternalError",
+        // Whoever calls with the wrong arguments has one thing to catch.
+        Error::Mismatch(_) | Error::Unknown(_) | Error::Invalid(_) => "InvalidError",
     };
     named(py, name, of_arguments(&error.to_string()))
 }

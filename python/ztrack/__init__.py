@@ -24,6 +24,7 @@ from ._convert import (
 )
 from ._errors import (
     ConfigError,
+    DivergedError,
     FileError,
     InternalError,
     Interrupted,
@@ -41,6 +42,7 @@ from ._tracker import Tracker
 __all__ = [
     "RBM",
     "ConfigError",
+    "DivergedError",
     "Estimate",
     "FileError",
     "InternalError",

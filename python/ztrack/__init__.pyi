@@ -10,6 +10,7 @@ from ._convert import to_sklearn as to_sklearn
 from ._convert import to_torch as to_torch
 from ._convert import write_rbms_log_z as write_rbms_log_z
 from ._errors import ConfigError as ConfigError
+from ._errors import DivergedError as DivergedError
 from ._errors import FileError as FileError
 from ._errors import InternalError as InternalError
 from ._errors import Interrupted as Interrupted

@@ -15,6 +15,10 @@ class TooLargeError(InvalidError, MemoryError):
     """More memory than there is, or more states than can be enumerated."""
 
 
+class DivergedError(InvalidError, ArithmeticError):
+    """Parameters became NaN, infinite or far too large: a lower learning rate is needed."""
+
+
 class NotMixedError(ZtrackError, RuntimeError):
     """Chains do not move enough for what they are asked for."""
 

@@ -103,7 +103,7 @@ impl StateWriter {
     /// A value could not be stored.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let failed =
-            |problem| Error::Invalid(format!("cannot store the training state: {problem}"));
+            |problem| Error::Encoding(format!("cannot store the training state: {problem}"));
         if let Some(problem) = &self.problem {
             return Err(failed(problem.clone()));
         }

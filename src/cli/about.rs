@@ -32,7 +32,7 @@ const SETTINGS: [(&str, &str); 13] = [
 /// A configuration that cannot be written, which is not expected.
 pub fn about(config: &Config, splits: &Splits) -> Result<About> {
     let toml = config.to_toml()?;
-    let invalid = |error| Error::Invalid(format!("cannot write the configuration: {error}"));
+    let invalid = |error| Error::Encoding(format!("cannot write the configuration: {error}"));
     let values = serde_json::to_value(config).map_err(invalid)?;
     let source = terminal::escaped(&values["data"]["source"].to_string());
     let parts = [

@@ -70,7 +70,7 @@ impl Config {
     /// The configuration as TOML, every default written out.
     pub fn to_toml(&self) -> Result<String> {
         toml::to_string(self)
-            .map_err(|error| Error::Invalid(format!("cannot write the configuration: {error}")))
+            .map_err(|error| Error::Encoding(format!("cannot write the configuration: {error}")))
     }
 }
 

@@ -44,7 +44,7 @@ impl Dataset {
         let columns = rows.first().map_or(0, |row| row.as_ref().len());
         if let Some(row) = rows.iter().position(|row| row.as_ref().len() != columns) {
             let found = rows[row].as_ref().len();
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "row {row} has {found} cells, the first one {columns}"
             )));
         }

@@ -162,7 +162,7 @@ fn choose_folder(explicit: Option<&Path>, variable: Option<OsString>) -> PathBuf
 /// their default settings), else the path of a data file, as it is or in the data folder.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a word that is neither.
+/// [`Error::Unknown`] for a word that is neither.
 pub fn resolve_name(name_or_path: &str, folder: &Path) -> Result<Source> {
     if let Some(source) = Source::named(name_or_path) {
         return Ok(source);
@@ -171,7 +171,7 @@ pub fn resolve_name(name_or_path: &str, folder: &Path) -> Result<Source> {
     if !train.is_file() {
         let meant = nearest(name_or_path, Source::NAMES);
         let meant = meant.map_or(String::new(), |meant| format!(", did you mean `{meant}`?"));
-        return Err(Error::Invalid(format!(
+        return Err(Error::Unknown(format!(
             "`{name_or_path}` is neither a data file nor one of {}{meant} (looked for here and in the data folder {})",
             Source::NAMES.join(", "),
             folder.display()

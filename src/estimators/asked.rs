@@ -55,7 +55,7 @@ impl FromStr for Asked {
         asked.ok_or_else(|| {
             let known: Vec<&str> = known.collect();
             let known = known.join(", ");
-            Error::Invalid(format!("there is no method `{name}`; there are {known}"))
+            Error::Unknown(format!("there is no method `{name}`; there are {known}"))
         })
     }
 }

@@ -44,7 +44,7 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
     let (rows, columns) = (data.rows(), path.n_visible());
     super::at_least_two_chains(rows)?;
     if data.columns() != columns {
-        return Err(Error::Invalid(format!(
+        return Err(Error::Mismatch(format!(
             "the data has {} columns, the model {columns} visible units",
             data.columns()
         )));

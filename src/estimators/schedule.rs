@@ -90,7 +90,7 @@ impl ScheduleSettings {
                 let listed = read_list(path)?.len();
                 let differs = asked.is_some_and(|asked| asked != listed);
                 if differs {
-                    return Err(Error::Invalid(format!(
+                    return Err(Error::Mismatch(format!(
                         "--temperatures: {} lists {listed} of them: leave this option out",
                         path.display()
                     )));

@@ -318,13 +318,13 @@ impl LogZTracker {
         let found = (parameters.n_visible, parameters.n_hidden);
         let expected = (self.visible(), self.hidden());
         if found != expected {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "the tracker is of a model of {} visible and {} hidden units, got parameters of {} and {}",
                 expected.0, expected.1, found.0, found.1
             )));
         }
         if let Some(name) = parameters.not_finite() {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Diverged(format!(
                 "`{name}` contains NaN or infinity: training has diverged"
             )));
         }
@@ -333,7 +333,7 @@ impl LogZTracker {
 
     fn check_columns(&self, rows: &BitMatrix) -> Result<()> {
         if rows.columns() != self.visible() {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "rows of {} columns for a model of {} visible units",
                 rows.columns(),
                 self.visible()

@@ -42,7 +42,7 @@ impl Parameters {
         ];
         for (name, found, expected) in lengths {
             if found != expected {
-                return Err(Error::Invalid(format!(
+                return Err(Error::Mismatch(format!(
                     "`{name}` has {found} values, {expected} expected for {n_visible} visible and {n_hidden} hidden units"
                 )));
             }

@@ -55,7 +55,7 @@ pub(super) fn values(about: &About) -> Result<Vec<Summary_Value>> {
 fn bytes(message: &impl Message) -> Result<Vec<u8>> {
     message
         .write_to_bytes()
-        .map_err(|error| Error::Invalid(format!("cannot encode a TensorBoard message: {error}")))
+        .map_err(|error| Error::Encoding(format!("cannot encode a TensorBoard message: {error}")))
 }
 
 fn value(tag: &str, plugin: &str, content: Vec<u8>) -> Summary_Value {

@@ -24,7 +24,7 @@ impl Image {
     /// From grey levels, shape [height, width].
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an empty picture or a wrong number of bytes.
+    /// [`Error::Mismatch`] for an empty picture or a wrong number of bytes.
     pub fn gray(height: usize, width: usize, bytes: Vec<u8>) -> Result<Self> {
         Self::new(height, width, 1, bytes)
     }
@@ -32,7 +32,7 @@ impl Image {
     /// From red, green, blue, shape [height, width, 3].
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an empty picture or a wrong number of bytes.
+    /// [`Error::Mismatch`] for an empty picture or a wrong number of bytes.
     pub fn rgb(height: usize, width: usize, bytes: Vec<u8>) -> Result<Self> {
         Self::new(height, width, 3, bytes)
     }
@@ -40,10 +40,10 @@ impl Image {
     /// One row of binary states, ones white; unit y * width + x is the pixel (y, x).
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is no such row or the shape has another number of units.
+    /// [`Error::Mismatch`] if there is no such row or the shape has another number of units.
     pub fn from_bits(bits: &BitMatrix, row: usize, height: usize, width: usize) -> Result<Self> {
         if row >= bits.rows() {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "no row {row} in a matrix of {} rows to draw",
                 bits.rows()
             )));
@@ -56,7 +56,7 @@ impl Image {
     /// largest |value|) has full colour. NaN is magenta.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the shape has another number of values.
+    /// [`Error::Mismatch`] if the shape has another number of values.
     pub fn diverging(values: &[f32], height: usize, width: usize, scale: f32) -> Result<Self> {
         let colour = |&value: &f32| {
             // Where nothing has size (scale 0) everything finite is white.
@@ -73,7 +73,7 @@ impl Image {
     /// `logarithmic` dark violet is 10^-4 of the largest and less. NaN is magenta.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there are not n^2 > 0 values.
+    /// [`Error::Mismatch`] if there are not n^2 > 0 values.
     pub fn heat(values: &[f64], n: usize, logarithmic: bool) -> Result<Self> {
         let largest = values.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
         let colour = |&value: &f64| {
@@ -90,14 +90,14 @@ impl Image {
     /// Pictures of one shape in rows of `columns`, `gap` grey pixels between them; unused places stay grey.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for no pictures, no columns, or pictures that differ in shape or channels.
+    /// [`Error::Invalid`] for no pictures or no columns, [`Error::Mismatch`] for pictures that differ in shape or channels.
     pub fn tile(images: &[Self], columns: usize, gap: usize) -> Result<Self> {
         let (Some(first), true) = (images.first(), columns > 0) else {
             return Err(Error::Invalid("a sheet needs at least one picture and one column".into()));
         };
         let shape = |image: &Self| (image.height, image.width, image.channels);
         if let Some(other) = images.iter().find(|&image| shape(image) != shape(first)) {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "pictures of one sheet must have one shape, got {first:?} and {other:?}"
             )));
         }
@@ -133,10 +133,10 @@ impl Image {
     /// The picture as a PNG file.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is too large for the format.
+    /// [`Error::Encoding`] if it is too large for the format.
     pub fn to_png(&self) -> Result<Vec<u8>> {
         let problem = |error: &dyn fmt::Display| {
-            Error::Invalid(format!("cannot encode {self:?} as PNG: {error}"))
+            Error::Encoding(format!("cannot encode {self:?} as PNG: {error}"))
         };
         let width = u32::try_from(self.width).map_err(|error| problem(&error))?;
         let height = u32::try_from(self.height).map_err(|error| problem(&error))?;
@@ -179,7 +179,7 @@ impl Image {
     fn new(height: usize, width: usize, channels: usize, bytes: Vec<u8>) -> Result<Self> {
         let expected = height.checked_mul(width).and_then(|pixels| pixels.checked_mul(channels));
         if bytes.is_empty() || expected != Some(bytes.len()) {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "a picture of {height} x {width} pixels cannot be drawn from {} values",
                 bytes.len() / channels
             )));

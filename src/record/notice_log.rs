@@ -112,7 +112,7 @@ impl Recorder for NoticeLog {
             text: notice.text(),
         };
         let mut line = serde_json::to_vec(&line)
-            .map_err(|error| Error::Invalid(format!("cannot write a notice: {error}")))?;
+            .map_err(|error| Error::Encoding(format!("cannot write a notice: {error}")))?;
         line.push(b'\n');
         self.file.write(&line)
     }

@@ -69,7 +69,7 @@ pub trait Recorder {
     /// Keeps a record. After a return of `Ok` it survives a kill of the process.
     ///
     /// # Errors
-    /// [`crate::Error::Invalid`] for an entry that is not in [`super::tags::TAGS`] or comes twice;
+    /// [`crate::Error::Unknown`] for an entry that is not in [`super::tags::TAGS`], [`crate::Error::Invalid`] for one that comes twice;
     /// [`crate::Error::Io`] when writing fails.
     fn record(&mut self, record: &Record) -> Result<()>;
 

@@ -185,13 +185,13 @@ pub fn columns() -> impl Iterator<Item = &'static str> {
 /// Checks that every entry is documented, of its tag's kind, and there once.
 ///
 /// # Errors
-/// [`Error::Invalid`] that names run and tag.
+/// [`Error::Unknown`] or, for a value of another kind and one that comes twice, [`Error::Invalid`]; they name run and tag.
 pub fn check(record: &Record) -> Result<()> {
     for (i, entry) in record.entries.iter().enumerate() {
         let name = format!("`{}` of run `{}`", entry.tag, entry.run.name());
         let update = record.update;
         let Some(line) = find(entry.run, entry.tag) else {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Unknown(format!(
                 "record of update {update}: unknown tag {name}; record::tags::TAGS lists the known ones"
             )));
         };

@@ -39,7 +39,7 @@ impl Ladder {
             Prior::Exponential(c) => betas.iter().map(|beta| c * beta).collect(),
             Prior::Given(weights) => {
                 if weights.len() != betas.len() {
-                    return Err(Error::Invalid(format!(
+                    return Err(Error::Mismatch(format!(
                         "the prior has {} weights for {} inverse temperatures",
                         weights.len(),
                         betas.len()

@@ -67,8 +67,9 @@ impl ChainTracker {
         for count in counts.chain([position.sweeps]) {
             check_count("chains.position", count)?;
         }
-        let inconsistent =
-            |what: &str| Error::Invalid(format!("checkpoint: {what} do not fit the configuration"));
+        let inconsistent = |what: &str| {
+            Error::Mismatch(format!("checkpoint: {what} do not fit the configuration"))
+        };
         let journeys = [
             state.u32s(&name("chains.directions"), &[s])?,
             state.u32s(&name("chains.since_crossing"), &[s])?,
@@ -99,7 +100,7 @@ impl ChainTracker {
         };
         saved
             .check(k, s, options.smoothing)
-            .map_err(|problem| Error::Invalid(format!("checkpoint: {problem}")))?;
+            .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
         Self::resume(&path, chains, options, saved)
             .ok_or_else(|| inconsistent("the tracker's temperatures"))
     }
@@ -108,7 +109,9 @@ impl ChainTracker {
 /// Refuses counters near their end.
 pub(crate) fn check_count(name: &str, count: u64) -> Result<()> {
     if count > LARGEST_COUNT {
-        return Err(Error::Invalid(format!("checkpoint: `{name}` counts {count} sweeps or trips")));
+        return Err(Error::Mismatch(format!(
+            "checkpoint: `{name}` counts {count} sweeps or trips"
+        )));
     }
     Ok(())
 }

@@ -106,7 +106,7 @@ impl Identity {
     pub fn after(mut self, saved: Self, changes: Changes) -> Result<Self> {
         let found = self.changes_since(&saved)?;
         if changes == Changes::Refused && !found.is_empty() {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "{}: resume the run as it was started, start a new one, or allow this with --force",
                 found.join("; ")
             )));

@@ -81,7 +81,7 @@ pub fn fetch(
 ) -> Result<Vec<PathBuf>> {
     let set = REMOTE_SETS.iter().find(|set| set.name == name).ok_or_else(|| {
         let known: Vec<_> = REMOTE_SETS.iter().map(|set| set.name).collect();
-        Error::Invalid(format!("data set `{name}` cannot be fetched, only {}", known.join(", ")))
+        Error::Unknown(format!("data set `{name}` cannot be fetched, only {}", known.join(", ")))
     })?;
     fetch_files(set, folder, mirrors, progress)
 }

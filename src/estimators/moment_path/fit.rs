@@ -70,7 +70,7 @@ impl MomentAveraging {
                 step(&mut model, &aim, &found, self.rate * (2.0 * left).clamp(0.1, 1.0));
             }
             if let Some(name) = model.not_finite() {
-                return Err(Error::Invalid(format!(
+                return Err(Error::Diverged(format!(
                     "`{name}` of the knot at beta = {beta} diverged: fit with a lower rate"
                 )));
             }

@@ -38,7 +38,7 @@ impl MomentKnots {
             ends[..1].iter().copied().chain(inner).chain(ends[1..].to_vec()).collect();
         if base.logits().len() != m || all.iter().any(|(_, p)| p.n_visible != m || p.n_hidden != j)
         {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "every knot of a path to a {m}x{j} model must have {m} visible and {j} hidden units"
             )));
         }

@@ -28,7 +28,7 @@ pub fn mean_log_likelihood(parameters: &Parameters, data: &BitMatrix) -> Result<
 pub fn log_weights(parameters: &Parameters, data: &BitMatrix) -> Result<Vec<f64>> {
     let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } = parameters;
     if data.columns() != *n_visible {
-        return Err(Error::Invalid(format!(
+        return Err(Error::Mismatch(format!(
             "the data has {} columns, the model {n_visible} visible units",
             data.columns()
         )));

@@ -94,7 +94,7 @@ fn check_logits(parameters: &Parameters, base_logits: &[f64]) -> Result<()> {
     if base_logits.len() == parameters.n_visible {
         return Ok(());
     }
-    Err(Error::Invalid(format!(
+    Err(Error::Mismatch(format!(
         "the base distribution has {} logits, the model {} visible units",
         base_logits.len(),
         parameters.n_visible

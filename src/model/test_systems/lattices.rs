@@ -58,5 +58,5 @@ fn check(name: &str, values: &[f64], expected: usize) -> Result<()> {
     if values.len() == expected {
         return Ok(());
     }
-    Err(Error::Invalid(format!("{} {name} for {expected} spins", values.len())))
+    Err(Error::Mismatch(format!("{} {name} for {expected} spins", values.len())))
 }

@@ -79,7 +79,7 @@ impl SpinModel {
         const BLOCK: u64 = 1024;
         let n = self.spins();
         if n > MAX_SPINS {
-            return Err(Error::Invalid(format!(
+            return Err(Error::TooLarge(format!(
                 "{n} spins have 2^{n} states; at most {MAX_SPINS} are enumerated: enumerate the smaller layer of `to_rbm`"
             )));
         }

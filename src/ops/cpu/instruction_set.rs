@@ -60,7 +60,7 @@ impl InstructionSet {
         let Some(wish) = std::env::var_os(WISH) else { return Ok(()) };
         match wish.to_str() {
             Some("" | "best" | "avx2" | "portable") => Ok(()),
-            _ => Err(Error::Invalid(format!(
+            _ => Err(Error::Unknown(format!(
                 "environment variable {WISH}: `{}` is none of portable, avx2, best",
                 wish.display()
             ))),

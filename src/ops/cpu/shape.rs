@@ -81,7 +81,7 @@ impl FromStr for Shape {
 
     fn from_str(text: &str) -> Result<Self> {
         Self::all().find(|shape| shape.to_string() == text).ok_or_else(|| {
-            Error::Invalid(format!(
+            Error::Unknown(format!(
                 "`{text}` is none of the shapes columns x groups x rows: 16, 32 or 64 x 8 or 16 x 1, 2 or 4, such as {}",
                 Self::USUAL
             ))

@@ -98,7 +98,7 @@ fn wish() -> Result<Option<Shape>> {
     let shape = wish.parse();
     shape
         .map(Some)
-        .map_err(|error: Error| Error::Invalid(format!("environment variable {WISH}: {error}")))
+        .map_err(|error: Error| Error::Unknown(format!("environment variable {WISH}: {error}")))
 }
 
 /// The fastest candidate; the first one, which is the usual one, unless another gains by it. Rounds go over all of them, so that a

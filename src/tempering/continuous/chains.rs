@@ -101,7 +101,7 @@ impl<'a> ContinuousTempering<'a> {
     pub fn set_step_sizes(&mut self, step_sizes: Vec<f64>) -> Result<()> {
         let good = |step: &f64| *step > 0.0 && step.is_finite();
         if step_sizes.len() != self.ladder.len() || !step_sizes.iter().all(good) {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "{} step sizes for {} inverse temperatures: one positive number each is needed",
                 step_sizes.len(),
                 self.ladder.len()

@@ -21,7 +21,7 @@ impl GaussianMixture {
     pub fn new(means: Vec<Vec<f64>>, precision: Vec<f64>) -> Result<Self> {
         let d = means.first().map_or(0, Vec::len);
         if d == 0 || means.iter().any(|mean| mean.len() != d) || precision.len() != d * d {
-            return Err(Error::Invalid(
+            return Err(Error::Mismatch(
                 "a Gaussian mixture needs means of one length d and a precision of d x d numbers"
                     .into(),
             ));

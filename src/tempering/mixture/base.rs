@@ -28,7 +28,7 @@ impl MixtureBase {
         let fits = components.iter().all(|base| base.logits().len() == n_visible);
         let positive = shares.iter().all(|share| *share > 0.0 && share.is_finite());
         if n_visible == 0 || !fits || !positive || shares.len() != components.len() {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "a mixture of {} components with {} shares: components of one size and a positive share each are needed",
                 components.len(),
                 shares.len()

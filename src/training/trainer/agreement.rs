@@ -40,7 +40,7 @@ impl Trainer {
 
 fn agree(hashes: &[u64], update: u64) -> Result<()> {
     let Some(other) = hashes.iter().position(|hash| *hash != hashes[0]) else { return Ok(()) };
-    Err(Error::Invalid(format!(
+    Err(Error::Mismatch(format!(
         "ranks 0 and {other} have come to different parameters at update {update} (hashes {:016x} and {:016x}): something each computes for itself differs between their machines; resume from the last checkpoint on machines with equal processors and the same build",
         hashes[0], hashes[other]
     )))

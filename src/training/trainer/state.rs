@@ -172,7 +172,7 @@ impl Trainer {
         }
         let planned = self.config.training.pretraining.map_or(0, |settings| settings.updates);
         if pretrained > planned || (updates > 0 && !tracking) || tracked_at > updates {
-            return Err(Error::Invalid(format!(
+            return Err(Error::Mismatch(format!(
                 "checkpoint: {pretrained} updates of pre-training and {updates} after it are no position of this run"
             )));
         }

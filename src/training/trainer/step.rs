@@ -32,7 +32,7 @@ impl Trainer {
     /// One pre-training update, the start of the tracker, or one update with tracking.
     ///
     /// # Errors
-    /// [`Error::Invalid`] when the parameters are not finite or beyond all measure: the run has diverged, and the
+    /// [`Error::Diverged`] when the parameters are not finite or beyond all measure: the run has diverged, and the
     /// trainer must not be used any more; and what a negative phase of one's own refuses.
     pub fn step(&mut self) -> Result<StepRecord> {
         let Sizes { visible, hidden, batch, .. } = self.sizes;
@@ -124,7 +124,7 @@ impl Trainer {
                 Some(name) => format!("`{name}` contains NaN or infinity"),
                 None => format!("a weight reached {largest:.0}"),
             };
-            return Err(Error::Invalid(format!(
+            return Err(Error::Diverged(format!(
                 "training diverged at update {}: {what}; lower training.learning_rate.initial or raise tempering.chains",
                 self.updates + 1
             )));
