@@ -93,6 +93,10 @@ pub enum Purpose {
     Schedule = 40,
     /// Hidden states that are looked up among the known ones.
     KnownShare = 41,
+    /// Seed of pre-training: its batches and its chains.
+    Pretraining = 42,
+    /// Seeds of chains that settle for an evaluation.
+    Settling = 43,
 }
 
 /// The seed of the `n`-th computation of a kind inside of one with seed `seed`: no two of them, and none of other seeds, share
@@ -118,16 +122,6 @@ impl Streams {
     /// The streams of `seed` for `purpose` at `step` (a sweep, an epoch; at most 2^56 - 1).
     pub fn new(seed: u64, purpose: Purpose, step: u64) -> Self {
         Self { seed, purpose, step }
-    }
-
-    /// What the streams are for.
-    pub fn purpose(&self) -> Purpose {
-        self.purpose
-    }
-
-    /// The streams of the same seed and step for another purpose.
-    pub fn with_purpose(self, purpose: Purpose) -> Self {
-        Self { purpose, ..self }
     }
 
     /// The stream of one row.
@@ -251,7 +245,6 @@ pub(crate) fn philox_lanes<const LANES: usize>(
 mod tests {
     use super::*;
 
-    /// Known-answer vectors of the Random123 distribution (kat_vectors, philox4x32 10).
     #[test]
     fn derived_seeds_differ() {
         let seeds: std::collections::HashSet<u64> = (0..3)
@@ -264,6 +257,7 @@ mod tests {
         assert_eq!(derived_seed(5, Purpose::Audit, 7), derived_seed(5, Purpose::Audit, 7));
     }
 
+    /// Known-answer vectors of the Random123 distribution (kat_vectors, philox4x32 10).
     #[test]
     fn philox_gives_the_published_vectors() {
         assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);

@@ -5,10 +5,8 @@ use super::tracker::posterior_of;
 use super::{ChainTracker, TrackerOptions};
 use crate::numerics::Table;
 use crate::ops::BitMatrix;
+use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::{PseudoPrior, TemperedChains, TemperedPath};
-
-/// Settling draws from streams far from those of the chains that go on.
-const SETTLING_STREAMS: u64 = 1 << 40;
 
 /// States of chains that have settled, as samples at beta = 1.
 pub struct Samples {
@@ -52,8 +50,7 @@ impl ChainTracker {
             found.influence = families.of_families(&found.influence);
             found
         };
-        let mut copy = self.chains.clone();
-        copy.sweeps += SETTLING_STREAMS;
+        let mut copy = self.chains_to_settle();
         let mut start = Some(self.last.clone());
         let mut latest = Table::default();
         let run = |sweeps| {
@@ -92,5 +89,13 @@ impl ChainTracker {
         let gain = filter.join(&rest.measurement, lag);
         self.lag.present = (1.0 - gain).powi(2) * lag + gain * gain * rest.memory;
         Some(Samples { visible: copy.visible, weights: at_one, correlation: rest.correlation })
+    }
+
+    /// The chains as they are, with streams of their own for every evaluation: neither those of the chains that go on nor those of
+    /// the evaluation before.
+    fn chains_to_settle(&self) -> TemperedChains {
+        let mut copy = self.chains.clone();
+        copy.seed = derived_seed(copy.seed, Purpose::Settling, copy.sweeps);
+        copy
     }
 }

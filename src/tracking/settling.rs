@@ -58,13 +58,6 @@ pub struct Settled {
     pub memory: f64,
 }
 
-impl Settled {
-    /// Whether the thirds agree.
-    pub fn at_rest(&self) -> bool {
-        self.drift_in_errors.abs() <= DRIFT
-    }
-}
-
 /// Sweeps with one pseudo-prior in pieces of equal length, at most six: when there are that many, pairs are joined.
 struct Pieces {
     chains: usize,

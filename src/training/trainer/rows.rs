@@ -14,9 +14,8 @@ use crate::ops::random::{Purpose, Streams};
 pub(super) struct RowSets {
     train: Dataset,
     binarizer: Binarizer,
-    seed: u64,
-    /// Order of the rows in the epoch it was drawn for.
-    order: Option<(u64, Vec<usize>)>,
+    /// Order of the rows, with the seed and the epoch it was drawn for.
+    order: Option<([u64; 2], Vec<usize>)>,
     /// Training rows that are evaluated.
     pub train_evaluated: BitMatrix,
     /// Ones in each column of all training rows, binarized once (base distribution).
@@ -60,7 +59,6 @@ impl RowSets {
             column_counts,
             marginals,
             binarizer,
-            seed,
             order: None,
             train: {
                 // A fixed binarization makes grey levels superfluous: bits take an eighth of the memory.
@@ -89,22 +87,20 @@ impl RowSets {
     }
 
     /// The batch of update `update` (counted from 0), a function of seed and update alone.
-    pub fn batch(&mut self, update: u64, batch: usize) -> Result<BitMatrix> {
+    pub fn batch(&mut self, seed: u64, update: u64, batch: usize) -> Result<BitMatrix> {
         let batch = batch.clamp(1, self.len());
         let per_epoch = self.updates_per_epoch(batch);
         let (epoch, index) = (update / per_epoch, (update % per_epoch) as usize);
-        if self.order.as_ref().is_none_or(|(drawn_for, _)| *drawn_for != epoch) {
+        if self.order.as_ref().is_none_or(|(drawn_for, _)| *drawn_for != [seed, epoch]) {
             let mut order: Vec<usize> = (0..self.len()).collect();
-            order.shuffle(&mut Streams::new(self.seed, Purpose::Shuffle, epoch).row(0));
-            self.order = Some((epoch, order));
+            order.shuffle(&mut Streams::new(seed, Purpose::Shuffle, epoch).row(0));
+            self.order = Some(([seed, epoch], order));
         }
         let order = self.order.as_ref().map_or(&[][..], |(_, order)| order);
         let rows = &order[index * batch..((index + 1) * batch).min(order.len())];
         match &self.train.values {
             Values::Binary(bits) => Ok(bits.select(rows.iter().copied())),
-            Values::Intensity(_) => {
-                self.binarizer.binarize_rows(&self.train, rows, epoch, self.seed)
-            }
+            Values::Intensity(_) => self.binarizer.binarize_rows(&self.train, rows, epoch, seed),
         }
     }
 }

@@ -6,9 +6,11 @@ use std::time::Instant;
 use super::Trainer;
 use super::cost::Sizes;
 use super::model::model;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::model::largest_magnitude;
 use crate::ops::awake;
+use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::RoundsRecord;
 use crate::tracking::TrackRecord;
 use crate::training::gradient::{ContrastiveDivergence, Moments, Now, moments, write_gradient};
@@ -50,7 +52,8 @@ impl Trainer {
             self.times.initial_rounds += clock.elapsed().as_secs_f64();
             return Ok(StepRecord::TrackingStarted(rounds));
         };
-        let batch = self.rows.batch(self.updates, self.config.training.batch)?;
+        let Config { seed, training, .. } = &self.config;
+        let batch = self.rows.batch(*seed, self.updates, training.batch)?;
         let data = moments(self.current.ops.as_ref(), &batch, None);
         let tracker = tracker.chains();
         let now = Now { model: &self.current, batch, updates: self.updates, tracker };
@@ -81,11 +84,12 @@ impl Trainer {
     fn pretrain(&mut self) -> Result<()> {
         let Some(settings) = self.config.training.pretraining else { return Ok(()) };
         let clock = Instant::now();
-        // Batches of pre-training count from the far end, so that they are not those of the first epochs.
-        let batch = self.rows.batch((1 << 40) + self.pretrained, settings.batch)?;
+        // Other batches and streams than those of the first updates.
+        let seed = derived_seed(self.config.seed, Purpose::Pretraining, 0);
+        let batch = self.rows.batch(seed, self.pretrained, settings.batch)?;
         let ops = self.current.ops.clone();
         let data = moments(ops.as_ref(), &batch, None);
-        let phase = ContrastiveDivergence { sweeps: 1, seed: !self.config.seed };
+        let phase = ContrastiveDivergence { sweeps: 1, seed };
         let model = phase.moments_from(ops.as_ref(), batch, self.pretrained);
         self.take_gradient(&data, &model);
         let parameters = Arc::make_mut(&mut self.current.parameters);
