@@ -134,21 +134,25 @@ pub(crate) fn largest_magnitude(values: &[f32]) -> f32 {
     f32::from_bits(tasks.map(largest_bits).max().unwrap_or(0))
 }
 
-/// Its bits.
+/// Its bits: without their signs floats are ordered as their bits are, with infinity above all numbers and NaN above infinity.
 fn largest_bits(values: &[f32]) -> u32 {
-    // Without their signs, floats are ordered as their bits are, with infinity above all numbers and NaN above infinity.
-    // In lanes, so that the compiler vectorises.
-    let mut lanes = [0i32; 16];
-    let (whole, rest) = values.as_chunks::<16>();
-    let mut take = |values: &[f32]| {
-        for (lane, x) in lanes.iter_mut().zip(values) {
-            let bits = x.abs().to_bits().cast_signed();
-            *lane = if bits > *lane { bits } else { *lane };
-        }
+    const LANES: usize = 16;
+    // In lanes of floats, so that the compiler vectorises; the largest of integers takes it twice the time.
+    let (mut largest, mut unordered) = ([0.0f32; LANES], [0u32; LANES]);
+    let mut take = |lane: usize, x: f32| {
+        let x = x.abs();
+        largest[lane] = if x > largest[lane] { x } else { largest[lane] };
+        unordered[lane] |= u32::from(x.is_nan());
     };
-    whole.iter().for_each(|values| take(values));
-    take(rest);
-    lanes.into_iter().fold(0, i32::max).cast_unsigned()
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for values in whole {
+        (0..LANES).for_each(|lane| take(lane, values[lane]));
+    }
+    rest.iter().enumerate().for_each(|(lane, x)| take(lane, *x));
+    match unordered.iter().any(|found| *found != 0) {
+        true => f32::NAN.to_bits(),
+        false => largest.into_iter().fold(0.0, f32::max).to_bits(),
+    }
 }
 
 #[cfg(test)]

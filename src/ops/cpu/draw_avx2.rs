@@ -12,19 +12,22 @@ use crate::ops::random::{MULTIPLIERS, ROUNDS, WEYL};
 type Random = [[__m256i; 4]; 2];
 
 /// [`crate::ops::RbmOps::draw`].
-#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2")]
 pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
     draw.rows(
         out,
         |block, fixed, key| philox(block, fixed, key),
         |row, first, random| {
-            let down = _mm_cvtsi32_si128(coarse_shift(first) as i32);
+            let low_halves = coarse_shift(first) == 0;
             let (mut ones, mut zeros) = (0u64, 0u64);
             for eighth in 0..8 {
                 let unit = first + eighth * 8;
                 if unit < row.inputs.len() {
-                    let coarse = _mm256_srl_epi32(random[eighth % 2][eighth / 2], down);
-                    let coarse = _mm256_and_si256(coarse, _mm256_set1_epi32(0xFFFF));
+                    let words = random[eighth % 2][eighth / 2];
+                    let coarse = match low_halves {
+                        true => _mm256_and_si256(words, _mm256_set1_epi32(0xFFFF)),
+                        false => _mm256_srli_epi32::<16>(words),
+                    };
                     let minus_logit = minus_logits(row, unit);
                     let (one, zero) = decide(minus_logit, _mm256_cvtepi32_ps(coarse));
                     ones |= u64::from(one) << (eighth * 8);
@@ -56,10 +59,10 @@ fn minus_logits(row: &Row<'_>, unit: usize) -> __m256 {
 
 /// Units that are one for every fine number that can follow, and units that are zero for every one.
 #[inline]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,fma")]
 fn decide(minus_logit: __m256, coarse: __m256) -> (u8, u8) {
     let set = |value: f32| _mm256_set1_ps(value);
-    let fma = |a, b, c| _mm256_add_ps(_mm256_mul_ps(a, b), c);
+    let fma = |a, b, c| _mm256_fmadd_ps(a, b, c);
     // exp(-logit) = 2^n 2^f with f in [-1/2, 1/2]. Beyond 2^100 nothing depends on it, and the exponent stays in its field. What is not
     // a number stays so, and is left to the definition.
     let y = _mm256_mul_ps(minus_logit, set(std::f32::consts::LOG2_E));

@@ -83,7 +83,7 @@ impl InstructionSet {
             {
                 sets.push(Self::Avx512);
             }
-            if is_x86_feature_detected!("avx2") && bits {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && bits {
                 sets.push(Self::Avx2);
             }
         }
