@@ -8,6 +8,17 @@ use crate::error::{Error, Result};
 /// Largest layers, chains and temperatures accepted; beyond, arithmetic on sizes could overflow.
 const LARGEST: usize = 10_000_000;
 
+impl Kernel {
+    /// `burn`: whether this build has Burn.
+    pub(super) fn check(self, burn: bool) -> Result<()> {
+        if self == Self::Fused || burn {
+            return Ok(());
+        }
+        let problem = "\"composed\" computes with Burn's tensors: build with the feature `burn`";
+        Err(Error::config("model.kernel", problem))
+    }
+}
+
 impl Config {
     /// Checks ranges and combinations that do not need the data.
     ///
@@ -16,11 +27,7 @@ impl Config {
     pub fn check(&self) -> Result<()> {
         self.check_sizes()?;
         self.check_length()?;
-        if cfg!(not(feature = "burn")) && self.model.kernel == Kernel::Composed {
-            let problem =
-                "\"composed\" computes with Burn's tensors: build with the feature `burn`";
-            return Err(Error::config("model.kernel", problem));
-        }
+        self.model.kernel.check(cfg!(feature = "burn"))?;
         let training = &self.training;
         for (field, value) in [
             ("model.weight_scale", self.model.weight_scale),
@@ -137,5 +144,17 @@ impl TemperingConfig {
             _ => 2,
         };
         self.ladder(chosen).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn composed_is_refused_where_burn_is_not() {
+        assert!(Kernel::Composed.check(true).is_ok() && Kernel::Fused.check(false).is_ok());
+        let error = Kernel::Composed.check(false).unwrap_err().to_string();
+        assert!(error.contains("model.kernel") && error.contains("feature `burn`"), "{error}");
     }
 }

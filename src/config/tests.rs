@@ -35,10 +35,10 @@ pub(super) fn refused(text: &str, settings: &[&str]) -> String {
     Config::parse(text, &settings).unwrap_err().to_string()
 }
 
-/// Configurations in which every field of every section is there. A new kind or field does not compile until it is here.
-fn with_everything() -> Vec<Config> {
+/// A new source, or field of one, does not compile until it is here.
+fn sources_with_everything() -> Vec<Source> {
     let path = || Some(PathBuf::from("x"));
-    let sources = [
+    let sources = vec![
         Source::BarsAndStripes(generators::BarsAndStripes::default()),
         Source::DnaLike(generators::DnaLike::default()),
         Source::Dna {},
@@ -59,6 +59,11 @@ fn with_everything() -> Vec<Config> {
             Source::Dna {} | Source::Mnist {} | Source::BinarizedMnist {} => {}
         }
     }
+    sources
+}
+
+/// Configurations in which every field of every section is there. A new kind or field does not compile until it is here.
+fn with_everything() -> Vec<Config> {
     let gradients = [
         GradientConfig::Cd { sweeps: 1 },
         GradientConfig::Pcd { sweeps: 1, particles: 1 },
@@ -78,11 +83,11 @@ fn with_everything() -> Vec<Config> {
     let priors = [PriorConfig::Exponential(1.0), PriorConfig::Given(vec![1.0, 2.0])];
     let whole = parse(FULL, &[]);
     let at = |list: usize, i: usize| i % list;
-    (0..sources.len())
-        .map(|i| {
+    (sources_with_everything().into_iter().enumerate())
+        .map(|(i, source)| {
             let mut config = whole.clone();
-            config.data.source = sources[i].clone();
-            config.data.folder = path();
+            config.data.source = source;
+            config.data.folder = Some(PathBuf::from("x"));
             config.data.binarization = Binarization::Threshold(0.5);
             config.training.epochs = Some(3);
             config.training.gradient = gradients[at(3, i)];
