@@ -1,18 +1,17 @@
 //! Every kind of bad input: one clear line on standard error that begins with `error:`, and a non-zero exit code.
 
 mod common;
+mod files;
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
 use common::{succeed, text, tiny, ztrack};
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use files::{gzip, npy};
 use ndarray::{Array1, Array2, array};
-use ndarray_npy::{NpzWriter, WriteNpyExt};
+use ndarray_npy::NpzWriter;
 use tempfile::TempDir;
 use ztrack::checkpoint::ModelFile;
 use ztrack::model::test_systems::gaussian_parameters;
@@ -42,12 +41,6 @@ fn file(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> String {
     text(&path)
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
 fn model(folder: &Path, n_visible: usize) -> String {
     let path = folder.join(format!("model-{n_visible}.safetensors"));
     let parameters = gaussian_parameters(n_visible, 4, 0.1, 1);
@@ -61,8 +54,7 @@ fn bad_data_files() {
     let file = |name: &str, bytes: &[u8]| file(folder.path(), name, bytes);
     let idx = [&[0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2][..], &[1; 8]].concat();
     let zipped = gzip(&idx);
-    let mut nan = Vec::new();
-    array![[0.0, f64::NAN], [1.0, 0.0]].write_npy(&mut nan).unwrap();
+    let nan = npy(array![[0.0, f64::NAN], [1.0, 0.0]]);
     let mut wrong_magic = idx.clone();
     wrong_magic[2] = 99;
     for (path, expected) in [
@@ -93,9 +85,7 @@ fn bad_data_files() {
     }
     refused(&["data", "describe", "dna", "--data-folder", &text(folder.path())], "line 2");
     // Grey levels need a decision.
-    let mut grey = Vec::new();
-    array![[0u8, 7], [255, 0]].write_npy(&mut grey).unwrap();
-    let grey = file("grey.npy", &grey);
+    let grey = file("grey.npy", &npy(array![[0u8, 7], [255, 0]]));
     refused(&["evaluate", &model(folder.path(), 2), "--data", &grey], "--binarization");
 }
 
@@ -327,8 +317,6 @@ fn a_run_that_diverges_stops() {
 #[test]
 fn an_array_of_one_dimension_is_told() {
     let folder = TempDir::new().unwrap();
-    let mut bytes = Vec::new();
-    Array1::<u8>::zeros(4).write_npy(&mut bytes).unwrap();
-    let path = file(folder.path(), "flat.npy", &bytes);
+    let path = file(folder.path(), "flat.npy", npy(Array1::<u8>::zeros(4)));
     refused(&["data", "describe", &path], "2 expected");
 }

@@ -1,12 +1,12 @@
 //! Sound files of every format give the cells that were written.
 
-use std::io::Write;
+mod files;
+
 use std::path::Path;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use files::{gzip, npy};
 use ndarray::{Array2, ShapeBuilder, array};
-use ndarray_npy::{NpzWriter, WritableElement, WriteNpyExt};
+use ndarray_npy::NpzWriter;
 use proptest::prelude::*;
 use ztrack::data::{
     Column, Columns, Dataset, FileOptions, Files, ImageShape, Separator, Source, SplitOptions,
@@ -30,12 +30,6 @@ fn levels(dataset: &Dataset) -> &[u8] {
         Values::Binary(_) => panic!("{} is binary", dataset.name),
         Values::Intensity(intensities) => intensities.levels(),
     }
-}
-
-fn npy<T: WritableElement>(array: Array2<T>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    array.write_npy(&mut bytes).unwrap();
-    bytes
 }
 
 #[test]
@@ -201,9 +195,7 @@ fn the_array_of_an_archive_is_found() {
 fn gzip_is_told_by_content() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("no-hint");
-    let mut encoder = GzEncoder::new(std::fs::File::create(&path).unwrap(), Compression::default());
-    encoder.write_all(b"0,1\n1,1\n").unwrap();
-    encoder.finish().unwrap();
+    std::fs::write(&path, gzip(b"0,1\n1,1\n")).unwrap();
     let data = load_file(&path, &FileOptions::default()).unwrap();
     assert_eq!((bits(&data).words(), data.name.as_str()), (&[0b10, 0b11][..], "no-hint"));
 }

@@ -6,10 +6,10 @@
 //! Deliberately broken versions that were tried, each failing a test here: y without log(c_1/r_1); its error without c_1;
 //! AIS weights 2 % too large.
 
+mod common;
 mod statistics;
 
-use std::path::{Path, PathBuf};
-
+use common::shared;
 use statistics::{data_like, mean_and_deviation};
 use ztrack::checkpoint::ModelFile;
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
@@ -119,14 +119,6 @@ fn closed_forms_are_met() {
             assert!(z.abs() < 4.0, "{} of {}: z = {z:.1}", found.method, system.name);
         }
     }
-}
-
-fn shared(path: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared").join(path);
-    if !path.exists() {
-        println!("skipped: {} is missing", path.display());
-    }
-    path.exists().then_some(path)
 }
 
 /// MNIST 784x10 with log Z = 226.113155 by enumeration; three bases a user may have at hand.

@@ -3,20 +3,19 @@
 //! Seeded, so that what is found is found again. `ZTRACK_LONG=1` makes 20 000 inputs of the 1500.
 
 mod common;
+mod files;
 #[path = "../fuzz/readers.rs"]
 mod readers;
 mod states;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use files::gzip;
 use ndarray::array;
-use ndarray_npy::{NpzWriter, WriteNpyExt};
+use ndarray_npy::NpzWriter;
 use rand::{Rng, RngExt};
 use readers::READERS;
 use tempfile::TempDir;
@@ -158,12 +157,6 @@ fn state_bytes() -> Vec<u8> {
     state.to_bytes().unwrap()
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
 /// Sound inputs of a reader.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let folder = TempDir::new().unwrap();
@@ -174,11 +167,9 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     let table = b"class;b;x;d;e\r\ncat;0;7;1;1\r\ndog;1;8;0;1\r\n".to_vec();
     let signs = b"# numbers\n-1 1 +1 1 -1 -1 1 1 1\n1 -1 1 -1 -1 1 1 1 -1\n".to_vec();
     let npy = |big: bool| {
-        let mut bytes = Vec::new();
         let grey = array![[0.0f32, 0.5, 1.0], [0.25, 0.0, 1.0]];
         let bits = array![[0u8, 1, 1, 0, 0, 0, 1, 1, 1], [1, 0, 0, 1, 1, 1, 0, 0, 0]];
-        if big { bits.write_npy(&mut bytes) } else { grey.write_npy(&mut bytes) }.unwrap();
-        bytes
+        if big { files::npy(bits) } else { files::npy(grey) }
     };
     let npz = |compressed: bool| {
         let cursor = std::io::Cursor::new(Vec::new());

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{heed_signals, text, tiny};
+use common::{heed_signals, metrics_lines, send, text, tiny, wait_for};
 use tempfile::TempDir;
 
 /// A terminal of its own, on a tmux server of its own.
@@ -160,14 +160,9 @@ fn the_printed_resume_command_works_as_printed() {
     command.args(["--set", "training.updates=1000000"]);
     heed_signals(&mut command);
     let child = command.spawn().unwrap();
-    let metrics = folder.path().join("it's here/metrics.csv");
-    let started = Instant::now();
-    while fs::read_to_string(&metrics).map_or(0, |text| text.lines().count()) < 4 {
-        assert!(started.elapsed() < Duration::from_secs(60), "no rows");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let out = folder.path().join("it's here");
+    wait_for("rows", || metrics_lines(&out) >= 4);
+    send(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     let printed = stderr.split("continue with: ").nth(1).unwrap().trim();
@@ -189,5 +184,5 @@ fn the_printed_resume_command_works_as_printed() {
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{script}: {stderr}");
-    assert!(folder.path().join("it's here/summary.json").exists());
+    assert!(out.join("summary.json").exists());
 }

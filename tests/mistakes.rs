@@ -80,94 +80,85 @@ fn folder() -> TempDir {
     folder
 }
 
+/// A setting, and what is said of it.
+const SETTINGS: &[(&str, &[&str])] = &[
+    ("model.hidden=abc", &["\"abc\" is not a whole number of at least 1", "hidden = 64"]),
+    ("model.hidden=-3", &["-3 is not a whole number"]),
+    ("model.hidden=10.5", &["10.5 is not a whole number"]),
+    ("model.hidden=0", &["0 is not a whole number of at least 1"]),
+    ("model.hiden=3", &["no such key", "did you mean model.hidden?"]),
+    ("hidden=3", &["no such key", "did you mean model.hidden?"]),
+    ("training.lr=0.1", &["no such key", "did you mean training.learning_rate?"]),
+    ("batch=10", &["did you mean training.batch or training.pretraining.batch?"]),
+    ("trainig.batch=3", &["no such key", "did you mean training.batch?"]),
+    ("foo=3", &["no such key", "`ztrack config explain` lists all keys"]),
+    ("tempering.sweep=3", &["did you mean tempering.sweeps?"]),
+    ("training.gradient=pdc", &["\"pdc\" is not one of \"cd\", \"pcd\"", "did you mean pcd?"]),
+    ("training.gradient=persistent", &["\"cd\", \"pcd\", \"tempered\"", "gradient = \"pcd\""]),
+    ("training.gradient.particles=many", &["\"many\" is not a whole number", "particles = 200"]),
+    (
+        "training.gradient={ kind = \"cd\", particles = 3 }",
+        &["training.gradient.particles", "kind = \"cd\" has no such key"],
+    ),
+    ("training.learning_rate=fast", &["\"fast\" is not a number", "learning_rate = 0.05"]),
+    (
+        "training.learning_rate=-0.1",
+        &["training.learning_rate.initial: -0.1 is not a positive number"],
+    ),
+    ("training.learning_rate.schedule=linear", &["\"linear-to-zero\""]),
+    (
+        "training.learning_rate.schedule=power",
+        &["training.learning_rate.schedule.exponent: missing", "exponent = 0.5"],
+    ),
+    ("training.update=adamw", &["did you mean adam?"]),
+    (
+        "training.update={ rule = \"adam\", momentum = 0.9 }",
+        &["training.update.momentum", "it has rule, beta1"],
+    ),
+    ("training.update.momentum=1.5", &["1.5 is not in [0, 1)"]),
+    ("training.epochs=ten", &["\"ten\" is not a whole number", "epochs = 50"]),
+    ("training.updates=0", &["0 is not a whole number of at least 1"]),
+    ("training.batch=", &["training.batch", "batch = 100"]),
+    ("training.centering=yes", &["\"yes\" is not true or false"]),
+    (
+        "training.early_stopping=none",
+        &["\"none\" is not a section, true or false", "early_stopping = false"],
+    ),
+    ("training.early_stopping={ patience = 0 }", &["training.early_stopping.patience: 0 is not"]),
+    ("tempering.prior=expo", &["\"expo\" is not one of \"uniform\", \"exponential\", \"given\""]),
+    ("tempering.prior=given", &["\"given\" needs a value, as in { given = [1.0, 1.0, 2.0, 4.0] }"]),
+    ("tempering.smoothing=2", &["tempering.smoothing.alpha: 2 is not in (0, 1]"]),
+    ("tempering.smoothing=kallman", &["did you mean kalman?"]),
+    ("tempering.betas=linear", &["\"linear\" is not a list of numbers", "betas = [0.0"]),
+    ("tempering.betas=[0.0, 0.7, 0.6, 1.0]", &["ascend"]),
+    ("tempering.chains=1", &["1 is not a whole number of at least 2"]),
+    ("tempering.base=uniforn", &["did you mean uniform?"]),
+    ("evaluation.exact=maybe", &["\"maybe\" is not true or false or \"auto\""]),
+    ("audit.every=never", &["\"never\" is not a whole number of at least 0", "every = 5"]),
+    ("data.binarization=2", &["threshold 2 is outside [0, 1)"]),
+    ("data.binarization=stochastik", &["did you mean stochastic?"]),
+    ("data.validation_fraction=20", &["20 is outside [0, 1)"]),
+    ("data.source=mnits", &["did you mean mnist?", "by its path"]),
+    ("data.source={ name = \"mnits\" }", &["data.source.name", "did you mean mnist?"]),
+    (
+        "data.source={ name = \"dna\", rows = 100 }",
+        &["data.source.rows", "name = \"dna\" has no such key"],
+    ),
+    (
+        "data.source={ name = \"files\", train = \"rows.csv\", valdation = \"rows.csv\" }",
+        &["data.source.valdation", "did you mean data.source.validation?"],
+    ),
+    ("data.source={ name = \"files\" }", &["data.source.train: missing", "train = \"my.csv\""]),
+    ("data.source.sides=3", &["did you mean data.source.side?"]),
+    ("seed=x", &["\"x\" is not a whole number from 0 to 2^64 - 1"]),
+    ("nonsense", &["key=value", "--set training.epochs=5"]),
+    ("=3", &["names no key"]),
+];
+
 #[test]
 fn of_settings_on_the_command_line() {
     let folder = folder();
-    for (setting, expected) in [
-        ("model.hidden=abc", &["\"abc\" is not a whole number of at least 1", "hidden = 64"][..]),
-        ("model.hidden=-3", &["-3 is not a whole number"]),
-        ("model.hidden=10.5", &["10.5 is not a whole number"]),
-        ("model.hidden=0", &["0 is not a whole number of at least 1"]),
-        ("model.hiden=3", &["no such key", "did you mean model.hidden?"]),
-        ("hidden=3", &["no such key", "did you mean model.hidden?"]),
-        ("training.lr=0.1", &["no such key", "did you mean training.learning_rate?"]),
-        ("batch=10", &["did you mean training.batch or training.pretraining.batch?"]),
-        ("trainig.batch=3", &["no such key", "did you mean training.batch?"]),
-        ("foo=3", &["no such key", "`ztrack config explain` lists all keys"]),
-        ("tempering.sweep=3", &["did you mean tempering.sweeps?"]),
-        ("training.gradient=pdc", &["\"pdc\" is not one of \"cd\", \"pcd\"", "did you mean pcd?"]),
-        ("training.gradient=persistent", &["\"cd\", \"pcd\", \"tempered\"", "gradient = \"pcd\""]),
-        (
-            "training.gradient.particles=many",
-            &["\"many\" is not a whole number", "particles = 200"],
-        ),
-        (
-            "training.gradient={ kind = \"cd\", particles = 3 }",
-            &["training.gradient.particles", "kind = \"cd\" has no such key"],
-        ),
-        ("training.learning_rate=fast", &["\"fast\" is not a number", "learning_rate = 0.05"]),
-        (
-            "training.learning_rate=-0.1",
-            &["training.learning_rate.initial: -0.1 is not a positive number"],
-        ),
-        ("training.learning_rate.schedule=linear", &["\"linear-to-zero\""]),
-        (
-            "training.learning_rate.schedule=power",
-            &["training.learning_rate.schedule.exponent: missing", "exponent = 0.5"],
-        ),
-        ("training.update=adamw", &["did you mean adam?"]),
-        (
-            "training.update={ rule = \"adam\", momentum = 0.9 }",
-            &["training.update.momentum", "it has rule, beta1"],
-        ),
-        ("training.update.momentum=1.5", &["1.5 is not in [0, 1)"]),
-        ("training.epochs=ten", &["\"ten\" is not a whole number", "epochs = 50"]),
-        ("training.updates=0", &["0 is not a whole number of at least 1"]),
-        ("training.batch=", &["training.batch", "batch = 100"]),
-        ("training.centering=yes", &["\"yes\" is not true or false"]),
-        (
-            "training.early_stopping=none",
-            &["\"none\" is not a section, true or false", "early_stopping = false"],
-        ),
-        (
-            "training.early_stopping={ patience = 0 }",
-            &["training.early_stopping.patience: 0 is not"],
-        ),
-        (
-            "tempering.prior=expo",
-            &["\"expo\" is not one of \"uniform\", \"exponential\", \"given\""],
-        ),
-        (
-            "tempering.prior=given",
-            &["\"given\" needs a value, as in { given = [1.0, 1.0, 2.0, 4.0] }"],
-        ),
-        ("tempering.smoothing=2", &["tempering.smoothing.alpha: 2 is not in (0, 1]"]),
-        ("tempering.smoothing=kallman", &["did you mean kalman?"]),
-        ("tempering.betas=linear", &["\"linear\" is not a list of numbers", "betas = [0.0"]),
-        ("tempering.betas=[0.0, 0.7, 0.6, 1.0]", &["ascend"]),
-        ("tempering.chains=1", &["1 is not a whole number of at least 2"]),
-        ("tempering.base=uniforn", &["did you mean uniform?"]),
-        ("evaluation.exact=maybe", &["\"maybe\" is not true or false or \"auto\""]),
-        ("audit.every=never", &["\"never\" is not a whole number of at least 0", "every = 5"]),
-        ("data.binarization=2", &["threshold 2 is outside [0, 1)"]),
-        ("data.binarization=stochastik", &["did you mean stochastic?"]),
-        ("data.validation_fraction=20", &["20 is outside [0, 1)"]),
-        ("data.source=mnits", &["did you mean mnist?", "by its path"]),
-        ("data.source={ name = \"mnits\" }", &["data.source.name", "did you mean mnist?"]),
-        (
-            "data.source={ name = \"dna\", rows = 100 }",
-            &["data.source.rows", "name = \"dna\" has no such key"],
-        ),
-        (
-            "data.source={ name = \"files\", train = \"rows.csv\", valdation = \"rows.csv\" }",
-            &["data.source.valdation", "did you mean data.source.validation?"],
-        ),
-        ("data.source={ name = \"files\" }", &["data.source.train: missing", "train = \"my.csv\""]),
-        ("data.source.sides=3", &["did you mean data.source.side?"]),
-        ("seed=x", &["\"x\" is not a whole number from 0 to 2^64 - 1"]),
-        ("nonsense", &["key=value", "--set training.epochs=5"]),
-        ("=3", &["names no key"]),
-    ] {
+    for (setting, expected) in SETTINGS {
         let arguments = ["train", "good.toml", "--out", "out", "--set", setting];
         let place = format!("--set {setting}: ");
         mistake(folder.path(), &arguments, &[&[place.as_str()][..], expected].concat());

@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs;
 
-use common::{run, text, tiny};
+use common::{summary, tiny, train};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -21,13 +21,8 @@ fn quiet_keeps_warnings_and_the_result_and_every_notice_is_counted() {
         "evaluation.exact=false",
     ];
     let start = |name: &str, more: &[&str]| {
-        let out = text(&folder.path().join(name));
-        let mut arguments = vec!["train", &config, "--out", &out];
-        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
-        arguments.extend(more);
-        let output = run(&arguments);
+        let output = train(&config, &folder.path().join(name), &settings, more);
         let words = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        assert!(output.status.success());
         (words(output.stdout), words(output.stderr))
     };
     let (result, told) = start("quiet", &["--quiet"]);
@@ -52,9 +47,7 @@ fn quiet_keeps_warnings_and_the_result_and_every_notice_is_counted() {
         *counts.entry(kind.clone()).or_insert(0u64) += 1;
         first.entry(kind).or_insert((update, notice["level"].clone(), notice["text"].clone()));
     }
-    let summary: Value =
-        serde_json::from_slice(&fs::read(path.join("summary.json")).unwrap()).unwrap();
-    assert_eq!(summary["notices"], serde_json::to_value(&counts).unwrap());
+    assert_eq!(summary(&path)["notices"], serde_json::to_value(&counts).unwrap());
     assert!(counts["model-moved"] > 1, "{counts:?}");
     for (kind, count) in &counts {
         let (update, level, words) = &first[kind];
@@ -76,19 +69,16 @@ fn quiet_keeps_warnings_and_the_result_and_every_notice_is_counted() {
 #[test]
 fn leaps_of_the_first_updates_are_no_warnings_and_later_ones_are() {
     let folder = TempDir::new().unwrap();
-    let (config, out) = (tiny(folder.path()), text(&folder.path().join("run")));
-    let mut arguments = vec!["train", &config, "--out", &out];
-    for setting in [
+    let (config, out) = (tiny(folder.path()), folder.path().join("run"));
+    let settings = [
         "training.updates=300",
         "training.learning_rate.initial=50",
         "training.gradient={ kind = \"tempered\" }",
         "evaluation.exact=false",
         "evaluation.every=300",
-    ] {
-        arguments.extend(["--set", setting]);
-    }
-    assert!(run(&arguments).status.success());
-    let lines = fs::read_to_string(folder.path().join("run/notices.jsonl")).unwrap();
+    ];
+    train(&config, &out, &settings, &[]);
+    let lines = fs::read_to_string(out.join("notices.jsonl")).unwrap();
     let notices: Vec<Value> =
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |kind: &str| notices.iter().filter(|n| n["kind"] == kind).cloned().collect::<Vec<_>>();

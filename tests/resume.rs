@@ -2,12 +2,11 @@
 
 mod common;
 
-use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use common::{assert_same, succeed, text, tiny, ztrack};
+use common::{assert_same, succeed, text, tiny, train, train_arguments, ztrack};
 use rand::RngExt;
 use tempfile::TempDir;
 use ztrack::checkpoint::{StateReader, StateWriter};
@@ -48,14 +47,6 @@ const TEMPERED: &[&str] = &[
     "audit.every=5",
 ];
 
-fn arguments(config: &str, out: &Path, settings: &[&str]) -> Vec<String> {
-    let mut arguments = vec!["train".into(), config.into(), "--out".into(), text(out)];
-    for setting in settings {
-        arguments.extend(["--set".into(), setting.to_string()]);
-    }
-    arguments
-}
-
 /// A step and an evaluation after a resume, at every single update, pre-training included.
 #[test]
 fn a_state_holds_all_at_every_update() {
@@ -95,16 +86,9 @@ fn start(config: &str, out: &Path, settings: &[&str]) -> Child {
     if out.join("config.toml").exists() {
         command.args(["train", "--resume", "--out"]).arg(out);
     } else {
-        command.args(arguments(config, out, settings));
+        command.args(train_arguments(config, out, settings));
     }
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn train(config: &str, out: &Path, settings: &[&str], more: &[&str]) {
-    let mut arguments = arguments(config, out, settings);
-    arguments.extend(more.iter().map(|argument| argument.to_string()));
-    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-    succeed(&arguments);
 }
 
 fn killed_runs_equal_one_left_alone(settings: &[&str], kills: u32, seed: u64) {
@@ -185,14 +169,8 @@ fn an_interrupted_run_says_how_to_go_on_and_does() {
     let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
     train(&config, &whole, PERSISTENT, &[]);
     let child = start(&config, &broken, PERSISTENT);
-    let waiting = Instant::now();
-    while fs::read_to_string(broken.join("metrics.csv")).map_or(0, |text| text.lines().count()) < 4
-    {
-        assert!(waiting.elapsed() < Duration::from_secs(60), "no metrics");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    common::wait_for("metrics", || common::metrics_lines(&broken) >= 4);
+    common::send(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{stderr}");
@@ -223,7 +201,7 @@ fn devices_agree_to_rounding() {
             let short = ["--set", "evaluation.every=1", "--set", "training.updates=12"];
             let more = [&["--device", device, "--set", composed], &short[..]].concat();
             train(&config, &out, settings, &more);
-            log_z(fs::read_to_string(out.join("metrics.csv")).unwrap())
+            log_z(std::fs::read_to_string(out.join("metrics.csv")).unwrap())
         });
         for (update, (one, other)) in curves[0].iter().zip(&curves[1]).enumerate().take(10) {
             assert!((one - other).abs() < 1e-4, "update {update}: {one} and {other}");

@@ -7,9 +7,10 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
-use std::time::{Duration, Instant};
 
-use common::{assert_same, content, run, succeed, text, tiny, ztrack};
+use common::{
+    assert_same, content, metrics_lines, run, send, succeed, text, tiny, wait_for, ztrack,
+};
 use tempfile::TempDir;
 
 /// Long enough to be met in the middle: some seconds.
@@ -43,24 +44,12 @@ fn running(folder: &Path, out: &Path) -> Child {
     let mut command = ztrack();
     command.args(["train", &tiny(folder), "--quiet", "--out"]).arg(out).args(LONG);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let metrics = out.join("metrics.csv");
-    wait_for("rows in metrics.csv", || {
-        fs::read_to_string(&metrics).is_ok_and(|text| text.lines().count() > 30)
-    });
+    wait_for("rows in metrics.csv", || metrics_lines(out) > 30);
     child
 }
 
-fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < Duration::from_secs(60), "no {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 fn interrupt(child: Child) -> Output {
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    send(&child, "-INT");
     child.wait_with_output().unwrap()
 }
 
@@ -186,9 +175,7 @@ fn the_state_before_a_failed_record_is_kept() {
     command.args(["--set", "checkpoint.every=1000000"]);
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let metrics = out.join("metrics.csv");
-    wait_for("rows in metrics.csv", || {
-        fs::read_to_string(&metrics).is_ok_and(|text| text.lines().count() > 30)
-    });
+    wait_for("rows in metrics.csv", || metrics_lines(&out) > 30);
     fs::rename(&metrics, folder.path().join("metrics.csv")).unwrap();
     wait_for("end", || child.try_wait().unwrap().is_some());
     assert_eq!(child.wait().unwrap().code(), Some(1));

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{assert_same, run, succeed, text, tiny};
+use common::{assert_same, run, summary, text, tiny, train};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -24,12 +24,7 @@ impl Run {
             folder.path().join("rows.csv")
         );
         let out = folder.path().join("out");
-        let mut arguments =
-            vec!["train".to_string(), tiny(folder.path()), "--out".into(), text(&out), "-q".into()];
-        for setting in settings.iter().copied().chain([source.as_str()]) {
-            arguments.extend(["--set".into(), setting.to_string()]);
-        }
-        succeed(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        train(&tiny(folder.path()), &out, &[settings, &[&source]].concat(), &["-q"]);
         Self { folder, out }
     }
 
@@ -54,7 +49,7 @@ impl Run {
     fn resumed(&self, more: &[&str]) -> Value {
         let output = self.resume(more);
         assert!(output.status.success(), "{more:?}: {}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&fs::read(self.out.join("summary.json")).unwrap()).unwrap()
+        summary(&self.out)
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -246,8 +241,7 @@ fn a_resume_that_is_allowed_changes_nothing() {
     states(&whole);
     states(&again);
     for run in [&whole, &again] {
-        let mut summary: Value =
-            serde_json::from_slice(&fs::read(run.file("summary.json")).unwrap()).unwrap();
+        let mut summary = self::summary(&run.out);
         summary["configuration"]["data"]["source"].take();
         fs::write(run.file("summary.json"), summary.to_string()).unwrap();
     }

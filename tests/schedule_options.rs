@@ -4,18 +4,13 @@ mod common;
 
 use std::path::Path;
 
-use serde_json::Value;
-use ztrack::checkpoint::ModelFile;
 use ztrack::model::test_systems::{TestSystem, gaussian};
 
-use common::{run, succeed, text};
+use common::{json, run, save, text};
 
 fn model(folder: &Path) -> (String, TestSystem) {
     let system = gaussian(12, 6, 0.7, 2).unwrap();
-    let path = folder.join("model.safetensors");
-    let file = ModelFile::from(system.parameters.clone());
-    file.save(&path).unwrap();
-    (text(&path), system)
+    (save(folder, system.parameters.clone()), system)
 }
 
 #[test]
@@ -42,7 +37,7 @@ fn every_schedule_and_path_finds_log_z() {
         }
         arguments.extend(["--sweeps", "300"]);
         arguments.extend(options);
-        let report: Value = serde_json::from_str(&succeed(&arguments)).unwrap();
+        let report = json(&arguments);
         for estimate in report["estimates"].as_array().unwrap() {
             let (value, error) = (&estimate["value"], &estimate["std_error"]);
             let z = (value.as_f64().unwrap() - system.log_partition) / error.as_f64().unwrap();

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{assert_same, heed_signals, succeed, text, tiny};
+use common::{
+    assert_same, heed_signals, metrics_lines, send, text, tiny, train, train_arguments, wait_for,
+};
 use tempfile::TempDir;
 use ztrack::checkpoint::ModelFile;
 use ztrack::model::test_systems::gaussian_parameters;
@@ -21,23 +23,6 @@ fn shell(prepare: &str, arguments: &[&str]) -> Child {
     command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_ztrack")]).args(arguments);
     heed_signals(&mut command);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn send(child: &Child, signal: &str) {
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-}
-
-fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < Duration::from_secs(60), "no {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn rows(out: &Path) -> usize {
-    fs::read_to_string(out.join("metrics.csv")).map_or(0, |text| text.lines().count())
 }
 
 #[test]
@@ -59,7 +44,7 @@ fn signals_the_parent_ignored_do_not_end_a_run() {
         let updates = if code == 0 { "training.updates=1500" } else { "training.updates=1000000" };
         let arguments = [&arguments[..], &[updates]].concat();
         let child = shell(&format!("trap '' {ignored}"), &arguments);
-        wait_for("rows", || rows(&out) > 5);
+        wait_for("rows", || metrics_lines(&out) > 5);
         send(&child, sent);
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -104,7 +89,7 @@ fn initial_rounds_and_audits_end_at_a_signal_and_are_done_again() {
         let mut arguments = vec!["train", &config, "-q", "--out", &out_text];
         settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
         let child = shell("true", &arguments);
-        wait_for("metrics.csv", || rows(&out) >= reached);
+        wait_for("metrics.csv", || metrics_lines(&out) >= reached);
         std::thread::sleep(Duration::from_millis(300));
         let started = Instant::now();
         send(&child, "-INT");
@@ -130,36 +115,31 @@ fn an_interrupted_audit_changes_nothing() {
         "model.hidden=24",
         "data.source.side=5",
     ];
-    let run = |name: &str| {
-        let out = text(&folder.path().join(name));
-        let mut arguments =
-            vec!["train".to_string(), config.clone(), "-q".into(), "--out".into(), out];
-        settings.iter().for_each(|setting| arguments.extend(["--set".into(), setting.to_string()]));
-        arguments
-    };
-    let whole = run("whole");
-    succeed(&whole.iter().map(String::as_str).collect::<Vec<_>>());
-    let broken = run("broken");
-    let out = folder.path().join("broken");
-    let mut child = shell("true", &broken.iter().map(String::as_str).collect::<Vec<_>>());
+    let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
+    train(&config, &whole, &settings, &["-q"]);
+    let mut arguments = train_arguments(&config, &broken, &settings);
+    arguments.push("-q".into());
+    let mut child = shell("true", &arguments.iter().map(String::as_str).collect::<Vec<_>>());
     let mut interruptions = 0;
     for wanted in 1..=4 {
-        wait_for("rows", || rows(&out) >= wanted || child.try_wait().unwrap().is_some());
+        wait_for("rows", || {
+            metrics_lines(&broken) >= wanted || child.try_wait().unwrap().is_some()
+        });
         std::thread::sleep(Duration::from_millis(20));
         if child.try_wait().unwrap().is_none() {
             send(&child, "-INT");
         }
         let code = child.wait().unwrap().code();
         interruptions += usize::from(code == Some(130));
-        child = shell("true", &["train", "--resume", "-q", "--out", &text(&out)]);
+        child = shell("true", &["train", "--resume", "-q", "--out", &text(&broken)]);
     }
     assert!(child.wait().unwrap().success());
     assert!(interruptions >= 2, "{interruptions} interruptions");
-    for name in ["whole", "broken"] {
+    for out in [&whole, &broken] {
         // An interruption leaves a checkpoint of its own.
-        fs::remove_dir_all(folder.path().join(name).join("checkpoints")).unwrap();
+        fs::remove_dir_all(out.join("checkpoints")).unwrap();
     }
-    assert_same(&folder.path().join("whole"), &out);
+    assert_same(&whole, &broken);
 }
 
 #[test]

@@ -2,10 +2,7 @@
 
 mod common;
 
-use std::path::Path;
-
-use common::{run, shared, succeed, text};
-use serde_json::Value;
+use common::{json, run, save, shared};
 use tempfile::TempDir;
 use ztrack::checkpoint::ModelFile;
 use ztrack::estimators::{Automatic, Known, Tap};
@@ -15,16 +12,6 @@ use ztrack::model::{Parameters, exact, test_systems};
 fn two_modes(m: usize, j: usize, w: f32) -> Parameters {
     let bias = |units: usize| -0.5 * w * units as f32 + 0.3;
     Parameters::new(m, j, vec![w; m * j], vec![bias(j); m], vec![bias(m); j]).unwrap()
-}
-
-fn save(folder: &Path, parameters: Parameters) -> String {
-    let path = folder.join("model.safetensors");
-    ModelFile::from(parameters).save(&path).unwrap();
-    text(&path)
-}
-
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&succeed(arguments)).unwrap()
 }
 
 /// The reliability review's models: 0.0676 +- 0.0000 where log Z is 9.637, 186.5 +- .2 where it is 360.

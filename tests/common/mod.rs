@@ -6,12 +6,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
 
 use protobuf::Message;
 use safetensors::SafeTensors;
 use serde_json::Value;
 use tensorboard_proto::event::Event;
+use ztrack::checkpoint::ModelFile;
+use ztrack::model::Parameters;
 
 /// The command under test, away from the user's settings.
 pub fn ztrack() -> Command {
@@ -33,6 +36,59 @@ pub fn succeed(arguments: &[&str]) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {stderr}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command that must succeed; returns the JSON it prints.
+pub fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&succeed(arguments)).unwrap()
+}
+
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("not a number: {value}"))
+}
+
+/// What trains by `config` into `out`.
+pub fn train_arguments(config: &str, out: &Path, settings: &[&str]) -> Vec<String> {
+    let mut arguments = vec!["train".into(), config.into(), "--out".into(), text(out)];
+    for setting in settings {
+        arguments.extend(["--set".into(), setting.to_string()]);
+    }
+    arguments
+}
+
+/// A run that must succeed.
+pub fn train(config: &str, out: &Path, settings: &[&str], more: &[&str]) -> Output {
+    let arguments = train_arguments(config, out, settings);
+    let output = ztrack().args(&arguments).args(more).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?} {more:?}: {stderr}");
+    output
+}
+
+pub fn summary(out: &Path) -> Value {
+    serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap()
+}
+
+/// Lines of metrics.csv, the names of its columns among them; none before it is there.
+pub fn metrics_lines(out: &Path) -> usize {
+    fs::read_to_string(out.join("metrics.csv")).map_or(0, |text| text.lines().count())
+}
+
+pub fn wait_for(what: &str, done: impl FnMut() -> bool) {
+    wait_at_most(Duration::from_secs(60), what, done);
+}
+
+pub fn wait_at_most(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < limit, "no {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn send(child: &Child, signal: &str) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
 }
 
 /// Data shared between checkouts, if it is here; says so if it is not.
@@ -77,6 +133,13 @@ every = 7
 pub fn tiny(folder: &Path) -> String {
     let path = folder.join("tiny.toml");
     fs::write(&path, TINY).unwrap();
+    text(&path)
+}
+
+/// Writes a model into a folder.
+pub fn save(folder: &Path, parameters: Parameters) -> String {
+    let path = folder.join("model.safetensors");
+    ModelFile::from(parameters).save(&path).unwrap();
     text(&path)
 }
 

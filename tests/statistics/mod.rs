@@ -1,5 +1,8 @@
 //! What tests of estimators share: a base distribution, and moments of their scores.
 
+// Each test file is a crate of its own and uses a part of this.
+#![allow(dead_code)]
+
 use ztrack::tempering::BaseDistribution;
 
 /// Logits that differ from unit to unit, as those of data do.

@@ -1,26 +1,20 @@
 //! The report of a run: its numbers are those of summary.json, it needs nothing else, and a part that is missing takes nothing
-//! else away. Lists and comparisons of runs, and what an extended run leaves of its older end.
+//! else away.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod several_runs;
 
 use std::fs;
 use std::path::Path;
 
-use common::{run, shared, succeed, text, tiny};
+use common::{number, run, shared, succeed, summary, text, tiny, train};
 use roxmltree::{Document, ParsingOptions};
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// Largest page, in bytes.
 const LARGEST: usize = 2 << 20;
-
-fn summary(out: &Path) -> Value {
-    serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap()
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap()
-}
 
 /// The page, once it has been found to be what every page must be.
 fn page(path: &Path) -> String {
@@ -56,10 +50,8 @@ fn contains(page: &str, expected: &[&str]) {
 }
 
 /// A finished tiny run.
-fn finished(folder: &Path, out: &Path, more: &[&str]) {
-    let config = tiny(folder);
-    let out = text(out);
-    succeed(&[&["train", &config, "-q", "--out", &out], more].concat());
+fn finished(folder: &Path, out: &Path, settings: &[&str]) {
+    train(&tiny(folder), out, settings, &["-q"]);
 }
 
 #[test]
@@ -106,7 +98,7 @@ fn the_verdict_has_the_numbers_of_the_summary() {
 fn the_summary_says_what_the_run_was() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("out");
-    finished(folder.path(), &out, &["--set", "training.batch=17"]);
+    finished(folder.path(), &out, &["training.batch=17"]);
     let summary = summary(&out);
     assert_eq!(
         (&summary["seed"], &summary["version"]),
@@ -199,7 +191,7 @@ fn what_is_missing_is_left_out_and_takes_nothing_else_away() {
 fn a_report_that_cannot_be_written_does_not_lose_the_run() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("out");
-    finished(folder.path(), &out, &["--set", "training.updates=10"]);
+    finished(folder.path(), &out, &["training.updates=10"]);
     fs::remove_file(out.join("report.html")).unwrap();
     // A folder with something in it is in the way: it can be neither removed nor replaced by a file.
     fs::create_dir_all(out.join("report.html/x")).unwrap();
@@ -209,113 +201,14 @@ fn a_report_that_cannot_be_written_does_not_lose_the_run() {
     assert_eq!(summary(&out)["updates"], 10);
 }
 
-/// Finished, extended, and interrupted in the extension: nothing says that it ended where it first did.
-#[cfg(unix)]
-#[test]
-fn an_interrupted_extension_leaves_no_older_end() {
-    let folder = TempDir::new().unwrap();
-    let out = folder.path().join("out");
-    finished(folder.path(), &out, &[]);
-    let end = ["summary.json", "last.safetensors", "report.html", "curves.svg"];
-    assert!(end.iter().all(|name| out.join(name).exists()));
-    // To the same end again: it stays.
-    succeed(&["train", "--resume", "-q", "--out", &text(&out)]);
-    assert!(end.iter().all(|name| out.join(name).exists()));
-    let mut command = common::ztrack();
-    command.args(["train", "--resume", "-q", "--out"]).arg(&out);
-    command.args(["--set", "training.updates=1000000", "--set", "audit.every=0"]);
-    let child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
-    let started = std::time::Instant::now();
-    let rows =
-        || fs::read_to_string(out.join("metrics.csv")).map_or(0, |text| text.lines().count());
-    while rows() < 12 {
-        assert!(started.elapsed().as_secs() < 60);
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    let listed = succeed(&["runs", &text(&out)]);
-    assert!(listed.contains("running"), "{listed}");
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
-    for name in end {
-        assert!(!out.join(name).exists(), "{name} is that of the first end");
-    }
-    assert!(out.join("best.safetensors").exists());
-    let listed = succeed(&["runs", &text(&out)]);
-    assert!(listed.contains("interrupted") && listed.contains("of 1000000"), "{listed}");
-}
-
-#[test]
-fn runs_are_listed_with_their_state() {
-    let folder = TempDir::new().unwrap();
-    let runs = folder.path().join("runs");
-    finished(folder.path(), &runs.join("first"), &[]);
-    // Weights beyond all measure end the run with an error.
-    let config = tiny(folder.path());
-    let failed = text(&runs.join("second"));
-    let output = run(&[
-        "train",
-        &config,
-        "-q",
-        "--out",
-        &failed,
-        "--set",
-        "training.learning_rate.initial=1e9",
-    ]);
-    assert!(!output.status.success());
-    let listed = succeed(&["runs", &text(&runs)]);
-    assert!(
-        listed.contains("finished") && listed.contains("failed") && listed.contains("first"),
-        "{listed}"
-    );
-    let json: Value = serde_json::from_str(&succeed(&["runs", &text(&runs), "--json"])).unwrap();
-    let first = json.as_array().unwrap().iter().find(|line| line["name"] == "first").unwrap();
-    let best = &summary(&runs.join("first"))["best"];
-    assert_eq!(first["best"], best["update"]);
-    assert_eq!(first["best_validation_log_likelihood"], best["validation_log_likelihood"]["value"]);
-    succeed(&["report", &failed, "--seconds", "0.1"]);
-    let html = fs::read_to_string(Path::new(&failed).join("report.html")).unwrap();
-    contains(&html, &["The run failed", "diverged", "lower training.learning_rate.initial"]);
-}
-
-#[test]
-fn two_runs_are_compared() {
-    let folder = TempDir::new().unwrap();
-    let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
-    finished(folder.path(), &first, &[]);
-    finished(
-        folder.path(),
-        &second,
-        &["--set", "training.batch=32", "--set", "training.updates=40"],
-    );
-    let told = succeed(&["compare", &text(&first), &text(&second)]);
-    let value = |out: &Path| number(&summary(out)["best"]["test_log_likelihood"]["value"]);
-    let difference = format!("{:+.3} ± 0.000 from log Z, at most", value(&second) - value(&first));
-    contains(&told, &["training.batch", "16", "32", &difference, "time of training", "finished"]);
-    assert!(!told.contains("model.hidden"), "{told}");
-    let out = folder.path().join("both.html");
-    succeed(&["report", &text(&first), &text(&second), "--out", &text(&out)]);
-    contains(
-        &page(&out),
-        &["first", "second", "training.batch", "Validation log-likelihood against seconds"],
-    );
-}
-
 /// What decides is in metrics.csv, so that the stopping decision can be followed from the folder alone.
 #[test]
 fn the_stopping_decision_is_followed_from_the_metrics() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("out");
     let stopping = "training.early_stopping={ patience = 3, patience_factor = 1.0 }";
-    let more = [
-        "--set",
-        stopping,
-        "--set",
-        "training.updates=5000",
-        "--set",
-        "training.learning_rate.initial=0.3",
-    ];
-    finished(folder.path(), &out, &more);
+    let settings = [stopping, "training.updates=5000", "training.learning_rate.initial=0.3"];
+    finished(folder.path(), &out, &settings);
     let files = ztrack::report::RunFiles::read(&out, false).unwrap();
     assert_eq!(files.state.name(), "stopped early");
     let stopping = files.stopping().unwrap();
@@ -342,12 +235,7 @@ fn rows_that_are_no_pictures_have_a_report_too() {
         "audit.temperatures=50",
         "checkpoint.every=20",
     ];
-    let mut arguments =
-        vec!["train".to_string(), text(&config), "-q".into(), "--out".into(), text(&out)];
-    arguments.extend(["--data-folder".into(), text(&datasets)]);
-    arguments
-        .extend(settings.iter().flat_map(|setting| ["--set".to_string(), setting.to_string()]));
-    succeed(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    train(&text(&config), &out, &settings, &["-q", "--data-folder", &text(&datasets)]);
     let page = page(&out.join("report.html"));
     contains(
         &page,

@@ -1,12 +1,14 @@
 //! Every kind of bad data file gets one clear line, and no bytes at all make a reader panic.
 
-use std::io::Write;
+mod bad_files;
+#[path = "../files/mod.rs"]
+mod files;
+
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use ndarray::{Array1, Array2, Array3, array};
-use ndarray_npy::{NpzWriter, WriteNpyExt};
+use files::{gzip, npy};
+use ndarray::{Array2, array};
+use ndarray_npy::NpzWriter;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use ztrack::data::{
@@ -25,18 +27,6 @@ fn idx(element: u8, dimensions: &[u32], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn npy<T: WriteNpyExt>(array: T) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    array.write_npy(&mut bytes).unwrap();
-    bytes
-}
-
 fn npz(arrays: &[(&str, Array2<u8>)]) -> Vec<u8> {
     let mut writer = NpzWriter::new_compressed(std::io::Cursor::new(Vec::new()));
     for (name, array) in arrays {
@@ -45,127 +35,10 @@ fn npz(arrays: &[(&str, Array2<u8>)]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// An npy file with a header written by hand.
-fn raw_npy(header: &str, data: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(data);
-    bytes
-}
-
 fn with(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).unwrap();
     path
-}
-
-#[test]
-fn each_bad_file_gets_one_clear_line() {
-    let ones = |n| vec![1; n];
-    let damaged = {
-        let mut bytes = gzip(&idx(8, &[2, 2, 2], &ones(8)));
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 0xff;
-        bytes
-    };
-    let whole =
-        gzip(&idx(8, &[40, 5, 5], &(0..1000u32).map(|i| (i * 37) as u8).collect::<Vec<_>>()));
-    let shape = |shape| {
-        raw_npy(&format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}"), &[1; 4])
-    };
-    let floats = |value: f64| npy(array![[0.0, 1.0], [0.5, value]]);
-    #[rustfmt::skip]
-    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
-        ("empty.csv", vec![], "is empty"),
-        ("empty.gz", gzip(b""), "is empty"),
-        ("what.bin", b"hello world".to_vec(), "in no known format"),
-        ("what.dat", vec![0xff, 0, 3, 0xfe], "in no known format"),
-        ("blank.txt", b"\n\n".to_vec(), "in no known format"),
-        // gzip
-        ("cut-idx3-ubyte.gz", whole[..whole.len() / 2].to_vec(), "gzip data is truncated"),
-        ("damaged-idx3-ubyte.gz", damaged, "gzip data is damaged"),
-        // IDX
-        ("x-idx3-ubyte", b"IDX!....".to_vec(), "starts with 49 44 58 21, expected 00 00 08"),
-        ("x-idx3-ubyte", idx(13, &[1, 1], &[0]), "element type 0x0d, expected 0x08"),
-        ("x-idx3-ubyte", vec![0, 0, 8, 3, 0, 0], "ends inside the IDX header, after 6 bytes"),
-        ("x-idx3-ubyte", vec![0, 0], "is not IDX"),
-        ("x-idx3-ubyte", idx(8, &[2, 2, 2, 2], &ones(16)), "IDX with 4 dimensions"),
-        ("x-idx3-ubyte", idx(8, &[2, 3, 4], &ones(23)), "is truncated: IDX dimensions [2, 3, 4] need 24 bytes of data, 23 found"),
-        ("x-idx3-ubyte", idx(8, &[2, 3, 4], &ones(25)), "has trailing bytes"),
-        ("x-idx3-ubyte", idx(8, &[u32::MAX; 3], &ones(9)), "too large"),
-        ("x-idx3-ubyte", idx(8, &[u32::MAX; 2], &ones(9)), "is truncated"),
-        ("x-idx3-ubyte", idx(8, &[0, 3, 4], &[]), "no data"),
-        ("x-idx3-ubyte", idx(8, &[9], &ones(9)), "is this a label file?"),
-        // LIBSVM text
-        ("x.libsvm", b"1 1:1\n2 0:1\n".to_vec(), "line 2: feature index 0 is outside 1..180"),
-        ("x.libsvm", b"# c\n1 181:1\n".to_vec(), "line 2: feature index 181 is outside 1..180"),
-        ("x.libsvm", b"1 3:1 3:1\n".to_vec(), "line 1: feature index 3 after 3; indices must ascend"),
-        ("x.libsvm", b"1 4:1 3:1\n".to_vec(), "feature index 3 after 4"),
-        ("x.libsvm", b"1 -4:1\n".to_vec(), "feature index `-4` is not a whole number"),
-        ("x.libsvm", b"1 2:0.5\n".to_vec(), "value `0.5` of feature 2 is neither 0 nor 1"),
-        ("x.libsvm", b"1 2:NaN\n".to_vec(), "value `NaN` of feature 2 is neither"),
-        ("x.libsvm", b"1 2:inf\n".to_vec(), "value `inf` of feature 2 is neither"),
-        ("x.libsvm", b"1 2\n".to_vec(), "`2` is not index:value"),
-        ("x.libsvm", b"one 2:1\n".to_vec(), "line 1: label `one` is not an integer"),
-        ("x.libsvm", b"1 2:1\n\xff\xff 3:1\n".to_vec(), "line 2: is not text"),
-        ("x.libsvm", b"# nothing\n\n".to_vec(), "no data"),
-        // CSV
-        ("x.csv", b"0,1,1\n0,1\n".to_vec(), "line 2 has 2 columns, 3 expected"),
-        ("x.csv", b"a,b,c\n0,1\n".to_vec(), "line 2 has 2 columns, 3 expected"),
-        ("x.csv", b"a,b\n0,1\n0,2\n".to_vec(), "line 3, column 2 (b): `2` is neither 0 nor 1"),
-        ("x.csv", b"0,1\nx,1\n".to_vec(), "line 2, column 1: `x` is neither"),
-        ("x.csv", b"0,nan\n".to_vec(), "line 1, column 2: a value is missing (`nan`)"),
-        ("x.csv", b"0,\n".to_vec(), "line 1, column 2: a value is missing: fill it in"),
-        ("x.csv", b"a,b\n1,NA\n".to_vec(), "line 2, column 2 (b): a value is missing (`NA`)"),
-        ("x.csv", b"1;0\n0;?\n".to_vec(), "line 2, column 2: a value is missing (`?`)"),
-        ("x.tsv", b"1\t0\n\t1\n".to_vec(), "line 2, column 1: a value is missing"),
-        ("x.csv", b"1;0\n0;-1\n".to_vec(), "line 2, column 2: -1 here, but 0 in line 1, column 2"),
-        ("x.csv", b"1 1\n\ntrue 1\n".to_vec(), "line 3, column 1: true here, but 1 in line 1, column 1"),
-        ("x.csv", b"a;age;b\n0;37;1\n".to_vec(), "line 2, column 2 (age): `37` is neither 0 nor 1"),
-        ("x.csv", b"class,b\n,1\n".to_vec(), "line 2, column 1 (class): the label is missing"),
-        ("x.csv", b"label\n1\n2\n".to_vec(), "line 3, column 1 (label): `2` is neither"),
-        ("x.csv", b"0;1\n\"0;1\n".to_vec(), "a quoted cell does not end"),
-        ("x.csv", b"\xff\xfe0\0,\x001\0\n\0".to_vec(), "is text in UTF-16: save it as UTF-8"),
-        ("x.txt", b"0 1\n1 0 1\n".to_vec(), "line 2 has 3 columns, 2 expected, as in the first; they are separated by spaces"),
-        ("x.csv", b"a,b\n".to_vec(), "no data"),
-        // npy
-        ("x.npy", b"not numpy".to_vec(), "is not npy"),
-        ("x.npy", b"\x93NUMPY\x01".to_vec(), "ends inside the npy header"),
-        ("x.npy", b"\x93NUMPY\x07\x00\x00\x00".to_vec(), "npy format version 7"),
-        ("x.npy", raw_npy("{'descr': '|u1'}", &[]), "no field `fortran_order`"),
-        ("x.npy", raw_npy(&"(".repeat(60_000), &[]), "no field `descr`"),
-        ("x.npy", npy(Array1::<u8>::zeros(4)), "has 1 dimension(s)"),
-        ("x.npy", npy(Array3::<u8>::zeros((2, 3, 4))), "has 3 dimension(s), (2, 3, 4); 2 expected"),
-        ("x.npy", shape("(-2, 2)"), "is not a tuple of sizes"),
-        ("x.npy", shape("(9, 9)"), "does not fit the 4 bytes of data"),
-        ("x.npy", shape("(1, 3)"), "does not fit the 4 bytes of data"),
-        ("x.npy", shape("(4294967296, 4294967297)"), "does not fit the 4 bytes of data"),
-        ("x.npy", shape("(99999999999999999999, 1)"), "is not a tuple of sizes"),
-        ("x.npy", npy(Array2::<u8>::zeros((0, 4))), "no data"),
-        ("x.npy", raw_npy("{'descr': '<c16', 'fortran_order': False, 'shape': (1, 1)}", &[0; 16]), "element type '<c16'"),
-        ("x.npy", npy(array![[1i32, 0], [0, -1]]), "row 2, column 2: -1 is outside 0..255"),
-        ("x.npy", npy(array![[256i64, 0]]), "row 1, column 1: 256 is outside 0..255"),
-        ("x.npy", floats(f64::NAN), "row 2, column 2: NaN is outside 0..1"),
-        ("x.npy", floats(f64::INFINITY), "inf is outside 0..1"),
-        ("x.npy", floats(17.0), "17 is outside 0..1; divide grey levels by 255"),
-        // npz
-        ("x.npz", b"PK\x03\x04 and no more".to_vec(), "is not a sound npz"),
-        ("x.npz", npz(&[]), "npz holds no arrays"),
-        ("x.npz", npz(&[("a", array![[1]]), ("b", array![[1]])]), "npz holds 2 arrays (a, b) and none is named"),
-    ];
-    let folder = tempfile::tempdir().unwrap();
-    for (name, bytes, expected) in cases {
-        let path = with(&folder, name, &bytes);
-        let columns = name.ends_with("libsvm").then_some(180);
-        let error = match load_file(&path, &options(columns)) {
-            Ok(_) => panic!("{name} was read, expected: {expected}"),
-            Err(error) => error.to_string(),
-        };
-        assert!(error.contains(expected), "expected: {expected}\nfound: {error}");
-        assert!(error.contains(name), "names the file: {error}");
-        assert!(!error.contains('\n') && error.len() < 500, "one short line: {error}");
-    }
 }
 
 #[test]

@@ -4,20 +4,23 @@
 //! without the bias state; measurements taken as uncorrelated; eq. 24's error bar without its lag; gradient weights of
 //! temperature K - 1; the centered visible gradient without its correction; lost chains left alone.
 
+mod gradients;
+#[path = "../statistics/mod.rs"]
+mod statistics;
+
+use statistics::mean_and_deviation;
 use ztrack::estimators::Rts;
 use ztrack::model::Parameters;
-use ztrack::model::exact::{
-    self, log_partition, log_partition_at, log_probabilities_of_visible_at, mean_log_likelihood,
-};
+use ztrack::model::exact::{log_partition, log_partition_at, log_probabilities_of_visible_at};
 use ztrack::model::test_systems::{gaussian_parameters, one_hidden_unit};
 use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BitMatrix, Fused, Matrix};
+use ztrack::ops::{BitMatrix, Fused};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, PseudoPrior,
     RoundsEnd, TemperedChains, TemperedPath, Tempering,
 };
 use ztrack::tracking::{ChainTracker, Settling, Smoothing, TrackerOptions, shift};
-use ztrack::training::gradient::{Centering, Moments, Particles, gradient, moments};
+use ztrack::training::gradient::{Particles, gradient, moments};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 
 const M: usize = 10;
@@ -43,13 +46,6 @@ fn base() -> BaseDistribution {
 
 fn ladder() -> Ladder {
     Ladder::linear(K, &Prior::Uniform).unwrap()
-}
-
-fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let square = values.iter().map(|z| (z - mean).powi(2)).sum::<f64>();
-    (mean, (square / (n - 1.0)).sqrt())
 }
 
 /// Error of tracked log Z and its claimed standard error at the tracker's steps, one every `every` updates, in PCD
@@ -247,105 +243,4 @@ fn chains_that_lost_the_ladder_run_initial_rounds_again() {
         let z = (tracker.log_z() - log_partition(&after).unwrap()) / tracker.std_error();
         assert!(z.abs() < 4.0, "{smoothing:?}: z = {z:.1}");
     }
-}
-
-fn exact_moments(parameters: &Parameters) -> Moments {
-    let exact = exact::moments(parameters).unwrap();
-    let products: Vec<f32> = exact.products.iter().map(|&x| x as f32).collect();
-    let (m, j) = (parameters.n_visible, parameters.n_hidden);
-    let products = Matrix::from_rows(m, j, &products, 0.0);
-    Moments { visible: exact.visible, hidden: exact.hidden, products }
-}
-
-#[test]
-fn gradients_are_finite_differences_of_the_exact_log_likelihood() {
-    const STEP: f32 = 1.0 / 64.0;
-    let (m, j) = (5, 4);
-    let parameters = gaussian_parameters(m, j, 0.7, 1);
-    let mut stream = Streams::new(1, Purpose::TestSystem, 9).row(0);
-    let data = BitMatrix::from_fn(30, m, |_, i| stream.uniform() < 0.2 + 0.1 * i as f64);
-    let (positive, negative) =
-        (moments(&Fused::new(&parameters), &data, None), exact_moments(&parameters));
-    let slope = |direction: &dyn Fn(&mut Parameters, f32)| {
-        let at = |t: f32| {
-            let mut moved = parameters.clone();
-            direction(&mut moved, t);
-            mean_log_likelihood(&moved, &data).unwrap()
-        };
-        (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP))
-    };
-    let centering = Centering {
-        visible: (0..m).map(|i| 0.2 + 0.15 * i as f64).collect(),
-        hidden: (0..j).map(|j| 0.7 - 0.1 * j as f64).collect(),
-    };
-    let zero = Centering { visible: vec![0.0; m], hidden: vec![0.0; j] };
-    for (given, Centering { visible: mu, hidden: lam }) in
-        [(None, &zero), (Some(&centering), &centering)]
-    {
-        let found = gradient(&positive, &negative, given);
-        // Central differences are off by STEP^2/6 = 4e-5 third derivatives; f32 moments and parameters add 1e-5.
-        let near = |a: f64, b: f64, what: String| assert!((a - b).abs() < 2e-4, "{what}: {a} {b}");
-        let mut from_hidden = vec![0.0; j];
-        for (i, mu) in mu.iter().enumerate() {
-            let mut from_visible = 0.0;
-            for col in 0..j {
-                // A centered weight moves with (v - mu)(h - lam): the plain biases move against it.
-                let expected = slope(&|p, t| {
-                    p.weights[i * j + col] += t;
-                    p.visible_bias[i] -= t * lam[col] as f32;
-                    p.hidden_bias[col] -= t * *mu as f32;
-                });
-                let w = f64::from(found.weights[i * j + col]);
-                near(w, expected, format!("w {i} {col}"));
-                from_visible += w * lam[col];
-                from_hidden[col] += w * mu;
-            }
-            let expected = slope(&|p, t| p.visible_bias[i] += t) - from_visible;
-            near(f64::from(found.visible_bias[i]), expected, format!("c {i}"));
-        }
-        for (col, from) in from_hidden.into_iter().enumerate() {
-            let expected = slope(&|p, t| p.hidden_bias[col] += t) - from;
-            near(f64::from(found.hidden_bias[col]), expected, format!("b {col}"));
-        }
-    }
-}
-
-#[test]
-fn tempered_weights_give_unbiased_moments_of_the_model() {
-    const RUNS: u64 = 30;
-    let (base, ladder) = (base(), ladder());
-    let parameters = gaussian_parameters(M, J, 0.7, 5);
-    let exact = exact::moments(&parameters).unwrap();
-    let ops = Fused::new(&parameters);
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
-    // One value per run: its mean over 20 updates of 1000 chains. The bias of a ratio, 1/ESS, is far below its noise.
-    let runs: Vec<Vec<f64>> = (0..RUNS)
-        .map(|seed| {
-            let chains = TemperedChains::new(base.sample(1000, seed, 0), K, seed);
-            let mut tracker = ChainTracker::start(&path, chains, options(Smoothing::Kalman, 3)).0;
-            let mut sums = vec![0.0; M + J + M * J];
-            for _ in 0..20 {
-                tracker.step(&path, &path);
-                let found = moments(&ops, &tracker.chains.visible, Some(&tracker.weights()));
-                let products = found.products.to_rows().into_iter().map(f64::from);
-                let all = found.visible.into_iter().chain(found.hidden).chain(products);
-                sums.iter_mut().zip(all).for_each(|(sum, x)| *sum += x / 20.0);
-            }
-            sums
-        })
-        .collect();
-    let exact: Vec<f64> =
-        exact.visible.into_iter().chain(exact.hidden).chain(exact.products).collect();
-    let scores: Vec<f64> = (0..exact.len())
-        .map(|i| {
-            let values: Vec<f64> = runs.iter().map(|run| run[i]).collect();
-            let (mean, deviation) = mean_and_deviation(&values);
-            (mean - exact[i]) / (deviation / (RUNS as f64).sqrt())
-        })
-        .collect();
-    let largest = scores.iter().fold(0.0f64, |max, z| max.max(z.abs()));
-    let square = scores.iter().map(|z| z * z).sum::<f64>() / scores.len() as f64;
-    println!("largest |z| {largest:.2}, mean z^2 {square:.2}");
-    // 76 correlated z-scores with 29 degrees of freedom: |z| > 4.7 once in 200 runs.
-    assert!(largest < 4.7 && square < 2.5, "{scores:.1?}");
 }

@@ -1,11 +1,23 @@
 //! Jobs of several ranks for tests: starting them, breaking them, waiting for their end.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::common::heed_signals;
+use crate::common::{heed_signals, text, train_arguments, wait_at_most, ztrack};
+
+/// More chains, particles and rows than one task has, so that there is work for every rank.
+pub const SHARED: &[&str] = &[
+    "data.source={ name = \"bars-and-stripes\", side = 4, rows = 900, noise = 0.05 }",
+    "model.hidden=22",
+    "training.gradient={ kind = \"pcd\", particles = 130 }",
+    "training.centering=true",
+    "tempering.chains=230",
+    "evaluation.exact=false",
+    "audit={ every = 2, chains = 120, temperatures = 200 }",
+];
 
 /// Jobs of several ranks one after the other: each takes all processors.
 pub fn turn() -> MutexGuard<'static, ()> {
@@ -40,12 +52,29 @@ pub fn on_ranks(ranks: usize, arguments: &[String]) -> Option<Command> {
     Some(command)
 }
 
-pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < Duration::from_secs(100), "no {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// What trains by `config` into `out`, quietly.
+pub fn train(config: &str, out: &Path, settings: &[&str]) -> Vec<String> {
+    let mut arguments = train_arguments(config, out, settings);
+    arguments.push("-q".into());
+    arguments
+}
+
+pub fn resume(out: &Path) -> Vec<String> {
+    ["train", "--resume", "-q", "--out", &text(out)].map(String::from).to_vec()
+}
+
+pub fn must(output: &Output) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{:?}: {stderr}", output.status);
+}
+
+pub fn alone(arguments: &[String]) {
+    must(&ztrack().args(arguments).output().unwrap());
+}
+
+/// Longer than one process is waited for: ranks share the processors.
+pub fn wait_for(what: &str, done: impl FnMut() -> bool) {
+    wait_at_most(Duration::from_secs(100), what, done);
 }
 
 /// The end of a job that is broken; a rank that waits for another for ever fails the test.

@@ -1,0 +1,133 @@
+//! Evaluations and samples of a run, by its files and by its folder.
+
+use std::fs;
+
+use tempfile::TempDir;
+use ztrack::checkpoint::ModelFile;
+use ztrack::data::Binarization;
+
+use crate::common::{TINY, json, run, succeed, summary, text, tiny};
+
+#[test]
+fn evaluation_with_a_runs_configuration_repeats_its_summary() {
+    let folder = TempDir::new().unwrap();
+    let (config, out) = (tiny(folder.path()), folder.path().join("out"));
+    let table = succeed(&["train", &config, "--out", &text(&out)]);
+    assert!(table.contains("best model: update") && table.contains("log Z exact"), "{table}");
+    let [model, config] = ["best.safetensors", "config.toml"].map(|name| text(&out.join(name)));
+    let report = json(&["evaluate", &model, "--data", &config, "--json"]);
+    let summary = summary(&out);
+    for line in report["log_likelihoods"].as_array().unwrap() {
+        let name = format!("{}_log_likelihood", line["split"].as_str().unwrap());
+        assert_eq!(line["value"], summary["best"][&name]["value"], "{name}");
+    }
+}
+
+/// A run on grey rows, so that it matters what makes them binary.
+struct GreyRun {
+    folder: TempDir,
+    rows: String,
+    config: String,
+    out: String,
+    best: String,
+}
+
+impl GreyRun {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let grey =
+            ndarray::Array2::from_shape_fn((60, 9), |(i, j)| ((i * 37 + j * 101) % 256) as u8);
+        let rows = text(&folder.path().join("grey.npy"));
+        ndarray_npy::write_npy(&rows, &grey).unwrap();
+        let sections = TINY.split("[model]").nth(1).unwrap();
+        let content = format!(
+            "[data]\nsource = {{ name = \"files\", train = {rows:?} }}\nbinarization = {{ threshold = 0.25 }}\n\
+             validation_fraction = 0.2\ntest_fraction = 0.2\n[model]{sections}"
+        );
+        let config = text(&folder.path().join("grey.toml"));
+        fs::write(&config, content).unwrap();
+        let out = text(&folder.path().join("run"));
+        succeed(&["train", &config, "--out", &out, "-q"]);
+        let best = format!("{out}/best.safetensors");
+        Self { folder, rows, config, out, best }
+    }
+
+    /// Its parts are those it was trained on, whichever way they are named.
+    fn is_its_data(&self) {
+        let parts = json(&["data", "describe", &self.out, "--json"]);
+        let rows_of = |i: usize| parts[i]["rows"].as_u64();
+        assert_eq!([rows_of(0), rows_of(1), rows_of(2)], [Some(36), Some(12), Some(12)]);
+
+        let all = json(&["evaluate", &self.out, "--json"]);
+        let whole = json(&["evaluate", &self.best, "--data", &self.config, "--json"]);
+        assert_eq!(all["log_likelihoods"], whole["log_likelihoods"]);
+        for (i, name) in ["train", "validation", "test"].iter().enumerate() {
+            for arguments in [["--data", name], ["--split", name]] {
+                let one = json(&[&["evaluate", &self.out, "--json"][..], &arguments].concat());
+                assert_eq!(one["log_likelihoods"][0], all["log_likelihoods"][i], "{name}");
+                assert_eq!(one["log_likelihoods"].as_array().unwrap().len(), 1);
+            }
+        }
+    }
+
+    /// The model file knows its marginals and its binarization, and another one is told.
+    fn is_its_best_model(&self) {
+        let output = run(&["estimate", &self.out]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("best.safetensors of update"), "{stderr}");
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("marginals of grey.npy, in the model")
+        );
+        let warned = |arguments: &[&str]| {
+            let evaluate = ["evaluate", &self.best, "--data", &self.rows];
+            let output = run(&[&evaluate[..], arguments].concat());
+            assert!(output.status.success());
+            String::from_utf8_lossy(&output.stderr).contains("warning: these rows are")
+        };
+        assert!(!warned(&[]) && !warned(&["--binarization", "0.25"]));
+        assert!(warned(&["--binarization", "stochastic"]) && warned(&["--binarization", "0.5"]));
+    }
+
+    fn gives_the_same_samples_with_and_without_its_rows(&self) {
+        // A base made of the stored means is that of the rows.
+        let sample = |name: &str, data: &[&str]| {
+            let out = text(&self.folder.path().join(name));
+            let arguments = ["sample", &self.out, "--count", "20", "--sweeps", "3", "--out", &out];
+            succeed(&[&arguments[..], data].concat());
+            fs::read(out).unwrap()
+        };
+        assert_eq!(sample("stored.npy", &[]), sample("rows.npy", &["--data", &self.out]));
+        // The nearest training rows are those of the run, and change nothing of the samples.
+        let out = text(&self.folder.path().join("nearest.npy"));
+        let nearest =
+            ["sample", &self.out, "--count", "20", "--sweeps", "3", "--out", &out, "--nearest"];
+        let told = String::from_utf8_lossy(&run(&nearest).stderr).into_owned();
+        assert!(told.contains("from sample to nearest training row: "), "{told}");
+        assert_eq!(fs::read(out).unwrap(), sample("again.npy", &[]));
+    }
+}
+
+/// A run folder stands for its best model, and for its data with its split and binarization.
+#[test]
+fn a_run_folder_is_a_model_and_data() {
+    let grey = GreyRun::new();
+    let file = ModelFile::load(&grey.best).unwrap();
+    let trained_on = file.trained_on.clone().unwrap();
+    assert_eq!((trained_on.rows, &trained_on.data[..]), (36, "grey.npy"));
+    assert_eq!(trained_on.binarization, Binarization::Threshold(0.25));
+    grey.is_its_data();
+    grey.is_its_best_model();
+    grey.gives_the_same_samples_with_and_without_its_rows();
+
+    fs::remove_file(&grey.best).unwrap();
+    let stderr = run(&["estimate", &grey.out]).stderr;
+    assert!(String::from_utf8_lossy(&stderr).contains("last.safetensors of update"));
+    for (arguments, expected) in [
+        (&["estimate", &text(grey.folder.path())][..], "no run folder: it has no config.toml"),
+        (&["evaluate", &grey.out, "--data", "test", "--split", "train"], "name different rows"),
+    ] {
+        let output = run(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains(expected), "{arguments:?}: {stderr}");
+    }
+}

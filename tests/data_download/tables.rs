@@ -1,0 +1,76 @@
+//! Text that is checked by its rows.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+use ztrack::data::download::{Check, Mirrors, RemoteFile, RemoteSet, fetch_files};
+
+use crate::server::{Server, range, whole};
+use crate::{folder, sha256};
+
+const TWO_ROWS: Check = Check::Table { rows: 2, columns: 3 };
+
+/// Fetches a table of at most `bytes` bytes.
+fn fetch_table(
+    server: &Server,
+    folder: &TempDir,
+    bytes: u64,
+    check: Check,
+) -> ztrack::Result<PathBuf> {
+    let file = RemoteFile { name: "t", bytes, check };
+    let set = RemoteSet { name: "set", mirrors: &[], files: &[file] };
+    let mirrors = Mirrors::Custom(vec![server.base.clone()]);
+    let paths = fetch_files(&set, folder.path(), &mirrors, &mut |_| {})?;
+    Ok(paths[0].clone())
+}
+
+#[test]
+fn rows_in_another_order_are_the_same_lines() {
+    let sum = sha256(b"a\nb\nc\n");
+    let fetch_text = |body: &'static [u8]| {
+        let folder = folder();
+        let server = Server::new(move |_| whole(body));
+        fetch_table(&server, &folder, 6, Check::SortedLines(&sum)).map(|_| ())
+    };
+    assert!(fetch_text(b"c\na\nb\n").is_ok());
+    assert!(fetch_text(b"b\nc\na").is_ok());
+    assert!(fetch_text(b"b\nc\n").is_err());
+}
+
+#[test]
+fn a_table_without_a_checksum_has_its_rows_and_columns() {
+    let fetch_text = |body: &'static [u8]| {
+        let folder = folder();
+        let server = Server::new(move |_| whole(body));
+        let fetched = fetch_table(&server, &folder, 60, TWO_ROWS);
+        fetched.map(|path| std::fs::read(path).unwrap()).map_err(|error| error.to_string())
+    };
+    assert_eq!(fetch_text(b"+1 1:1 3:1 \n-1 2:1 \n").unwrap(), b"+1 1:1 3:1 \n-1 2:1 \n");
+    assert!(fetch_text(b"1 1:1\n2\n").is_ok());
+    for (body, problem) in [
+        (&b"1 1:1\n"[..], "content has 1 rows, expected 2"),
+        (b"1 1:1\n1 1:1\n2 2:1\n", "content has 3 rows, expected 2"),
+        (b"1 1:1\n1 4:1\n", "line 2: feature index 4 is outside 1..3"),
+        (b"1 1:1\n1 2:0.5\n", "line 2: value `0.5` of feature 2"),
+        (b"<!DOCTYPE html><title>moved</title>\n", "is in no known format"),
+    ] {
+        let error = fetch_text(body).unwrap_err();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+/// The last row lost a value, and the number of rows is right.
+#[test]
+fn a_table_cut_within_its_last_row_is_completed() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("set")).unwrap();
+    let body = b"1 1:1\n1 2:1 3:1\n";
+    for cut in [body.len() - 5, body.len()] {
+        std::fs::write(folder.path().join("set/t.part"), &body[..cut]).unwrap();
+        let server =
+            Server::new(|request| request.1.map_or(whole(body), |start| range(body, start)));
+        let path = fetch_table(&server, &folder, 60, TWO_ROWS).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), body);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
