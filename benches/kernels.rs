@@ -7,7 +7,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use burn::tensor::Device;
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
 use ztrack::model::{Parameters, Rbm, test_systems::gaussian_parameters};
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BetaGrid, BitMatrix, Composed, Draw, Fused, Layer, Matrix, RbmOps};
@@ -37,50 +38,7 @@ fn kernels(criterion: &mut Criterion) {
             group.sample_size(20).measurement_time(Duration::from_secs(2));
             let mut states = particles(chains, n_visible);
             states.sweep(&ops, 10);
-            let mut hidden_inputs = Matrix::filled(chains, n_hidden, 0.0);
-            let mut visible_inputs = Matrix::filled(chains, n_visible, 0.0);
-            let mut hidden = BitMatrix::zeros(chains, n_hidden);
-            let beta = vec![1.0; chains];
-
-            group.bench_function("hidden inputs", |bencher| {
-                bencher.iter(|| {
-                    let given = black_box(states.visible.words());
-                    ops.inputs(Layer::Hidden, given, hidden_inputs.as_mut_slice());
-                });
-            });
-            group.bench_function("hidden draw", |bencher| {
-                let mut step = 0;
-                bencher.iter(|| {
-                    step += 1;
-                    let draw = Draw {
-                        n_units: n_hidden,
-                        inputs: black_box(hidden_inputs.as_slice()),
-                        beta: &beta,
-                        base: None,
-                        streams: Streams::new(1, Purpose::ParticleHidden, step),
-                        first_row: 0,
-                    };
-                    ops.draw(&draw, hidden.words_mut());
-                });
-            });
-            group.bench_function("visible inputs", |bencher| {
-                bencher.iter(|| {
-                    let given = black_box(hidden.words());
-                    ops.inputs(Layer::Visible, given, visible_inputs.as_mut_slice());
-                });
-            });
-            let grid: Vec<f64> = (0..100).map(|k| f64::from(k) / 99.0).collect();
-            let grid = BetaGrid::new(&grid);
-            let mut sums = vec![0.0; chains * 100];
-            group.bench_function("softplus sums at 100 temperatures", |bencher| {
-                bencher.iter(|| {
-                    let inputs = black_box(hidden_inputs.as_slice());
-                    ops.softplus_sums(n_hidden, inputs, &grid, &mut sums);
-                });
-            });
-            group.bench_function("outer products", |bencher| {
-                bencher.iter(|| ops.outer_products(black_box(&states.visible), &hidden_inputs));
-            });
+            parts(&mut group, &ops, &states, n_hidden);
             group.bench_function("sweep", |bencher| bencher.iter(|| states.sweep(&ops, 1)));
             group.sample_size(10);
             group.bench_function("sweep, composed reference", |bencher| {
@@ -89,6 +47,60 @@ fn kernels(criterion: &mut Criterion) {
             group.finish();
         }
     }
+}
+
+/// What sweeps and gradients are made of, in the order of a sweep: each part takes what the last one left.
+fn parts(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    ops: &Fused,
+    states: &Particles,
+    n_hidden: usize,
+) {
+    let (chains, n_visible) = (states.visible.rows(), states.visible.columns());
+    let mut hidden_inputs = Matrix::filled(chains, n_hidden, 0.0);
+    let mut visible_inputs = Matrix::filled(chains, n_visible, 0.0);
+    let mut hidden = BitMatrix::zeros(chains, n_hidden);
+    let beta = vec![1.0; chains];
+
+    group.bench_function("hidden inputs", |bencher| {
+        bencher.iter(|| {
+            let given = black_box(states.visible.words());
+            ops.inputs(Layer::Hidden, given, hidden_inputs.as_mut_slice());
+        });
+    });
+    group.bench_function("hidden draw", |bencher| {
+        let mut step = 0;
+        bencher.iter(|| {
+            step += 1;
+            let draw = Draw {
+                n_units: n_hidden,
+                inputs: black_box(hidden_inputs.as_slice()),
+                beta: &beta,
+                base: None,
+                streams: Streams::new(1, Purpose::ParticleHidden, step),
+                first_row: 0,
+            };
+            ops.draw(&draw, hidden.words_mut());
+        });
+    });
+    group.bench_function("visible inputs", |bencher| {
+        bencher.iter(|| {
+            let given = black_box(hidden.words());
+            ops.inputs(Layer::Visible, given, visible_inputs.as_mut_slice());
+        });
+    });
+    let grid: Vec<f64> = (0..100).map(|k| f64::from(k) / 99.0).collect();
+    let grid = BetaGrid::new(&grid);
+    let mut sums = vec![0.0; chains * 100];
+    group.bench_function("softplus sums at 100 temperatures", |bencher| {
+        bencher.iter(|| {
+            let inputs = black_box(hidden_inputs.as_slice());
+            ops.softplus_sums(n_hidden, inputs, &grid, &mut sums);
+        });
+    });
+    group.bench_function("outer products", |bencher| {
+        bencher.iter(|| ops.outer_products(black_box(&states.visible), &hidden_inputs));
+    });
 }
 
 /// The product for few rows, where summing set bits and looking sums up cross.

@@ -7,14 +7,14 @@
 
 mod support;
 
+use support::continuous::{by_method, estimates};
 use support::{Errors, Options, progress};
 use ztrack::Result;
-use ztrack::estimators::{Estimate, Sams, WangLandau, rts};
 use ztrack::record::{Chart, Look, Series};
 use ztrack::tempering::continuous::{
     ContinuousTempering, GaussianMixture, StepSizes, TransitionKernel,
 };
-use ztrack::tempering::{InitialRounds, Ladder, Prior};
+use ztrack::tempering::{Ladder, Prior};
 
 const PAPER_SD: f64 = 3.0;
 const PAPER_CORRELATION: f64 = 0.50009;
@@ -74,8 +74,17 @@ fn main() -> Result<()> {
     let precision = [4.0, -1.0, -1.0, 1.0].map(|x| x / 3.0).to_vec();
     let target = GaussianMixture::new(vec![vec![5.0, 10.0]], precision)?;
     let ladder = Ladder::linear(20, &Prior::Uniform)?;
-    let truth = target.log_partition();
+    metropolis(&options, &target, &ladder, repeats)?;
+    tempering(&options, &target, &ladder, repeats)
+}
 
+/// Correlation, acceptance and jumps by the size of proposals, and Figs. 1 and 2.
+fn metropolis(
+    options: &Options,
+    target: &GaussianMixture,
+    ladder: &Ladder,
+    repeats: u64,
+) -> Result<()> {
     println!(
         "Metropolis-Hastings, 10 000 samples, second half, {repeats} chains (mean +- standard deviation over chains)\n"
     );
@@ -87,7 +96,7 @@ fn main() -> Result<()> {
     let mut curve = Vec::new();
     for sd in [0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0] {
         let runs: Vec<Sampled> = (0..repeats)
-            .map(|seed| sample(&target, &ladder, sd, 10_000, seed))
+            .map(|seed| sample(target, ladder, sd, 10_000, seed))
             .collect::<Result<_>>()?;
         let n = repeats as f64;
         let mean = |f: &dyn Fn(&Sampled) -> f64| runs.iter().map(f).sum::<f64>() / n;
@@ -100,16 +109,7 @@ fn main() -> Result<()> {
         rows.push([sd, correlation, spread, acceptance, jump].map(|x| x.to_string()).to_vec());
         curve.push((sd, acceptance));
         if sd == PAPER_SD {
-            let cloud =
-                Series { points: runs[0].points.clone(), look: Look::Marks, ..Series::default() };
-            let chart = Chart {
-                title: "5000 points, proposal sd 3 (COMPARISON Fig. 1)".into(),
-                x_label: "x".into(),
-                y_label: "y".into(),
-                series: vec![cloud],
-                ..Chart::default()
-            };
-            options.save_chart("fig1_points.svg", &chart)?;
+            options.save_chart("fig1_points.svg", &cloud(&runs[0]))?;
         }
     }
     println!(
@@ -127,33 +127,45 @@ fn main() -> Result<()> {
         series: vec![Series::line("", curve)],
         ..Chart::default()
     };
-    options.save_chart("fig2_acceptance.svg", &chart)?;
+    options.save_chart("fig2_acceptance.svg", &chart)
+}
 
+/// Fig. 1: the points of one chain.
+fn cloud(run: &Sampled) -> Chart {
+    let points = Series { points: run.points.clone(), look: Look::Marks, ..Series::default() };
+    Chart {
+        title: "5000 points, proposal sd 3 (COMPARISON Fig. 1)".into(),
+        x_label: "x".into(),
+        y_label: "y".into(),
+        series: vec![points],
+        ..Chart::default()
+    }
+}
+
+/// Errors of log Z, which the paper does not ask for.
+fn tempering(
+    options: &Options,
+    target: &GaussianMixture,
+    ladder: &Ladder,
+    repeats: u64,
+) -> Result<()> {
+    let truth = target.log_partition();
     println!(
         "\nlog Z by tempering from N(0, {BASE_SD}^2 I), 40 chains, 1000 sweeps, adapted proposals; exact {truth:.6}\n"
     );
     println!("{:<14}{:>10}{:>18}{:>10}", "method", "bias", "RMSE", "mean se");
     let bar = progress(repeats as usize);
-    let mut all: Vec<Vec<Estimate>> = Vec::new();
+    let mut all = Vec::new();
     for seed in 0..repeats {
-        let fresh = || -> Result<_> {
-            let kernel = TransitionKernel::RandomWalk;
-            let mut chains =
-                ContinuousTempering::new(&target, &ladder, BASE_SD, kernel, 1.0, 40, seed)?;
-            chains.adapt(StepSizes::Adaptive)?;
-            Ok(chains)
-        };
-        all.push(vec![
-            rts(&mut fresh()?, &InitialRounds::default(), 1000)?,
-            Sams::new(1000).run(&mut fresh()?)?,
-            WangLandau { sweeps: 1200 }.run(&mut fresh()?)?,
-        ]);
+        let kernel = TransitionKernel::RandomWalk;
+        let mut chains = ContinuousTempering::new(target, ladder, BASE_SD, kernel, 1.0, 40, seed)?;
+        chains.adapt(StepSizes::Adaptive)?;
+        all.push(estimates(&chains, 1000)?);
         bar.inc(1);
     }
     bar.finish_and_clear();
     let mut rows = Vec::new();
-    for method in 0..all[0].len() {
-        let found: Vec<&Estimate> = all.iter().map(|estimates| &estimates[method]).collect();
+    for found in by_method(&all) {
         let values: Vec<f64> = found.iter().map(|e| e.value).collect();
         let Errors { bias, rmse, rmse_error } = Errors::of(&values, truth);
         let se = found.iter().map(|e| e.std_error).sum::<f64>() / found.len() as f64;

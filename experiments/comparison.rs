@@ -8,6 +8,7 @@
 //! column is printed but not to be matched. Models and MNIST are read from ../shared (or `--shared`); without them a small
 //! random model stands in, so that everything still runs.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -185,6 +186,49 @@ fn lines(subject: &Subject, base: &BaseDistribution, quick: bool) -> Result<Vec<
     Ok(lines)
 }
 
+/// Prints the table of one model and writes its lines to the CSV; returns errors by method, for the chart.
+fn report(subject: &Subject, lines: &[Line], csv: &mut csv::Writer<File>) -> Result<Series> {
+    let exact = lines.iter().find(|line| line.what == "exact").map(|line| line.estimate.value);
+    let reference = exact.or(subject.reference);
+    println!(
+        "{:<19}{:>10}{:>8}{:>9}{:>8}  {:<33}doubt",
+        "method", "log Z", "+-", "error", "s", "the paper"
+    );
+    let mut points = Vec::new();
+    for (place, Line { what, estimate, paper }) in lines.iter().enumerate() {
+        let error = reference.map(|reference| estimate.value - reference);
+        let shown = |x: Option<f64>| x.map_or("-".into(), |x| format!("{x:.3}"));
+        let std_error = (estimate.std_error > 0.0).then_some(estimate.std_error);
+        println!(
+            "{what:<19}{:>10.3}{:>8}{:>9}{:>8.1}  {:<33}{}",
+            estimate.value,
+            shown(std_error),
+            shown(error),
+            estimate.seconds,
+            paper.as_deref().unwrap_or("-"),
+            if estimate.trust.is_sound() { String::new() } else { estimate.trust.to_string() }
+        );
+        csv.serialize((
+            subject.name,
+            what,
+            estimate.value,
+            std_error,
+            reference,
+            estimate.seconds,
+            estimate.gibbs_sweeps,
+            estimate.trust.to_string(),
+        ))?;
+        points.extend(error.map(|error| ((place + 1) as f64, error, std_error.unwrap_or(0.0))));
+    }
+    Ok(Series {
+        name: subject.name.into(),
+        points: points.iter().map(|&(x, error, _)| (x, error)).collect(),
+        errors: points.iter().map(|&(_, _, std_error)| std_error).collect(),
+        look: Look::Marks,
+        ..Series::default()
+    })
+}
+
 fn main() -> Result<()> {
     let options = Options::parse();
     std::fs::create_dir_all(&options.out)
@@ -210,45 +254,7 @@ fn main() -> Result<()> {
         };
         let lines = lines(&subject, &base, options.quick)?;
         eprint!("\r{:60}\r", "");
-        let exact = lines.iter().find(|line| line.what == "exact").map(|line| line.estimate.value);
-        let reference = exact.or(subject.reference);
-        println!(
-            "{:<19}{:>10}{:>8}{:>9}{:>8}  {:<33}doubt",
-            "method", "log Z", "+-", "error", "s", "the paper"
-        );
-        let mut points = Vec::new();
-        for (place, Line { what, estimate, paper }) in lines.iter().enumerate() {
-            let error = reference.map(|reference| estimate.value - reference);
-            let shown = |x: Option<f64>| x.map_or("-".into(), |x| format!("{x:.3}"));
-            let std_error = (estimate.std_error > 0.0).then_some(estimate.std_error);
-            println!(
-                "{what:<19}{:>10.3}{:>8}{:>9}{:>8.1}  {:<33}{}",
-                estimate.value,
-                shown(std_error),
-                shown(error),
-                estimate.seconds,
-                paper.as_deref().unwrap_or("-"),
-                if estimate.trust.is_sound() { String::new() } else { estimate.trust.to_string() }
-            );
-            csv.serialize((
-                subject.name,
-                what,
-                estimate.value,
-                std_error,
-                reference,
-                estimate.seconds,
-                estimate.gibbs_sweeps,
-                estimate.trust.to_string(),
-            ))?;
-            points.extend(error.map(|error| ((place + 1) as f64, error, std_error.unwrap_or(0.0))));
-        }
-        series.push(Series {
-            name: subject.name.into(),
-            points: points.iter().map(|&(x, error, _)| (x, error)).collect(),
-            errors: points.iter().map(|&(_, _, std_error)| std_error).collect(),
-            look: Look::Marks,
-            ..Series::default()
-        });
+        series.push(report(&subject, &lines, &mut csv)?);
         csv.flush()?;
     }
     println!(

@@ -81,14 +81,7 @@ struct Outcome {
 }
 
 fn main() -> ExitCode {
-    match report(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit_code(report(&Options::parse()))
 }
 
 fn report(options: &Options) -> Result<bool> {
@@ -102,10 +95,7 @@ fn report(options: &Options) -> Result<bool> {
     if options.common.quick {
         recipes.truncate(1);
     }
-    let mut sets = sets()?;
-    if !options.sets.is_empty() {
-        sets.retain(|set| options.sets.iter().any(|name| name == set.name));
-    }
+    let sets = training_sets::chosen(sets()?, &options.sets);
     println!(
         "16 hidden units; exact log-likelihood of validation and test rows, nats a row; update of the best model; CPU seconds, {} threads.\n",
         rayon::current_num_threads()

@@ -8,9 +8,11 @@
 
 mod support;
 
+use indicatif::ProgressBar;
+use support::continuous::{by_method, estimates};
 use support::{Errors, Options, progress};
 use ztrack::Result;
-use ztrack::estimators::{Estimate, Sams, WangLandau, rts};
+use ztrack::estimators::{Estimate, rts};
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::continuous::{
     ContinuousTempering, GaussianMixture, StepSizes, TransitionKernel,
@@ -42,16 +44,6 @@ fn chains<'a>(
     let mut chains = ContinuousTempering::new(target, ladder, base_sd, kernel, 1.0, chains, seed)?;
     chains.adapt(rule)?;
     Ok(chains)
-}
-
-/// Every method's estimate with so many sweeps of its own copy of the chains. Estimators that share tempered samples join
-/// here.
-fn estimates(chains: &ContinuousTempering, sweeps: usize) -> Result<Vec<Estimate>> {
-    Ok(vec![
-        rts(&mut chains.clone(), &InitialRounds::default(), sweeps)?,
-        Sams::new(sweeps).run(&mut chains.clone())?,
-        WangLandau { sweeps: sweeps + sweeps / 5 }.run(&mut chains.clone())?,
-    ])
 }
 
 /// Fig. 6 in the settings it may have had: RTS with 10 000 samples, every kernel with few and many chains and temperatures.
@@ -91,6 +83,114 @@ fn variants(target: &GaussianMixture, repeats: u64) -> Result<Vec<Vec<String>>> 
     Ok(rows)
 }
 
+/// The first table.
+#[derive(Default)]
+struct Table {
+    rows: Vec<Vec<String>>,
+    /// RMSE against samples, by method and step sizes.
+    curves: Vec<(String, Vec<(f64, f64)>)>,
+}
+
+impl Table {
+    /// A line of the table: one method's estimates of all repeats.
+    fn add(
+        &mut self,
+        rule_name: &str,
+        samples: usize,
+        found: &[&Estimate],
+        truth: f64,
+        bar: &ProgressBar,
+    ) {
+        let (name, repeats) = (found[0].method.name(), found.len());
+        let mean =
+            |f: &dyn Fn(&Estimate) -> f64| found.iter().map(|e| f(e)).sum::<f64>() / repeats as f64;
+        let values: Vec<f64> = found.iter().map(|e| e.value).collect();
+        let Errors { bias, rmse, rmse_error } = Errors::of(&values, truth);
+        let trips = mean(&|e| e.effective_samples.unwrap_or(0.0)) * 1000.0 / samples as f64;
+        let doubts = found.iter().filter(|e| !e.trust.is_sound()).count();
+        let se = mean(&|e| e.std_error);
+        bar.suspend(|| {
+            println!(
+                "{rule_name:<10}{name:<13}{samples:>9}{bias:>9.3}{rmse:>9.3} +- {rmse_error:.3}{se:>10.3}{trips:>14.1}{doubts:>8}/{repeats}"
+            );
+        });
+        let mut row = vec![rule_name.to_string(), name.to_string(), samples.to_string()];
+        row.extend([bias, rmse, rmse_error, se, trips].map(|x| x.to_string()));
+        self.rows.push(row);
+        let label = format!("{name}, {rule_name}");
+        match self.curves.iter_mut().find(|(name, _)| *name == label) {
+            Some((_, points)) => points.push((samples as f64, rmse)),
+            None => self.curves.push((label, vec![(samples as f64, rmse)])),
+        }
+    }
+
+    /// The curves whose name is asked for.
+    fn chart(&self, title: &str, keep: impl Fn(&str) -> bool) -> Chart {
+        let curves = self.curves.iter().filter(|(name, _)| keep(name));
+        Chart {
+            title: title.into(),
+            x_label: "samples (chains x sweeps)".into(),
+            y_label: "RMSE of log Z, nats".into(),
+            log_x: true,
+            log_y: true,
+            series: curves.map(|(name, points)| Series::line(name, points.clone())).collect(),
+            ..Chart::default()
+        }
+    }
+}
+
+/// Figs. 2 and 6: errors of every method by number of samples, with both rules of step sizes.
+fn errors(
+    target: &GaussianMixture,
+    ladder: &Ladder,
+    sizes: &[usize],
+    repeats: u64,
+) -> Result<Table> {
+    let mut table = Table::default();
+    let bar = progress(RULES.len() * sizes.len() * repeats as usize);
+    println!(
+        "{:<10}{:<13}{:>9}{:>9}{:>18}{:>10}{:>14}{:>11}",
+        "steps", "method", "samples", "bias", "RMSE", "mean se", "trips/1000", "in doubt"
+    );
+    for (rule_name, rule) in RULES {
+        for &sweeps in sizes {
+            let mut all = Vec::new();
+            for seed in 0..repeats {
+                bar.set_message(format!("{rule_name} step sizes, {sweeps} sweeps"));
+                let chains = chains(target, ladder, (CHAINS, KERNEL, rule), seed)?;
+                all.push(estimates(&chains, sweeps)?);
+                bar.inc(1);
+            }
+            for found in by_method(&all) {
+                table.add(rule_name, CHAINS * sweeps, &found, target.log_partition(), &bar);
+            }
+        }
+    }
+    bar.finish_and_clear();
+    Ok(table)
+}
+
+/// Fig. 6, left and middle: one chain's way along the ladder with both rules.
+fn mixing(target: &GaussianMixture, ladder: &Ladder) -> Result<Chart> {
+    let mut chart = Chart {
+        title: "One chain's inverse temperature (RTS Fig. 6, left and middle)".into(),
+        x_label: "sweep".into(),
+        y_label: "beta".into(),
+        ..Chart::default()
+    };
+    for (name, rule) in RULES {
+        let mut chains = chains(target, ladder, (CHAINS, KERNEL, rule), 0)?;
+        let zeta = InitialRounds::default().run(&mut chains).measurement.log_z;
+        let mut points = Vec::new();
+        for sweep in 0..1000 {
+            chains.sweep(&zeta, 1);
+            points.push((f64::from(sweep), ladder.betas()[chains.temperatures()[0] as usize]));
+        }
+        chart.series.push(Series::line(name, points));
+    }
+    Ok(chart)
+}
+
 fn main() -> Result<()> {
     let options = Options::read("gaussian_mixture");
     let (sizes, repeats): (&[usize], u64) =
@@ -101,53 +201,7 @@ fn main() -> Result<()> {
     println!(
         "Two Gaussians in 10 dimensions, exact log Z = {truth:.6}. {CHAINS} chains, {TEMPERATURES} temperatures, {repeats} repeats.\n"
     );
-    let bar = progress(RULES.len() * sizes.len() * repeats as usize);
-    let mut rows = Vec::new();
-    let mut curves: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-    println!(
-        "{:<10}{:<13}{:>9}{:>9}{:>18}{:>10}{:>14}{:>11}",
-        "steps", "method", "samples", "bias", "RMSE", "mean se", "trips/1000", "in doubt"
-    );
-    for (rule_name, rule) in RULES {
-        for &sweeps in sizes {
-            let mut all: Vec<Vec<Estimate>> = Vec::new();
-            for seed in 0..repeats {
-                bar.set_message(format!("{rule_name} step sizes, {sweeps} sweeps"));
-                let chains = chains(&target, &ladder, (CHAINS, KERNEL, rule), seed)?;
-                all.push(estimates(&chains, sweeps)?);
-                bar.inc(1);
-            }
-            for method in 0..all[0].len() {
-                let name = all[0][method].method.name();
-                let found: Vec<&Estimate> =
-                    all.iter().map(|estimates| &estimates[method]).collect();
-                let mean = |f: &dyn Fn(&Estimate) -> f64| {
-                    found.iter().map(|e| f(e)).sum::<f64>() / found.len() as f64
-                };
-                let values: Vec<f64> = found.iter().map(|e| e.value).collect();
-                let errors = Errors::of(&values, truth);
-                let samples = CHAINS * sweeps;
-                let trips = mean(&|e| e.effective_samples.unwrap_or(0.0)) * 1000.0 / samples as f64;
-                let doubts = found.iter().filter(|e| !e.trust.is_sound()).count();
-                let (Errors { bias, rmse, rmse_error }, se) = (errors, mean(&|e| e.std_error));
-                bar.suspend(|| {
-                    println!(
-                        "{rule_name:<10}{name:<13}{samples:>9}{bias:>9.3}{rmse:>9.3} +- {rmse_error:.3}{se:>10.3}{trips:>14.1}{doubts:>8}/{repeats}"
-                    );
-                });
-                let numbers = [bias, rmse, rmse_error, se, trips].map(|x| x.to_string());
-                let mut row = vec![rule_name.to_string(), name.to_string(), samples.to_string()];
-                row.extend(numbers);
-                rows.push(row);
-                let label = format!("{name}, {rule_name}");
-                match curves.iter_mut().find(|(name, _)| *name == label) {
-                    Some((_, points)) => points.push((samples as f64, rmse)),
-                    None => curves.push((label, vec![(samples as f64, rmse)])),
-                }
-            }
-        }
-    }
-    bar.finish_and_clear();
+    let table = errors(&target, &ladder, sizes, repeats)?;
     options.save_csv(
         "fig6_variants.csv",
         &[
@@ -173,43 +227,14 @@ fn main() -> Result<()> {
             "mean_std_error",
             "trips_per_1000",
         ],
-        &rows,
+        &table.rows,
     )?;
-    let chart = |title: &str, keep: &dyn Fn(&str) -> bool| Chart {
-        title: title.into(),
-        x_label: "samples (chains x sweeps)".into(),
-        y_label: "RMSE of log Z, nats".into(),
-        log_x: true,
-        log_y: true,
-        series: curves
-            .iter()
-            .filter(|(name, _)| keep(name))
-            .map(|(name, points)| Series::line(name, points.clone()))
-            .collect(),
-        ..Chart::default()
-    };
-    let adaptive = chart("Estimators on the Gaussian mixture (RTS Fig. 2)", &|name| {
+    let adaptive = table.chart("Estimators on the Gaussian mixture (RTS Fig. 2)", |name| {
         name.ends_with("adaptive")
     });
     options.save_chart("fig2_rmse.svg", &adaptive)?;
-    let steps =
-        chart("Fixed and adaptive step sizes (RTS Fig. 6, right)", &|name| name.starts_with("rts"));
+    let steps = table
+        .chart("Fixed and adaptive step sizes (RTS Fig. 6, right)", |name| name.starts_with("rts"));
     options.save_chart("fig6_rmse.svg", &steps)?;
-    let mut mixing = Chart {
-        title: "One chain's inverse temperature (RTS Fig. 6, left and middle)".into(),
-        x_label: "sweep".into(),
-        y_label: "beta".into(),
-        ..Chart::default()
-    };
-    for (name, rule) in RULES {
-        let mut chains = chains(&target, &ladder, (CHAINS, KERNEL, rule), 0)?;
-        let zeta = InitialRounds::default().run(&mut chains).measurement.log_z;
-        let mut points = Vec::new();
-        for sweep in 0..1000 {
-            chains.sweep(&zeta, 1);
-            points.push((f64::from(sweep), ladder.betas()[chains.temperatures()[0] as usize]));
-        }
-        mixing.series.push(Series::line(name, points));
-    }
-    options.save_chart("fig6_mixing.svg", &mixing)
+    options.save_chart("fig6_mixing.svg", &mixing(&target, &ladder)?)
 }

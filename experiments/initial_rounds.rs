@@ -6,9 +6,13 @@
 //! log Z_k is known by enumeration. Without: c_k from counts + 0.1, as in the figure. Writes a CSV and charts to DIR
 //! (results/initial_rounds).
 
-use std::path::{Path as FilePath, PathBuf};
+mod support;
+
+use std::path::Path as FilePath;
 use std::process::ExitCode;
 
+use support::Options;
+use ztrack::Result;
 use ztrack::checkpoint::{ModelFile, write_bytes};
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, find_folder, load};
 use ztrack::model::Parameters;
@@ -20,7 +24,6 @@ use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, SimulatedTempering,
     TemperedChains, TemperedPath, Tempering,
 };
-use ztrack::{Error, Result};
 
 const TEMPERATURES: usize = 100;
 const CHAINS: usize = 100;
@@ -34,34 +37,13 @@ const DRAWN: [usize; 4] = [1, 2, 4, 8];
 type Round = (Vec<f64>, Vec<f64>);
 
 fn main() -> ExitCode {
-    match report() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit_code(report().map(|()| true))
 }
 
 fn report() -> Result<()> {
-    let (mut quick, mut out) = (false, PathBuf::from("results/initial_rounds"));
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match (argument.as_str(), argument == "--out") {
-            ("--quick", _) => quick = true,
-            (_, true) => {
-                let missing = || Error::Invalid("--out needs a folder".into());
-                out = arguments.next().ok_or_else(missing)?.into();
-            }
-            (other, _) => {
-                return Err(Error::Invalid(format!(
-                    "{other}: only --quick and --out DIR are known"
-                )));
-            }
-        }
-    }
-    std::fs::create_dir_all(&out).map_err(Error::io("create", &out))?;
-    let (parameters, base, what) = model(quick)?;
+    let options = Options::read("initial_rounds");
+    let out = options.folder()?;
+    let (parameters, base, what) = model(options.quick)?;
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
     let logits: Vec<f64> = base.logits().iter().map(|&a| f64::from(a)).collect();
     let exact: Vec<f64> = ladder

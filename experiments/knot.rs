@@ -7,9 +7,13 @@
 //! figure). Without the model file: a small random RBM with a sparse visible layer, log Z by enumeration. Writes CSV and pictures to
 //! DIR (results/knot).
 
-use std::path::{Path as FilePath, PathBuf};
+mod support;
+
+use std::path::Path as FilePath;
 use std::process::ExitCode;
 
+use support::Options;
+use ztrack::Result;
 use ztrack::checkpoint::{ModelFile, write_bytes};
 use ztrack::estimators::{Estimate, ais};
 use ztrack::model::Parameters;
@@ -21,7 +25,6 @@ use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, NEEDED_PER_CHAIN,
     Occupancy, Prior, SimulatedTempering, TemperedChains, Tempering, Transitions,
 };
-use ztrack::{Error, Result};
 
 const TEMPERATURES: usize = 100;
 const CHAINS: usize = 100;
@@ -30,13 +33,7 @@ const SEED: u64 = 1;
 const LOG_Z: f64 = 451.20;
 
 fn main() -> ExitCode {
-    match report() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit_code(report().map(|()| true))
 }
 
 /// RTS after some sweeps.
@@ -49,33 +46,39 @@ struct Look {
 }
 
 fn report() -> Result<()> {
-    let (mut quick, mut out) = (false, PathBuf::from("results/knot"));
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--quick" => quick = true,
-            "--out" => {
-                let missing = || Error::Invalid("--out needs a folder".into());
-                out = arguments.next().ok_or_else(missing)?.into();
-            }
-            other => {
-                return Err(Error::Invalid(format!(
-                    "{other}: only --quick and --out DIR are known"
-                )));
-            }
-        }
-    }
-    std::fs::create_dir_all(&out).map_err(Error::io("create", &out))?;
+    let options = Options::read("knot");
+    let out = options.folder()?;
     let (parameters, truth, what) = model()?;
-    let stretches: &[usize] = if quick { &[100, 200] } else { &[300, 1000, 3000] };
     println!(
         "{what}, uniform base, {CHAINS} chains, {TEMPERATURES} temperatures; log Z = {truth:.3}\n"
     );
-
     let (ops, base) = (Fused::new(&parameters), BaseDistribution::uniform(parameters.n_visible));
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
     let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
-    let mut chains = TemperedChains::new(base.sample(CHAINS, SEED, 0), TEMPERATURES, SEED);
+    let (looks, transitions) = run(path, truth, options.quick)?;
+    let conductance = conductance(transitions.sums());
+    if let Some(knot) = transitions.knot() {
+        let betas = ladder.betas();
+        println!(
+            "Narrowest cut at beta = {:.3}, conductance {:.3} of the median{}. Figure 7: a knot near .62.",
+            0.5 * (betas[knot.index] + betas[knot.index + 1]),
+            knot.conductance / knot.median,
+            if knot.is_narrow() { ": a knot" } else { ": no knot by the rule of .3" }
+        );
+    }
+    // Cuts near the ends have small sides whatever the flow; the dip that matters lies between.
+    let (low, high) = (TEMPERATURES / 10, TEMPERATURES * 9 / 10);
+    let dip = (low..high).min_by(|a, b| conductance[*a].total_cmp(&conductance[*b])).unwrap_or(low);
+    println!("Dip between .1 and .9: beta = {:.3}.", beta_of_cut(dip));
+    save(&out, &looks, truth, &transitions, &conductance)?;
+    println!("Written: {}", out.display());
+    Ok(())
+}
+
+/// RTS and AIS at growing numbers of sweeps, a printed line each, and the transitions of all sweeps of RTS.
+fn run(path: GeometricPath<'_>, truth: f64, quick: bool) -> Result<(Vec<Look>, Transitions)> {
+    let stretches: &[usize] = if quick { &[100, 200] } else { &[300, 1000, 3000] };
+    let mut chains = TemperedChains::new(path.base.sample(CHAINS, SEED, 0), TEMPERATURES, SEED);
     let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
     let rounds = InitialRounds { most: if quick { 20 } else { 40 }, ..InitialRounds::default() };
     let rounds = rounds.run(&mut tempering);
@@ -94,7 +97,7 @@ fn report() -> Result<()> {
         occupancy.add(&swept.occupancy, sweeps - done);
         transitions.add(&swept.transitions, 1.0);
         (trips, done) = (trips + swept.round_trips, sweeps);
-        let measurement = occupancy.measure(&ladder, &zeta);
+        let measurement = occupancy.measure(path.ladder, &zeta);
         let last = TEMPERATURES - 1;
         let long = Ladder::linear(sweeps + 1, &Prior::Uniform)?;
         let look = Look {
@@ -111,47 +114,7 @@ fn report() -> Result<()> {
     println!(
         "\nRound trips per chain: {rate:.2} ({NEEDED_PER_CHAIN} needed for an error bar to be believed)."
     );
-    let conductance = conductance(transitions.sums());
-    if let Some(knot) = transitions.knot() {
-        let betas = ladder.betas();
-        println!(
-            "Narrowest cut at beta = {:.3}, conductance {:.3} of the median{}. Figure 7: a knot near .62.",
-            0.5 * (betas[knot.index] + betas[knot.index + 1]),
-            knot.conductance / knot.median,
-            if knot.is_narrow() { ": a knot" } else { ": no knot by the rule of .3" }
-        );
-    }
-    // Cuts near the ends have small sides whatever the flow; the dip that matters lies between.
-    let (low, high) = (TEMPERATURES / 10, TEMPERATURES * 9 / 10);
-    let dip = (low..high).min_by(|a, b| conductance[*a].total_cmp(&conductance[*b])).unwrap_or(low);
-    println!(
-        "Dip between .1 and .9: beta = {:.3}.",
-        (dip as f64 + 0.5) / (TEMPERATURES - 1) as f64
-    );
-
-    let mut csv = String::from(
-        "sweeps,rts_log_z,rts_std_error,round_trips_per_chain,ais_log_z,ais_std_error,log_z\n",
-    );
-    for Look { sweeps, log_z, std_error, round_trips, ais } in &looks {
-        let (value, error) = (ais.value, ais.std_error);
-        csv += &format!("{sweeps},{log_z},{std_error},{round_trips},{value},{error},{truth}\n");
-    }
-    write_bytes(out.join("knot.csv"), csv.as_bytes())?;
-    let picture = Image::heat(&transitions.matrix(), TEMPERATURES, true)?.scale(4);
-    write_bytes(out.join("transitions.png"), &picture.to_png()?)?;
-    let points = conductance.iter().enumerate();
-    let points = points.map(|(k, phi)| ((k as f64 + 0.5) / (TEMPERATURES - 1) as f64, *phi));
-    Chart {
-        title: "Conductance of the cuts of the ladder".into(),
-        x_label: "beta".into(),
-        y_label: "conductance".into(),
-        log_y: true,
-        series: vec![Series::line("", points.collect())],
-        ..Chart::default()
-    }
-    .save(&out.join("conductance.svg"))?;
-    println!("Written: {}", out.display());
-    Ok(())
+    Ok((looks, transitions))
 }
 
 fn row(look: &Look, truth: f64) -> String {
@@ -165,6 +128,40 @@ fn row(look: &Look, truth: f64) -> String {
         with_error(look.ais.value, look.ais.std_error),
         look.ais.value - truth
     )
+}
+
+fn save(
+    out: &FilePath,
+    looks: &[Look],
+    truth: f64,
+    transitions: &Transitions,
+    conductance: &[f64],
+) -> Result<()> {
+    let mut csv = String::from(
+        "sweeps,rts_log_z,rts_std_error,round_trips_per_chain,ais_log_z,ais_std_error,log_z\n",
+    );
+    for Look { sweeps, log_z, std_error, round_trips, ais } in looks {
+        let (value, error) = (ais.value, ais.std_error);
+        csv += &format!("{sweeps},{log_z},{std_error},{round_trips},{value},{error},{truth}\n");
+    }
+    write_bytes(out.join("knot.csv"), csv.as_bytes())?;
+    let picture = Image::heat(&transitions.matrix(), TEMPERATURES, true)?.scale(4);
+    write_bytes(out.join("transitions.png"), &picture.to_png()?)?;
+    let points = conductance.iter().enumerate().map(|(k, phi)| (beta_of_cut(k), *phi));
+    Chart {
+        title: "Conductance of the cuts of the ladder".into(),
+        x_label: "beta".into(),
+        y_label: "conductance".into(),
+        log_y: true,
+        series: vec![Series::line("", points.collect())],
+        ..Chart::default()
+    }
+    .save(&out.join("conductance.svg"))
+}
+
+/// The beta between temperatures k and k + 1, of a linear ladder.
+fn beta_of_cut(k: usize) -> f64 {
+    (k as f64 + 0.5) / (TEMPERATURES - 1) as f64
 }
 
 fn model() -> Result<(Parameters, f64, &'static str)> {

@@ -25,6 +25,7 @@ mod support;
 use std::process::ExitCode;
 
 use clap::Parser;
+use indicatif::ProgressBar;
 use rayon::prelude::*;
 use support::bootstrap::Pool;
 use support::mnist::{shared_model, training_rows};
@@ -150,6 +151,43 @@ fn small_model() -> Result<Model> {
     })
 }
 
+/// Every method's estimates from states drawn out of the run.
+fn bootstrap(pool: &Pool, k: usize, size: &Size, model: &Model, bar: &ProgressBar) -> Vec<Point> {
+    let estimates: Vec<Vec<Estimate>> = (0..size.repeats)
+        .into_par_iter()
+        .map(|repeat| {
+            let run = pool.bootstrap(size.bootstrapped, repeat);
+            let slow = k > MBAR_MOST || repeat >= size.mbar_repeats;
+            let methods = &METHODS[..if slow { MBAR } else { METHODS.len() }];
+            bar.inc(1);
+            methods.iter().map(|(_, method)| method(&run)).collect()
+        })
+        .collect();
+    (0..METHODS.len())
+        .map(|m| {
+            let of: Vec<&Estimate> = estimates.iter().filter_map(|all| all.get(m)).collect();
+            Point::new(&of, &model.truths, pool.whole.1)
+        })
+        .filter(|point| !point.log_z.is_empty())
+        .collect()
+}
+
+fn csv_rows(k: usize, pool: &Pool, model: &Model, points: &[Point]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for (point, (name, _)) in points.iter().zip(&METHODS) {
+        for (&(source, truth), errors) in model.truths.iter().zip(&point.errors) {
+            let mut row = vec![k.to_string(), name.to_string(), point.log_z.len().to_string()];
+            row.extend([source.to_string(), truth.to_string()]);
+            let Errors { bias, rmse, rmse_error } = *errors;
+            let (log_z, std_error) = pool.whole;
+            let numbers = [rmse, rmse_error, bias, point.spread, point.seconds, log_z, std_error];
+            row.extend(numbers.map(|x| x.to_string()));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
 fn main() -> Result<ExitCode> {
     let Arguments { options, samples } = Arguments::parse();
     let options = options.named("number_of_temperatures");
@@ -171,35 +209,9 @@ fn main() -> Result<ExitCode> {
         bar.set_message(format!("K = {k}: long run"));
         let pool = Pool::run(&ops, &model.base, k, samples / CHAINS, &bar)?;
         bar.set_message(format!("K = {k}: bootstrap"));
-        let estimates: Vec<Vec<Estimate>> = (0..size.repeats)
-            .into_par_iter()
-            .map(|repeat| {
-                let run = pool.bootstrap(size.bootstrapped, repeat);
-                let slow = k > MBAR_MOST || repeat >= size.mbar_repeats;
-                let methods = &METHODS[..if slow { MBAR } else { METHODS.len() }];
-                bar.inc(1);
-                methods.iter().map(|(_, method)| method(&run)).collect()
-            })
-            .collect();
-        let points: Vec<Point> = (0..METHODS.len())
-            .map(|m| {
-                let of: Vec<&Estimate> = estimates.iter().filter_map(|all| all.get(m)).collect();
-                Point::new(&of, &model.truths, pool.whole.1)
-            })
-            .filter(|point| !point.log_z.is_empty())
-            .collect();
+        let points = bootstrap(&pool, k, &size, &model, &bar);
         bar.suspend(|| report(k, &pool, &model, &points));
-        for (point, (name, _)) in points.iter().zip(&METHODS) {
-            for (&(source, truth), errors) in model.truths.iter().zip(&point.errors) {
-                let mut row = vec![k.to_string(), name.to_string(), point.log_z.len().to_string()];
-                row.extend([source.to_string(), truth.to_string()]);
-                let Errors { bias, rmse, rmse_error } = *errors;
-                let numbers = [rmse, rmse_error, bias, point.spread, point.seconds];
-                row.extend(numbers.map(|x| x.to_string()));
-                row.extend([pool.whole.0, pool.whole.1].map(|x| x.to_string()));
-                rows.push(row);
-            }
-        }
+        rows.extend(csv_rows(k, &pool, &model, &points));
         found.push((k, points));
     }
     bar.finish_and_clear();

@@ -18,6 +18,7 @@ mod support;
 
 use std::process::ExitCode;
 
+use indicatif::ProgressBar;
 use rayon::prelude::*;
 use support::mnist::{shared_model, training_rows};
 use support::{Errors, Options, progress};
@@ -151,6 +152,64 @@ fn small_models() -> Result<Vec<Model>> {
     Ok(vec![model("random-64x4", 4)?, model("random-64x12", 12)?])
 }
 
+/// One model at every number of sweeps, a printed line each: curves of the methods' RMSEs, and the mean RTM/RTS ratios of RMSEs
+/// and of spreads.
+fn compare(
+    model: &Model,
+    (budgets, repeats): (&[usize], u64),
+    rows: &mut Vec<Vec<String>>,
+    bar: &ProgressBar,
+) -> Result<([Series; METHODS.len()], [Ratio; 2])> {
+    let mut curves = METHODS.map(|(name, _)| Series { name: name.into(), ..Series::default() });
+    let (mut ratios, mut spreads) = (Vec::new(), Vec::new());
+    for (i, &sweeps) in budgets.iter().enumerate() {
+        bar.set_message(format!("{} {sweeps} sweeps", model.name));
+        // Seeds of their own, or runs of different lengths would begin alike.
+        let first = i as u64 * repeats;
+        let found: Repeats = (first..first + repeats)
+            .into_par_iter()
+            .map(|seed| {
+                let estimates = run(model, sweeps, seed);
+                bar.inc(1);
+                estimates
+            })
+            .collect::<Result<_>>()?;
+        let rmse = |estimates: &[f64]| Errors::of(estimates, model.log_z).rmse;
+        let [tm, rtm] = [1, 2].map(|method| Ratio::of(&found, method, first, rmse));
+        let spread = Ratio::of(&found, 2, first, spread);
+        let mut cells = Vec::new();
+        for (m, curve) in curves.iter_mut().enumerate() {
+            let estimates: Vec<f64> = found.iter().map(|values| values[m]).collect();
+            let errors = Errors::of(&estimates, model.log_z);
+            curve.points.push((sweeps as f64, errors.rmse));
+            curve.errors.push(errors.rmse_error);
+            cells.push(format!("{:.4} +- {:.4}", errors.rmse, errors.rmse_error));
+            rows.push(csv_row(model, sweeps, METHODS[m].0, errors, [None, Some(tm), Some(rtm)][m]));
+        }
+        cells.extend([tm, rtm, spread].map(Ratio::shown));
+        let cells: String = cells.iter().map(|cell| format!("{cell:>17}")).collect();
+        bar.suspend(|| println!("{:<13}{sweeps:>7}{cells}", model.name));
+        ratios.push(rtm);
+        spreads.push(spread);
+    }
+    Ok((curves, [Ratio::mean(&ratios), Ratio::mean(&spreads)]))
+}
+
+/// `ratio`: of the RMSE to that of RTS.
+fn csv_row(
+    model: &Model,
+    sweeps: usize,
+    method: &str,
+    Errors { bias, rmse, rmse_error }: Errors,
+    ratio: Option<Ratio>,
+) -> Vec<String> {
+    let mut row = vec![model.name.to_string(), sweeps.to_string(), method.to_string()];
+    row.extend([model.log_z, bias, rmse, rmse_error].map(|x| x.to_string()));
+    let numbers = ratio.map(|ratio| [ratio.value(), ratio.error()].map(|x| x.to_string()));
+    row.extend(numbers.unwrap_or_default());
+    row
+}
+
 fn main() -> Result<ExitCode> {
     let options = Options::read("stationary_distribution");
     let (budgets, repeats): (&[usize], u64) =
@@ -164,46 +223,7 @@ fn main() -> Result<ExitCode> {
     let bar = progress(models.len() * budgets.len() * repeats as usize);
     let (mut good, mut rows, mut verdicts) = (true, Vec::new(), Vec::new());
     for model in &models {
-        let mut curves = METHODS.map(|(name, _)| Series { name: name.into(), ..Series::default() });
-        let (mut ratios, mut spreads) = (Vec::new(), Vec::new());
-        for (i, &sweeps) in budgets.iter().enumerate() {
-            bar.set_message(format!("{} {sweeps} sweeps", model.name));
-            // Seeds of their own, or runs of different lengths would begin alike.
-            let first = i as u64 * repeats;
-            let found: Repeats = (first..first + repeats)
-                .into_par_iter()
-                .map(|seed| {
-                    let estimates = run(model, sweeps, seed);
-                    bar.inc(1);
-                    estimates
-                })
-                .collect::<Result<_>>()?;
-            let rmse = |estimates: &[f64]| Errors::of(estimates, model.log_z).rmse;
-            let [tm, rtm] = [1, 2].map(|method| Ratio::of(&found, method, first, rmse));
-            let spread = Ratio::of(&found, 2, first, spread);
-            let mut cells = Vec::new();
-            for (m, curve) in curves.iter_mut().enumerate() {
-                let estimates: Vec<f64> = found.iter().map(|values| values[m]).collect();
-                let Errors { bias, rmse, rmse_error } = Errors::of(&estimates, model.log_z);
-                curve.points.push((sweeps as f64, rmse));
-                curve.errors.push(rmse_error);
-                cells.push(format!("{rmse:.4} +- {rmse_error:.4}"));
-                let mut row = vec![model.name.to_string(), sweeps.to_string()];
-                row.push(METHODS[m].0.to_string());
-                row.extend([model.log_z, bias, rmse, rmse_error].map(|x| x.to_string()));
-                let ratio = [None, Some(tm), Some(rtm)][m];
-                let numbers =
-                    ratio.map(|ratio| [ratio.value(), ratio.error()].map(|x| x.to_string()));
-                row.extend(numbers.unwrap_or_default());
-                rows.push(row);
-            }
-            cells.extend([tm, rtm, spread].map(Ratio::shown));
-            let cells: String = cells.iter().map(|cell| format!("{cell:>17}")).collect();
-            bar.suspend(|| println!("{:<13}{sweeps:>7}{cells}", model.name));
-            ratios.push(rtm);
-            spreads.push(spread);
-        }
-        let (ratio, spread) = (Ratio::mean(&ratios), Ratio::mean(&spreads));
+        let (curves, [ratio, spread]) = compare(model, (budgets, repeats), &mut rows, &bar)?;
         let paper = model.paper.map_or("-".into(), |(paper, of)| format!("~{paper:.1} ({of})"));
         verdicts.push(format!(
             "{:<13}{:>17}{:>17}{paper:>18}",

@@ -14,13 +14,13 @@ use std::process::ExitCode;
 use burn::tensor::Device;
 use clap::Parser;
 use rayon::prelude::*;
-use support::training_sets::{TrainingSet, all, few};
+use support::training_sets::{TrainingSet, all, binary, chosen, few, validation};
 use ztrack::Result;
 use ztrack::config::Config;
 use ztrack::estimators::Ais;
 use ztrack::model::Parameters;
 use ztrack::model::exact::mean_log_likelihood;
-use ztrack::ops::Fused;
+use ztrack::ops::{BitMatrix, Fused};
 use ztrack::tempering::{BaseDistribution, Ladder, Prior};
 use ztrack::tracking::mean_log_f;
 use ztrack::training::Trainer;
@@ -78,35 +78,26 @@ struct Outcome {
     sound: (u64, u64),
 }
 
-fn main() -> ExitCode {
-    match report(Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
+impl Outcome {
+    /// Nats a row that the kept model gives away.
+    fn regret(&self) -> f64 {
+        self.best_value - self.kept_value
     }
+}
+
+fn main() -> ExitCode {
+    support::exit_code(report(Options::parse()))
 }
 
 fn report(options: Options) -> Result<bool> {
     let options = Options { common: options.common.named("stopping"), ..options };
-    let common = &options.common;
-    let updates = if common.quick { 1000 } else { options.updates };
+    let quick = options.common.quick;
+    let updates = if quick { 1000 } else { options.updates };
     // Few rows, so that every run overfits.
-    let mut sets: Vec<TrainingSet> = all()?.into_iter().map(|set| few(set, 300)).collect();
-    if !options.sets.is_empty() {
-        sets.retain(|set| options.sets.iter().any(|name| name == set.name));
-    }
-    if common.quick {
+    let sets = all()?.into_iter().map(|set| few(set, 300)).collect();
+    let mut sets = chosen(sets, &options.sets);
+    if quick {
         sets.truncate(1);
-    }
-    let mut jobs = Vec::new();
-    for set in &sets {
-        for gradient in &options.gradients {
-            let exact: &[bool] = if options.hidden <= EXACT { &[true, false] } else { &[false] };
-            jobs.extend(exact.iter().map(|exact| (set, gradient, *exact)));
-        }
     }
     println!(
         "Runs of {updates} updates on 300 rows, {} hidden units, rate .05, batch 50, seed {}, default early stopping. stop: update at which it\n\
@@ -114,67 +105,83 @@ fn report(options: Options) -> Result<bool> {
          minus that of the kept model, nats a row. sound: evaluations until the stop.\n",
         options.hidden, options.seed
     );
+    let runs = run(&sets, &options, updates)?;
+    print(&runs);
+    let mut good = true;
+    for (exact, limit) in [true, false].into_iter().zip(REGRET) {
+        let of: Vec<&Outcome> = runs.iter().filter(|run| run.exact == exact).collect();
+        good &= of.is_empty() || as_asked(exact, limit, &of, options.hidden);
+    }
+    Ok(good || quick)
+}
+
+/// Every set with every gradient, and with exact evaluations where they can be had.
+fn run(sets: &[TrainingSet], options: &Options, updates: u64) -> Result<Vec<Outcome>> {
+    let mut jobs = Vec::new();
+    for set in sets {
+        for gradient in &options.gradients {
+            let exact: &[bool] = if options.hidden <= EXACT { &[true, false] } else { &[false] };
+            jobs.extend(exact.iter().map(|exact| (set, gradient, *exact)));
+        }
+    }
     let bar = support::progress(jobs.len());
-    let runs: Vec<Outcome> = jobs
+    let runs = jobs
         .into_par_iter()
         .map(|(set, gradient, exact)| {
-            let run = train(set, gradient, exact, &options, updates);
+            let run = train(set, gradient, exact, options, updates);
             bar.inc(1);
             run
         })
         .collect::<Result<_>>()?;
     bar.finish_and_clear();
+    Ok(runs)
+}
+
+fn print(runs: &[Outcome]) {
     println!(
         "{:<12}{:<10}{:<9}{:>8}{:>8}{:>10}{:>8}{:>10}{:>9}{:>10}",
         "data", "gradient", "log Z", "stop", "kept", "value", "best", "value", "regret", "sound"
     );
-    for run in &runs {
+    for run in runs {
         println!(
             "{:<12}{:<10}{:<9}{:>8}{:>8}{:>10.3}{:>8}{:>10.3}{:>9.3}{:>6}/{}",
             run.set,
             run.gradient,
-            if run.exact { "exact" } else { "tracked" },
+            evaluations(run.exact),
             run.stopped.map_or("never".into(), |update| update.to_string()),
             run.kept,
             run.kept_value,
             run.best,
             run.best_value,
-            run.best_value - run.kept_value,
+            run.regret(),
             run.sound.0,
             run.sound.1,
         );
     }
-    let mut good = true;
-    for (exact, limit) in [true, false].into_iter().zip(REGRET) {
-        let of: Vec<&Outcome> = runs.iter().filter(|run| run.exact == exact).collect();
-        if of.is_empty() {
-            continue;
-        }
-        let regret =
-            of.iter().map(|run| run.best_value - run.kept_value).sum::<f64>() / of.len() as f64;
-        let early = of.iter().filter(|run| {
-            run.stopped.is_some_and(|stop| (stop as f64) < EARLIEST * run.best as f64)
-        });
-        let early = early.count();
-        let name = if exact { "exact" } else { "tracked" };
-        println!(
-            "\n{name} evaluations: mean regret {regret:.3} nats a row (at most {limit}), {early} of {} stopped before half of the update of the true best (none)",
-            of.len()
-        );
-        good &= early == 0;
-        if options.hidden <= EXACT {
-            good &= regret <= limit;
-        } else {
-            let within = |run: &&Outcome| run.best_value - run.kept_value <= REGRET_ESTIMATED;
-            let within = of.iter().copied().filter(within).count();
-            println!(
-                "{within} of {} kept models within {REGRET_ESTIMATED} nats of the best",
-                of.len()
-            );
-            good &= within == of.len();
-        }
+}
+
+fn evaluations(exact: bool) -> &'static str {
+    if exact { "exact" } else { "tracked" }
+}
+
+/// Whether runs with exact or with tracked evaluations, at least one, keep what is asked.
+fn as_asked(exact: bool, limit: f64, of: &[&Outcome], hidden: usize) -> bool {
+    let regret = of.iter().map(|run| run.regret()).sum::<f64>() / of.len() as f64;
+    let early = of
+        .iter()
+        .filter(|run| run.stopped.is_some_and(|stop| (stop as f64) < EARLIEST * run.best as f64));
+    let early = early.count();
+    println!(
+        "\n{} evaluations: mean regret {regret:.3} nats a row (at most {limit}), {early} of {} stopped before half of the update of the true best (none)",
+        evaluations(exact),
+        of.len()
+    );
+    if hidden <= EXACT {
+        return early == 0 && regret <= limit;
     }
-    Ok(good || common.quick)
+    let within = of.iter().filter(|run| run.regret() <= REGRET_ESTIMATED).count();
+    println!("{within} of {} kept models within {REGRET_ESTIMATED} nats of the best", of.len());
+    early == 0 && within == of.len()
 }
 
 /// Trains on beyond the stop, which changes nothing of the run before.
@@ -185,7 +192,55 @@ fn train(
     options: &Options,
     updates: u64,
 ) -> Result<Outcome> {
-    let (seed, hidden) = (options.seed, options.hidden);
+    let config = config(set, gradient, exact, options, updates)?;
+    let mut trainer = Trainer::new(&config, set.splits.clone(), &Device::default())?;
+    let judge = Judge::new(set, options)?;
+    let (mut stopped, mut kept, mut sound) = (None, (0, f64::NAN), (0, 0));
+    let mut best = (0, f64::NEG_INFINITY);
+    while let Some(evaluation) = trainer.next_evaluation()? {
+        if (trainer.updates() / EVERY).is_multiple_of(options.truth_every) {
+            let now = judge.value(&trainer.parameters())?;
+            if now > best.1 {
+                best = (trainer.updates(), now);
+            }
+        }
+        if stopped.is_none() {
+            let standing = trainer.standing();
+            sound = (standing.judged, standing.evaluations);
+            let stop = evaluation.decision.is_some_and(|decision| decision.stop);
+            // The models that may be the best are audited at the end, as the command does.
+            if (stop || trainer.updates() == updates)
+                && let Some(best) = trainer.audited_best()?
+            {
+                let model = best.candidate;
+                kept = (model.update, judge.value(&model.parameters)?);
+            }
+            if stop {
+                stopped = Some(trainer.updates());
+            }
+        }
+    }
+    Ok(Outcome {
+        set: set.name,
+        gradient: gradient.into(),
+        exact,
+        stopped,
+        kept: kept.0,
+        kept_value: kept.1,
+        best: best.0,
+        best_value: best.1,
+        sound,
+    })
+}
+
+fn config(
+    set: &TrainingSet,
+    gradient: &str,
+    exact: bool,
+    options: &Options,
+    updates: u64,
+) -> Result<Config> {
+    let Options { seed, hidden, .. } = options;
     let text = format!(
         r#"
         seed = {seed}
@@ -208,58 +263,33 @@ fn train(
         [audit]
         every = 0
         "#,
-        if set.name == "mnist" { "{ threshold = 0.5 }" } else { "\"none\"" },
+        set.binarization(),
     );
-    let config = Config::parse(&text, &[])?;
-    let mut trainer = Trainer::new(&config, set.splits.clone(), &Device::default())?;
-    let validation = support::training_sets::validation(set)?;
-    let base = BaseDistribution::from_marginals(
-        &support::training_sets::binary(set, &set.splits.train)?,
-        1.0,
-    )?;
-    let value = |parameters: &Parameters| {
-        if parameters.n_visible.min(hidden) <= EXACT {
-            return mean_log_likelihood(parameters, &validation);
-        }
-        let (ops, ladder) =
-            (Fused::new(parameters), Ladder::linear(options.temperatures, &Prior::Uniform)?);
-        let log_z = Ais { chains: CHAINS, ladder, seed }.run(&ops, &base)?.value;
-        Ok(mean_log_f(&ops, &validation).mean - log_z)
-    };
-    let (mut stopped, mut kept, mut sound) = (None, (0, f64::NAN), (0, 0));
-    let mut best = (0, f64::NEG_INFINITY);
-    while let Some(evaluation) = trainer.next_evaluation()? {
-        if (trainer.updates() / EVERY).is_multiple_of(options.truth_every) {
-            let now = value(&trainer.parameters())?;
-            if now > best.1 {
-                best = (trainer.updates(), now);
-            }
-        }
-        if stopped.is_none() {
-            let standing = trainer.standing();
-            sound = (standing.judged, standing.evaluations);
-            let stop = evaluation.decision.is_some_and(|decision| decision.stop);
-            // The models that may be the best are audited at the end, as the command does.
-            if (stop || trainer.updates() == updates)
-                && let Some(best) = trainer.audited_best()?
-            {
-                let model = best.candidate;
-                kept = (model.update, value(&model.parameters)?);
-            }
-            if stop {
-                stopped = Some(trainer.updates());
-            }
-        }
+    Config::parse(&text, &[])
+}
+
+/// Tells the validation log-likelihood of a model: exact, or by annealing where that takes too long.
+struct Judge {
+    validation: BitMatrix,
+    base: BaseDistribution,
+    temperatures: usize,
+    seed: u64,
+}
+
+impl Judge {
+    fn new(set: &TrainingSet, options: &Options) -> Result<Self> {
+        let validation = validation(set)?;
+        let base = BaseDistribution::from_marginals(&binary(set, &set.splits.train)?, 1.0)?;
+        Ok(Self { validation, base, temperatures: options.temperatures, seed: options.seed })
     }
-    Ok(Outcome {
-        set: set.name,
-        gradient: gradient.into(),
-        exact,
-        stopped,
-        kept: kept.0,
-        kept_value: kept.1,
-        best: best.0,
-        best_value: best.1,
-        sound,
-    })
+
+    fn value(&self, parameters: &Parameters) -> Result<f64> {
+        if parameters.n_visible.min(parameters.n_hidden) <= EXACT {
+            return mean_log_likelihood(parameters, &self.validation);
+        }
+        let ops = Fused::new(parameters);
+        let ladder = Ladder::linear(self.temperatures, &Prior::Uniform)?;
+        let log_z = Ais { chains: CHAINS, ladder, seed: self.seed }.run(&ops, &self.base)?.value;
+        Ok(mean_log_f(&ops, &self.validation).mean - log_z)
+    }
 }

@@ -7,6 +7,7 @@
 //! `cargo bench --bench beta_updates` (two minutes), `-- --quick` for a smoke run, `-- --sweeps 1000`; ZTRACK_MODELS is
 //! the folder of the models. Writes results/beta_updates/figures.csv.
 
+use std::fs::File;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Instant;
 
@@ -59,6 +60,34 @@ struct Figure {
 }
 
 impl Figure {
+    /// Of a runner that was measured for so many turns under a pseudo-prior.
+    fn of(
+        name: &'static str,
+        runner: &Runner,
+        ladder: &Ladder,
+        zeta: &[f64],
+        turns: usize,
+    ) -> Self {
+        let last = TEMPERATURES - 1;
+        let all = runner.occupancy.measure(ladder, zeta);
+        let means = runner.occupancy.means();
+        let prior = PseudoPrior::new(ladder, zeta);
+        let groups: Vec<f64> = (0..means.len() / GROUP)
+            .map(|i| prior.measure(&means.between(i * GROUP, (i + 1) * GROUP)).log_z[last])
+            .collect();
+        let n = groups.len() as f64;
+        let mean = groups.iter().sum::<f64>() / n;
+        let square: f64 = groups.iter().map(|y| (y - mean).powi(2)).sum();
+        Self {
+            name,
+            log_z: all.log_z[last],
+            log_z_std_error: all.variance[last].sqrt(),
+            variance: square / (n - 1.0),
+            seconds: runner.seconds / n,
+            milliseconds_per_sweep: runner.seconds * 1e3 / (turns * BLOCK) as f64,
+        }
+    }
+
     fn merit(&self) -> f64 {
         self.variance * self.seconds
     }
@@ -93,55 +122,62 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     for (name, parameters) in models() {
         let figures = one_thread.install(|| measure(&parameters, &size));
-        // Relative standard error of a variance from G normal measurements.
-        let relative = (2.0 / (size.groups as f64 - 1.0)).sqrt();
-        println!(
-            "\n{name}: {} groups of {GROUP} chains, {} sweeps, {TEMPERATURES} temperatures, one thread",
-            size.groups, size.sweeps
-        );
-        println!(
-            "{:<18}{:>10} {:>16}  {:>14}  {:>18}",
-            "update", "ms/sweep", "log Z (all)", "Var(log Z)", "Var x CPU-s"
-        );
-        for figure in &figures {
-            println!(
-                "{:<18}{:>10.2} {:>9.3} +- {:.3}  {:>14.4}  {:>10.5} +- {:.5}",
-                figure.name,
-                figure.milliseconds_per_sweep,
-                figure.log_z,
-                figure.log_z_std_error,
-                figure.variance,
-                figure.merit(),
-                relative * figure.merit()
-            );
-            csv.write_record([
-                name.clone(),
-                figure.name.into(),
-                size.groups.to_string(),
-                GROUP.to_string(),
-                size.sweeps.to_string(),
-                figure.log_z.to_string(),
-                figure.log_z_std_error.to_string(),
-                figure.variance.to_string(),
-                figure.seconds.to_string(),
-                figure.merit().to_string(),
-                (relative * figure.merit()).to_string(),
-            ])?;
-        }
-        if let Some(best) = figures.iter().min_by(|a, b| a.merit().total_cmp(&b.merit())) {
-            let rivals: Vec<&str> = figures
-                .iter()
-                .filter(|f| f.name != best.name)
-                .filter(|f| {
-                    f.merit() - best.merit() < 2.0 * relative * f.merit().hypot(best.merit())
-                })
-                .map(|f| f.name)
-                .collect();
-            let rivals = if rivals.is_empty() { "none".into() } else { rivals.join("; ") };
-            println!("least: {} (within two errors of it: {rivals})", best.name);
-        }
+        report(&name, &figures, &size, &mut csv)?;
     }
     csv.flush()?;
+    Ok(())
+}
+
+/// The table of one model, a row of the CSV for each line, and which updates are best.
+fn report(
+    name: &str,
+    figures: &[Figure],
+    size: &Size,
+    csv: &mut csv::Writer<File>,
+) -> csv::Result<()> {
+    // Relative standard error of a variance from G normal measurements.
+    let relative = (2.0 / (size.groups as f64 - 1.0)).sqrt();
+    println!(
+        "\n{name}: {} groups of {GROUP} chains, {} sweeps, {TEMPERATURES} temperatures, one thread",
+        size.groups, size.sweeps
+    );
+    println!(
+        "{:<18}{:>10} {:>16}  {:>14}  {:>18}",
+        "update", "ms/sweep", "log Z (all)", "Var(log Z)", "Var x CPU-s"
+    );
+    for figure in figures {
+        println!(
+            "{:<18}{:>10.2} {:>9.3} +- {:.3}  {:>14.4}  {:>10.5} +- {:.5}",
+            figure.name,
+            figure.milliseconds_per_sweep,
+            figure.log_z,
+            figure.log_z_std_error,
+            figure.variance,
+            figure.merit(),
+            relative * figure.merit()
+        );
+        csv.write_record([
+            name,
+            figure.name,
+            &size.groups.to_string(),
+            &GROUP.to_string(),
+            &size.sweeps.to_string(),
+            &figure.log_z.to_string(),
+            &figure.log_z_std_error.to_string(),
+            &figure.variance.to_string(),
+            &figure.seconds.to_string(),
+            &figure.merit().to_string(),
+            &(relative * figure.merit()).to_string(),
+        ])?;
+    }
+    if let Some(best) = figures.iter().min_by(|a, b| a.merit().total_cmp(&b.merit())) {
+        let near =
+            |f: &&Figure| f.merit() - best.merit() < 2.0 * relative * f.merit().hypot(best.merit());
+        let others = figures.iter().filter(|f| f.name != best.name);
+        let rivals: Vec<&str> = others.filter(near).map(|f| f.name).collect();
+        let rivals = if rivals.is_empty() { "none".into() } else { rivals.join("; ") };
+        println!("least: {} (within two errors of it: {rivals})", best.name);
+    }
     Ok(())
 }
 
@@ -213,30 +249,8 @@ fn measure(parameters: &Parameters, size: &Size) -> Vec<Figure> {
             }
         }
     }
-    UPDATES
-        .iter()
-        .zip(&runners)
-        .map(|(&(name, _), runner)| {
-            let last = TEMPERATURES - 1;
-            let all = runner.occupancy.measure(&ladder, &zeta);
-            let means = runner.occupancy.means();
-            let prior = PseudoPrior::new(&ladder, &zeta);
-            let groups: Vec<f64> = (0..means.len() / GROUP)
-                .map(|i| prior.measure(&means.between(i * GROUP, (i + 1) * GROUP)).log_z[last])
-                .collect();
-            let n = groups.len() as f64;
-            let mean = groups.iter().sum::<f64>() / n;
-            let square: f64 = groups.iter().map(|y| (y - mean).powi(2)).sum();
-            Figure {
-                name,
-                log_z: all.log_z[last],
-                log_z_std_error: all.variance[last].sqrt(),
-                variance: square / (n - 1.0),
-                seconds: runner.seconds / n,
-                milliseconds_per_sweep: runner.seconds * 1e3 / (measured * BLOCK) as f64,
-            }
-        })
-        .collect()
+    let figure = |(&(name, _), runner)| Figure::of(name, runner, &ladder, &zeta, measured);
+    UPDATES.iter().zip(&runners).map(figure).collect()
 }
 
 /// User and system time of this process so far, where the system tells, in ticks of 10 ms.

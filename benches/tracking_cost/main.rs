@@ -17,6 +17,7 @@ mod tempered;
 
 use std::path::PathBuf;
 
+use clock::Clock;
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::ops::{BitMatrix, Fused};
@@ -53,7 +54,10 @@ impl Setting {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// What can go wrong in a part, some of it in a thread pool.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> Result<(), Failure> {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let parts = ["pcd", "runs", "tempered"];
     let named: Vec<String> =
@@ -135,4 +139,19 @@ fn trackers(setting: &Setting, path: GeometricPath<'_>) -> Vec<ChainTracker> {
             ChainTracker::start(&path, chains, options).0
         })
         .collect()
+}
+
+/// Times one tracker's step from one model to the next.
+fn step(
+    tracker: &mut ChainTracker,
+    name: &str,
+    old: &GeometricPath<'_>,
+    new: &GeometricPath<'_>,
+    clock: &mut Clock,
+) -> Result<(), Failure> {
+    let record = clock.time(name, || tracker.step(old, new));
+    if record.rounds.is_some() {
+        return Err("the tracker lost the ladder: times mean nothing".into());
+    }
+    Ok(())
 }

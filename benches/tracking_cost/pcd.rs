@@ -1,6 +1,5 @@
 //! PCD-1 with and without a tracker of as many chains as particles.
 
-use std::error::Error;
 use std::fs::File;
 
 use ztrack::model::test_systems::gaussian_parameters;
@@ -10,14 +9,39 @@ use ztrack::training::gradient::{gradient, moments};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 
 use super::clock::Clock;
-use super::{Setting, TEMPERATURES, TRACKERS, data, profile, random_particles, trackers};
+use super::{
+    Failure, Setting, TEMPERATURES, TRACKERS, data, profile, random_particles, step, trackers,
+};
 
 /// Runs, prints and writes one setting.
 pub fn run(
     setting: &Setting,
     costs: &mut csv::Writer<File>,
     profiles: &mut csv::Writer<File>,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
+) -> Result<(), Failure> {
+    let clock = measure(setting)?;
+    let alone = clock.typical("update");
+    println!("\nPCD-1, {}: {alone:.2} ms an update without tracking", setting.name());
+    println!("  {:<20}{:>12}{:>10}  10 % or less with", "tracker", "ms a step", "ratio");
+    for (name, ..) in TRACKERS {
+        let step = clock.typical(name);
+        println!(
+            "  {name:<20}{step:>12.2}{:>9.1}%  tempering.every = {}",
+            100.0 * step / alone,
+            (10.0 * step / alone).ceil()
+        );
+        let ratio = step / alone;
+        let numbers = [alone, step, ratio].map(|number| number.to_string());
+        let [alone, step, ratio] = numbers;
+        costs.write_record(["pcd", &setting.name(), name, &alone, &step, &ratio])?;
+    }
+    println!("  where a step's time goes, ms:");
+    profile::report("pcd", setting, profile::lines(&clock), profiles)?;
+    Ok(())
+}
+
+/// Times updates, steps and their parts.
+fn measure(setting: &Setting) -> Result<Clock, Failure> {
     let Setting { n_visible: m, n_hidden: j, chains, updates, .. } = *setting;
     let data = data(setting);
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
@@ -41,47 +65,15 @@ pub fn run(
             rule.step(&mut parameters, &gradient(&positive, &negative, None), 1e-4);
             Fused::new(&parameters)
         });
+        let before = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let after = GeometricPath { ops: &new, ladder: &ladder, base: &base };
         for turn in 0..trackers.len() {
             let turn = (turn + update) % trackers.len();
-            let record = clock.time(TRACKERS[turn].0, || {
-                trackers[turn].step(
-                    &GeometricPath { ops: &ops, ladder: &ladder, base: &base },
-                    &GeometricPath { ops: &new, ladder: &ladder, base: &base },
-                )
-            });
-            if record.rounds.is_some() {
-                return Err("the tracker lost the ladder: times mean nothing".into());
-            }
+            step(&mut trackers[turn], TRACKERS[turn].0, &before, &after, &mut clock)?;
         }
         let zeta = trackers[0].save().pseudo_prior;
-        profile::parts(
-            GeometricPath { ops: &new, ladder: &ladder, base: &base },
-            &mut aside,
-            &zeta,
-            setting.sweeps,
-            &mut clock,
-        );
+        profile::parts(after, &mut aside, &zeta, setting.sweeps, &mut clock);
         ops = new;
     }
-    let alone = clock.typical("update");
-    println!("\nPCD-1, {}: {alone:.2} ms an update without tracking", setting.name());
-    println!("  {:<20}{:>12}{:>10}  10 % or less with", "tracker", "ms a step", "ratio");
-    for (name, ..) in TRACKERS {
-        let step = clock.typical(name);
-        println!(
-            "  {name:<20}{step:>12.2}{:>9.1}%  tempering.every = {}",
-            100.0 * step / alone,
-            (10.0 * step / alone).ceil()
-        );
-        let ratio = step / alone;
-        let numbers = [alone, step, ratio].map(|number| number.to_string());
-        let [alone, step, ratio] = numbers;
-        costs.write_record(["pcd", &setting.name(), name, &alone, &step, &ratio])?;
-    }
-    println!("  where a step's time goes, ms:");
-    for (part, milliseconds) in profile::lines(&clock) {
-        println!("    {part:<42}{milliseconds:>9.2}");
-        profiles.write_record(["pcd", &setting.name(), part, &milliseconds.to_string()])?;
-    }
-    Ok(())
+    Ok(clock)
 }

@@ -1,11 +1,14 @@
 //! The parts of a tracker's step, each timed by itself on the chains as they are.
 
+use std::fs::File;
+
 use ztrack::tempering::{
     BetaUpdate, GeometricPath, Ladder, Prior, PseudoPrior, TemperedChains, TemperedPath,
 };
 use ztrack::tracking::shift;
 use ztrack::training::gradient::Particles;
 
+use super::Setting;
 use super::clock::Clock;
 
 /// Times the parts once. `chains` is moved on by some sweeps.
@@ -48,4 +51,18 @@ pub fn lines(clock: &Clock) -> Vec<(&'static str, f64)> {
         ("one shift", clock.typical("shift")),
         ("measurement", clock.typical("measurement")),
     ]
+}
+
+/// Prints and writes parts with their milliseconds.
+pub fn report(
+    gradient: &str,
+    setting: &Setting,
+    lines: impl IntoIterator<Item = (&'static str, f64)>,
+    csv: &mut csv::Writer<File>,
+) -> csv::Result<()> {
+    for (part, milliseconds) in lines {
+        println!("    {part:<42}{milliseconds:>9.2}");
+        csv.write_record([gradient, &setting.name(), part, &milliseconds.to_string()])?;
+    }
+    Ok(())
 }

@@ -1,6 +1,5 @@
 //! Whole PCD-1 training runs, through the trainer as a user has it: what tracking adds when the tracker moves every n updates.
 
-use std::error::Error;
 use std::fs::File;
 
 use burn::tensor::Device;
@@ -9,7 +8,7 @@ use ztrack::data::{SplitOptions, load};
 use ztrack::training::{StepRecord, Trainer};
 
 use super::clock::Clock;
-use super::{Setting, TEMPERATURES};
+use super::{Failure, Setting, TEMPERATURES};
 
 /// tempering.every; the last is beyond the run: chains are started, then nothing is tracked.
 const EVERY: [u64; 5] = [1, 10, 20, 30, 1_000_000];
@@ -18,10 +17,7 @@ const TURN: u64 = 60;
 
 /// Runs, prints and writes one setting; a turn for every seven of its updates.
 #[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
-pub fn run(
-    setting: &Setting,
-    costs: &mut csv::Writer<File>,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
+pub fn run(setting: &Setting, costs: &mut csv::Writer<File>) -> Result<(), Failure> {
     let turns = (setting.updates / 7).max(1);
     for filter in ["\"kalman\"", "{ alpha = 0.2 }"] {
         let mut trainers: Vec<Trainer> =

@@ -1,6 +1,5 @@
 //! The tempered gradient of RTS section 4.4: the share of an update that only the tracker needs.
 
-use std::error::Error;
 use std::fs::File;
 
 use ztrack::model::test_systems::gaussian_parameters;
@@ -10,14 +9,37 @@ use ztrack::training::gradient::{gradient, moments, moments_from_inputs};
 use ztrack::training::update::{RmsSpectral, RmsSpectralConfig, UpdateRule};
 
 use super::clock::Clock;
-use super::{Setting, TEMPERATURES, TRACKERS, data, profile, trackers};
+use super::{Failure, Setting, TEMPERATURES, TRACKERS, data, profile, step, trackers};
+
+/// What an update does whether or not log Z is tracked, beside the sweeps.
+const UPDATE: [&str; 3] = ["statistics of the gradient", "RMSspectral", "new kernel tables"];
 
 /// Runs, prints and writes one setting.
 pub fn run(
     setting: &Setting,
     costs: &mut csv::Writer<File>,
     profiles: &mut csv::Writer<File>,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
+) -> Result<(), Failure> {
+    let clock = measure(setting)?;
+    let rest: f64 = UPDATE.iter().map(|part| clock.typical(part)).sum();
+    println!("\ntempered gradient, {}, {} sweeps, RMSspectral", setting.name(), setting.sweeps);
+    println!("  {:<20}{:>12}{:>14}{:>10}", "tracker", "ms an update", "ms tracking", "share");
+    for (name, ..) in TRACKERS {
+        let step = clock.typical(name);
+        let (whole, tracking) = (rest + step, step - clock.typical(&format!("bare {name}")));
+        let share = tracking / whole;
+        println!("  {name:<20}{whole:>12.1}{tracking:>14.2}{:>9.1}%", 100.0 * share);
+        let [whole, tracking, share] = [whole, tracking, share].map(|x| x.to_string());
+        costs.write_record(["tempered", &setting.name(), name, &whole, &tracking, &share])?;
+    }
+    println!("  where the time goes, ms:");
+    let own = UPDATE.into_iter().map(|part| (part, clock.typical(part)));
+    profile::report("tempered", setting, own.chain(profile::lines(&clock)), profiles)?;
+    Ok(())
+}
+
+/// Times the parts of updates, steps, and the same sweeps without a tracker.
+fn measure(setting: &Setting) -> Result<Clock, Failure> {
     let Setting { n_visible: m, n_hidden: j, updates, sweeps, .. } = *setting;
     let data = data(setting);
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Exponential(2.0))?;
@@ -37,65 +59,29 @@ pub fn run(
             clock.restart();
         }
         let tracker = &trackers[0];
-        let (positive, negative) = clock.time("statistics of the gradient", || {
+        let (positive, negative) = clock.time(UPDATE[0], || {
             let positive = moments(&ops, &data, None);
             let inputs = tracker.evaluated().inputs.clone();
             let (visible, weights) = (&tracker.chains.visible, tracker.weights());
             (positive, moments_from_inputs(&ops, visible, inputs, Some(&weights)))
         });
-        clock.time("RMSspectral", || {
+        clock.time(UPDATE[1], || {
             rule.step(&mut parameters, &gradient(&positive, &negative, None), 1e-5);
         });
-        let new = clock.time("new kernel tables", || Fused::new(&parameters));
+        let new = clock.time(UPDATE[2], || Fused::new(&parameters));
+        let before = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let after = GeometricPath { ops: &new, ladder: &ladder, base: &base };
         for turn in 0..trackers.len() {
             let turn = (turn + update) % trackers.len();
             let (name, _, beta_update) = TRACKERS[turn];
-            let record = clock.time(name, || {
-                trackers[turn].step(
-                    &GeometricPath { ops: &ops, ladder: &ladder, base: &base },
-                    &GeometricPath { ops: &new, ladder: &ladder, base: &base },
-                )
-            });
-            if record.rounds.is_some() {
-                return Err("the tracker lost the ladder: times mean nothing".into());
-            }
+            step(&mut trackers[turn], name, &before, &after, &mut clock)?;
             let chains = &mut bare[turn];
             clock.time(&format!("bare {name}"), || {
-                chains.sweep(
-                    &GeometricPath { ops: &new, ladder: &ladder, base: &base },
-                    &zeta,
-                    beta_update,
-                    sweeps,
-                    None,
-                )
+                chains.sweep(&after, &zeta, beta_update, sweeps, None)
             });
         }
-        profile::parts(
-            GeometricPath { ops: &new, ladder: &ladder, base: &base },
-            &mut aside,
-            &zeta,
-            sweeps,
-            &mut clock,
-        );
+        profile::parts(after, &mut aside, &zeta, sweeps, &mut clock);
         ops = new;
     }
-    let parts = ["statistics of the gradient", "RMSspectral", "new kernel tables"];
-    let rest: f64 = parts.iter().map(|part| clock.typical(part)).sum();
-    println!("\ntempered gradient, {}, {sweeps} sweeps, RMSspectral", setting.name());
-    println!("  {:<20}{:>12}{:>14}{:>10}", "tracker", "ms an update", "ms tracking", "share");
-    for (name, ..) in TRACKERS {
-        let step = clock.typical(name);
-        let (whole, tracking) = (rest + step, step - clock.typical(&format!("bare {name}")));
-        let share = tracking / whole;
-        println!("  {name:<20}{whole:>12.1}{tracking:>14.2}{:>9.1}%", 100.0 * share);
-        let [whole, tracking, share] = [whole, tracking, share].map(|x| x.to_string());
-        costs.write_record(["tempered", &setting.name(), name, &whole, &tracking, &share])?;
-    }
-    println!("  where the time goes, ms:");
-    let own = parts.into_iter().map(|part| (part, clock.typical(part)));
-    for (part, milliseconds) in own.chain(profile::lines(&clock)) {
-        println!("    {part:<42}{milliseconds:>9.2}");
-        profiles.write_record(["tempered", &setting.name(), part, &milliseconds.to_string()])?;
-    }
-    Ok(())
+    Ok(clock)
 }

@@ -74,13 +74,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match report(Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit_code(report(Options::parse()).map(|()| true))
 }
 
 fn report(mut options: Options) -> Result<()> {

@@ -90,13 +90,7 @@ pub struct Run {
 fn main() -> ExitCode {
     let mut options = Options::parse();
     options.common = options.common.named("schedules");
-    match options.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit_code(options.run().map(|()| true))
 }
 
 impl Options {

@@ -7,6 +7,9 @@
 //! models that cannot be enumerated: no data, no enumeration. z is the error in units of the claimed standard error.
 //! Models and results are kept in the folder. `--held-out`: other seeds, which no constant of the estimator was chosen by.
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod models;
 
 use std::fmt::Write as _;
@@ -51,14 +54,7 @@ struct Outcome {
 }
 
 fn main() -> ExitCode {
-    match report(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit_code(report(&Options::parse()))
 }
 
 /// Whether the bounds are kept: more than 4 errors off without a doubt at most 1 %, doubts on estimates within 3 errors at most 15 %,

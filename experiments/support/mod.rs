@@ -4,11 +4,14 @@
 #![allow(dead_code)]
 
 pub mod bootstrap;
+pub mod continuous;
 pub mod glyphs;
 pub mod mnist;
 pub mod training_sets;
 
+use std::fmt::Display;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -57,11 +60,28 @@ impl Options {
         Ok(())
     }
 
-    fn path(&self, file: &str) -> Result<PathBuf> {
+    /// The folder of `--out`, made where it is missing.
+    pub fn folder(&self) -> Result<PathBuf> {
         let folder = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(self.name));
-        std::fs::create_dir_all(&folder)
-            .map_err(|error| Error::Invalid(format!("--out {}: {error}", folder.display())))?;
-        Ok(folder.join(file))
+        std::fs::create_dir_all(&folder).map_err(Error::io("create folder", &folder))?;
+        Ok(folder)
+    }
+
+    fn path(&self, file: &str) -> Result<PathBuf> {
+        Ok(self.folder()?.join(file))
+    }
+}
+
+/// Failure where what was found is not as it should be, or on an error, which is printed.
+pub fn exit_code<E: Display>(outcome: std::result::Result<bool, E>) -> ExitCode {
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // `#`: anyhow's errors come with their causes.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 

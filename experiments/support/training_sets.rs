@@ -17,6 +17,19 @@ pub struct TrainingSet {
     pub splits: Splits,
 }
 
+impl TrainingSet {
+    /// `data.binarization` for a trainer that gets the splits: the other sets are binary already.
+    pub fn binarization(&self) -> &'static str {
+        if self.name == "mnist" { "{ threshold = 0.5 }" } else { "\"none\"" }
+    }
+}
+
+/// Those of the sets that are named; all where none is.
+pub fn chosen(sets: Vec<TrainingSet>, names: &[String]) -> Vec<TrainingSet> {
+    let asked = |set: &TrainingSet| names.is_empty() || names.iter().any(|name| name == set.name);
+    sets.into_iter().filter(asked).collect()
+}
+
 /// Folder of real data: ZTRACK_DATA, else `../shared/datasets`.
 pub fn folder() -> PathBuf {
     std::env::var_os("ZTRACK_DATA").map_or_else(|| "../shared/datasets".into(), PathBuf::from)

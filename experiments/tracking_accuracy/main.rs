@@ -5,7 +5,10 @@
 //!
 //! Exit code 1 if a row of the default tracker misses what is asked of it.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod settings;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -13,7 +16,8 @@ use std::time::Instant;
 use burn::tensor::Device;
 use clap::Parser;
 use rayon::prelude::*;
-use support::training_sets::{TrainingSet, all};
+use settings::{SETTINGS, Setting, TRACKERS};
+use support::training_sets::{TrainingSet, all, chosen};
 use ztrack::config::Config;
 use ztrack::model::exact::log_partition;
 use ztrack::record::{Content, Run};
@@ -28,69 +32,6 @@ const COVERAGE: f64 = 0.92;
 const BEYOND: f64 = 1.0 / 300.0;
 const BIAS: f64 = 0.25;
 const SOUND: [f64; 2] = [0.9, 0.6];
-
-/// A gradient with a rate; `aggressive`: far above what one would use.
-struct Setting {
-    name: &'static str,
-    aggressive: bool,
-    gradient: &'static str,
-    update: &'static str,
-    rate: f64,
-}
-
-const fn setting(
-    name: &'static str,
-    aggressive: bool,
-    gradient: &'static str,
-    update: &'static str,
-    rate: f64,
-) -> Setting {
-    Setting { name, aggressive, gradient, update, rate }
-}
-
-const SETTINGS: [Setting; 10] = [
-    setting("PCD-1 .02", false, "pcd", "sgd", 0.02),
-    setting("PCD-1 .2", true, "pcd", "sgd", 0.2),
-    setting("CD-1 .05", false, "cd", "sgd", 0.05),
-    setting("CD-1 .3", true, "cd", "sgd", 0.3),
-    setting("tempered .05", false, "tempered", "sgd", 0.05),
-    setting("tempered .3", true, "tempered", "sgd", 0.3),
-    setting("Adam .002", false, "pcd", "adam", 0.002),
-    setting("Adam .02", true, "pcd", "adam", 0.02),
-    setting("RMSspectral 1e-4", false, "pcd", "rmsspectral", 1e-4),
-    setting("RMSspectral 1e-3", true, "pcd", "rmsspectral", 1e-3),
-];
-
-/// Trackers by name, as overrides of the defaults.
-const TRACKERS: [(&str, &[&str]); 6] = [
-    ("default", &[]),
-    (
-        "old",
-        &[
-            "averaging.window=0",
-            "tempering.weighted=false",
-            "tempering.settling.sweeps=0",
-            "tempering.every=1",
-            "tempering.sweeps=5",
-            "tempering.temperatures=100",
-        ],
-    ),
-    ("averaged", &["averaging.window=0.1", "tempering.weighted=false"]),
-    ("weighted", &["averaging.window=0", "tempering.weighted=true"]),
-    ("both", &["averaging.window=0.1", "tempering.weighted=true"]),
-    (
-        "eq. 24",
-        &[
-            "averaging.window=0",
-            "tempering.weighted=false",
-            "tempering.settling.sweeps=0",
-            "tempering.every=1",
-            "tempering.sweeps=5",
-            "tempering.temperatures=100",
-            "tempering.smoothing={ alpha = 0.2 }",
-        ],
-    ),
-];
 
 /// Options.
 #[derive(Parser)]
@@ -140,88 +81,76 @@ struct Trained {
 }
 
 fn main() -> ExitCode {
-    match report(Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    support::exit_code(report(Options::parse()))
 }
 
-fn report(options: Options) -> Result<bool> {
-    let common = options.common.named("tracking_accuracy");
-    let (updates, last_seed, settings) = if common.quick {
-        (300, options.first_seed, &SETTINGS[..1])
-    } else {
-        (options.updates, options.first_seed + options.seeds - 1, &SETTINGS[..])
-    };
+fn report(mut options: Options) -> Result<bool> {
+    options.common = options.common.named("tracking_accuracy");
+    let quick = options.common.quick;
+    let settings = if quick { &SETTINGS[..1] } else { &SETTINGS[..] };
     let mut sets = all()?;
-    if common.quick {
+    if quick {
+        (options.updates, options.seeds) = (300, 1);
         sets.truncate(2);
     }
-    if !options.sets.is_empty() {
-        sets.retain(|set| options.sets.iter().any(|name| name == set.name));
-    }
+    let sets = chosen(sets, &options.sets);
     let names: Vec<&str> = sets.iter().map(|set| set.name).collect();
     println!(
-        "Tracked minus exact log Z in nats at every 100th of {updates} updates, {HIDDEN} hidden units, batch 50, seeds {} to {last_seed},\n\
+        "Tracked minus exact log Z in nats at every 100th of {} updates, {HIDDEN} hidden units, batch 50, seeds {} to {},\n\
          data sets {}. Defaults of [averaging] and [tempering], or as named. sound: share of the evaluations the tracker vouches for;\n\
          of these: RMSE, bias, share inside 2 standard errors, number beyond 4. seconds: a run, tracking included, enumeration not.\n",
+        options.updates,
         options.first_seed,
+        options.first_seed + options.seeds - 1,
         names.join(", ")
     );
-    let chosen = |name: &str| match options.trackers.as_slice() {
-        [] => !common.quick || name == "default",
+    let wanted = |name: &str| match options.trackers.as_slice() {
+        [] => !quick || name == "default",
         given => given.iter().any(|given| given == name),
     };
     let mut good = true;
     let mut rows = Vec::new();
-    for (tracker, overrides) in TRACKERS.iter().filter(|(name, _)| chosen(name)) {
-        let overrides: Vec<String> =
-            overrides.iter().map(ToString::to_string).chain(options.overrides.clone()).collect();
-        let mut jobs = Vec::new();
-        for (setting, Setting { name, .. }) in settings.iter().enumerate() {
-            if !options.settings.is_empty() && !options.settings.iter().any(|given| given == name) {
-                continue;
-            }
-            for set in &sets {
-                for seed in options.first_seed..=last_seed {
-                    jobs.push((setting, set, seed));
-                }
-            }
-        }
-        let bar = support::progress(jobs.len());
-        let runs: Vec<Trained> = jobs
-            .into_par_iter()
-            .map(|(setting, set, seed)| {
-                let run = train(setting, set, seed, updates, &overrides);
-                bar.inc(1);
-                run
-            })
-            .collect::<Result<_>>()?;
-        bar.finish_and_clear();
-        good &= table(tracker, settings, &runs) || common.quick;
+    for (tracker, overrides) in TRACKERS.iter().filter(|(name, _)| wanted(name)) {
+        let runs = run(settings, &sets, &options, overrides)?;
+        good &= table(tracker, settings, &runs) || quick;
         rows.extend(runs.iter().flat_map(|run| csv_rows(tracker, run)));
     }
-    let header: Vec<&str> = [
-        "tracker",
-        "setting",
-        "set",
-        "seed",
-        "update",
-        "exact",
-        "error",
-        "std_error",
-        "sound",
-        "doubts",
-    ]
-    .into_iter()
-    .chain(RECORDED)
-    .collect();
-    common.save_csv("evaluations.csv", &header, &rows)?;
+    let header: Vec<&str> = COLUMNS.into_iter().chain(RECORDED).collect();
+    options.common.save_csv("evaluations.csv", &header, &rows)?;
     Ok(good)
+}
+
+/// Every chosen setting on every set with every seed, followed by one tracker.
+fn run(
+    settings: &[Setting],
+    sets: &[TrainingSet],
+    options: &Options,
+    overrides: &[&str],
+) -> Result<Vec<Trained>> {
+    let overrides: Vec<String> =
+        overrides.iter().map(ToString::to_string).chain(options.overrides.clone()).collect();
+    let mut jobs = Vec::new();
+    for (setting, Setting { name, .. }) in settings.iter().enumerate() {
+        if !options.settings.is_empty() && !options.settings.iter().any(|given| given == name) {
+            continue;
+        }
+        for set in sets {
+            for seed in options.first_seed..options.first_seed + options.seeds {
+                jobs.push((setting, set, seed));
+            }
+        }
+    }
+    let bar = support::progress(jobs.len());
+    let runs = jobs
+        .into_par_iter()
+        .map(|(setting, set, seed)| {
+            let run = train(setting, set, seed, options.updates, &overrides);
+            bar.inc(1);
+            run
+        })
+        .collect::<Result<_>>()?;
+    bar.finish_and_clear();
+    Ok(runs)
 }
 
 /// Prints one line a setting; whether the default tracker keeps what is asked of it.
@@ -276,6 +205,19 @@ fn table(tracker: &str, settings: &[Setting], runs: &[Trained]) -> bool {
     good || tracker != "default"
 }
 
+/// What names an evaluation, and what it found.
+const COLUMNS: [&str; 10] = [
+    "tracker",
+    "setting",
+    "set",
+    "seed",
+    "update",
+    "exact",
+    "error",
+    "std_error",
+    "sound",
+    "doubts",
+];
 /// Scalars kept of every evaluation.
 const RECORDED: [&str; 15] = [
     "train_log_f",
@@ -349,7 +291,7 @@ fn train(
         [audit]
         every = 0
         "#,
-        if set.name == "mnist" { "{ threshold = 0.5 }" } else { "\"none\"" },
+        set.binarization(),
         update != "rmsspectral",
     );
     let config = Config::parse(&text, overrides)?;

@@ -7,19 +7,20 @@
 //! with exact log Z. As in the paper 100 models a set, 1024 chains and 4096 temperatures, some hours on 2 cores; one run of each
 //! where the paper makes ten.
 
+mod sets;
+
+use std::fs::File;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use sets::{Draw, Model, SETS};
 use ztrack::estimators::{Ais, Start};
-use ztrack::model::plus_minus::{Units, to_binary};
-use ztrack::model::test_systems::{
-    SpinModel, gaussian_moments, ring, ring_log_partition, square, square_ising_log_partition,
-};
-use ztrack::model::{Parameters, exact};
+use ztrack::model::exact;
+use ztrack::model::plus_minus::to_binary;
 use ztrack::numerics::logit;
 use ztrack::ops::Fused;
-use ztrack::ops::random::{Purpose, Stream, Streams};
+use ztrack::ops::random::{Purpose, Streams};
 use ztrack::record::{Chart, Look, Series};
 use ztrack::tempering::{BaseDistribution, Ladder, Prior};
 
@@ -64,78 +65,6 @@ struct Options {
     out: PathBuf,
 }
 
-/// One random model in its own units, with log Z in those units.
-struct Model {
-    own: Parameters,
-    units: Units,
-    log_partition: f64,
-}
-
-type Draw = fn(&mut Stream, seed: u64, quick: bool) -> ztrack::Result<Model>;
-
-/// Recipes of models; the first, whose layers differ in size, gives two lines.
-const SETS: [(&str, Draw); 12] = [
-    ("GWGM", |_, seed, quick| gwgm(seed, quick)),
-    ("1DIsing T=10", |s, _, _| chain(s, 10.0, true)),
-    ("1DIsing T=1", |s, _, _| chain(s, 1.0, true)),
-    ("1DIsing T=.1", |s, _, _| chain(s, 0.1, true)),
-    ("1DSG T=10", |s, _, _| chain(s, 10.0, false)),
-    ("1DSG T=1", |s, _, _| chain(s, 1.0, false)),
-    ("1DSG T=.1", |s, _, _| chain(s, 0.1, false)),
-    ("2DIsing T=10", |s, _, _| torus(s, 10.0)),
-    ("2DIsing T=1", |s, _, _| torus(s, 1.0)),
-    ("2DIsing T=.1", |s, _, _| torus(s, 0.1)),
-    ("2DSG T=10", |s, _, quick| glass(s, 10.0, quick)),
-    ("2DSG T=.1", |s, _, quick| glass(s, 0.1, quick)),
-];
-
-fn gwgm(seed: u64, quick: bool) -> ztrack::Result<Model> {
-    let system =
-        if quick { gaussian_moments(12, 108, seed) } else { gaussian_moments(20, 180, seed) }?;
-    Ok(Model { own: system.parameters, units: Units::Binary, log_partition: system.log_partition })
-}
-
-/// Numbers from the paper's N(-100, 200), over the temperature.
-fn interactions(stream: &mut Stream, count: usize, temperature: f64, equal: bool) -> Vec<f64> {
-    let mut draw = || (-100.0 + 200.0 * stream.normal()) / temperature;
-    if equal { vec![draw(); count] } else { (0..count).map(|_| draw()).collect() }
-}
-
-fn spins(model: &SpinModel, log_partition: f64) -> ztrack::Result<Model> {
-    let own = model.to_rbm(Units::PlusMinus)?;
-    Ok(Model { own: own.parameters, units: Units::PlusMinus, log_partition })
-}
-
-fn chain(stream: &mut Stream, temperature: f64, equal: bool) -> ztrack::Result<Model> {
-    let mut draw = || interactions(stream, 200, temperature, equal);
-    let (couplings, fields) = (draw(), draw());
-    spins(&ring(&couplings, &fields)?, ring_log_partition(&couplings, &fields))
-}
-
-fn torus(stream: &mut Stream, temperature: f64) -> ztrack::Result<Model> {
-    const SIDE: usize = 16;
-    let bonds = interactions(stream, SIDE * SIDE, temperature, true);
-    let model = square(SIDE, SIDE, &bonds, &bonds, &[0.0; SIDE * SIDE])?;
-    spins(&model, square_ising_log_partition(SIDE, SIDE, bonds[0])?)
-}
-
-/// Couplings from N(10^4, 10^4); enumerated as an RBM of half the spins.
-fn glass(stream: &mut Stream, temperature: f64, quick: bool) -> ztrack::Result<Model> {
-    let side = if quick { 4 } else { 6 };
-    let n = side * side;
-    let mut draw =
-        || (0..n).map(|_| 1e4 * (1.0 + stream.normal()) / temperature).collect::<Vec<f64>>();
-    let model = square(side, side, &draw(), &draw(), &vec![0.0; n])?;
-    let binary = model.to_rbm(Units::Binary)?;
-    spins(&model, exact::log_partition(&binary.parameters)? + binary.log_constant)
-}
-
-/// The product distribution with these means, so far from 0 and 1 at least.
-fn from_means(means: &[f64], cut: f64) -> ztrack::Result<BaseDistribution> {
-    let logits = means.iter().map(|mean| logit(mean.clamp(cut, 1.0 - cut)) as f32);
-    BaseDistribution::from_logits(&logits.collect::<Vec<f32>>())
-}
-
 /// Share of right estimates, with a standard error that is not zero where all or none are right.
 #[derive(Clone, Copy)]
 struct Share {
@@ -154,6 +83,14 @@ impl Share {
     }
 }
 
+/// How much is done.
+struct Size {
+    quick: bool,
+    models: u64,
+    chains: usize,
+    temperatures: usize,
+}
+
 fn main() -> Result<()> {
     let options = Options::parse();
     let quick = options.quick;
@@ -162,9 +99,12 @@ fn main() -> Result<()> {
         let names = SETS.map(|(set, _)| set).join(", ");
         bail!("--sets {unknown}: known are {names}");
     }
-    let models = options.models.unwrap_or(if quick { 4 } else { 100 }).max(1);
-    let chains = options.chains.unwrap_or(if quick { 50 } else { 1024 });
-    let temperatures = options.temperatures.unwrap_or(if quick { 100 } else { 4096 });
+    let size = Size {
+        quick,
+        models: options.models.unwrap_or(if quick { 4 } else { 100 }).max(1),
+        chains: options.chains.unwrap_or(if quick { 50 } else { 1024 }),
+        temperatures: options.temperatures.unwrap_or(if quick { 100 } else { 4096 }),
+    };
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("cannot create {}", options.out.display()))?;
     let mut csv = csv::Writer::from_path(options.out.join("mean_field_starts.csv"))?;
@@ -178,10 +118,30 @@ fn main() -> Result<()> {
         "std_error",
         "relative_error",
     ])?;
+    print_head(&size);
+    let mut rows: Vec<Row> = Vec::new();
+    let chosen = |set: &str| options.sets.is_empty() || options.sets.iter().any(|name| name == set);
+    for (set, draw) in SETS.into_iter().filter(|(set, _)| chosen(set)) {
+        let of_set = size.run(set, draw, &mut csv)?;
+        csv.flush()?;
+        eprint!("\r{:40}\r", "");
+        of_set.iter().for_each(Row::print);
+        rows.extend(of_set);
+    }
+    if options.sets.is_empty() {
+        statements(&rows);
+    }
+    picture(&rows).save(&options.out.join("mean_field_starts.svg"))?;
+    println!("\nCSV and picture: {}", options.out.display());
+    Ok(())
+}
+
+fn print_head(size: &Size) {
+    let Size { quick, models, chains, temperatures } = size;
     println!(
         "Share of models (%) whose AIS estimate is within 5 % of log Z, +- its standard error.\n\
          {models} models a set, {chains} chains, {temperatures} temperatures; GWGM {}.\n",
-        if quick {
+        if *quick {
             "12 x 108 instead of 20 x 180, 2DSG 4 x 4 instead of 6 x 6"
         } else {
             "20 x 180"
@@ -190,76 +150,106 @@ fn main() -> Result<()> {
     print!("{:<17}", "set");
     STARTS.iter().for_each(|(name, _)| print!("{name:>14}"));
     println!();
-    let mut rows: Vec<Row> = Vec::new();
-    let chosen = |set: &str| options.sets.is_empty() || options.sets.iter().any(|name| name == set);
-    for (set, draw) in SETS.into_iter().filter(|(set, _)| chosen(set)) {
-        let first = rows.len();
-        for seed in 0..models {
-            eprint!("\r{set:<17} model {} of {models} ", seed + 1);
+}
+
+/// One model with its layers in one order.
+struct Case {
+    model: Model,
+    transposed: bool,
+    /// Exact means of the visible units, where they can be enumerated.
+    means: Option<Vec<f64>>,
+}
+
+impl Case {
+    /// The model as it is and, where its layers differ in size, with layers exchanged.
+    fn both(model: Model) -> Result<Vec<Self>> {
+        let own = &model.own;
+        let smaller = own.n_visible.min(own.n_hidden);
+        let binary = to_binary(own, model.units)?.parameters;
+        // One enumeration serves both orders of the layers.
+        let means = (smaller <= LARGEST_FOR_MEANS).then(|| exact::moments(&binary)).transpose()?;
+        let (visible, hidden) = means.map(|means| (means.visible, means.hidden)).unzip();
+        let exchanged = (own.n_visible != own.n_hidden).then(|| Self {
+            model: Model { own: own.transposed(), ..model },
+            transposed: true,
+            means: hidden,
+        });
+        let as_it_is = Self { model, transposed: false, means: visible };
+        Ok(std::iter::once(as_it_is).chain(exchanged).collect())
+    }
+
+    /// The distribution of a start; `None` where it needs means that are not known.
+    fn base(&self, start: &Begin, seed: u64) -> ztrack::Result<Option<BaseDistribution>> {
+        match (start, &self.means) {
+            (Begin::Guess(start), _) => {
+                start.base(&self.model.own, self.model.units, seed).map(Some)
+            }
+            (Begin::Means(cut), Some(means)) => from_means(means, *cut).map(Some),
+            (Begin::Means(_), None) => Ok(None),
+        }
+    }
+}
+
+impl Size {
+    /// The lines of one set, one for each order of the layers.
+    fn run(&self, set: &str, draw: Draw, csv: &mut csv::Writer<File>) -> Result<Vec<Row>> {
+        let mut rows: Vec<Row> = Vec::new();
+        for seed in 0..self.models {
+            eprint!("\r{set:<17} model {} of {} ", seed + 1, self.models);
             let mut stream = Streams::new(seed, Purpose::TestSystem, 0).row(100);
-            let model = draw(&mut stream, seed, quick)?;
-            let own = model.own.clone();
-            let smaller = own.n_visible.min(own.n_hidden);
-            let binary = to_binary(&own, model.units)?.parameters;
-            // One enumeration serves both orders of the layers.
-            let means =
-                (smaller <= LARGEST_FOR_MEANS).then(|| exact::moments(&binary)).transpose()?;
-            let transposed = own.n_visible != own.n_hidden;
-            for (place, transpose) in
-                [false, true].into_iter().take(1 + usize::from(transposed)).enumerate()
-            {
-                if rows.len() == first + place {
+            let cases = Case::both(draw(&mut stream, seed, self.quick)?)?;
+            for (place, case) in cases.iter().enumerate() {
+                if rows.len() == place {
                     let name =
-                        if transpose { format!("{set} transposed") } else { set.to_string() };
+                        if case.transposed { format!("{set} transposed") } else { set.to_string() };
                     rows.push(Row { name, shares: [None; STARTS.len()] });
                 }
-                let own = if transpose { own.transposed() } else { own.clone() };
-                let converted = to_binary(&own, model.units)?;
-                let ops = Fused::new(&converted.parameters);
-                for ((name, start), share) in STARTS.iter().zip(&mut rows[first + place].shares) {
-                    let base = match (start, &means) {
-                        (Begin::Guess(start), _) => start.base(&own, model.units, seed)?,
-                        (Begin::Means(cut), Some(means)) if transpose => {
-                            from_means(&means.hidden, *cut)?
-                        }
-                        (Begin::Means(cut), Some(means)) => from_means(&means.visible, *cut)?,
-                        (Begin::Means(_), None) => continue,
-                    };
-                    let found = Ais {
-                        chains,
-                        ladder: Ladder::linear(temperatures, &Prior::Uniform)?,
-                        seed,
-                    }
-                    .run(&ops, &base)?;
-                    let value = found.value + converted.log_constant;
-                    let error = value / model.log_partition - 1.0;
-                    let share = share.get_or_insert(Share { right: 0, total: 0 });
-                    share.right += u64::from(error.abs() <= RIGHT);
-                    share.total += 1;
-                    let line = (
-                        set,
-                        transpose,
-                        seed,
-                        name,
-                        model.log_partition,
-                        value,
-                        found.std_error,
-                        error,
-                    );
-                    csv.serialize(line)?;
-                }
+                self.anneal(case, set, seed, &mut rows[place], csv)?;
             }
         }
-        csv.flush()?;
-        eprint!("\r{:40}\r", "");
-        rows[first..].iter().for_each(Row::print);
+        Ok(rows)
     }
-    if options.sets.is_empty() {
-        statements(&rows);
+
+    /// AIS of one model from every start.
+    fn anneal(
+        &self,
+        case: &Case,
+        set: &str,
+        seed: u64,
+        row: &mut Row,
+        csv: &mut csv::Writer<File>,
+    ) -> Result<()> {
+        let Model { own, units, log_partition } = &case.model;
+        let converted = to_binary(own, *units)?;
+        let ops = Fused::new(&converted.parameters);
+        for ((name, start), share) in STARTS.iter().zip(&mut row.shares) {
+            let Some(base) = case.base(start, seed)? else { continue };
+            let ladder = Ladder::linear(self.temperatures, &Prior::Uniform)?;
+            let found = Ais { chains: self.chains, ladder, seed }.run(&ops, &base)?;
+            let value = found.value + converted.log_constant;
+            let error = value / log_partition - 1.0;
+            let share = share.get_or_insert(Share { right: 0, total: 0 });
+            share.right += u64::from(error.abs() <= RIGHT);
+            share.total += 1;
+            csv.serialize((
+                set,
+                case.transposed,
+                seed,
+                name,
+                log_partition,
+                value,
+                found.std_error,
+                error,
+            ))?;
+        }
+        Ok(())
     }
-    picture(&rows).save(&options.out.join("mean_field_starts.svg"))?;
-    println!("\nCSV and picture: {}", options.out.display());
-    Ok(())
+}
+
+/// The product distribution with these means, so far from 0 and 1 at least.
+fn from_means(means: &[f64], cut: f64) -> ztrack::Result<BaseDistribution> {
+    let logits = means.iter().map(|mean| logit(mean.clamp(cut, 1.0 - cut)) as f32);
+    BaseDistribution::from_logits(&logits.collect::<Vec<f32>>())
 }
 
 /// One line of the table.
