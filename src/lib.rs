@@ -62,7 +62,7 @@
 //! -> [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`] -> [`report`]. [`live`] and [`mod@fit`] are for loops and arrays
 //! of others. Algorithms are written in the operations of
 //! [`ops`]; [`estimators`] serve fixed models; [`config`], [`checkpoint`] and [`cli`] are the edges. [`interrupt`] ends long computations at
-//! a signal, [`memory`] says what may be taken.
+//! a signal, [`progress`] says how far they are.
 
 pub mod checkpoint;
 #[cfg(feature = "cli")]
@@ -70,13 +70,13 @@ pub mod cli;
 pub mod collective;
 pub mod config;
 pub mod data;
-pub mod error;
+mod error;
 pub mod estimators;
 pub mod fit;
 pub mod interrupt;
 mod limited;
 pub mod live;
-pub mod memory;
+mod memory;
 pub mod model;
 mod nearest;
 pub mod numerics;
@@ -87,7 +87,7 @@ pub mod report;
 pub mod tempering;
 pub mod tracking;
 pub mod training;
-pub mod trust;
+mod trust;
 
 pub use config::Config;
 pub use data::Dataset;

@@ -16,9 +16,10 @@ mod scores;
 use std::path::{Path as FilePath, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cases::Case;
 use scores::{Score, csv_of, print, save, summarise};
+use support::Options;
 use ztrack::checkpoint::{ModelFile, write_bytes};
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
 use ztrack::model::test_systems::gaussian_parameters;
@@ -35,12 +36,8 @@ fn main() -> ExitCode {
 }
 
 fn report() -> Result<bool> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let quick = arguments.iter().any(|argument| argument == "--quick");
-    let out = match arguments.iter().position(|argument| argument == "--out") {
-        Some(at) => PathBuf::from(arguments.get(at + 1).context("--out: which folder?")?),
-        None => PathBuf::from("results/estimators_z_scores"),
-    };
+    let options = Options::read("estimators_z_scores");
+    let (quick, out) = (options.quick, options.folder()?);
     let (small_runs, large_runs) = if quick { (2, 2) } else { (9, 20) };
     let mut scores = Vec::new();
     for model in 0..MODELS {

@@ -110,7 +110,6 @@ pub fn print(summaries: &[Summary]) {
 
 /// Files of all runs and of the table, and its picture.
 pub fn save(out: &Path, scores: &[Score], summaries: &[Summary]) -> Result<()> {
-    std::fs::create_dir_all(out).with_context(|| format!("--out {}", out.display()))?;
     write_bytes(out.join("runs.csv"), &csv_of(scores)?)?;
     write_bytes(out.join("summary.csv"), &csv_of(summaries)?)?;
     let bar = |(i, s): (usize, &Summary)| Series {
