@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use ztrack::checkpoint::write_bytes;
 use ztrack::estimators::Bias;
