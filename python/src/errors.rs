@@ -4,8 +4,10 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use ztrack::Error;
 
-/// Options of the command, and the arguments here that do the same. Longer ones come before their beginnings.
+/// Options and keys of the command, and the arguments here that do the same. Longer ones come before their beginnings.
 pub const ARGUMENTS: &[(&str, &str)] = &[
+    ("training.learning_rate.initial", "`learning_rate`"),
+    ("tempering.chains", "`chains`"),
     ("try --method auto", "try method=\"auto\""),
     ("or another --start", "or give `data`"),
     ("--temperatures", "`temperatures`"),
