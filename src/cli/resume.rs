@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use super::about::about;
 use super::output::tell;
-use super::run_folder::RunFolder;
+use super::run_folder::{RunFolder, remove_if_there};
 use super::shared_start::Waiting;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
@@ -129,10 +129,5 @@ fn check_records(
 /// Records of a run that was killed before tracking started, so that they can be made anew.
 fn remove_records(folder: &RunFolder) -> Result<()> {
     TensorBoard::remove(folder.tensorboard())?;
-    match std::fs::remove_file(folder.metrics()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", folder.metrics().display()))
-        }
-        _ => Ok(()),
-    }
+    Ok(remove_if_there(&folder.metrics())?)
 }

@@ -113,13 +113,7 @@ impl RunFolder {
     pub fn remove_end(&self) -> Result<()> {
         self.lock.check()?;
         for name in [SUMMARY, LAST, CURVES, REPORT, FAILURE] {
-            let path = self.path.join(name);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(error).with_context(|| format!("cannot remove {}", path.display()));
-                }
-                _ => {}
-            }
+            remove_if_there(&self.path.join(name))?;
         }
         Ok(())
     }
@@ -226,10 +220,13 @@ impl Checkpoints for RunFolder {
         if there {
             return written;
         }
+        self.lock.check()?;
         // The folder of checkpoints alone is gone, perhaps just now: the state is worth more than where it was.
-        self.write_checkpoint(trainer)?;
-        let problem =
-            "was deleted or moved while this process was using it; the last state was written anew";
+        let anew = match self.write_checkpoint(trainer) {
+            Ok(()) => "the last state was written anew".into(),
+            Err(error) => format!("the last state could not be written anew: {error}"),
+        };
+        let problem = format!("was deleted or moved while this process was using it; {anew}");
         Err(crate::Error::file(self.states(), problem))
     }
 
@@ -268,7 +265,17 @@ fn sorted_files(folder: &Path) -> crate::Result<Vec<PathBuf>> {
 fn remove_oldest(folder: &Path, keep: usize) -> crate::Result<()> {
     let files = sorted_files(folder)?;
     for file in &files[..files.len().saturating_sub(keep)] {
-        fs::remove_file(file).map_err(crate::Error::io("remove", file))?;
+        remove_if_there(file)?;
     }
     Ok(())
+}
+
+/// Deletes a file; one that is gone already is as wanted.
+pub fn remove_if_there(file: &Path) -> crate::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(crate::Error::io("remove", file)(error))
+        }
+        _ => Ok(()),
+    }
 }
