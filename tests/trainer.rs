@@ -7,16 +7,19 @@ use std::path::Path;
 use ztrack::config::Config;
 use ztrack::data::{SplitOptions, load};
 use ztrack::training::{StepRecord, Trainer};
+use ztrack::{Device, Error};
+
+fn trainer(settings: &[&str]) -> Trainer {
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    let config = Config::parse(common::TINY, &settings).unwrap();
+    let splits = load(&config.data.source, &SplitOptions::default(), Path::new("")).unwrap();
+    Trainer::new(&config, splits, &Device::default()).unwrap()
+}
 
 /// log Z is that of the current model at every evaluation and at the end, however rarely the tracker steps.
 #[test]
 fn the_tracker_steps_at_its_own_updates_before_evaluations_and_at_the_end() {
-    #[allow(deprecated)]
-    let device = burn::tensor::Device::ndarray();
-    let settings = ["training.updates=33", "tempering.every=7", "evaluation.every=10"];
-    let config = Config::parse(common::TINY, &settings.map(String::from)).unwrap();
-    let splits = load(&config.data.source, &SplitOptions::default(), Path::new("")).unwrap();
-    let mut trainer = Trainer::new(&config, splits, &device).unwrap();
+    let mut trainer = trainer(&["training.updates=33", "tempering.every=7", "evaluation.every=10"]);
     let mut tracked = Vec::new();
     while trainer.updates() < 33 {
         if let StepRecord::Updated(Some(_)) = trainer.step().unwrap() {
@@ -24,4 +27,26 @@ fn the_tracker_steps_at_its_own_updates_before_evaluations_and_at_the_end() {
         }
     }
     assert_eq!(tracked, [7, 10, 14, 20, 21, 28, 30, 33]);
+}
+
+/// The same rule, batch and rate: with the batches and streams of CD-1's first update pre-training would give its parameters.
+#[test]
+fn pretraining_has_batches_and_streams_of_its_own() {
+    let rate = "training.learning_rate.initial=0.1";
+    let mut first = trainer(&["training.gradient={ kind = \"cd\" }", rate, "tempering.every=9"]);
+    first.step().unwrap();
+    first.step().unwrap();
+    let pretraining = "training.pretraining={ updates = 1, learning_rate = 0.1, batch = 16 }";
+    let mut pretrained = trainer(&[pretraining]);
+    pretrained.step().unwrap();
+    assert_eq!((first.updates(), pretrained.updates()), (1, 0));
+    let [first, pretrained] = [first, pretrained].map(|t| t.current_parameters().clone());
+    assert_ne!(first, pretrained);
+}
+
+#[test]
+fn divergence_is_an_error_of_its_own() {
+    let mut trainer = trainer(&["training.learning_rate.initial=1e6"]);
+    let error = (0..20).find_map(|_| trainer.step().err()).unwrap();
+    assert!(matches!(&error, Error::Diverged(_)), "{error:?}");
 }

@@ -241,7 +241,13 @@ const MOST_BY_THEMSELVES: usize = 512;
 
 /// Rows handled by one task where every row is by itself: kernels give a row the same bits in any company.
 pub(crate) fn rows_per_thread(rows: usize) -> usize {
-    rows.div_ceil(rayon::current_num_threads()).clamp(TASK.0, MOST_BY_THEMSELVES)
+    even_tasks(rows, rayon::current_num_threads())
+}
+
+/// Every thread's share in tasks of one size: a few rows left over would cost tables of their own and one thread's time.
+fn even_tasks(rows: usize, threads: usize) -> usize {
+    let share = rows.div_ceil(threads).max(1);
+    share.div_ceil(share.div_ceil(MOST_BY_THEMSELVES)).max(TASK.0)
 }
 
 /// Fewest rows of a task where the alternative is [`crate::ops::RbmOps::inputs_by_all`]: tables cost as much as three dozen rows.
@@ -254,5 +260,28 @@ pub(crate) fn rows_per_thread_for(rows: usize, products_a_row: usize) -> usize {
         rows_per_thread(rows)
     } else {
         rows.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_share_rows_evenly() {
+        for rows in [0, 1, 49, 50, 100, 513, 530, 1000, 1100, 2000, 10_000] {
+            for threads in [1, 2, 3, 8] {
+                let task = even_tasks(rows, threads);
+                assert!((TASK.0..=MOST_BY_THEMSELVES).contains(&task), "{rows}, {threads}: {task}");
+                // As many tasks for each thread, and the last one nearly as large, unless all are as small as they may be.
+                let tasks = rows.div_ceil(task);
+                let last = rows - tasks.saturating_sub(1) * task;
+                let even = tasks.is_multiple_of(threads) && last + tasks >= task;
+                assert!(
+                    even || task == TASK.0,
+                    "{rows} rows, {threads} threads: {tasks} of {task}"
+                );
+            }
+        }
     }
 }

@@ -244,3 +244,21 @@ fn chains_that_lost_the_ladder_run_initial_rounds_again() {
         assert!(z.abs() < 4.0, "{smoothing:?}: z = {z:.1}");
     }
 }
+
+/// Chains that settle would otherwise be where those that go on will be: their errors would be the same.
+#[test]
+fn settling_chains_have_streams_of_their_own() {
+    let (base, ladder) = (base(), ladder());
+    let ops = Fused::new(&gaussian_parameters(M, J, 0.7, 5));
+    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+    let chains = TemperedChains::new(base.sample(100, 3, 0), K, 3);
+    let settling = Settling { sweeps: 12, most: 12 };
+    let options = TrackerOptions { settling, ..options(Smoothing::Kalman, 1) };
+    let mut tracker = ChainTracker::start(&path, chains, options).0;
+    let zeta = tracker.save().pseudo_prior;
+    let mut going_on = tracker.chains.clone();
+    let settled = tracker.settle(&path, None).unwrap().visible;
+    going_on.sweep(&path, &zeta, BetaUpdate::Collapsed, 12, None);
+    assert_eq!(tracker.settled().unwrap().sweeps, 12);
+    assert_ne!(settled, going_on.visible);
+}
