@@ -241,31 +241,17 @@ fn config(
     updates: u64,
 ) -> Result<Config> {
     let Options { seed, hidden, .. } = options;
-    let text = format!(
-        r#"
-        seed = {seed}
-        [data]
-        source = {{ name = "bars-and-stripes", side = 3 }}
-        binarization = {}
-        [model]
-        hidden = {hidden}
-        [training]
-        updates = {updates}
-        batch = 50
-        gradient = {{ kind = "{gradient}" }}
-        centering = true
-        learning_rate = {{ initial = 0.05 }}
-        early_stopping = {{}}
-        [evaluation]
-        every = {EVERY}
-        exact = {exact}
-        images_every = 0
-        [audit]
-        every = 0
-        "#,
-        set.binarization(),
-    );
-    Config::parse(&text, &[])
+    set.config(&[
+        format!("seed={seed}"),
+        format!("model.hidden={hidden}"),
+        format!("training.updates={updates}"),
+        format!("training.gradient={{ kind = \"{gradient}\" }}"),
+        "training.centering=true".into(),
+        "training.learning_rate.initial=0.05".into(),
+        "training.early_stopping={}".into(),
+        format!("evaluation.every={EVERY}"),
+        format!("evaluation.exact={exact}"),
+    ])
 }
 
 /// Tells the validation log-likelihood of a model: exact, or by annealing where that takes too long.

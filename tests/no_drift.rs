@@ -12,7 +12,7 @@
 
 use burn::tensor::Device;
 use ztrack::model::exact::{log_partition_at, log_probabilities_of_visible_at, moments};
-use ztrack::model::test_systems::gaussian_parameters;
+use ztrack::model::test_systems::{gaussian_parameters, total_variation};
 use ztrack::model::{Parameters, Rbm};
 use ztrack::ops::cpu::InstructionSet;
 use ztrack::ops::random::{Purpose, Streams};
@@ -73,17 +73,6 @@ fn draw(table: &[f64], count: usize, seed: u64) -> Vec<usize> {
 
 fn bits(states: &[usize], columns: usize) -> BitMatrix {
     BitMatrix::from_fn(states.len(), columns, |row, i| states[row] >> i & 1 == 1)
-}
-
-/// Total variation between a histogram of `cells` and `exact`, in units of its expectation for independent draws.
-fn total_variation(cells: impl Iterator<Item = usize>, exact: &[f64]) -> f64 {
-    let mut counts = vec![0.0; exact.len()];
-    cells.for_each(|cell| counts[cell] += 1.0);
-    let n: f64 = counts.iter().sum();
-    let distance: f64 = counts.iter().zip(exact).map(|(c, p)| (c / n - p).abs()).sum();
-    let floor: f64 =
-        exact.iter().map(|p| (2.0 * p * (1.0 - p) / (std::f64::consts::PI * n)).sqrt()).sum();
-    distance / floor
 }
 
 /// The fused kernel on all instruction sets of this machine and the composed reference, with chains each can afford.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ztrack::config::Config;
 use ztrack::data::{
     Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Source, SplitOptions, Splits, Values, load,
 };
@@ -19,8 +20,28 @@ pub struct TrainingSet {
 
 impl TrainingSet {
     /// `data.binarization` for a trainer that gets the splits: the other sets are binary already.
-    pub fn binarization(&self) -> &'static str {
+    fn binarization(&self) -> &'static str {
         if self.name == "mnist" { "{ threshold = 0.5 }" } else { "\"none\"" }
+    }
+
+    /// The configuration of a trainer that gets the splits: batches of 50, neither audits nor pictures. `settings` come on top,
+    /// as those of the command line do.
+    pub fn config(&self, settings: &[String]) -> Result<Config> {
+        let text = format!(
+            r#"
+            [data]
+            source = {{ name = "bars-and-stripes", side = 3 }}
+            binarization = {}
+            [training]
+            batch = 50
+            [evaluation]
+            images_every = 0
+            [audit]
+            every = 0
+            "#,
+            self.binarization(),
+        );
+        Config::parse(&text, settings)
     }
 }
 

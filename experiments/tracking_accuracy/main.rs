@@ -18,7 +18,6 @@ use clap::Parser;
 use rayon::prelude::*;
 use settings::{SETTINGS, Setting, TRACKERS};
 use support::training_sets::{TrainingSet, all, chosen};
-use ztrack::config::Config;
 use ztrack::model::exact::log_partition;
 use ztrack::record::{Content, Run};
 use ztrack::training::Trainer;
@@ -269,32 +268,18 @@ fn train(
     overrides: &[String],
 ) -> Result<Trained> {
     let Setting { gradient, update, rate, .. } = SETTINGS[index];
-    let text = format!(
-        r#"
-        seed = {seed}
-        [data]
-        source = {{ name = "bars-and-stripes", side = 3 }}
-        binarization = {}
-        [model]
-        hidden = {HIDDEN}
-        [training]
-        updates = {updates}
-        batch = 50
-        gradient = {{ kind = "{gradient}" }}
-        update = {{ rule = "{update}" }}
-        centering = {}
-        learning_rate = {{ initial = {rate} }}
-        [evaluation]
-        every = 100
-        exact = false
-        images_every = 0
-        [audit]
-        every = 0
-        "#,
-        set.binarization(),
-        update != "rmsspectral",
-    );
-    let config = Config::parse(&text, overrides)?;
+    let settings = [
+        format!("seed={seed}"),
+        format!("model.hidden={HIDDEN}"),
+        format!("training.updates={updates}"),
+        format!("training.gradient={{ kind = \"{gradient}\" }}"),
+        format!("training.update={{ rule = \"{update}\" }}"),
+        format!("training.centering={}", update != "rmsspectral"),
+        format!("training.learning_rate.initial={rate}"),
+        "evaluation.every=100".into(),
+        "evaluation.exact=false".into(),
+    ];
+    let config = set.config(&[&settings[..], overrides].concat())?;
     let mut trainer = Trainer::new(&config, set.splits.clone(), &Device::default())?;
     let mut points = Vec::new();
     let mut seconds = 0.0;

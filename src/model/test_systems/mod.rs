@@ -6,6 +6,7 @@ mod kaufman;
 mod lattices;
 mod spins;
 mod system;
+mod total_variation;
 mod transfer_matrix;
 
 pub use closed_forms::{independent_units, one_hidden_unit, zero_weights};
@@ -14,4 +15,5 @@ pub use kaufman::square_ising_log_partition;
 pub use lattices::{ring, sherrington_kirkpatrick, square};
 pub use spins::{MAX_SPINS, SpinModel};
 pub use system::TestSystem;
+pub use total_variation::total_variation;
 pub use transfer_matrix::ring_log_partition;
