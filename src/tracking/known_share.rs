@@ -83,14 +83,16 @@ impl KnownShare {
     }
 
     /// A tracked value and its standard error with what is known joined to it, each by its precision; as it is where there is nothing to
-    /// join or that contradicts it.
+    /// join or that contradicts it. Values that are further apart than their errors say make the error of both larger by as much: the scale
+    /// factor of the Particle Data Group's averages (Workman et al. 2022, Review of Particle Physics, section 5.2.2).
     pub fn join(&self, tracked: Estimate) -> Estimate {
         let (log_z, std_error) = tracked;
         match self.beside(log_z) {
             Some((known, known_error)) if self.contradicts(tracked).is_none() => {
                 let both = std_error.hypot(known_error);
                 let gain = (std_error / both).powi(2);
-                (log_z + gain * (known - log_z), std_error * known_error / both)
+                let apart = (known - log_z).abs() / both;
+                (log_z + gain * (known - log_z), std_error * known_error / both * apart.max(1.0))
             }
             _ => tracked,
         }
@@ -157,6 +159,14 @@ mod tests {
         let (value, error) = known.beside(10.3).unwrap();
         let (log_z, std_error) = known.join((10.3, 0.3));
         assert!((value..10.05).contains(&log_z) && std_error < error, "{log_z} {std_error}");
+        // Two values with the same error, further apart than it: the error reaches from their middle to both.
+        let (value, error) = known.beside(10.4).unwrap();
+        let (log_z, std_error) = known.join((10.4, error));
+        assert!(
+            (10.4 - value) / error.hypot(error) > 1.0 && known.contradicts((10.4, error)).is_none()
+        );
+        assert!((log_z - 0.5 * (10.4 + value)).abs() < 1e-9, "{log_z}");
+        assert!((std_error - 0.5 * (10.4 - value)).abs() < 1e-9, "{std_error}");
         let known_at_12 = known.beside(12.0).unwrap();
         assert_eq!(known.join((12.0, 0.3)), (12.0, 0.3));
         assert_eq!(known.contradicts((12.0, 0.3)), Some(known_at_12));
