@@ -194,7 +194,7 @@ fn mixing(target: &GaussianMixture, ladder: &Ladder) -> Result<Chart> {
 fn main() -> Result<()> {
     let options = Options::read("gaussian_mixture");
     let (sizes, repeats): (&[usize], u64) =
-        if options.quick { (&[100, 300], 4) } else { (&[100, 300, 1000, 3000, 10_000], 10) };
+        if options.quick { (&[100, 300], 2) } else { (&[100, 300, 1000, 3000, 10_000], 10) };
     let target = GaussianMixture::two_in_ten_dimensions();
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
     let truth = target.log_partition();
