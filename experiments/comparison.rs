@@ -94,7 +94,9 @@ const PRINTED: [(&str, Option<f64>, Printed); 3] = [
 
 fn subjects(shared: &Path, quick: bool) -> Result<Vec<Subject>> {
     let mut found = Vec::new();
-    for (name, reference, printed) in PRINTED.into_iter().take(if quick { 1 } else { 3 }) {
+    for (name, reference, printed) in
+        PRINTED.into_iter().take(if quick { 1 } else { PRINTED.len() })
+    {
         let path = shared.join("models").join(name).with_extension("npz");
         if path.exists() {
             let parameters = ModelFile::load(&path)?.parameters;

@@ -178,7 +178,9 @@ impl ModelTracker {
     }
 
     fn joined(&self) -> (f64, f64) {
-        self.known.join((self.chains.log_z(), self.chains.std_error()))
+        let tracked = (self.chains.log_z(), self.chains.std_error());
+        let (log_z, std_error) = self.known.join(tracked);
+        (log_z, self.chains.widening_of_the_start() * std_error)
     }
 
     /// The chains' verdict, and whether a lower bound or the share of known states contradicts tracked log Z.
@@ -242,14 +244,14 @@ mod tests {
         Model::fused(gaussian_parameters(8, 4, 0.5, seed))
     }
 
-    fn tracker() -> ModelTracker {
+    fn tracker(settling: usize) -> ModelTracker {
         let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
         let base = BaseDistribution::uniform(8);
         let options = TrackerOptions {
             smoothing: Smoothing::Kalman,
             sweeps: 2,
             weighted: true,
-            settling: Settling { sweeps: 0, most: 0 },
+            settling: Settling { sweeps: settling, most: settling },
             beta_update: BetaUpdate::Collapsed,
             initial_rounds: InitialRounds::default(),
         };
@@ -259,7 +261,7 @@ mod tests {
     /// A bound belongs to one model: it lifts what is reported of that one, and of no other.
     #[test]
     fn log_z_is_never_reported_below_the_bound_of_its_model() {
-        let mut tracker = tracker();
+        let mut tracker = tracker(0);
         let tracked = tracker.chains().log_z();
         assert_eq!(tracker.log_z(tracked - 1.0), tracked);
         assert_eq!(tracker.log_z(tracked + 0.5), tracked + 0.5);
@@ -274,7 +276,7 @@ mod tests {
     /// And so does the share of known states: what agrees is joined, what contradicts is told and not joined.
     #[test]
     fn known_states_are_joined_or_contradict_and_are_those_of_one_model() {
-        let mut tracker = tracker();
+        let mut tracker = tracker(0);
         let own = (tracker.chains().log_z(), tracker.chains().std_error());
         let reported =
             |tracker: &ModelTracker| (tracker.log_z(f64::NEG_INFINITY), tracker.std_error());
@@ -289,5 +291,27 @@ mod tests {
         assert!(tracker.trust(f64::NEG_INFINITY).names().contains("known-share"));
         tracker.step(model(2));
         assert_eq!(tracker.known, KnownShare::NONE);
+    }
+
+    /// Chains that have just been started remember where, and nobody knows how far that was from the model.
+    #[test]
+    fn errors_of_new_chains_are_larger_by_what_they_remember() {
+        let mut tracker = tracker(3);
+        let mut widening = || {
+            let nothing =
+                KnownStates { data: None, particles: None, chains: None, seed: 1, update: 1 };
+            tracker.settle(nothing);
+            let chains = tracker.chains();
+            let joined = tracker.known.join((chains.log_z(), chains.std_error()));
+            let (correlation, new) = (chains.settled().unwrap().correlation, chains.steps == 0);
+            let ratio = tracker.std_error() / joined.1;
+            tracker.step(model(1));
+            (new, correlation, ratio)
+        };
+        let (new, correlation, ratio) = widening();
+        assert!(new && (0.1..0.75).contains(&correlation), "{correlation}");
+        assert!((ratio * (1.0 - correlation) - 1.0).abs() < 1e-9, "{ratio}");
+        let (new, _, ratio) = widening();
+        assert!(!new && ratio == 1.0, "{ratio}");
     }
 }

@@ -7,7 +7,7 @@ use super::filter::{AnyFilter, Smoothing};
 use super::prediction::Nodes;
 use super::settling::{Lag, Settled, Settling};
 use super::shift::Shift;
-use super::verdict::{Evidence, verdict};
+use super::verdict::{Evidence, FROZEN, verdict};
 use crate::interrupt;
 use crate::numerics::{Influence, Table};
 use crate::tempering::{
@@ -129,6 +129,13 @@ impl ChainTracker {
     pub fn std_error(&self) -> f64 {
         let own = self.filter.get().std_error().hypot(self.lag.present.sqrt());
         if self.options.settling.sweeps > 0 { WIDENING * own } else { own }
+    }
+
+    /// How much larger errors are than the spread of chains that have just been started: settled, they still have this share of where
+    /// they started from third to third of their sweeps, and nothing shows how far that was from the model. 1 for chains that go on.
+    pub(super) fn widening_of_the_start(&self) -> f64 {
+        let settled = self.settled.as_ref().filter(|_| self.steps == 0);
+        settled.map_or(1.0, |settled| 1.0 / (1.0 - settled.correlation.clamp(0.0, FROZEN)))
     }
 
     /// Whether the error bar is to be believed, and why not.

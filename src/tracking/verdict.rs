@@ -17,7 +17,7 @@ const DRIFT: f64 = 3.5;
 const VISITORS: f64 = 5.0;
 /// Correlation over chains of the thirds' errors, and movement of the model while a chain makes a round trip, that together
 /// mean that chains live in the past: alone neither does.
-const FROZEN: f64 = 0.75;
+pub(super) const FROZEN: f64 = 0.75;
 const MOVEMENT: f64 = 15.0;
 /// The same movement where known states are most of the model, so that little rests on where the chains are.
 const MOVEMENT_OF_THE_KNOWN: f64 = 40.0;
