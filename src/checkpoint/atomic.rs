@@ -14,7 +14,8 @@ const SUFFIX: &str = ".ztrack-tmp";
 /// Replaces `path` by what `write` writes, or leaves it as it was; the parent folder is created if missing.
 ///
 /// # Errors
-/// [`Error::Io`] with the path: from `write` itself, or when the folder or file cannot be created, synced or renamed.
+/// [`Error::Io`] with the path: from `write` itself, or when the folder or file cannot be created, synced or renamed. [`Error::File`] where
+/// the folder is deleted or moved meanwhile.
 pub fn write_atomically(
     path: impl AsRef<Path>,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -22,7 +23,13 @@ pub fn write_atomically(
     let path = path.as_ref();
     let folder = parent(path);
     fs::create_dir_all(&folder).map_err(Error::io("create folder", &folder))?;
-    replace(path, &folder, write).map_err(Error::io("write", path))
+    replace(path, &folder, write).map_err(|error| match error.kind() {
+        // The folder was there a moment ago.
+        io::ErrorKind::NotFound => {
+            Error::file(path, "its folder was deleted or moved while it was written")
+        }
+        _ => Error::io("write", path)(error),
+    })
 }
 
 /// [`write_atomically`] of bytes at hand.
@@ -125,6 +132,16 @@ mod tests {
         assert!(error.contains("file") && error.contains("no space left"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(names(folder.path()), ["file"]);
+    }
+
+    #[test]
+    fn a_folder_deleted_in_mid_write_is_told_as_that_and_stays_deleted() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = outer.path().join("folder");
+        let error = write_atomically(folder.join("file"), |_| fs::remove_dir_all(&folder));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("file") && error.contains("deleted or moved"), "{error}");
+        assert!(!folder.exists());
     }
 
     #[test]

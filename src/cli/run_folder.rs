@@ -220,13 +220,12 @@ impl Checkpoints for RunFolder {
         if there {
             return written;
         }
+        // A second write would make a folder that is gone as a whole again, half empty.
         self.lock.check()?;
         // The folder of checkpoints alone is gone, perhaps just now: the state is worth more than where it was.
-        let anew = match self.write_checkpoint(trainer) {
-            Ok(()) => "the last state was written anew".into(),
-            Err(error) => format!("the last state could not be written anew: {error}"),
-        };
-        let problem = format!("was deleted or moved while this process was using it; {anew}");
+        self.write_checkpoint(trainer)?;
+        let problem =
+            "was deleted or moved while this process was using it; the last state was written anew";
         Err(crate::Error::file(self.states(), problem))
     }
 

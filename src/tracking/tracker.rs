@@ -135,7 +135,12 @@ impl ChainTracker {
     /// they started from third to third of their sweeps, and nothing shows how far that was from the model. 1 for chains that go on.
     pub(super) fn widening_of_the_start(&self) -> f64 {
         let settled = self.settled.as_ref().filter(|_| self.steps == 0);
-        settled.map_or(1.0, |settled| 1.0 / (1.0 - settled.correlation.clamp(0.0, FROZEN)))
+        // What cannot be correlated is frozen; beyond the limit the value is in doubt.
+        let memory = |settled: &Settled| match settled.correlation {
+            correlation if correlation.is_nan() => FROZEN,
+            correlation => correlation.clamp(0.0, FROZEN),
+        };
+        settled.map_or(1.0, |settled| 1.0 / (1.0 - memory(settled)))
     }
 
     /// Whether the error bar is to be believed, and why not.
