@@ -17,6 +17,22 @@ fn mixture(m: usize) -> MixtureBase {
     MixtureBase::new(components.collect(), &[0.5, 0.2, 0.3]).unwrap()
 }
 
+/// What is noted of 600 states serves walkers of any number of them: sweeps that know the states end where those that look anew do.
+#[test]
+fn notes_serve_walkers_of_other_rows() {
+    let parameters = test_systems::gaussian_parameters(14, 9, 0.7, 5);
+    let (ops, base) = (Fused::new(&parameters), mixture(14));
+    let ladder = Ladder::linear(20, &Prior::Uniform).unwrap();
+    let path = MixturePath { ops: &ops, ladder: &ladder, base: &base };
+    let swept = |known: bool| {
+        let mut chains = TemperedChains::new(base.sample(600, 1, 0), 20, 1);
+        let start = known.then(|| path.evaluate(&chains.visible));
+        chains.sweep(&path, &[0.0; 20], BetaUpdate::Collapsed, 3, start);
+        chains.visible
+    };
+    assert_eq!(swept(true), swept(false));
+}
+
 /// 40 z-scores each of RTS and of annealing: their mean has standard deviation .16, their deviation .11. Tried: m drawn without
 /// its shares gives a mean of RTS far outside.
 #[test]

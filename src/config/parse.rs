@@ -11,6 +11,8 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::limited::read_text;
+use crate::ops::BitMatrix;
+use crate::tempering::mixture::{MixtureBase, fit_rows};
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder, Prior};
 use crate::tracking::{Smoothing, TrackerOptions};
 
@@ -97,6 +99,14 @@ impl TemperingConfig {
             };
             Error::config(key, error.to_string())
         })
+    }
+
+    /// The mixture that a second population of chains starts from, fitted to the training rows [N, M]; `None` where none is asked for.
+    ///
+    /// # Errors
+    /// No rows.
+    pub fn mixture_of(&self, rows: &BitMatrix, seed: u64) -> Result<Option<MixtureBase>> {
+        (self.mixture > 0).then(|| fit_rows(rows, self.mixture, seed)).transpose()
     }
 
     /// The base distribution for `rows` training rows with these numbers of ones in their columns.

@@ -171,8 +171,10 @@ pub struct TemperingConfig {
     /// Most time that tracking may take, in units of the time of training; what `every` chosen by itself keeps to, by the
     /// numbers of operations of both. Not for the tempered gradient, whose chains are the training.
     pub share: f64,
-    /// Whether chains carry weights for how the model moved under them. Chosen by itself: where the model that is tracked
-    /// is not averaged.
+    /// Components of the mixture, fitted to the training rows, from which a second population of half as many chains starts; 0 for no
+    /// second population.
+    pub mixture: usize,
+    /// Whether chains carry weights for how the model moved under them. Chosen by itself: yes.
     pub weighted: Automatic<bool>,
     /// Sweeps at fixed parameters before an evaluation.
     pub settling: SettlingConfig,
@@ -196,6 +198,7 @@ impl Default for TemperingConfig {
             sweeps: Automatic::Auto,
             every: Automatic::Auto,
             share: 1.0,
+            mixture: 16,
             weighted: Automatic::Auto,
             settling: SettlingConfig::default(),
             beta_update: BetaUpdateConfig::Collapsed,

@@ -7,8 +7,8 @@ use crate::model::Parameters;
 use crate::ops::BitMatrix;
 use crate::tempering::{BaseDistribution, Ladder};
 use crate::tracking::{
-    BOUND_ROWS, KnownStates, LogLikelihood, Model, ModelTracker, TrackRecord, TrackerOptions,
-    mean_log_f,
+    BOUND_ROWS, KnownStates, LogLikelihood, LogZ, Model, ModelTracker, SecondPopulation,
+    TrackRecord, TrackerOptions, mean_log_f,
 };
 use crate::training::Averaged;
 use crate::training::gradient::{Moments, moments_from_inputs};
@@ -42,7 +42,7 @@ pub struct LogZTracker {
     pub(super) settings: Settings,
     pub(super) ladder: Ladder,
     pub(super) base: BaseDistribution,
-    /// Rows of data: the first some for bounds, all of them for visitors.
+    /// Rows of data: some of them for bounds, all of them for visitors.
     pub(super) data: Option<BitMatrix>,
     pub(super) particles: Option<BitMatrix>,
     pub(super) tracker: Option<ModelTracker>,
@@ -119,9 +119,17 @@ impl LogZTracker {
             let model = Model::fused(parameters.clone());
             let (chains, options) = (self.chains(), self.options());
             let Settings { seed, window, .. } = self.settings;
-            let started =
-                ModelTracker::start(model, &self.ladder, &self.base, chains, seed, options);
-            self.tracker = Some(started.0);
+            let ladder = &self.ladder;
+            let mixture = match &self.data {
+                Some(rows) => self.settings.tempering.mixture_of(rows, seed)?,
+                None => None,
+            };
+            let second = mixture.map(|mixture| {
+                SecondPopulation::start(&model, ladder, mixture.into(), chains, seed, options)
+            });
+            let (tracker, _) =
+                ModelTracker::start(model, ladder, &self.base, chains, seed, options);
+            self.tracker = Some(tracker.beside(second));
             self.averaged = (window > 0.0).then(|| Averaged::new(window, parameters.clone()));
             return Ok(None);
         }
@@ -170,18 +178,14 @@ impl LogZTracker {
             update: self.updates,
         };
         let Some(tracker) = &mut self.tracker else { return Err(not_started()) };
-        tracker.chains_mut().set_settling(settling);
+        tracker.set_settling(settling);
         tracker.settle(known);
         let bound = data.map_or(f64::NEG_INFINITY, |data| {
-            let rows = data.select(0..data.rows().min(BOUND_ROWS));
-            mean_log_f(tracker.model().ops.as_ref(), &rows).log_z_bound
+            mean_log_f(tracker.model().ops.as_ref(), &data.spread(BOUND_ROWS)).log_z_bound
         });
         tracker.bound = tracker.bound.max(bound);
-        let evaluated = Evaluated {
-            log_z: tracker.log_z(bound),
-            std_error: tracker.std_error(),
-            trust: words::of_options(tracker.trust(bound)),
-        };
+        let LogZ { value, std_error, trust } = tracker.log_z(bound);
+        let evaluated = Evaluated { log_z: value, std_error, trust: words::of_options(trust) };
         self.steps = 0;
         self.evaluated = Some(evaluated.clone());
         Ok(evaluated)

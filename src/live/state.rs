@@ -12,7 +12,9 @@ use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
 use crate::tempering::{BaseDistribution, GeometricPath};
-use crate::tracking::{ChainTracker, KnownShare, Model, ModelTracker, check_count};
+use crate::tracking::{
+    ChainTracker, KnownShare, LogZ, Model, ModelTracker, SecondPopulation, check_count,
+};
 use crate::training::{Averaged, temperatures};
 use crate::trust::Trust;
 
@@ -100,7 +102,7 @@ impl LogZTracker {
         }
         if let Some(tracker) = &self.tracker {
             state.parameters("tracked.", &tracker.model().parameters);
-            tracker.chains().write("", &mut state);
+            tracker.write(&mut state);
         }
         state.to_bytes()
     }
@@ -146,14 +148,15 @@ impl LogZTracker {
             let model = Model::fused(parameters("tracked.")?);
             let path =
                 GeometricPath { ops: model.ops.as_ref(), ladder: &live.ladder, base: &live.base };
-            let chains = ChainTracker::read("", path, live.chains(), live.options(), state)?;
-            let mut tracker = ModelTracker::of(chains, model, &live.ladder, &live.base);
+            let (options, ladder) = (live.options(), &live.ladder);
+            let second = SecondPopulation::read(state, (&model, ladder), live.chains(), options)?;
+            let chains = ChainTracker::read("", &path, live.chains(), options, state)?;
+            let mut tracker = ModelTracker::of(chains, model, ladder, &live.base).beside(second);
             (tracker.bound, tracker.known, tracker.restarts) =
                 (saved.bound, saved.known, saved.restarts);
-            live.evaluated = saved.trust.map(|trust| Evaluated {
-                log_z: tracker.log_z(f64::NEG_INFINITY),
-                std_error: tracker.std_error(),
-                trust,
+            live.evaluated = saved.trust.map(|trust| {
+                let LogZ { value, std_error, .. } = tracker.log_z(f64::NEG_INFINITY);
+                Evaluated { log_z: value, std_error, trust }
             });
             live.tracker = Some(tracker);
         }

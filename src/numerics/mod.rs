@@ -10,4 +10,5 @@ pub use influence::{Influence, pairs};
 pub(crate) use log_sum_exp::LogSumExp;
 pub use log_sum_exp::log_sum_exp;
 pub use scalar::{logit, sigmoid, softplus};
+pub use statistics::joined;
 pub use table::Table;

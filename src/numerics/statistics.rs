@@ -153,6 +153,18 @@ pub fn normal_quantile(probability: f64) -> f64 {
     }
 }
 
+/// Two values of one number, each with its standard error, joined by their precision. Values that are further apart than their errors say
+/// make the error of both larger by as much: the scale factor of the Particle Data Group's averages (Workman et al. 2022, Review of
+/// Particle Physics, section 5.2.2).
+pub fn joined(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    let both = a.1.hypot(b.1);
+    if both == 0.0 {
+        return a;
+    }
+    let apart = (b.0 - a.0).abs() / both;
+    (a.0 + (a.1 / both).powi(2) * (b.0 - a.0), a.1 * b.1 / both * apart.max(1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -112,6 +112,12 @@ impl BitMatrix {
         Self { rows: count, columns: self.columns, words }
     }
 
+    /// At most `most` rows, evenly spaced: files are often sorted by class, and their first rows are of one.
+    pub fn spread(&self, most: usize) -> Self {
+        let count = self.rows.min(most);
+        self.select((0..count).map(|i| i * self.rows / count))
+    }
+
     /// These rows, then those of another matrix with as many columns.
     ///
     /// # Panics

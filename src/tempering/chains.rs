@@ -11,7 +11,7 @@ use super::sweeper::{Numbers, Sweeper, Tallies, Tally, TaskRows};
 use super::weights::{effective_number, normalised, systematic};
 use super::{BetaUpdate, PseudoPrior};
 use crate::collective::Parts;
-use crate::numerics::Table;
+use crate::numerics::{Table, log_sum_exp};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Matrix, padded, words_per_row};
 
@@ -124,6 +124,15 @@ impl TemperedChains {
         true
     }
 
+    /// Chains at beta = 0 have drawn v anew, and their weights speak of states that are gone: each takes the mean of them, which leaves every
+    /// weighted sum as it is in expectation and only takes its noise away.
+    pub fn share_weights_at_base(&mut self) {
+        let at_base: Vec<usize> = (0..self.len()).filter(|&s| self.temperatures[s] == 0).collect();
+        let total = log_sum_exp(at_base.iter().map(|&s| self.log_weights[s]));
+        let mean = total - (at_base.len() as f64).ln();
+        at_base.into_iter().for_each(|s| self.log_weights[s] = mean);
+    }
+
     /// `sweeps` (at least 1) sweeps of all chains along a path with pseudo-prior `zeta` `[K]`.
     ///
     /// `start`: what is known of the states under this path; the joint update does not look at log f_k. The statistics are
@@ -208,6 +217,20 @@ mod tests {
     use crate::model::test_systems::gaussian_parameters;
     use crate::ops::Fused;
     use crate::tempering::{BaseDistribution, GeometricPath, Ladder, Prior};
+
+    #[test]
+    fn weights_at_the_base_are_shared_and_their_sum_stays() {
+        let mut chains = TemperedChains::new(BitMatrix::zeros(4, 3), 5, 1);
+        chains.temperatures = vec![0, 3, 0, 4];
+        chains.log_weights = [1.0f64, 5.0, 3.0, 7.0].map(f64::ln).to_vec();
+        chains.share_weights_at_base();
+        let found: Vec<f64> = chains.log_weights.iter().map(|w| w.exp()).collect();
+        assert!(found.iter().zip([2.0, 5.0, 2.0, 7.0]).all(|(a, b)| (a - b).abs() < 1e-12));
+        chains.temperatures.fill(1);
+        let before = chains.log_weights.clone();
+        chains.share_weights_at_base();
+        assert_eq!(chains.log_weights, before);
+    }
 
     #[test]
     fn redrawn_temperatures_serve_the_next_sweep_and_no_other() {

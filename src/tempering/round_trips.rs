@@ -171,6 +171,12 @@ impl RoundTrips {
         (sweeps > 0).then(|| self.per_chain() * 1000.0 / sweeps as f64)
     }
 
+    /// Whether chains go up and down, as far as half a window of sweeps tells.
+    pub fn travel(&self) -> bool {
+        let sweeps = self.recent[0].1 + self.recent[1].1;
+        sweeps < WINDOW / 2 || self.rate() >= Some(NEEDED_PER_CHAIN)
+    }
+
     /// Whether chains went up and down often enough for an error bar to be believed.
     pub fn mixed(&self) -> bool {
         self.per_chain() >= NEEDED_PER_CHAIN
@@ -199,7 +205,7 @@ mod tests {
         for _ in 0..10 {
             trips.add(0, 100);
         }
-        assert!(!trips.mixed());
+        assert!(!trips.mixed() && !trips.travel());
         assert_eq!(trips.rate(), Some(0.0));
     }
 

@@ -3,7 +3,7 @@
 use super::{ChainTracker, LARGEST_COUNT, SavedTracker, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
-use crate::tempering::{GeometricPath, RoundTrips, TemperedChains, TemperedPath};
+use crate::tempering::{RoundTrips, TemperedChains, TemperedPath};
 
 /// Position of the chains' random streams and their recent round trips.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -55,13 +55,13 @@ impl ChainTracker {
     /// Anything that is missing or does not fit path, chains or options.
     pub(crate) fn read(
         prefix: &str,
-        path: GeometricPath<'_>,
+        path: &dyn TemperedPath,
         chains: usize,
         options: TrackerOptions,
         state: &StateReader,
     ) -> Result<Self> {
         let name = |name: &str| format!("{prefix}{name}");
-        let (s, k) = (chains, path.ladder.len());
+        let (s, k) = (chains, path.ladder().len());
         let position: ChainsPosition = state.json(&name("chains.position"))?;
         let counts = position.recent.iter().flat_map(|&(trips, sweeps)| [trips, sweeps]);
         for count in counts.chain([position.sweeps]) {
@@ -101,7 +101,7 @@ impl ChainTracker {
         saved
             .check(k, s, options.smoothing)
             .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
-        Self::resume(&path, chains, options, saved)
+        Self::resume(path, chains, options, saved)
             .ok_or_else(|| inconsistent("the tracker's temperatures"))
     }
 }

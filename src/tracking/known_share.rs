@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::numerics::joined;
+
 /// Smallest share that is used: of a small one the tracked value knows more.
 const SMALLEST: f64 = 0.3;
 /// Errors by which both values may differ to be joined. Beyond, one of them is wrong.
@@ -82,18 +84,11 @@ impl KnownShare {
         self.beside(log_z).filter(far)
     }
 
-    /// A tracked value and its standard error with what is known joined to it, each by its precision; as it is where there is nothing to
-    /// join or that contradicts it. Values that are further apart than their errors say make the error of both larger by as much: the scale
-    /// factor of the Particle Data Group's averages (Workman et al. 2022, Review of Particle Physics, section 5.2.2).
+    /// A tracked value and its standard error with what is known joined to it ([`joined`]); as it is where there is nothing to join or
+    /// that contradicts it.
     pub fn join(&self, tracked: Estimate) -> Estimate {
-        let (log_z, std_error) = tracked;
-        match self.beside(log_z) {
-            Some((known, known_error)) if self.contradicts(tracked).is_none() => {
-                let both = std_error.hypot(known_error);
-                let gain = (std_error / both).powi(2);
-                let apart = (known - log_z).abs() / both;
-                (log_z + gain * (known - log_z), std_error * known_error / both * apart.max(1.0))
-            }
+        match self.beside(tracked.0) {
+            Some(known) if self.contradicts(tracked).is_none() => joined(tracked, known),
             _ => tracked,
         }
     }

@@ -5,7 +5,12 @@
 
 use std::sync::Arc;
 
-use super::{ChainTracker, HiddenStates, KnownShare, TrackRecord, TrackerOptions};
+use super::Settling;
+use super::second_population::together;
+use super::{
+    ChainTracker, HiddenStates, KnownShare, SecondPopulation, TrackRecord, TrackerOptions,
+};
+use crate::checkpoint::StateWriter;
 use crate::collective::{Ranks, Solo};
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, Streams};
@@ -60,6 +65,17 @@ pub struct KnownStates<'a> {
     pub update: u64,
 }
 
+/// log Z of a model, nats.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogZ {
+    /// The value.
+    pub value: f64,
+    /// Its standard error.
+    pub std_error: f64,
+    /// Whether these are to be believed, and why not.
+    pub trust: Trust,
+}
+
 /// Tracker of log Z with its model, its ladder and its base distribution.
 #[derive(Clone)]
 pub struct ModelTracker {
@@ -67,6 +83,8 @@ pub struct ModelTracker {
     model: Model,
     ladder: Ladder,
     base: BaseDistribution,
+    /// Chains on the ladder from a mixture, where there is one.
+    second: Option<SecondPopulation>,
     /// Lower bound of log Z of this model that is known, nats; -infinity where none is.
     pub bound: f64,
     /// log Z of this model from known states.
@@ -105,6 +123,7 @@ impl ModelTracker {
             model,
             ladder: ladder.clone(),
             base: base.clone(),
+            second: None,
             bound: f64::NEG_INFINITY,
             known: KnownShare::NONE,
             restarts: 0,
@@ -112,14 +131,38 @@ impl ModelTracker {
         }
     }
 
+    /// With a second population of chains, which is at the same model.
+    #[must_use]
+    pub fn beside(self, second: Option<SecondPopulation>) -> Self {
+        Self { second, ..self }
+    }
+
+    /// Stores chains, the second population included; the parameters are for the caller to store.
+    pub(crate) fn write(&self, state: &mut StateWriter) {
+        self.chains.write("", state);
+        if let Some(second) = &self.second {
+            second.write(state);
+        }
+    }
+
+    /// Takes in what an audit at the present parameters found (see [`ChainTracker::learn_from_audit`]).
+    pub fn learn_from_audit(&mut self, audited: f64, std_error: f64) {
+        let second = self.second.as_mut().map(|second| &mut second.chains);
+        for chains in [Some(&mut self.chains), second].into_iter().flatten() {
+            chains.learn_from_audit(chains.log_z() - audited, std_error);
+        }
+    }
+
+    /// Changes how long chains sweep for the next evaluations.
+    pub(crate) fn set_settling(&mut self, settling: Settling) {
+        let second = self.second.as_mut().map(|second| &mut second.chains);
+        let all = [Some(&mut self.chains), second];
+        all.into_iter().flatten().for_each(|chains| chains.set_settling(settling));
+    }
+
     /// The tracker of the chains.
     pub fn chains(&self) -> &ChainTracker {
         &self.chains
-    }
-
-    /// The same, to be told what audits found.
-    pub fn chains_mut(&mut self) -> &mut ChainTracker {
-        &mut self.chains
     }
 
     /// The model of the last step.
@@ -134,7 +177,8 @@ impl ModelTracker {
 
     /// One step to a new model of the same size.
     pub fn step(&mut self, new: Model) -> TrackRecord {
-        let Self { chains, model, ladder, base, .. } = self;
+        let Self { chains, model, ladder, base, second, .. } = self;
+        second.take_if(|second| !second.step(ladder, model, &new));
         let path = GeometricPath { ops: new.ops.as_ref(), ladder, base };
         let record = chains.step(&GeometricPath { ops: model.ops.as_ref(), ..path }, &path);
         *model = new;
@@ -148,7 +192,10 @@ impl ModelTracker {
     pub fn settle(&mut self, known: KnownStates<'_>) {
         let visitors = known.visitors(self.chains.chains.len());
         let rows = known.rows(&self.chains.chains.visible);
-        let Self { chains, model, ladder, base, .. } = self;
+        let Self { chains, model, ladder, base, second, .. } = self;
+        if let Some(second) = second {
+            second.settle(ladder, model);
+        }
         let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
         let streams = Streams::new(known.seed, Purpose::BoundHidden, known.update);
         let states = HiddenStates::of(&model.parameters, path.ops, &rows, streams);
@@ -166,41 +213,47 @@ impl ModelTracker {
         self.known = samples.map_or(KnownShare::NONE, share);
     }
 
-    /// Tracked log Z, nats, joined to what known states say of it; or its lower bound where that is more: [`ModelTracker::bound`], or
-    /// `bound` of the same model. Since log Z is no less than it, this is never further from log Z than the value without it.
-    pub fn log_z(&self, bound: f64) -> f64 {
-        self.joined().0.max(bound).max(self.bound)
-    }
-
-    /// Standard error of [`ModelTracker::log_z`].
-    pub fn std_error(&self) -> f64 {
-        self.joined().1
-    }
-
-    fn joined(&self) -> (f64, f64) {
-        let tracked = (self.chains.log_z(), self.chains.std_error());
-        let (log_z, std_error) = self.known.join(tracked);
-        (log_z, self.chains.widening_of_the_start() * std_error)
-    }
-
-    /// The chains' verdict, and whether a lower bound or the share of known states contradicts tracked log Z.
-    pub fn trust(&self, bound: f64) -> Trust {
-        let (log_z, std_error) = (self.chains.log_z(), self.chains.std_error());
+    /// Tracked log Z: what both populations say, joined to what known states say of it; or its lower bound where that is more,
+    /// [`ModelTracker::bound`] or `bound` of the same model. Since log Z is no less than it, this is never further from log Z than the
+    /// value without it.
+    pub fn log_z(&self, bound: f64) -> LogZ {
         let bound = bound.max(self.bound);
-        let mut trust = self.chains.trust_if(self.known.is_large_beside(log_z));
-        if bound - log_z > BELOW_BOUND * std_error && bound - log_z > ROUNDING {
-            trust.doubt(
-                "bound",
-                format!("tracked log Z {log_z:.3} +- {std_error:.3} is below {bound:.3}, which states of data and particles alone add up to: the chains miss a mode; a smaller learning rate or more tempering.chains would help"),
-            );
-        }
-        if let Some((known, known_error)) = self.known.contradicts((log_z, std_error)) {
-            trust.doubt(
+        let first = self.chains.log_z();
+        let trust = self.chains.trust_if(self.known.is_large_beside(first));
+        let std_error = self.chains.widening_of_the_start() * self.chains.std_error();
+        let first = LogZ { value: first, std_error, trust }.held_against(bound);
+        let mut found = match &self.second {
+            Some(SecondPopulation { chains, .. }) => {
+                let (value, std_error) = (chains.log_z(), chains.std_error());
+                let second = LogZ { value, std_error, trust: chains.trust() };
+                together(first, second.held_against(bound))
+            }
+            None => first,
+        };
+        let tracked = (found.value, found.std_error);
+        if let Some((known, known_error)) = self.known.contradicts(tracked) {
+            found.trust.doubt(
                 "known-share",
-                format!("tracked log Z {log_z:.3} +- {std_error:.3} is far from {known:.3} +- {known_error:.3}, which known states and their share of the chains' samples say: raise tempering.settling.most or tempering.chains, or lower the learning rate"),
+                format!("tracked log Z {:.3} +- {:.3} is far from {known:.3} +- {known_error:.3}, which known states and their share of the chains' samples say: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
             );
         }
-        trust
+        (found.value, found.std_error) = self.known.join(tracked);
+        found.value = found.value.max(bound);
+        found
+    }
+}
+
+impl LogZ {
+    /// In doubt where a lower bound of log Z contradicts it.
+    fn held_against(mut self, bound: f64) -> Self {
+        let below = bound - self.value;
+        if below > BELOW_BOUND * self.std_error && below > ROUNDING {
+            self.trust.doubt(
+                "bound",
+                format!("tracked log Z {:.3} +- {:.3} is below {bound:.3}, which states of data and particles alone add up to: the chains miss a mode; a smaller learning rate or more tempering.chains would help", self.value, self.std_error),
+            );
+        }
+        self
     }
 }
 
@@ -225,7 +278,7 @@ impl KnownStates<'_> {
 
     /// States that the model should know: rows of data, particles and chains.
     fn rows(&self, own: &BitMatrix) -> BitMatrix {
-        let data = self.data.map(|data| data.select(0..data.rows().min(BOUND_ROWS)));
+        let data = self.data.map(|data| data.spread(BOUND_ROWS));
         let more = [self.particles, Some(own), self.chains];
         let empty = || BitMatrix::zeros(0, own.columns());
         let data = data.unwrap_or_else(empty);
@@ -263,14 +316,14 @@ mod tests {
     fn log_z_is_never_reported_below_the_bound_of_its_model() {
         let mut tracker = tracker(0);
         let tracked = tracker.chains().log_z();
-        assert_eq!(tracker.log_z(tracked - 1.0), tracked);
-        assert_eq!(tracker.log_z(tracked + 0.5), tracked + 0.5);
+        assert_eq!(tracker.log_z(tracked - 1.0).value, tracked);
+        assert_eq!(tracker.log_z(tracked + 0.5).value, tracked + 0.5);
         tracker.bound = tracked + 1.0;
-        assert_eq!(tracker.log_z(tracked + 0.5), tracked + 1.0);
+        assert_eq!(tracker.log_z(tracked + 0.5).value, tracked + 1.0);
         let far = tracked + 100.0 * tracker.chains().std_error() + 1.0;
-        assert!(tracker.trust(far).names().contains("bound"));
+        assert!(tracker.log_z(far).trust.names().contains("bound"));
         tracker.step(model(2));
-        assert_eq!(tracker.log_z(f64::NEG_INFINITY), tracker.chains().log_z());
+        assert_eq!(tracker.log_z(f64::NEG_INFINITY).value, tracker.chains().log_z());
     }
 
     /// And so does the share of known states: what agrees is joined, what contradicts is told and not joined.
@@ -278,17 +331,19 @@ mod tests {
     fn known_states_are_joined_or_contradict_and_are_those_of_one_model() {
         let mut tracker = tracker(0);
         let own = (tracker.chains().log_z(), tracker.chains().std_error());
-        let reported =
-            |tracker: &ModelTracker| (tracker.log_z(f64::NEG_INFINITY), tracker.std_error());
+        let reported = |tracker: &ModelTracker| {
+            let found = tracker.log_z(f64::NEG_INFINITY);
+            (found.value, found.std_error)
+        };
         let known = |bound| KnownShare::new(bound, (0..1000).map(|_| (true, 1.0)), 0.0);
         tracker.known = known(own.0 - own.1);
         let joined = reported(&tracker);
         assert!(joined.0 < own.0 && joined.1 < 0.5 * own.1, "{joined:?} of {own:?}");
-        let doubts = tracker.trust(f64::NEG_INFINITY);
+        let doubts = tracker.log_z(f64::NEG_INFINITY).trust;
         assert!(!doubts.names().contains("known-share"), "{doubts:?}");
         tracker.known = known(own.0 - 5.0 * own.1 - 0.1);
         assert_eq!(reported(&tracker), own);
-        assert!(tracker.trust(f64::NEG_INFINITY).names().contains("known-share"));
+        assert!(tracker.log_z(f64::NEG_INFINITY).trust.names().contains("known-share"));
         tracker.step(model(2));
         assert_eq!(tracker.known, KnownShare::NONE);
     }
@@ -302,9 +357,10 @@ mod tests {
                 KnownStates { data: None, particles: None, chains: None, seed: 1, update: 1 };
             tracker.settle(nothing);
             let chains = tracker.chains();
-            let joined = tracker.known.join((chains.log_z(), chains.std_error()));
             let (correlation, new) = (chains.settled().unwrap().correlation, chains.steps == 0);
-            let ratio = tracker.std_error() / joined.1;
+            let own = chains.std_error();
+            tracker.known = KnownShare::NONE;
+            let ratio = tracker.log_z(f64::NEG_INFINITY).std_error / own;
             tracker.step(model(1));
             (new, correlation, ratio)
         };

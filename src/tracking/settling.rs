@@ -129,16 +129,16 @@ pub(super) fn settle(
 }
 
 /// Drift in errors, correlation, and the variance of what chains remember. If deviations from equilibrium fall by the
-/// factor `correlation` from third to third, what is left of a drift d after the last is d correlation/(1 - correlation);
-/// and half of a drift beyond noise is in the mean of the two.
+/// factor `correlation` from third to third, what is left of a drift d after the last is d correlation/(1 - correlation),
+/// and half of a drift beyond noise is in the mean of the two. Both have the sign of the drift: they add up before they are squared.
 fn compare(before: &Measurement, last: &Measurement) -> (f64, f64, f64) {
     let top = last.log_z.len() - 1;
     let noise = last.influence.minus(&before.influence).variance();
     let drift = last.log_z[top] - before.log_z[top];
     let correlation = last.influence.correlation(&before.influence);
     let kept = correlation.clamp(0.0, LARGEST_CORRELATION);
-    let left = drift * kept / (1.0 - kept);
-    let memory = left * left + 0.25 * (drift * drift - noise).max(0.0);
+    let left = drift.abs() * kept / (1.0 - kept);
+    let memory = (left + 0.5 * (drift * drift - noise).max(0.0).sqrt()).powi(2);
     (in_errors(drift, noise), correlation, memory)
 }
 

@@ -225,6 +225,9 @@ impl ChainTracker {
         let prior = PseudoPrior::new(new.ladder(), &pseudo_prior);
         let mut measurement = prior.measure(&self.scaled(&record.occupancy));
         measurement.influence = self.chains.round_trips.of_families(&measurement.influence);
+        if self.options.weighted {
+            self.chains.share_weights_at_base();
+        }
         self.transitions.add(&record.transitions, (-(sweeps as f64) / TRANSITION_MEMORY).exp());
         let occupancy_error = measurement.occupancy_error(new.ladder());
         let mut jump = None;

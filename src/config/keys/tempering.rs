@@ -93,9 +93,17 @@ pub const KEYS: &[Key] = &[
         "Most time that tracking may take; what `tempering.every` chosen by itself keeps to. Not for the tempered gradient.",
     ),
     Key::new(
+        "tempering.mixture",
+        Whole(0),
+        Is("16"),
+        "components",
+        "0",
+        "Components of a mixture fitted to the training rows, from which a second population of half as many chains starts; the two must agree. 0 for no second population.",
+    ),
+    Key::new(
         "tempering.weighted",
         Flag,
-        Auto("true with the tempered gradient, else where the tracked model is not averaged"),
+        Auto("true"),
         "",
         "true",
         "Whether chains carry weights for how the model moved under them.",

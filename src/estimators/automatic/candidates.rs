@@ -7,7 +7,6 @@
 use serde::Serialize;
 
 use super::Known;
-use super::mixture_fit::{WeightedRows, fit};
 use super::search::Search;
 use crate::error::Result;
 use crate::estimators::Start;
@@ -15,7 +14,7 @@ use crate::model::Parameters;
 use crate::model::plus_minus::Units;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
-use crate::tempering::mixture::{MixtureBase, MixturePath};
+use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
 use crate::tempering::{BaseDistribution, Keep, Ladder, Prior, TemperedPath, anneal};
 
 /// Chains and temperatures of a short annealing run.

@@ -3,7 +3,6 @@
 use super::candidates::Candidates;
 use super::choice::Choice;
 use super::judgement::{Evidence, judge};
-use super::mixture_fit::{WeightedRows, fit};
 use super::search::Search;
 use super::{Automatic, Bound, Candidate, Known};
 use crate::error::{Error, Result};
@@ -12,7 +11,7 @@ use crate::estimators::tempered::TemperedRun;
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
-use crate::tempering::mixture::{MixtureBase, MixturePath};
+use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
 use crate::tempering::{
     AtOne, BaseDistribution, BetaUpdate, InitialRounds, MeanWeight, SimulatedTempering,
     TemperedChains, TemperedPath, Tempering,

@@ -14,7 +14,6 @@ mod choice;
 mod exploration;
 mod judgement;
 mod known;
-mod mixture_fit;
 mod modes;
 mod run;
 mod search;

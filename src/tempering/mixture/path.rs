@@ -48,14 +48,14 @@ impl TemperedPath for MixturePath<'_> {
         self.base.sample(rows, seed, step)
     }
 
+    /// x(v) alone: notes are kept row by row, and may be handed to a walker of other rows.
     fn notes(&self) -> usize {
-        padded(self.n_hidden()) + self.base.len()
+        self.n_hidden()
     }
 
     fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a> {
-        let States { visible, notes, first_row, known } = states;
+        let States { visible, notes: inputs, first_row, known } = states;
         let rows = visible.len() / words_per_row(self.n_visible());
-        let (inputs, log_p) = notes.split_at_mut(rows * padded(self.n_hidden()));
         let drawer = Drawer::new(self.ops, rows, first_row);
         let beta = vec![0.0; rows];
         let ones = vec![1.0; rows];
@@ -63,7 +63,7 @@ impl TemperedPath for MixturePath<'_> {
             path: *self,
             visible,
             inputs,
-            log_p,
+            log_p: Vec::new(),
             known,
             first_row,
             drawer,
@@ -78,10 +78,10 @@ struct MixtureWalker<'a> {
     visible: &'a mut [u64],
     /// x(v), [rows, stride of J].
     inputs: &'a mut [f32],
-    /// log p_m(v), [rows, stride of C].
-    log_p: &'a mut [f32],
-    /// Whether both are of these states.
+    /// Whether they are of these states.
     known: bool,
+    /// log p_m(v), [rows, stride of C]; empty unless they are of these states.
+    log_p: Vec<f32>,
     first_row: u32,
     drawer: Drawer<'a>,
     beta: Vec<f32>,
@@ -92,8 +92,11 @@ impl MixtureWalker<'_> {
     fn see(&mut self) {
         if !self.known {
             self.path.ops.inputs(Layer::Hidden, self.visible, self.inputs);
-            self.path.base.log_densities(self.visible, self.log_p);
             self.known = true;
+        }
+        if self.log_p.is_empty() {
+            self.log_p.resize(self.beta.len() * self.path.base.stride(), 0.0);
+            self.path.base.log_densities(self.visible, &mut self.log_p);
         }
     }
 
@@ -140,6 +143,7 @@ impl Walker for MixtureWalker<'_> {
         self.add_components(streams.component);
         self.drawer.visible(&self.ones, None, streams.visible, self.visible);
         self.known = false;
+        self.log_p.clear();
     }
 
     /// E = c.v + sum_j x_j sigma(beta x_j) - E[log p_m(v) | v, beta], V the sum of both variances.

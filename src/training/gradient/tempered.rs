@@ -74,7 +74,7 @@ impl NegativePhase for Tempered {
         let (Some(own), Some(start)) = (&mut self.0, start) else { return Ok(()) };
         let Start { model, ladder, base } = start;
         let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
-        let chains = ChainTracker::read(PREFIX, path, own.count, own.options, state)?;
+        let chains = ChainTracker::read(PREFIX, &path, own.count, own.options, state)?;
         own.chains = Some(ModelTracker::of(chains, model.clone(), ladder, base));
         Ok(())
     }

@@ -1,18 +1,21 @@
 //! Audits: log Z computed independently of the tracker.
 
 use super::model::model;
+use super::rows::RowSets;
 use super::{Candidate, Trainer};
 use crate::config::Kernel;
 use crate::error::Result;
 use crate::estimators::automatic::annealed_above;
-use crate::estimators::{Ais, Automatic, Estimate, Known, Method, exact};
+use crate::estimators::{Ais, Automatic, Estimate, Known, Method, ais, exact};
 use crate::interrupt;
 use crate::model::Parameters;
+use crate::numerics::joined;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::progress;
+use crate::tempering::mixture::MixturePath;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
-use crate::tracking::{LogLikelihood, Model, mean_log_f};
+use crate::tracking::{LogLikelihood, MeanLogF, Model, mean_log_f};
 
 /// Largest smaller layer that is enumerated in an audit.
 const LARGEST_EXACT: usize = 20;
@@ -116,8 +119,8 @@ impl Trainer {
     pub(super) fn audit_if_due(
         &self,
         model: &Model,
-        log_z: f64,
-        std_error: f64,
+        (log_z, std_error): (f64, f64),
+        bound: f64,
     ) -> Result<Option<Audit>> {
         let every = self.config.audit.every;
         let number = self.updates / self.config.evaluation.every;
@@ -125,7 +128,8 @@ impl Trainer {
         let estimate = if self.plan.exact || (due && self.smaller_layer() <= LARGEST_EXACT) {
             self.exact_audit(&model.parameters)?
         } else if self.sampled_audit_due() {
-            self.sampled_audit(model, self.audit_temperatures())?
+            let found = self.sampled_audit(model, self.audit_temperatures(), self.updates)?;
+            held_against(found, bound)
         } else {
             return Ok(None);
         };
@@ -137,37 +141,87 @@ impl Trainer {
         exact(parameters)
     }
 
-    fn sampled_audit(&self, model: &Model, temperatures: usize) -> Result<Estimate> {
+    /// Annealed importance sampling, half of the temperatures from the marginals of the training rows and half from the mixture fitted to
+    /// them, where there is one: annealing from one start can miss a mode without a sign of it, and is too low then.
+    fn sampled_audit(&self, model: &Model, temperatures: usize, pass: u64) -> Result<Estimate> {
         let chains = self.config.audit.chains;
         let name = format!("audit by annealed importance sampling, {temperatures} temperatures");
         let (_task, _permit) = (progress::task(name), interrupt::permit());
-        let seed = derived_seed(self.config.seed, Purpose::Audit, self.updates);
-        let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
-        Ais { chains, ladder, seed }.run(model.ops.as_ref(), &self.base)
+        let seed = derived_seed(self.config.seed, Purpose::Audit, pass);
+        let ops = model.ops.as_ref();
+        let Some(mixture) = &self.mixture else {
+            let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
+            return Ais { chains, ladder, seed }.run(ops, &self.base);
+        };
+        let ladder = Ladder::linear(temperatures.div_ceil(2).max(2), &Prior::Uniform)?;
+        let path = MixturePath { ops, ladder: &ladder, base: mixture };
+        let from_mixture = ais(&path, chains, derived_seed(seed, Purpose::Audit, 1))?;
+        let from_marginals = Ais { chains, ladder: ladder.clone(), seed }.run(ops, &self.base)?;
+        Ok(agreed(from_marginals, from_mixture))
     }
+}
+
+/// With the value raised to a lower bound of log Z, and in doubt where its error does not explain that it was below.
+fn held_against(mut found: Estimate, bound: f64) -> Estimate {
+    let rounding = ROUNDING * bound.abs().max(1.0);
+    if found.value + DISAGREEMENT * found.std_error + rounding < bound {
+        let text = format!(
+            "{:.3} +- {:.3} is wrong: log Z is at least {bound:.3}, which the rows of the data and known states alone add up to",
+            found.value, found.std_error
+        );
+        found.trust.doubt("below-bound", text);
+    }
+    found.value = found.value.max(bound);
+    found
+}
+
+/// What two annealing passes from different starts say together. Each is low in expectation: where they differ, the higher one is nearer,
+/// and one that is in doubt speaks only where it is the higher one.
+fn agreed(a: Estimate, b: Estimate) -> Estimate {
+    let (low, high) = if a.value <= b.value { (a, b) } else { (b, a) };
+    let differ = high.value - low.value > DISAGREEMENT * low.std_error.hypot(high.std_error);
+    let low_is_sound = low.trust.is_sound();
+    let (gibbs_sweeps, seconds) =
+        (low.gibbs_sweeps + high.gibbs_sweeps, low.seconds + high.seconds);
+    let mut found = match (low_is_sound, high.trust.is_sound()) {
+        (true, true) if !differ => {
+            let (value, std_error) =
+                joined((low.value, low.std_error), (high.value, high.std_error));
+            let effective = low.effective_samples.zip(high.effective_samples);
+            let effective_samples = effective.map(|(low, high)| low + high);
+            Estimate { value, std_error, effective_samples, ..high }
+        }
+        (true, false) if !differ => low,
+        _ => high,
+    };
+    if differ && low_is_sound {
+        found.trust.doubt("starts-differ", "annealing from the marginals of the data and from a mixture fitted to the rows differ by more than their errors: one of them misses a part of the model; raise audit.temperatures");
+    }
+    Estimate { gibbs_sweeps, seconds, ..found }
 }
 
 impl Trainer {
     /// Annealed importance sampling, and where that is in doubt the automatic estimate, if that is sound and not contradicted.
-    fn thorough_audit(&self, model: &Model) -> Result<Estimate> {
-        let annealed = self.sampled_audit(model, self.config.audit.temperatures)?;
+    fn thorough_audit(&self, model: &Model, pass: u64, bound: f64) -> Result<Estimate> {
+        let annealed = self.sampled_audit(model, self.config.audit.temperatures, pass)?;
+        let annealed = held_against(annealed, bound);
         if annealed.trust.is_sound() || self.config.model.kernel == Kernel::Composed {
             return Ok(annealed);
         }
-        let found = self.automatic_audit(&model.parameters)?;
+        let found = held_against(self.automatic_audit(&model.parameters, pass)?, bound);
         // Annealing is low in expectation: where it lies above, the other one misses a mode.
-        let pass = ("audit", annealed.value, annealed.std_error);
-        let above = annealed_above([pass].into_iter(), found.value, found.std_error).is_some();
+        let annealing = ("audit", annealed.value, annealed.std_error);
+        let above = annealed_above([annealing].into_iter(), found.value, found.std_error).is_some();
         Ok(if found.trust.is_sound() && !above { found } else { annealed })
     }
 
     /// The estimate that searches for modes.
-    fn automatic_audit(&self, parameters: &Parameters) -> Result<Estimate> {
+    fn automatic_audit(&self, parameters: &Parameters, pass: u64) -> Result<Estimate> {
         let (_task, _permit) =
             (progress::task("audit by the automatic estimate"), interrupt::permit());
-        let seed = derived_seed(self.config.seed, Purpose::Audit, self.updates);
+        let seed = derived_seed(self.config.seed, Purpose::Audit, pass);
         let rows = &self.rows.train_evaluated;
-        let rows = rows.select(0..rows.rows().min(KNOWN_ROWS));
+        let rows = rows.spread(KNOWN_ROWS);
         let known = Known { marginals: Some(&self.base), rows: Some(&rows) };
         Ok(Automatic::new(seed)?.run(parameters, known, &mut |_| ())?.estimate)
     }
@@ -181,10 +235,19 @@ impl Trainer {
         if audited.method != Method::Ais {
             return Ok(true);
         }
-        let found = self.automatic_audit(&candidate.parameters)?;
+        let found = self.automatic_audit(&candidate.parameters, self.updates)?;
         let bar = DISAGREEMENT * found.std_error.hypot(audited.std_error);
         Ok(found.trust.is_sound() && (found.value - audited.value).abs() <= bar)
     }
+}
+
+/// What an audit at the end of a run is for; each has random streams of its own.
+#[derive(Clone, Copy)]
+enum Pass {
+    /// To choose among models: the same streams for all, so that they err alike.
+    Choice,
+    /// To report the one chosen: the audit that won is too favourable on average.
+    Report,
 }
 
 /// The final word on a model: log Z by audit, and the log-likelihoods that follow.
@@ -206,19 +269,27 @@ impl Trainer {
     /// # Errors
     /// Audit settings that cannot be used.
     pub fn final_likelihood(&self, parameters: &Parameters) -> Result<FinalLikelihood> {
+        self.audited_likelihood(parameters, Pass::Choice)
+    }
+
+    fn audited_likelihood(&self, parameters: &Parameters, pass: Pass) -> Result<FinalLikelihood> {
         let model = model(parameters.clone(), self.config.model.kernel, &self.device);
+        let RowSets { train_evaluated, validation, test, .. } = &self.rows;
+        let mean = |rows: &BitMatrix| mean_log_f(model.ops.as_ref(), rows);
+        let train = mean(train_evaluated);
+        let (validation, test) = (validation.as_ref().map(mean), test.as_ref().map(mean));
         let log_z = if self.plan.exact || self.smaller_layer() <= LARGEST_EXACT {
             self.exact_audit(parameters)?
         } else {
-            self.thorough_audit(&model)?
+            let all = [Some(&train), validation.as_ref(), test.as_ref()].into_iter().flatten();
+            let bound = all.fold(f64::NEG_INFINITY, |most, rows| most.max(rows.log_z_bound));
+            self.thorough_audit(&model, self.updates + ((pass as u64) << 56), bound)?
         };
-        let likelihood = |rows: &BitMatrix| {
-            mean_log_f(model.ops.as_ref(), rows).log_likelihood(log_z.value, log_z.std_error)
-        };
+        let likelihood = |mean: MeanLogF| mean.log_likelihood(log_z.value, log_z.std_error);
         Ok(FinalLikelihood {
-            train: likelihood(&self.rows.train_evaluated),
-            validation: self.rows.validation.as_ref().map(likelihood),
-            test: self.rows.test.as_ref().map(likelihood),
+            train: likelihood(train),
+            validation: validation.map(likelihood),
+            test: test.map(likelihood),
             log_z,
         })
     }
@@ -330,6 +401,25 @@ impl Trainer {
                 best = Some(Best { candidate, likelihood, in_doubt, audited: hopeful.len() });
             }
         }
-        Ok(best)
+        let sampled = |best: &Best| best.likelihood.log_z.method != Method::Exact;
+        let Some(best) = best.take_if(|best| sampled(best)) else { return Ok(best) };
+        let likelihood = self.audited_likelihood(&best.candidate.parameters, Pass::Report)?;
+        Ok(Some(Best { likelihood: best.likelihood.or(likelihood), ..best }))
+    }
+}
+
+impl FinalLikelihood {
+    /// A second audit of the same model in place of this one; in doubt where the two contradict each other.
+    fn or(self, mut second: Self) -> Self {
+        let (a, b) = (&self.log_z, &mut second.log_z);
+        let (apart, error) = (b.value - a.value, b.std_error.hypot(a.std_error));
+        if apart.abs() > DISAGREEMENT * error {
+            let text = format!(
+                "{:.3} +- {:.3} by an audit with other random numbers: one of them misses a part of the model; raise audit.temperatures",
+                a.value, a.std_error
+            );
+            b.trust.doubt("audits-differ", text);
+        }
+        second
     }
 }

@@ -1,5 +1,6 @@
 //! A run before its first step: sizes checked, model, rule, particles and plan made.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::Trainer;
@@ -68,6 +69,7 @@ impl Trainer {
         };
         let plan = Plan::new(config, sizes, total)?;
         let base = config.tempering.base(&rows.column_counts, rows.len())?;
+        let mixture = config.tempering.mixture_of(&rows.train_evaluated, config.seed)?;
         let parameters = initial_parameters(config, &rows.marginals);
         let negative_phase =
             phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles));
@@ -104,6 +106,7 @@ impl Trainer {
             sizes,
             plan,
             base,
+            mixture: mixture.map(Arc::new),
             total,
         })
     }

@@ -8,7 +8,7 @@ use super::{Audit, Trainer};
 use crate::error::Result;
 use crate::ops::BitMatrix;
 use crate::record::{Notice, Record, Run};
-use crate::tracking::{ChainTracker, LogLikelihood, TrackRecord, mean_log_f};
+use crate::tracking::{ChainTracker, LogLikelihood, LogZ, TrackRecord, mean_log_f};
 use crate::training::Decision;
 use crate::training::gradient::Carriers;
 use crate::trust::Trust;
@@ -75,10 +75,10 @@ impl Trainer {
         let mean = |rows: &BitMatrix| mean_log_f(model.ops.as_ref(), rows);
         let train_f = mean(&self.rows.train_evaluated);
         let validation_f = self.rows.validation.as_ref().map(mean);
-        let bound = train_f.log_z_bound.max(reported.bound);
-        let (log_z, std_error) = (reported.log_z(bound), reported.std_error());
-        let mut trust = reported.trust(bound);
-        let audit = self.audit_if_due(model, log_z, std_error)?;
+        let of_rows = [Some(&train_f), validation_f.as_ref()].into_iter().flatten();
+        let bound = of_rows.fold(reported.bound, |bound, rows| bound.max(rows.log_z_bound));
+        let LogZ { value: log_z, std_error, mut trust } = reported.log_z(bound);
+        let audit = self.audit_if_due(model, (log_z, std_error), bound)?;
         let mut notices = Vec::new();
         let judged = judged(log_z, std_error, &mut trust, audit.as_ref(), &mut notices);
         let likelihood =

@@ -106,7 +106,9 @@ impl Trainer {
             log_z: evaluation.log_z,
             parameters: self.evaluated_parameters(),
         };
-        match observed.sound {
+        // A tracked value in doubt that an audit stands in for needs a second one at the end, as all that were in doubt do.
+        let exact = evaluation.judged.source == Source::Exact;
+        match evaluation.trust.is_sound() || exact {
             true => self.judge.candidates.propose(candidate),
             false => self.judge.doubtful.propose(candidate),
         }
@@ -162,7 +164,7 @@ impl Trainer {
         if audit.estimate.trust.is_sound()
             && let Some(tracker) = &mut self.tracker
         {
-            tracker.chains_mut().learn_from_audit(audit.difference, audit.estimate.std_error);
+            tracker.learn_from_audit(audit.estimate.value, audit.estimate.std_error);
         }
     }
 

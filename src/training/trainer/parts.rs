@@ -1,5 +1,6 @@
 //! The state of a run, and where it stands.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::cost::Sizes;
@@ -13,6 +14,7 @@ use crate::data::ImageShape;
 use crate::model::{Device, Parameters};
 use crate::ops::BitMatrix;
 use crate::record::{Notice, Written};
+use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder};
 use crate::tracking::{ChainTracker, Model, ModelTracker};
 use crate::training::averaging::Averaged;
@@ -37,6 +39,8 @@ pub struct Trainer {
     pub(super) negative_phase: Box<dyn NegativePhase>,
     pub(super) centering: Option<Centering>,
     pub(super) base: BaseDistribution,
+    /// Fitted to the training rows, for the second population and for audits.
+    pub(super) mixture: Option<Arc<MixtureBase>>,
     /// With the model of its last step.
     pub(super) tracker: Option<ModelTracker>,
     /// The update after which that step was.
@@ -111,8 +115,8 @@ impl Trainer {
 
     /// Tracked log Z of the model that is evaluated and its standard error, nats; `None` before tracking starts.
     pub fn tracked_log_z(&self) -> Option<(f64, f64)> {
-        let reported = self.reported()?;
-        Some((reported.log_z(f64::NEG_INFINITY), reported.std_error()))
+        let found = self.reported()?.log_z(f64::NEG_INFINITY);
+        Some((found.value, found.std_error))
     }
 
     /// Early stopping so far.

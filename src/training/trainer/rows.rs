@@ -49,7 +49,7 @@ impl RowSets {
             means: marginals.iter().map(|&mean| mean as f32).collect(),
         };
         let train_evaluated =
-            if evaluated == all.rows() { all.clone() } else { all.select(0..evaluated) };
+            if evaluated == all.rows() { all.clone() } else { all.spread(evaluated) };
         let rows = Self {
             validation: validation.as_ref().map(&fixed).transpose()?,
             test: test.as_ref().map(&fixed).transpose()?,

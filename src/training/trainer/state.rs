@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::model::Device;
 use crate::record::Written;
 use crate::tempering::GeometricPath;
-use crate::tracking::{ChainTracker, KnownShare, ModelTracker};
+use crate::tracking::{ChainTracker, KnownShare, ModelTracker, SecondPopulation};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Start};
 use crate::training::{Changes, Identity};
@@ -99,7 +99,7 @@ impl Trainer {
         }
         if let Some(tracker) = &self.tracker {
             state.parameters(TRACKED, &tracker.model().parameters);
-            tracker.chains().write("", state);
+            tracker.write(state);
         }
         self.negative_phase.save(state);
     }
@@ -145,8 +145,10 @@ impl Trainer {
             let tracked = model(state.parameters(TRACKED, m, j)?);
             let path = GeometricPath { ops: tracked.ops.as_ref(), ladder, base };
             let chains = config.tempering.chains;
-            let chains = ChainTracker::read("", path, chains, trainer.plan.tracker, state)?;
-            let mut tracker = ModelTracker::of(chains, tracked, ladder, base);
+            let options = trainer.plan.tracker;
+            let second = SecondPopulation::read(state, (&tracked, ladder), chains, options)?;
+            let chains = ChainTracker::read("", &path, chains, options, state)?;
+            let mut tracker = ModelTracker::of(chains, tracked, ladder, base).beside(second);
             (tracker.bound, tracker.known) = (position.bound, position.known);
             tracker.restarts = position.restarts;
             trainer.tracker = Some(tracker);

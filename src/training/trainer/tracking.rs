@@ -12,7 +12,7 @@ use crate::interrupt;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::progress;
 use crate::tempering::RoundsRecord;
-use crate::tracking::{KnownStates, Model, ModelTracker, TrackRecord};
+use crate::tracking::{KnownStates, Model, ModelTracker, SecondPopulation, TrackRecord};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Carriers, Start};
 
@@ -43,10 +43,13 @@ impl Trainer {
             Carriers::Own(_) => derived_seed(seed, Purpose::Tracker, 0),
             Carriers::None | Carriers::Tracker => seed,
         };
-        let model = self.current.clone();
-        let (tracker, rounds) =
-            ModelTracker::start(model, ladder, base, chains, seed, self.plan.tracker);
-        self.tracker = Some(tracker);
+        let (model, options) = (self.current.clone(), self.plan.tracker);
+        let second = self
+            .mixture
+            .clone()
+            .map(|mixture| SecondPopulation::start(&model, ladder, mixture, chains, seed, options));
+        let (tracker, rounds) = ModelTracker::start(model, ladder, base, chains, seed, options);
+        self.tracker = Some(tracker.beside(second));
         self.settle();
         rounds
     }

@@ -5,13 +5,13 @@
 //! rows and kept within [.01, .99], so that no state of the model is out of reach.
 //! Cost: N C M an iteration.
 
+use super::MixtureBase;
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::numerics::{log_sum_exp, sigmoid};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
 use crate::tempering::BaseDistribution;
-use crate::tempering::mixture::MixtureBase;
 
 const ITERATIONS: usize = 10;
 /// Rows with the overall means that every component has beside its own.
@@ -63,20 +63,39 @@ pub fn fit(
     components: usize,
     seed: u64,
 ) -> Result<MixtureBase> {
-    let WeightedRows { visible: rows, weights } = rows;
-    let soft = soft_rows(parameters, rows, seed);
+    fit_to(&soft_rows(parameters, &rows.visible, seed), &rows.weights, components, seed)
+}
+
+/// Most numbers of rows that a mixture is fitted to, and most rows.
+const MOST_NUMBERS: usize = 2_000_000;
+const MOST_ROWS: usize = 1000;
+
+/// A mixture from rows of data alone, [N, M], evenly spaced ones where there are many: `components` fitted ones and two broad ones.
+///
+/// # Errors
+/// No rows.
+pub fn fit_rows(rows: &BitMatrix, components: usize, seed: u64) -> Result<MixtureBase> {
     let m = rows.columns();
+    let rows = rows.spread((MOST_NUMBERS / m.max(1)).clamp(2, MOST_ROWS));
+    let numbers = |row| (0..m).map(|i| f64::from(u8::from(rows.get(row, i)))).collect();
+    let dense: Vec<Vec<f64>> = (0..rows.rows()).map(numbers).collect();
+    fit_to(&dense, &vec![1.0; rows.rows()], components, seed)
+}
+
+/// Expectation maximisation on rows of means with weights.
+fn fit_to(soft: &[Vec<f64>], weights: &[f64], components: usize, seed: u64) -> Result<MixtureBase> {
+    let m = soft.first().map_or(0, Vec::len);
     let all: f64 = weights.iter().sum();
     let column =
         |i: usize| soft.iter().zip(weights).map(move |(row, w)| w * row[i]).sum::<f64>() / all;
     let overall: Vec<f64> = (0..m).map(|i| 0.99 * column(i) + 0.005).collect();
-    let mut means: Vec<Vec<f64>> = seeds(&soft, components, seed)
+    let mut means: Vec<Vec<f64>> = seeds(soft, components, seed)
         .into_iter()
         .map(|row| soft[row].iter().map(|x| clamp(*x)).collect())
         .collect();
     let mut shares = vec![1.0 / means.len().max(1) as f64; means.len()];
     for _ in 0..ITERATIONS {
-        let responsibilities = responsibilities(&soft, &means, &shares);
+        let responsibilities = responsibilities(soft, &means, &shares);
         for (c, (mean, share)) in means.iter_mut().zip(&mut shares).enumerate() {
             let r = || responsibilities.iter().zip(weights).map(|(r, w)| w * r[c]);
             let total: f64 = r().sum();

@@ -1,0 +1,173 @@
+//! A second population of chains, which shares nothing with the first.
+//!
+//! All chains of one population can miss the same part of a model, and their spread does not show it: chains from the marginals of the
+//! data seldom enter narrow modes, chains from a mixture may part where there are many columns. So a second population follows the
+//! model on the ladder from a mixture fitted to the training rows ([`crate::tempering::mixture`]), with random streams, log Z_k, filter
+//! and error bar of its own. What both say is joined, or in doubt where they contradict each other. Where the components of the mixture
+//! part the chains, so that these lose the ladder or hardly make a round trip, the second population says nothing and is given up.
+
+use std::sync::Arc;
+
+use super::{ChainTracker, LogZ, Model, TrackerOptions};
+use crate::checkpoint::{StateReader, StateWriter};
+use crate::error::{Error, Result};
+use crate::numerics::joined;
+use crate::ops::random::{Purpose, derived_seed};
+use crate::tempering::mixture::{MixtureBase, MixturePath};
+use crate::tempering::{BaseDistribution, Ladder, TemperedChains, TemperedPath};
+
+/// Combined errors by which two populations may differ.
+const CONSISTENT: f64 = 3.0;
+/// Before the names of arrays in a state file.
+const PREFIX: &str = "mixture.";
+
+/// Chains on the ladder from a mixture.
+#[derive(Clone)]
+pub struct SecondPopulation {
+    pub(super) chains: ChainTracker,
+    base: Arc<MixtureBase>,
+}
+
+impl SecondPopulation {
+    /// Half as many chains as the first population has.
+    fn size(chains: usize) -> usize {
+        (chains / 2).max(2)
+    }
+
+    /// Starts beside a first population of `chains` chains.
+    pub fn start(
+        model: &Model,
+        ladder: &Ladder,
+        base: Arc<MixtureBase>,
+        chains: usize,
+        seed: u64,
+        options: TrackerOptions,
+    ) -> Self {
+        let seed = derived_seed(seed, Purpose::Tracker, 1);
+        let path = MixturePath { ops: model.ops.as_ref(), ladder, base: &base };
+        let start = path.sample_base(Self::size(chains), seed, 0);
+        let chains = TemperedChains::new(start, ladder.len(), seed);
+        let (chains, _) = ChainTracker::start(&path, chains, options);
+        Self { chains, base }
+    }
+
+    /// One step from a model to the next; whether the population still follows the model.
+    pub(super) fn step(&mut self, ladder: &Ladder, old: &Model, new: &Model) -> bool {
+        let Self { chains, base } = self;
+        let path = |model| MixturePath { ops: model, ladder, base };
+        let record = chains.step(&path(old.ops.as_ref()), &path(new.ops.as_ref()));
+        record.rounds.is_none() && chains.chains.round_trips.travel()
+    }
+
+    /// Sweeps of a copy of the chains at fixed parameters.
+    pub(super) fn settle(&mut self, ladder: &Ladder, model: &Model) {
+        let Self { chains, base } = self;
+        chains.settle(&MixturePath { ops: model.ops.as_ref(), ladder, base }, None);
+    }
+
+    /// Stores the chains and their mixture.
+    pub(super) fn write(&self, state: &mut StateWriter) {
+        let name = |name: &str| format!("{PREFIX}{name}");
+        let components = self.base.components();
+        let logits: Vec<f32> = components.iter().flat_map(|base| base.logits()).copied().collect();
+        let shape = [components.len(), logits.len() / components.len()];
+        state.f32s(&name("logits"), &shape, &logits);
+        state.f64s(&name("log_shares"), &shape[..1], self.base.log_shares());
+        self.chains.write(PREFIX, state);
+    }
+
+    /// Reads what [`SecondPopulation::write`] stored beside `chains` chains of a model of `visible` units; `None` if nothing was.
+    ///
+    /// # Errors
+    /// What is there does not fit.
+    pub fn read(
+        state: &StateReader,
+        (model, ladder): (&Model, &Ladder),
+        chains: usize,
+        options: TrackerOptions,
+    ) -> Result<Option<Self>> {
+        let name = |name: &str| format!("{PREFIX}{name}");
+        if !state.has(&name("log_shares")) {
+            return Ok(None);
+        }
+        let visible = model.parameters.n_visible;
+        let components = state.shape(&name("log_shares"))?.iter().product();
+        let shares = state.f64s(&name("log_shares"), &[components])?;
+        let logits = state.f32s(&name("logits"), &[components, visible])?;
+        let bases = logits.chunks_exact(visible).map(BaseDistribution::from_logits);
+        let shares: Vec<f64> = shares.iter().map(|share| share.exp()).collect();
+        let base = MixtureBase::new(bases.collect::<Result<_>>()?, &shares)
+            .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
+        let path = MixturePath { ops: model.ops.as_ref(), ladder, base: &base };
+        let chains = ChainTracker::read(PREFIX, &path, Self::size(chains), options, state)?;
+        Ok(Some(Self { chains, base: Arc::new(base) }))
+    }
+}
+
+/// What two populations say together. The value of one that is in doubt speaks against the other only where it is higher: chains that
+/// miss a part of a model are low.
+pub(super) fn together(first: LogZ, second: LogZ) -> LogZ {
+    let error = first.std_error.hypot(second.std_error);
+    let differ = (first.value - second.value).abs() > CONSISTENT * error;
+    let reason = || {
+        format!(
+            "chains from the marginals of the data say {:.3} +- {:.3}, chains from a mixture fitted to the rows {:.3} +- {:.3}: one of them misses a part of the model; raise tempering.chains or lower the learning rate",
+            first.value, first.std_error, second.value, second.std_error
+        )
+    };
+    let (lower_is_sound, differing) = if first.value < second.value {
+        (first.trust.is_sound(), &first)
+    } else {
+        (second.trust.is_sound(), &second)
+    };
+    let contradiction = (differ && lower_is_sound && differing.value.is_finite()).then(reason);
+    let mut found = match (first.trust.is_sound(), second.trust.is_sound()) {
+        (true, true) => {
+            let pair = |log_z: &LogZ| (log_z.value, log_z.std_error);
+            let (value, std_error) = joined(pair(&first), pair(&second));
+            LogZ { value, std_error, trust: first.trust }
+        }
+        (false, true) => second,
+        (false, false) if differ && second.value > first.value => second,
+        _ => first,
+    };
+    if let Some(reason) = contradiction {
+        found.trust.doubt("populations-differ", reason);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trust::Trust;
+
+    fn of(value: f64, sound: bool) -> LogZ {
+        let reason = (!sound).then(|| "reason".to_string());
+        LogZ { value, std_error: 0.1, trust: Trust::unless("doubt", reason) }
+    }
+
+    #[test]
+    fn populations_are_joined_or_contradict_or_one_speaks_alone() {
+        let found = |first: (f64, bool), second: (f64, bool)| {
+            let found = together(of(first.0, first.1), of(second.0, second.1));
+            ((found.value * 1000.0).round() / 1000.0, found.trust.names())
+        };
+        let differ = "populations-differ".to_string();
+        assert_eq!(found((5.0, true), (5.2, true)), (5.1, String::new()));
+        assert_eq!(found((5.0, true), (6.0, true)), (5.5, differ.clone()));
+        // One in doubt that is low says nothing of the other.
+        assert_eq!(found((5.0, false), (6.0, true)), (6.0, String::new()));
+        assert_eq!(found((6.0, true), (5.0, false)), (6.0, String::new()));
+        // One in doubt that is high found what the other misses, or is wrong.
+        assert_eq!(found((6.0, false), (5.0, true)), (5.0, differ.clone()));
+        assert_eq!(found((5.0, true), (6.0, false)), (5.0, differ));
+        assert_eq!(found((5.0, true), (5.1, false)), (5.0, String::new()));
+        assert_eq!(found((5.0, false), (5.1, false)), (5.0, "doubt".into()));
+        assert_eq!(found((5.0, false), (7.0, false)), (7.0, "doubt".into()));
+        assert_eq!(found((5.0, true), (f64::NAN, false)), (5.0, String::new()));
+        // The joined error reaches from the middle to both.
+        let far = together(of(5.0, true), of(5.3, true));
+        assert!((far.std_error - 0.15).abs() < 1e-9, "{}", far.std_error);
+    }
+}
