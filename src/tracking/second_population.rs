@@ -95,8 +95,7 @@ impl SecondPopulation {
         let shares = state.f64s(&name("log_shares"), &[components])?;
         let logits = state.f32s(&name("logits"), &[components, visible])?;
         let bases = logits.chunks_exact(visible).map(BaseDistribution::from_logits);
-        let shares: Vec<f64> = shares.iter().map(|share| share.exp()).collect();
-        let base = MixtureBase::new(bases.collect::<Result<_>>()?, &shares)
+        let base = MixtureBase::of_log_shares(bases.collect::<Result<_>>()?, shares)
             .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
         let path = MixturePath { ops: model.ops.as_ref(), ladder, base: &base };
         let chains = ChainTracker::read(PREFIX, &path, Self::size(chains), options, state)?;

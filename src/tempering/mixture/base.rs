@@ -24,17 +24,25 @@ impl MixtureBase {
     /// # Errors
     /// No component, components of different sizes, or a share that is not positive and finite.
     pub fn new(components: Vec<BaseDistribution>, shares: &[f64]) -> Result<Self> {
+        let total: f64 = shares.iter().sum();
+        Self::of_log_shares(components, shares.iter().map(|share| (share / total).ln()).collect())
+    }
+
+    /// From components of one size and log pi_m.
+    ///
+    /// # Errors
+    /// As [`MixtureBase::new`].
+    pub fn of_log_shares(components: Vec<BaseDistribution>, log_shares: Vec<f64>) -> Result<Self> {
         let n_visible = components.first().map_or(0, |first| first.logits().len());
         let fits = components.iter().all(|base| base.logits().len() == n_visible);
-        let positive = shares.iter().all(|share| *share > 0.0 && share.is_finite());
-        if n_visible == 0 || !fits || !positive || shares.len() != components.len() {
+        let positive = log_shares.iter().all(|share| share.is_finite());
+        if n_visible == 0 || !fits || !positive || log_shares.len() != components.len() {
             return Err(Error::Mismatch(format!(
                 "a mixture of {} components with {} shares: components of one size and a positive share each are needed",
                 components.len(),
-                shares.len()
+                log_shares.len()
             )));
         }
-        let total: f64 = shares.iter().sum();
         let norm = |base: &BaseDistribution| -> f64 {
             base.logits().iter().map(|&a| softplus(f64::from(a))).sum()
         };
@@ -46,11 +54,7 @@ impl MixtureBase {
             visible_bias: vec![0.0; n_visible],
             hidden_bias: components.iter().map(|base| -norm(base) as f32).collect(),
         };
-        Ok(Self {
-            log_shares: shares.iter().map(|share| (share / total).ln()).collect(),
-            densities: Fused::new(&densities),
-            components,
-        })
+        Ok(Self { log_shares, densities: Fused::new(&densities), components })
     }
 
     /// Number of components, C.
