@@ -423,3 +423,53 @@ impl FinalLikelihood {
         second
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimators::Bias;
+    use crate::trust::Trust;
+
+    fn of(value: f64, sound: bool) -> Estimate {
+        let reason = (!sound).then(|| "reason".to_string());
+        Estimate {
+            method: Method::Ais,
+            value,
+            std_error: 0.1,
+            effective_samples: Some(50.0),
+            bias: Bias::Low,
+            gibbs_sweeps: 10,
+            seconds: 1.0,
+            trust: Trust::unless("doubt", reason),
+        }
+    }
+
+    #[test]
+    fn annealing_from_two_starts_agrees_or_the_higher_one_counts() {
+        let found = |a: (f64, bool), b: (f64, bool)| {
+            let one = agreed(of(a.0, a.1), of(b.0, b.1));
+            let other = agreed(of(b.0, b.1), of(a.0, a.1));
+            assert!((one.value - other.value).abs() < 1e-9 && one.trust == other.trust);
+            (one.value, one.trust.names())
+        };
+        let differ = "starts-differ".to_string();
+        assert_eq!(found((5.0, true), (5.25, true)), (5.125, String::new()));
+        assert_eq!(found((5.0, true), (9.0, true)), (9.0, differ.clone()));
+        // One in doubt speaks where it is the higher one.
+        assert_eq!(found((5.0, true), (5.25, false)), (5.0, String::new()));
+        assert_eq!(found((5.0, true), (9.0, false)), (9.0, format!("doubt {differ}")));
+        assert_eq!(found((5.0, false), (9.0, true)), (9.0, String::new()));
+        assert_eq!(found((5.0, false), (9.0, false)), (9.0, "doubt".into()));
+    }
+
+    #[test]
+    fn an_audit_below_what_is_known_is_raised_to_it_and_in_doubt() {
+        let found = |bound| {
+            let found = held_against(of(5.0, true), bound);
+            (found.value, found.trust.names())
+        };
+        assert_eq!(found(4.0), (5.0, String::new()));
+        assert_eq!(found(5.2), (5.2, String::new()));
+        assert_eq!(found(6.0), (6.0, "below-bound".into()));
+    }
+}

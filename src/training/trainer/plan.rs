@@ -156,6 +156,13 @@ fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
     Ok(exact)
 }
 
+/// Chains that step with the model, those of the second population among them, and chains that settle: these and rows of data.
+fn tracked_chains(config: &Config) -> [usize; 2] {
+    let chains = config.tempering.chains;
+    let all = if config.tempering.mixture > 0 { chains + chains / 2 } else { chains };
+    [all, all + chains / 4]
+}
+
 /// Sweeps of settling that can be paid for: what steps leave of the share of a block of updates between two evaluations. `update`: what
 /// one update costs.
 fn affordable_settling(
@@ -165,11 +172,12 @@ fn affordable_settling(
     (steps, total): (Steps, u64),
     update: f64,
 ) -> usize {
-    let (chains, every) = (config.tempering.chains, config.evaluation.every as f64);
+    let every = config.evaluation.every as f64;
     let share = config.tempering.share * update * every;
-    let stepping = steps.count(total as f64) * sizes.tracking_step(chains, tracker);
+    let [stepping, settling] = tracked_chains(config);
+    let stepping = steps.count(total as f64) * sizes.tracking_step(stepping, tracker);
     let left = share - stepping / (total as f64 / every);
-    let sweep = sizes.tempered(chains + chains / 4, 1, tracker.beta_update);
+    let sweep = sizes.tempered(settling, 1, tracker.beta_update);
     (left.max(0.0) / sweep) as usize
 }
 
@@ -182,12 +190,12 @@ fn automatic_steps(
     total: u64,
     notices: &mut Vec<Notice>,
 ) -> Steps {
-    let (chains, share) = (config.tempering.chains, config.tempering.share);
+    let share = config.tempering.share;
     let updates = total as f64;
-    let settling =
-        sizes.tempered(chains + chains / 4, tracker.settling.sweeps, tracker.beta_update)
-            * (updates / config.evaluation.every as f64);
-    let step = sizes.tracking_step(chains, tracker);
+    let [stepping, settling] = tracked_chains(config);
+    let settling = sizes.tempered(settling, tracker.settling.sweeps, tracker.beta_update)
+        * (updates / config.evaluation.every as f64);
+    let step = sizes.tracking_step(stepping, tracker);
     let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
     let steps = |part: &u64| cost(part) - settling;
     let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];
@@ -237,8 +245,8 @@ mod tests {
             affordable_settling(config, &sizes, &tracker, (steps, 3000), update)
         };
         let rare = Steps::Every(1000);
-        let sweep = sizes.tempered(125, 1, BetaUpdate::Collapsed);
-        let step = sizes.tempered(100, 4, BetaUpdate::Collapsed);
+        let sweep = sizes.tempered(175, 1, BetaUpdate::Collapsed);
+        let step = sizes.tempered(150, 4, BetaUpdate::Collapsed);
         let expected = (100.0 * 1e6 - 0.1 * step) / sweep;
         assert_eq!(affordable(&config, 1e6, rare), expected as usize);
         assert_eq!(affordable(&config, 1e3, Steps::Every(1)), 0);
