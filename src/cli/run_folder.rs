@@ -250,14 +250,20 @@ fn refuse_if_used(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Regular files of a folder, oldest checkpoint first (names sort by update).
-fn sorted_files(folder: &Path) -> crate::Result<Vec<PathBuf>> {
+/// Models or states of a folder, oldest checkpoint first: pre-training, then by the number of the update, which has eight digits or
+/// more.
+pub fn sorted_files(folder: &Path) -> crate::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).map_err(crate::Error::io("read folder", folder))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| path.extension().is_some_and(|e| e == "state" || e == "safetensors"))
         .collect();
-    files.sort();
+    let number = |path: &PathBuf| {
+        let stem = path.file_stem()?.to_str()?;
+        let (kind, digits) = stem.rsplit_once('-')?;
+        Some((kind.to_owned(), digits.parse::<u64>().ok()?))
+    };
+    files.sort_by_cached_key(|path| (number(path), path.clone()));
     Ok(files)
 }
 
@@ -276,5 +282,26 @@ pub fn remove_if_there(file: &Path) -> crate::Result<()> {
             Err(crate::Error::io("remove", file)(error))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight digits are not enough from update 10^8 on: the newest is the one with the largest number, whatever the text.
+    #[test]
+    fn checkpoints_sort_by_number_and_the_oldest_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let names =
+            ["update-100000000", "update-99999999", "pretraining-99999999", "update-00000007"];
+        for name in names {
+            fs::write(folder.path().join(format!("{name}.state")), "").unwrap();
+        }
+        remove_oldest(folder.path(), 2).unwrap();
+        let left = sorted_files(folder.path()).unwrap();
+        let left: Vec<_> =
+            left.iter().map(|path| path.file_stem().unwrap().to_str().unwrap()).collect();
+        assert_eq!(left, ["update-99999999", "update-100000000"]);
     }
 }
