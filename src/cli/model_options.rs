@@ -40,7 +40,10 @@ impl ModelOptions {
         }
         let parent = path.parent().filter(|folder| *folder != Path::new(""));
         let folder = parent.map_or_else(|| ".".into(), Path::to_path_buf);
-        let run = RunFolder::config_path(&folder).is_file().then_some(folder);
+        let run = [folder.clone(), folder.join("..")];
+        // A checkpoint lies one folder deeper.
+        let deep = usize::from(folder.file_name().is_some_and(|name| name == "checkpoints"));
+        let run = run.into_iter().take(1 + deep).find(|it| RunFolder::config_path(it).is_file());
         Ok(Model { file, path, run })
     }
 }

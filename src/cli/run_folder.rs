@@ -12,6 +12,7 @@ use crate::checkpoint::{
     ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, write_bytes,
 };
 use crate::model::Parameters;
+use crate::ops::BitMatrix;
 use crate::record::HeldFile;
 use crate::report::summary::Summary;
 use crate::report::{self, Diagnosis, FAILURE, RunFiles};
@@ -163,7 +164,8 @@ impl RunFolder {
 
     fn model_file(trainer: &Trainer) -> ModelFile {
         let log_z = trainer.tracked_log_z().unwrap_or((f64::NAN, f64::NAN));
-        model_file(trainer, trainer.updates(), log_z, trainer.parameters())
+        let states = trainer.known_states();
+        model_file(trainer, trainer.updates(), log_z, trainer.parameters(), states)
     }
 
     fn write_checkpoint(&mut self, trainer: &Trainer) -> crate::Result<()> {
@@ -187,7 +189,8 @@ impl RunFolder {
     pub fn write_best(&self, trainer: &Trainer, best: &Best) -> crate::Result<()> {
         self.lock.check()?;
         let parameters = best.candidate.parameters.as_ref().clone();
-        model_file(trainer, best.candidate.update, best.log_z(), parameters).save(self.best_model())
+        let (update, states) = (best.candidate.update, best.candidate.states.clone());
+        model_file(trainer, update, best.log_z(), parameters, states).save(self.best_model())
     }
 }
 
@@ -196,6 +199,7 @@ fn model_file(
     update: u64,
     (log_z, std_error): (f64, f64),
     parameters: Parameters,
+    states: Option<BitMatrix>,
 ) -> ModelFile {
     let metadata = BTreeMap::from([
         ("update".into(), update.to_string()),
@@ -203,7 +207,8 @@ fn model_file(
         ("log_z_std_error".into(), std_error.to_string()),
         ("ztrack".into(), env!("CARGO_PKG_VERSION").into()),
     ]);
-    ModelFile { parameters, metadata, trained_on: Some(trainer.trained_on().clone()) }
+    let trained_on = Some(trainer.trained_on().clone());
+    ModelFile { parameters, metadata, trained_on, states }
 }
 
 impl Checkpoints for RunFolder {

@@ -98,7 +98,8 @@ fn annealing(estimates: &[Estimate]) -> Option<String> {
 }
 
 impl Estimate {
-    /// Doubts a value below a bound that holds for sure.
+    /// Doubts a value that is further below a bound that holds for sure than its errors explain. One that is less far below becomes
+    /// the bound, which is never further from log Z.
     pub fn refuse_below(&mut self, bound: &Bound) {
         let error = if self.std_error.is_nan() { 0.0 } else { self.std_error };
         let known = self.trust.doubts().iter().any(|doubt| doubt.name == "below-bound");
@@ -110,6 +111,8 @@ impl Estimate {
                 "below-bound",
                 format!("wrong: log Z is at least {:.3}, the sum over {} distinct states alone; try --method auto", bound.value, bound.states),
             );
+        } else if self.bias != Bias::None && !is_bound && self.value < bound.value {
+            self.value = bound.value;
         }
     }
 }
@@ -136,6 +139,10 @@ mod tests {
         doubted.refuse_below(&Bound { value: 328.9, states: 10 });
         assert!(!doubted.trust.is_sound());
         assert_eq!(Agreement::of(&[doubted, bar.clone()]).use_method, Some(Method::AisBar));
+        // Within its errors a value below the bound is the bound.
+        let mut near = bar.clone();
+        near.refuse_below(&Bound { value: 329.5, states: 10 });
+        assert!(near.trust.is_sound() && near.value == 329.5, "{near:?}");
         let close = estimate(Method::Mbar, 329.1, 0.1, Bias::Consistent);
         assert!(Agreement::of(&[bar, close]).sound);
         let pair = [

@@ -168,7 +168,7 @@ impl Trainer {
         let seed = derived_seed(self.config.seed, Purpose::Audit, self.updates);
         let rows = &self.rows.train_evaluated;
         let rows = rows.select(0..rows.rows().min(KNOWN_ROWS));
-        let known = Known { marginals: Some(&self.base), rows: Some(&rows) };
+        let known = Known { marginals: Some(&self.base), rows: Some(&rows), ..Known::default() };
         Ok(Automatic::new(seed)?.run(parameters, known, &mut |_| ())?.estimate)
     }
 

@@ -105,6 +105,7 @@ impl Trainer {
             log_z_error: observed.log_z_std_error,
             log_z: evaluation.log_z,
             parameters: self.evaluated_parameters(),
+            states: self.known_states(),
         };
         match observed.sound {
             true => self.judge.candidates.propose(candidate),
