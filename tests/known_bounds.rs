@@ -8,7 +8,7 @@ use ztrack::ops::random::{Purpose, Streams};
 
 const N: usize = 64;
 const NEEDLE: usize = 30;
-const DECOYS: usize = 120;
+const DECOYS: usize = 400;
 
 /// Hidden units that switch on near one random pattern, among others that are never on and lead a search astray; log Z by a sum over
 /// Hamming distances from the pattern.
@@ -22,11 +22,11 @@ fn needle() -> (Parameters, Vec<bool>, f64) {
     let mut weights = vec![0.0; N * hidden];
     for (i, row) in weights.chunks_exact_mut(hidden).enumerate() {
         for (j, weight) in row.iter_mut().enumerate() {
-            *weight =
-                2.0 * if j < NEEDLE { sign(pattern[i]) } else { sign(stream.uniform() < 0.5) };
+            let decoy = 20.0 * sign(stream.uniform() < 0.5);
+            *weight = if j < NEEDLE { 2.0 * sign(pattern[i]) } else { decoy };
         }
     }
-    let bias = |j| if j < NEEDLE { -2.0 * (on - 4.0) } else { -2.0 * N as f32 - 20.0 };
+    let bias = |j| if j < NEEDLE { -2.0 * (on - 4.0) } else { -20.0 * N as f32 - 20.0 };
     let hidden_bias = (0..hidden).map(bias).collect();
     let parameters = Parameters::new(N, hidden, weights, vec![0.0; N], hidden_bias).unwrap();
     let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();

@@ -366,3 +366,32 @@ pub(crate) fn check_sizes(chains: usize, temperatures: usize, bytes: f64) -> Res
     let what = format!("--chains {chains} with {temperatures} temperatures");
     check_memory(bytes, &what).map_err(Error::TooLarge)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::exact::log_partition;
+    use crate::model::test_systems::gaussian_parameters;
+
+    /// All rows and states count, each once, wherever they are from: all states of a layer add up to log Z.
+    #[test]
+    fn rows_of_every_kind_make_the_bound() {
+        let parameters = gaussian_parameters(9, 6, 2.0, 1);
+        let ops = Fused::new(&parameters);
+        let of =
+            |from: usize, to| BitMatrix::from_fn(to - from, 9, |r, i| (from + r) >> i & 1 == 1);
+        let (rows, held_out, states) = (of(0, 300), of(200, 400), of(350, 512));
+        let base = BaseDistribution::uniform(9);
+        let start = Starting {
+            base: &base,
+            given: true,
+            informed: true,
+            rows: Some(&rows),
+            held_out: Some(&held_out),
+            states: Some(&states),
+        };
+        let bound = start.known(&ops).bound.unwrap();
+        assert_eq!(bound.states, 512);
+        assert!((bound.value - log_partition(&parameters).unwrap()).abs() < 1e-4, "{bound:?}");
+    }
+}
