@@ -57,7 +57,8 @@ fn main() -> Result<()> {
         tracker.update(&parameters)?;
         if update % (updates / 10) == 0 {
             let found = tracker.evaluate()?;
-            let exact = exact::log_partition(&parameters)?;
+            // Of the running average, which is what is tracked.
+            let exact = exact::log_partition(tracker.parameters().unwrap_or(&parameters))?;
             let likelihood = tracker.log_likelihood(&bits)?;
             println!(
                 "{update:>6}  {:8.3} +- {:.3}  {exact:8.3}  {:+7.1}  {:8.3}  {}",

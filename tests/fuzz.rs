@@ -24,6 +24,7 @@ use ztrack::cli::terminal::message;
 use ztrack::config::Config;
 use ztrack::data::{Binarization, load};
 use ztrack::model::test_systems::gaussian_parameters;
+use ztrack::ops::BitMatrix;
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::record::{Csv, Image, Record, Recorder, Run, TensorBoard};
 use ztrack::training::{Changes, Trainer};
@@ -197,7 +198,8 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
                 means: vec![0.5; 4],
             };
             let trained_on = Some(trained_on);
-            ModelFile { trained_on, ..ModelFile::from(parameters) }.save(&path).unwrap();
+            let states = Some(BitMatrix::from_fn(3, 4, |row, unit| row == unit));
+            ModelFile { trained_on, states, ..ModelFile::from(parameters) }.save(&path).unwrap();
             let mut writer = NpzWriter::new_compressed(std::io::Cursor::new(Vec::new()));
             writer.add_array("weights", &array![[0.5f64, 1.0, 0.1], [2.0, -1.0, 0.2]]).unwrap();
             writer.add_array("visible_bias", &array![0.5f64, 0.1, 0.3]).unwrap();

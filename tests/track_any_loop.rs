@@ -55,7 +55,7 @@ const RUN: &str = r#"
 /// Breaking the seed of the visitors, or leaving out settling at update 0, fails here.
 #[test]
 fn a_tracker_outside_says_what_the_trainers_own_says_to_the_bit() -> Result<()> {
-    says_what_the_trainer_says(&[], |builder| builder)
+    says_what_the_trainer_says(&[], |builder| builder.averaging(0.0))
 }
 
 /// Steps of the chains are chosen by themselves on both sides, after a two hundredth of the updates: the last of the 440 updates have some
@@ -64,7 +64,7 @@ fn a_tracker_outside_says_what_the_trainers_own_says_to_the_bit() -> Result<()> 
 fn a_tracker_of_the_average_says_what_the_trainer_says_of_its_own() -> Result<()> {
     let settings = ["averaging.window=0.1", "tempering.every=\"auto\"", "tempering.share=100.0"];
     let more = ["training.updates=440", "evaluation.every=55"];
-    says_what_the_trainer_says(&[settings.as_slice(), &more].concat(), |b| b.averaging(0.1))
+    says_what_the_trainer_says(&[settings.as_slice(), &more].concat(), |builder| builder)
 }
 
 fn says_what_the_trainer_says(
@@ -164,8 +164,12 @@ fn goes_on_to_the_bit(mut one: LogZTracker, mut other: LogZTracker) -> Result<()
 #[test]
 fn marginals_alone_do_and_weights_are_those_of_the_model() -> Result<()> {
     let model = gaussian_parameters(10, 6, 0.8, 3);
-    let mut tracker =
-        LogZTracker::builder(&[0.5; 10][..]).hidden(6).chains(2000).seed(2).build()?;
+    let mut tracker = LogZTracker::builder(&[0.5; 10][..])
+        .hidden(6)
+        .chains(2000)
+        .averaging(0.0)
+        .seed(2)
+        .build()?;
     for _ in 0..30 {
         tracker.update(&model)?;
     }
@@ -248,7 +252,37 @@ fn the_average_is_that_of_the_parameters() -> Result<()> {
     let exact = log_partition(&tracker.parameters().expect("the same").clone())?;
     assert!((tracker.log_z()? - exact).abs() < 4.0 * tracker.std_error()?);
     let refused = tracker.negative_phase().unwrap_err().to_string();
-    assert!(refused.contains("without `averaging`"), "{refused}");
+    assert!(refused.contains("with `averaging` 0"), "{refused}");
+    Ok(())
+}
+
+/// Parameters times 1e12 are refused; as large as any that are not, log f jumps by more nats than an exponential holds, and the state
+/// can be kept nevertheless.
+#[test]
+fn a_burst_of_parameters_leaves_a_tracker_that_can_be_saved() -> Result<()> {
+    let (bits, times) = (rows(100, 4), |factor: f32| {
+        let mut model = moving(0);
+        model.weights.iter_mut().for_each(|w| *w *= factor);
+        model
+    });
+    for averaging in [0.0, 0.1] {
+        let builder = LogZTracker::builder(&bits).hidden(8).chains(50).averaging(averaging);
+        let mut tracker = builder.build()?;
+        tracker.update(&moving(0))?;
+        let before = tracker.to_bytes()?;
+        for factor in [1e12, 1e30] {
+            let refused = tracker.update(&times(factor)).unwrap_err().to_string();
+            assert!(refused.contains("training has diverged"), "{refused}");
+        }
+        assert_eq!(tracker.to_bytes()?, before);
+        let largest = moving(0).weights.iter().fold(0.0f32, |largest, w| largest.max(w.abs()));
+        for factor in [900.0 / largest, 1.0] {
+            tracker.update(&times(factor))?;
+            tracker.evaluate()?;
+            let same = LogZTracker::from_bytes(tracker.to_bytes()?)?;
+            assert_eq!(same.to_bytes()?, tracker.to_bytes()?);
+        }
+    }
     Ok(())
 }
 

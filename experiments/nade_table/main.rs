@@ -247,7 +247,7 @@ fn train(set: &Set, hidden: usize, seed: u64, options: &Options) -> Result<Train
 fn bounds(set: &Set, parameters: &Parameters, seed: u64) -> Result<[LogLikelihood; 3]> {
     let ops = Fused::new(parameters);
     let base = ztrack::tempering::BaseDistribution::from_marginals(&set.train, 1.0)?;
-    let known = Known { marginals: Some(&base), rows: Some(&set.train) };
+    let known = Known { marginals: Some(&base), rows: Some(&set.train), ..Known::default() };
     let found = Automatic::new(seed)?.start(parameters, known, &mut |_| ())?;
     let request = Request {
         parameters,

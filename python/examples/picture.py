@@ -40,7 +40,7 @@ for update in range(1, updates + 1):
     b += 0.05 * (h - m).mean(0)
     tracker.update(W, c, b)
     if update % (updates // 40) == 0:
-        exact = ztrack.log_partition(W, c, b, method="exact").value
+        exact = tracker.model.log_partition(method="exact").value
         own, theirs = tracker.log_likelihood(X), tracker.log_likelihood(valid)
         row = [update, tracker.log_z, tracker.std_error, exact, own.value, own.std_error]
         found.append(row + [theirs.value, theirs.std_error, float(bool(tracker.trust))])

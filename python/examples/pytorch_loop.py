@@ -50,7 +50,7 @@ for update in range(1, UPDATES + 1):
 
     tracker.update(W, c, b)  # and after every update
     if update % (UPDATES // 10) == 0:
-        exact = ztrack.log_partition(W, c, b, method="exact").value
+        exact = tracker.model.log_partition(method="exact").value  # of the average, which is tracked
         errors = (tracker.log_z - exact) / tracker.std_error
         evaluations += tracker.trust.sound
         inside += tracker.trust.sound and abs(errors) < 4

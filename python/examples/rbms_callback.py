@@ -33,7 +33,8 @@ chains = params.init_chains(num_samples=100)
 optimizer = torch.optim.SGD(params.parameters(), lr=0.05, maximize=True)
 
 archive = Path(tempfile.mkdtemp()) / "rbm.h5"
-tracker = ztrack.Tracker(data=data, n_hidden=16, seed=1)
+# The archive keeps the parameters as they are, so log Z is of them and not of their average.
+tracker = ztrack.Tracker(data=data, n_hidden=16, seed=1, averaging=0)
 tracker.update(params.weight_matrix, params.vbias, params.hbias)
 for update in range(1, UPDATES + 1):
     rows = data[torch.randint(0, len(data), (100,))]

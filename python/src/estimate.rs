@@ -24,7 +24,7 @@ struct Found {
 
 /// JSON of all estimates.
 #[pyfunction]
-#[pyo3(signature = (weights, visible_bias, hidden_bias, rows, methods, chains, temperatures, sweeps, budget, seed, progress))]
+#[pyo3(signature = (weights, visible_bias, hidden_bias, rows, states, methods, chains, temperatures, sweeps, budget, seed, progress))]
 #[allow(clippy::too_many_arguments)]
 pub fn log_partition(
     py: Python<'_>,
@@ -32,6 +32,7 @@ pub fn log_partition(
     visible_bias: &[u8],
     hidden_bias: &[u8],
     rows: Option<&[u8]>,
+    states: Option<&[u8]>,
     methods: Vec<String>,
     chains: usize,
     temperatures: Option<usize>,
@@ -42,7 +43,9 @@ pub fn log_partition(
 ) -> PyResult<String> {
     let found = long(py, progress.as_ref(), |tell| {
         let parameters = parameters(weights, visible_bias, hidden_bias)?;
-        let rows = rows.map(|rows| bits(rows, parameters.n_visible)).transpose()?;
+        let all =
+            |rows: Option<&[u8]>| rows.map(|rows| bits(rows, parameters.n_visible)).transpose();
+        let (rows, states) = (all(rows)?, all(states)?);
         let methods = methods.iter().map(|name| name.parse()).collect::<Result<_>>()?;
         let settings = EstimateSettings {
             methods,
@@ -53,10 +56,11 @@ pub fn log_partition(
             seed,
             ..EstimateSettings::default()
         };
-        let found = settings.run(&parameters, rows.as_ref(), &mut |line| {
-            // Nobody listens any more where the call is being ended.
-            let _ = tell.send(line.to_string());
-        })?;
+        let found =
+            settings.run_with(&parameters, rows.as_ref(), states.as_ref(), &mut |line| {
+                // Nobody listens any more where the call is being ended.
+                let _ = tell.send(line.to_string());
+            })?;
         let (mut estimates, mut agreement, bound) = (found.estimates, found.agreement, found.bound);
         for estimate in &mut estimates {
             estimate.trust = std::mem::take(&mut estimate.trust).reworded(ARGUMENTS);
@@ -70,7 +74,7 @@ pub fn log_partition(
 
 /// `count` samples, one byte a cell, and words of doubt.
 #[pyfunction]
-#[pyo3(signature = (weights, visible_bias, hidden_bias, rows, count, chains, temperatures, burn_in, spacing, budget, seed))]
+#[pyo3(signature = (weights, visible_bias, hidden_bias, rows, states, count, chains, temperatures, burn_in, spacing, budget, seed))]
 #[allow(clippy::too_many_arguments)]
 pub fn sample<'py>(
     py: Python<'py>,
@@ -78,6 +82,7 @@ pub fn sample<'py>(
     visible_bias: &[u8],
     hidden_bias: &[u8],
     rows: Option<&[u8]>,
+    states: Option<&[u8]>,
     count: usize,
     chains: usize,
     temperatures: usize,
@@ -88,10 +93,13 @@ pub fn sample<'py>(
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
     let samples = long(py, None, |_tell| {
         let parameters = parameters(weights, visible_bias, hidden_bias)?;
-        let rows = rows.map(|rows| bits(rows, parameters.n_visible)).transpose()?;
+        let all =
+            |rows: Option<&[u8]>| rows.map(|rows| bits(rows, parameters.n_visible)).transpose();
+        let (rows, states) = (all(rows)?, all(states)?);
         let marginals = rows.as_ref().map(|rows| BaseDistribution::from_marginals(rows, 1.0));
         let marginals = marginals.transpose()?;
-        let known = Known { marginals: marginals.as_ref(), rows: rows.as_ref() };
+        let (rows, states) = (rows.as_ref(), states.as_ref());
+        let known = Known { marginals: marginals.as_ref(), rows, states, ..Known::default() };
         let ladder = Automatic::ladder(&linear(temperatures)?)?;
         let settings = Automatic { chains, ladder, sweeps: burn_in, budget, seed };
         Equilibrium::of(&parameters, &settings, known, (count, spacing), &mut |_| ())

@@ -93,8 +93,12 @@ def test_rbms_archives(ours, tmp_path):
 def test_files(ours, tmp_path, name):
     if name.endswith("safetensors"):
         pytest.importorskip("safetensors")
+    ours.states = np.eye(ours.n_visible, dtype=np.uint8)[:3]
     ours.save(tmp_path / name)
     again = ztrack.Model.load(tmp_path / name)
     assert (again.weights == ours.weights).all() and (again.hidden_bias == ours.hidden_bias).all()
+    # npz has the three arrays alone.
+    assert again.states is None if name.endswith("npz") else (again.states == ours.states).all()
+    assert again.log_partition().value == pytest.approx(ours.log_partition().value, abs=1e-6)
     with pytest.raises(ztrack.InvalidError, match="is called .npz"):
         ours.save(tmp_path / "model.txt")

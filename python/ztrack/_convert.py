@@ -38,11 +38,15 @@ class Model:
     hidden_bias: np.ndarray
     #: log Z of the model this one was converted from, minus that of this one, nats.
     log_constant: float = 0.0
+    #: States that its chains visited, uint8 [rows, visible], as model files of ``ztrack`` have them: they tell where its mass lies.
+    states: np.ndarray | None = None
 
     def __post_init__(self):
         self.weights, self.visible_bias, self.hidden_bias = parameters(
             self.weights, self.visible_bias, self.hidden_bias
         )
+        if self.states is not None:
+            self.states = rows(self.states, self.n_visible, "states")
 
     def _all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.weights, self.visible_bias, self.hidden_bias
@@ -59,12 +63,14 @@ class Model:
 
     def log_partition(self, **options: Any) -> LogPartition:
         """log Z of this model (without :attr:`log_constant`); options as of :func:`ztrack.log_partition`."""
-        return log_partition(*self._all(), **options)
+        return log_partition(*self._all(), **{"states": self.states, **options})
 
     def log_likelihood(
         self, data: ArrayLike, log_z: LogPartition | float | tuple[float, float] | None = None, **options: Any
     ) -> LogLikelihood:
         """Mean log-likelihood of rows, see :func:`ztrack.log_likelihood`."""
+        if log_z is None:
+            options = {"states": self.states, **options}
         return log_likelihood(*self._all(), data, log_z, **options)
 
     def log_f(self, data: ArrayLike) -> np.ndarray:
@@ -73,7 +79,7 @@ class Model:
 
     def sample(self, count: int = 100, **options: Any) -> np.ndarray:
         """Samples, see :func:`ztrack.sample`."""
-        return sample(*self._all(), count, **options)
+        return sample(*self._all(), count, **{"states": self.states, **options})
 
     def transposed(self) -> "Model":
         """The layers exchanged; log Z is the same."""
@@ -85,7 +91,8 @@ class Model:
         """Writes an npz file, or a safetensors file where the name ends so (needs the package safetensors)."""
         arrays = dict(zip(("weights", "visible_bias", "hidden_bias"), self._all()))
         if str(path).endswith(".safetensors"):
-            need("safetensors.numpy").save_file(arrays, str(path))
+            states = {} if self.states is None else {"states": self.states}
+            need("safetensors.numpy").save_file({**arrays, **states}, str(path))
         elif str(path).endswith(".npz"):
             np.savez(path, **arrays)
         else:
@@ -100,7 +107,8 @@ class Model:
             with np.load(path, allow_pickle=False) as file:
                 arrays = dict(file)
         try:
-            return cls(arrays["weights"], arrays["visible_bias"], arrays["hidden_bias"])
+            parts = (arrays[name] for name in ("weights", "visible_bias", "hidden_bias"))
+            return cls(*parts, states=arrays.get("states"))
         except KeyError as error:
             raise FileError(f"{path}: no array {error}; found {', '.join(sorted(arrays))}") from error
 

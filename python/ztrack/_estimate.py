@@ -134,6 +134,7 @@ def log_partition(
     temperatures: int | None = None,
     sweeps: int = 1000,
     budget: float = 20.0,
+    states: ArrayLike | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> LogPartition:
     """log Z of the RBM log f(v, h) = v.W h + c.v + b.h with units in {0, 1}.
@@ -158,6 +159,8 @@ def log_partition(
         Size of the runs; ``temperatures=None`` for what suits each method.
     budget : float
         Work that "auto" may do while in doubt, in seconds of one usual core.
+    states : array [rows, visible] of 0 and 1, optional
+        States of the model that its chains visited, as the model files of ``ztrack`` have them.
     progress : callable, optional
         Gets a line of text after each step; returning False ends the call with :class:`Interrupted`.
 
@@ -167,7 +170,7 @@ def log_partition(
         Shapes that do not fit, NaN, an unknown method.
     """
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
-    cells = None if data is None else rows(data, len(c)).tobytes()
+    cells, visited = (None if it is None else rows(it, len(c), name).tobytes() for it, name in ((data, "data"), (states, "states")))
     names = [method] if isinstance(method, str) else [str(name) for name in method]
     # The command's `auto` never enumerates; here it is the choice between both, as where the command is told nothing.
     if names == ["auto"]:
@@ -178,6 +181,7 @@ def log_partition(
             c.tobytes(),
             b.tobytes(),
             cells,
+            visited,
             names,
             whole(chains, "chains", 0),
             None if temperatures is None else whole(temperatures, "temperatures", 0),
@@ -307,24 +311,25 @@ def sample(
     burn_in: int = 1000,
     spacing: int = 10,
     budget: float = 20.0,
+    states: ArrayLike | None = None,
 ) -> np.ndarray:
     """``count`` samples of the model, uint8 [count, visible] of 0 and 1.
 
     Exact and independent where the smaller layer has at most 20 units. Else of tempered chains that search for modes, move
     and are judged as those of :func:`log_partition`, by ``burn_in`` sweeps and more of them for ``budget`` seconds while
     they are in doubt, with ``spacing`` sweeps between two samples of a chain. A warning where doubt is left.
-    ``data`` [rows, visible]: training rows, places to start from.
+    ``data`` [rows, visible]: training rows, places to start from; ``states`` [rows, visible]: states that its chains visited.
     """
     import warnings
 
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
-    cells = None if data is None else rows(data, len(c)).tobytes()
+    cells, visited = (None if it is None else rows(it, len(c), name).tobytes() for it, name in ((data, "data"), (states, "states")))
     count = whole(count, "count", 1)
     numbers = [whole(x, name, least) for x, name, least in (
         (chains, "chains", 4), (temperatures, "temperatures", 2), (burn_in, "burn_in", 1), (spacing, "spacing", 1),
     )]
     found, doubts = _native.sample(
-        w.tobytes(), c.tobytes(), b.tobytes(), cells, count, *numbers, float(budget), whole(seed, "seed", 0)
+        w.tobytes(), c.tobytes(), b.tobytes(), cells, visited, count, *numbers, float(budget), whole(seed, "seed", 0)
     )
     for doubt in doubts:
         warnings.warn(f"samples in doubt: {doubt}", RuntimeWarning, stacklevel=2)

@@ -2,12 +2,12 @@ from collections.abc import Callable
 from typing import Any
 
 def log_partition(
-    weights: bytes, visible_bias: bytes, hidden_bias: bytes, rows: bytes | None, methods: list[str], chains: int,
-    temperatures: int | None, sweeps: int, budget: float, seed: int, progress: Callable[[str], object] | None,
+    weights: bytes, visible_bias: bytes, hidden_bias: bytes, rows: bytes | None, states: bytes | None,
+    methods: list[str], chains: int, temperatures: int | None, sweeps: int, budget: float, seed: int, progress: Callable[[str], object] | None,
 ) -> str: ...
 def sample(
-    weights: bytes, visible_bias: bytes, hidden_bias: bytes, rows: bytes | None, count: int, chains: int,
-    temperatures: int, burn_in: int, spacing: int, budget: float, seed: int,
+    weights: bytes, visible_bias: bytes, hidden_bias: bytes, rows: bytes | None, states: bytes | None,
+    count: int, chains: int, temperatures: int, burn_in: int, spacing: int, budget: float, seed: int,
 ) -> tuple[bytes, list[str]]: ...
 def fit(
     rows: bytes, columns: int, settings: dict[str, Any], progress: Callable[[str], object] | None,

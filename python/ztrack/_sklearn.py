@@ -140,7 +140,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if not hasattr(self, "_random"):
                 self._random = check_random_state(self.random_state)
             hidden, chains = self.components_.shape[0], whole(self.chains, "chains", 2)
-            self._tracker = Tracker(cells, hidden, chains, seed=int(self._random.randint(2**31)))
+            seed = int(self._random.randint(2**31))
+            # `components_` are the parameters as they are.
+            self._tracker = Tracker(cells, hidden, chains, seed, averaging=0)
             self._tracker.update(*self._model()._all())
             self._particles = cells.astype(np.float64)
         self._step(cells.astype(np.float64))

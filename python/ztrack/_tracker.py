@@ -21,14 +21,15 @@ class Tracker:
     ::
 
         tracker = ztrack.Tracker(data=X, n_hidden=500)
+        tracker.update(W, c, b)              # before the first update: starts the chains
         for batch in batches:
             ...                              # any training
             tracker.update(W, c, b)          # after every update, or every tenth
             if it_is_time:
                 print(tracker.log_z, tracker.std_error, tracker.trust, tracker.log_likelihood(X_valid).value)
 
-    Tempered chains follow the parameters; the first call starts them. Reading a value lets a copy of them come to rest at the
-    parameters of the last update first (60 sweeps and more), so read at evaluations, not at every update.
+    Values are about the running average of the parameters, :attr:`model`. Tempered chains follow it; the first call, to be made
+    before the first update, starts them. Reading a value lets a copy of them come to rest first (60 sweeps and more), so read at evaluations, not at every update.
 
     Parameters
     ----------
@@ -44,8 +45,8 @@ class Tracker:
         Means of the visible units, in place of data.
     averaging : float
         Share of the updates so far, 0 to 1, over which the parameters are averaged; what is tracked, and what every value speaks of,
-        is then their running average (:attr:`model`), which moves slowly and is mostly the better model. 0 for none; ``ztrack.RBM``
-        and the command train with 0.1.
+        is their running average (:attr:`model`), which moves slowly and is mostly the better model. 0 for the parameters as they
+        are: :meth:`negative_phase` needs that, and the updates of a large model may be faster than any chain then.
     every : int, optional
         Updates between steps of the chains; 1, and of an average a two hundredth of the updates so far, at most 20.
     temperatures, sweeps : int, optional
@@ -66,7 +67,7 @@ class Tracker:
         seed: int = 0,
         *,
         marginals: ArrayLike | None = None,
-        averaging: float = 0.0,
+        averaging: float = 0.1,
         every: int | None = None,
         temperatures: int | None = None,
         sweeps: int | None = None,
@@ -104,7 +105,7 @@ class Tracker:
         Raises
         ------
         InvalidError
-            Another size, or NaN: training has diverged. The tracker stays as it was.
+            Another size; NaN or values beyond all measure: training has diverged. The tracker stays as it was.
         """
         w, c, b = parameters(weights, visible_bias, hidden_bias, self._transposed)
         self._native.update(w.tobytes(), c.tobytes(), b.tobytes())
@@ -156,7 +157,7 @@ class Tracker:
 
     def negative_phase(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[v h'] [visible, hidden], E[v] and E[h] of the model by the weighted chains: the negative phase of the tempered
-        gradient, for ``every=1`` and no averaging. W comes [hidden, visible] from a transposed tracker."""
+        gradient, for ``every=1`` and ``averaging=0``. W comes [hidden, visible] from a transposed tracker."""
         found, visible, hidden = self._native.negative_phase()
         products = np.frombuffer(found, dtype=np.float32).reshape(len(visible), len(hidden))
         return (products.T if self._transposed else products).copy(), np.array(visible), np.array(hidden)

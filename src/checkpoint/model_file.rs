@@ -1,5 +1,5 @@
 //! Model files: safetensors with `weights` [visible, hidden], `visible_bias`, `hidden_bias` and, where it is known,
-//! `training_means`; `.npz` and the names of other programs ([`super::naming`]) are read too.
+//! `training_means` and `states`; `.npz` and the names of other programs ([`super::naming`]) are read too.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -14,18 +14,23 @@ use serde_json::{Map, Value};
 use zip::ZipArchive;
 
 use super::naming::{Found, Layout, NAMINGS, all_names, assemble};
-use super::safetensors::{Array, Element, encode};
+use super::safetensors::{Array, Element, encode, shape_text};
 use super::{TrainedOn, write_bytes};
 use crate::data::{Input, Kind, NpyHeader, open_entry};
 use crate::error::{Error, Result};
 use crate::limited::read_up_to;
 use crate::memory::check_memory;
 use crate::model::Parameters;
+use crate::ops::BitMatrix;
 
 /// Longest header of a safetensors file.
 const LONGEST_HEADER: u64 = 16 << 20;
 /// Means of the training rows.
 const MEANS: &str = "training_means";
+/// States that the model's chains visited, zeros and ones of u8, [N, visible].
+const STATES: &str = "states";
+/// Most states that are read.
+const MOST_STATES: usize = 10_000;
 /// Key of the metadata that says which way round the weights are, which only this program writes.
 const LAYOUT: &str = "layout";
 /// Key of the metadata that the command writes, with its version; in older files the only sign of where they are from.
@@ -40,11 +45,13 @@ pub struct ModelFile {
     pub metadata: BTreeMap<String, String>,
     /// The rows it was trained on, where the file tells of them.
     pub trained_on: Option<TrainedOn>,
+    /// States that equilibrated chains of the model visited, shape [N, M], where the file has some: they tell where its mass lies.
+    pub states: Option<BitMatrix>,
 }
 
 impl From<Parameters> for ModelFile {
     fn from(parameters: Parameters) -> Self {
-        Self { parameters, metadata: BTreeMap::new(), trained_on: None }
+        Self { parameters, metadata: BTreeMap::new(), trained_on: None, states: None }
     }
 }
 
@@ -96,6 +103,12 @@ impl ModelFile {
             trained_on.describe(&mut metadata);
             arrays.insert(MEANS.into(), array(&[trained_on.means.len()], &trained_on.means));
         }
+        if let Some(states) = &self.states {
+            let shape = [states.rows(), states.columns()];
+            let cells = (0..shape[0]).flat_map(|n| (0..shape[1]).map(move |i| (n, i)));
+            let data = cells.map(|(n, i)| u8::from(states.get(n, i))).collect();
+            arrays.insert(STATES.into(), Array { dtype: Dtype::U8, shape: shape.into(), data });
+        }
         encode(&metadata, &arrays).map_err(|error| error.to_string())
     }
 
@@ -122,8 +135,8 @@ impl ModelFile {
             let problem = "is one array, a model has three: save them with np.savez(PATH, weights=..., visible_bias=..., hidden_bias=...)";
             return Err(error(problem.into()));
         }
-        let (mut arrays, mut metadata) = if start.starts_with(b"PK") {
-            (read_npz(path, file)?, BTreeMap::new())
+        let (mut arrays, mut metadata, states) = if start.starts_with(b"PK") {
+            (read_npz(path, file)?, BTreeMap::new(), None)
         } else {
             read_safetensors(path, file, start)?
         };
@@ -134,7 +147,43 @@ impl ModelFile {
             TrainedOn::found(means, parameters.n_visible, &mut metadata)
                 .map_err(|problem| error(format!("`{MEANS}` {problem}")))
         });
-        Ok(Self { parameters, metadata, trained_on: trained_on.transpose()? })
+        let states = states.map(|states| {
+            states
+                .bits(parameters.n_visible)
+                .map_err(|problem| error(format!("`{STATES}` {problem}")))
+        });
+        let (trained_on, states) = (trained_on.transpose()?, states.transpose()?);
+        Ok(Self { parameters, metadata, trained_on, states })
+    }
+}
+
+/// The array `states` as it was found.
+struct StoredStates {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    cells: Vec<u8>,
+}
+
+impl StoredStates {
+    fn bits(self, n_visible: usize) -> std::result::Result<BitMatrix, String> {
+        let Self { dtype, shape, cells } = self;
+        if dtype != Dtype::U8 {
+            return Err(format!("is of type {dtype}: u8 expected"));
+        }
+        match shape[..] {
+            [rows @ 1..=MOST_STATES, columns] if columns == n_visible => {
+                match cells.iter().find(|&&cell| cell > 1) {
+                    Some(cell) => Err(format!("holds {cell}, which is neither 0 nor 1")),
+                    None => {
+                        Ok(BitMatrix::from_fn(rows, columns, |n, i| cells[n * columns + i] == 1))
+                    }
+                }
+            }
+            _ => Err(format!(
+                "has shape [{}]: at most {MOST_STATES} states of {n_visible} visible units expected",
+                shape_text(&shape)
+            )),
+        }
     }
 }
 
@@ -146,7 +195,7 @@ fn read_safetensors(
     path: &Path,
     mut file: File,
     start: Vec<u8>,
-) -> Result<(Arrays, BTreeMap<String, String>)> {
+) -> Result<(Arrays, BTreeMap<String, String>, Option<StoredStates>)> {
     let error = |problem: String| Error::file(path, problem);
     let damaged = |e: &dyn Display| {
         error(format!(
@@ -182,7 +231,12 @@ fn read_safetensors(
             arrays.insert(name.to_string(), (view.shape().to_vec(), values));
         }
     }
-    Ok((arrays, metadata))
+    let states = file.tensor(STATES).ok().map(|view| StoredStates {
+        dtype: view.dtype(),
+        shape: view.shape().to_vec(),
+        cells: view.data().to_vec(),
+    });
+    Ok((arrays, metadata, states))
 }
 
 /// Refuses arrays that memory could not hold so many times.

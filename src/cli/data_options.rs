@@ -122,25 +122,6 @@ impl DataOptions {
         let trained = trained.filter(|trained| *trained != Binarization::None);
         Ok(Data { splits, binarization: self.binarization.or(binarization).or(trained), seed })
     }
-
-    /// The base distribution of chains: smoothed marginals of the training rows of `name`, else those in the model file,
-    /// else the visible bias. Returns what it is, for people.
-    pub fn base(
-        &self,
-        name: Option<&str>,
-        model: &Model,
-        seed: u64,
-    ) -> Result<(BaseDistribution, String)> {
-        if let Some(name) = name {
-            let data = self.load(name, model, seed)?;
-            return Ok((data.base()?, format!("marginals of {}", data.splits.train.name)));
-        }
-        if let Some(trained_on) = &model.file.trained_on {
-            return stored_base(trained_on);
-        }
-        let visible_bias = &model.file.parameters.visible_bias;
-        Ok((BaseDistribution::from_logits(visible_bias)?, "visible bias".into()))
-    }
 }
 
 /// The base distribution that a model file tells of.
@@ -184,6 +165,17 @@ impl Data {
     pub fn binarized_or_drawn(&self) -> Result<BitMatrix> {
         let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::Stochastic))?;
         Ok(binarizer.binarize(&self.splits.train, EVALUATION_EPOCH, self.seed)?)
+    }
+
+    /// Validation and test rows as zeros and ones; `None` where there are neither.
+    pub fn all_held_out(&self) -> Result<Option<BitMatrix>> {
+        let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::Stochastic))?;
+        let mut all: Option<BitMatrix> = None;
+        for rows in [&self.splits.validation, &self.splits.test].into_iter().flatten() {
+            let rows = binarizer.binarize(rows, EVALUATION_EPOCH, self.seed)?;
+            all = Some(all.map_or_else(|| rows.clone(), |all| all.followed_by(&rows)));
+        }
+        Ok(all)
     }
 
     /// Test rows as zeros and ones, else validation rows; `None` where there are neither.

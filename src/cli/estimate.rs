@@ -31,7 +31,7 @@ pub struct Estimate {
     #[command(flatten)]
     model: ModelOptions,
     /// Data the model was trained on, which tell where its mass may lie: a name, a file, a run folder or a configuration;
-    /// model files of this program tell their marginals by themselves
+    /// by default those of the run that the model is from, where they can be read, else the marginals in the model file
     #[arg(long, value_name = "NAME|PATH")]
     data: Option<String>,
     /// Print JSON
@@ -76,6 +76,8 @@ impl Estimate {
             given: model.given,
             informed: model.informed,
             rows: model.rows.as_ref(),
+            held_out: model.held_out.as_ref(),
+            states: model.states.as_ref(),
         };
         let Estimates { estimates, skipped, kept, bound, agreement, how } =
             self.log_z.run(parameters, &start, self.curves.is_some())?;

@@ -94,7 +94,15 @@ impl Evaluate {
         }
         let training = data.binarized_or_drawn()?;
         let base = data.base()?;
-        let start = Starting { base: &base, given: true, informed: true, rows: Some(&training) };
+        let held_out = data.all_held_out()?;
+        let start = Starting {
+            base: &base,
+            given: true,
+            informed: true,
+            rows: Some(&training),
+            held_out: held_out.as_ref(),
+            states: model.file.states.as_ref(),
+        };
         let Estimates { estimates, bound, agreement, .. } =
             self.log_z.run(parameters, &start, false)?;
         let ops = Fused::new(parameters);

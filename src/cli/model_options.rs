@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::output::tell;
-use super::run_folder::RunFolder;
+use super::run_folder::{RunFolder, sorted_files};
 use crate::checkpoint::{Layout, ModelFile};
 
 /// Which model
@@ -40,7 +40,10 @@ impl ModelOptions {
         }
         let parent = path.parent().filter(|folder| *folder != Path::new(""));
         let folder = parent.map_or_else(|| ".".into(), Path::to_path_buf);
-        let run = RunFolder::config_path(&folder).is_file().then_some(folder);
+        let run = [folder.clone(), folder.join("..")];
+        // A checkpoint lies one folder deeper.
+        let deep = usize::from(folder.file_name().is_some_and(|name| name == "checkpoints"));
+        let run = run.into_iter().take(1 + deep).find(|it| RunFolder::config_path(it).is_file());
         Ok(Model { file, path, run })
     }
 }
@@ -51,12 +54,8 @@ fn of_run(folder: &Path) -> Result<PathBuf> {
     if let Some(path) = named.into_iter().find(|path| path.is_file()) {
         return Ok(path);
     }
-    let checkpoints = std::fs::read_dir(folder.join("checkpoints")).into_iter().flatten();
-    let models = checkpoints
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
-    // Their names sort by update.
-    match models.max() {
+    let checkpoints = sorted_files(&folder.join("checkpoints")).unwrap_or_default();
+    match checkpoints.into_iter().next_back() {
         Some(path) => Ok(path),
         None if RunFolder::config_path(folder).is_file() => {
             bail!("{}: this run has not saved a model yet", folder.display())

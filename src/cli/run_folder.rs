@@ -12,6 +12,7 @@ use crate::checkpoint::{
     ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, write_bytes,
 };
 use crate::model::Parameters;
+use crate::ops::BitMatrix;
 use crate::record::HeldFile;
 use crate::report::summary::Summary;
 use crate::report::{self, Diagnosis, FAILURE, RunFiles};
@@ -163,7 +164,8 @@ impl RunFolder {
 
     fn model_file(trainer: &Trainer) -> ModelFile {
         let log_z = trainer.tracked_log_z().unwrap_or((f64::NAN, f64::NAN));
-        model_file(trainer, trainer.updates(), log_z, trainer.parameters())
+        let states = trainer.known_states();
+        model_file(trainer, trainer.updates(), log_z, trainer.parameters(), states)
     }
 
     fn write_checkpoint(&mut self, trainer: &Trainer) -> crate::Result<()> {
@@ -187,7 +189,8 @@ impl RunFolder {
     pub fn write_best(&self, trainer: &Trainer, best: &Best) -> crate::Result<()> {
         self.lock.check()?;
         let parameters = best.candidate.parameters.as_ref().clone();
-        model_file(trainer, best.candidate.update, best.log_z(), parameters).save(self.best_model())
+        let (update, states) = (best.candidate.update, best.candidate.states.clone());
+        model_file(trainer, update, best.log_z(), parameters, states).save(self.best_model())
     }
 }
 
@@ -196,6 +199,7 @@ fn model_file(
     update: u64,
     (log_z, std_error): (f64, f64),
     parameters: Parameters,
+    states: Option<BitMatrix>,
 ) -> ModelFile {
     let metadata = BTreeMap::from([
         ("update".into(), update.to_string()),
@@ -203,7 +207,8 @@ fn model_file(
         ("log_z_std_error".into(), std_error.to_string()),
         ("ztrack".into(), env!("CARGO_PKG_VERSION").into()),
     ]);
-    ModelFile { parameters, metadata, trained_on: Some(trainer.trained_on().clone()) }
+    let trained_on = Some(trainer.trained_on().clone());
+    ModelFile { parameters, metadata, trained_on, states }
 }
 
 impl Checkpoints for RunFolder {
@@ -250,14 +255,20 @@ fn refuse_if_used(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Regular files of a folder, oldest checkpoint first (names sort by update).
-fn sorted_files(folder: &Path) -> crate::Result<Vec<PathBuf>> {
+/// Models or states of a folder, oldest checkpoint first: pre-training, then by the number of the update, which has eight digits or
+/// more.
+pub fn sorted_files(folder: &Path) -> crate::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).map_err(crate::Error::io("read folder", folder))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| path.extension().is_some_and(|e| e == "state" || e == "safetensors"))
         .collect();
-    files.sort();
+    let number = |path: &PathBuf| {
+        let stem = path.file_stem()?.to_str()?;
+        let (kind, digits) = stem.rsplit_once('-')?;
+        Some((kind.to_owned(), digits.parse::<u64>().ok()?))
+    };
+    files.sort_by_cached_key(|path| (number(path), path.clone()));
     Ok(files)
 }
 
@@ -276,5 +287,26 @@ pub fn remove_if_there(file: &Path) -> crate::Result<()> {
             Err(crate::Error::io("remove", file)(error))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight digits are not enough from update 10^8 on: the newest is the one with the largest number, whatever the text.
+    #[test]
+    fn checkpoints_sort_by_number_and_the_oldest_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let names =
+            ["update-100000000", "update-99999999", "pretraining-99999999", "update-00000007"];
+        for name in names {
+            fs::write(folder.path().join(format!("{name}.state")), "").unwrap();
+        }
+        remove_oldest(folder.path(), 2).unwrap();
+        let left = sorted_files(folder.path()).unwrap();
+        let left: Vec<_> =
+            left.iter().map(|path| path.file_stem().unwrap().to_str().unwrap()).collect();
+        assert_eq!(left, ["update-99999999", "update-100000000"]);
     }
 }

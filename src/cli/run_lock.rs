@@ -56,9 +56,15 @@ impl RunLock {
     }
 }
 
+/// Opens or makes the file; never what a link leads to, which could be anybody's.
 fn open(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
+    if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+        bail!("{} is a link or a folder, not the lock of a run: delete it", path.display());
+    }
     options.open(path).with_context(|| format!("cannot open {}", path.display()))
 }
 
@@ -95,6 +101,18 @@ mod tests {
         drop(lock);
         RunLock::refuse_if_taken(folder.path()).unwrap();
         RunLock::take(folder.path()).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("other");
+        std::fs::write(&other, "anybody's").unwrap();
+        std::os::unix::fs::symlink(&other, folder.path().join(LOCK)).unwrap();
+        let refused = RunLock::take(folder.path()).err().unwrap().to_string();
+        assert!(refused.contains("is a link"), "{refused}");
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "anybody's");
     }
 
     #[test]

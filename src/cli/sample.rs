@@ -102,7 +102,8 @@ impl Sample {
             (None, Some(trained_on)) => Some(stored_base(trained_on)?.0),
             (None, None) => None,
         };
-        let known = Known { marginals: marginals.as_ref(), rows: rows.as_ref() };
+        let (marginals, states) = (marginals.as_ref(), model.file.states.as_ref());
+        let known = Known { marginals, rows: rows.as_ref(), states, ..Known::default() };
         let Self { chains, temperatures, burn_in, budget, seed, .. } = self;
         let settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
         // A place that cannot be written to is told before the work.

@@ -1,10 +1,13 @@
 //! Options of a model file that is to be estimated: its units, which layer carries p1, and the guess of p1.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use super::data_options::{DataOptions, stored_base};
+use super::data_options::{Data, DataOptions, stored_base};
 use super::model_options::Model;
+use super::output::tell;
 use crate::estimators::{Estimate, Start};
 use crate::model::Parameters;
 use crate::model::plus_minus::{Converted, Units, to_binary};
@@ -20,7 +23,7 @@ enum StartName {
     Uniform,
     /// The visible bias, hidden units ignored
     VisibleBias,
-    /// Marginals of --data, else those in the model file
+    /// Marginals of --data or of the model's run, else those in the model file
     Marginals,
     /// The model's exact means, at most 25 units in the smaller layer
     MeanField,
@@ -67,6 +70,10 @@ pub struct Prepared {
     pub informed: bool,
     /// Training rows of the data, where there are some.
     pub rows: Option<BitMatrix>,
+    /// Its other rows.
+    pub held_out: Option<BitMatrix>,
+    /// States in the model file.
+    pub states: Option<BitMatrix>,
 }
 
 impl Prepared {
@@ -109,23 +116,30 @@ impl StartOptions {
         let given = self.start.filter(|start| *start != StartName::Auto);
         // Marginals in the file are those of visible units, as those of data.
         let stored = model.file.trained_on.as_ref().filter(|_| !self.transpose);
+        let data = match (data, &model.run) {
+            (Some(name), _) => Some(options.load(name, model, seed)?),
+            (None, Some(run)) if !self.transpose => of_run(run, model, options, seed),
+            (None, _) => None,
+        };
         let marginals = data.is_some() || stored.is_some();
         let default = if marginals { StartName::Marginals } else { StartName::VisibleBias };
         let start = given.unwrap_or(default);
-        let rows = match data {
-            Some(name) => Some(options.load(name, model, seed)?.binarized_or_drawn()?),
-            None => None,
-        };
+        let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
+        let held_out = data.as_ref().map(Data::all_held_out).transpose()?.flatten();
         let parameters = if self.transpose {
             model.file.parameters.transposed()
         } else {
             model.file.parameters.clone()
         };
-        let (base, mut base_name) = match (start, stored) {
-            (StartName::Marginals, _) if data.is_some() => options.base(data, model, seed)?,
-            (StartName::Marginals, Some(stored)) => stored_base(stored)?,
-            (StartName::Marginals, None) => bail!("--start marginals: name the data with --data"),
-            (start, _) => {
+        let (base, mut base_name) = match (start, &data, stored) {
+            (StartName::Marginals, Some(data), _) => {
+                (data.base()?, format!("marginals of {}", data.splits.train.name))
+            }
+            (StartName::Marginals, None, Some(stored)) => stored_base(stored)?,
+            (StartName::Marginals, None, None) => {
+                bail!("--start marginals: name the data with --data")
+            }
+            (start, ..) => {
                 let (start, name) = start.of_parameters();
                 (start.base(&parameters, units, seed)?, name.to_string())
             }
@@ -135,8 +149,24 @@ impl StartOptions {
         }
         let (given, informed) = (given.is_some(), given.is_some() || marginals);
         let converted = to_binary(&parameters, units)?;
-        Ok(Prepared { converted, base, base_name, given, informed, rows })
+        let states = model.file.states.clone().filter(|_| !self.transpose);
+        Ok(Prepared { converted, base, base_name, given, informed, rows, held_out, states })
     }
+}
+
+/// The data of the run that the model is from; says so where they cannot be read.
+fn of_run(run: &Path, model: &Model, options: &DataOptions, seed: u64) -> Option<Data> {
+    let loaded = options.load(&run.to_string_lossy(), model, seed);
+    loaded
+        .inspect_err(|error| {
+            let rest = match &model.file.trained_on {
+                Some(_) => "their marginals in the model file are used",
+                None => "the estimate goes on without them",
+            };
+            let error = format!("{error:#}").replace('\n', " ");
+            tell(&format!("warning: the rows of the run cannot be read: {rest} ({error})"));
+        })
+        .ok()
 }
 
 impl StartName {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Bias, Bound, Estimate, Method};
+use super::{Bias, Estimate, Method};
 
 /// Combined errors by which two consistent estimates may differ.
 const MOST_ERRORS: f64 = 4.0;
@@ -98,19 +98,24 @@ fn annealing(estimates: &[Estimate]) -> Option<String> {
 }
 
 impl Estimate {
-    /// Doubts a value below a bound that holds for sure.
-    pub fn refuse_below(&mut self, bound: &Bound) {
-        let error = if self.std_error.is_nan() { 0.0 } else { self.std_error };
-        let known = self.trust.doubts().iter().any(|doubt| doubt.name == "below-bound");
-        let margin = MOST_ERRORS * error + ROUNDING * (1.0 + bound.value.abs());
+    /// Raises a value below a lower bound of log Z to it, which is never further from log Z, and doubts one that is further below than its
+    /// errors explain.
+    pub fn refuse_below(&mut self, bound: f64) {
         // A lower bound by itself is not refuted by a higher one.
         let is_bound = self.bias == Bias::Low && self.std_error.is_nan();
-        if self.bias != Bias::None && !known && !is_bound && self.value + margin < bound.value {
-            self.trust.doubt(
-                "below-bound",
-                format!("wrong: log Z is at least {:.3}, the sum over {} distinct states alone; try --method auto", bound.value, bound.states),
-            );
+        if self.bias == Bias::None || is_bound || self.value >= bound {
+            return;
         }
+        let error = if self.std_error.is_nan() { 0.0 } else { self.std_error };
+        let known = self.trust.doubts().iter().any(|doubt| doubt.name == "below-bound");
+        if !known && self.value + MOST_ERRORS * error + ROUNDING * (1.0 + bound.abs()) < bound {
+            let text = format!(
+                "{:.3} +- {:.3} is wrong: log Z is at least {bound:.3}, the sum over distinct states alone; try --method auto",
+                self.value, self.std_error
+            );
+            self.trust.doubt("below-bound", text);
+        }
+        self.value = self.value.max(bound);
     }
 }
 
@@ -133,9 +138,13 @@ mod tests {
         assert_eq!(found.disagreements.len(), 1);
         assert!(!found.sound && found.use_method == Some(Method::Rts));
         let mut doubted = rts;
-        doubted.refuse_below(&Bound { value: 328.9, states: 10 });
-        assert!(!doubted.trust.is_sound());
+        doubted.refuse_below(328.9);
+        assert!(!doubted.trust.is_sound() && doubted.value == 328.9);
         assert_eq!(Agreement::of(&[doubted, bar.clone()]).use_method, Some(Method::AisBar));
+        // Within its errors a value below the bound is the bound.
+        let mut near = bar.clone();
+        near.refuse_below(329.5);
+        assert!(near.trust.is_sound() && near.value == 329.5, "{near:?}");
         let close = estimate(Method::Mbar, 329.1, 0.1, Bias::Consistent);
         assert!(Agreement::of(&[bar, close]).sound);
         let pair = [

@@ -13,7 +13,7 @@ use crate::collective;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
-use crate::ops::{BitMatrix, Fused};
+use crate::ops::{BitMatrix, Fused, RbmOps};
 use crate::tempering::schedules::linear;
 use crate::tempering::{
     BaseDistribution, Ladder, Prior, TemperedPath, annealing_bytes, check_memory, tempering_bytes,
@@ -120,11 +120,22 @@ pub struct Starting<'a> {
     pub informed: bool,
     /// Data rows, where there are some.
     pub rows: Option<&'a BitMatrix>,
+    /// Further rows, such as held-out ones, of which only the lower bound of log Z is made.
+    pub held_out: Option<&'a BitMatrix>,
+    /// States of the model that its chains visited, where there are some.
+    pub states: Option<&'a BitMatrix>,
 }
 
 impl Starting<'_> {
-    fn known(&self) -> Known<'_> {
-        Known { marginals: self.informed.then_some(self.base), rows: self.rows }
+    fn known(&self, ops: &dyn RbmOps) -> Known<'_> {
+        let given = [self.rows, self.held_out, self.states].into_iter().flatten().cloned();
+        let all = given.reduce(|all, more| all.followed_by(&more));
+        Known {
+            marginals: self.informed.then_some(self.base),
+            rows: self.rows,
+            states: self.states,
+            bound: all.and_then(|all| Bound::of_states(ops, &all)),
+        }
     }
 }
 
@@ -140,13 +151,28 @@ impl EstimateSettings {
         rows: Option<&BitMatrix>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Estimates> {
+        self.run_with(parameters, rows, None, tell)
+    }
+
+    /// The same; `states`: states of the model that its chains visited, [N, M], such as those of a model file.
+    ///
+    /// # Errors
+    /// As [`EstimateSettings::run`].
+    pub fn run_with(
+        &self,
+        parameters: &Parameters,
+        rows: Option<&BitMatrix>,
+        states: Option<&BitMatrix>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Estimates> {
         let base = match rows {
             Some(rows) => {
                 BaseDistribution::from_column_counts(&rows.column_counts(), rows.rows(), SMOOTHING)?
             }
             None => Start::VisibleBias.base(parameters, Units::Binary, self.seed)?,
         };
-        let start = Starting { base: &base, given: false, informed: rows.is_some(), rows };
+        let (informed, held_out) = (rows.is_some(), None);
+        let start = Starting { base: &base, given: false, informed, rows, held_out, states };
         self.run_from(parameters, &start, false, &mut Lines::new(tell))
     }
 
@@ -167,12 +193,16 @@ impl EstimateSettings {
         let base = start.base;
         let mut problem = Request { parameters, ops, base, found: None, chains, sweeps, seed };
         let mut how = Vec::new();
+        let known = match methods[..] {
+            [Method::Exact] => Known::default(),
+            _ => start.known(ops),
+        };
         let needs_start = keep || methods.iter().any(|method| method.needs_start());
         // Curves are those of the path from a product distribution: temperatures of a mixture's path mean nothing by themselves.
         if needs_start && !start.given && !self.schedule.needs_product() && !keep {
             // --temperatures belongs to the methods; the search anneals and tempers for a short time on its own.
             let search = self.automatic(&problem, None)?;
-            let found = search.start(parameters, start.known(), &mut |line| {
+            let found = search.start(parameters, known, &mut |line| {
                 tell.line(line);
             })?;
             how.push(Started::by("others", found.candidates.clone(), found.done.clone()));
@@ -185,7 +215,6 @@ impl EstimateSettings {
         for method in methods {
             tell.method(method.name(), method.reader().is_none());
             let found = if method == Method::Auto {
-                let known = start.known();
                 let automatic = self.automatic(&problem, self.temperatures)?;
                 let report = automatic.run(parameters, known, &mut |line| tell.line(line))?;
                 bound = Some(report.bound);
@@ -202,10 +231,10 @@ impl EstimateSettings {
             }
         }
         if bound.is_none() && estimates.iter().any(|estimate| estimate.bias != Bias::None) {
-            bound = Some(lower_bound(parameters, start.known(), self.seed));
+            bound = Some(lower_bound(parameters, known, self.seed));
         }
         if let Some(bound) = &bound {
-            estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound));
+            estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound.value));
         }
         let agreement = Agreement::of(&estimates);
         let kept = if let Shared::Kept(run) = shared { Some(run) } else { None };
@@ -336,4 +365,33 @@ pub(crate) fn check_sizes(chains: usize, temperatures: usize, bytes: f64) -> Res
     }
     let what = format!("--chains {chains} with {temperatures} temperatures");
     check_memory(bytes, &what).map_err(Error::TooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::exact::log_partition;
+    use crate::model::test_systems::gaussian_parameters;
+
+    /// All rows and states count, each once, wherever they are from: all states of a layer add up to log Z.
+    #[test]
+    fn rows_of_every_kind_make_the_bound() {
+        let parameters = gaussian_parameters(9, 6, 2.0, 1);
+        let ops = Fused::new(&parameters);
+        let of =
+            |from: usize, to| BitMatrix::from_fn(to - from, 9, |r, i| (from + r) >> i & 1 == 1);
+        let (rows, held_out, states) = (of(0, 300), of(200, 400), of(350, 512));
+        let base = BaseDistribution::uniform(9);
+        let start = Starting {
+            base: &base,
+            given: true,
+            informed: true,
+            rows: Some(&rows),
+            held_out: Some(&held_out),
+            states: Some(&states),
+        };
+        let bound = start.known(&ops).bound.unwrap();
+        assert_eq!(bound.states, 512);
+        assert!((bound.value - log_partition(&parameters).unwrap()).abs() < 1e-4, "{bound:?}");
+    }
 }

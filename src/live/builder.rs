@@ -12,6 +12,8 @@ use crate::training::temperatures;
 /// Chains of models of at most this many weights, and of larger ones.
 const CHAINS: [usize; 2] = [500, 200];
 const SMALL: usize = 100_000;
+/// Share of the updates that is averaged over, as the trainer does.
+const AVERAGING: f64 = 0.1;
 /// Nearest to 0 and 1 that a given marginal counts for: every unit keeps a chance to be 0 and 1.
 const LEAST_MARGINAL: f64 = 0.001;
 
@@ -59,7 +61,7 @@ pub struct LogZTrackerBuilder<'a> {
 impl<'a> LogZTrackerBuilder<'a> {
     pub(super) fn new(data: TrackedData<'a>) -> Self {
         let tempering = TemperingConfig::default();
-        Self { data, hidden: 0, chains: None, seed: 0, window: 0.0, tempering }
+        Self { data, hidden: 0, chains: None, seed: 0, window: AVERAGING, tempering }
     }
 
     /// Number of hidden units, J; must be given.
@@ -89,9 +91,12 @@ impl<'a> LogZTrackerBuilder<'a> {
         self
     }
 
-    /// Tracks the running average of the parameters that are handed in, over this share of the updates so far, in [0, 1]; 0, which
-    /// it is unless given, for none. Everything that is read speaks of the average then ([`LogZTracker::parameters`]), which moves
-    /// slowly and is mostly the better model. The trainer does so with 0.1.
+    /// Tracks the running average of the parameters that are handed in, over this share of the updates so far, in [0, 1]; 0 for
+    /// none. Unless given: 0.1, as in the trainer. Everything that is read speaks of the average ([`LogZTracker::parameters`]),
+    /// which moves slowly and is mostly the better model; single updates of a large model move log f by nats, which no chain
+    /// follows (docs/results.md).
+    ///
+    /// [`LogZTracker::negative_phase`] needs 0.
     #[must_use]
     pub fn averaging(self, window: f64) -> Self {
         Self { window, ..self }

@@ -16,8 +16,9 @@ use crate::trust::Trust;
 
 /// log Z of a model in training, with an error bar, from one call after every update of any loop.
 ///
-/// Tempered chains follow the parameters; reading a value lets a copy of them come to rest at the parameters of the last
-/// update first (some 60 sweeps), so that it is log Z of the model as it is now. Read at evaluations, not at every update.
+/// Values are about the running average of the parameters ([`LogZTracker::parameters`]), or about the parameters themselves
+/// with [`LogZTrackerBuilder::averaging`] 0. Tempered chains follow them; reading a value lets a copy of the chains come to
+/// rest there first (some 60 sweeps). Read at evaluations, not at every update.
 ///
 /// ```
 /// use ztrack::{LogZTracker, Parameters};
@@ -32,7 +33,7 @@ use crate::trust::Trust;
 ///     tracker.update(&model)?;
 /// }
 /// let found = tracker.evaluate()?;
-/// let exact = exact::log_partition(&model)?;
+/// let exact = exact::log_partition(tracker.parameters().expect("was updated"))?;
 /// assert!(found.trust.is_sound() && (found.log_z - exact).abs() < 4.0 * found.std_error);
 /// println!("{:.3} +- {:.3}, exact {exact:.3}", found.log_z, found.std_error);
 /// # Ok::<(), ztrack::Error>(())
@@ -111,7 +112,7 @@ impl LogZTracker {
     /// some hundred sweeps. Returns what a step of the chains found, if one was due.
     ///
     /// # Errors
-    /// Parameters of another size, NaN or infinity among them; the tracker stays as it was.
+    /// Parameters of another size, NaN, infinity or values beyond all measure among them; the tracker stays as it was.
     pub fn update(&mut self, parameters: &Parameters) -> Result<Option<TrackRecord>> {
         self.check(parameters)?;
         self.evaluated = None;
@@ -239,7 +240,7 @@ impl LogZTracker {
     }
 
     /// Weighted means of v, h and vh' over the chains: the negative phase of the gradient, for those who want the tempered
-    /// one in place of their own particles. To be used with `every` = 1.
+    /// one in place of their own particles. To be used with `every` = 1 and `averaging` = 0.
     ///
     /// # Errors
     /// There was no update yet, or an average is tracked, whose moments are not those of the gradient.
@@ -247,7 +248,7 @@ impl LogZTracker {
         let tracker = self.started()?;
         if self.averaged.is_some() {
             return Err(Error::Invalid(
-                "the negative phase is that of the current parameters: build the tracker without `averaging`".into(),
+                "the negative phase is that of the current parameters, and an average is tracked: build the tracker with `averaging` 0".into(),
             ));
         }
         let (chains, ops) = (tracker.chains(), tracker.model().ops.as_ref());
@@ -327,12 +328,10 @@ impl LogZTracker {
                 expected.0, expected.1, found.0, found.1
             )));
         }
-        if let Some(name) = parameters.not_finite() {
-            return Err(Error::Diverged(format!(
-                "`{name}` contains NaN or infinity: training has diverged"
-            )));
+        match parameters.beyond_measure() {
+            Some(what) => Err(Error::Diverged(format!("{what}: training has diverged"))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn check_columns(&self, rows: &BitMatrix) -> Result<()> {

@@ -10,7 +10,6 @@ pub mod test_systems;
 
 pub use device::Device;
 pub use parameters::Parameters;
-pub(crate) use parameters::largest_magnitude;
 #[cfg(feature = "burn")]
 pub(crate) use rbm::host;
 #[cfg(feature = "burn")]

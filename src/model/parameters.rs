@@ -6,6 +6,11 @@ use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 
+/// Weights beyond this size saturate every unit.
+const LARGEST_WEIGHT: f32 = 1e3;
+/// Beyond this size of a bias log f in f32 is no better than a tenth of a nat.
+const LARGEST_BIAS: f32 = 1e6;
+
 /// Weights and biases on the host, f32, row-major.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
@@ -125,10 +130,23 @@ impl Parameters {
             .find(|(_, values)| !largest_magnitude(values).is_finite())
             .map(|(name, _)| name)
     }
+
+    /// What in them no training means: NaN, infinity, or a value beyond all measure.
+    pub(crate) fn beyond_measure(&self) -> Option<String> {
+        let names = ["weights", "visible_bias", "hidden_bias"].into_iter().zip(self.arrays());
+        let (name, largest, _) = names
+            .zip([LARGEST_WEIGHT, LARGEST_BIAS, LARGEST_BIAS])
+            .map(|((name, values), limit)| (name, largest_magnitude(values), limit))
+            .find(|(_, largest, limit)| largest.is_nan() || largest > limit)?;
+        Some(match largest.is_finite() {
+            true => format!("a value of `{name}` reached {largest:.0}"),
+            false => format!("`{name}` contains NaN or infinity"),
+        })
+    }
 }
 
 /// The largest |x|, infinite or NaN where a value is; 0 of none.
-pub(crate) fn largest_magnitude(values: &[f32]) -> f32 {
+fn largest_magnitude(values: &[f32]) -> f32 {
     let tasks = values.par_chunks(NUMBERS_PER_TASK);
     let tasks = tasks.with_min_len(fewest_tasks(values.len() * AS_A_NUMBER));
     f32::from_bits(tasks.map(largest_bits).max().unwrap_or(0))

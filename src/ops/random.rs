@@ -97,6 +97,8 @@ pub enum Purpose {
     Pretraining = 42,
     /// Seeds of chains that settle for an evaluation.
     Settling = 43,
+    /// States of chains and particles that model files carry.
+    KnownStates = 44,
 }
 
 /// The seed of the `n`-th computation of a kind inside of one with seed `seed`: no two of them, and none of other seeds, share

@@ -109,10 +109,11 @@ impl Diagnosis {
         };
         let rows = trainer.train_rows();
         let rows = rows.select(0..rows.rows().min(BOUND_ROWS));
-        let known = Known { marginals: Some(trainer.base()), rows: Some(&rows) };
+        let base = Some(trainer.base());
+        let known = Known { marginals: base, rows: Some(&rows), ..Known::default() };
         let bound = (!small).then(|| lower_bound(&parameters, known, seed));
         if let Some(bound) = &bound {
-            estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound));
+            estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound.value));
         }
         Ok(Self { ladder, chains, estimates, bound, samples, parameters })
     }

@@ -160,7 +160,12 @@ impl ModelTracker {
         all.into_iter().flatten().for_each(|chains| chains.set_settling(settling));
     }
 
-    /// The tracker of the chains.
+    /// The trackers of all populations of chains.
+    pub fn populations(&self) -> impl Iterator<Item = &ChainTracker> {
+        std::iter::once(&self.chains).chain(self.second.iter().map(|second| &second.chains))
+    }
+
+    /// The tracker of the chains that start from the marginals.
     pub fn chains(&self) -> &ChainTracker {
         &self.chains
     }

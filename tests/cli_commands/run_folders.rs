@@ -1,6 +1,8 @@
 //! Evaluations and samples of a run, by its files and by its folder.
 
+use std::collections::HashSet;
 use std::fs;
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 use ztrack::checkpoint::ModelFile;
@@ -75,9 +77,22 @@ impl GreyRun {
         let output = run(&["estimate", &self.out]);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains("best.safetensors of update"), "{stderr}");
-        assert!(
-            String::from_utf8_lossy(&output.stdout).contains("marginals of grey.npy, in the model")
-        );
+        let base = |output: &std::process::Output| {
+            let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+            stdout.split_once("base distribution: ").unwrap().1.lines().next().unwrap().to_string()
+        };
+        assert_eq!(base(&output), "marginals of grey.npy");
+        let checkpoint = newest_checkpoint(&self.out);
+        assert_eq!(base(&run(&["estimate", &text(&checkpoint)])), "marginals of grey.npy");
+        // Without the rows their marginals in the model file do, and one line says so.
+        let away = format!("{}.away", self.rows);
+        fs::rename(&self.rows, &away).unwrap();
+        let output = run(&["estimate", &self.best]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let warning = "warning: the rows of the run cannot be read: their marginals in the model";
+        assert_eq!(stderr.matches(warning).count(), 1, "{stderr}");
+        assert_eq!(base(&output), "marginals of grey.npy, in the model file");
+        fs::rename(&away, &self.rows).unwrap();
         let warned = |arguments: &[&str]| {
             let evaluate = ["evaluate", &self.best, "--data", &self.rows];
             let output = run(&[&evaluate[..], arguments].concat());
@@ -104,6 +119,30 @@ impl GreyRun {
         let told = String::from_utf8_lossy(&run(&nearest).stderr).into_owned();
         assert!(told.contains("from sample to nearest training row: "), "{told}");
         assert_eq!(fs::read(out).unwrap(), sample("again.npy", &[]));
+    }
+}
+
+/// The last of the model checkpoints of a run.
+fn newest_checkpoint(run: &str) -> PathBuf {
+    let entries = fs::read_dir(format!("{run}/checkpoints")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == "safetensors")).max().unwrap()
+}
+
+/// Models of a run carry states that its chains reached, the best one those of its own time.
+#[test]
+fn model_files_carry_states_of_the_chains() {
+    let folder = TempDir::new().unwrap();
+    let (config, out) = (tiny(folder.path()), folder.path().join("out"));
+    succeed(&["train", &config, "--out", &text(&out), "-q"]);
+    let newest = newest_checkpoint(&text(&out));
+    for path in [out.join("best.safetensors"), out.join("last.safetensors"), newest] {
+        let file = ModelFile::load(&path).unwrap();
+        let states = file.states.expect("states");
+        assert_eq!(states.columns(), file.parameters.n_visible);
+        assert!((2..=192).contains(&states.rows()), "{}", states.rows());
+        let distinct: HashSet<&[u64]> = (0..states.rows()).map(|row| states.row(row)).collect();
+        assert_eq!(distinct.len(), states.rows(), "each once");
     }
 }
 

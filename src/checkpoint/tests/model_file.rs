@@ -15,6 +15,7 @@ use crate::checkpoint::{Layout, ModelFile, TrainedOn};
 use crate::data::Binarization;
 use crate::model::test_systems::gaussian_parameters;
 use crate::model::{Parameters, exact};
+use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
 
 fn example() -> ModelFile {
@@ -27,7 +28,8 @@ fn example() -> ModelFile {
         means: vec![0.0, 0.125, 0.333, 0.999, 1.0],
     };
     let parameters = gaussian_parameters(5, 3, 1.0, 1);
-    ModelFile { parameters, metadata, trained_on: Some(trained_on) }
+    let states = Some(BitMatrix::from_fn(70, 5, |n, i| (n >> i) & 1 == 1));
+    ModelFile { parameters, metadata, trained_on: Some(trained_on), states }
 }
 
 fn folder() -> tempfile::TempDir {
@@ -243,6 +245,39 @@ fn means_of_training_rows_must_be_means() {
     for bad in ["   0", "0000", "many"] {
         assert!(with(means.clone(), bad).contains("`training_rows` = "), "{bad}");
     }
+}
+
+/// Whoever wrote the file, states are some rows of zeros and ones of the visible layer; files without them are models all the same.
+#[test]
+fn states_are_checked() {
+    let with = |dtype, shape: &[usize], data: Vec<u8>| {
+        let array = |shape: &[usize]| Array {
+            dtype: Dtype::F64,
+            shape: shape.to_vec(),
+            data: f64::to_bytes(&vec![0.5; shape.iter().product()]),
+        };
+        let arrays = [("weights", &[2, 1][..]), ("visible_bias", &[2]), ("hidden_bias", &[1])];
+        let mut arrays: BTreeMap<String, Array> =
+            arrays.map(|(name, shape)| (name.to_string(), array(shape))).into();
+        arrays.insert("states".into(), Array { dtype, shape: shape.to_vec(), data });
+        encode(&BTreeMap::new(), &arrays).unwrap()
+    };
+    let folder = folder();
+    let good = written(folder.path(), &with(Dtype::U8, &[3, 2], vec![0, 1, 1, 1, 0, 0]));
+    let states = ModelFile::load(good).unwrap().states.unwrap();
+    assert_eq!((states.rows(), states.get(0, 1), states.get(2, 0)), (3, true, false));
+    for (dtype, shape, cells, expected) in [
+        (Dtype::F32, &[3, 2][..], 24, "`states` is of type F32: u8 expected"),
+        (Dtype::U8, &[2, 3], 6, "`states` has shape [2x3]"),
+        (Dtype::U8, &[6], 6, "`states` has shape [6]"),
+        (Dtype::U8, &[0, 2], 0, "`states` has shape [0x2]"),
+        (Dtype::U8, &[10_001, 2], 20_002, "at most 10000 states of 2 visible units"),
+    ] {
+        let told = problem(&with(dtype, shape, vec![1; cells]));
+        assert!(told.contains(expected), "{told}");
+    }
+    let told = problem(&with(Dtype::U8, &[1, 2], vec![0, 2]));
+    assert!(told.contains("`states` holds 2, which is neither 0 nor 1"), "{told}");
 }
 
 /// The means stored in f32 give back the counts they are from.

@@ -26,7 +26,7 @@ const FAR_BELOW: f64 = 15.0;
 const TEMPER: f64 = 0.5;
 /// Share of the states drawn at the modes in the fit.
 const SHARE_OF_MODES: f64 = 0.3;
-/// Components fitted to the modes alone.
+/// Components fitted to the modes alone, or to known states.
 const COMPONENTS: usize = 16;
 
 /// A start that was tried.
@@ -62,6 +62,11 @@ impl<'a> Candidates<'a> {
         let product = |base: BaseDistribution| MixtureBase::new(vec![base], &[1.0]);
         if let Some(marginals) = known.marginals {
             self.attempt("the given base", &product(marginals.clone())?, search)?;
+        }
+        if let Some(states) = known.states {
+            let states = WeightedRows::alike(states.clone());
+            let base = fit(self.parameters, &states, COMPONENTS, self.seed)?;
+            self.attempt("known states", &base, search)?;
         }
         for (name, start) in [
             ("visible bias", Start::VisibleBias),

@@ -60,6 +60,8 @@ pub(super) struct Exploration<'a> {
     parameters: &'a Parameters,
     ops: &'a Fused,
     search: Search,
+    /// States of the model that are known.
+    known: Option<BitMatrix>,
     found: Candidates<'a>,
     pool: WeightedRows,
     kinds: Vec<Kind>,
@@ -108,6 +110,7 @@ impl<'a> Exploration<'a> {
             parameters,
             ops,
             search,
+            known: known.states.cloned(),
             gibbs_sweeps: found.gibbs_sweeps(),
             found,
             pool,
@@ -152,9 +155,12 @@ impl<'a> Exploration<'a> {
         }
     }
 
-    /// States at beta = 1 for `count` chains: of the modes, and of those that earlier runs reached.
+    /// States at beta = 1 for `count` chains: of the modes, of those that earlier runs reached, and a third of the known ones.
     pub(super) fn states_above(&self, count: usize) -> BitMatrix {
-        from_above(&self.search.drawn(MOST_MODES, 1, self.seed()), &self.pool, count)
+        let modes = self.search.drawn(MOST_MODES, 1, self.seed());
+        let Some(known) = &self.known else { return from_above(&modes, &self.pool, count) };
+        let known = known.spread(count / 3);
+        from_above(&modes, &self.pool, count - known.rows()).followed_by(&known)
     }
 
     /// Another run, and a line on it.

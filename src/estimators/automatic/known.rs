@@ -1,9 +1,12 @@
 //! What is known of a model beside its parameters, and what follows for sure.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
-use crate::ops::BitMatrix;
+use crate::ops::{BitMatrix, RbmOps};
 use crate::tempering::BaseDistribution;
+use crate::tracking::mean_log_f;
 
 /// What is known of a model beside its parameters.
 #[derive(Clone, Copy, Default)]
@@ -12,6 +15,10 @@ pub struct Known<'a> {
     pub marginals: Option<&'a BaseDistribution>,
     /// Data rows, shape [N, M].
     pub rows: Option<&'a BitMatrix>,
+    /// States that equilibrated chains of the model have visited, shape [N, M].
+    pub states: Option<&'a BitMatrix>,
+    /// A lower bound of log Z that holds for sure.
+    pub bound: Option<Bound>,
 }
 
 /// A lower bound of log Z that holds for sure.
@@ -21,4 +28,18 @@ pub struct Bound {
     pub value: f64,
     /// Number of states.
     pub states: usize,
+}
+
+impl Bound {
+    /// What the distinct ones among visible states, shape [N, M], add up to; `None` without any.
+    pub fn of_states(ops: &dyn RbmOps, visible: &BitMatrix) -> Option<Self> {
+        let distinct: HashSet<&[u64]> = (0..visible.rows()).map(|row| visible.row(row)).collect();
+        let value = mean_log_f(ops, visible).log_z_bound;
+        value.is_finite().then_some(Self { value, states: distinct.len() })
+    }
+
+    /// The higher one.
+    pub fn or(self, other: Option<Self>) -> Self {
+        other.filter(|other| other.value > self.value).unwrap_or(self)
+    }
 }

@@ -20,6 +20,8 @@ pub(super) struct Search {
     hidden: ModeSearch,
     visible: ModeSearch,
     n_visible: usize,
+    /// A bound that was known before.
+    known: Option<Bound>,
 }
 
 impl Search {
@@ -28,13 +30,17 @@ impl Search {
             hidden: ModeSearch::new(&parameters.transposed()),
             visible: ModeSearch::new(parameters),
             n_visible: parameters.n_visible,
+            known: known.bound,
         };
         search.hidden.from_random(RANDOM_STARTS, seed);
         search.visible.from_random(RANDOM_STARTS / 4, seed);
         if let Some(rows) = known.rows {
-            let some = rows.select((0..rows.rows()).take(MOST_ROWS));
+            let some = rows.spread(MOST_ROWS);
             search.visible.note(&some);
             search.climb(&some);
+        }
+        if let Some(states) = known.states {
+            search.note(states);
         }
         search
     }
@@ -76,6 +82,6 @@ impl Search {
     pub(super) fn bound(&self) -> Bound {
         let of = |(value, states)| Bound { value, states };
         let (hidden, visible) = (of(self.hidden.bound()), of(self.visible.bound()));
-        if hidden.value > visible.value { hidden } else { visible }
+        hidden.or(Some(visible)).or(self.known)
     }
 }

@@ -128,8 +128,9 @@ impl Trainer {
         let estimate = if self.plan.exact || (due && self.smaller_layer() <= LARGEST_EXACT) {
             self.exact_audit(&model.parameters)?
         } else if self.sampled_audit_due() {
-            let found = self.sampled_audit(model, self.audit_temperatures(), self.updates)?;
-            held_against(found, bound)
+            let mut found = self.sampled_audit(model, self.audit_temperatures(), self.updates)?;
+            found.refuse_below(bound);
+            found
         } else {
             return Ok(None);
         };
@@ -161,20 +162,6 @@ impl Trainer {
     }
 }
 
-/// With the value raised to a lower bound of log Z, and in doubt where its error does not explain that it was below.
-fn held_against(mut found: Estimate, bound: f64) -> Estimate {
-    let rounding = ROUNDING * bound.abs().max(1.0);
-    if found.value + DISAGREEMENT * found.std_error + rounding < bound {
-        let text = format!(
-            "{:.3} +- {:.3} is wrong: log Z is at least {bound:.3}, which the rows of the data and known states alone add up to",
-            found.value, found.std_error
-        );
-        found.trust.doubt("below-bound", text);
-    }
-    found.value = found.value.max(bound);
-    found
-}
-
 /// What two annealing passes from different starts say together. Each is low in expectation: where they differ, the higher one is nearer,
 /// and one that is in doubt speaks only where it is the higher one.
 fn agreed(a: Estimate, b: Estimate) -> Estimate {
@@ -203,12 +190,13 @@ fn agreed(a: Estimate, b: Estimate) -> Estimate {
 impl Trainer {
     /// Annealed importance sampling, and where that is in doubt the automatic estimate, if that is sound and not contradicted.
     fn thorough_audit(&self, model: &Model, pass: u64, bound: f64) -> Result<Estimate> {
-        let annealed = self.sampled_audit(model, self.config.audit.temperatures, pass)?;
-        let annealed = held_against(annealed, bound);
+        let mut annealed = self.sampled_audit(model, self.config.audit.temperatures, pass)?;
+        annealed.refuse_below(bound);
         if annealed.trust.is_sound() || self.config.model.kernel == Kernel::Composed {
             return Ok(annealed);
         }
-        let found = held_against(self.automatic_audit(&model.parameters, pass)?, bound);
+        let mut found = self.automatic_audit(&model.parameters, pass)?;
+        found.refuse_below(bound);
         // Annealing is low in expectation: where it lies above, the other one misses a mode.
         let annealing = ("audit", annealed.value, annealed.std_error);
         let above = annealed_above([annealing].into_iter(), found.value, found.std_error).is_some();
@@ -222,7 +210,7 @@ impl Trainer {
         let seed = derived_seed(self.config.seed, Purpose::Audit, pass);
         let rows = &self.rows.train_evaluated;
         let rows = rows.spread(KNOWN_ROWS);
-        let known = Known { marginals: Some(&self.base), rows: Some(&rows) };
+        let known = Known { marginals: Some(&self.base), rows: Some(&rows), ..Known::default() };
         Ok(Automatic::new(seed)?.run(parameters, known, &mut |_| ())?.estimate)
     }
 
@@ -460,16 +448,5 @@ mod tests {
         assert_eq!(found((5.0, true), (9.0, false)), (9.0, format!("doubt {differ}")));
         assert_eq!(found((5.0, false), (9.0, true)), (9.0, String::new()));
         assert_eq!(found((5.0, false), (9.0, false)), (9.0, "doubt".into()));
-    }
-
-    #[test]
-    fn an_audit_below_what_is_known_is_raised_to_it_and_in_doubt() {
-        let found = |bound| {
-            let found = held_against(of(5.0, true), bound);
-            (found.value, found.trust.names())
-        };
-        assert_eq!(found(4.0), (5.0, String::new()));
-        assert_eq!(found(5.2), (5.2, String::new()));
-        assert_eq!(found(6.0), (6.0, "below-bound".into()));
     }
 }

@@ -105,6 +105,7 @@ impl Trainer {
             log_z_error: observed.log_z_std_error,
             log_z: evaluation.log_z,
             parameters: self.evaluated_parameters(),
+            states: self.known_states(),
         };
         // A tracked value in doubt that an audit stands in for needs a second one at the end, as all that were in doubt do.
         let exact = evaluation.judged.source == Source::Exact;

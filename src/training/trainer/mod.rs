@@ -7,6 +7,7 @@ mod cost;
 mod evaluation;
 mod forecast;
 mod judging;
+mod known_states;
 mod live;
 mod model;
 mod parts;

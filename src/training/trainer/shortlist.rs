@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
 use crate::model::Parameters;
+use crate::ops::BitMatrix;
 
 /// Models kept.
 const MOST: usize = 4;
@@ -26,6 +27,8 @@ pub struct Candidate {
     pub log_z: (f64, f64),
     /// The model.
     pub parameters: Arc<Parameters>,
+    /// States of it, as [`super::Trainer::known_states`] gave them at that time.
+    pub states: Option<BitMatrix>,
 }
 
 /// A candidate without its model.
@@ -36,6 +39,9 @@ struct Saved {
     value: f64,
     log_z_error: f64,
     log_z: (f64, f64),
+    /// Rows of its states; 0 for none.
+    #[serde(default)]
+    states: usize,
 }
 
 /// A few candidates, highest likelihood first.
@@ -73,11 +79,15 @@ impl Shortlist {
             value: c.value,
             log_z_error: c.log_z_error,
             log_z: c.log_z,
+            states: c.states.as_ref().map_or(0, BitMatrix::rows),
         };
         let list: Vec<Saved> = self.0.iter().map(saved).collect();
         state.json(name, &list);
         for (i, candidate) in self.0.iter().enumerate() {
             state.parameters(&format!("{name}{i}."), &candidate.parameters);
+            if let Some(states) = &candidate.states {
+                state.bits(&format!("{name}{i}.states"), states);
+            }
         }
     }
 
@@ -89,9 +99,11 @@ impl Shortlist {
     ) -> Result<Self> {
         let saved: Vec<Saved> = state.json(name)?;
         let candidates = saved.into_iter().enumerate().map(|(i, candidate)| {
-            let Saved { update, value, log_z_error, log_z } = candidate;
-            let parameters = state.parameters(&format!("{name}{i}."), n_visible, n_hidden)?;
-            Ok(Candidate { update, value, log_z_error, log_z, parameters: parameters.into() })
+            let Saved { update, value, log_z_error, log_z, states } = candidate;
+            let parameters = state.parameters(&format!("{name}{i}."), n_visible, n_hidden)?.into();
+            let bits = || state.bits(&format!("{name}{i}.states"), states, n_visible);
+            let states = (states > 0).then(bits).transpose()?;
+            Ok(Candidate { update, value, log_z_error, log_z, parameters, states })
         });
         Ok(Self(candidates.collect::<Result<_>>()?))
     }
@@ -111,6 +123,7 @@ mod tests {
                 log_z_error: 0.1,
                 log_z: (1.0, 0.1),
                 parameters,
+                states: None,
             });
         }
         list.candidates().iter().map(|candidate| (candidate.update, candidate.value)).collect()

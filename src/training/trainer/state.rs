@@ -57,7 +57,7 @@ impl Trainer {
         self.recorded
     }
 
-    /// Name of a checkpoint of the current state; names sort by progress, pre-training first.
+    /// Name of a checkpoint of the current state: its kind and its number, in eight digits or more.
     pub fn state_name(&self) -> String {
         match self.tracker {
             None => format!("pretraining-{:08}", self.pretrained),

@@ -8,16 +8,12 @@ use super::cost::Sizes;
 use super::model::model;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::model::largest_magnitude;
 use crate::ops::awake;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::RoundsRecord;
 use crate::tracking::TrackRecord;
 use crate::training::gradient::{ContrastiveDivergence, Moments, Now, moments, write_gradient};
 use crate::training::update::{Sgd, SgdConfig, UpdateRule};
-
-/// Weights beyond this size saturate every unit: training has diverged.
-const LARGEST_WEIGHT: f32 = 1e3;
 
 /// What one call of [`Trainer::step`] did.
 #[derive(Clone, Debug)]
@@ -122,12 +118,7 @@ impl Trainer {
     /// Checks the parameters a rule has moved and makes the operations of the new model.
     fn take_moved(&mut self) -> Result<()> {
         let parameters = self.current.parameters.clone();
-        let [largest, visible, hidden] = parameters.arrays().map(largest_magnitude);
-        if largest > LARGEST_WEIGHT || !(largest + visible + hidden).is_finite() {
-            let what = match parameters.not_finite() {
-                Some(name) => format!("`{name}` contains NaN or infinity"),
-                None => format!("a weight reached {largest:.0}"),
-            };
+        if let Some(what) = parameters.beyond_measure() {
             return Err(Error::Diverged(format!(
                 "training diverged at update {}: {what}; lower training.learning_rate.initial or raise tempering.chains",
                 self.updates + 1
