@@ -1,6 +1,6 @@
 """What `tracker.update` adds to a PCD loop in PyTorch, 784 x 500 with 500 chains, as whole runs with and without.
 
-    RAYON_NUM_THREADS=2 python python/benches/torch_tracking.py FOLDER_OF_MNIST [--updates 200] [--chains 500]
+    RAYON_NUM_THREADS=2 python python/benches/torch_tracking.py FOLDER_OF_MNIST [--updates 200] [--chains 500] [--averaging 0.1]
 
 FOLDER_OF_MNIST holds train-images-idx3-ubyte.gz. Needs torch. Three runs (no tracker, one called after every update, one after every
 tenth) go on side by side, ten updates of each in turn, so that whatever else the machine does meets all of them alike. What is added
@@ -24,6 +24,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("mnist", type=Path)
 parser.add_argument("--updates", type=int, default=200)
 parser.add_argument("--chains", type=int, default=500)
+parser.add_argument("--averaging", type=float, default=0.1)
 parser.add_argument("--batch", type=int, default=500)
 arguments = parser.parse_args()
 
@@ -48,7 +49,8 @@ class Run:
         self.particles = torch.bernoulli(share.expand(arguments.batch, 784), generator=self.generator)
         self.tracker, begin = None, time.perf_counter()
         if every:
-            self.tracker = ztrack.Tracker(data=binary[:2000], n_hidden=500, chains=arguments.chains, seed=1)
+            options = {"chains": arguments.chains, "averaging": arguments.averaging}
+            self.tracker = ztrack.Tracker(data=binary[:2000], n_hidden=500, seed=1, **options)
             self.tracker.update(self.W, self.c, self.b)
         self.start = time.perf_counter() - begin
 
