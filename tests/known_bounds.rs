@@ -9,6 +9,8 @@ use ztrack::ops::random::{Purpose, Streams};
 const N: usize = 64;
 const NEEDLE: usize = 30;
 const DECOYS: usize = 400;
+/// The visible bias away from the pattern.
+const FIELD: f32 = 0.3;
 
 /// Hidden units that switch on near one random pattern, among others that are never on and lead a search astray; log Z by a sum over
 /// Hamming distances from the pattern.
@@ -28,11 +30,13 @@ fn needle() -> (Parameters, Vec<bool>, f64) {
     }
     let bias = |j| if j < NEEDLE { -2.0 * (on - 4.0) } else { -20.0 * N as f32 - 20.0 };
     let hidden_bias = (0..hidden).map(bias).collect();
-    let parameters = Parameters::new(N, hidden, weights, vec![0.0; N], hidden_bias).unwrap();
+    let away = pattern.iter().map(|on| -FIELD * sign(*on)).collect();
+    let parameters = Parameters::new(N, hidden, weights, away, hidden_bias).unwrap();
     let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
     let (mut log_choices, mut terms) = (0.0, Vec::new());
     for d in 0..=N {
-        terms.push(log_choices + NEEDLE as f64 * softplus(2.0 * (4.0 - d as f64)));
+        let field = -f64::from(FIELD) * (f64::from(on) - d as f64);
+        terms.push(log_choices + field + NEEDLE as f64 * softplus(2.0 * (4.0 - d as f64)));
         log_choices += ((N - d) as f64).ln() - (d as f64 + 1.0).ln();
     }
     let largest = terms.iter().copied().fold(f64::MIN, f64::max);

@@ -211,10 +211,7 @@ impl ChainTracker {
         let moved = nodes.evaluate(new, &self.chains.visible);
         let posterior = self.scaled(&self.posterior);
         let forward = nodes.shift(&posterior, &self.last.log_f, &moved.log_f);
-        let chains = self.chains.len() as f64;
-        let per_step = forward.variance.last().unwrap_or(&0.0) * chains;
-        // Weights that overflow are all one chain's.
-        let per_step = if per_step.is_finite() { per_step } else { chains };
+        let per_step = forward.variance.last().unwrap_or(&0.0) * self.chains.len() as f64;
         self.movement = MOVEMENT_MEMORY * self.movement + (1.0 - MOVEMENT_MEMORY) * per_step;
         let pseudo_prior = self.predicted(&forward);
         let resampled = self.options.weighted && {
