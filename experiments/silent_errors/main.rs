@@ -3,7 +3,7 @@
 //!     cargo run --release --example silent_errors [-- --quick] [--held-out] [--only FAMILY] [--seed S] [--out DIR]
 //!
 //! Enumerable models of many kinds (trained fast and slowly by CD-1, PCD and the tempered gradient on MNIST, dna, bars and stripes and
-//! two-mode data; Gaussian; with modes by construction; with large weights), and for each what `ztrack estimate` does for
+//! two-mode data; Gaussian; with modes by construction; with large weights), larger ones with a log Z known by construction, and for each what `ztrack estimate` does for
 //! models that cannot be enumerated: no data, no enumeration. z is the error in units of the claimed standard error.
 //! Models and results are kept in the folder. `--held-out`: other seeds, which no constant of the estimator was chosen by.
 
@@ -11,6 +11,7 @@
 mod support;
 
 mod models;
+mod planted;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use clap::Parser;
 use ztrack::estimators::{Automatic, Known};
 
 use models::{Data, Recipe, Subject};
+use planted::Planted;
 
 /// How often the default estimate of log Z is wrong without saying so
 #[derive(Parser)]
@@ -31,9 +33,9 @@ struct Options {
     /// Models of other seeds
     #[arg(long)]
     held_out: bool,
-    /// Models of this family, or of this name, alone
-    #[arg(long)]
-    only: Option<String>,
+    /// Models of these families, or of these names, alone
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
     /// Seed of the estimates
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -138,9 +140,11 @@ fn subjects(options: &Options) -> Vec<Subject> {
         list.retain(|subject| !matches!(subject.recipe, Recipe::Shared(_)));
         list.iter_mut().for_each(|subject| subject.seed += 1000);
     }
-    if let Some(only) = &options.only {
-        list.retain(|subject| subject.family() == only || subject.name() == *only);
-    }
+    let only = &options.only;
+    list.retain(|subject| {
+        let named = |name: &String| subject.family() == name || subject.name() == *name;
+        only.is_empty() || only.iter().any(named)
+    });
     list
 }
 
@@ -152,6 +156,8 @@ fn quick() -> Vec<Subject> {
         Recipe::TwoModes(20, 12, 1.0, 0.0),
         Recipe::Patterns(24, 12, 3, 1.0),
         Recipe::Gaussian(12, 10, 20.0),
+        Recipe::Planted(Planted::Needle { switches: 60, decoys: 240, weight: 0.4 }),
+        Recipe::Planted(Planted::Blocks(6, 1.0)),
     ];
     recipes.into_iter().map(|recipe| Subject { recipe, seed: 0 }).collect()
 }
@@ -173,7 +179,31 @@ fn all() -> Vec<Subject> {
         }
     }
     recipes.extend(further());
+    recipes.extend(planted());
     recipes.into_iter().map(|recipe| Subject { recipe, seed: 0 }).collect()
+}
+
+/// Models of up to 400 columns and hidden units that cannot be enumerated.
+fn planted() -> impl Iterator<Item = Recipe> {
+    let needle = |decoys, weight| Planted::Needle { switches: 60, decoys, weight };
+    let list = [
+        needle(240, 0.4),
+        needle(236, 0.38),
+        needle(240, 0.245),
+        needle(0, 0.5),
+        Planted::LowRank(200, 300, 1, 0.05),
+        Planted::LowRank(240, 400, 1, 0.1),
+        Planted::LowRank(100, 300, 2, 0.1),
+        Planted::LowRank(60, 200, 2, 0.2),
+        Planted::Blocks(6, 1.0),
+        Planted::Blocks(12, 1.0),
+        Planted::Blocks(20, 1.5),
+        Planted::Blocks(30, 0.7),
+        Planted::Tall(16, 300, 0.3),
+        Planted::Tall(18, 300, 0.6),
+        Planted::Tall(14, 300, 1.5),
+    ];
+    list.into_iter().map(Recipe::Planted)
 }
 
 /// Two-mode data, random and constructed models, and those trained longest.

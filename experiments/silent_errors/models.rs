@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::planted::Planted;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use ztrack::Parameters;
@@ -28,6 +29,8 @@ pub enum Recipe {
     TwoModes(usize, usize, f32, f32),
     /// Several modes by construction: visible, hidden units, patterns, weight.
     Patterns(usize, usize, usize, f32),
+    /// Too large to enumerate, with a log Z that is known by construction.
+    Planted(Planted),
 }
 
 /// What a model was trained on.
@@ -71,6 +74,7 @@ impl Subject {
             Recipe::Gaussian(m, j, scale) => format!("gaussian-{m}x{j}-{scale}-s{seed}"),
             Recipe::TwoModes(m, j, w, noise) => format!("allon-{m}x{j}-{w}-{noise}-s{seed}"),
             Recipe::Patterns(m, j, n, w) => format!("patterns-{m}x{j}-{n}-{w}-s{seed}"),
+            Recipe::Planted(planted) => format!("{}-s{seed}", planted.name()),
         }
     }
 
@@ -86,6 +90,10 @@ impl Subject {
             Recipe::Gaussian(..) => "large weights",
             Recipe::TwoModes(_, _, w, _) if *w >= 5.0 => "large weights",
             Recipe::TwoModes(..) | Recipe::Patterns(..) => "modes by construction",
+            Recipe::Planted(Planted::Needle { .. }) => "needle and haze",
+            Recipe::Planted(Planted::LowRank(..)) => "low rank",
+            Recipe::Planted(Planted::Blocks(..)) => "blocks",
+            Recipe::Planted(Planted::Tall(..)) => "tall",
         }
     }
 
@@ -97,8 +105,13 @@ impl Subject {
             let log_z = file.metadata.get("exact_log_z").context("no exact_log_z")?.parse()?;
             return Ok(Some(Model { parameters: file.parameters, log_z }));
         }
-        let Some(parameters) = self.make()? else { return Ok(None) };
-        let log_z = exact::log_partition(&parameters)?;
+        let (parameters, log_z) = if let Recipe::Planted(planted) = self.recipe {
+            planted.model(self.seed, &mut Streams::new(self.seed, Purpose::TestSystem, 2).row(0))?
+        } else {
+            let Some(parameters) = self.make()? else { return Ok(None) };
+            let log_z = exact::log_partition(&parameters)?;
+            (parameters, log_z)
+        };
         std::fs::create_dir_all(folder)?;
         let metadata = [("exact_log_z".to_string(), format!("{log_z:?}"))].into();
         ModelFile { metadata, ..ModelFile::from(parameters.clone()) }.save(&path)?;
@@ -114,6 +127,7 @@ impl Subject {
             }
             Recipe::Gaussian(m, j, scale) => Some(gaussian_parameters(m, j, scale, self.seed)),
             Recipe::TwoModes(m, j, w, noise) => Some(two_modes((m, j), w, noise, &mut stream())),
+            Recipe::Planted(_) => None,
             Recipe::Patterns(m, j, n, w) => Some(patterns((m, j), n, w, &mut stream())),
             Recipe::Trained(data, gradient, hidden, rate, updates) => {
                 let Some(splits) = splits(data, self.seed)? else { return Ok(None) };

@@ -7,6 +7,8 @@ use crate::ops::{BitMatrix, words_per_row};
 
 /// Random starts of the search in the hidden layer; a quarter of that in the visible one.
 const RANDOM_STARTS: usize = 64;
+/// Ascents from states that single units of the other layer are turned on most by, in each layer.
+const UNIT_STARTS: usize = 16;
 /// Most data rows that are looked at.
 const MOST_ROWS: usize = 400;
 
@@ -34,6 +36,9 @@ impl Search {
         };
         search.hidden.from_random(RANDOM_STARTS, seed);
         search.visible.from_random(RANDOM_STARTS / 4, seed);
+        search.hidden.from_units(UNIT_STARTS);
+        let highest = search.visible.from_units(UNIT_STARTS);
+        search.climb(&highest);
         if let Some(rows) = known.rows {
             let some = rows.spread(MOST_ROWS);
             search.visible.note(&some);
