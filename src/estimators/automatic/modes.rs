@@ -76,23 +76,23 @@ impl ModeSearch {
     /// Looks at the state that turns each unit of the other layer on most, the units with positive weights to it, and ascends from the
     /// `most` highest of these, which are returned: a pattern that a few units of many know is in no average over units.
     pub fn from_units(&mut self, most: usize) -> BitMatrix {
-        let others = 0..self.other_bias.len();
-        let states: Vec<BitMatrix> = others
-            .map(|other| {
-                BitMatrix::from_fn(1, self.bias.len(), |_, unit| self.weights[unit][other] > 0.0)
-            })
-            .collect();
-        let mut ranked: Vec<(f64, usize)> = Vec::new();
-        for (i, state) in states.iter().enumerate() {
-            let x = self.inputs(state.row(0));
-            ranked.push((self.value(state.row(0), &x), i));
-        }
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let empty = BitMatrix::zeros(0, self.bias.len());
-        let highest = ranked.into_iter().take(most).map(|(_, i)| &states[i]);
-        let highest = highest.fold(empty, |rows, state| rows.followed_by(state));
+        let (units, others) = (self.bias.len(), self.other_bias.len());
+        let preferred =
+            BitMatrix::from_fn(others, units, |other, unit| self.weights[unit][other] > 0.0);
+        let highest = self.highest(&preferred, most);
         self.from_rows(&highest);
         highest
+    }
+
+    /// Notes the states of given rows; the `most` highest of them.
+    pub fn highest(&mut self, rows: &BitMatrix, most: usize) -> BitMatrix {
+        let mut ranked: Vec<(f64, usize)> = Vec::new();
+        for row in 0..rows.rows() {
+            let x = self.inputs(rows.row(row));
+            ranked.push((self.value(rows.row(row), &x), row));
+        }
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        rows.select(ranked.into_iter().take(most).map(|(_, row)| row))
     }
 
     /// Ascends from every row.
@@ -104,10 +104,7 @@ impl ModeSearch {
 
     /// Notes the states of given rows without ascending.
     pub fn note(&mut self, rows: &BitMatrix) {
-        for row in 0..rows.rows() {
-            let x = self.inputs(rows.row(row));
-            self.value(rows.row(row), &x);
-        }
+        self.highest(rows, 0);
     }
 
     /// The mode above a state.
