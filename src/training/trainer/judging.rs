@@ -169,7 +169,8 @@ impl Trainer {
         }
     }
 
-    fn evaluated_parameters(&self) -> Arc<Parameters> {
+    /// The model that evaluations are about: the running average, or the current one where there is none.
+    pub fn evaluated_parameters(&self) -> Arc<Parameters> {
         match &self.averaged {
             Some(averaged) => Arc::new(averaged.parameters().clone()),
             None => Arc::clone(&self.current.parameters),

@@ -1,0 +1,248 @@
+//! Are the numbers of a run right on a public table? Runs on pumsb_star (163 columns, ../shared/datasets/starai), or on another table of
+//! that folder: some thirty evaluations of each run and its best model, as it is reported, beside a judge, which is the automatic estimate of
+//! that very model with the training rows and from the bare weights. What the two judges differ on is not judged.
+//!
+//!     cargo run --release --example public_table [-- --quick | --table bbc --hidden 300 --presets best --seeds 3]
+//!
+//! Exit code 1 if a reported best model is beyond 3 errors of its judge, more than 1 in 300 sound evaluations beyond 4, or less than a third
+//! sound.
+
+mod support;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use clap::Parser;
+use ztrack::config::Config;
+use ztrack::data::{SplitOptions, load};
+use ztrack::estimators::{Automatic, Known};
+use ztrack::ops::BitMatrix;
+use ztrack::tempering::BaseDistribution;
+use ztrack::training::{LastAudits, Trainer};
+use ztrack::{Parameters, Result};
+
+/// Options.
+#[derive(Parser)]
+struct Options {
+    #[command(flatten)]
+    common: support::Options,
+    /// The table: files NAME.train.csv.gz and so on
+    #[arg(long, default_value = "pumsb_star")]
+    table: String,
+    /// Hidden units
+    #[arg(long, value_delimiter = ',', default_values_t = [100, 300])]
+    hidden: Vec<usize>,
+    /// Presets
+    #[arg(long, value_delimiter = ',', default_values = ["good", "best"])]
+    presets: Vec<String>,
+    /// Seeds of each run
+    #[arg(long, default_value_t = 3)]
+    seeds: u64,
+    /// First seed
+    #[arg(long, default_value_t = 1)]
+    first_seed: u64,
+    /// Evaluations of a run that are judged
+    #[arg(long, default_value_t = 30)]
+    judged: usize,
+    /// Further overrides of the configuration
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+}
+
+/// log Z and its standard error.
+type Value = (f64, f64);
+
+/// An evaluation, kept to be judged.
+struct Kept {
+    update: u64,
+    value: Value,
+    sound: bool,
+    parameters: Arc<Parameters>,
+}
+
+fn errors(a: Value, b: Value) -> f64 {
+    (a.0 - b.0) / a.1.hypot(b.1)
+}
+
+fn main() -> ExitCode {
+    let mut options = Options::parse();
+    options.common = options.common.named("public_table");
+    support::exit_code(report(&options))
+}
+
+fn report(options: &Options) -> Result<bool> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/datasets");
+    let quick = options.common.quick;
+    let file = |part: &str| format!("starai/{}.{part}.csv.gz", options.table);
+    let source = if quick {
+        "\"bars-and-stripes\"".to_string()
+    } else if folder.join(file("train")).is_file() {
+        let [train, valid, test] = ["train", "valid", "test"].map(file);
+        format!(
+            "{{ name = \"files\", train = \"{train}\", validation = \"{valid}\", test = \"{test}\" }}"
+        )
+    } else {
+        println!("skipped: {} is not in ../shared/datasets", file("train"));
+        return Ok(true);
+    };
+    let (hidden, seeds) =
+        if quick { (vec![24], 1) } else { (options.hidden.clone(), options.seeds) };
+    println!(
+        "hidden preset seed   sound  judged  inside 2  beyond 4  rms z    best: reported        judge        errors   test"
+    );
+    let (mut sound_and_judged, mut beyond, mut good) = (0, 0, true);
+    let mut rows = Vec::new();
+    for hidden in hidden {
+        for preset in &options.presets {
+            for seed in options.first_seed..options.first_seed + seeds {
+                let length = if quick { "updates = 400\nbatch = 50" } else { "" };
+                let text = format!(
+                    "seed = {seed}\n[data]\nsource = {source}\nvalidation_fraction = {}\n[model]\nhidden = {hidden}\n[training]\npreset = \"{preset}\"\n{length}",
+                    if quick { 0.2 } else { 0.0 }
+                );
+                let config = Config::parse(&text, &options.overrides)?;
+                let run = run(&config, &folder, options.judged)?;
+                let judged: Vec<(f64, &Judged)> = run
+                    .evaluations
+                    .iter()
+                    .filter(|e| e.sound && e.judge.is_some())
+                    .filter_map(|e| Some((errors(e.value, e.judge?), e)))
+                    .collect();
+                let count = |limit: f64| judged.iter().filter(|(z, _)| z.abs() <= limit).count();
+                let rms = (judged.iter().map(|(z, _)| z * z).sum::<f64>()
+                    / judged.len().max(1) as f64)
+                    .sqrt();
+                let far = judged.len() - count(4.0);
+                let best = run.best_judge.map(|judge| errors(run.best, judge));
+                println!(
+                    "{hidden:>6} {preset:<6} {seed:>4} {:>6.0}% {:>7} {:>9} {:>9} {rms:>6.2}   {:>9.3} +- {:.3}  {}  {}  {:.3}",
+                    100.0 * run.sound,
+                    judged.len(),
+                    count(2.0),
+                    far,
+                    run.best.0,
+                    run.best.1,
+                    run.best_judge.map_or("-".into(), |(z, e)| format!("{z:.3} +- {e:.3}")),
+                    best.map_or("-".into(), |z| format!("{z:+.1}")),
+                    run.test
+                );
+                for e in &run.evaluations {
+                    let judge = e.judge.map_or([f64::NAN; 2], |(z, error)| [z, error]);
+                    let numbers = [e.value.0, e.value.1, judge[0], judge[1]];
+                    let mut row = vec![hidden.to_string(), preset.clone(), seed.to_string()];
+                    row.extend([e.update.to_string(), e.sound.to_string()]);
+                    row.extend(numbers.map(|x| x.to_string()));
+                    rows.push(row);
+                }
+                sound_and_judged += judged.len();
+                beyond += far;
+                good &= best.is_none_or(|z| z.abs() <= 3.0) && run.sound >= 1.0 / 3.0;
+            }
+        }
+    }
+    println!("{beyond} of {sound_and_judged} sound evaluations beyond 4 errors");
+    let header = [
+        "hidden",
+        "preset",
+        "seed",
+        "update",
+        "sound",
+        "log_z",
+        "std_error",
+        "judge",
+        "judge_error",
+    ];
+    options.common.save_csv("evaluations.csv", &header, &rows)?;
+    Ok(quick || good && beyond as f64 <= (sound_and_judged as f64 / 300.0).max(1.0))
+}
+
+/// An evaluation beside its judge.
+struct Judged {
+    update: u64,
+    value: Value,
+    sound: bool,
+    judge: Option<Value>,
+}
+
+struct Run {
+    evaluations: Vec<Judged>,
+    /// Share of all evaluations.
+    sound: f64,
+    best: Value,
+    best_judge: Option<Value>,
+    /// Mean log-likelihood of the test rows.
+    test: f64,
+}
+
+fn run(config: &Config, folder: &Path, most: usize) -> Result<Run> {
+    let options = SplitOptions {
+        validation_fraction: config.data.validation_fraction,
+        ..SplitOptions::default()
+    };
+    let splits = load(&config.data.source, &options, folder)?;
+    #[allow(deprecated)]
+    let mut trainer = Trainer::new(config, splits, &Device::ndarray())?;
+    let mut kept: Vec<Kept> = Vec::new();
+    // Every so many evaluations one is kept; twice as many wherever there are too many.
+    let (mut count, mut sound, mut stride) = (0, 0, 1);
+    while trainer.over().is_none()
+        && let Some(evaluation) = trainer.next_evaluation()?
+    {
+        count += 1;
+        sound += usize::from(evaluation.trust.is_sound());
+        if count % stride == 0 {
+            kept.push(Kept {
+                update: trainer.updates(),
+                value: evaluation.log_z,
+                sound: evaluation.trust.is_sound(),
+                parameters: trainer.evaluated_parameters(),
+            });
+        }
+        if kept.len() > 2 * most {
+            stride *= 2;
+            let mut i = 0;
+            kept.retain(|_| {
+                i += 1;
+                i % 2 == 0
+            });
+        }
+    }
+    let rows = trainer.train_rows();
+    let (best, parameters, test) = match trainer.last_audits()? {
+        LastAudits::Best(best) => {
+            let test = best.likelihood.test.map_or(f64::NAN, |test| test.value);
+            let log_z = &best.likelihood.log_z;
+            ((log_z.value, log_z.std_error), best.candidate.parameters, test)
+        }
+        LastAudits::Last(last) => {
+            let test = last.test.map_or(f64::NAN, |test| test.value);
+            ((last.log_z.value, last.log_z.std_error), Arc::new(trainer.parameters()), test)
+        }
+    };
+    let evaluations = kept.into_iter().map(|Kept { update, value, sound, parameters }| {
+        Ok(Judged { update, value, sound, judge: judge(&parameters, rows, update)? })
+    });
+    Ok(Run {
+        evaluations: evaluations.collect::<Result<_>>()?,
+        sound: sound as f64 / f64::from(count.max(1) as u32),
+        best,
+        best_judge: judge(&parameters, rows, 1)?,
+        test,
+    })
+}
+
+/// The estimate with rows, where it is sound and that from the bare weights does not find more.
+fn judge(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Result<Option<Value>> {
+    let marginals = BaseDistribution::from_marginals(rows, 1.0)?;
+    let rows = rows.spread(2000);
+    let known = Known { marginals: Some(&marginals), rows: Some(&rows), ..Known::default() };
+    let of = |known, seed| -> Result<_> {
+        Ok(Automatic::new(seed)?.run(parameters, known, &mut |_| ())?.estimate)
+    };
+    let (with_rows, bare) = (of(known, 1000 + seed)?, of(Known::default(), 2000 + seed)?);
+    let [a, b] = [&with_rows, &bare].map(|e| (e.value, e.std_error));
+    let agree = !bare.trust.is_sound() || errors(b, a) <= 4.0;
+    Ok((with_rows.trust.is_sound() && agree).then_some(a))
+}
