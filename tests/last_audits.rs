@@ -75,3 +75,44 @@ fn a_model_in_doubt_is_the_best_if_its_audit_says_so() {
     }
     assert!(doubtful_won > 0 && none_sound > 0, "{doubtful_won} {none_sound}");
 }
+
+/// A tracked value in doubt that an audit in the loop stands in for may decide, but not enter the list of sound models: those are confirmed
+/// by one audit at the end, models in doubt by two. What is reported of the winner has random numbers of its own.
+#[test]
+fn models_in_doubt_stay_so_and_the_winner_is_audited_anew() {
+    let text = r#"
+        seed = 1
+        [data]
+        source = { name = "bars-and-stripes", side = 5, rows = 300 }
+        validation_fraction = 0.2
+        [model]
+        hidden = 24
+        [training]
+        updates = 200
+        batch = 50
+        learning_rate = 0.05
+        [tempering]
+        chains = 2
+        [evaluation]
+        every = 50
+        [audit]
+        every = 1
+        temperatures = 1000
+        "#;
+    let config = Config::parse(text, &[]).unwrap();
+    let split = ztrack::data::SplitOptions { validation_fraction: 0.2, ..Default::default() };
+    let splits = load(&config.data.source, &split, Path::new("")).unwrap();
+    let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+    let mut stood_in = 0;
+    while let Some(evaluation) = trainer.next_evaluation().unwrap() {
+        assert!(!evaluation.trust.is_sound(), "two chains are no error bar");
+        stood_in += usize::from(evaluation.is_sound());
+    }
+    assert!(stood_in > 0 && trainer.candidates().is_empty());
+    let LastAudits::Best(best) = trainer.last_audits().unwrap() else { panic!("no best model") };
+    let chosen = trainer.final_likelihood(&best.candidate.parameters).unwrap().log_z;
+    let reported = &best.likelihood.log_z;
+    assert!(best.in_doubt && reported.value != chosen.value);
+    let error = reported.std_error.hypot(chosen.std_error);
+    assert!((reported.value - chosen.value).abs() < 5.0 * error, "{reported:?} {chosen:?}");
+}

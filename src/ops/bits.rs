@@ -197,6 +197,17 @@ fn transpose_64(block: &mut [u64; 64]) {
 mod tests {
     use super::*;
 
+    /// Of a file sorted by class every class has its share.
+    #[test]
+    fn rows_are_spread_over_all() {
+        let bits = BitMatrix::from_fn(1000, 10, |row, column| row / 100 == column);
+        for most in [10, 20, 37] {
+            let spread = bits.spread(most);
+            assert!(spread.rows() == most && spread.column_counts().iter().all(|&n| n > 0));
+        }
+        assert_eq!((bits.spread(5000), bits.spread(0).rows()), (bits.clone(), 0));
+    }
+
     #[test]
     fn transposing_moves_every_entry() {
         for (rows, columns) in [(1, 1), (3, 70), (64, 64), (100, 180), (129, 65)] {

@@ -162,7 +162,7 @@ impl Notice {
                 "raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial"
             }
             Self::AuditDisagrees { .. } => {
-                "the audit counts; raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial"
+                "the tracked value is in doubt; raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial"
             }
             Self::FewEffectiveChains { .. } => {
                 "raise tempering.chains or set tempering.prior = { exponential = 2.0 }"

@@ -275,6 +275,20 @@ mod tests {
         assert!(frozen.sweeps == 96 && frozen.correlation > 0.99);
     }
 
+    /// What is left of a drift and half of the drift itself are errors of one sign: a drift of d at correlation rho leaves
+    /// d (rho/(1 - rho) + 1/2).
+    #[test]
+    fn both_parts_of_the_memory_add_up() {
+        let parts = |rho: f64| [1.0, -1.0].map(|sign| [rho + sign, rho - sign]).concat();
+        let (before, last) = (measurement(5.0, &parts(1.0)), measurement(8.0, &parts(0.0)));
+        let (_, correlation, memory) = compare(&before, &last);
+        let noise = last.influence.minus(&before.influence).variance();
+        let rho = correlation.clamp(0.0, LARGEST_CORRELATION);
+        let expected = 3.0 * rho / (1.0 - rho) + 0.5 * (9.0 - noise).max(0.0).sqrt();
+        assert!((0.3..0.9).contains(&correlation) && noise < 4.0, "{correlation} {noise}");
+        assert!((memory.sqrt() - expected).abs() < 1e-9, "{memory} {expected}");
+    }
+
     #[test]
     fn pieces_keep_their_means() {
         let mut pieces = Pieces { chains: 1, temperatures: 2, length: 5, pieces: Vec::new() };

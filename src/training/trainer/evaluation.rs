@@ -163,8 +163,8 @@ fn record_log_z(record: &mut Record, log_z: f64, std_error: f64) {
     record.scalar(Run::Tracker, "log_z_upper", log_z + 2.0 * std_error);
 }
 
-/// The tracked value, unless an audit says otherwise: an exact one stands for itself, a sampled one overrules what it
-/// contradicts and stands in for what is in doubt.
+/// The tracked value, unless an audit says otherwise: an exact one stands for itself, a sampled one stands in for what is in doubt and, where
+/// it is higher, for what it contradicts.
 fn judged(
     log_z: f64,
     std_error: f64,
@@ -191,7 +191,9 @@ fn judged(
         }
         notices.push(notice);
     }
-    if !exact && (trust.is_sound() || !believed) {
+    // Annealing is low in expectation: below a tracked value that was vouched for it speaks against both, and for no value.
+    let low = vouched && audit.difference > 0.0;
+    if !exact && (trust.is_sound() || !believed || low) {
         return tracked(trust);
     }
     let mut own = Trust::sound();

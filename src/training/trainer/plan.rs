@@ -256,4 +256,31 @@ mod tests {
         config.evaluation.every = 200;
         assert!(affordable(&config, 1e6, rare).abs_diff(2 * half) <= 1);
     }
+
+    /// What "auto" becomes for every key that has it.
+    #[test]
+    fn auto_is_what_the_documentation_says() {
+        let plan = |settings: &str, hidden: usize| {
+            let text = format!(
+                "[data]\nsource = 'bars-and-stripes'\n[model]\nhidden = {hidden}\n[training]\nupdates = 3000\n{settings}"
+            );
+            let config = Config::parse(&text, &[]).unwrap();
+            let visible = 400;
+            let sizes = Sizes { visible, hidden, batch: 50, particles: 500, temperatures: 0 };
+            Plan::new(&config, sizes, 3000).unwrap()
+        };
+        let small = plan("", 12);
+        assert_eq!((small.ladder.len(), small.window, small.exact), (20, 0.1, true));
+        assert_eq!((small.tracker.sweeps, small.tracker.weighted), (2, true));
+        assert!((24..=60).contains(&small.tracker.settling.sweeps));
+        assert!(small.tracker.settling.most <= MOST_SWEEPS);
+        assert!(matches!(small.steps, Steps::PartOfHistory(25..=200)), "{:?}", small.steps);
+        let large = plan("", 300);
+        assert_eq!((large.ladder.len(), large.exact), (50, false));
+        let tempered = plan("gradient = 'tempered'", 16);
+        assert_eq!((tempered.gradient.sweeps, tempered.tracker.sweeps), (5, 2));
+        assert!(tempered.gradient.weighted && tempered.tracker.weighted);
+        let current = plan("gradient = 'tempered'\n[averaging]\nwindow = 0", 16);
+        assert_eq!((current.steps, current.tracker.sweeps), (Steps::Every(1), 5));
+    }
 }
