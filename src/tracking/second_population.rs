@@ -76,7 +76,7 @@ impl SecondPopulation {
         self.chains.write(PREFIX, state);
     }
 
-    /// Reads what [`SecondPopulation::write`] stored beside `chains` chains of a model of `visible` units; `None` if nothing was.
+    /// Reads what a state holds of it, beside `chains` chains of a model of `visible` units; `None` if nothing is there.
     ///
     /// # Errors
     /// What is there does not fit.

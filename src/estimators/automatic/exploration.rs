@@ -2,7 +2,7 @@
 
 use super::candidates::Candidates;
 use super::choice::Choice;
-use super::judgement::{Evidence, judge};
+use super::judgement::{Evidence, MOST_ERRORS, judge};
 use super::search::Search;
 use super::{Automatic, Bound, Candidate, Known};
 use crate::error::{Error, Result};
@@ -67,6 +67,8 @@ pub(super) struct Exploration<'a> {
     kinds: Vec<Kind>,
     choice: Choice,
     last: Option<Journey>,
+    /// log Z and standard error of the runs that were sound.
+    sound: Vec<(f64, f64)>,
     runs: u64,
     gibbs_sweeps: u64,
     /// Seconds of one usual core that runs took.
@@ -117,6 +119,7 @@ impl<'a> Exploration<'a> {
             choice: Choice::of(kinds.len()),
             kinds,
             last: None,
+            sound: Vec::new(),
             runs: 0,
             spent: 0.0,
         })
@@ -200,6 +203,17 @@ impl<'a> Exploration<'a> {
             bound: self.search.bound().value,
         };
         let (mut estimate, line) = judge(&evidence);
+        let higher = |(value, error): &&(f64, f64)| {
+            value - estimate.value > MOST_ERRORS * error.hypot(estimate.std_error)
+        };
+        if let Some((value, error)) = self.sound.iter().find(higher) {
+            let text = format!(
+                "an earlier run from another start found {value:.3} +- {error:.3}, more than this one: a mode is missing; give it a larger --budget"
+            );
+            estimate.trust.doubt("runs-differ", text);
+        } else if estimate.trust.is_sound() {
+            self.sound.push((estimate.value, estimate.std_error));
+        }
         let annealed = evidence.annealed;
         self.choice.tell(kind, run.round_trips as f64 / run.chains as f64, sweeps);
         self.spent += self.cost(run.gibbs_sweeps);
