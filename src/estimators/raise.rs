@@ -32,6 +32,7 @@ pub(super) fn from_samples(
 ) -> Result<Estimate> {
     let mut found = raise(path, &start.visible, seed)?;
     found.gibbs_sweeps += start.gibbs_sweeps;
+    found.trust = start.trust.clone().and(found.trust);
     Ok(found)
 }
 
@@ -68,5 +69,6 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
                 variance.sqrt()
             )
         })),
-    })
+    }
+    .checked())
 }

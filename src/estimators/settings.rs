@@ -191,7 +191,8 @@ impl EstimateSettings {
         let ops = &Fused::new(parameters).on(collective::current());
         let Self { chains, sweeps, seed, .. } = *self;
         let base = start.base;
-        let mut problem = Request { parameters, ops, base, found: None, chains, sweeps, seed };
+        let mut problem =
+            Request { parameters, ops, base, found: None, bound: None, chains, sweeps, seed };
         let mut how = Vec::new();
         let known = match methods[..] {
             [Method::Exact] => Known::default(),
@@ -206,12 +207,15 @@ impl EstimateSettings {
                 tell.line(line);
             })?;
             how.push(Started::by("others", found.candidates.clone(), found.done.clone()));
+            problem.bound = Some(found.bound);
             problem.found = Some(found);
+        } else if methods.iter().any(|method| matches!(method.way(), Way::Annealed(_))) {
+            problem.bound = Some(lower_bound(parameters, known, self.seed));
         }
         tell.method("tempered chains", needs_start);
         let shared = self.shared(&methods, &problem, keep)?;
         let (mut estimates, mut skipped) = (Vec::new(), Vec::new());
-        let mut bound = problem.found.as_ref().map(|found| found.bound);
+        let mut bound = problem.bound;
         for method in methods {
             tell.method(method.name(), method.reader().is_none());
             let found = if method == Method::Auto {
@@ -234,7 +238,17 @@ impl EstimateSettings {
             bound = Some(lower_bound(parameters, known, self.seed));
         }
         if let Some(bound) = &bound {
-            estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound.value));
+            let chains = shared.rts().map(|mut chains| {
+                chains.refuse_below(bound.value);
+                chains.trust
+            });
+            for estimate in &mut estimates {
+                estimate.refuse_below(bound.value);
+                if let Some(chains) = chains.as_ref().filter(|_| estimate.method.reader().is_some())
+                {
+                    estimate.trust = estimate.trust.clone().and(chains.clone());
+                }
+            }
         }
         let agreement = Agreement::of(&estimates);
         let kept = if let Shared::Kept(run) = shared { Some(run) } else { None };
