@@ -112,7 +112,7 @@ fn models_in_doubt_stay_so_and_the_winner_is_audited_anew() {
     let LastAudits::Best(best) = trainer.last_audits().unwrap() else { panic!("no best model") };
     let chosen = trainer.final_likelihood(&best.candidate.parameters).unwrap().log_z;
     let reported = &best.likelihood.log_z;
-    assert!(best.in_doubt && reported.value != chosen.value);
+    assert!(best.in_doubt && reported.value != chosen.value, "{reported:?} {chosen:?}");
     let error = reported.std_error.hypot(chosen.std_error);
     assert!((reported.value - chosen.value).abs() < 5.0 * error, "{reported:?} {chosen:?}");
 }

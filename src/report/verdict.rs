@@ -97,6 +97,9 @@ fn belief(summary: &Summary) -> (bool, String) {
         "exact" => format!(
             "log Z of this model is {value}, by enumeration, so nothing about it is in doubt."
         ),
+        "auto" => format!(
+            "log Z of this model is {value} by an audit of its own (the automatic estimate, which knows rows of the data)."
+        ),
         method => format!(
             "log Z of this model is {value} by an audit of its own ({}).",
             method.to_uppercase()

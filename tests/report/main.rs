@@ -239,7 +239,12 @@ fn rows_that_are_no_pictures_have_a_report_too() {
     let page = page(&out.join("report.html"));
     contains(
         &page,
-        &["by an audit of its own (AIS)", "lower bound", "nearest training row below", "by audit"],
+        &[
+            "by an audit of its own (the automatic estimate",
+            "lower bound",
+            "nearest training row below",
+            "by audit",
+        ],
     );
     assert!(!page.contains("Filters"));
 }

@@ -273,7 +273,7 @@ impl Trainer {
         } else {
             let all = [Some(&train), validation.as_ref(), test.as_ref()].into_iter().flatten();
             let bound = all.fold(f64::NEG_INFINITY, |most, rows| most.max(rows.log_z_bound));
-            self.thorough_audit(&model, self.updates + ((pass as u64) << 56), bound)?
+            self.thorough_audit(&model, self.updates + ((pass as u64) << 40), bound)?
         };
         let likelihood = |mean: MeanLogF| mean.log_likelihood(log_z.value, log_z.std_error);
         Ok(FinalLikelihood {
