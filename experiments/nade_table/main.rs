@@ -254,6 +254,7 @@ fn bounds(set: &Set, parameters: &Parameters, seed: u64) -> Result<[LogLikelihoo
         ops: &ops,
         base: &base,
         found: Some(found),
+        bound: None,
         chains: CHAINS,
         sweeps: 1000,
         seed,

@@ -8,6 +8,8 @@ use super::{Bias, Estimate, Method};
 const MOST_ERRORS: f64 = 4.0;
 /// Differences below this are those of f32 against f64, relative to log Z.
 const ROUNDING: f64 = 1e-5;
+/// The name of the doubt of a value that was below a lower bound.
+const BELOW_BOUND: &str = "below-bound";
 
 /// What the estimates of one model say together.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -32,10 +34,13 @@ impl Agreement {
             .collect();
         let mut disagreements: Vec<String> = widest(&consistent).into_iter().collect();
         disagreements.extend(annealing(estimates));
-        let best = consistent.iter().min_by(|a, b| {
-            let key = |e: &Estimate| (!e.trust.is_sound(), e.std_error);
-            let ((a_doubt, a_error), (b_doubt, b_error)) = (key(a), key(b));
-            a_doubt.cmp(&b_doubt).then(a_error.total_cmp(&b_error))
+        // Sound ones first, of these the consistent ones. A low one is advised only where it is sound, one below the bound never.
+        let low = estimates.iter().filter(|e| e.bias == Bias::Low && e.std_error.is_finite());
+        let low = low.filter(|e| e.value.is_finite() && e.trust.is_sound());
+        let usable = consistent.iter().copied().filter(|e| !e.is_below_bound()).chain(low);
+        let best = usable.min_by(|a, b| {
+            let order = |e: &Estimate| (!e.trust.is_sound(), e.bias == Bias::Low);
+            order(a).cmp(&order(b)).then(a.std_error.total_cmp(&b.std_error))
         });
         // Nothing speaks against an exact value.
         let exact = best.is_some_and(|best| best.bias == Bias::None);
@@ -45,16 +50,21 @@ impl Agreement {
                     || estimates.iter().all(|e| e.trust.is_sound()),
                     |best| best.trust.is_sound(),
                 );
-        let advice = best.filter(|_| consistent.len() > 1).map(|best| {
-            let within = consistent.iter().filter(|e| apart(best, e) <= MOST_ERRORS).count() - 1;
-            let how = if best.trust.is_sound() { "use" } else { "none is sound; the narrowest is" };
-            format!(
+        let advice = best.and_then(|best| {
+            let others: Vec<_> = consistent.iter().filter(|e| !std::ptr::eq(**e, best)).collect();
+            let within = others.iter().filter(|e| apart(best, e) <= MOST_ERRORS).count();
+            let how = match (best.trust.is_sound(), best.bias) {
+                (true, Bias::Low) => "no consistent estimate is sound; use, though low in expectation,",
+                (true, _) => "use",
+                _ => "none is sound; the narrowest that is not below the bound is",
+            };
+            (!others.is_empty()).then(|| format!(
                 "{how} {}: {:.6} +- {:.6}; {within} of {} other consistent estimates agree within {MOST_ERRORS} errors",
                 best.method,
                 best.value,
                 best.std_error,
-                consistent.len() - 1
-            )
+                others.len()
+            ))
         });
         Self { disagreements, advice, use_method: best.map(|best| best.method), sound }
     }
@@ -103,19 +113,24 @@ impl Estimate {
     pub fn refuse_below(&mut self, bound: f64) {
         // A lower bound by itself is not refuted by a higher one.
         let is_bound = self.bias == Bias::Low && self.std_error.is_nan();
-        if self.bias == Bias::None || is_bound || self.value >= bound {
+        if self.bias == Bias::None || is_bound || self.value >= bound || self.value.is_nan() {
             return;
         }
         let error = if self.std_error.is_nan() { 0.0 } else { self.std_error };
-        let known = self.trust.doubts().iter().any(|doubt| doubt.name == "below-bound");
-        if !known && self.value + MOST_ERRORS * error + ROUNDING * (1.0 + bound.abs()) < bound {
+        if !self.is_below_bound()
+            && self.value + MOST_ERRORS * error + ROUNDING * (1.0 + bound.abs()) < bound
+        {
             let text = format!(
-                "{:.3} +- {:.3} is wrong: log Z is at least {bound:.3}, the sum over distinct states alone; try --method auto",
-                self.value, self.std_error
+                "{} {:.3} +- {:.3} is wrong: log Z is at least {bound:.3}, the sum over distinct states alone; try --method auto",
+                self.method, self.value, self.std_error
             );
-            self.trust.doubt("below-bound", text);
+            self.trust.doubt(BELOW_BOUND, text);
         }
         self.value = self.value.max(bound);
+    }
+
+    fn is_below_bound(&self) -> bool {
+        self.trust.doubts().iter().any(|doubt| doubt.name == BELOW_BOUND)
     }
 }
 
@@ -146,11 +161,39 @@ mod tests {
         near.refuse_below(329.5);
         assert!(near.trust.is_sound() && near.value == 329.5, "{near:?}");
         let close = estimate(Method::Mbar, 329.1, 0.1, Bias::Consistent);
-        assert!(Agreement::of(&[bar, close]).sound);
+        assert!(Agreement::of(&[bar.clone(), close]).sound);
+        // Of doubted ones the narrowest, but none that was below the bound.
+        let mut refused = estimate(Method::Rts, 300.0, 0.001, Bias::Consistent);
+        refused.refuse_below(320.0);
+        let mut doubted = bar;
+        doubted.trust.doubt("not-mixed", "");
+        let found = Agreement::of(&[refused.clone(), doubted]);
+        assert!(!found.sound && found.use_method == Some(Method::AisBar), "{found:?}");
+        let found = Agreement::of(&[refused.clone(), refused]);
+        assert!(!found.sound && found.use_method.is_none() && found.advice.is_none());
         let pair = [
             estimate(Method::Ais, 0.0, 0.1, Bias::Low),
             estimate(Method::ReverseAis, 373.0, 0.3, Bias::High),
         ];
         assert_eq!(Agreement::of(&pair).disagreements.len(), 1);
+    }
+
+    #[test]
+    fn sound_annealing_is_advised_where_no_consistent_estimate_is_sound() {
+        let mut rts = estimate(Method::Rts, 229.5, 0.05, Bias::Consistent);
+        let mut mbar = estimate(Method::Mbar, 229.6, 0.04, Bias::Consistent);
+        let ais = estimate(Method::Ais, 216.06, 0.08, Bias::Low);
+        rts.trust.doubt("not-mixed", "");
+        let found = Agreement::of(&[rts.clone(), ais.clone(), mbar.clone()]);
+        // A sound consistent one comes first, however wide.
+        assert_eq!(found.use_method, Some(Method::Mbar));
+        mbar.trust.doubt("not-mixed", "");
+        let found = Agreement::of(&[rts.clone(), ais.clone(), mbar.clone()]);
+        assert!(found.sound && found.use_method == Some(Method::Ais), "{found:?}");
+        assert!(found.advice.unwrap().contains("use, though low in expectation, ais: 216.06"));
+        let mut ais = ais;
+        ais.refuse_below(220.0);
+        let found = Agreement::of(&[rts, ais, mbar]);
+        assert!(!found.sound && found.use_method == Some(Method::Mbar), "{found:?}");
     }
 }

@@ -4,7 +4,7 @@
 //! at k = K its v is a draw from the model, so states are taken there, with sweeps between two looks.
 
 use super::tempered::{TemperedRun, verdict};
-use super::{Automatic, FoundStart, Known};
+use super::{Automatic, Estimate, FoundStart, Known};
 use crate::error::{Error, Result};
 use crate::model::{Parameters, exact};
 use crate::ops::random::{Purpose, derived_seed};
@@ -37,6 +37,8 @@ pub struct Equilibrium {
     pub gibbs_sweeps: u64,
     /// Whether they are of the whole distribution.
     pub trust: Trust,
+    /// log Z by the chains they come from; `None` where it is known otherwise whether the samples are of all modes.
+    pub chains: Option<Estimate>,
 }
 
 impl Equilibrium {
@@ -106,7 +108,13 @@ impl Equilibrium {
             return Ok(None);
         }
         let visible = exact::samples(parameters, count, seed)?;
-        Ok(Some(Self { visible, chains_used: 0, gibbs_sweeps: 0, trust: Trust::sound() }))
+        Ok(Some(Self {
+            visible,
+            chains_used: 0,
+            gibbs_sweeps: 0,
+            trust: Trust::sound(),
+            chains: None,
+        }))
     }
 
     fn by_chains(
@@ -118,7 +126,15 @@ impl Equilibrium {
     ) -> Result<Self> {
         let (taken, gibbs_sweeps, trust) = settings.sample(parameters, known, amount, tell)?;
         let AtOne { visible, chains_used } = taken;
-        Ok(Self { visible, chains_used, gibbs_sweeps, trust })
+        Ok(Self { visible, chains_used, gibbs_sweeps, trust, chains: None })
+    }
+
+    /// Doubts samples of chains whose log Z is below a lower bound: they miss a part of the model.
+    pub fn refuse_below(&mut self, bound: f64) {
+        if let Some(chains) = &mut self.chains {
+            chains.refuse_below(bound);
+            self.trust = std::mem::take(&mut self.trust).and(chains.trust.clone());
+        }
     }
 
     fn one_a_chain<P: TemperedPath>(
@@ -140,6 +156,7 @@ impl Equilibrium {
             chains_used: found.chains_used,
             gibbs_sweeps: chains.sweeps_done() * count as u64,
             trust: verdict(&run),
+            chains: Some(run.rts()),
         })
     }
 }

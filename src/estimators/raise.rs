@@ -32,6 +32,7 @@ pub(super) fn from_samples(
 ) -> Result<Estimate> {
     let mut found = raise(path, &start.visible, seed)?;
     found.gibbs_sweeps += start.gibbs_sweeps;
+    found.trust = start.trust.clone().and(found.trust);
     Ok(found)
 }
 

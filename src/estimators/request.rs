@@ -2,7 +2,7 @@
 //! much work they may do.
 
 use super::tempered::{KeptRun, Reader, TemperedRun};
-use super::{Equilibrium, Estimate, FoundStart, Method, Way};
+use super::{Bound, Equilibrium, Estimate, FoundStart, Method, Way};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::ops::Fused;
@@ -20,6 +20,8 @@ pub struct Request<'a> {
     pub base: &'a BaseDistribution,
     /// The start that was found, if one was looked for.
     pub found: Option<FoundStart>,
+    /// A lower bound of log Z, where one is known: samples of chains that miss a part of it are doubted.
+    pub bound: Option<Bound>,
     /// Number of chains, S.
     pub chains: usize,
     /// Counted sweeps of tempered chains.
@@ -99,10 +101,14 @@ impl Request<'_> {
     /// Samples of the model for reverse annealing.
     pub fn equilibrium(&self, seed: u64) -> Result<Equilibrium> {
         let (parameters, ops, count) = (self.parameters, self.ops, self.chains);
-        match &self.found {
-            Some(found) => Equilibrium::draw_from(parameters, ops, found, count, seed),
-            None => Equilibrium::draw(parameters, ops, self.base, count, seed),
+        let mut samples = match &self.found {
+            Some(found) => Equilibrium::draw_from(parameters, ops, found, count, seed)?,
+            None => Equilibrium::draw(parameters, ops, self.base, count, seed)?,
+        };
+        if let Some(bound) = self.bound {
+            samples.refuse_below(bound.value);
         }
+        Ok(samples)
     }
 
     /// The product distribution, for what knows no other start.
@@ -135,6 +141,15 @@ impl Shared {
             (Self::Kept(run), reader) => Some(reader.read(run)),
             (Self::Occupancy(run), Reader::Occupancy(method)) => Some(method(run)),
             _ => None,
+        }
+    }
+
+    /// RTS of the shared chains, whose doubts are those of all that is read off them.
+    pub fn rts(&self) -> Option<Estimate> {
+        match self {
+            Self::NotNeeded => None,
+            Self::Occupancy(run) => Some(run.rts()),
+            Self::Kept(run) => Some(run.rts()),
         }
     }
 }

@@ -91,11 +91,19 @@ impl Diagnosis {
             estimates.push(exact(&parameters)?);
         }
         estimates.push(chains.run.rts());
+        let rows = trainer.train_rows();
+        let rows = rows.select(0..rows.rows().min(BOUND_ROWS));
+        let base = Some(trainer.base());
+        let known = Known { marginals: base, rows: Some(&rows), ..Known::default() };
+        let bound = (!small).then(|| lower_bound(&parameters, known, seed));
         // Exact samples cost nothing; of others every one takes a chain.
         let wanted = if small { EXACT_SAMPLES } else { count };
         let drawn = Equilibrium::draw(&parameters, &ops, trainer.base(), wanted, seed);
         let samples = match drawn {
-            Ok(start) => {
+            Ok(mut start) => {
+                if let Some(bound) = &bound {
+                    start.refuse_below(bound.value);
+                }
                 // Both ways.
                 let temperatures = affordable(0.2).clamp(ANNEALED.0, ANNEALED.1);
                 let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
@@ -107,11 +115,6 @@ impl Diagnosis {
             }
             Err(error) => Err(error.to_string()),
         };
-        let rows = trainer.train_rows();
-        let rows = rows.select(0..rows.rows().min(BOUND_ROWS));
-        let base = Some(trainer.base());
-        let known = Known { marginals: base, rows: Some(&rows), ..Known::default() };
-        let bound = (!small).then(|| lower_bound(&parameters, known, seed));
         if let Some(bound) = &bound {
             estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound.value));
         }
