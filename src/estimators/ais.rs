@@ -66,7 +66,8 @@ pub(super) fn ais_with_weights(
         gibbs_sweeps: steps(path, chains),
         seconds: start.elapsed().as_secs_f64(),
         trust: trust_of_weights(&mean, chains),
-    };
+    }
+    .checked();
     Ok((estimate, annealed.final_weights().collect()))
 }
 

@@ -26,6 +26,26 @@ pub struct Estimate {
     pub trust: Trust,
 }
 
+impl Estimate {
+    /// The same, in doubt where the value or its error is not a number that can be used. Every estimator ends with this.
+    #[must_use]
+    pub(super) fn checked(mut self) -> Self {
+        // A method whose error bar is not made of samples has none.
+        let has_error = self.effective_samples.is_some();
+        if !self.value.is_finite()
+            || self.std_error.is_infinite()
+            || (has_error && self.std_error.is_nan())
+        {
+            let text = format!(
+                "{} +- {} is no estimate: weights are too large for this method, or its chains did not connect both ends; look at the weights, try --method exact or auto",
+                self.value, self.std_error
+            );
+            self.trust.doubt("not-finite", text);
+        }
+        self
+    }
+}
+
 /// Rounding of log f in f32, relative to log Z: what a spread over chains, which all share it, does not show.
 const ROUNDING: f64 = 6e-8;
 
@@ -48,4 +68,43 @@ pub enum Bias {
     High,
     /// An error of either sign that more samples do not remove, or not soon enough to be left out of account.
     Biased,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::estimators::{EstimateSettings, Method};
+    use crate::model::Parameters;
+
+    /// Sums over weights this large overflow in f32.
+    #[test]
+    fn what_is_not_finite_is_never_sound() {
+        let parameters =
+            Parameters::new(12, 8, vec![3e38; 96], vec![0.0; 12], vec![0.0; 8]).unwrap();
+        let mut sound = Vec::new();
+        let mut not_finite = Vec::new();
+        for method in Method::LIST.iter().filter(|method| method.is_offered()) {
+            let settings = EstimateSettings {
+                methods: vec![method.name().parse().unwrap()],
+                chains: 10,
+                temperatures: Some(10),
+                sweeps: 20,
+                budget: 0.0,
+                ..EstimateSettings::default()
+            };
+            let Ok(found) = settings.run(&parameters, None, &mut |_| ()) else { continue };
+            for estimate in &found.estimates {
+                let (error, has_none) = (estimate.std_error, estimate.effective_samples.is_none());
+                let finite = error.is_finite() || (error.is_nan() && has_none);
+                if !estimate.value.is_finite() || !finite {
+                    not_finite.push(estimate.method);
+                    let told = estimate.trust.names().contains("not-finite");
+                    if !told || found.agreement.sound || found.agreement.use_method.is_some() {
+                        sound.push(estimate.clone());
+                    }
+                }
+            }
+        }
+        assert!(sound.is_empty(), "{sound:#?}");
+        assert!(not_finite.contains(&Method::Ais), "{not_finite:?}");
+    }
 }

@@ -22,5 +22,6 @@ pub fn exact(parameters: &Parameters) -> Result<Estimate> {
         gibbs_sweeps: 0,
         seconds: start.elapsed().as_secs_f64(),
         trust: Trust::sound(),
-    })
+    }
+    .checked())
 }

@@ -69,5 +69,6 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
                 variance.sqrt()
             )
         })),
-    })
+    }
+    .checked())
 }

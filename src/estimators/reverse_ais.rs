@@ -41,4 +41,5 @@ pub(super) fn of_weights(
         seconds: 0.0,
         trust: start.trust.clone().and(trust_of_weights(&mean, chains)),
     }
+    .checked()
 }

@@ -82,7 +82,8 @@ pub fn sandwich(
                 )
             }),
         )),
-    };
+    }
+    .checked();
     Ok(Sandwich { lower, between, upper })
 }
 

@@ -132,5 +132,6 @@ impl<'a> Recursion<'a> {
                 .and(doubt)
                 .and(Trust::unless("not-flat", uneven)),
         }
+        .checked()
     }
 }

@@ -113,7 +113,8 @@ impl Tap {
             gibbs_sweeps: 0,
             seconds: start.elapsed().as_secs_f64(),
             trust: trust(&solutions),
-        })
+        }
+        .checked())
     }
 
     /// Every starting point's end; damped first, then undamped if that is asked for.

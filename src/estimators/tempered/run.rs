@@ -160,6 +160,7 @@ impl TemperedRun {
             seconds: self.seconds + start.elapsed().as_secs_f64(),
             trust: verdict(self).and(trust),
         }
+        .checked()
     }
 }
 
