@@ -121,8 +121,8 @@ impl Estimate {
             && self.value + MOST_ERRORS * error + ROUNDING * (1.0 + bound.abs()) < bound
         {
             let text = format!(
-                "{:.3} +- {:.3} is wrong: log Z is at least {bound:.3}, the sum over distinct states alone; try --method auto",
-                self.value, self.std_error
+                "{} {:.3} +- {:.3} is wrong: log Z is at least {bound:.3}, the sum over distinct states alone; try --method auto",
+                self.method, self.value, self.std_error
             );
             self.trust.doubt(BELOW_BOUND, text);
         }

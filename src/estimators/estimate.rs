@@ -74,41 +74,37 @@ pub enum Bias {
 mod tests {
     use crate::estimators::{EstimateSettings, Method};
     use crate::model::Parameters;
-    use crate::model::test_systems::gaussian_parameters;
 
-    /// Sums over weights this large overflow in f32. Tried: without the check AIS is NaN and sound, or is raised to the lower bound.
+    /// Sums over weights this large overflow in f32.
     #[test]
     fn what_is_not_finite_is_never_sound() {
-        let Parameters { weights, visible_bias, hidden_bias, .. } =
-            gaussian_parameters(8, 5, 1.0, 3);
-        for scale in [1e12, 3e37] {
-            let weights = weights.iter().map(|w| w * scale).collect();
-            let parameters =
-                Parameters::new(8, 5, weights, visible_bias.clone(), hidden_bias.clone()).unwrap();
-            let mut infinite = 0;
-            for method in Method::LIST.iter().filter(|method| method.is_offered()) {
-                let settings = EstimateSettings {
-                    methods: vec![method.name().parse().unwrap()],
-                    chains: 10,
-                    temperatures: Some(10),
-                    sweeps: 20,
-                    budget: 0.0,
-                    ..EstimateSettings::default()
-                };
-                let Ok(found) = settings.run(&parameters, None, &mut |_| ()) else { continue };
-                for estimate in found.estimates {
-                    let error_is_wrong = estimate.std_error.is_infinite()
-                        || (estimate.std_error.is_nan() && estimate.effective_samples.is_some());
-                    if !estimate.value.is_finite() || error_is_wrong {
-                        infinite += 1;
-                        println!("{scale:e} {method}: {estimate:?}");
-                        let names = estimate.trust.names();
-                        assert!(names.contains("not-finite"), "{estimate:?}");
-                        assert!(!found.agreement.sound && found.agreement.use_method.is_none());
+        let parameters =
+            Parameters::new(12, 8, vec![3e38; 96], vec![0.0; 12], vec![0.0; 8]).unwrap();
+        let mut sound = Vec::new();
+        let mut not_finite = Vec::new();
+        for method in Method::LIST.iter().filter(|method| method.is_offered()) {
+            let settings = EstimateSettings {
+                methods: vec![method.name().parse().unwrap()],
+                chains: 10,
+                temperatures: Some(10),
+                sweeps: 20,
+                budget: 0.0,
+                ..EstimateSettings::default()
+            };
+            let Ok(found) = settings.run(&parameters, None, &mut |_| ()) else { continue };
+            for estimate in &found.estimates {
+                let (error, has_none) = (estimate.std_error, estimate.effective_samples.is_none());
+                let finite = error.is_finite() || (error.is_nan() && has_none);
+                if !estimate.value.is_finite() || !finite {
+                    not_finite.push(estimate.method);
+                    let told = estimate.trust.names().contains("not-finite");
+                    if !told || found.agreement.sound || found.agreement.use_method.is_some() {
+                        sound.push(estimate.clone());
                     }
                 }
             }
-            println!("{scale:e}: {infinite}");
         }
+        assert!(sound.is_empty(), "{sound:#?}");
+        assert!(not_finite.contains(&Method::Ais), "{not_finite:?}");
     }
 }

@@ -221,7 +221,7 @@ impl EstimateSettings {
             let found = if method == Method::Auto {
                 let automatic = self.automatic(&problem, self.temperatures)?;
                 let report = automatic.run(parameters, known, &mut |line| tell.line(line))?;
-                bound = Some(report.bound);
+                bound = Some(report.bound.or(bound));
                 how.push(Started::by("auto", report.candidates, report.done));
                 Ok(vec![report.estimate])
             } else {
@@ -407,5 +407,50 @@ mod tests {
         let bound = start.known(&ops).bound.unwrap();
         assert_eq!(bound.states, 512);
         assert!((bound.value - log_partition(&parameters).unwrap()).abs() < 1e-4, "{bound:?}");
+    }
+
+    /// Two modes of equal weight, of which the start knows one, and units whose free energy ten temperatures put too high: what reads
+    /// the chains or their samples may end above the bound and still misses a mode.
+    #[test]
+    fn rows_inherit_the_doubts_of_what_they_read() {
+        let (modes, more, bias) = (22, 12, -6.6);
+        let visible: Vec<f32> =
+            (0..modes + more).map(|i| if i < modes { bias } else { 8.0 }).collect();
+        let base: Vec<f32> = visible.iter().map(|c| c.min(0.0)).collect();
+        let weights = (0..(modes + more) * modes)
+            .map(|i| if i < modes * modes { 0.6 } else { 0.0 })
+            .collect();
+        let parameters =
+            Parameters::new(modes + more, modes, weights, visible, vec![bias; modes]).unwrap();
+        let start = Starting {
+            base: &BaseDistribution::from_logits(&base).unwrap(),
+            given: true,
+            informed: false,
+            rows: None,
+            held_out: None,
+            states: None,
+        };
+        let names = ["rts", "ti-riemann", "sandwich", "raise"];
+        let settings = EstimateSettings {
+            methods: names.map(|name| name.parse().unwrap()).to_vec(),
+            temperatures: Some(10),
+            sweeps: 400,
+            ..EstimateSettings::default()
+        };
+        let mut tell = |_: &str| ();
+        let found = settings.run_from(&parameters, &start, false, &mut Lines::new(&mut tell));
+        let found = found.unwrap();
+        let bound = found.bound.unwrap().value;
+        let row = |method| found.estimates.iter().find(|e| e.method == method).unwrap();
+        for above in [Method::TiRiemann, Method::Raise] {
+            assert!(row(above).value > bound + 0.1, "{:?}", row(above));
+        }
+        // AIS reads neither chains nor samples.
+        let below =
+            |e: &&Estimate| e.method != Method::Ais && !e.trust.names().contains("below-bound");
+        let untold: Vec<_> =
+            found.estimates.iter().filter(below).map(|e| e.method.name()).collect();
+        assert!(untold.is_empty(), "{untold:?} of {:#?}", found.estimates);
+        assert!(!found.agreement.sound && found.agreement.use_method.is_none());
     }
 }
