@@ -77,7 +77,9 @@ def test_doubts_name_arguments():
     W = np.full((30, 30), 1.2)
     found = ztrack.log_partition(W, -18 * np.ones(30), -18 * np.ones(30), method=["ts", "ais", "reverse-ais"], sweeps=5, chains=4)
     text = " ".join([str(e.trust) for e in found.estimates] + list(found.disagreements) + list(found.skipped))
-    assert not found.trust and "--" not in text, text
+    assert any(not e.trust for e in found.estimates) and "--" not in text, text
+    # What is in doubt is not what is reported: log Z is log 2 within 30 exp(-16.8).
+    assert found.trust and abs(found.value - np.log(2)) < 4 * found.std_error
 
 
 def test_samples_are_of_both_modes():
