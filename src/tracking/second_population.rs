@@ -123,7 +123,7 @@ pub(super) fn together(first: LogZ, second: LogZ) -> LogZ {
     let mut found = match (first.trust.is_sound(), second.trust.is_sound()) {
         (true, true) => {
             let pair = |log_z: &LogZ| (log_z.value, log_z.std_error);
-            let (value, std_error) = joined(pair(&first), pair(&second));
+            let (value, std_error) = joined(&[pair(&first), pair(&second)]);
             LogZ { value, std_error, trust: first.trust }
         }
         (false, true) => second,
