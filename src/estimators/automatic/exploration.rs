@@ -256,9 +256,7 @@ impl<'a> Exploration<'a> {
         if !estimate.trust.is_sound() {
             return estimate;
         }
-        // Short runs only look where the mass lies: they have not forgotten where they started.
         let runs = self.sound.iter().chain(&self.slow);
-        let runs = runs.filter(|run| run.sweeps >= self.settings.sweeps as f64);
         let runs: Vec<((f64, f64), f64)> = runs.map(|run| (run.log_z, run.sweeps)).collect();
         let (value, std_error) = pooled(&runs);
         Estimate { value, std_error, ..estimate }
