@@ -1,5 +1,5 @@
-//! A negative phase of one's own: the exact moments of the model, by enumeration, instead of samples. Training then follows
-//! the true gradient of the log-likelihood up to the noise of the minibatches, while the tracker works as always.
+//! A custom negative phase: the exact moments of the model, by enumeration, instead of samples. Training then follows
+//! the true gradient of the log-likelihood up to the noise of the minibatches. The tracker works as with any other negative phase.
 //!
 //!     cargo run --release --example own_negative_phase [-- --quick]
 
@@ -35,7 +35,7 @@ const CONFIG: &str = r#"
     every = 200
 "#;
 
-/// Nothing to remember from update to update, so nothing to save.
+/// It has no state between updates, so nothing is saved.
 struct Enumerated;
 
 impl NegativePhase for Enumerated {
