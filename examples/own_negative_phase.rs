@@ -16,7 +16,7 @@ use ztrack::record::Memory;
 use ztrack::training::gradient::{Moments, NegativePhase, Now};
 use ztrack::training::{NoCheckpoints, Trainer, run};
 
-/// What training follows where nothing is said of it.
+/// The configuration of the run; the negative phase is given to the trainer directly.
 const CONFIG: &str = r#"
     [data]
     source = { name = "bars-and-stripes", side = 4, rows = 1000, noise = 0.02 }

@@ -1,17 +1,17 @@
-//! What the chains say of a model that stands still.
+//! Measurement of log Z by chains at fixed parameters.
 //!
-//! While parameters move all chains run behind them, and the spread over chains cannot show what all chains share. So
-//! for an evaluation a copy of the chains sweeps on at fixed parameters. The first third of the sweeps is dropped, the
-//! other two each measure log Z (RTS eq. 12). Chains that still lag give thirds that differ by more than their noise, and
-//! chains that hardly move give thirds whose errors are the same chain by chain: then twice as many sweeps are run, up to
-//! a limit. What the settled chains measure against what the tracker said before is its lag.
+//! While parameters change, all chains lag behind them, and the spread over chains cannot show an error that all chains share. So for an
+//! evaluation a copy of the chains sweeps at fixed parameters. The first third of the sweeps is dropped, and the other two each measure log
+//! Z (RTS eq. 12). If chains still lag, the thirds differ by more than their noise; if chains hardly move, the errors of the thirds are
+//! equal chain by chain. In both cases twice as many sweeps are run, up to a limit. The difference between the equilibrated and the tracked
+//! value is the lag of the tracker.
 
 use serde::{Deserialize, Serialize};
 
 use crate::numerics::{Influence, Table};
 use crate::tempering::{Measurement, Occupancy};
 
-/// Errors of the difference beyond which the last third contradicts the one before.
+/// Errors of the difference beyond which the last third contradicts the third before it.
 const DRIFT: f64 = 2.5;
 /// Correlation of the thirds over chains up to which no more sweeps are run.
 const DECORRELATED: f64 = 0.3;
@@ -19,46 +19,46 @@ const DECORRELATED: f64 = 0.3;
 const LARGEST_CORRELATION: f64 = 0.9;
 /// Memory of the squared lag, in evaluations.
 const MEMORY: f64 = 0.8;
-/// Errors beyond which a single innovation is lag, whatever was seen before.
+/// Errors beyond which a single innovation is counted as lag, whatever the history.
 const GROSS: f64 = 3.0;
 
-/// How long chains sweep at fixed parameters for an evaluation.
+/// Number of sweeps at fixed parameters for an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settling {
     /// Sweeps; 0 for none.
     pub sweeps: usize,
-    /// Most sweeps where these were not enough.
+    /// Most sweeps if these are not enough.
     pub most: usize,
 }
 
-/// What chains found at fixed parameters.
+/// Result of the sweeps at fixed parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settled {
-    /// Sweeps that were run; a third of them did not count.
+    /// Sweeps that were run, including the first third, which is dropped.
     pub sweeps: u64,
     /// Last third's log Z minus that of the third before, in its errors.
     #[serde(with = "crate::checkpoint::float")]
     pub drift_in_errors: f64,
-    /// Correlation over chains of their parts of the two thirds' errors: near 0 where chains mix, 1 where they are frozen.
+    /// Correlation over chains of their contributions to the errors of the two thirds: near 0 if chains mix, 1 if they are frozen.
     #[serde(with = "crate::checkpoint::float")]
     pub correlation: f64,
-    /// Settled minus tracked log Z in errors: what the chains lagged behind, and noise.
+    /// Equilibrated minus tracked log Z in errors: lag of the chains, and noise.
     #[serde(with = "crate::checkpoint::float")]
     pub innovation_in_errors: f64,
-    /// Settled log Z alone.
+    /// log Z of the equilibrated chains alone.
     #[serde(with = "crate::checkpoint::float")]
     pub log_z: f64,
     /// Its standard error.
     #[serde(with = "crate::checkpoint::float")]
     pub std_error: f64,
-    /// How much warmer chains started from data stay than the tracker's own, in errors; `None` without data.
+    /// How much higher up the ladder data-initialised chains stay than the tracker's, in errors; `None` without data.
     pub visitors_in_errors: Option<f64>,
-    /// Variance from what the chains had not forgotten when the sweeps ended.
+    /// Variance from the remaining deviation of the chains at the end of the sweeps.
     #[serde(with = "crate::checkpoint::float")]
     pub memory: f64,
 }
 
-/// Sweeps with one pseudo-prior in pieces of equal length, at most six: when there are that many, pairs are joined.
+/// Sweeps with one pseudo-prior in blocks of equal length, at most six; when there are six, pairs are merged.
 struct Pieces {
     chains: usize,
     temperatures: usize,
@@ -79,7 +79,7 @@ impl Pieces {
         all.means()
     }
 
-    /// Six pieces to three of twice the length.
+    /// Six blocks to three of twice the length.
     fn halve(&mut self) {
         let pairs = (0..self.pieces.len() / 2).map(|i| self.joined(2 * i..2 * i + 2));
         let pairs: Vec<Table> = pairs.collect();
@@ -89,7 +89,7 @@ impl Pieces {
     }
 }
 
-/// What settling found: the measurement of the last two thirds, and how they compare.
+/// Result: the measurement of the last two thirds, and their comparison.
 pub(super) struct Rest {
     pub measurement: Measurement,
     pub sweeps: usize,
@@ -98,8 +98,8 @@ pub(super) struct Rest {
     pub memory: f64,
 }
 
-/// Settles: `run` sweeps the given number of times and returns mean occupancies C_sk, [S, K]; `measure` makes a
-/// measurement of such.
+/// Equilibrates: `run` sweeps the given number of times and returns mean occupancies C_sk, [S, K]; `measure` makes a measurement from
+/// these.
 pub(super) fn settle(
     settling: Settling,
     [chains, temperatures]: [usize; 2],
@@ -128,9 +128,9 @@ pub(super) fn settle(
     }
 }
 
-/// Drift in errors, correlation, and the variance of what chains remember. If deviations from equilibrium fall by the
-/// factor `correlation` from third to third, what is left of a drift d after the last is d correlation/(1 - correlation),
-/// and half of a drift beyond noise is in the mean of the two. Both have the sign of the drift: they add up before they are squared.
+/// Drift in errors, correlation, and the variance of the remaining deviation. If deviations from equilibrium fall by the factor
+/// `correlation` from third to third, the remainder of a drift d after the last third is d correlation/(1 - correlation), and half of a
+/// drift beyond noise is in the mean of the two. Both have the sign of the drift, so they are added before they are squared.
 fn compare(before: &Measurement, last: &Measurement) -> (f64, f64, f64) {
     let top = last.log_z.len() - 1;
     let noise = last.influence.minus(&before.influence).variance();
@@ -146,8 +146,8 @@ pub(super) fn in_errors(difference: f64, variance: f64) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / variance.sqrt() }
 }
 
-/// How much higher up the ladder (0 at its bottom, 1 at its top) one set of chains is than another, in errors; mean
-/// occupancies C_sk, [S, K], of each, the other's weighted by `weights`, S w_s.
+/// How much higher up the ladder (0 at its bottom, 1 at its top) one set of chains is than another, in errors; mean occupancies C_sk, [S,
+/// K], of each, the other's weighted by `weights`, S w_s.
 pub(super) fn higher_in_errors(visitors: &Table, own: &Table, weights: &[f64]) -> f64 {
     let heights = |occupancy: &Table| -> Vec<f64> {
         let height = |row: &[f64]| {
@@ -169,7 +169,7 @@ pub(super) fn higher_in_errors(visitors: &Table, own: &Table, weights: &[f64]) -
     in_errors(theirs - ours, first + second)
 }
 
-/// What tracked log Z is off by without the chains' spread showing it, learnt from what settled chains found.
+/// Error of tracked log Z that the spread over chains does not show, estimated from equilibrated chains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lag {
     /// Moving mean of innovations, nats.
@@ -178,17 +178,16 @@ pub struct Lag {
     /// Variance of that mean from noise alone.
     #[serde(with = "crate::checkpoint::float")]
     mean_variance: f64,
-    /// Moving mean of squared innovations, the mean taken off, minus what noise explains of them; negative by chance.
+    /// Moving mean of squared innovations, without the mean, minus the part that noise explains; negative by chance.
     #[serde(with = "crate::checkpoint::float")]
     square: f64,
-    /// The variance that is in the present value.
+    /// The part of the variance that is in the present value.
     #[serde(with = "crate::checkpoint::float")]
     pub(super) present: f64,
 }
 
 impl Lag {
-    /// By how much the value before an evaluation lags in the mean: as much of the moving mean as its noise leaves
-    /// (James and Stein 1961, for one number).
+    /// Expected lag of the value before an evaluation: the moving mean, shrunk by its noise (James and Stein 1961, for one number).
     pub(super) fn expected(&self) -> f64 {
         let square = self.mean * self.mean;
         if square > self.mean_variance {
@@ -198,8 +197,8 @@ impl Lag {
         }
     }
 
-    /// Learns from an innovation, settled minus tracked value, and its noise; the variance to give to the tracked value once
-    /// the expected lag is added to it.
+    /// Updates the estimate from an innovation, equilibrated minus tracked value, and its noise; returns the variance to give to the
+    /// tracked value once the expected lag is added to it.
     pub(super) fn learn(&mut self, step: f64, noise: f64) -> f64 {
         let rest = step - self.expected();
         let excess = rest * rest - noise;
@@ -210,13 +209,13 @@ impl Lag {
         self.square.max(gross).max(0.0)
     }
 
-    /// Learns from an error that was left after settling, and its noise. Only its size counts: what settling itself is expected
-    /// to correct is another thing.
+    /// Updates the estimate from an error that remains after equilibration, and its noise. Only its size counts, because it does not tell
+    /// the lag that equilibration corrects.
     pub(super) fn learn_residual(&mut self, error: f64, noise: f64) {
         self.square = MEMORY * self.square + (1.0 - MEMORY) * (error * error - noise);
     }
 
-    /// The parameters moved on: the lag is back.
+    /// The parameters changed, so the lag returns.
     pub(super) fn moved(&mut self) {
         self.present = self.square.max(0.0);
     }
@@ -238,8 +237,8 @@ mod tests {
         }
     }
 
-    /// Runs whose log Z is a function of the sweep they end at, handed through their occupancies; in `parts` the chains' parts
-    /// of the first and the second third measured.
+    /// Runs whose log Z is a function of the number of sweeps, given by their occupancies; in `parts` the contributions of the chains to
+    /// the first and the second measured third.
     fn settle_on(log_z: fn(f64) -> f64, frozen: bool) -> Rest {
         let mut done = 0;
         let run = |sweeps: usize| {
@@ -275,8 +274,8 @@ mod tests {
         assert!(frozen.sweeps == 96 && frozen.correlation > 0.99);
     }
 
-    /// What is left of a drift and half of the drift itself are errors of one sign: a drift of d at correlation rho leaves
-    /// d (rho/(1 - rho) + 1/2).
+    /// The remainder of a drift and half of the drift itself are errors of one sign: a drift of d at correlation rho leaves d (rho/(1 -
+    /// rho) + 1/2).
     #[test]
     fn both_parts_of_the_memory_add_up() {
         let parts = |rho: f64| [1.0, -1.0].map(|sign| [rho + sign, rho - sign]).concat();
@@ -318,14 +317,14 @@ mod tests {
             assert!(lag.expected().abs() < 0.1);
         }
         assert!((lag.learn(2.0, 0.25) - 3.75).abs() < 0.5);
-        // A lag that is always the same is expected, and what is left of it is no variance.
+        // A constant lag is expected, and its remainder is no variance.
         let mut steady = Lag::default();
         (0..100).for_each(|_| {
             steady.learn(0.6, 0.01);
         });
         steady.moved();
         assert!((steady.expected() - 0.6).abs() < 0.01 && steady.present < 0.01);
-        // What audits find widens the bar and moves nothing.
+        // Results of audits widen the error bar and do not change the value.
         let before = steady.expected();
         (0..100).for_each(|_| steady.learn_residual(0.5, 0.01));
         steady.moved();
