@@ -33,7 +33,7 @@ impl Estimate {
     /// The same, in doubt if the value or its error is not finite. Every estimator ends with this.
     #[must_use]
     pub(super) fn checked(mut self) -> Self {
-        // A method whose error bar does not come from samples has no such check.
+        // A method without samples has no error bar, and NaN is expected.
         let has_error = self.effective_samples.is_some();
         if !self.value.is_finite()
             || self.std_error.is_infinite()
