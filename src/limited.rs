@@ -1,4 +1,4 @@
-//! Whole files in memory, within a limit: `/dev/zero`, or a data set given as a configuration, would take all memory.
+//! Whole files in memory, within a limit: `/dev/zero`, or a data set given as a configuration, would use all memory.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// What is read at once.
+/// Bytes per read.
 const CHUNK: usize = 1 << 16;
 
 /// Reads a file of at most `limit` bytes; `what` ends the message, as in "is too long for a configuration".
 ///
 /// # Errors
-/// [`Error::Io`] if it cannot be read, [`Error::File`] beyond the limit or where memory ends.
+/// [`Error::Io`] if it cannot be read, [`Error::File`] beyond the limit or if memory is short.
 pub fn read_file(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(Error::io("open", path))?;
     let length = file.metadata().map_or(0, |metadata| metadata.len());
@@ -28,13 +28,13 @@ pub fn read_file(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
 /// [`read_file`] of text.
 ///
 /// # Errors
-/// As [`read_file`], and [`Error::File`] where it is not text.
+/// As [`read_file`], and [`Error::File`] if it is not text.
 pub fn read_text(path: &Path, limit: u64, what: &str) -> Result<String> {
     let bytes = read_file(path, limit, what)?;
     String::from_utf8(bytes).map_err(|_| Error::file(path, format!("is not text, so not {what}")))
 }
 
-/// At most `limit` bytes. Memory grows with what really comes; its end is an error.
+/// At most `limit` bytes. Memory grows with the bytes received; a lack of memory is an error.
 ///
 /// # Errors
 /// Those of the reader, and [`ErrorKind::OutOfMemory`].
