@@ -52,8 +52,9 @@ impl Transform {
                 let block = rows.select(first..rows.rows().min(first + BLOCK));
                 let mut inputs = Matrix::filled(block.rows(), hidden, 0.0);
                 ops.inputs(Layer::Hidden, block.words(), inputs.as_mut_slice());
-                let means = |row: &[f32]| row.iter().map(|x| sigmoid(f64::from(*x))).collect();
-                table.extend(split, inputs.as_slice().chunks_exact(hidden).map(means));
+                let mean = |x: &f32| sigmoid(f64::from(*x));
+                let means = |row: usize| inputs.row(row).iter().map(mean).collect();
+                table.extend(split, (0..block.rows()).map(means));
             }
         }
         table.write(&self.out)?;

@@ -78,10 +78,14 @@ fn rows_have_scores_and_features() {
     for row in [0, 29] {
         for j in 0..5 {
             let on = (0..16).filter(|&i| data.get(row, i));
-            let weights: f32 = on.map(|i| parameters.weights[j * 16 + i]).sum();
+            let weights: f32 = on.map(|i| parameters.weights[i * 5 + j]).sum();
             let input = f64::from(parameters.hidden_bias[j] + weights);
             let expected = 1.0 / (1.0 + (-input).exp());
-            assert!((found[[row, j]] - expected).abs() < 1e-5, "{row} {j}");
+            assert!(
+                (found[[row, j]] - expected).abs() < 1e-5,
+                "{row} {j}: {} {expected}",
+                found[[row, j]]
+            );
         }
     }
     // Neither is overwritten unasked, and other endings are refused before the work.
