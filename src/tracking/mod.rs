@@ -29,7 +29,7 @@ pub use known_share::KnownShare;
 pub use likelihood::{LogLikelihood, MeanLogF, log_f, mean_log_f};
 pub(crate) use model_tracker::BOUND_ROWS;
 pub use model_tracker::{KnownStates, LogZ, Model, ModelTracker};
-pub use part::Part;
+pub use part::{Part, Parts};
 pub(crate) use saved::LARGEST_COUNT;
 pub use saved::SavedTracker;
 pub use second_population::SecondPopulation;
