@@ -3,12 +3,12 @@
 //! Persistent tempered chains give a measurement y_k after every update, and a filter combines it with the earlier ones. Two filters: the
 //! drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
 
-use super::Part;
 use super::filter::{AnyFilter, Smoothing};
 use super::prediction::Nodes;
 use super::settling::{Lag, Settled, Settling};
 use super::shift::Shift;
 use super::verdict::{Evidence, FROZEN, verdict};
+use super::{Part, Parts};
 use crate::interrupt;
 use crate::numerics::{Influence, Table};
 use crate::tempering::{
@@ -49,14 +49,14 @@ pub struct TrackerOptions {
     pub weighted: bool,
     /// Sweeps at fixed parameters before an evaluation.
     pub settling: Settling,
-    /// A part of the tracker that is left out in an ablation.
-    pub without: Option<Part>,
+    /// Parts of the tracker that are left out in an ablation.
+    pub without: Parts,
 }
 
 impl TrackerOptions {
     /// Whether a part of the tracker is there.
     pub fn has(&self, part: Part) -> bool {
-        self.without != Some(part)
+        !self.without.contains(part)
     }
 }
 
