@@ -53,7 +53,7 @@ impl Recipe {
         if word.join("config.toml").is_file() {
             return Err(mistake(
                 &name,
-                format!("is a run folder; go on with it by: ztrack train --out {name} --resume"),
+                format!("is a run folder; resume it with: ztrack train --out {name} --resume"),
             ));
         }
         if name == "binarized-mnist" || word.is_file() || data_folder.join(word).is_file() {

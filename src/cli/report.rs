@@ -21,7 +21,7 @@ use crate::{error, interrupt};
     ztrack report runs/dna\n  \
     ztrack report runs/dna --seconds 60 --data-folder /data\n  \
     ztrack report runs/first runs/second --out both.html\n\n\
-    The page needs no network. Chains, estimators and samples are computed anew from the best model; that needs the data.")]
+    The page needs no network. Chains, estimators and samples are computed again from the best model; that needs the data.")]
 pub struct Report {
     /// Run folders; one gives a full report, several a comparison
     #[arg(required = true, value_name = "RUN")]

@@ -90,7 +90,7 @@ pub fn resume(
 /// An error, or a notice the run keeps.
 fn allow(trainer: &mut Trainer, problem: String, changes: Changes) -> Result<()> {
     if changes == Changes::Refused {
-        bail!("{problem}; put it back, or go on without it with --force");
+        bail!("{problem}; put it back, or continue without it with --force");
     }
     trainer.identity_mut().force(problem);
     Ok(())

@@ -164,7 +164,7 @@ fn of_run(run: &Path, model: &Model, options: &DataOptions, seed: u64) -> Option
         .inspect_err(|error| {
             let rest = match &model.file.trained_on {
                 Some(_) => "their marginals in the model file are used",
-                None => "the estimate goes on without them",
+                None => "the estimate continues without them",
             };
             let error = format!("{error:#}").replace('\n', " ");
             tell(&format!("warning: the rows of the run cannot be read: {rest} ({error})"));

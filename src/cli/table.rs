@@ -54,11 +54,11 @@ pub fn table(estimates: &[Estimate]) -> String {
 pub fn remarks(estimates: &[Estimate], bound: Option<&Bound>, agreement: &Agreement) -> String {
     let mut text = String::new();
     if let Some(Bound { value, states }) = bound {
-        text += &format!("\nlog Z >= {value:.6} for sure: the sum over {states} distinct states\n");
+        text += &format!("\nlog Z >= {value:.6} by the sum over {states} distinct states\n");
     }
     if let Some(value) = at_least(estimates) {
         text += &format!(
-            "{}log Z >= {value:.6} with 99.9 %: the weights of annealing, wherever its chains went\n",
+            "{}log Z >= {value:.6} with 99.9 % probability: from the weights of annealing\n",
             if bound.is_some() { "" } else { "\n" }
         );
     }

@@ -118,7 +118,7 @@ impl LogZTracker {
     fn read(state: &StateReader) -> Result<Self> {
         if !state.has("live") {
             return Err(Error::Mismatch(
-                "this is the state of a training run, not of a tracker: `ztrack train --resume` goes on with it".into(),
+                "this is the state of a training run, not of a tracker: `ztrack train --resume` continues it".into(),
             ));
         }
         let saved: Saved = state.json("live")?;

@@ -41,7 +41,7 @@ impl HeldFile {
                 let what = if found.is_ok() { "replaced" } else { "deleted or moved" };
                 Err(Error::file(
                     &self.path,
-                    format!("was {what} while this process was using it; the run cannot go on"),
+                    format!("was {what} while this process was using it; the run cannot continue"),
                 ))
             }
         }

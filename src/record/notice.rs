@@ -151,12 +151,12 @@ impl Notice {
                 "raise tempering.initial_rounds.most or tempering.temperatures"
             }
             Self::FirstLeaps => {
-                "nothing needs to be done, unless more is told after the first evaluation"
+                "no action is needed, unless warnings continue after the first evaluation"
             }
             Self::LadderLost { .. } => {
-                "if it goes on, lower training.learning_rate.initial or raise tempering.sweeps"
+                "if this continues, lower training.learning_rate.initial or raise tempering.sweeps"
             }
-            Self::ModeMissed => "if it goes on, raise tempering.chains",
+            Self::ModeMissed => "if this continues, raise tempering.chains",
             Self::ModelMoved { .. } => "lower training.learning_rate.initial or tempering.every",
             Self::ErrorBarWidened => {
                 "raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial"
@@ -172,15 +172,15 @@ impl Notice {
             }
             Self::NarrowPassage { .. } => "raise tempering.temperatures or tempering.sweeps",
             Self::InDoubt { audit_every: 0, .. } => {
-                "nothing is decided on it, and there are no audits: set audit.every, or do what the doubts say"
+                "no decision uses these values, and there are no audits: set audit.every, or follow the advice of the doubts"
             }
             Self::InDoubt { audit_every, .. } => {
                 return Some(format!(
-                    "decisions go by audits alone, one in {audit_every} evaluations; do what the doubts say"
+                    "decisions use audits alone, one in {audit_every} evaluations; follow the advice of the doubts"
                 ));
             }
             Self::EarlyStopping { .. } => {
-                "raise training.early_stopping.patience and resume to go on"
+                "to continue, raise training.early_stopping.patience and resume"
             }
         };
         Some(remedy.into())
@@ -210,22 +210,22 @@ impl fmt::Display for Notice {
                 write!(f, "initial rounds did not converge: after {rounds} the chains do not visit every temperature evenly")
             }
             Self::FirstLeaps => f.write_str(
-                "the model leaps in its first updates: the tracker widens its error bar, and its chains start again where they lose the ladder",
+                "the first updates change the model a lot, which is normal: the tracker widens its error bar and re-initialises chains whose occupancy of the temperatures collapses",
             ),
             Self::LadderLost { rounds, converged } => write!(
                 f,
-                "the chains crowded at one end of the temperatures; initial rounds were run again and {} after {rounds}",
+                "the chains' occupancy of the temperatures collapsed; initial rounds were run again and {} after {rounds}",
                 if *converged { "converged" } else { "did not converge" }
             ),
             Self::ModeMissed => f.write_str(
-                "the tracker's chains had missed a mode that data or particles know, and started again from it",
+                "the tracker's chains had missed a mode of the data or particles and were re-initialised from it",
             ),
             Self::ModelMoved { nats } => write!(
                 f,
                 "log Z moved by {nats:.1} nats between two steps of the tracker, more than its chains can follow; its error bar was widened"
             ),
             Self::ErrorBarWidened => {
-                f.write_str("tracked log Z jumps more than its error bar; the error bar was widened")
+                f.write_str("tracked log Z changes more than its error bar explains; the error bar was widened")
             }
             Self::AuditDisagrees { tracked, method, audited, in_errors } => write!(
                 f,
@@ -244,7 +244,7 @@ impl fmt::Display for Notice {
             }
             Self::EarlyStopping { evaluations, improved } => write!(
                 f,
-                "early stopping: {evaluations} evaluations without improvement, the last at update {improved}"
+                "early stopping: no improvement since update {improved} ({evaluations} evaluations)"
             ),
         }
     }

@@ -36,7 +36,7 @@ pub fn section(run: &RunFiles, diagnosis: Option<&Diagnosis>) -> Section {
             &what,
         ));
         if let Some(at_least) = best.log_z_at_least {
-            let what = "holds with 99.9 %: the weights of annealing, wherever its chains went";
+            let what = "holds with 99.9 % probability, from the weights of annealing";
             lines.push(line("lower bound by annealing", at_least, f64::NAN, what));
         }
     }
@@ -47,7 +47,7 @@ pub fn section(run: &RunFiles, diagnosis: Option<&Diagnosis>) -> Section {
     lines.extend(diagnosis.estimates.iter().map(of_estimate));
     let bound = diagnosis.bound.map(|bound| bound.value);
     if let Some(bound) = &diagnosis.bound {
-        let what = format!("holds for sure: the sum over {} states", bound.states);
+        let what = format!("rigorous: the sum over {} states", bound.states);
         lines.push(line("lower bound", bound.value, f64::NAN, &what));
     }
     section.broad(

@@ -78,7 +78,7 @@ fn ended(run: &RunFiles, summary: &Summary) -> (&'static str, Vec<String>) {
             with_error(held.value, held.std_error)
         ),
         (None, None, Some(train)) => format!(
-            "Its training log-likelihood is {} nats per row; no rows are held out, so nothing is known of others.",
+            "Its training log-likelihood is {} nats per row; no rows are held out, so the likelihood of other rows is unknown.",
             with_error(train.value, train.std_error)
         ),
         _ => String::new(),
@@ -119,7 +119,7 @@ fn belief(summary: &Summary) -> (bool, String) {
     let differs =
         best.tracked_minus_audited_in_errors.is_some_and(|z| z.is_nan() || z.abs() > DISAGREEMENT);
     if differs {
-        doubts.push("That is more than the error bar explains: believe the audit, and raise tempering.chains or tempering.settling.most, or lower the learning rate.".into());
+        doubts.push("That is more than the error bar explains: use the audit, and raise tempering.chains or tempering.settling.most, or lower the learning rate.".into());
     }
     let evaluations = summary.evaluations;
     let share = evaluations.sound as f64 / evaluations.all.max(1) as f64;
@@ -129,7 +129,7 @@ fn belief(summary: &Summary) -> (bool, String) {
     );
     let sound = doubts.is_empty() && evaluations.decided_on > 0;
     if share < MOSTLY && evaluations.all > 0 {
-        doubts.push("The curves between audits are to be read with care.".into());
+        doubts.push("The values between audits are less reliable.".into());
     }
     let opening = if sound { "Sound: " } else { "In doubt: " };
     (sound, format!("{opening}{audit}{compared}{tracking} {}", doubts.join(" ")).trim_end().into())
@@ -158,7 +158,7 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
         .validation_log_likelihood
         .map(|held| summary.best.train_log_likelihood.value - held.value);
     if let Some(gap) = gap {
-        words += &format!(" Training rows are {gap:.2} nats more likely than validation rows.");
+        words += &format!(" Training rows score {gap:.2} nats better than validation rows.");
     }
     if let Some((name, count)) = run.metrics.doubts().first() {
         words += &format!(" Most frequent doubt: `{name}`, {count} times: {}.", remedy(name));
@@ -176,7 +176,7 @@ fn open(run: &RunFiles) -> Vec<String> {
     );
     let of = run.planned().map_or(String::new(), |planned| format!(" of {planned}"));
     words.push(match run.state {
-        State::Running => format!("The run goes on; it is {at}{of}."),
+        State::Running => format!("The run is in progress; it is {at}{of}."),
         State::Failed => format!(
             "The run failed {at}{of}: {}.",
             run.failure.as_deref().unwrap_or("no reason was kept")
@@ -205,7 +205,7 @@ fn open(run: &RunFiles) -> Vec<String> {
         ));
     }
     if run.state != State::Running {
-        words.push(format!("To go on: ztrack train --out {} --resume", run.folder.display()));
+        words.push(format!("To resume: ztrack train --out {} --resume", run.folder.display()));
     }
     words
 }

@@ -251,7 +251,7 @@ impl ModelTracker {
         if let Some((known, known_error)) = self.known.contradicts(tracked) {
             found.trust.doubt(
                 "known-share",
-                format!("tracked log Z {:.3} +- {:.3} is far from {known:.3} +- {known_error:.3}, which known states and their share of the chains' samples say: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
+                format!("tracked log Z {:.3} +- {:.3} is far from {known:.3} +- {known_error:.3}, the estimate from known states and their frequency among the chains' samples: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
             );
         }
         (found.value, found.std_error) = self.known.join(tracked);
@@ -267,7 +267,7 @@ impl LogZ {
         if below > BELOW_BOUND * self.std_error && below > ROUNDING {
             self.trust.doubt(
                 "bound",
-                format!("tracked log Z {:.3} +- {:.3} is below {bound:.3}, which states of data and particles alone add up to: the chains miss a mode; a smaller learning rate or more tempering.chains would help", self.value, self.std_error),
+                format!("tracked log Z {:.3} +- {:.3} is below the sum over states of data and particles alone, {bound:.3}: the chains miss a mode; a smaller learning rate or more tempering.chains would help", self.value, self.std_error),
             );
         }
         self

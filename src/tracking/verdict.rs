@@ -71,21 +71,21 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     {
         trust.doubt(
             "visitors",
-            format!("chains started from data stay at beta = 1 where the tracker's own do not ({visitors:.1} errors): a mode is missing; raise tempering.chains or lower the learning rate"),
+            format!("chains started from data stay at higher beta than the tracker's ({visitors:.1} errors): a mode is missing; raise tempering.chains or lower the learning rate"),
         );
     }
     let frozen = settled.correlation;
     if new && frozen > FROZEN {
         trust.doubt(
             "new-chains",
-            format!("the chains have just started again from known modes and do not forget these (correlation {frozen:.2}): raise tempering.settling.most"),
+            format!("the chains were re-initialised from known modes at this evaluation and have not forgotten them (correlation {frozen:.2}): raise tempering.settling.most"),
         );
     }
     let limit = if known { MOVEMENT_OF_THE_KNOWN } else { MOVEMENT };
     if frozen.is_nan() || (frozen > FROZEN && movement > limit) {
         trust.doubt(
             "lag",
-            format!("the model moves faster than its chains ({movement:.0} per round trip, correlation {frozen:.2}): raise tempering.settling.most or tempering.chains, or lower the learning rate"),
+            format!("the model changes faster than the chains can follow ({movement:.0} per round trip, correlation {frozen:.2}): raise tempering.settling.most or tempering.chains, or lower the learning rate"),
         );
     }
     trust

@@ -19,7 +19,7 @@ use crate::trust::Trust;
 const EXPLORING: usize = 5;
 
 /// Text for samples that are not those of the chains.
-const ANNEALED: &str = "the samples were drawn by annealing from the data's marginals instead, with weights that can be believed; modes that neither reaches are missing";
+const ANNEALED: &str = "the samples were drawn by annealing from the data's marginals instead, whose weights pass their diagnostics; modes that neither method reaches are missing";
 
 /// The estimate and how it was computed.
 #[derive(Clone, Debug, Serialize)]

@@ -29,7 +29,7 @@ impl Times {
             ("updates", self.updates),
             ("initial rounds", self.initial_rounds),
             ("tracking log Z", self.tracking),
-            ("settling for evaluations", self.settling),
+            ("equilibration for evaluations", self.settling),
             ("evaluations", self.evaluations),
             ("audits", self.audits),
         ]

@@ -98,7 +98,7 @@ impl Trainer {
         };
         let Some(tracker) = &mut self.tracker else { return };
         // Equilibration happens only before evaluations, before which a state is kept.
-        let (_task, _permit) = (progress::task("settling for an evaluation"), interrupt::permit());
+        let (_task, _permit) = (progress::task("equilibrating the chains"), interrupt::permit());
         if one_tracker {
             let mut view = tracker.clone();
             view.settle(known);
