@@ -1,7 +1,7 @@
-//! metrics.csv: one row per record, an empty cell where a record has no value.
+//! metrics.csv: one row per record, an empty cell if a record has no value.
 //!
-//! A row is a single write to an unbuffered file, so what a kill can leave behind is at most a last line without its
-//! line end; resuming drops it. Numbers are printed with the digits that read back to the same f64.
+//! A row is a single write to an unbuffered file, so a kill leaves at most one incomplete last line; resuming drops it. Numbers are printed
+//! with the digits that read back to the same f64.
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
@@ -34,7 +34,7 @@ impl Csv {
         Self::open(path)
     }
 
-    /// What a file holds of updates up to `after_update`; a missing file holds nothing.
+    /// The records of a file up to update `after_update`; none if the file is missing.
     ///
     /// # Errors
     /// As [`Csv::resume`].
@@ -42,7 +42,7 @@ impl Csv {
         Ok(Self::read(path.as_ref(), after_update)?.map_or_else(Written::default, |kept| kept.0))
     }
 
-    /// What a file holds, and the lines; `None` where there is no file.
+    /// The records of a file, and its lines; `None` if there is no file.
     fn read(path: &Path, after_update: u64) -> Result<Option<Kept>> {
         match fs::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -104,7 +104,7 @@ fn number(value: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// What is kept, and its lines with their line ends, the header first.
+/// The lines that are kept, with their line ends, the header first.
 type Kept = (Written, Vec<Vec<u8>>);
 
 fn keep(bytes: &[u8], after_update: u64) -> std::result::Result<Kept, String> {

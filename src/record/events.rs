@@ -1,4 +1,4 @@
-//! TensorBoard event files: appending, and trimming what a killed run wrote after its last checkpoint.
+//! TensorBoard event files: appending, and removing what a killed run wrote after its last checkpoint.
 //!
 //! A file is a sequence of frames: length (u64), its masked CRC-32C (u32), a serialized `Event`, its masked CRC-32C,
 //! all little-endian. A kill can only leave a prefix of a frame at the end; anything else unreadable is damage.
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 const PREFIX: &str = "events.out.tfevents.";
 const SUFFIX: &str = ".ztrack";
 
-/// Appends events to one new file.
+/// Appends events to a new file.
 pub(super) struct EventFile {
     file: HeldFile,
 }
@@ -45,7 +45,7 @@ impl EventFile {
         Ok(out)
     }
 
-    /// Appends an event, stamps it with the time, and hands it to the system at once.
+    /// Appends an event with the current time, and writes it at once.
     ///
     /// # Errors
     /// [`Error::Io`] if writing fails, [`Error::File`] if the file is gone.
@@ -60,7 +60,7 @@ impl EventFile {
         self.file.write(&frame)
     }
 
-    /// Hands what was appended to the disk.
+    /// Writes the appended events to the disk (fsync).
     ///
     /// # Errors
     /// As [`EventFile::append`].
@@ -128,7 +128,7 @@ pub(super) fn trim(path: &Path, after_update: u64, tags: &mut HashSet<String>) -
     })
 }
 
-/// Where an event is in its file, and what is asked of it.
+/// Position of an event in its file, and its fields.
 struct Frame {
     start: usize,
     end: usize,

@@ -1,4 +1,4 @@
-//! Elements of HTML and SVG as values, written so that both kinds of readers, HTML and XML, take them.
+//! Elements of HTML and SVG as values, written so that both HTML and XML readers accept them.
 
 use std::fmt;
 

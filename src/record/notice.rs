@@ -1,18 +1,18 @@
-//! Everything a run has to tell a person beside its numbers: what happened, and what to do about it.
+//! Notices of a run: what happened, and what to do about it.
 
 use std::fmt;
 
 /// Something that happened at an update.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// Tracking costs more than it was meant to.
+    /// Tracking costs more than `tempering.share`.
     TrackingCost {
         /// Expected time of tracking over that of training.
         times: f64,
-        /// What `tempering.share` asks for.
+        /// The value of `tempering.share`.
         share: f64,
     },
-    /// Initial rounds ended where they should.
+    /// Initial rounds converged.
     InitialRounds {
         /// Their number.
         rounds: usize,
@@ -22,23 +22,23 @@ pub enum Notice {
         /// Their number.
         rounds: usize,
     },
-    /// The model leapt before the first evaluation, as models do; the tracker has put it right.
+    /// The model changed a lot before the first evaluation, which is normal; the tracker has corrected for it.
     FirstLeaps,
-    /// Chains crowded at one end of the ladder, and went through initial rounds again.
+    /// The occupancy of the temperatures collapsed, and initial rounds were run again.
     LadderLost {
         /// The number of rounds.
         rounds: usize,
         /// Whether they converged.
         converged: bool,
     },
-    /// Chains had missed a mode that data or particles know.
+    /// Chains had missed a mode of the data or particles.
     ModeMissed,
-    /// The model moved further than chains can follow.
+    /// The model changed faster than chains can follow.
     ModelMoved {
         /// Change of log Z in a step of the tracker, nats.
         nats: f64,
     },
-    /// Tracked log Z moves by more than its error bar.
+    /// Tracked log Z changes by more than its error bar explains.
     ErrorBarWidened,
     /// An audit contradicts the tracked value.
     AuditDisagrees {
@@ -51,7 +51,7 @@ pub enum Notice {
         /// The difference in combined standard errors.
         in_errors: f64,
     },
-    /// Most chains carry next to nothing of the tempered gradient.
+    /// Most chains have almost no weight in the tempered gradient.
     FewEffectiveChains {
         /// Effective sample size.
         effective: f64,
@@ -74,9 +74,9 @@ pub enum Notice {
     InDoubt {
         /// Their number.
         evaluations: u64,
-        /// Why, and what would help.
+        /// The doubts, and what would help.
         doubts: String,
-        /// `audit.every`: decisions go by audits alone; 0 where there are none.
+        /// `audit.every`: only audits are used for decisions; 0 if there are none.
         audit_every: u64,
     },
     /// The run ended early.
@@ -91,9 +91,9 @@ pub enum Notice {
 /// How much a notice matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// All is well.
+    /// Normal.
     Info,
-    /// Look at this.
+    /// Needs attention.
     Warning,
 }
 
@@ -128,7 +128,7 @@ impl Notice {
         }
     }
 
-    /// How much it matters. What was put right by itself is a warning too where a setting would have spared it.
+    /// How much it matters. A problem that was corrected automatically is a warning too if a setting would avoid it.
     pub const fn level(&self) -> Level {
         match self {
             Self::TrackingCost { .. }
@@ -140,7 +140,7 @@ impl Notice {
         }
     }
 
-    /// What to do; every warning has an answer.
+    /// What to do; every warning has a remedy.
     pub fn remedy(&self) -> Option<String> {
         let remedy = match self {
             Self::InitialRounds { .. } => return None,
@@ -288,7 +288,7 @@ pub(super) mod tests {
             if notice.level() == Level::Warning {
                 let remedy = notice.remedy().unwrap();
                 assert!(notice.text().ends_with(&remedy), "{notice}");
-                // A setting to change, or what to go by.
+                // A setting to change, or what to use instead.
                 assert!(remedy.contains('.') || remedy.contains("audit"), "{remedy}");
             }
         }

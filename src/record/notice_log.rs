@@ -1,7 +1,6 @@
-//! notices.jsonl: every notice of a run, one JSON object a line, and their counts.
+//! notices.jsonl: every notice of a run, one JSON object per line, and their counts.
 //!
-//! Written and cut like metrics.csv: a line is a single write, a resume drops a torn last line and what came after the
-//! checkpoint.
+//! Written like metrics.csv: a line is a single write; a resume drops an incomplete last line and lines after the checkpoint.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -29,11 +28,11 @@ struct Line {
     text: String,
 }
 
-/// Lines that are kept, parsed and as they stand.
+/// Lines that are kept, parsed and as text.
 type Kept<'a> = Vec<(Line, &'a [u8])>;
 
 impl NoticeLog {
-    /// A new, empty file; one that is there is overwritten.
+    /// A new, empty file; an existing one is overwritten.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be written.
@@ -55,7 +54,7 @@ impl NoticeLog {
         Self::open(path)
     }
 
-    /// How often each kind of notice was told; a missing file holds none.
+    /// Number of notices of each kind; none if the file is missing.
     ///
     /// # Errors
     /// As [`NoticeLog::resume`].
@@ -132,7 +131,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notices.jsonl");
         let tell = |log: &mut NoticeLog, from: usize| {
-            // Two notices an update.
+            // Two notices per update.
             for (i, notice) in all().iter().enumerate().filter(|(i, _)| i / 2 >= from) {
                 log.notice(notice, i as u64 / 2).unwrap();
             }
@@ -144,7 +143,7 @@ mod tests {
         for length in 0..=whole.len() {
             fs::write(&path, &whole[..length]).unwrap();
             let lines = whole[..length].iter().filter(|&&byte| byte == b'\n').count();
-            // The checkpoint came after the last update of which all is there.
+            // The checkpoint came after the last update with all records.
             if let Some(after) = (lines / 2).checked_sub(1) {
                 let mut log = NoticeLog::resume(&path, after as u64).unwrap();
                 tell(&mut log, after + 1);

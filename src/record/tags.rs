@@ -1,4 +1,4 @@
-//! The table of everything a run records: one line a tag. Recorders refuse what is not in it.
+//! The table of all recorded values, one line per tag. Recorders refuse unknown tags.
 
 use super::{Content, Record, Run};
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ impl From<&Content> for Kind {
 /// One documented tag.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag {
-    /// Whose value it is.
+    /// Its run.
     pub run: Run,
     /// Its name in records.
     pub tag: &'static str,
@@ -38,9 +38,9 @@ pub struct Tag {
     pub group: &'static str,
     /// Kind of content.
     pub kind: Kind,
-    /// Column of metrics.csv; `None` for what is not in it.
+    /// Column of metrics.csv; `None` for tags without one.
     pub column: Option<&'static str>,
-    /// What it is, with its unit.
+    /// Its description, with its unit.
     pub meaning: &'static str,
 }
 
@@ -58,7 +58,7 @@ const AUDIT: &str = "log_z_audit";
 const MIXING: &str = "mixing";
 const MODEL: &str = "model";
 const OPTIMIZER: &str = "optimizer";
-// Apart, so that each of the first two groups begins on the first screen. The bands are drawn from them.
+// In groups of their own, so that each of the first two groups begins on the first screen. The bands are drawn from them.
 const STANDARD_ERRORS: &str = "standard_errors";
 
 const fn of(
@@ -109,7 +109,7 @@ const fn image(group: &'static str, tag: &'static str, meaning: &'static str) ->
 /// First columns of metrics.csv, in every row.
 pub const FIXED_COLUMNS: [&str; 3] = ["update", "epoch", "seconds"];
 
-/// Every documented tag; columns of metrics.csv stand in this order after [`FIXED_COLUMNS`].
+/// Every documented tag; columns of metrics.csv have this order after [`FIXED_COLUMNS`].
 #[rustfmt::skip] // a table: one line a tag
 pub static TAGS: &[Tag] = &[
     column(LOG_Z, "log_z", "tracked log Z, nats"),

@@ -1,18 +1,18 @@
-//! The verdict in words: which model is best, how good it is, how far that is to be believed, and what to do.
+//! The verdict in words: the best model, its likelihood, how reliable that is, and what to do.
 
 use super::page::{Section, cell, number_cell, table, with_error};
 use super::run_files::{RunFiles, State};
 use super::summary::Summary;
 use crate::record::markup::Element;
 
-/// Errors by which tracked and audited log Z may differ.
+/// Largest difference of tracked and audited log Z, in errors.
 const DISAGREEMENT: f64 = 4.0;
-/// Share of evaluations that should be sound.
+/// Fraction of evaluations that should be sound.
 const MOSTLY: f64 = 0.9;
-/// A last improvement in this last share of the run means that it was still learning.
+/// A last improvement in this last fraction of the run means that it was still learning.
 const RECENT: f64 = 0.1;
 
-/// What can be done about a doubt of the tracker, by its short name in metrics.csv.
+/// Remedy of a doubt of the tracker, by its short name in metrics.csv.
 fn remedy(doubt: &str) -> &'static str {
     match doubt {
         "few-chains" => "raise tempering.chains",
@@ -46,7 +46,7 @@ pub fn section(run: &RunFiles) -> Section {
     }
 }
 
-/// Words on a run that came to its end.
+/// Text on a run that ended.
 fn ended(run: &RunFiles, summary: &Summary) -> (&'static str, Vec<String>) {
     let best = &summary.best;
     let which = match best.candidates_audited {
@@ -89,7 +89,7 @@ fn ended(run: &RunFiles, summary: &Summary) -> (&'static str, Vec<String>) {
     (tone, words.into_iter().filter(|text| !text.is_empty()).collect())
 }
 
-/// Whether the number is to be believed, and why.
+/// Whether the value can be trusted, and why.
 fn belief(summary: &Summary) -> (bool, String) {
     let best = &summary.best;
     let value = with_error(best.log_z, best.log_z_std_error);
@@ -166,7 +166,7 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
     words
 }
 
-/// Words on a run that has not ended well, or not yet.
+/// Text on a run that failed, was interrupted or is in progress.
 fn open(run: &RunFiles) -> Vec<String> {
     let mut words = Vec::new();
     let rows = run.metrics.rows();
