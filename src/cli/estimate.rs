@@ -55,9 +55,9 @@ struct Report {
     hidden: usize,
     base: String,
     estimates: Vec<estimators::Estimate>,
-    /// Methods of `all` this model does not allow, with the reason.
+    /// Methods of `all` that this model does not allow, with the reason.
     skipped: Vec<String>,
-    /// A lower bound of log Z that holds for sure; none where log Z is exact.
+    /// A rigorous lower bound of log Z; none if log Z is exact.
     bound: Option<Bound>,
     agreement: Agreement,
     /// How starts were found.
@@ -65,7 +65,7 @@ struct Report {
 }
 
 impl Estimate {
-    /// Prints one line a method.
+    /// Prints one line per method.
     pub fn run(self) -> Result<ExitCode> {
         let loaded = self.model.load()?;
         let model =

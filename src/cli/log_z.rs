@@ -42,8 +42,8 @@ pub struct LogZOptions {
 }
 
 impl LogZOptions {
-    /// Estimates of all methods, told of on standard error. The shared chains are run at most once; `keep` has them kept for a
-    /// caller in any case.
+    /// Estimates of all methods, with progress on standard error. The shared chains are run at most once; `keep` keeps them for a caller in
+    /// any case.
     pub fn run(
         &self,
         parameters: &Parameters,

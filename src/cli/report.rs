@@ -40,13 +40,13 @@ pub struct Report {
     data_folder: Option<PathBuf>,
 }
 
-/// A run folder as it is now.
+/// A run folder in its present state.
 pub fn read(folder: &Path) -> error::Result<RunFiles> {
     RunFiles::read(folder, RunLock::refuse_if_taken(folder).is_err())
 }
 
 impl Report {
-    /// Writes the page and says where.
+    /// Writes the page and prints its path.
     pub fn run(self) -> Result<ExitCode> {
         ensure!(
             self.seconds >= 0.0 && self.seconds.is_finite(),

@@ -1,4 +1,4 @@
-//! `ztrack train`: a config file in; a trained model, curves with error bars and a stopping decision out.
+//! `ztrack train`: from a configuration file to a trained model, curves with error bars and a stopping decision.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ use crate::record::{ProgressBar, Tee};
 use crate::report::summary::Summary;
 use crate::training::{Changes, StopReason, Trainer, run};
 
-/// Work that the report at the end of a run may take, in seconds of one usual core.
+/// Work for the report at the end of a run, in seconds of one typical core.
 const REPORT_SECONDS: f64 = 3.0;
 
 /// Train a model, log Z and log-likelihoods tracked on the fly
@@ -77,7 +77,7 @@ pub struct Train {
 }
 
 impl Train {
-    /// Trains until the end, a stop or Ctrl-C.
+    /// Trains until the end, early stopping or Ctrl-C.
     pub fn run(self) -> Result<ExitCode> {
         let ranks = collective::current();
         if ranks.rank() > 0 {
@@ -97,7 +97,7 @@ impl Train {
             |splits| Trainer::new(&config, splits, &device).map_err(|error| places.locate(error));
         if self.dry_run {
             let rows = dry_run::rows(&splits);
-            // The other ranks take no part in it.
+            // The other ranks do not take part in it.
             let forecast = || dry_run::forecast(&mut started(splits)?, &config, &rows);
             print(&collective::with(Arc::new(Solo), forecast)?)?;
             return Ok(ExitCode::SUCCESS);
@@ -123,7 +123,7 @@ impl Train {
         self.train(trainer, (folder, &out), recorders, ranks.as_ref(), interrupted)
     }
 
-    /// Trains, from wherever the run stands.
+    /// Trains from the current state of the run.
     fn train(
         &self,
         mut trainer: Trainer,
@@ -163,7 +163,7 @@ impl Train {
         self.conclude(&trainer, &mut folder, out, outcome.reason)
     }
 
-    /// The last audit, summary and report of a run that is over.
+    /// The last audit, summary and report of a completed run.
     fn conclude(
         &self,
         trainer: &Trainer,
@@ -175,15 +175,15 @@ impl Train {
         if !self.quiet && hopeful > 1 {
             tell(&format!("auditing the {hopeful} models that may be the best"));
         }
-        // Shows how far that is.
+        // Shows its progress.
         let display = self.progress();
         let concluded = interrupt::catch(|| Summary::conclude(trainer, folder, reason));
         drop(display);
         match concluded {
             Ok(summary) => {
                 folder.write_summary(&summary)?;
-                // The run is over and kept: a report that cannot be made, or is not waited for, takes nothing from it. The
-                // other ranks have done their work.
+                // The run is complete and saved: it does not matter if a report cannot be made, or is interrupted. The other ranks have
+                // done their work.
                 let report =
                     || interrupt::catch(|| Ok(folder.write_report(trainer, REPORT_SECONDS)));
                 let report = collective::with(Arc::new(Solo), report);
@@ -207,7 +207,7 @@ impl Train {
         if self.quiet { ProgressBar::quiet() } else { ProgressBar::new() }
     }
 
-    /// Tells how to go on, in words that a shell takes.
+    /// Prints how to resume, quoted for a shell.
     fn tell_interrupted(&self, trainer: &Trainer, out: &Path) -> ExitCode {
         let program = std::env::args_os().next().unwrap_or_else(|| "ztrack".into());
         let mut command = vec![program, "train".into(), "--resume".into(), "--out".into()];
@@ -229,7 +229,7 @@ impl Train {
         ExitCode::from(INTERRUPTED)
     }
 
-    /// The lock of a run that is to be continued, before anything of it is read.
+    /// Locks the run folder before anything of it is read.
     fn lock(&self, out: &Path) -> Result<RunLock> {
         let saved = RunFolder::config_path(out);
         if !saved.is_file() {
@@ -241,7 +241,7 @@ impl Train {
         RunLock::take(out)
     }
 
-    /// What the word on the command line stands for, if there is one.
+    /// The meaning of the argument, if there is one.
     fn recipe(&self) -> Result<Option<Recipe>> {
         let folder = find_folder(self.data_folder.as_deref());
         self.what.as_ref().map(|what| Recipe::find(what, &folder)).transpose()
@@ -280,7 +280,7 @@ impl Train {
     }
 }
 
-/// What the other ranks cost, of so many seconds of training.
+/// Communication with the other ranks, of so many seconds of training.
 fn exchanged(traffic: Traffic, of: f64) -> String {
     let Traffic { seconds, bytes, calls } = traffic;
     format!(
