@@ -25,9 +25,9 @@ pub struct RbmConfig {
     pub n_visible: usize,
     /// Number of hidden units, J.
     pub n_hidden: usize,
-    /// Standard deviation of the weights; .01 unless told otherwise.
+    /// Standard deviation of the weights; default .01.
     pub weight_scale: f64,
-    /// Seed of the weights; 0 unless told otherwise.
+    /// Seed of the weights; default 0.
     pub seed: u64,
 }
 
