@@ -3,7 +3,7 @@
 //! Temporary file in the same folder (rename works within one file system only), fsync, rename, fsync of the folder.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -38,6 +38,15 @@ pub fn write_atomically(
 /// [`Error::Io`] with the path.
 pub fn write_bytes(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     write_atomically(path, |file| file.write_all(bytes))
+}
+
+/// Cuts a file to its first `length` bytes.
+///
+/// # Errors
+/// [`Error::Io`] with the path.
+pub(crate) fn keep_start(path: &Path, length: u64) -> Result<()> {
+    let file = File::open(path).map_err(Error::io("open", path))?;
+    write_atomically(path, |out| io::copy(&mut file.take(length), out).map(drop))
 }
 
 /// Deletes the temporary files a killed process left in `folder`; a missing folder has none.

@@ -195,6 +195,7 @@ impl Train {
                     )),
                     Ok(Ok(())) => {}
                 }
+                folder.check()?;
                 print(&summary.text(out))?;
                 Ok(ExitCode::SUCCESS)
             }
