@@ -81,6 +81,20 @@ pub fn multimodal() -> [TrainingSet; 2] {
     ]
 }
 
+/// Sets of at most 18 columns, so that models of hundreds of hidden units are enumerated over their visible states.
+pub fn narrow() -> Result<Vec<TrainingSet>> {
+    let options =
+        SplitOptions { validation_fraction: 0.2, test_fraction: 0.2, ..SplitOptions::default() };
+    let source =
+        toml_source(r#"{ name = "bars-and-stripes", side = 4, rows = 2000, noise = 0.02 }"#)?;
+    Ok(vec![
+        TrainingSet { name: "bars 4x4", splits: load(&source, &options, Path::new(""))? },
+        TrainingSet { name: "two-mode 18", splits: made(18, 2000, two_mode) },
+        TrainingSet { name: "prototypes 18", splits: made(18, 2000, prototypes) },
+        TrainingSet { name: "broad 16", splits: made(16, 2000, broad) },
+    ])
+}
+
 /// dna and MNIST (first 10 000 rows), where their folder has them.
 pub fn real() -> Result<Vec<TrainingSet>> {
     let options =
@@ -140,6 +154,17 @@ fn prototypes(columns: usize, row: usize) -> Vec<bool> {
     let mut stream = Streams::new(12, Purpose::Generator, 3).row(row as u32);
     let chosen = (8.0 * stream.uniform() * stream.uniform().sqrt()) as usize;
     (0..columns).map(|i| patterns[chosen * columns + i] != (stream.uniform() < 0.05)).collect()
+}
+
+/// Neighbouring cells agree three times in four: nearly all states occur.
+fn broad(columns: usize, row: usize) -> Vec<bool> {
+    let mut stream = Streams::new(13, Purpose::Generator, 4).row(row as u32);
+    let mut cell = stream.uniform() < 0.5;
+    let mut next = || {
+        cell ^= stream.uniform() < 0.25;
+        cell
+    };
+    (0..columns).map(|_| next()).collect()
 }
 
 /// The same set with at most `rows` rows to train on and as many to validate.

@@ -58,6 +58,8 @@ class Estimate:
     trust: Trust
     #: "none", "consistent", "low", "high" or "biased": the direction of the error in expectation.
     bias: str
+    #: log Z is at least this with 99.9 %, by the weights of annealing wherever its chains went; None where the method does not anneal.
+    at_least: float | None
     #: Effective number of samples, or None.
     effective_samples: float | None
     #: Gibbs sweeps of single chains spent.
@@ -78,6 +80,8 @@ class LogPartition:
     trust: Trust
     #: Lower bound that holds for sure, and an upper one where a method gives one (else infinity), nats.
     bounds: tuple[float, float]
+    #: log Z is at least this with 99.9 %, nats: the highest bound that the weights of annealing give, or None.
+    at_least: float | None
     #: The method to be used.
     method: str
     #: What every method says, in the order they were asked for.
@@ -211,6 +215,7 @@ def _log_partition(found) -> LogPartition:
         std_error=chosen.std_error,
         trust=trust,
         bounds=(lower, upper),
+        at_least=max((e.at_least for e in estimates if e.at_least is not None), default=None),
         method=chosen.method,
         estimates=estimates,
         disagreements=tuple(agreement["disagreements"]),
@@ -230,6 +235,7 @@ def _estimate(found) -> Estimate:
         std_error=_number(found["std_error"]),
         trust=_trust(found["trust"]),
         bias=found["bias"],
+        at_least=found["at_least"],
         effective_samples=found["effective_samples"],
         gibbs_sweeps=found["gibbs_sweeps"],
         seconds=found["seconds"],

@@ -126,7 +126,7 @@ impl Report {
         self.starts.iter().for_each(|how| text += &started(how));
         text += "\n";
         text += &table(estimates);
-        text += &remarks(self.bound.as_ref(), &self.agreement);
+        text += &remarks(&self.estimates, self.bound.as_ref(), &self.agreement);
         for reason in &self.skipped {
             text += &format!("\nnot run: {reason}\n");
         }

@@ -187,7 +187,7 @@ fn splits<'a>(
 impl Report {
     fn text(&self) -> String {
         let mut text = table(&self.estimates);
-        text += &remarks(self.bound.as_ref(), &self.agreement);
+        text += &remarks(&self.estimates, self.bound.as_ref(), &self.agreement);
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,

@@ -89,7 +89,10 @@ impl Prepared {
 
     /// Estimates of the model in the file, from those of [`Prepared::parameters`].
     pub fn restore(&self, mut estimates: Vec<Estimate>) -> Vec<Estimate> {
-        estimates.iter_mut().for_each(|estimate| estimate.value += self.log_constant());
+        for estimate in &mut estimates {
+            estimate.value += self.log_constant();
+            estimate.at_least = estimate.at_least.map(|bound| bound + self.log_constant());
+        }
         estimates
     }
 }

@@ -108,6 +108,7 @@ impl Best {
             audit_method: log_z.method.name().into(),
             log_z: log_z.value,
             log_z_std_error: log_z.std_error,
+            log_z_at_least: log_z.at_least,
             tracked_log_z: tracked.map(|(value, _)| value),
             tracked_log_z_std_error: tracked.map(|(_, error)| error),
             tracked_minus_audited_in_errors: tracked
@@ -145,6 +146,9 @@ impl Best {
             "  {audit:<19} {:>10.3} +- {:.3}{differs}",
             self.log_z, self.log_z_std_error
         );
+        if let Some(at_least) = self.log_z_at_least {
+            let _ = writeln!(text, "  {:<19} {at_least:>10.3} with 99.9 %", "log Z at least");
+        }
         if let Some(doubt) = &self.doubt {
             let _ = writeln!(text, "  (doubtful: {doubt})");
         }

@@ -1,6 +1,6 @@
 //! Table of estimates for people.
 
-use crate::estimators::{Agreement, Bias, Bound, Candidate, Estimate, Started};
+use crate::estimators::{Agreement, Bias, Bound, Candidate, Estimate, Started, at_least};
 use crate::trust::Trust;
 
 /// The reasons for doubt; empty where there are none.
@@ -51,10 +51,16 @@ pub fn table(estimates: &[Estimate]) -> String {
 }
 
 /// What is known beside single estimates: the bound, and how well they agree.
-pub fn remarks(bound: Option<&Bound>, agreement: &Agreement) -> String {
+pub fn remarks(estimates: &[Estimate], bound: Option<&Bound>, agreement: &Agreement) -> String {
     let mut text = String::new();
     if let Some(Bound { value, states }) = bound {
         text += &format!("\nlog Z >= {value:.6} for sure: the sum over {states} distinct states\n");
+    }
+    if let Some(value) = at_least(estimates) {
+        text += &format!(
+            "{}log Z >= {value:.6} with 99.9 %: the weights of annealing, wherever its chains went\n",
+            if bound.is_some() { "" } else { "\n" }
+        );
     }
     for sentence in &agreement.disagreements {
         text += &format!("\nin doubt: {sentence}\n");

@@ -143,6 +143,7 @@ impl TemperingConfig {
                 BetaUpdateConfig::Joint(repeats) => BetaUpdate::Joint { repeats },
             },
             initial_rounds: self.initial_rounds,
+            without: None,
         }
     }
 }

@@ -107,6 +107,11 @@ fn annealing(estimates: &[Estimate]) -> Option<String> {
     })
 }
 
+/// The highest lower bound that the weights of annealing give, nats.
+pub fn at_least(estimates: &[Estimate]) -> Option<f64> {
+    estimates.iter().filter_map(|estimate| estimate.at_least).reduce(f64::max)
+}
+
 impl Estimate {
     /// Raises a value below a lower bound of log Z to it, which is never further from log Z, and doubts one that is further below than its
     /// errors explain.
@@ -129,6 +134,21 @@ impl Estimate {
         self.value = self.value.max(bound);
     }
 
+    /// In doubt where a lower bound from the weights of annealing is above it by more than its errors.
+    pub fn doubt_below(&mut self, at_least: f64) {
+        if matches!(self.bias, Bias::None | Bias::Low) || self.std_error.is_nan() {
+            return;
+        }
+        let rounding = ROUNDING * (1.0 + at_least.abs());
+        if at_least > self.value + MOST_ERRORS * self.std_error + rounding {
+            let text = format!(
+                "the weights of annealing say that log Z is at least {at_least:.3}, more than {:.3} +- {:.3}: a mode is missing; try --method auto",
+                self.value, self.std_error
+            );
+            self.trust.doubt("annealing-above", text);
+        }
+    }
+
     fn is_below_bound(&self) -> bool {
         self.trust.doubts().iter().any(|doubt| doubt.name == BELOW_BOUND)
     }
@@ -142,7 +162,17 @@ mod tests {
     fn estimate(method: Method, value: f64, std_error: f64, bias: Bias) -> Estimate {
         let trust = Trust::sound();
         let (effective_samples, gibbs_sweeps, seconds) = (None, 0, 0.0);
-        Estimate { method, value, std_error, effective_samples, bias, gibbs_sweeps, seconds, trust }
+        Estimate {
+            method,
+            value,
+            std_error,
+            effective_samples,
+            bias,
+            at_least: None,
+            gibbs_sweeps,
+            seconds,
+            trust,
+        }
     }
 
     #[test]

@@ -6,8 +6,9 @@
 use std::time::Instant;
 
 use super::estimate::with_rounding;
-use super::{Bias, Estimate, Method};
+use super::{Bias, Estimate, FAILURE, Method};
 use crate::error::Result;
+use crate::numerics::betting_lower_bound;
 use crate::ops::RbmOps;
 use crate::tempering::{
     BaseDistribution, GeometricPath, Keep, Ladder, MeanWeight, TemperedPath, anneal,
@@ -57,18 +58,22 @@ pub(super) fn ais_with_weights(
     let annealed = anneal(path, chains, seed, 0, Keep::Last);
     let mean = annealed.mean_weight(0);
     let value = path.log_z_base() + mean.log_mean;
+    let weights: Vec<f64> = annealed.final_weights().collect();
+    // Half of the failures: up to two passes stand side by side.
+    let at_least = path.log_z_base() + betting_lower_bound(&weights, FAILURE / 2.0);
     let estimate = Estimate {
         method: Method::Ais,
         value,
         std_error: with_rounding(mean.std_error, value),
         effective_samples: Some(mean.effective),
         bias: Bias::Low,
+        at_least: Some(at_least),
         gibbs_sweeps: steps(path, chains),
         seconds: start.elapsed().as_secs_f64(),
         trust: trust_of_weights(&mean, chains),
     }
     .checked();
-    Ok((estimate, annealed.final_weights().collect()))
+    Ok((estimate, weights))
 }
 
 /// Gibbs sweeps of one pass along a path.

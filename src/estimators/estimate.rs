@@ -18,6 +18,9 @@ pub struct Estimate {
     pub effective_samples: Option<f64>,
     /// Direction of the bias in expectation.
     pub bias: Bias,
+    /// log Z is at least this, nats, with probability 1 - [`FAILURE`], wherever the chains went: from the weights of annealing
+    /// ([`betting_lower_bound`](crate::numerics::betting_lower_bound)). `None` where the method does not anneal.
+    pub at_least: Option<f64>,
     /// Gibbs sweeps of single chains spent (chains x sweeps each), those of a run shared with other methods included.
     pub gibbs_sweeps: u64,
     /// Wall time in seconds: that of the chains, shared or not, and the method's own.
@@ -45,6 +48,9 @@ impl Estimate {
         self
     }
 }
+
+/// Probability that a lower bound from the weights of annealing does not hold.
+pub const FAILURE: f64 = 0.001;
 
 /// Rounding of log f in f32, relative to log Z: what a spread over chains, which all share it, does not show.
 const ROUNDING: f64 = 6e-8;

@@ -19,6 +19,7 @@ pub fn exact(parameters: &Parameters) -> Result<Estimate> {
         std_error: 0.0,
         effective_samples: None,
         bias: Bias::None,
+        at_least: None,
         gibbs_sweeps: 0,
         seconds: start.elapsed().as_secs_f64(),
         trust: Trust::sound(),

@@ -24,14 +24,14 @@ pub mod tap;
 pub mod tempered;
 mod wang_landau;
 
-pub use agreement::Agreement;
+pub use agreement::{Agreement, at_least};
 pub use ais::{Ais, ais};
 pub use asked::Asked;
 pub use automatic::{
     Automatic, Bound, Candidate, FoundStart, Known, Mode, ModeSearch, Report, lower_bound,
 };
 pub use equilibrium::Equilibrium;
-pub use estimate::{Bias, Estimate};
+pub use estimate::{Bias, Estimate, FAILURE};
 pub use exact::exact;
 pub use hears::Hears;
 pub use method::{Method, Way};

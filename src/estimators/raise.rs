@@ -61,6 +61,7 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
         // Every row counts the same in a mean of logarithms.
         effective_samples: Some(n),
         bias: Bias::High,
+        at_least: None,
         gibbs_sweeps: steps(path, rows),
         seconds: start.elapsed().as_secs_f64(),
         trust: Trust::unless("wide-weights", (variance.sqrt() > WIDE).then(|| {

@@ -37,6 +37,7 @@ pub(super) fn of_weights(
         std_error: with_rounding(mean.std_error, value),
         effective_samples: Some(mean.effective),
         bias: Bias::High,
+        at_least: None,
         gibbs_sweeps: steps(path, chains) + start.gibbs_sweeps,
         seconds: 0.0,
         trust: start.trust.clone().and(trust_of_weights(&mean, chains)),

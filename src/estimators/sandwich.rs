@@ -66,6 +66,7 @@ pub fn sandwich(
         std_error: with_rounding(balance.std_error, value),
         effective_samples: Some(balance.effective),
         bias: Bias::Consistent,
+        at_least: lower.at_least,
         gibbs_sweeps: lower.gibbs_sweeps + upper.gibbs_sweeps,
         seconds: clock.elapsed().as_secs_f64(),
         trust: start.trust.clone().and(Trust::unless(

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::agreement::at_least;
 use super::hears::{Hears, Lines};
 use super::schedule::Plan;
 use super::tempered::{KeptRun, Reader, kept_bytes};
@@ -237,6 +238,8 @@ impl EstimateSettings {
         if bound.is_none() && estimates.iter().any(|estimate| estimate.bias != Bias::None) {
             bound = Some(lower_bound(parameters, known, self.seed));
         }
+        let weights = at_least(&estimates).unwrap_or(f64::NEG_INFINITY);
+        estimates.iter_mut().for_each(|estimate| estimate.doubt_below(weights));
         if let Some(bound) = &bound {
             let chains = shared.rts().map(|mut chains| {
                 chains.refuse_below(bound.value);

@@ -126,6 +126,7 @@ impl<'a> Recursion<'a> {
             std_error: with_rounding(self.influence.std_error(), value),
             effective_samples: Some(self.round_trips as f64),
             bias: Bias::Consistent,
+            at_least: None,
             gibbs_sweeps: (self.chains.sweeps_done() - self.sweeps_before) * n as u64,
             seconds: self.start.elapsed().as_secs_f64(),
             trust: Trust::unless("not-mixed", unmixed)

@@ -53,6 +53,7 @@ impl WangLandau {
         );
         Ok(Estimate {
             bias: Bias::Biased,
+            at_least: None,
             ..recursion.finish(Method::WangLandau, Trust::unless("gain-halved", doubt))
         })
     }

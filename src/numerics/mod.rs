@@ -1,14 +1,16 @@
 //! Functions and tables that every room calculates with, in f64. Kernels in [`crate::ops`] have vectorised versions of their own.
 
+mod betting;
 mod influence;
 mod log_sum_exp;
 mod scalar;
 pub(crate) mod statistics;
 mod table;
 
+pub use betting::betting_lower_bound;
 pub use influence::{Influence, pairs};
 pub(crate) use log_sum_exp::LogSumExp;
 pub use log_sum_exp::log_sum_exp;
 pub use scalar::{logit, sigmoid, softplus};
-pub use statistics::joined;
+pub use statistics::{joined, pooled};
 pub use table::Table;

@@ -153,16 +153,27 @@ pub fn normal_quantile(probability: f64) -> f64 {
     }
 }
 
-/// Two values of one number, each with its standard error, joined by their precision. Values that are further apart than their errors say
-/// make the error of both larger by as much: the scale factor of the Particle Data Group's averages (Workman et al. 2022, Review of
+/// Values of one number, each with its standard error, joined by their precision ([`pooled`]). A value without an error is the number
+/// itself; NaN of none.
+pub fn joined(values: &[(f64, f64)]) -> (f64, f64) {
+    let exact = values.iter().find(|(_, error)| *error == 0.0);
+    let weighted: Vec<_> = values.iter().map(|value| (*value, value.1.powi(-2))).collect();
+    exact.copied().unwrap_or_else(|| pooled(&weighted))
+}
+
+/// Values of one number, each with its standard error and a weight, joined by the weights. Values that are further apart than their errors
+/// say make the error of the mean larger by as much: the scale factor of the Particle Data Group's averages (Workman et al. 2022, Review of
 /// Particle Physics, section 5.2.2).
-pub fn joined(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
-    let both = a.1.hypot(b.1);
-    if both == 0.0 {
-        return a;
-    }
-    let apart = (b.0 - a.0).abs() / both;
-    (a.0 + (a.1 / both).powi(2) * (b.0 - a.0), a.1 * b.1 / both * apart.max(1.0))
+pub fn pooled(values: &[((f64, f64), f64)]) -> (f64, f64) {
+    let sum = |of: &dyn Fn((f64, f64), f64) -> f64| -> f64 {
+        values.iter().map(|(value, weight)| of(*value, *weight)).sum()
+    };
+    let total = sum(&|_, weight| weight);
+    let mean = sum(&|(x, _), weight| weight * x) / total;
+    let error = sum(&|(_, error), weight| (weight * error).powi(2)).sqrt() / total;
+    let apart = |x: f64, error: f64| if x == mean { 0.0 } else { ((x - mean) / error).powi(2) };
+    let square = sum(&|(x, error), _| apart(x, error)) / (values.len() as f64 - 1.0).max(1.0);
+    (mean, error * square.max(1.0).sqrt())
 }
 
 #[cfg(test)]
@@ -222,5 +233,17 @@ mod tests {
         let a = [1.0, 2.0, 4.0];
         assert!((correlation(&a, &[2.0, 4.0, 8.0]) - 1.0).abs() < 1e-12);
         assert!((correlation(&a, &[-1.0, -2.0, -4.0]) + 1.0).abs() < 1e-12);
+    }
+
+    /// Two values: the precision-weighted mean, and an error that grows with what they are apart in theirs.
+    #[test]
+    fn values_of_one_number_are_joined() {
+        let near = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).hypot(a.1 - b.1) < 1e-12;
+        assert!(near(joined(&[(1.0, 0.3), (1.25, 0.4)]), (1.09, 0.24)));
+        assert!(near(joined(&[(1.0, 0.3), (2.0, 0.4)]), (1.36, 0.48)));
+        assert!(near(joined(&[(1.0, 1.0), (2.0, 1.0), (6.0, 1.0)]), (3.0, (7f64 / 3.0).sqrt())));
+        assert_eq!(joined(&[(1.0, 0.3), (2.0, 0.0)]), (2.0, 0.0));
+        assert_eq!(joined(&[(1.0, 0.3)]), (1.0, 0.3));
+        assert!(joined(&[]).0.is_nan());
     }
 }

@@ -35,6 +35,10 @@ pub fn section(run: &RunFiles, diagnosis: Option<&Diagnosis>) -> Section {
             best.log_z_std_error,
             &what,
         ));
+        if let Some(at_least) = best.log_z_at_least {
+            let what = "holds with 99.9 %: the weights of annealing, wherever its chains went";
+            lines.push(line("lower bound by annealing", at_least, f64::NAN, what));
+        }
     }
     let Some(diagnosis) = diagnosis else {
         return if lines.is_empty() { section } else { section.with(drawn(&lines, None)) };

@@ -96,6 +96,9 @@ pub struct Best {
     /// Its standard error.
     #[serde(with = "crate::checkpoint::float")]
     pub log_z_std_error: f64,
+    /// log Z is at least this with 99.9 %, by the weights of annealing, whatever else chains missed; none where it is exact.
+    #[serde(default)]
+    pub log_z_at_least: Option<f64>,
     /// Tracked log Z when the model was evaluated.
     pub tracked_log_z: Option<f64>,
     /// Its standard error.

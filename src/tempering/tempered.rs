@@ -1,11 +1,11 @@
 //! Simulated tempering of chains of binary states along any path.
 
 use super::{
-    BetaUpdate, Evaluated, Keep, Ladder, MeanWeight, SimulatedTempering, Slopes, SweepRecord,
-    Swept, TemperedChains, TemperedPath, anneal,
+    BetaUpdate, Evaluated, Keep, Ladder, SimulatedTempering, Slopes, SweepRecord, Swept,
+    TemperedChains, TemperedPath, anneal,
 };
 use crate::error::{Error, Result};
-use crate::numerics::Table;
+use crate::numerics::{Table, betting_lower_bound};
 use crate::ops::{BitMatrix, words_per_row};
 use crate::progress;
 
@@ -119,10 +119,10 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
         )
     }
 
-    /// log Z by the annealing pass that guessed zeta, and its weights' mean; -infinity before.
-    pub fn annealed(&self) -> (f64, MeanWeight) {
-        let mean = MeanWeight::of(self.annealed_weights.iter().copied());
-        (self.path.log_z_base() + mean.log_mean, mean)
+    /// A lower bound of log Z by the weights of the annealing pass that guessed zeta, which fails with this probability at most;
+    /// -infinity without such a pass.
+    pub fn annealed_at_least(&self, failure: f64) -> f64 {
+        self.path.log_z_base() + betting_lower_bound(&self.annealed_weights, failure)
     }
 
     fn take_from_above(&mut self) {

@@ -88,7 +88,7 @@ impl KnownShare {
     /// that contradicts it.
     pub fn join(&self, tracked: Estimate) -> Estimate {
         match self.beside(tracked.0) {
-            Some(known) if self.contradicts(tracked).is_none() => joined(tracked, known),
+            Some(known) if self.contradicts(tracked).is_none() => joined(&[tracked, known]),
             _ => tracked,
         }
     }

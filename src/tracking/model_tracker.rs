@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Settling;
 use super::second_population::together;
 use super::{
-    ChainTracker, HiddenStates, KnownShare, SecondPopulation, TrackRecord, TrackerOptions,
+    ChainTracker, HiddenStates, KnownShare, Part, SecondPopulation, TrackRecord, TrackerOptions,
 };
 use crate::checkpoint::StateWriter;
 use crate::collective::{Ranks, Solo};
@@ -195,7 +195,9 @@ impl ModelTracker {
     /// Sweeps of a copy of the chains at fixed parameters for an evaluation. Where states that are known alone make log Z larger
     /// than what comes out, the chains start again with these states among them.
     pub fn settle(&mut self, known: KnownStates<'_>) {
+        let options = self.chains.options;
         let visitors = known.visitors(self.chains.chains.len());
+        let visitors = visitors.filter(|_| options.has(Part::Visitors));
         let rows = known.rows(&self.chains.chains.visible);
         let Self { chains, model, ladder, base, second, .. } = self;
         if let Some(second) = second {
@@ -207,7 +209,9 @@ impl ModelTracker {
         self.bound = states.bound();
         let mut samples = chains.settle(&path, visitors.as_ref());
         let missing = self.bound - chains.log_z();
-        self.restarted = missing > MISSED.0 && missing > MISSED.1 * chains.std_error();
+        self.restarted = options.has(Part::Restart)
+            && missing > MISSED.0
+            && missing > MISSED.1 * chains.std_error();
         if self.restarted {
             chains.start_from(path, &states);
             samples = chains.settle(&path, visitors.as_ref());
@@ -215,6 +219,7 @@ impl ModelTracker {
         }
         let streams = Streams::new(known.seed, Purpose::KnownShare, known.update);
         let share = |samples| states.share(path.ops, &samples, streams);
+        let samples = samples.filter(|_| options.has(Part::KnownShare));
         self.known = samples.map_or(KnownShare::NONE, share);
     }
 
@@ -222,7 +227,10 @@ impl ModelTracker {
     /// [`ModelTracker::bound`] or `bound` of the same model. Since log Z is no less than it, this is never further from log Z than the
     /// value without it.
     pub fn log_z(&self, bound: f64) -> LogZ {
-        let bound = bound.max(self.bound);
+        let bound = match self.chains.options.has(Part::Bound) {
+            true => bound.max(self.bound),
+            false => f64::NEG_INFINITY,
+        };
         let first = self.chains.log_z();
         let trust = self.chains.trust_if(self.known.is_large_beside(first));
         let std_error = self.chains.widening_of_the_start() * self.chains.std_error();
@@ -231,7 +239,11 @@ impl ModelTracker {
             Some(SecondPopulation { chains, .. }) => {
                 let (value, std_error) = (chains.log_z(), chains.std_error());
                 let second = LogZ { value, std_error, trust: chains.trust() };
-                together(first, second.held_against(bound))
+                together(
+                    first,
+                    second.held_against(bound),
+                    self.chains.options.has(Part::ScaleFactor),
+                )
             }
             None => first,
         };
@@ -310,6 +322,7 @@ mod tests {
             sweeps: 2,
             weighted: true,
             settling: Settling { sweeps: settling, most: settling },
+            without: None,
             beta_update: BetaUpdate::Collapsed,
             initial_rounds: InitialRounds::default(),
         };

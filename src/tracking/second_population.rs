@@ -105,7 +105,7 @@ impl SecondPopulation {
 
 /// What two populations say together. The value of one that is in doubt speaks against the other only where it is higher: chains that
 /// miss a part of a model are low.
-pub(super) fn together(first: LogZ, second: LogZ) -> LogZ {
+pub(super) fn together(first: LogZ, second: LogZ, scaled: bool) -> LogZ {
     let error = first.std_error.hypot(second.std_error);
     let differ = (first.value - second.value).abs() > CONSISTENT * error;
     let reason = || {
@@ -123,7 +123,10 @@ pub(super) fn together(first: LogZ, second: LogZ) -> LogZ {
     let mut found = match (first.trust.is_sound(), second.trust.is_sound()) {
         (true, true) => {
             let pair = |log_z: &LogZ| (log_z.value, log_z.std_error);
-            let (value, std_error) = joined(pair(&first), pair(&second));
+            let (value, mut std_error) = joined(&[pair(&first), pair(&second)]);
+            if !scaled {
+                std_error = first.std_error * second.std_error / error;
+            }
             LogZ { value, std_error, trust: first.trust }
         }
         (false, true) => second,
@@ -149,7 +152,7 @@ mod tests {
     #[test]
     fn populations_are_joined_or_contradict_or_one_speaks_alone() {
         let found = |first: (f64, bool), second: (f64, bool)| {
-            let found = together(of(first.0, first.1), of(second.0, second.1));
+            let found = together(of(first.0, first.1), of(second.0, second.1), true);
             ((found.value * 1000.0).round() / 1000.0, found.trust.names())
         };
         let differ = "populations-differ".to_string();
@@ -166,7 +169,7 @@ mod tests {
         assert_eq!(found((5.0, false), (7.0, false)), (7.0, "doubt".into()));
         assert_eq!(found((5.0, true), (f64::NAN, false)), (5.0, String::new()));
         // The joined error reaches from the middle to both.
-        let far = together(of(5.0, true), of(5.3, true));
+        let far = together(of(5.0, true), of(5.3, true), true);
         assert!((far.std_error - 0.15).abs() < 1e-9, "{}", far.std_error);
     }
 }

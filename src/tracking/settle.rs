@@ -2,7 +2,7 @@
 
 use super::settling::{Settled, Settling, higher_in_errors, in_errors, settle};
 use super::tracker::posterior_of;
-use super::{ChainTracker, TrackerOptions};
+use super::{ChainTracker, Part, TrackerOptions};
 use crate::numerics::Table;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, derived_seed};
@@ -35,19 +35,21 @@ impl ChainTracker {
         path: &dyn TemperedPath,
         visitors: Option<&BitMatrix>,
     ) -> Option<Samples> {
-        let TrackerOptions { settling, beta_update, .. } = self.options;
+        let TrackerOptions { mut settling, beta_update, .. } = self.options;
+        if !self.options.has(Part::Equilibration) {
+            settling.most = settling.sweeps;
+        }
         if settling.sweeps == 0 {
             self.settled = None;
             return None;
         }
         let (zeta, weights) = (&self.pseudo_prior, self.own_weights());
         let (s, k) = (self.chains.len(), path.ladder().len());
-        // Families as they are now: relatives that part in these sweeps share their past still.
-        let families = &self.chains.round_trips;
         let prior = PseudoPrior::new(path.ladder(), zeta);
         let measured = |occupancy: &Table| {
             let mut found = prior.measure(&occupancy.scaled(&weights));
-            found.influence = families.of_families(&found.influence);
+            // Families as they are now: relatives that part in these sweeps share their past still.
+            found.influence = self.of_families(&found.influence);
             found
         };
         let mut copy = self.chains_to_settle();
@@ -59,7 +61,10 @@ impl ChainTracker {
             latest.clone_from(&record.occupancy);
             record.occupancy
         };
-        let rest = settle(settling, [s, k], run, measured);
+        let mut rest = settle(settling, [s, k], run, measured);
+        if !self.options.has(Part::Memory) {
+            rest.memory = 0.0;
+        }
         let at_one = start.map_or_else(Vec::new, |last| {
             let posterior = posterior_of(path, zeta, &last);
             posterior.last_column().zip(&weights).map(|(q, w)| q * w).collect()
@@ -83,8 +88,10 @@ impl ChainTracker {
             visitors_in_errors,
             memory: rest.memory,
         });
-        let expected = self.lag.expected();
-        let lag = self.lag.learn(step, noise);
+        let (expected, lag) = match self.options.has(Part::Lag) {
+            true => (self.lag.expected(), self.lag.learn(step, noise)),
+            false => (0.0, 0.0),
+        };
         filter.correct(expected);
         let gain = filter.join(&rest.measurement, lag);
         self.lag.present = (1.0 - gain).powi(2) * lag + gain * gain * rest.memory;

@@ -3,6 +3,7 @@
 //! Persistent tempered chains give a measurement y_k after every update; a filter joins it with what is known from
 //! before. Two filters: the drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
 
+use super::Part;
 use super::filter::{AnyFilter, Smoothing};
 use super::prediction::Nodes;
 use super::settling::{Lag, Settled, Settling};
@@ -49,6 +50,15 @@ pub struct TrackerOptions {
     pub weighted: bool,
     /// Sweeps at fixed parameters before an evaluation.
     pub settling: Settling,
+    /// What is left out, to see what it is worth.
+    pub without: Option<Part>,
+}
+
+impl TrackerOptions {
+    /// Whether a part of the tracker is there.
+    pub fn has(&self, part: Part) -> bool {
+        self.without != Some(part)
+    }
 }
 
 /// Tracker of log Z_k.
@@ -128,13 +138,15 @@ impl ChainTracker {
     /// where [`ChainTracker::trust`] says so.
     pub fn std_error(&self) -> f64 {
         let own = self.filter.get().std_error().hypot(self.lag.present.sqrt());
-        if self.options.settling.sweeps > 0 { WIDENING * own } else { own }
+        let widened = self.options.settling.sweeps > 0 && self.options.has(Part::Widening);
+        if widened { WIDENING * own } else { own }
     }
 
     /// How much larger errors are than the spread of chains that have just been started: settled, they still have this share of where
     /// they started from third to third of their sweeps, and nothing shows how far that was from the model. 1 for chains that go on.
     pub(super) fn widening_of_the_start(&self) -> f64 {
-        let settled = self.settled.as_ref().filter(|_| self.steps == 0);
+        let new = self.steps == 0 && self.options.has(Part::Start);
+        let settled = self.settled.as_ref().filter(|_| new);
         // What cannot be correlated is frozen; beyond the limit the value is in doubt.
         let memory = |settled: &Settled| match settled.correlation {
             correlation if correlation.is_nan() => FROZEN,
@@ -224,8 +236,8 @@ impl ChainTracker {
         let record = self.chains.sweep(new, &pseudo_prior, beta_update, sweeps.max(1), start);
         let prior = PseudoPrior::new(new.ladder(), &pseudo_prior);
         let mut measurement = prior.measure(&self.scaled(&record.occupancy));
-        measurement.influence = self.chains.round_trips.of_families(&measurement.influence);
-        if self.options.weighted {
+        measurement.influence = self.of_families(&measurement.influence);
+        if self.options.weighted && self.options.has(Part::SharedWeights) {
             self.chains.share_weights_at_base();
         }
         self.transitions.add(&record.transitions, (-(sweeps as f64) / TRANSITION_MEMORY).exp());
@@ -233,7 +245,12 @@ impl ChainTracker {
         let mut jump = None;
         let posterior = self.scaled(&record.posterior);
         let chains = &self.chains;
+        let options = self.options;
         let mut shift = || {
+            if !options.has(Part::BackwardShift) {
+                let influence = chains.round_trips.of_families(&forward.influence);
+                return Shift { influence, ..forward.clone() };
+            }
             let then = nodes.evaluate(old, &chains.visible).log_f;
             let back = nodes.shift(&posterior, &record.last.log_f, &then);
             let (shift, largest) = backward(&back, chains);
@@ -241,7 +258,9 @@ impl ChainTracker {
             shift
         };
         let distrust = self.filter.get_mut().update(&mut shift, &measurement);
-        self.lag.moved();
+        if self.options.has(Part::Lag) {
+            self.lag.moved();
+        }
         self.steps += 1;
         self.last = record.last;
         self.posterior = record.posterior;
@@ -302,6 +321,14 @@ impl ChainTracker {
         // As few as divide the ladder evenly, if any: equal steps need fewer exponentials.
         let even = EVALUATED.clone().find(|n| (temperatures - 1).is_multiple_of(*n));
         (temperatures - 1).div_ceil(even.unwrap_or(*EVALUATED.end())).max(1)
+    }
+
+    /// Parts of an error, those of relatives taken together.
+    pub(super) fn of_families(&self, influence: &Influence) -> Influence {
+        match self.options.has(Part::Families) {
+            true => self.chains.round_trips.of_families(influence),
+            false => influence.clone(),
+        }
     }
 
     /// Looks at the chains' states under a path.

@@ -9,9 +9,10 @@ use serde::Serialize;
 use super::Known;
 use super::search::Search;
 use crate::error::Result;
-use crate::estimators::Start;
+use crate::estimators::{FAILURE, Start};
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
+use crate::numerics::betting_lower_bound;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
@@ -29,6 +30,13 @@ const SHARE_OF_MODES: f64 = 0.3;
 /// Components fitted to the modes alone, or to known states.
 const COMPONENTS: usize = 16;
 
+/// Probability that the bound of one of any number of annealing passes may fail, so that all of them hold at once: these add up to
+/// [`FAILURE`].
+pub(super) fn failure_of(pass: usize) -> f64 {
+    let pass = pass as f64;
+    FAILURE / ((pass + 1.0) * (pass + 2.0))
+}
+
 /// A start that was tried.
 #[derive(Clone, Debug, Serialize)]
 pub struct Candidate {
@@ -40,6 +48,8 @@ pub struct Candidate {
     pub std_error: f64,
     /// Chains that carry the weight.
     pub effective: f64,
+    /// A lower bound of log Z from the weights, nats, that holds with all others of the same search at 99.9 %.
+    pub at_least: f64,
 }
 
 /// All starts that were tried, and where they led.
@@ -90,16 +100,17 @@ impl<'a> Candidates<'a> {
         let seed = derived_seed(self.seed, Purpose::Candidate, self.list.len() as u64);
         let annealed = anneal(&path, CHAINS, seed, 0, Keep::Last);
         let mean = annealed.mean_weight(0);
+        let log_z = path.log_z_base();
+        let weights: Vec<f64> = annealed.final_weights().collect();
         search.climb(&annealed.visible);
         self.list.push(Candidate {
             name: name.into(),
-            log_z: path.log_z_base() + mean.log_mean,
+            log_z: log_z + mean.log_mean,
             std_error: mean.std_error,
             effective: mean.effective,
+            at_least: log_z + betting_lower_bound(&weights, failure_of(self.list.len())),
         });
-        let log_z = path.log_z_base();
-        let weights = annealed.final_weights().map(|w| w + log_z).collect();
-        self.reached.push((annealed.visible, weights));
+        self.reached.push((annealed.visible, weights.iter().map(|w| w + log_z).collect()));
         Ok(())
     }
 

@@ -1,17 +1,14 @@
 //! The verdict on an automatic estimate: how its chains moved, and whether everything else that is known agrees.
 
-use super::candidates::Candidate;
 use crate::estimators::tempered::{Mixing, TemperedRun};
 use crate::estimators::{Estimate, Method};
 use crate::numerics::Table;
-use crate::tempering::{MeanWeight, PseudoPrior};
+use crate::tempering::PseudoPrior;
 use crate::trust::Trust;
 use std::time::Instant;
 
 /// Combined errors by which two estimates of the same number may differ.
 pub(super) const MOST_ERRORS: f64 = 4.0;
-/// Nats by which annealing from anywhere exceeds log Z once in a thousand times at most (Markov's inequality).
-const MOST_ABOVE: f64 = 7.0;
 /// Rounding of log f at large models, nats: the bound is computed in f64, chains in f32.
 const ROUNDING: f64 = 1e-3;
 
@@ -20,9 +17,8 @@ pub(super) struct Evidence<'a> {
     pub run: &'a TemperedRun,
     /// The last so many chains started at beta = 1.
     pub above: usize,
-    /// log Z by the annealing pass of the chains themselves.
-    pub annealed: (f64, MeanWeight),
-    pub candidates: &'a [Candidate],
+    /// A lower bound of log Z by the weights of all annealing passes.
+    pub at_least: f64,
     /// A lower bound of log Z.
     pub bound: f64,
 }
@@ -33,7 +29,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> (Estimate, String) {
     let last = run.ladder.len() - 1;
     let y = run.measurement();
     let (value, error) = (y.log_z[last], y.variance[last].sqrt());
-    let mut trust = populations(evidence).and(annealing(evidence, value, error));
+    let mut trust = populations(evidence);
     if evidence.bound > value + MOST_ERRORS * error + ROUNDING {
         trust.doubt(
             "below-bound",
@@ -43,7 +39,9 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> (Estimate, String) {
             ),
         );
     }
-    let estimate = run.estimate(Method::Auto, Instant::now(), (value, error), trust);
+    let found = run.estimate(Method::Auto, Instant::now(), (value, error), trust);
+    let mut estimate = Estimate { at_least: Some(evidence.at_least), ..found };
+    estimate.doubt_below(evidence.at_least);
     let Mixing { round_trips, travelled, correlation, r_hat, effective_log_f, .. } =
         Mixing::of(run);
     let line = format!(
@@ -79,27 +77,4 @@ fn populations(evidence: &Evidence<'_>) -> Trust {
         format!("chains from the start say {a:.3} +- {error_a:.3}, chains from the modes {b:.3} +- {error_b:.3}: they see different parts of the model; give it a larger --budget")
     });
     Trust::unless("populations-differ", reason)
-}
-
-/// No annealing run may be far above: all of them are lower bounds with high probability.
-fn annealing(evidence: &Evidence<'_>, value: f64, error: f64) -> Trust {
-    let (log_z, mean) = &evidence.annealed;
-    let own = ("the chains' own annealing", *log_z, mean.std_error);
-    let tried = evidence.candidates.iter().map(|c| (c.name.as_str(), c.log_z, c.std_error));
-    let reason = annealed_above(tried.chain([own]), value, error).map(|(name, log_z, std_error)| {
-        format!("annealing from another start ({name}) finds {log_z:.3} +- {std_error:.3}, more than these chains: a mode is missing")
-    });
-    Trust::unless("annealing-above", reason)
-}
-
-/// An annealing run (name, log Z, standard error) that is too far above an estimate for the two to be of the same number.
-pub(crate) fn annealed_above<'a>(
-    mut tried: impl Iterator<Item = (&'a str, f64, f64)>,
-    value: f64,
-    error: f64,
-) -> Option<(&'a str, f64, f64)> {
-    tried.find(|(_, log_z, std_error)| {
-        let own = (MOST_ERRORS * std_error).clamp(1.0, MOST_ABOVE);
-        log_z - value > own.hypot(MOST_ERRORS * error)
-    })
 }

@@ -20,7 +20,6 @@ mod search;
 mod settings;
 
 pub use candidates::Candidate;
-pub(crate) use judgement::annealed_above;
 pub use known::{Bound, Known};
 pub use modes::{Mode, ModeSearch};
 pub use run::{FoundStart, Report};

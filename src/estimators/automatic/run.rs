@@ -92,8 +92,8 @@ impl Automatic {
             && let Some(base) = known.marginals
         {
             tell("chains are in doubt: annealing from the marginals");
-            let (tried, bound) = (exploration.candidates(), exploration.bound());
-            let drawn = annealed_samples::draw(&ops, base, (tried, bound), count, self.seed)?;
+            let bound = exploration.bound().value.max(exploration.at_least());
+            let drawn = annealed_samples::draw(&ops, base, bound, count, self.seed)?;
             if let Some((taken, sweeps)) = drawn {
                 // What chains could not see annealing may miss as well: the doubts stay.
                 trust.doubt("annealed", ANNEALED);
@@ -104,7 +104,7 @@ impl Automatic {
         Ok((taken, exploration.gibbs_sweeps(), trust))
     }
 
-    /// Runs, each of twice the sweeps of the one before.
+    /// Runs, each of twice the sweeps of the one before, until one is sound.
     fn until_sound(
         &self,
         exploration: &mut Exploration<'_>,
@@ -119,7 +119,7 @@ impl Automatic {
             sweeps *= 2;
             let next = 1.5 * exploration.cost((self.chains * sweeps) as u64);
             if estimate.trust.is_sound() || exploration.spent + next > self.budget {
-                return Ok(estimate);
+                return Ok(exploration.pooled(estimate));
             }
         }
     }

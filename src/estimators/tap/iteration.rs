@@ -110,6 +110,7 @@ impl Tap {
             std_error: f64::NAN,
             effective_samples: None,
             bias: if self.order == TapOrder::Naive { Bias::Low } else { Bias::Biased },
+            at_least: None,
             gibbs_sweeps: 0,
             seconds: start.elapsed().as_secs_f64(),
             trust: trust(&solutions),

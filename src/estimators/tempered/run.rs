@@ -156,6 +156,7 @@ impl TemperedRun {
             // A round trip forgets where a chain came from.
             effective_samples: Some(self.round_trips as f64),
             bias: Bias::Consistent,
+            at_least: None,
             gibbs_sweeps: self.gibbs_sweeps,
             seconds: self.seconds + start.elapsed().as_secs_f64(),
             trust: verdict(self).and(trust),

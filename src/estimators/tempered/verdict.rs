@@ -17,6 +17,9 @@ use crate::numerics::statistics::{effective_sample_size, mean, rank_normalised, 
 use crate::tempering::{NEEDED_PER_CHAIN, RoundsEnd, parts};
 use crate::trust::Trust;
 
+/// The doubt of chains whose halves of a run say the same.
+pub(in super::super) const FROZEN: &str = "frozen";
+
 /// Share of the mean occupancy of an end that a chain must have had to have been there.
 const BEEN_THERE: f64 = 0.05;
 /// Share of the chains that must have been at both ends.
@@ -117,7 +120,7 @@ pub fn verdict(run: &TemperedRun) -> Trust {
     // A correlation that is not a number comes from an end that no chain has ever been at.
     if !matches!(correlation.partial_cmp(&MOST_CORRELATION), Some(std::cmp::Ordering::Less)) {
         trust.doubt(
-            "frozen",
+            FROZEN,
             format!("each chain keeps to its place, the halves of the run correlate by {correlation:.2}: the error does not fall like 1/sqrt(sweeps); use more sweeps, or another --start"),
         );
     }

@@ -5,7 +5,6 @@ use super::rows::RowSets;
 use super::{Candidate, Trainer};
 use crate::config::Kernel;
 use crate::error::Result;
-use crate::estimators::automatic::annealed_above;
 use crate::estimators::{Ais, Automatic, Estimate, Known, Method, ais, exact};
 use crate::interrupt;
 use crate::model::Parameters;
@@ -170,10 +169,11 @@ fn agreed(a: Estimate, b: Estimate) -> Estimate {
     let low_is_sound = low.trust.is_sound();
     let (gibbs_sweeps, seconds) =
         (low.gibbs_sweeps + high.gibbs_sweeps, low.seconds + high.seconds);
+    let at_least = higher(low.at_least, high.at_least);
     let mut found = match (low_is_sound, high.trust.is_sound()) {
         (true, true) if !differ => {
             let (value, std_error) =
-                joined((low.value, low.std_error), (high.value, high.std_error));
+                joined(&[(low.value, low.std_error), (high.value, high.std_error)]);
             let effective = low.effective_samples.zip(high.effective_samples);
             let effective_samples = effective.map(|(low, high)| low + high);
             Estimate { value, std_error, effective_samples, ..high }
@@ -184,7 +184,12 @@ fn agreed(a: Estimate, b: Estimate) -> Estimate {
     if differ && low_is_sound {
         found.trust.doubt("starts-differ", "annealing from the marginals of the data and from a mixture fitted to the rows differ by more than their errors: one of them misses a part of the model; raise audit.temperatures");
     }
-    Estimate { gibbs_sweeps, seconds, ..found }
+    Estimate { gibbs_sweeps, seconds, at_least, ..found }
+}
+
+/// The higher one of two lower bounds.
+fn higher(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    a.into_iter().chain(b).reduce(f64::max)
 }
 
 impl Trainer {
@@ -198,11 +203,12 @@ impl Trainer {
         }
         let mut found = self.automatic_audit(&model.parameters, pass)?;
         found.refuse_below(bound);
-        let annealing = ("audit", annealed.value, annealed.std_error);
-        let above = annealed_above([annealing].into_iter(), found.value, found.std_error).is_some();
         let error = found.std_error.hypot(annealed.std_error);
         let below = found.value - annealed.value > DISAGREEMENT * error;
-        Ok(if below || (found.trust.is_sound() && !above) { found } else { annealed })
+        let at_least = higher(annealed.at_least, found.at_least);
+        let above = annealed.at_least > Some(found.value + DISAGREEMENT * found.std_error);
+        let taken = if below || (found.trust.is_sound() && !above) { found } else { annealed };
+        Ok(Estimate { at_least, ..taken })
     }
 
     /// The estimate that searches for modes.
@@ -428,6 +434,7 @@ mod tests {
             std_error: 0.1,
             effective_samples: Some(50.0),
             bias: Bias::Low,
+            at_least: None,
             gibbs_sweeps: 10,
             seconds: 1.0,
             trust: Trust::unless("doubt", reason),

@@ -12,7 +12,7 @@ use crate::interrupt;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::progress;
 use crate::tempering::RoundsRecord;
-use crate::tracking::{KnownStates, Model, ModelTracker, SecondPopulation, TrackRecord};
+use crate::tracking::{KnownStates, Model, ModelTracker, Part, SecondPopulation, TrackRecord};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Carriers, Start};
 
@@ -20,6 +20,11 @@ impl Trainer {
     /// The tracker of the model that is evaluated; `None` before tracking starts. Up to date after every step of the tracker.
     pub(super) fn reported(&self) -> Option<&ModelTracker> {
         self.view.as_ref().or(self.tracker.as_ref())
+    }
+
+    /// Tracks without a part of the tracker, for an ablation; before the first step.
+    pub fn track_without(&mut self, part: Part) {
+        self.plan.tracker.without = Some(part);
     }
 
     /// Whether records are due after this update.
