@@ -92,8 +92,9 @@ fn a_reader_that_does_not_read_holds_up_no_signal() {
     {
         let out = folder.path().join(what);
         let (reader, mut writer) = std::io::pipe().unwrap();
+        let descriptor = writer.as_raw_fd();
         // SAFETY: both are flags of a descriptor that is open.
-        let flags = |flags| unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, flags) };
+        let flags = |flags: libc::c_int| unsafe { libc::fcntl(descriptor, libc::F_SETFL, flags) };
         flags(libc::O_NONBLOCK);
         while writer.write(&[b'x'; 4096]).is_ok() {}
         flags(0);

@@ -28,8 +28,15 @@ pub fn write_atomically(
         io::ErrorKind::NotFound => {
             Error::file(path, "its folder was deleted or moved while it was written")
         }
-        _ => Error::io("write", path)(error),
+        _ => Error::io("write", path)(without_name(error)),
     })
+}
+
+/// The error of the system, without the name of the temporary file that tempfile adds to it.
+fn without_name(error: io::Error) -> io::Error {
+    let system = error.get_ref().and_then(|inner| std::error::Error::source(inner));
+    let system = system.and_then(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
+    system.map_or(error, io::Error::from_raw_os_error)
 }
 
 /// [`write_atomically`] of bytes at hand.
