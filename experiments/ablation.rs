@@ -13,17 +13,17 @@ use burn::tensor::Device;
 use clap::Parser;
 use rayon::prelude::*;
 use support::training_sets::{TrainingSet, all, chosen, narrow};
-use ztrack::Result;
 use ztrack::model::exact::log_partition;
 use ztrack::tracking::Part;
 use ztrack::training::Trainer;
+use ztrack::{Error, Result};
 
 /// Options.
 #[derive(Parser)]
 struct Options {
     #[command(flatten)]
     common: support::Options,
-    /// Parts to leave out, by name; all of them by default
+    /// Parts to leave out one at a time, by name, or several at once joined by `+`; each of them by default
     #[arg(long, value_delimiter = ',')]
     without: Vec<String>,
     /// Seeds of each run
@@ -35,16 +35,18 @@ struct Options {
     /// Updates of each run
     #[arg(long, default_value_t = 3000)]
     updates: u64,
+    /// Further overrides of the configuration, as in --set averaging.window=0
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
     /// Data sets, by name
     #[arg(long, value_delimiter = ',')]
     sets: Vec<String>,
 }
 
 /// What is left out: a part, or what overrides of the configuration switch off.
-#[derive(Clone, Copy)]
 enum Without {
     Nothing,
-    Part(Part),
+    Parts(Vec<Part>),
     Settings(&'static [&'static str]),
 }
 
@@ -79,14 +81,13 @@ fn report(mut options: Options) -> Result<bool> {
         options.without = vec!["lag".into(), "weights".into()];
         groups.iter_mut().for_each(|(_, _, sets)| sets.truncate(1));
     }
-    let parts = Part::LIST.iter().map(|(name, part)| (*name, Without::Part(*part)));
-    let by_key = BY_KEY.iter().map(|(name, settings)| (*name, Without::Settings(settings)));
-    let asked = |name: &str| {
-        options.without.is_empty() || options.without.iter().any(|asked| name.starts_with(asked))
-    };
-    let variants: Vec<(&str, Without)> = std::iter::once(("nothing", Without::Nothing))
-        .chain(by_key.chain(parts).filter(|(name, _)| asked(name)))
-        .collect();
+    let names = BY_KEY.iter().map(|(name, _)| *name);
+    let names = names.chain(Part::LIST.iter().map(|(name, _)| *name)).map(String::from);
+    let asked = if options.without.is_empty() { names.collect() } else { options.without.clone() };
+    let mut variants = vec![("nothing".to_string(), Without::Nothing)];
+    for name in asked {
+        variants.push((name.clone(), without(&name)?));
+    }
     let mut rows = Vec::new();
     for (name, hidden, sets) in &groups {
         let names: Vec<&str> = sets.iter().map(|set| set.name).collect();
@@ -108,13 +109,13 @@ fn report(mut options: Options) -> Result<bool> {
             "seconds"
         );
         for (without, variant) in &variants {
-            let (points, seconds) = runs(*hidden, sets, *variant, &options)?;
+            let (points, seconds) = runs(*hidden, sets, variant, &options)?;
             let row = summary(&points, seconds);
             println!("{without:<20}{row}");
             for (error, std_error, sound) in points {
                 rows.push(vec![
                     (*name).to_string(),
-                    (*without).to_string(),
+                    without.clone(),
                     error.to_string(),
                     std_error.to_string(),
                     sound.to_string(),
@@ -128,11 +129,22 @@ fn report(mut options: Options) -> Result<bool> {
     Ok(true)
 }
 
+/// What is named: a key's name, or parts joined by `+`.
+fn without(name: &str) -> Result<Without> {
+    if let Some((_, settings)) = BY_KEY.iter().find(|(key, _)| *key == name) {
+        return Ok(Without::Settings(settings));
+    }
+    let part =
+        |name: &str| Part::LIST.iter().find(|(known, _)| *known == name).map(|(_, part)| *part);
+    let unknown = || Error::Invalid(format!("--without {name}: there is no such part"));
+    name.split('+').map(part).collect::<Option<Vec<_>>>().map(Without::Parts).ok_or_else(unknown)
+}
+
 /// All runs of a group without one part: evaluations, and the mean seconds of a run without enumeration.
 fn runs(
     hidden: usize,
     sets: &[TrainingSet],
-    without: Without,
+    without: &Without,
     options: &Options,
 ) -> Result<(Vec<Point>, f64)> {
     let seeds = options.first_seed..options.first_seed + options.seeds;
@@ -143,7 +155,7 @@ fn runs(
         .collect();
     let found: Vec<(Vec<Point>, f64)> = jobs
         .into_par_iter()
-        .map(|(set, rate, seed)| run(hidden, set, *rate, seed, options.updates, without))
+        .map(|(set, rate, seed)| run(hidden, set, *rate, seed, options, without))
         .collect::<Result<_>>()?;
     let seconds = found.iter().map(|(_, seconds)| seconds).sum::<f64>() / found.len() as f64;
     Ok((found.into_iter().flat_map(|(points, _)| points).collect(), seconds))
@@ -154,26 +166,27 @@ fn run(
     set: &TrainingSet,
     (gradient, rule, rate): (&str, &str, f64),
     seed: u64,
-    updates: u64,
-    without: Without,
+    options: &Options,
+    without: &Without,
 ) -> Result<(Vec<Point>, f64)> {
     let mut settings = vec![
         format!("seed={seed}"),
         format!("model.hidden={hidden}"),
-        format!("training.updates={updates}"),
+        format!("training.updates={}", options.updates),
         format!("training.gradient={{ kind = \"{gradient}\" }}"),
         format!("training.update={{ rule = \"{rule}\" }}"),
         format!("training.learning_rate.initial={rate}"),
         "evaluation.every=100".into(),
         "evaluation.exact=false".into(),
     ];
+    settings.extend(options.overrides.iter().cloned());
     if let Without::Settings(keys) = without {
         settings.extend(keys.iter().map(ToString::to_string));
     }
     let mut trainer =
         Trainer::new(&set.config(&settings)?, set.splits.clone(), &Device::default())?;
-    if let Without::Part(part) = without {
-        trainer.track_without(part);
+    if let Without::Parts(parts) = without {
+        parts.iter().for_each(|part| trainer.track_without(*part));
     }
     let (mut points, mut seconds) = (Vec::new(), 0.0);
     loop {

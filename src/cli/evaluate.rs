@@ -4,20 +4,20 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail, ensure};
-use clap::{Args, ValueEnum};
+use anyhow::Result;
+use clap::Args;
 use serde::Serialize;
 
-use super::data_options::{Data, DataOptions};
 use super::failure::IN_DOUBT;
 use super::log_z::LogZOptions;
-use super::model_options::{Model, ModelOptions};
+use super::model_options::ModelOptions;
 use super::output::{print, print_json};
+use super::row_file::{self, RowFile};
+use super::row_options::RowOptions;
 use super::table::{remarks, table};
-use crate::data::Dataset;
 use crate::estimators::{Agreement, Bound, Estimate, Estimates, Starting};
-use crate::ops::Fused;
-use crate::tracking::{LogLikelihood, mean_log_f};
+use crate::ops::{BitMatrix, Fused};
+use crate::tracking::{LogLikelihood, log_f, mean_log_f};
 
 /// Mean log-likelihood of data, with the standard error of log Z and data together
 #[derive(Args)]
@@ -25,38 +25,24 @@ use crate::tracking::{LogLikelihood, mean_log_f};
     ztrack evaluate runs/dna\n  \
     ztrack evaluate runs/mnist --data test\n  \
     ztrack evaluate runs/dna/last.safetensors --data dna --split test\n  \
+    ztrack evaluate runs/dna --data test --per-row scores.csv\n  \
     ztrack evaluate model.npz --data mnist --binarization stochastic --method rts,ais --json")]
 pub struct Evaluate {
     #[command(flatten)]
     model: ModelOptions,
-    /// Data: dna, mnist, binarized-mnist, bars-and-stripes, dna-like, a file, or a run folder or configuration (.toml)
-    /// whose data and splits are taken; train, validation or test for such rows of the model's run. Its training marginals
-    /// are the base distribution [default: the data of the run that the model is from]
-    #[arg(long, value_name = "NAME|PATH")]
-    data: Option<String>,
-    /// Rows [default: all]
-    #[arg(long, value_enum)]
-    split: Option<Split>,
+    #[command(flatten)]
+    rows: RowOptions,
+    /// Also write the log-likelihood and the free energy of every row to this file: .csv, or .npy with the columns of the table
+    #[arg(long, value_name = "FILE")]
+    per_row: Option<PathBuf>,
+    /// Overwrite the file of --per-row
+    #[arg(long, requires = "per_row")]
+    force: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     log_z: LogZOptions,
-    #[command(flatten)]
-    options: DataOptions,
-}
-
-/// Rows to evaluate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Split {
-    /// Training rows
-    Train,
-    /// Validation rows
-    Validation,
-    /// Test rows
-    Test,
-    /// Each of them that the data has
-    All,
 }
 
 #[derive(Serialize)]
@@ -84,14 +70,11 @@ impl Evaluate {
     /// Prints one line for each split and method.
     pub fn run(self) -> Result<ExitCode> {
         let model = self.model.load()?;
-        let (name, split) = self.data(&model)?;
-        let data = self.options.load(&name, &model, self.log_z.seed)?;
-        data.compare(model.file.trained_on.as_ref())?;
-        let parameters = &model.file.parameters;
-        let mut rows = Vec::new();
-        for (name, dataset) in splits(&data, &name, split)? {
-            rows.push((name, data.binarized(dataset)?));
+        if let Some(path) = &self.per_row {
+            row_file::check(path, self.force)?;
         }
+        let (data, name, rows) = self.rows.load(&model, self.log_z.seed)?;
+        let parameters = &model.file.parameters;
         let training = data.binarized_or_drawn()?;
         let base = data.base()?;
         let held_out = data.all_held_out()?;
@@ -118,6 +101,10 @@ impl Evaluate {
                 });
             }
         }
+        if let Some(path) = &self.per_row {
+            let chosen = estimates.iter().find(|e| Some(e.method) == agreement.use_method);
+            per_row(path, &ops, &rows, chosen.or(estimates.first()))?;
+        }
         let strict = self.log_z.strict && !agreement.sound;
         let report =
             Report { model: model.path, data: name, estimates, bound, agreement, log_likelihoods };
@@ -128,60 +115,25 @@ impl Evaluate {
         }
         Ok(if strict { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
     }
-
-    /// Name of the data and which rows of it.
-    fn data(&self, model: &Model) -> Result<(String, Split)> {
-        let run = model.run.as_ref().map(|run| run.to_string_lossy().to_string());
-        let asked = self.split.unwrap_or(Split::All);
-        match (&self.data, run) {
-            (None, Some(run)) => Ok((run, asked)),
-            (None, None) => {
-                bail!("--data: name the data to evaluate; only models in a run folder tell theirs")
-            }
-            (Some(name), run) if !Path::new(name).exists() => {
-                let split = match Split::from_str(name, false) {
-                    Ok(split) => split,
-                    Err(_) => return Ok((name.clone(), asked)),
-                };
-                let Some(run) = run else {
-                    bail!(
-                        "--data {name}: the model is in no run folder: name the data, and the rows with --split {name}"
-                    );
-                };
-                ensure!(
-                    self.split.is_none_or(|asked| asked == split),
-                    "--data {name} and --split name different rows"
-                );
-                Ok((run, split))
-            }
-            (Some(name), _) => Ok((name.clone(), asked)),
-        }
-    }
 }
 
-/// The rows that were asked for.
-fn splits<'a>(
-    data: &'a Data,
-    data_name: &str,
-    split: Split,
-) -> Result<Vec<(&'static str, &'a Dataset)>> {
-    let splits = &data.splits;
-    let all = [
-        (Split::Train, "train", Some(&splits.train)),
-        (Split::Validation, "validation", splits.validation.as_ref()),
-        (Split::Test, "test", splits.test.as_ref()),
-    ];
-    let mut chosen = Vec::new();
-    for (which, name, dataset) in all {
-        match dataset {
-            Some(dataset) if split == which || split == Split::All => chosen.push((name, dataset)),
-            None if split == which => bail!(
-                "--split {name}: `{data_name}` has no {name} rows; split some off with --{name}-fraction"
-            ),
-            _ => {}
-        }
+/// Writes log-likelihood and free energy of every row, by the value of log Z that is to be used, whose error all rows share.
+fn per_row(
+    path: &Path,
+    ops: &Fused,
+    rows: &[(&'static str, BitMatrix)],
+    log_z: Option<&Estimate>,
+) -> Result<()> {
+    let mut table = RowFile::new(&["row", "log_likelihood", "free_energy", "log_z_std_error"]);
+    let (value, error) = log_z.map_or((f64::NAN, f64::NAN), |e| (e.value, e.std_error));
+    for (split, rows) in rows {
+        let values = log_f(ops, rows).into_iter().enumerate();
+        table.extend(
+            split,
+            values.map(|(row, log_f)| vec![row as f64, log_f - value, -log_f, error]),
+        );
     }
-    Ok(chosen)
+    table.write(path)
 }
 
 impl Report {

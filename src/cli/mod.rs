@@ -25,6 +25,8 @@ mod ranks;
 mod recipe;
 mod report;
 mod resume;
+mod row_file;
+mod row_options;
 mod run_folder;
 mod run_lock;
 mod runs;
@@ -38,6 +40,7 @@ mod table;
 mod teller;
 pub mod terminal;
 mod train;
+mod transform;
 #[cfg(feature = "watch")]
 mod watch;
 
@@ -80,6 +83,7 @@ enum Command {
     Estimate(estimate::Estimate),
     Evaluate(evaluate::Evaluate),
     Sample(sample::Sample),
+    Transform(transform::Transform),
     Report(report::Report),
     Runs(runs::Runs),
     Compare(compare::Compare),
@@ -113,6 +117,7 @@ impl Arguments {
             Some(Command::Train(_) | Command::Estimate(_)) => Shared,
             Some(Command::Evaluate(_)) => OfOne("evaluate"),
             Some(Command::Sample(_)) => OfOne("sample"),
+            Some(Command::Transform(_)) => OfOne("transform"),
             Some(Command::Report(_)) => OfOne("report"),
             Some(Command::Runs(_)) => OfOne("runs"),
             Some(Command::Compare(_)) => OfOne("compare"),
@@ -156,6 +161,7 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
         Command::Estimate(command) => command.run(),
         Command::Evaluate(command) => command.run(),
         Command::Sample(command) => command.run(),
+        Command::Transform(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Runs(command) => command.run(),
         Command::Compare(command) => command.run(),

@@ -14,7 +14,7 @@ use crate::limited::read_text;
 use crate::ops::BitMatrix;
 use crate::tempering::mixture::{MixtureBase, fit_rows};
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder, Prior};
-use crate::tracking::{Smoothing, TrackerOptions};
+use crate::tracking::{Parts, Smoothing, TrackerOptions};
 
 /// Pseudo-count of base marginals: every unit keeps a chance to be 0 and 1.
 const BASE_SMOOTHING: f64 = 1.0;
@@ -143,7 +143,7 @@ impl TemperingConfig {
                 BetaUpdateConfig::Joint(repeats) => BetaUpdate::Joint { repeats },
             },
             initial_rounds: self.initial_rounds,
-            without: None,
+            without: Parts::default(),
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct LogLikelihood {
 }
 
 /// log f(v) of every row; results do not depend on the number of threads.
-pub(super) fn log_f(ops: &dyn RbmOps, data: &BitMatrix) -> Vec<f64> {
+pub fn log_f(ops: &dyn RbmOps, data: &BitMatrix) -> Vec<f64> {
     let words = words_per_row(data.columns());
     let grid = BetaGrid::new(&[1.0]);
     let hidden = ops.n_units(Layer::Hidden);

@@ -308,7 +308,7 @@ mod tests {
     use super::*;
     use crate::model::test_systems::gaussian_parameters;
     use crate::tempering::{BetaUpdate, InitialRounds, Prior};
-    use crate::tracking::{Settling, Smoothing};
+    use crate::tracking::{Parts, Settling, Smoothing};
 
     fn model(seed: u64) -> Model {
         Model::fused(gaussian_parameters(8, 4, 0.5, seed))
@@ -322,7 +322,7 @@ mod tests {
             sweeps: 2,
             weighted: true,
             settling: Settling { sweeps: settling, most: settling },
-            without: None,
+            without: Parts::default(),
             beta_update: BetaUpdate::Collapsed,
             initial_rounds: InitialRounds::default(),
         };

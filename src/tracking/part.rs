@@ -31,6 +31,23 @@ pub enum Part {
     ScaleFactor,
 }
 
+/// Some of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts(u16);
+
+impl Parts {
+    /// Whether a part is among them.
+    pub fn contains(self, part: Part) -> bool {
+        self.0 >> part as u16 & 1 == 1
+    }
+
+    /// With another one.
+    #[must_use]
+    pub fn and(self, part: Part) -> Self {
+        Self(self.0 | 1 << part as u16)
+    }
+}
+
 impl Part {
     /// All of them with their names.
     pub const LIST: [(&str, Self); 13] = [

@@ -3,12 +3,12 @@
 //! Persistent tempered chains give a measurement y_k after every update; a filter joins it with what is known from
 //! before. Two filters: the drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
 
-use super::Part;
 use super::filter::{AnyFilter, Smoothing};
 use super::prediction::Nodes;
 use super::settling::{Lag, Settled, Settling};
 use super::shift::Shift;
 use super::verdict::{Evidence, FROZEN, verdict};
+use super::{Part, Parts};
 use crate::interrupt;
 use crate::numerics::{Influence, Table};
 use crate::tempering::{
@@ -51,13 +51,13 @@ pub struct TrackerOptions {
     /// Sweeps at fixed parameters before an evaluation.
     pub settling: Settling,
     /// What is left out, to see what it is worth.
-    pub without: Option<Part>,
+    pub without: Parts,
 }
 
 impl TrackerOptions {
     /// Whether a part of the tracker is there.
     pub fn has(&self, part: Part) -> bool {
-        self.without != Some(part)
+        !self.without.contains(part)
     }
 }
 

@@ -46,6 +46,60 @@ fn evaluation_equals_the_exact_log_likelihood() {
     }
 }
 
+/// One line a row; their mean is what is printed, and the features are those of the formula.
+#[test]
+fn rows_have_scores_and_features() {
+    let folder = TempDir::new().unwrap();
+    let parameters = test_systems::gaussian_parameters(16, 5, 0.5, 2);
+    let model = save(folder.path(), parameters.clone());
+    let [scores, features] =
+        ["scores.csv", "features.npy"].map(|name| text(&folder.path().join(name)));
+    let evaluate = ["evaluate", &model, "--data", "bars-and-stripes", "--json", "--per-row"];
+    let report = json(&[&evaluate[..], &[&scores]].concat());
+    let written = fs::read_to_string(&scores).unwrap();
+    let mut lines = written.lines();
+    assert_eq!(lines.next(), Some("split,row,log_likelihood,free_energy,log_z_std_error"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert!(rows.len() == 30 && rows[7][..2] == ["train", "7"], "{written}");
+    let column = |j: usize| rows.iter().map(move |row| row[j].parse::<f64>().unwrap());
+    let mean = number(&report["log_likelihoods"][0]["value"]);
+    assert!((column(2).sum::<f64>() / 30.0 - mean).abs() < 1e-9);
+    let log_z = exact::log_partition(&parameters).unwrap();
+    assert!(column(2).zip(column(3)).all(|(x, energy)| (x + energy + log_z).abs() < 1e-4));
+
+    let transform = ["transform", &model, "--data", "bars-and-stripes", "--out", &features];
+    succeed(&transform);
+    let found: ndarray::Array2<f64> = ndarray_npy::read_npy(&features).unwrap();
+    let Dataset { values: Values::Binary(data), .. } =
+        BarsAndStripes::default().generate().unwrap()
+    else {
+        panic!("bars and stripes are binary")
+    };
+    for row in [0, 29] {
+        for j in 0..5 {
+            let on = (0..16).filter(|&i| data.get(row, i));
+            let weights: f32 = on.map(|i| parameters.weights[i * 5 + j]).sum();
+            let input = f64::from(parameters.hidden_bias[j] + weights);
+            let expected = 1.0 / (1.0 + (-input).exp());
+            assert!(
+                (found[[row, j]] - expected).abs() < 1e-5,
+                "{row} {j}: {} {expected}",
+                found[[row, j]]
+            );
+        }
+    }
+    // Neither is overwritten unasked, and other endings are refused before the work.
+    for (arguments, expected) in [
+        (&transform[..], "--force"),
+        (&[&evaluate[..], &[&scores]].concat()[..], "--force"),
+        (&["transform", &model, "--data", "bars-and-stripes", "--out", "x.txt"][..], ".npy"),
+    ] {
+        let output = run(arguments);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && message.contains(expected), "{message}");
+    }
+}
+
 #[test]
 fn samples_are_arrays_or_pictures() {
     let folder = TempDir::new().unwrap();
@@ -119,7 +173,7 @@ fn data_is_fetched_from_a_mirror_and_checked() {
 
 #[test]
 fn help_has_examples_and_goes_to_standard_output() {
-    for command in ["train", "estimate", "evaluate", "sample"] {
+    for command in ["train", "estimate", "evaluate", "sample", "transform"] {
         let help = succeed(&[command, "--help"]);
         assert!(help.contains("Examples:\n  ztrack") && help.contains("--threads"), "{help}");
     }

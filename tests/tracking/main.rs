@@ -36,7 +36,7 @@ fn options(smoothing: Smoothing, sweeps: usize) -> TrackerOptions {
         initial_rounds,
         weighted: false,
         settling: Settling { sweeps: 0, most: 0 },
-        without: None,
+        without: Default::default(),
     }
 }
 

@@ -24,7 +24,7 @@ impl Trainer {
 
     /// Tracks without a part of the tracker, for an ablation; before the first step.
     pub fn track_without(&mut self, part: Part) {
-        self.plan.tracker.without = Some(part);
+        self.plan.tracker.without = self.plan.tracker.without.and(part);
     }
 
     /// Whether records are due after this update.

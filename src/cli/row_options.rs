@@ -1,0 +1,110 @@
+//! Options that name rows of data for a model.
+
+use std::path::Path;
+
+use anyhow::{Result, bail, ensure};
+use clap::{Args, ValueEnum};
+
+use super::data_options::{Data, DataOptions};
+use super::model_options::Model;
+use crate::data::Dataset;
+use crate::ops::BitMatrix;
+
+/// Which rows of which data.
+#[derive(Args)]
+pub struct RowOptions {
+    /// Data: dna, mnist, binarized-mnist, bars-and-stripes, dna-like, a file, or a run folder or configuration (.toml)
+    /// whose data and splits are taken; train, validation or test for such rows of the model's run. Its training marginals
+    /// are the base distribution [default: the data of the run that the model is from]
+    #[arg(long, value_name = "NAME|PATH")]
+    data: Option<String>,
+    /// Rows [default: all]
+    #[arg(long, value_enum)]
+    split: Option<Split>,
+    #[command(flatten)]
+    options: DataOptions,
+}
+
+/// A part of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Split {
+    /// Training rows
+    Train,
+    /// Validation rows
+    Validation,
+    /// Test rows
+    Test,
+    /// Each of them that the data has
+    All,
+}
+
+/// Rows as zeros and ones, with the names of their splits.
+pub type NamedRows = Vec<(&'static str, BitMatrix)>;
+
+impl RowOptions {
+    /// The data, their name, and the rows asked for.
+    pub fn load(&self, model: &Model, seed: u64) -> Result<(Data, String, NamedRows)> {
+        let (name, split) = self.data(model)?;
+        let data = self.options.load(&name, model, seed)?;
+        data.compare(model.file.trained_on.as_ref())?;
+        let mut rows = Vec::new();
+        for (name, dataset) in splits(&data, &name, split)? {
+            rows.push((name, data.binarized(dataset)?));
+        }
+        Ok((data, name, rows))
+    }
+
+    /// Name of the data and which rows of it.
+    fn data(&self, model: &Model) -> Result<(String, Split)> {
+        let run = model.run.as_ref().map(|run| run.to_string_lossy().to_string());
+        let asked = self.split.unwrap_or(Split::All);
+        match (&self.data, run) {
+            (None, Some(run)) => Ok((run, asked)),
+            (None, None) => {
+                bail!("--data: name the data to evaluate; only models in a run folder tell theirs")
+            }
+            (Some(name), run) if !Path::new(name).exists() => {
+                let split = match Split::from_str(name, false) {
+                    Ok(split) => split,
+                    Err(_) => return Ok((name.clone(), asked)),
+                };
+                let Some(run) = run else {
+                    bail!(
+                        "--data {name}: the model is in no run folder: name the data, and the rows with --split {name}"
+                    );
+                };
+                ensure!(
+                    self.split.is_none_or(|asked| asked == split),
+                    "--data {name} and --split name different rows"
+                );
+                Ok((run, split))
+            }
+            (Some(name), _) => Ok((name.clone(), asked)),
+        }
+    }
+}
+
+/// The rows that were asked for.
+fn splits<'a>(
+    data: &'a Data,
+    data_name: &str,
+    split: Split,
+) -> Result<Vec<(&'static str, &'a Dataset)>> {
+    let splits = &data.splits;
+    let all = [
+        (Split::Train, "train", Some(&splits.train)),
+        (Split::Validation, "validation", splits.validation.as_ref()),
+        (Split::Test, "test", splits.test.as_ref()),
+    ];
+    let mut chosen = Vec::new();
+    for (which, name, dataset) in all {
+        match dataset {
+            Some(dataset) if split == which || split == Split::All => chosen.push((name, dataset)),
+            None if split == which => bail!(
+                "--split {name}: `{data_name}` has no {name} rows; split some off with --{name}-fraction"
+            ),
+            _ => {}
+        }
+    }
+    Ok(chosen)
+}

@@ -1,0 +1,65 @@
+//! `ztrack transform`: hidden means of rows.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::model_options::ModelOptions;
+use super::output::tell;
+use super::row_file::{self, RowFile};
+use super::row_options::RowOptions;
+use crate::numerics::sigmoid;
+use crate::ops::{Fused, Layer, Matrix, RbmOps};
+
+/// Rows whose inputs are held at a time.
+const BLOCK: usize = 1000;
+
+/// Write the features of rows: the mean of every hidden unit given the row
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    ztrack transform runs/mnist --out features.npy\n  \
+    ztrack transform model.npz --data my.csv --split train --out features.csv")]
+pub struct Transform {
+    #[command(flatten)]
+    model: ModelOptions,
+    #[command(flatten)]
+    rows: RowOptions,
+    /// File to write: .csv, or .npy, f64, [rows, hidden units]
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Overwrite the file
+    #[arg(long)]
+    force: bool,
+    /// Seed of the draws where grey levels become zeros and ones
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+}
+
+impl Transform {
+    /// Writes the file.
+    pub fn run(self) -> Result<ExitCode> {
+        row_file::check(&self.out, self.force)?;
+        let model = self.model.load()?;
+        let (_, _, rows) = self.rows.load(&model, self.seed)?;
+        let ops = Fused::new(&model.file.parameters);
+        let hidden = ops.n_units(Layer::Hidden);
+        let names: Vec<String> = (1..=hidden).map(|j| format!("h{j}")).collect();
+        let mut table = RowFile::new(&names);
+        for (split, rows) in &rows {
+            for first in (0..rows.rows()).step_by(BLOCK) {
+                let block = rows.select(first..rows.rows().min(first + BLOCK));
+                let mut inputs = Matrix::filled(block.rows(), hidden, 0.0);
+                ops.inputs(Layer::Hidden, block.words(), inputs.as_mut_slice());
+                let mean = |x: &f32| sigmoid(f64::from(*x));
+                let means = |row: usize| inputs.row(row).iter().map(mean).collect();
+                table.extend(split, (0..block.rows()).map(means));
+            }
+        }
+        table.write(&self.out)?;
+        let count: usize = rows.iter().map(|(_, rows)| rows.rows()).sum();
+        tell(&format!("{}: {count} rows, {hidden} hidden means each", self.out.display()));
+        Ok(ExitCode::SUCCESS)
+    }
+}
