@@ -109,3 +109,28 @@ pub fn read_up_to(mut reader: impl Read, limit: u64) -> std::io::Result<Vec<u8>>
         bytes.truncate(start + count);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_whole_and_have_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let lines = |path: &Path| {
+            let mut found = Vec::new();
+            let there = each_line(path, |number, line| {
+                found.push((number, line.len()));
+                Ok(())
+            });
+            there.map(|there| (there, found))
+        };
+        assert_eq!(lines(&path).unwrap(), (false, vec![]));
+        std::fs::write(&path, "a\nbc\nto").unwrap();
+        assert_eq!(lines(&path).unwrap(), (true, vec![(1, 2), (2, 3)]));
+        std::fs::write(&path, "a\n".to_owned() + &"b".repeat(LINE as usize)).unwrap();
+        assert!(lines(&path).unwrap_err().to_string().contains("line 2 has more than"));
+        assert!(lines(folder.path()).unwrap_err().to_string().contains("not a regular file"));
+    }
+}

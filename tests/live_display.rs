@@ -120,11 +120,11 @@ fn nothing_is_cut_off_at_any_width_and_an_interruption_is_answered() {
 
 #[test]
 fn long_tasks_show_how_far_they_are_and_answer_a_signal_at_once() {
-    let rounds = "--set 'tempering.initial_rounds={ sweeps = 500000000, most = 2 }'";
+    let rounds = "--set 'tempering.initial_rounds={ sweeps = 5000000, most = 2 }'";
     let audit = "--set evaluation.every=5 --set model.hidden=30 --set data.source.side=5 \
-        --set 'audit={ every = 1, chains = 100, temperatures = 900000000, share = 1e9 }'";
+        --set 'audit={ every = 1, chains = 100, temperatures = 9000000, share = 1e9 }'";
     for (settings, shown) in
-        [(rounds, "initial rounds, 2 at most: "), (audit, "900000000 temperatures: ")]
+        [(rounds, "initial rounds, 2 at most: "), (audit, "9000000 temperatures: ")]
     {
         let folder = TempDir::new().unwrap();
         let Some(pane) = Pane::start(folder.path(), 80, &train(folder.path(), settings)) else {
@@ -132,7 +132,7 @@ fn long_tasks_show_how_far_they_are_and_answer_a_signal_at_once() {
         };
         let screen = pane.wait_for(&[shown, " %"]);
         assert!(screen.iter().all(|line| line.chars().count() < 80), "{screen:#?}");
-        // Either would be at work for an hour.
+        // Either would be at work for minutes.
         pane.keys("C-c");
         pane.wait_for(&["continue with: "]);
     }

@@ -220,3 +220,13 @@ fn a_folder_deleted_during_the_report_stays_deleted() {
     assert!(stderr.contains("deleted or moved"), "{stderr}");
     assert!(!out.exists(), "it came again: {:?}", fs::read_dir(&out).unwrap().count());
 }
+
+#[test]
+fn a_run_folder_that_is_a_link_to_nothing_is_told() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    std::os::unix::fs::symlink(folder.path().join("nothing"), &out).unwrap();
+    let output = run(&["train", &tiny(folder.path()), "-q", "--out", &text(&out)]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("is a link to nothing"), "{stderr}");
+}

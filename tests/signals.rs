@@ -111,17 +111,17 @@ fn a_reader_that_does_not_read_holds_up_no_signal() {
     }
 }
 
-/// Each is at work for an hour if it is left alone, and on more than one thing.
+/// Each is at work for minutes if it is left alone, and on more than one thing.
 #[test]
 fn initial_rounds_and_audits_end_at_a_signal_and_are_done_again() {
     let folder = TempDir::new().unwrap();
     let config = tiny(folder.path());
-    let rounds = ["tempering.initial_rounds={ sweeps = 500000000, most = 2 }"];
+    let rounds = ["tempering.initial_rounds={ sweeps = 5000000, most = 2 }"];
     let lost = ["training.updates=15", "checkpoint.every=1000", "evaluation.every=5"];
     let audits = [
         &lost[..],
         &[
-            "audit={ every = 1, chains = 100, temperatures = 900000000 }",
+            "audit={ every = 1, chains = 100, temperatures = 9000000 }",
             "model.hidden=30",
             "data.source.side=5",
         ],
@@ -130,7 +130,7 @@ fn initial_rounds_and_audits_end_at_a_signal_and_are_done_again() {
     let last = [
         &lost[..],
         &[
-            "audit={ every = 0, chains = 100, temperatures = 900000000 }",
+            "audit={ every = 0, chains = 100, temperatures = 9000000 }",
             "model.hidden=30",
             "data.source.side=5",
         ],
@@ -205,9 +205,9 @@ fn estimates_evaluations_and_samples_end_at_a_signal() {
     let samples = text(&folder.path().join("samples.npy"));
     let data = text(&folder.path().join("rows.csv"));
     fs::write(&data, ["0"; 25].join(",") + "\n").unwrap();
-    let ais = ["--method", "ais", "--temperatures", "900000000"];
-    let rts = ["--method", "rts", "--sweeps", "900000000"];
-    let sample = ["sample", &model, "--count", "1000", "--sweeps", "900000000", "--out", &samples];
+    let ais = ["--method", "ais", "--temperatures", "9000000"];
+    let rts = ["--method", "rts", "--sweeps", "9000000"];
+    let sample = ["sample", &model, "--count", "1000", "--sweeps", "9000000", "--out", &samples];
     for arguments in [
         [&["estimate", &model][..], &ais].concat(),
         [&["estimate", &model][..], &rts].concat(),

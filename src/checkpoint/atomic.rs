@@ -168,6 +168,14 @@ mod tests {
         assert!(error.contains("file"), "{error}");
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn errors_do_not_name_the_temporary_file() {
+        // Nothing can be made there, whoever asks.
+        let error = write_bytes("/proc/self/fd/new", b"").unwrap_err().to_string();
+        assert!(error.contains("/proc/self/fd/new") && !error.contains(SUFFIX), "{error}");
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_new_file_is_as_readable_as_any_other() {

@@ -45,6 +45,9 @@ impl RunFolder {
     pub fn create(path: &Path, config_toml: &str, keep: usize) -> Result<Self> {
         RunLock::refuse_if_taken(path)?;
         refuse_if_used(path)?;
+        if path.is_symlink() && !path.exists() {
+            bail!("{} is a link to nothing: delete it, or choose another --out", path.display());
+        }
         fs::create_dir_all(path)
             .with_context(|| format!("cannot create run folder {}", path.display()))?;
         let mut folder = Self { path: path.into(), keep, lock: RunLock::take(path)?, states: None };

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
 
 /// As often are rows in memory while they are split and binarized, beside how they were read.
-const COPIES: f64 = 2.0;
+const COPIES: f64 = 1.5;
 
 const DNA_COLUMNS: usize = 180;
 const DNA_LABELS: RangeInclusive<i64> = 1..=3;
