@@ -3,6 +3,7 @@
 //! Annealing passes and sweeps lie below many layers that return plain values. So what runs says here how far it is, and
 //! who watches reads it from another thread. Nothing is kept, and next to nothing done, where nobody watches.
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -24,6 +25,16 @@ pub struct Stage {
     pub of: usize,
     /// log Z so far, where it is known.
     pub log_z: Option<f64>,
+}
+
+/// "annealing, 4500 of 10000 (45 %), log Z so far 1.234"
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, done, of, log_z } = self;
+        let share = 100.0 * *done as f64 / (*of).max(1) as f64;
+        write!(f, "{what}, {done} of {of} ({share:.0} %)")?;
+        log_z.map_or(Ok(()), |log_z| write!(f, ", log Z so far {log_z:.3}"))
+    }
 }
 
 /// Says that so many steps of so many are done.

@@ -6,6 +6,8 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 
+use crate::record::markup::reorders;
+
 /// Longest stretch without white space that is shown whole; longer ones are shown by their ends.
 const LONGEST_TOKEN: usize = 1000;
 /// Characters of either end of a long one.
@@ -77,8 +79,7 @@ pub fn quoted(argument: &OsStr) -> String {
 }
 
 fn is_unsafe(character: char) -> bool {
-    let reorders = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    character.is_control() || reorders
+    character.is_control() || reorders(character)
 }
 
 #[cfg(test)]

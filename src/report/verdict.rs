@@ -179,6 +179,7 @@ fn open(run: &RunFiles) -> Vec<String> {
             "The run failed {at}{of}: {}.",
             run.failure.as_deref().unwrap_or("no reason was kept")
         ),
+        State::Unknown => format!("How the run ended cannot be read; its metrics end {at}{of}."),
         _ => format!("The run was interrupted {at}{of}."),
     });
     for (name, column) in [("training", "train"), ("validation", "validation")] {
