@@ -3,6 +3,7 @@
 //! Annealing passes and sweeps are below many layers that return plain values. So they report their progress here, and a display reads it
 //! from another thread. Without a display nothing is stored and almost nothing computed.
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -24,6 +25,16 @@ pub struct Stage {
     pub of: usize,
     /// log Z so far, if it is known.
     pub log_z: Option<f64>,
+}
+
+/// "annealing, 4500 of 10000 (45 %), log Z so far 1.234"
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, done, of, log_z } = self;
+        let share = 100.0 * *done as f64 / (*of).max(1) as f64;
+        write!(f, "{what}, {done} of {of} ({share:.0} %)")?;
+        log_z.map_or(Ok(()), |log_z| write!(f, ", log Z so far {log_z:.3}"))
+    }
 }
 
 /// Reports the number of completed steps.

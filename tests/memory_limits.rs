@@ -198,3 +198,18 @@ fn a_very_large_model_is_refused_or_runs() {
         println!("784 x 100000: {} MiB", peak / MIB);
     }
 }
+
+/// Rows of a generator are as often in memory as a run needs them: what does not fit is refused before it is made.
+#[test]
+fn rows_of_a_generator_that_do_not_fit_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let config = tiny(folder.path());
+    let source = "data.source={name=\"bars-and-stripes\",side=30,rows=1000000,noise=0.02}";
+    for mib in [200, 300, 400] {
+        let out = text(&folder.path().join(mib.to_string()));
+        let arguments = ["train", &config, "-q", "--out", &out, "--set", source];
+        let (output, _) = limited(Some(mib * 1024), &arguments);
+        refused(&output, "1000000 rows need about");
+        refused(&output, "data.source");
+    }
+}

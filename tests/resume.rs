@@ -4,9 +4,10 @@ mod common;
 
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::Instant;
 
-use common::{assert_same, succeed, text, tiny, train, train_arguments, ztrack};
+use common::{
+    assert_same, metrics_lines, succeed, text, tiny, train, train_arguments, wait_for, ztrack,
+};
 use rand::RngExt;
 use tempfile::TempDir;
 use ztrack::checkpoint::{StateReader, StateWriter};
@@ -95,16 +96,15 @@ fn killed_runs_equal_one_left_alone(settings: &[&str], kills: u32, seed: u64) {
     let folder = TempDir::new().unwrap();
     let config = tiny(folder.path());
     let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
-    let started = Instant::now();
     train(&config, &whole, settings, &[]);
-    let duration = started.elapsed();
     // Mean life 2 x the whole run / kills: what a life does after its last checkpoint is done again by the next.
+    let longest = 4 * metrics_lines(&whole) / kills as usize;
     let mut moments = Streams::new(seed, Purpose::TestSystem, 0).row(0);
     let mut in_the_middle = 0;
     for _ in 0..kills {
-        let life = duration.mul_f64(moments.random_range(0.0..4.0) / f64::from(kills));
+        let rows = metrics_lines(&broken) + moments.random_range(0..=longest);
         let mut child = start(&config, &broken, settings);
-        std::thread::sleep(life);
+        wait_for("rows", || metrics_lines(&broken) >= rows || child.try_wait().unwrap().is_some());
         let running = child.try_wait().unwrap().is_none();
         child.kill().unwrap();
         let output = child.wait_with_output().unwrap();

@@ -32,8 +32,10 @@ const LONG: &[&str] = &[
 fn go_on(out: &Path, more: &[&str]) {
     let states = fs::read_dir(out.join("checkpoints/state")).unwrap();
     let names = states.map(|entry| entry.unwrap().path());
-    let newest = names.max().unwrap().file_stem().unwrap().to_str().unwrap().to_string();
-    let update: u64 = newest.trim_start_matches("update-").parse().unwrap();
+    let number = |path: PathBuf| {
+        path.file_stem().unwrap().to_str().unwrap().trim_start_matches("update-").parse().unwrap()
+    };
+    let update: u64 = names.map(number).max().unwrap();
     let updates = format!("training.updates={}", update + 20);
     let resume = ["train", "--resume", "-q", "--out", &text(out), "--set", &updates];
     succeed(&[&resume[..], more].concat());
@@ -126,7 +128,7 @@ fn a_refused_train_leaves_a_strangers_folder_as_it_is() {
 #[test]
 fn what_is_taken_away_in_mid_run_is_told() {
     type Away = (&'static str, &'static str, fn(&Path, &Path));
-    let away: [Away; 5] = [
+    let away: [Away; 6] = [
         // A file written meanwhile leaves a folder that is not empty, with what had not been deleted yet.
         ("run.lock", "the folder deleted", |out, _| {
             wait_for("deletion", || fs::remove_dir_all(out).is_ok() || !out.exists());
@@ -137,6 +139,9 @@ fn what_is_taken_away_in_mid_run_is_told() {
         }),
         ("metrics.csv", "metrics deleted", |out, _| {
             fs::remove_file(out.join("metrics.csv")).unwrap();
+        }),
+        ("config.toml", "the configuration moved", |out, other| {
+            fs::rename(out.join("config.toml"), other).unwrap();
         }),
         ("checkpoints", "checkpoints deleted", |out, other| {
             fs::rename(out.join("checkpoints"), other).unwrap();
@@ -158,6 +163,9 @@ fn what_is_taken_away_in_mid_run_is_told() {
             assert!(!out.join("summary.json").exists(), "{what}");
         } else {
             // The state is there, and goes on when told that something is lost.
+            if named == "config.toml" {
+                fs::rename(&other, out.join(named)).unwrap();
+            }
             go_on(&out, &["--force"]);
         }
         if what == "the folder moved" {
@@ -189,4 +197,36 @@ fn the_state_before_a_failed_record_is_kept() {
     assert_eq!(states.len(), 1);
     fs::rename(folder.path().join("metrics.csv"), &metrics).unwrap();
     go_on(&out, &[]);
+}
+
+/// Deleted while the report is made: an error, and the folder does not come again with a report alone.
+#[test]
+fn a_folder_deleted_during_the_report_stays_deleted() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    let mut command = ztrack();
+    command.args(["train", &tiny(folder.path()), "--quiet", "--out"]).arg(&out);
+    // The report takes some seconds for a model of this size.
+    command.args(["--set", "model.hidden=200", "--set", "data.source.side=12"]);
+    command.args(["--set", "data.source.rows=500", "--set", "tempering.temperatures=12"]);
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    wait_for("summary", || out.join("summary.json").exists());
+    assert!(!out.join("report.html").exists(), "the report is made after the summary");
+    fs::remove_dir_all(&out).unwrap();
+    wait_for("end", || child.try_wait().unwrap().is_some());
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("deleted or moved"), "{stderr}");
+    assert!(!out.exists(), "it came again: {:?}", fs::read_dir(&out).unwrap().count());
+}
+
+#[test]
+fn a_run_folder_that_is_a_link_to_nothing_is_told() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    std::os::unix::fs::symlink(folder.path().join("nothing"), &out).unwrap();
+    let output = run(&["train", &tiny(folder.path()), "-q", "--out", &text(&out)]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("is a link to nothing"), "{stderr}");
 }

@@ -171,7 +171,7 @@ fn seeds_beyond_the_integers_of_toml_can_be_resumed() {
 #[test]
 fn gaps_in_the_records_are_refused_or_noted() {
     type Damage = (&'static str, fn(&Run), &'static str);
-    let damage: [Damage; 7] = [
+    let damage: [Damage; 8] = [
         (
             "metrics missing",
             |run| fs::remove_file(run.file("metrics.csv")).unwrap(),
@@ -180,6 +180,14 @@ fn gaps_in_the_records_are_refused_or_noted() {
         ("metrics empty", |run| fs::write(run.file("metrics.csv"), "").unwrap(), "holds 0 of 5"),
         ("a row gone", |run| edit_rows(run, |rows| _ = rows.remove(3)), "holds 4 of 5"),
         ("the last row gone", |run| edit_rows(run, |rows| _ = rows.pop()), "the last at update 15"),
+        (
+            "a number changed",
+            |run| {
+                let text = fs::read_to_string(run.file("metrics.csv")).unwrap();
+                fs::write(run.file("metrics.csv"), text.replacen(",-", ",-1", 1)).unwrap();
+            },
+            "a row was changed",
+        ),
         ("rows in another order", |run| edit_rows(run, |rows| rows.swap(2, 3)), "line 4"),
         (
             "events missing",

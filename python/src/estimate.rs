@@ -41,7 +41,7 @@ pub fn log_partition(
     seed: u64,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let found = long(py, progress.as_ref(), |tell| {
+    let found = long(py, progress.as_ref(), true, |tell| {
         let parameters = parameters(weights, visible_bias, hidden_bias)?;
         let all =
             |rows: Option<&[u8]>| rows.map(|rows| bits(rows, parameters.n_visible)).transpose();
@@ -91,7 +91,7 @@ pub fn sample<'py>(
     budget: f64,
     seed: u64,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
-    let samples = long(py, None, |_tell| {
+    let samples = long(py, None, false, |_tell| {
         let parameters = parameters(weights, visible_bias, hidden_bias)?;
         let all =
             |rows: Option<&[u8]>| rows.map(|rows| bits(rows, parameters.n_visible)).transpose();

@@ -89,7 +89,7 @@ pub fn fit<'py>(
     settings: Settings,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Fitted<'py>> {
-    let fit = long(py, progress.as_ref(), |tell| {
+    let fit = long(py, progress.as_ref(), false, |tell| {
         let rows = bits(rows, columns)?;
         let Settings { hidden, epochs, batch, learning_rate, validation_fraction, .. } = settings;
         let Settings { evaluations, chains, seed, settings, .. } = settings;

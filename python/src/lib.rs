@@ -15,5 +15,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(estimate::log_partition, module)?)?;
     module.add_function(wrap_pyfunction!(estimate::sample, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)?;
+    let end_all = wrap_pyfunction!(long_call::end_all, module)?;
+    module.py().import("atexit")?.call_method1("register", (end_all,))?;
     module.add_class::<tracker::Tracker>()
 }

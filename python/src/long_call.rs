@@ -2,41 +2,104 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use ztrack::interrupt;
+use ztrack::progress::Watch;
 
 use super::errors::{exception, named};
 
 /// Between two looks at signals.
 const LOOK: Duration = Duration::from_millis(50);
+/// Between two lines that say how far a step is.
+const LINES: Duration = Duration::from_secs(1);
+/// Longest time the interpreter waits at its exit for calls of other threads to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Flags of the calls at work; `None` once the interpreter is at its exit.
+static CALLS: Mutex<Option<Vec<Arc<AtomicBool>>>> = Mutex::new(Some(Vec::new()));
+
+fn calls() -> MutexGuard<'static, Option<Vec<Arc<AtomicBool>>>> {
+    CALLS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call at work, which [`end_all`] ends.
+struct AtWork(Arc<AtomicBool>);
+
+impl AtWork {
+    /// # Errors
+    /// The interpreter is at its exit: a thread that waits for Python's lock is ended by it in the midst of a call, and that aborts
+    /// the process.
+    fn new() -> ztrack::Result<Self> {
+        let flag = Arc::new(AtomicBool::new(false));
+        calls().as_mut().ok_or(ztrack::Error::Interrupted)?.push(Arc::clone(&flag));
+        Ok(Self(flag))
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        if let Some(calls) = calls().as_mut() {
+            calls.retain(|flag| !Arc::ptr_eq(flag, &self.0));
+        }
+    }
+}
+
+/// Ends the calls of other threads, as those of daemons, before the interpreter goes: registered with `atexit`.
+#[pyfunction]
+pub fn end_all(py: Python<'_>) {
+    let left = calls().take().unwrap_or_default();
+    left.iter().for_each(|flag| flag.store(true, Ordering::Relaxed));
+    let start = Instant::now();
+    py.detach(|| {
+        while left.iter().any(|flag| Arc::strong_count(flag) > 1) && start.elapsed() < PATIENCE {
+            std::thread::sleep(LOOK);
+        }
+    });
+}
 
 /// Runs `work` on other threads; what it sends goes to `progress`, a callable of one string. An exception of a signal handler
-/// or of `progress` ends the work and is raised; `progress` ends it too by returning False, as `Interrupted`.
+/// or of `progress` ends the work and is raised; `progress` ends it too by returning False, as `Interrupted`. With `within`, it also
+/// hears about every second how far the step at work is.
 pub fn long<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
+    within: bool,
     work: impl FnOnce(Sender<String>) -> ztrack::Result<T> + Send,
 ) -> PyResult<T> {
-    let flag = Arc::new(AtomicBool::new(false));
+    let at_work = AtWork::new().map_err(|error| exception(py, &error))?;
+    let flag = &at_work.0;
+    let watch = progress.filter(|_| within).map(|_| Watch::start());
+    let mut told_at = Instant::now();
     let mut raised: Option<PyErr> = None;
     let joined = std::thread::scope(|scope| {
         let (tell, told) = channel();
         let told = Mutex::new(told);
-        let own = Arc::clone(&flag);
+        let own = Arc::clone(flag);
         let worker = scope.spawn(move || interrupt::with_flag(own, move || work(tell)));
         loop {
             let next = py.detach(|| match told.lock() {
                 Ok(told) => told.recv_timeout(LOOK),
                 Err(_) => Err(RecvTimeoutError::Disconnected),
             });
-            let outcome = match (next, progress) {
-                (Err(RecvTimeoutError::Disconnected), _) => break,
-                (Ok(line), Some(progress)) => progress.call1((line,)).map(|go_on| {
-                    if go_on.is_none() { true } else { go_on.is_truthy().unwrap_or(true) }
-                }),
+            let line = match next {
+                Err(RecvTimeoutError::Disconnected) => break,
+                Ok(line) => Some(line),
+                Err(RecvTimeoutError::Timeout) => watch
+                    .as_ref()
+                    .filter(|_| told_at.elapsed() > LINES)
+                    .and_then(|watch| watch.now())
+                    .map(|stage| stage.to_string()),
+            };
+            let outcome = match (line, progress) {
+                (Some(line), Some(progress)) => {
+                    told_at = Instant::now();
+                    progress.call1((line,)).map(|go_on| {
+                        if go_on.is_none() { true } else { go_on.is_truthy().unwrap_or(true) }
+                    })
+                }
                 _ => Ok(true),
             };
             let outcome = outcome.and_then(|go_on| py.check_signals().map(|()| go_on));

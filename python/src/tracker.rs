@@ -38,7 +38,7 @@ impl Tracker {
         py: Python<'_>,
         work: impl FnOnce(&mut LogZTracker) -> ztrack::Result<T> + Send,
     ) -> PyResult<T> {
-        long(py, None, |_tell| {
+        long(py, None, false, |_tell| {
             let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let mut copy = held.clone();
             let found = work(&mut copy)?;

@@ -97,3 +97,34 @@ def test_other_threads_of_python_run_meanwhile():
     thread.join()
     # Every 5 ms on an idle machine; a held lock gives none at all.
     assert len(ticks) >= min(5, spent / 0.2)
+
+
+def test_a_callback_ends_a_step_that_takes_long():
+    lines = []
+
+    def told(line):
+        lines.append(line)
+        return False
+
+    with pytest.raises(ztrack.Interrupted):
+        ztrack.log_partition(*big(), method="rts", sweeps=10**7, progress=told)
+    assert lines
+
+
+def test_a_mistyped_count_of_samples_is_refused(model):
+    for parameters in [model, big()]:
+        with pytest.raises(ztrack.TooLargeError):
+            ztrack.sample(*parameters, 10**13)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="ends of processes of POSIX")
+def test_a_daemon_in_a_call_does_not_abort_the_exit():
+    code = f"""{LONG}{MODEL}import threading
+begun = threading.Event()
+def work():
+    ztrack.log_partition(*m, method='rts', sweeps=10**7, progress=lambda line: begun.set())
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr

@@ -3,7 +3,7 @@
 //! Temporary file in the same folder (rename works within one file system only), fsync, rename, fsync of the folder.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -28,8 +28,15 @@ pub fn write_atomically(
         io::ErrorKind::NotFound => {
             Error::file(path, "its folder was deleted or moved while it was written")
         }
-        _ => Error::io("write", path)(error),
+        _ => Error::io("write", path)(without_name(error)),
     })
+}
+
+/// The error of the system, without the name of the temporary file that tempfile adds to it.
+fn without_name(error: io::Error) -> io::Error {
+    let system = error.get_ref().and_then(|inner| std::error::Error::source(inner));
+    let system = system.and_then(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
+    system.map_or(error, io::Error::from_raw_os_error)
 }
 
 /// [`write_atomically`] of bytes at hand.
@@ -38,6 +45,15 @@ pub fn write_atomically(
 /// [`Error::Io`] with the path.
 pub fn write_bytes(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     write_atomically(path, |file| file.write_all(bytes))
+}
+
+/// Cuts a file to its first `length` bytes.
+///
+/// # Errors
+/// [`Error::Io`] with the path.
+pub(crate) fn keep_start(path: &Path, length: u64) -> Result<()> {
+    let file = File::open(path).map_err(Error::io("open", path))?;
+    write_atomically(path, |out| io::copy(&mut file.take(length), out).map(drop))
 }
 
 /// Deletes the temporary files a killed process left in `folder`; a missing folder has none.
@@ -150,6 +166,14 @@ mod tests {
         write_bytes(folder.path().join("file"), b"").unwrap();
         let error = write_bytes(folder.path().join("file/below"), b"").unwrap_err().to_string();
         assert!(error.contains("file"), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn errors_do_not_name_the_temporary_file() {
+        // Nothing can be made there, whoever asks.
+        let error = write_bytes("/proc/self/fd/new", b"").unwrap_err().to_string();
+        assert!(error.contains("/proc/self/fd/new") && !error.contains(SUFFIX), "{error}");
     }
 
     #[cfg(unix)]

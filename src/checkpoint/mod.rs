@@ -4,6 +4,7 @@ mod atomic;
 pub mod float;
 mod model_file;
 mod naming;
+mod numbered;
 mod safetensors;
 mod state_reader;
 mod state_writer;
@@ -13,9 +14,11 @@ mod trained_on;
 
 #[cfg(feature = "cli")]
 pub(crate) use atomic::is_leftover;
+pub(crate) use atomic::keep_start;
 pub use atomic::{remove_leftovers, write_atomically, write_bytes};
 pub use model_file::ModelFile;
 pub use naming::Layout;
+pub(crate) use numbered::sorted_files;
 pub use state_reader::StateReader;
 pub use state_writer::StateWriter;
 pub use trained_on::TrainedOn;

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::safetensors::{Element, shape_text};
 use super::state_writer::{FORMAT, NO_CHECKSUM, VERSION, checksum_place, hex_sha256};
 use crate::error::{Error, Result};
-use crate::limited::read_file;
+use crate::limited::read_file_of_run;
 use crate::model::Parameters;
 use crate::ops::{BitMatrix, words_per_row};
 
@@ -34,7 +34,9 @@ impl StateReader {
     /// The file cannot be read, is no ztrack state, is of another version, or a byte of it has changed.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::from_bytes(path, read_file(path, LARGEST, "a training state")?)
+        let bytes = read_file_of_run(path, LARGEST, "a training state")?;
+        let missing = || Error::io("open", path)(std::io::ErrorKind::NotFound.into());
+        Self::from_bytes(path, bytes.ok_or_else(missing)?)
     }
 
     /// As [`Self::open`] with the bytes at hand; `path` is for messages.

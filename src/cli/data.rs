@@ -13,7 +13,7 @@ use super::column_options::ColumnOptions;
 use super::data_options::Configured;
 use super::output::{print, print_json, tell};
 use super::teller::Teller;
-use crate::data::download::{self, FetchProgress, Mirrors};
+use crate::data::download::{self, Check, FetchProgress, Mirrors, REMOTE_SETS};
 use crate::data::{
     Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, PartLikelihood, SplitOptions,
     Splits, baselines, describe, find_folder, load, resolve_name,
@@ -180,6 +180,14 @@ impl Fetch {
             display.show(progress);
         });
         display.end();
+        let set = REMOTE_SETS.iter().find(|set| set.name == self.name);
+        let files = set.map_or(&[][..], |set| set.files);
+        for file in files.iter().filter(|file| matches!(file.check, Check::Table { .. })) {
+            tell(&format!(
+                "warning: {}: no checksum is known, so only its numbers of rows and columns were checked",
+                file.name
+            ));
+        }
         paths?.iter().try_for_each(|path| print(&format!("{}\n", path.display())))
     }
 }

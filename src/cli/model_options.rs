@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::output::tell;
-use super::run_folder::{RunFolder, sorted_files};
-use crate::checkpoint::{Layout, ModelFile};
+use super::run_folder::RunFolder;
+use crate::checkpoint::{Layout, ModelFile, sorted_files};
 
 /// Which model
 #[derive(Args)]

@@ -2,13 +2,14 @@
 //!
 //! `print!` panics when a reader is gone, as in `ztrack estimate MODEL | head -1`; these functions do not.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::terminal;
+use crate::record::StandardStream;
 
 /// Whether another process prints for this one.
 static SILENT: AtomicBool = AtomicBool::new(false);
@@ -33,8 +34,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     if SILENT.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    match StandardStream::Output.write_all(bytes) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to standard output"),
     }
@@ -48,6 +48,7 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
 /// Prints a message on standard error, escaped for a terminal; a closed reader is not an error.
 pub fn tell(line: &str) {
     if !SILENT.load(Ordering::Relaxed) {
-        let _ = writeln!(io::stderr(), "{}", terminal::message(line));
+        let line = format!("{}\n", terminal::message(line));
+        let _ = StandardStream::Error.write_all(line.as_bytes());
     }
 }

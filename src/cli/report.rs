@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::device::DeviceName;
 use super::output::tell;
 use super::run_folder::REPORT;
 use super::run_lock::RunLock;
-use crate::checkpoint::{StateReader, write_bytes};
+use crate::checkpoint::{StateReader, sorted_files, write_bytes};
 use crate::report::{self, Diagnosis, RunFiles};
 use crate::training::{Changes, Trainer};
 use crate::{error, interrupt};
@@ -40,9 +40,11 @@ pub struct Report {
     data_folder: Option<PathBuf>,
 }
 
-/// A run folder in its present state.
+/// A run folder as it is now; what cannot be read of it is told.
 pub fn read(folder: &Path) -> error::Result<RunFiles> {
-    RunFiles::read(folder, RunLock::refuse_if_taken(folder).is_err())
+    let run = RunFiles::read(folder, RunLock::refuse_if_taken(folder).is_err())?;
+    run.problems.iter().for_each(|problem| tell(&format!("warning: {problem}")));
+    Ok(run)
 }
 
 impl Report {
@@ -106,15 +108,7 @@ impl Report {
     }
 }
 
-fn newest_state(folder: &Path) -> Result<Option<StateReader>> {
-    let Ok(entries) = std::fs::read_dir(folder.join("checkpoints").join("state")) else {
-        return Ok(None);
-    };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let newest = paths.filter(|path| path.extension().is_some_and(|e| e == "state")).max();
-    match newest.map(StateReader::open) {
-        Some(Ok(state)) => Ok(Some(state)),
-        Some(Err(error)) => bail!("{error}"),
-        None => Ok(None),
-    }
+fn newest_state(folder: &Path) -> error::Result<Option<StateReader>> {
+    let states = sorted_files(&folder.join("checkpoints").join("state")).unwrap_or_default();
+    states.last().map(StateReader::open).transpose()
 }

@@ -112,7 +112,8 @@ fn check_records(
     changes: Changes,
 ) -> Result<()> {
     let recorded = trainer.recorded();
-    let mut logs = vec![("metrics.csv", Csv::written(folder.metrics(), update)?)];
+    let metrics = Csv::written(folder.metrics(), update)?;
+    let mut logs = vec![("metrics.csv", metrics)];
     let validation = trainer.identity().has_validation().then_some(Run::Validation);
     for run in [Run::Train].into_iter().chain(validation) {
         logs.push((run.folder(), TensorBoard::written(folder.tensorboard(), run, update)?));
@@ -123,6 +124,7 @@ fn check_records(
             trainer.identity_mut().lose(log, recorded.records.saturating_sub(found.records));
         }
     }
+    trainer.take_rows(metrics.sum);
     Ok(())
 }
 

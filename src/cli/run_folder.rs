@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use super::run_lock::{LOCK, RunLock};
 use crate::checkpoint::{
-    ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, write_bytes,
+    ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, sorted_files, write_bytes,
 };
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
@@ -45,6 +45,9 @@ impl RunFolder {
     pub fn create(path: &Path, config_toml: &str, keep: usize) -> Result<Self> {
         RunLock::refuse_if_taken(path)?;
         refuse_if_used(path)?;
+        if path.is_symlink() && !path.exists() {
+            bail!("{} is a link to nothing: delete it, or choose another --out", path.display());
+        }
         fs::create_dir_all(path)
             .with_context(|| format!("cannot create run folder {}", path.display()))?;
         let mut folder = Self { path: path.into(), keep, lock: RunLock::take(path)?, states: None };
@@ -75,6 +78,15 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Whether the folder is still where it was, with the configuration without which it is no run.
+    pub fn check(&self) -> crate::Result<()> {
+        self.lock.check()?;
+        let config = Self::config_path(&self.path);
+        let gone =
+            "was deleted or moved while this process was using it; put it back to resume the run";
+        if config.is_file() { Ok(()) } else { Err(crate::Error::file(&config, gone)) }
+    }
+
     /// The resolved configuration of a run folder.
     pub fn config_path(path: &Path) -> PathBuf {
         path.join(CONFIG)
@@ -103,7 +115,7 @@ impl RunFolder {
 
     /// Writes summary.json.
     pub fn write_summary(&self, summary: &Summary) -> Result<()> {
-        self.lock.check()?;
+        self.check()?;
         let json = serde_json::to_string_pretty(summary)?;
         write_bytes(self.path.join(SUMMARY), format!("{json}\n").as_bytes())?;
         Ok(())
@@ -128,13 +140,15 @@ impl RunFolder {
 
     /// Writes report.html and curves.svg; `seconds` of work may be used for the diagnosis of the best model.
     pub fn write_report(&self, trainer: &Trainer, seconds: f64) -> Result<()> {
-        self.lock.check()?;
         let run = RunFiles::read(&self.path, false)?;
         let found = Diagnosis::of_run(&run, trainer, seconds)?;
         let html = report::page(&run, &Ok((trainer, found.as_ref())));
+        // A folder that was deleted meanwhile is not made again.
+        self.check()?;
         write_bytes(self.path.join(REPORT), html.as_bytes())?;
         // A run without an evaluation has no curve.
         if let Ok(svg) = report::likelihoods(&run).svg() {
+            self.check()?;
             write_bytes(self.path.join(CURVES), svg.as_bytes())?;
         }
         Ok(())
@@ -223,7 +237,7 @@ impl Checkpoints for RunFolder {
         let written = self.write_checkpoint(trainer);
         let there = self.states.as_ref().is_none_or(|states| states.check().is_ok());
         if there {
-            return written;
+            return written.and_then(|()| self.check());
         }
         // A second write would create a missing folder again, incomplete.
         self.lock.check()?;
@@ -253,23 +267,6 @@ fn refuse_if_used(path: &Path) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// Models or states of a folder, oldest checkpoint first: pre-training, then by the number of the update, which has eight digits or
-/// more.
-pub fn sorted_files(folder: &Path) -> crate::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).map_err(crate::Error::io("read folder", folder))?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension().is_some_and(|e| e == "state" || e == "safetensors"))
-        .collect();
-    let number = |path: &PathBuf| {
-        let stem = path.file_stem()?.to_str()?;
-        let (kind, digits) = stem.rsplit_once('-')?;
-        Some((kind.to_owned(), digits.parse::<u64>().ok()?))
-    };
-    files.sort_by_cached_key(|path| (number(path), path.clone()));
-    Ok(files)
 }
 
 fn remove_oldest(folder: &Path, keep: usize) -> crate::Result<()> {

@@ -42,6 +42,8 @@ struct Line {
     doubted: usize,
     evaluations: usize,
     most_frequent_doubt: Option<String>,
+    /// What could not be read, and why.
+    problems: Vec<String>,
 }
 
 impl Runs {
@@ -107,6 +109,7 @@ impl Line {
             doubted: rows.clone().filter(|&row| metrics.value("sound", row) == Some(0.0)).count(),
             evaluations: rows.count(),
             most_frequent_doubt: metrics.doubts().into_iter().next().map(|(name, _)| name),
+            problems: run.problems.clone(),
         }
     }
 

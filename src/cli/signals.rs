@@ -1,4 +1,6 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end, the second ends the process at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end; Ctrl-C after that ends the process at once.
+//!
+//! Only Ctrl-C does: a terminal that closes sends SIGHUP twice, and supervisors repeat SIGTERM, while the state is being kept.
 //!
 //! A signal that the parent ignored stays ignored, as `nohup` and `trap '' INT` require.
 
@@ -29,14 +31,15 @@ pub fn listen() -> Result<&'static AtomicBool> {
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
-            for _ in &mut signals {
-                if interrupt::requested().swap(true, Ordering::Relaxed) {
+            for signal in &mut signals {
+                let again = interrupt::requested().swap(true, Ordering::Relaxed);
+                if again && signal == SIGINT {
                     std::process::exit(i32::from(INTERRUPTED));
                 }
                 // A live display shows it itself.
-                if !ProgressBar::on_screen() {
+                if !again && !ProgressBar::on_screen() {
                     super::output::tell(
-                        "\nending the run and keeping its state; once more to quit at once",
+                        "\nending the run and keeping its state; Ctrl-C once more quits at once",
                     );
                 }
             }

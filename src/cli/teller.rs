@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::tell;
 use crate::estimators::Hears;
-use crate::progress::{Stage, Watch};
+use crate::progress::Watch;
 
 /// Time before the first output.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -117,7 +117,7 @@ impl Shared {
         let Some(stage) = self.watch.now().filter(|_| self.start.elapsed() > PATIENCE) else {
             return;
         };
-        let line = format!("{}: {}", self.place(), text(&stage));
+        let line = format!("{}: {}", self.place(), stage);
         if self.terminal {
             self.bar.set_message(line);
             self.bar.tick();
@@ -128,28 +128,17 @@ impl Shared {
     }
 }
 
-/// "annealing, 4500 of 10000 (45 %), log Z so far 1.234"
-fn text(stage: &Stage) -> String {
-    let Stage { what, done, of, log_z } = stage;
-    let share = 100.0 * *done as f64 / (*of).max(1) as f64;
-    let mut text = format!("{what}, {done} of {of} ({share:.0} %)");
-    if let Some(log_z) = log_z {
-        text += &format!(", log Z so far {log_z:.3}");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::progress;
+    use crate::progress::{self, Stage};
 
     #[test]
     fn a_watched_computation_says_how_far_it_is() {
         let stage = Stage { what: "annealing", done: 450, of: 1000, log_z: None };
-        assert_eq!(text(&stage), "annealing, 450 of 1000 (45 %)");
+        assert_eq!(stage.to_string(), "annealing, 450 of 1000 (45 %)");
         let stage = Stage { log_z: Some(1.23456), of: 0, done: 0, ..stage };
-        assert_eq!(text(&stage), "annealing, 0 of 0 (0 %), log Z so far 1.235");
+        assert_eq!(stage.to_string(), "annealing, 0 of 0 (0 %), log Z so far 1.235");
         let watch = Watch::start();
         progress::at_log_z("this test", 3, 9, || 2.5);
         let found = watch.now().filter(|stage| stage.what == "this test");

@@ -5,6 +5,8 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 
+use crate::record::markup::reorders;
+
 /// Longest word without white space that is shown in full; longer ones are shortened in the middle.
 const LONGEST_TOKEN: usize = 1000;
 /// Characters of either end of a long word.
@@ -74,8 +76,7 @@ pub fn quoted(argument: &OsStr) -> String {
 }
 
 fn is_unsafe(character: char) -> bool {
-    let reorders = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    character.is_control() || reorders
+    character.is_control() || reorders(character)
 }
 
 #[cfg(test)]

@@ -149,7 +149,10 @@ impl Train {
         }
         let outcome = outcome.with_context(|| match folder.newest_state() {
             Ok(None) => format!("run {} failed before its first checkpoint", out.display()),
-            Err(_) => format!("run {} failed, and its last checkpoint is gone", out.display()),
+            Err(error) => format!(
+                "run {} failed, and its last checkpoint cannot be read ({error:#})",
+                out.display()
+            ),
             _ => format!("run {} failed, its last checkpoint is kept", out.display()),
         })?;
         drop(recorder);
@@ -195,6 +198,7 @@ impl Train {
                     )),
                     Ok(Ok(())) => {}
                 }
+                folder.check()?;
                 print(&summary.text(out))?;
                 Ok(ExitCode::SUCCESS)
             }

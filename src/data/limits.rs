@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::memory::check_memory;
 use crate::ops::words_per_row;
 
 /// Most bytes of a data file after decompression, and most bytes a data set may take in memory: 2 GiB.
@@ -13,6 +14,9 @@ pub(super) const MAX_LINE: u64 = 16 << 20;
 
 /// Bytes that packed rows may take beyond twice their cells: rows of very few columns are padded to many times their size.
 const MAX_PADDING: u64 = 16 << 20;
+
+/// Bytes below which nobody asks what is free.
+const LARGE: f64 = (16 << 20) as f64;
 
 /// Most columns of a data set.
 pub(super) const MAX_COLUMNS: usize = 1 << 20;
@@ -47,6 +51,12 @@ pub(super) fn check_shape(rows: usize, columns: usize, packed: bool) -> Checked<
         ));
     }
     Ok(())
+}
+
+/// Refuses rows of bits of which a run could not hold `copies` at a time.
+pub(super) fn check_room(rows: usize, columns: usize, copies: f64) -> Checked<()> {
+    let bytes = copies * 8.0 * rows as f64 * words_per_row(columns) as f64;
+    if bytes < LARGE { Ok(()) } else { check_memory(bytes, &format!("{rows} rows")) }
 }
 
 /// [`check_shape`] for the content of a file.

@@ -6,10 +6,14 @@ use std::path::{Path, PathBuf};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
+use super::limits::check_room;
 use super::source::{find_file, locate};
 use super::{Columns, Dataset, FileOptions, Files, Source, load_file};
 use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
+
+/// As often are rows in memory while they are split and binarized, beside how they were read.
+const COPIES: f64 = 1.5;
 
 const DNA_COLUMNS: usize = 180;
 const DNA_LABELS: RangeInclusive<i64> = 1..=3;
@@ -47,8 +51,8 @@ pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Sp
     check_fraction("data.validation_fraction", options.validation_fraction)?;
     check_fraction("data.test_fraction", options.test_fraction)?;
     let splits = match source {
-        Source::BarsAndStripes(settings) => only_train(settings.generate()?),
-        Source::DnaLike(settings) => only_train(settings.generate()?),
+        Source::BarsAndStripes(settings) => generated(settings.generate())?,
+        Source::DnaLike(settings) => generated(settings.generate())?,
         Source::Dna {} => {
             let options = FileOptions {
                 columns: Some(DNA_COLUMNS),
@@ -73,6 +77,14 @@ pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Sp
         Source::Files(files) => load_files(files, folder)?,
     };
     split_off(splits, options)
+}
+
+/// Rows of a generator; what is wrong with its settings is told with their key.
+fn generated(rows: Result<Dataset>) -> Result<Splits> {
+    rows.map(only_train).map_err(|error| match error {
+        Error::Invalid(problem) => Error::config("data.source", problem),
+        other => other,
+    })
 }
 
 fn load_files(files: &Files, folder: &Path) -> Result<Splits> {
@@ -179,6 +191,8 @@ fn split_off(splits: Splits, options: &SplitOptions) -> Result<Splits> {
         );
         return Err(Error::config("data.validation_fraction", problem));
     }
+    check_room(rows, splits.train.columns(), COPIES)
+        .map_err(|problem| Error::TooLarge(format!("{}: {problem}", splits.train.name)))?;
     let mut order: Vec<_> = (0..rows).collect();
     order.shuffle(&mut Streams::new(options.seed, Purpose::Split, 0).row(0));
     let part = |range: std::ops::Range<usize>, name: &str| {

@@ -69,8 +69,6 @@ pub enum Purpose {
     MixtureFit = 28,
     /// Resampling of weighted chains.
     Resampling = 29,
-    /// Rows of data for data-initialised chains.
-    Visitors = 30,
     /// Hidden states over which log Z is bounded from below.
     BoundHidden = 31,
     /// States of known modes from which chains are re-initialised.

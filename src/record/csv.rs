@@ -3,13 +3,13 @@
 //! A row is a single write to an unbuffered file, so a kill leaves at most one incomplete last line; resuming drops it. Numbers are printed
 //! with the digits that read back to the same f64.
 
-use std::fs::{self, OpenOptions};
-use std::io::ErrorKind;
+use std::fs::OpenOptions;
 use std::path::Path;
 
 use super::{Content, HeldFile, Record, Recorder, Written, tags};
-use crate::checkpoint::{write_atomically, write_bytes};
+use crate::checkpoint::{keep_start, write_bytes};
 use crate::error::{Error, Result};
+use crate::limited::each_line;
 
 /// Writes scalars that have a column in [`tags::TAGS`] as comma-separated rows.
 #[derive(Debug)]
@@ -39,17 +39,7 @@ impl Csv {
     /// # Errors
     /// As [`Csv::resume`].
     pub fn written(path: impl AsRef<Path>, after_update: u64) -> Result<Written> {
-        Ok(Self::read(path.as_ref(), after_update)?.map_or_else(Written::default, |kept| kept.0))
-    }
-
-    /// The records of a file, and its lines; `None` if there is no file.
-    fn read(path: &Path, after_update: u64) -> Result<Option<Kept>> {
-        match fs::read(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            bytes => keep(&bytes.map_err(Error::io("read", path))?, after_update)
-                .map(Some)
-                .map_err(|problem| Error::file(path, problem)),
-        }
+        Ok(kept(path.as_ref(), after_update)?.map_or_else(Written::default, |(written, _)| written))
     }
 
     /// Goes on with a file: rows of updates after `after_update` and a torn last line are dropped. A missing file is
@@ -59,8 +49,12 @@ impl Csv {
     /// [`Error::File`] if its columns are not ours or a row is damaged; [`Error::Io`] if it cannot be read or written.
     pub fn resume(path: impl AsRef<Path>, after_update: u64) -> Result<Self> {
         let path = path.as_ref();
-        let Some((_, kept)) = Self::read(path, after_update)? else { return Self::create(path) };
-        write_atomically(path, |file| kept.iter().try_for_each(|line| file.write_all(line)))?;
+        match kept(path, after_update)? {
+            None => return Self::create(path),
+            // A kill tore the header.
+            Some((_, 0)) => write_bytes(path, format!("{}\n", header()).as_bytes())?,
+            Some((_, length)) => keep_start(path, length)?,
+        }
         Self::open(path)
     }
 
@@ -85,7 +79,8 @@ fn header() -> String {
     tags::columns().collect::<Vec<_>>().join(",")
 }
 
-fn row(record: &Record) -> String {
+/// The line of a record.
+pub(crate) fn row(record: &Record) -> String {
     let mut cells = vec![record.update.to_string(), number(record.epoch), number(record.seconds)];
     for line in tags::TAGS.iter().filter(|line| line.column.is_some()) {
         let entry = record.entries.iter().find(|e| (e.run, e.tag) == (line.run, line.tag));
@@ -104,52 +99,48 @@ fn number(value: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// The lines that are kept, with their line ends, the header first.
-type Kept = (Written, Vec<Vec<u8>>);
-
-fn keep(bytes: &[u8], after_update: u64) -> std::result::Result<Kept, String> {
-    let mut written = Written::default();
-    let header = header();
-    let mut kept = vec![format!("{header}\n").into_bytes()];
-    for (i, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        let Some(text) = line.strip_suffix(b"\n") else { break };
-        if i == 0 {
-            if text != header.as_bytes() {
-                return Err(format!(
-                    "line 1: its columns are not the ones this version writes ({header}); move the file away to resume"
-                ));
-            }
-            continue;
+/// What a file holds of updates up to `after_update`, and how many of its bytes that is; `None` where there is no file.
+fn kept(path: &Path, after_update: u64) -> Result<Option<(Written, u64)>> {
+    let (header, columns) = (header(), tags::columns().count());
+    let (mut written, mut read, mut length) = (Written::default(), 0, 0);
+    let there = each_line(path, |number, line| {
+        let problem = |text| Err(Error::file(path, format!("line {number}: {text}")));
+        let text = line.strip_suffix(b"\n").unwrap_or(line);
+        if number == 1 && text != header.as_bytes() {
+            return problem(format!(
+                "its columns are not the ones this version writes ({header}); move the file away to resume"
+            ));
         }
         let fields = 1 + text.iter().filter(|&&byte| byte == b',').count();
         let first = text.split(|&byte| byte == b',').next().unwrap_or_default();
         let update = std::str::from_utf8(first).ok().and_then(|field| field.parse::<u64>().ok());
-        match update {
-            Some(update) if fields == tags::columns().count() => {
-                if update <= after_update {
-                    if !written.add(update) {
-                        return Err(format!(
-                            "line {}: update {update} does not come after those above it; restore the file to resume",
-                            i + 1
-                        ));
-                    }
-                    kept.push(line.to_vec());
-                }
+        let whole_so_far = read == length;
+        read += line.len() as u64;
+        match update.filter(|_| fields == columns) {
+            _ if number == 1 => {}
+            Some(update) if update > after_update => return Ok(()),
+            Some(update) if written.add(update, Some(line)) && whole_so_far => {}
+            Some(update) => {
+                return problem(format!(
+                    "update {update} does not come after those above it; restore the file to resume"
+                ));
             }
-            _ => {
-                return Err(format!(
-                    "line {}: not a row of {} columns that begins with an update number; repair or delete the line to resume",
-                    i + 1,
-                    tags::columns().count()
+            None => {
+                return problem(format!(
+                    "not a row of {columns} columns that begins with an update number; repair or delete the line to resume"
                 ));
             }
         }
-    }
-    Ok((written, kept))
+        length = read;
+        Ok(())
+    })?;
+    Ok(there.then_some((written, length)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::record::Run;
 
@@ -222,10 +213,10 @@ mod tests {
         let mut csv = Csv::create(&path).unwrap();
         [0, 5, 10, 15].into_iter().for_each(|update| csv.record(&record(update)).unwrap());
         let found = Csv::written(&path, 12).unwrap();
-        assert_eq!(found, Written { records: 3, last: Some(10) });
+        assert_eq!((found.records, found.last), (3, Some(10)));
         assert_eq!(found.missing_in(found, 0), None);
         assert!(found.missing_in(Csv::written(&path, 7).unwrap(), 0).unwrap().contains("2 of 3"));
-        assert_eq!(found.missing_in(Written { records: 1, last: Some(10) }, 2), None);
+        assert_eq!(found.missing_in(Written { records: 1, ..found }, 2), None);
         let text = fs::read_to_string(&path).unwrap();
         let mut lines: Vec<_> = text.lines().collect();
         lines.swap(2, 3);

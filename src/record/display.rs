@@ -12,7 +12,7 @@ use super::live_text::{Parts, task, wrap};
 use super::notice::Level;
 use super::repeated::{Line, Repeated};
 use super::screen::Screen;
-use super::{Notice, Progress, Record, Recorder};
+use super::{Notice, Progress, Record, Recorder, StandardStream};
 use crate::error::Result;
 use crate::interrupt;
 use crate::progress::Watch;
@@ -52,7 +52,7 @@ impl ProgressBar {
         if io::stderr().is_terminal() && !dumb {
             Self::with(Output::Live(Live::new()))
         } else {
-            Self::lines(io::stderr())
+            Self::lines(StandardStream::Error)
         }
     }
 
@@ -63,7 +63,7 @@ impl ProgressBar {
 
     /// Warnings alone, on standard error (`--quiet`).
     pub fn quiet() -> Self {
-        Self::warnings(io::stderr())
+        Self::warnings(StandardStream::Error)
     }
 
     /// Warnings alone, to any output.

@@ -4,8 +4,9 @@
 //! all little-endian. A kill can only leave a prefix of a frame at the end; anything else unreadable is damage.
 
 use std::collections::HashSet;
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,10 +18,17 @@ use tensorboard_rs::record_writer::RecordWriter;
 use super::{HeldFile, Written};
 use crate::checkpoint::write_atomically;
 use crate::error::{Error, Result};
+use crate::limited::{open_regular, read_up_to};
 
 /// TensorBoard takes a file for an event file when its name holds "tfevents".
 const PREFIX: &str = "events.out.tfevents.";
 const SUFFIX: &str = ".ztrack";
+/// Bytes of a frame before its event.
+const HEADER: u64 = 12;
+/// Bytes of a frame beside its event.
+const FRAME: u64 = HEADER + 4;
+/// Longest event: some hundred times the pictures and histograms of an evaluation.
+const LONGEST: u64 = 256 << 20;
 
 /// Appends events to a new file.
 pub(super) struct EventFile {
@@ -69,7 +77,7 @@ impl EventFile {
     }
 }
 
-/// The event files in a folder, in the order TensorBoard reads them.
+/// The event files in a folder, oldest first: TensorBoard reads them in order of names, whose numbers have ten digits until 2286.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder cannot be read.
@@ -81,7 +89,7 @@ pub(super) fn event_files(folder: &Path) -> Result<Vec<PathBuf>> {
             files.push(path);
         }
     }
-    files.sort();
+    files.sort_by_cached_key(|path| (stamp(path), path.clone()));
     Ok(files)
 }
 
@@ -91,22 +99,23 @@ pub(super) fn event_files(folder: &Path) -> Result<Vec<PathBuf>> {
 /// [`Error::File`] with the byte offset of a damaged frame, or of one whose step does not come after those before it;
 /// [`Error::Io`] if a file cannot be read.
 pub(super) fn written(folder: &Path, after_update: u64) -> Result<Written> {
-    let mut written = Written::default();
+    let mut written = Written { sum: None, ..Written::default() };
     for path in event_files(folder)? {
-        let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
-        for frame in
-            frames(&path, &bytes, after_update)?.into_iter().filter(|frame| !frame.tags.is_empty())
-        {
-            if !written.add(frame.step) {
-                return Err(Error::file(
-                    &path,
-                    format!(
-                        "the event at byte {} is of update {}, which does not come after those before it; restore the file to resume",
-                        frame.start, frame.step
-                    ),
-                ));
+        each_event(&path, |event, place| {
+            let Some(step) = step(event).filter(|&step| step <= after_update) else {
+                return Ok(());
+            };
+            if event.get_summary().get_value().is_empty() || written.add(step, None) {
+                return Ok(());
             }
-        }
+            Err(Error::file(
+                &path,
+                format!(
+                    "the event at byte {} is of update {step}, which does not come after those before it; restore the file to resume",
+                    place.start
+                ),
+            ))
+        })?;
     }
     Ok(written)
 }
@@ -117,65 +126,101 @@ pub(super) fn written(folder: &Path, after_update: u64) -> Result<Written> {
 /// # Errors
 /// [`Error::File`] with the byte offset of a damaged frame; [`Error::Io`] if the file cannot be read or replaced.
 pub(super) fn trim(path: &Path, after_update: u64, tags: &mut HashSet<String>) -> Result<()> {
-    let bytes = fs::read(path).map_err(Error::io("read", path))?;
-    let mut kept = frames(path, &bytes, after_update)?;
-    tags.extend(kept.iter_mut().flat_map(|frame| std::mem::take(&mut frame.tags)));
-    if kept.iter().map(|frame| frame.end - frame.start).sum::<usize>() == bytes.len() {
+    let mut kept: Vec<Range<u64>> = Vec::new();
+    each_event(path, |event, place| {
+        if step(event).is_some_and(|step| step <= after_update) {
+            tags.extend(event.get_summary().get_value().iter().map(|v| v.get_tag().to_owned()));
+            match kept.last_mut() {
+                Some(last) if last.end == place.start => last.end = place.end,
+                _ => kept.push(place),
+            }
+        }
+        Ok(())
+    })?;
+    let mut file = File::open(path).map_err(Error::io("open", path))?;
+    let length = file.metadata().map_err(Error::io("read", path))?.len();
+    if kept.iter().map(|part| part.end - part.start).sum::<u64>() == length {
         return Ok(());
     }
-    write_atomically(path, |file| {
-        kept.iter().try_for_each(|frame| file.write_all(&bytes[frame.start..frame.end]))
+    write_atomically(path, |out| {
+        kept.iter().try_for_each(|part| {
+            file.seek(SeekFrom::Start(part.start))?;
+            io::copy(&mut file.by_ref().take(part.end - part.start), out).map(drop)
+        })
     })
 }
 
-/// Position of an event in its file, and its fields.
-struct Frame {
-    start: usize,
-    end: usize,
-    step: u64,
-    tags: Vec<String>,
+/// The update of an event; `None` for one that is none of ours.
+fn step(event: &Event) -> Option<u64> {
+    u64::try_from(event.get_step()).ok()
 }
 
-/// The frames of events of steps up to `after_update`.
-fn frames(path: &Path, bytes: &[u8], after_update: u64) -> Result<Vec<Frame>> {
-    let after = i64::try_from(after_update).unwrap_or(i64::MAX);
-    let damaged = |at: usize| {
-        Error::file(
-            path,
-            format!("the event at byte {at} is damaged; move the file away to resume"),
-        )
-    };
-    let mut kept = Vec::new();
+/// Calls `visit` with every event of a file and its bytes' place. One event is in memory at a time.
+fn each_event(path: &Path, mut visit: impl FnMut(&Event, Range<u64>) -> Result<()>) -> Result<()> {
+    let file = open_regular(path)?;
+    let file = file.ok_or_else(|| Error::file(path, "was deleted while it was read"))?;
+    let mut left = file.metadata().map_err(Error::io("read", path))?.len();
+    let mut reader = BufReader::new(file);
     let mut start = 0;
-    while let Some((event, end)) = frame(bytes, start).map_err(|()| damaged(start))? {
-        let event = Event::parse_from_bytes(event).map_err(|_| damaged(start))?;
-        if event.get_step() <= after {
-            let step = u64::try_from(event.get_step()).map_err(|_| damaged(start))?;
-            let tags = event.get_summary().get_value().iter().map(|v| v.get_tag().into()).collect();
-            kept.push(Frame { start, end, step, tags });
-        }
-        start = end;
+    loop {
+        let damaged = || {
+            Error::file(
+                path,
+                format!("the event at byte {start} is damaged; move the file away to resume"),
+            )
+        };
+        let found = match frame(&mut reader, left) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(damaged()),
+            found => found.map_err(Error::io("read", path))?,
+        };
+        let Some(bytes) = found else { return Ok(()) };
+        let event = Event::parse_from_bytes(&bytes).map_err(|_| damaged())?;
+        step(&event).ok_or_else(damaged)?;
+        let length = FRAME + bytes.len() as u64;
+        visit(&event, start..start + length)?;
+        (start, left) = (start + length, left.saturating_sub(length));
     }
-    Ok(kept)
 }
 
-/// The event in the frame at `start` and the frame's end; `None` at the end of the file or a torn frame.
-fn frame(bytes: &[u8], start: usize) -> std::result::Result<Option<(&[u8], usize)>, ()> {
-    let rest = &bytes[start..];
-    let Some((header, rest)) = rest.split_at_checked(12) else { return Ok(None) };
+/// The event in the next frame, of `left` bytes that follow; `None` at the end of the file or a torn frame, and
+/// [`io::ErrorKind::InvalidData`] for damage.
+fn frame(reader: &mut impl BufRead, left: u64) -> io::Result<Option<Vec<u8>>> {
+    let Some(header) = exactly(reader, HEADER)? else { return Ok(None) };
     let (length, crc) = header.split_at(8);
     if masked_crc32c(length).to_le_bytes() != crc {
         // After a power cut some file systems show blocks of zeros that were never written.
-        return if bytes[start..].iter().all(|&byte| byte == 0) { Ok(None) } else { Err(()) };
+        let zeros = header.iter().all(|&byte| byte == 0) && only_zeros(reader)?;
+        return if zeros { Ok(None) } else { Err(io::ErrorKind::InvalidData.into()) };
     }
     let length = length.iter().rev().fold(0u64, |sum, &byte| sum << 8 | u64::from(byte));
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
-    let Some((event, rest)) = rest.split_at_checked(length) else { return Ok(None) };
-    let Some((crc, _)) = rest.split_at_checked(4) else { return Ok(None) };
-    if masked_crc32c(event).to_le_bytes() != crc {
-        return Err(());
+    if length > left.saturating_sub(FRAME) {
+        return Ok(None);
     }
-    Ok(Some((event, start + 12 + length + 4)))
+    if length > LONGEST {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let Some(event) = exactly(reader, length)? else { return Ok(None) };
+    let Some(crc) = exactly(reader, FRAME - HEADER)? else { return Ok(None) };
+    let sound = masked_crc32c(&event).to_le_bytes() == crc[..];
+    if sound { Ok(Some(event)) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// So many bytes; `None` where the file ends before.
+fn exactly(reader: &mut impl BufRead, count: u64) -> io::Result<Option<Vec<u8>>> {
+    let bytes = read_up_to(reader, count)?;
+    Ok((bytes.len() as u64 == count).then_some(bytes))
+}
+
+/// Whether nothing but zeros follows.
+fn only_zeros(reader: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = reader.fill_buf()?;
+        let (count, zeros) = (bytes.len(), bytes.iter().all(|&byte| byte == 0));
+        if count == 0 || !zeros {
+            return Ok(zeros);
+        }
+        reader.consume(count);
+    }
 }
 
 /// Seconds since 1970 in a file's name.
@@ -189,17 +234,16 @@ fn wall_time() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
-/// Every event of a folder in order, for tests: step and event; torn frames end a file.
+/// Every event of a folder in order, for tests; torn frames end a file.
 #[cfg(test)]
 pub(super) fn read_all(folder: &Path) -> Vec<Event> {
     let mut events = Vec::new();
     for path in event_files(folder).unwrap() {
-        let bytes = fs::read(path).unwrap();
-        let mut at = 0;
-        while let Some((event, end)) = frame(&bytes, at).unwrap() {
-            events.push(Event::parse_from_bytes(event).unwrap());
-            at = end;
-        }
+        each_event(&path, |event, _| {
+            events.push(event.clone());
+            Ok(())
+        })
+        .unwrap();
     }
     events
 }

@@ -97,7 +97,7 @@ impl fmt::Display for Element {
     }
 }
 
-/// Text without what would be markup, and without control characters, which XML does not know.
+/// Text without what would be markup, without control characters, which XML does not know, and without marks that reorder text.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -107,11 +107,16 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\n' | '\t' => out.push(character),
-            _ if character.is_control() => out.push('\u{fffd}'),
+            c if c.is_control() || reorders(c) => out.push('\u{fffd}'),
             _ => out.push(character),
         }
     }
     out
+}
+
+/// Whether a character changes the direction of the text around it, with which a name can look like another.
+pub fn reorders(character: char) -> bool {
+    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -122,12 +127,12 @@ mod tests {
     fn text_stays_text_and_elements_are_closed() {
         let element = Element::new("p")
             .set("title", "a \"b\" & c")
-            .text("1 < 2\u{7}")
+            .text("1 < 2\u{7}\u{202e}")
             .with(Element::new("br"))
             .with(Element::new("td"));
         assert_eq!(
             element.to_string(),
-            "<p title=\"a &quot;b&quot; &amp; c\">1 &lt; 2\u{fffd}<br/><td></td></p>"
+            "<p title=\"a &quot;b&quot; &amp; c\">1 &lt; 2\u{fffd}\u{fffd}<br/><td></td></p>"
         );
     }
 

@@ -29,6 +29,8 @@ mod recorder;
 mod repeated;
 #[cfg(feature = "cli")]
 mod screen;
+#[cfg(feature = "cli")]
+mod standard_stream;
 pub mod tags;
 mod tee;
 #[cfg(feature = "tensorboard")]
@@ -40,6 +42,7 @@ pub use axis::short;
 pub use chart::{Chart, Guide, Look, Series};
 pub use chart_drawing::style;
 pub use csv::Csv;
+pub(crate) use csv::row;
 #[cfg(feature = "tensorboard")]
 pub use dashboard::{About, Setting};
 #[cfg(feature = "cli")]
@@ -51,6 +54,8 @@ pub use notice::{Level, Notice};
 pub use notice_log::NoticeLog;
 pub use record::{Content, Entry, Record, Run};
 pub use recorder::{AuditedLogZ, Patience, Progress, Recorder};
+#[cfg(feature = "cli")]
+pub use standard_stream::StandardStream;
 pub use tee::Tee;
 #[cfg(feature = "tensorboard")]
 pub use tensorboard::TensorBoard;

@@ -3,15 +3,15 @@
 //! Written like metrics.csv: a line is a single write; a resume drops an incomplete last line and lines after the checkpoint.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::ErrorKind;
+use std::fs::OpenOptions;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::{HeldFile, Notice, Record, Recorder};
-use crate::checkpoint::{write_atomically, write_bytes};
+use crate::checkpoint::{keep_start, write_bytes};
 use crate::error::{Error, Result};
+use crate::limited::each_line;
 
 /// Writes notices.
 #[derive(Debug)]
@@ -27,9 +27,6 @@ struct Line {
     level: String,
     text: String,
 }
-
-/// Lines that are kept, parsed and as text.
-type Kept<'a> = Vec<(Line, &'a [u8])>;
 
 impl NoticeLog {
     /// A new, empty file; an existing one is overwritten.
@@ -48,9 +45,17 @@ impl NoticeLog {
     /// [`Error::File`] for a line that is none of ours; [`Error::Io`] if it cannot be read or written.
     pub fn resume(path: impl AsRef<Path>, after_update: u64) -> Result<Self> {
         let path = path.as_ref();
-        let Some(bytes) = read(path)? else { return Self::create(path) };
-        let kept = keep(path, &bytes, after_update)?;
-        write_atomically(path, |file| kept.iter().try_for_each(|(_, line)| file.write_all(line)))?;
+        let (mut read, mut length) = (0, 0);
+        let there = each(path, |notice, line| {
+            read += line.len() as u64;
+            if notice.update <= after_update && length + line.len() as u64 == read {
+                length = read;
+            }
+        })?;
+        if !there {
+            return Self::create(path);
+        }
+        keep_start(path, length)?;
         Self::open(path)
     }
 
@@ -60,11 +65,7 @@ impl NoticeLog {
     /// As [`NoticeLog::resume`].
     pub fn counts(path: impl AsRef<Path>) -> Result<BTreeMap<String, u64>> {
         let mut counts = BTreeMap::new();
-        if let Some(bytes) = read(path.as_ref())? {
-            for (line, _) in keep(path.as_ref(), &bytes, u64::MAX)? {
-                *counts.entry(line.kind).or_default() += 1;
-            }
-        }
+        each(path.as_ref(), |notice, _| *counts.entry(notice.kind).or_default() += 1)?;
         Ok(counts)
     }
 
@@ -74,28 +75,16 @@ impl NoticeLog {
     }
 }
 
-fn read(path: &Path) -> Result<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        bytes => bytes.map(Some).map_err(Error::io("read", path)),
-    }
-}
-
-fn keep<'a>(path: &Path, bytes: &'a [u8], after_update: u64) -> Result<Kept<'a>> {
-    let mut kept = Vec::new();
-    for (i, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        if !line.ends_with(b"\n") {
-            break;
-        }
+/// Calls `visit` with every notice of a file and its line, in the order they were told; returns whether there is a file.
+fn each(path: &Path, mut visit: impl FnMut(Line, &[u8])) -> Result<bool> {
+    each_line(path, |number, line| {
         let parsed: Line = serde_json::from_slice(line).map_err(|_| {
             let problem = "is not a notice of this version; move the file away to resume";
-            Error::file(path, format!("line {}: {problem}", i + 1))
+            Error::file(path, format!("line {number}: {problem}"))
         })?;
-        if parsed.update <= after_update {
-            kept.push((parsed, line));
-        }
-    }
-    Ok(kept)
+        visit(parsed, line);
+        Ok(())
+    })
 }
 
 impl Recorder for NoticeLog {
@@ -123,6 +112,8 @@ impl Recorder for NoticeLog {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::record::notice::tests::all;
 

@@ -5,6 +5,8 @@
 
 use console::Term;
 
+use super::StandardStream;
+
 /// The bottom of standard error.
 pub(super) struct Screen {
     term: Term,
@@ -38,6 +40,7 @@ impl Screen {
             .and_then(|()| self.term.write_str("\r"))
             .and_then(|()| self.term.clear_to_end_of_screen())
             .and_then(|()| self.term.write_str(&text))
+            .and_then(|()| StandardStream::Error.wait())
             .and_then(|()| self.term.flush());
         self.drawn = lines.iter().map(|line| line.chars().count()).collect();
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::page::{Section, cell, duration, number_cell, table};
 use super::run_files::RunFiles;
+use crate::limited::read_text_of_run;
 use crate::record::markup::Element;
 use crate::training::Times;
 
@@ -11,6 +12,8 @@ use crate::training::Times;
 const BAR: f64 = 220.0;
 /// Notices shown.
 const NOTICES: usize = 12;
+/// Longest file of notices that is shown, in bytes.
+const LONGEST: u64 = 256 << 20;
 
 /// Seconds by part; empty where they are not known.
 pub fn time_section(run: &RunFiles, times: Option<&Times>) -> Section {
@@ -84,7 +87,11 @@ pub fn configuration_section(run: &RunFiles) -> Section {
 /// The notices of the run, each kind once.
 pub fn notices_section(run: &RunFiles) -> Section {
     let section = Section::new("Notices");
-    let text = std::fs::read_to_string(run.folder.join("notices.jsonl")).unwrap_or_default();
+    let path = run.folder.join("notices.jsonl");
+    let text = match read_text_of_run(&path, LONGEST, "the notices of a run") {
+        Ok(text) => text.unwrap_or_default(),
+        Err(error) => return section.with(Element::new("p").text(format!("Not read: {error}."))),
+    };
     let mut kinds: BTreeMap<String, (u64, u64, String)> = BTreeMap::new();
     for line in text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
     {

@@ -3,7 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::limited::read_text_of_run;
+use crate::record::tags;
+
+/// Longest file that is shown, in bytes: some million evaluations.
+const LONGEST: u64 = 1 << 30;
 
 /// The columns of a run; a cell without a value is NaN.
 #[derive(Clone, Debug, Default)]
@@ -11,18 +16,17 @@ pub struct Metrics {
     rows: usize,
     numbers: BTreeMap<String, Vec<f64>>,
     doubts: Vec<String>,
+    /// Lines that are no rows, or hold what is no number.
+    damaged: Vec<u64>,
 }
 
 impl Metrics {
     /// Reads a file, of this version or another, that may be growing: an incomplete last line is left out. A missing file has no rows.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be read.
+    /// It cannot be read, is too long or no regular file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = match std::fs::read_to_string(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            text => text.map_err(Error::io("read", path))?,
-        };
+        let text = read_text_of_run(path, LONGEST, "the metrics of a run")?.unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         Ok(Self::of(whole))
     }
@@ -32,8 +36,19 @@ impl Metrics {
         let names: Vec<String> =
             reader.headers().map(|row| row.iter().map(Into::into).collect()).unwrap_or_default();
         let mut metrics = Self::default();
-        for row in reader.records().filter_map(|row| row.ok()) {
+        for (line, row) in (2..).zip(reader.records()) {
+            let Ok(row) = row else {
+                metrics.damaged.push(line);
+                continue;
+            };
             metrics.rows += 1;
+            let known = |name: &str| tags::columns().any(|column| column == name);
+            let bad = |(name, cell): (&String, &str)| {
+                name != "doubts" && !cell.is_empty() && cell.parse::<f64>().is_err() && known(name)
+            };
+            if names.iter().zip(&row).any(bad) {
+                metrics.damaged.push(line);
+            }
             for (name, cell) in names.iter().zip(&row) {
                 if name == "doubts" {
                     metrics.doubts.push(cell.into());
@@ -44,6 +59,15 @@ impl Metrics {
             }
         }
         metrics
+    }
+
+    /// What could not be read, in words.
+    pub fn problem(&self) -> Option<String> {
+        let first = self.damaged.first()?;
+        Some(format!(
+            "{} of its lines cannot be read, the first is line {first}",
+            self.damaged.len()
+        ))
     }
 
     /// Number of evaluations.

@@ -6,9 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use super::metrics::Metrics;
 use super::summary::Summary;
+use crate::checkpoint::sorted_files;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::limited::read_text;
+use crate::limited::read_text_of_run;
 use crate::training::{EarlyStopping, EarlyStoppingConfig, Evaluation, StopReason};
 
 /// Name of the file with the error that ended a run.
@@ -29,6 +30,8 @@ pub enum State {
     Interrupted,
     /// It ended with an error.
     Failed,
+    /// It ended, and the file that says how cannot be read.
+    Unknown,
 }
 
 impl State {
@@ -40,6 +43,7 @@ impl State {
             Self::StoppedEarly => "stopped early",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -85,33 +89,37 @@ impl RunFiles {
             return Err(Error::file(folder, problem));
         }
         let mut problems = Vec::new();
-        let mut noted = |result: Result<String>| {
+        let mut noted = |result: Result<Option<String>>| {
             result.map_err(|error| problems.push(error.to_string())).unwrap_or_default()
         };
-        let config_text = noted(read_text(&config_path, LONGEST, "a configuration"));
-        let failure_path = folder.join(FAILURE);
-        let failure = fs::read_to_string(&failure_path).ok().map(|text| text.trim().to_string());
+        let config_text = noted(read_text_of_run(&config_path, LONGEST, "a configuration"));
+        let config_text = config_text.unwrap_or_default();
+        let failure = noted(read_text_of_run(&folder.join(FAILURE), LONGEST, "the error of a run"));
+        let failure = failure.map(|text| text.trim().to_string());
         let config = Config::parse(&config_text, &[]);
-        let config = config.map_err(|error| problems.push(format!("config.toml: {error}"))).ok();
-        let summary = summary(folder).unwrap_or_else(|problem| {
-            problems.push(problem);
-            None
-        });
+        let config = config
+            .map_err(|error| problems.push(format!("{}: {error}", config_path.display())))
+            .ok();
+        let summary = summary(folder);
+        problems.extend(summary.as_ref().err().cloned());
         let metrics_path = folder.join("metrics.csv");
         let metrics = Metrics::read(&metrics_path)
             .map_err(|error| problems.push(error.to_string()))
             .unwrap_or_default();
+        let damage = metrics.problem();
+        problems.extend(damage.map(|damage| format!("{}: {damage}", metrics_path.display())));
         let changed = fs::metadata(&metrics_path).and_then(|file| file.modified()).ok();
         let age = changed.and_then(|time| SystemTime::now().duration_since(time).ok());
         let state = match (running, &summary, &failure) {
             (true, ..) => State::Running,
-            (_, Some(summary), _) => match summary.stop_reason {
+            (_, Err(_), _) => State::Unknown,
+            (_, Ok(Some(summary)), _) => match summary.stop_reason {
                 StopReason::Finished => State::Finished,
                 StopReason::EarlyStopping => State::StoppedEarly,
                 StopReason::Interrupted => State::Interrupted,
             },
-            (_, None, Some(_)) => State::Failed,
-            (_, None, None) => State::Interrupted,
+            (_, Ok(None), Some(_)) => State::Failed,
+            (_, Ok(None), None) => State::Interrupted,
         };
         let name = fs::canonicalize(folder).ok();
         let name = name.as_deref().unwrap_or(folder).file_name();
@@ -124,7 +132,7 @@ impl RunFiles {
             config,
             config_text,
             metrics,
-            summary,
+            summary: summary.unwrap_or_default(),
             failure,
             problems,
             age,
@@ -134,11 +142,9 @@ impl RunFiles {
     /// The model to show: the best one, else the last; `None` if there is none yet.
     pub fn model(&self) -> Option<PathBuf> {
         let of = |name: &str| Some(self.folder.join(name)).filter(|path| path.is_file());
-        of("best.safetensors").or_else(|| of("last.safetensors")).or_else(|| {
-            let files = fs::read_dir(self.folder.join("checkpoints")).ok()?;
-            let paths = files.filter_map(|entry| Some(entry.ok()?.path()));
-            paths.filter(|path| path.extension().is_some_and(|e| e == "safetensors")).max()
-        })
+        of("best.safetensors")
+            .or_else(|| of("last.safetensors"))
+            .or_else(|| sorted_files(&self.folder.join("checkpoints")).ok()?.pop())
     }
 
     /// Updates planned, if the configuration has them.
@@ -192,11 +198,8 @@ pub struct Stopping {
 
 fn summary(folder: &Path) -> std::result::Result<Option<Summary>, String> {
     let path = folder.join("summary.json");
-    if !path.is_file() {
-        return Ok(None);
-    }
-    let text = read_text(&path, LONGEST, "a summary").map_err(|error| error.to_string())?;
-    serde_json::from_str(&text)
-        .map(Some)
-        .map_err(|error| format!("summary.json cannot be read: {error}"))
+    let text = read_text_of_run(&path, LONGEST, "a summary").map_err(|error| error.to_string())?;
+    text.map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(|error| format!("{} cannot be read: {error}", path.display()))
 }

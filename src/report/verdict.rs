@@ -18,9 +18,7 @@ fn remedy(doubt: &str) -> &'static str {
         "few-chains" => "raise tempering.chains",
         "round-trips" => "raise tempering.sweeps or tempering.temperatures",
         "drift" | "new-chains" => "raise tempering.settling.most",
-        "visitors" | "bound" => {
-            "raise tempering.chains or lower the learning rate: a mode is missed"
-        }
+        "bound" => "raise tempering.chains or lower the learning rate: a mode is missed",
         "lag" | "known-share" => {
             "raise tempering.settling.most or tempering.chains, or lower the learning rate"
         }
@@ -181,6 +179,7 @@ fn open(run: &RunFiles) -> Vec<String> {
             "The run failed {at}{of}: {}.",
             run.failure.as_deref().unwrap_or("no reason was kept")
         ),
+        State::Unknown => format!("How the run ended cannot be read; its metrics end {at}{of}."),
         _ => format!("The run was interrupted {at}{of}."),
     });
     for (name, column) in [("training", "train"), ("validation", "validation")] {

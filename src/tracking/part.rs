@@ -11,20 +11,12 @@ pub enum Part {
     SharedWeights,
     /// Equilibration sweeps are continued until the diagnostics of the thirds agree; without, only the first sweeps are run.
     Equilibration,
-    /// The lag of the chains is estimated at evaluations.
-    Lag,
     /// Error from the remaining deviation of the chains when they are measured.
     Memory,
-    /// Factor on all error bars.
-    Widening,
-    /// Larger errors for chains that were just re-initialised.
-    Start,
     /// log Z is at least the sum over reference states.
     Bound,
     /// log Z from the coverage of the reference states by the chains.
     KnownShare,
-    /// Chains initialised from data must not stay where the tracker's chains do not.
-    Visitors,
     /// Chains that missed reference states are re-initialised from these.
     Restart,
     /// Errors increase if two values of log Z differ by more than their errors.
@@ -50,18 +42,14 @@ impl Parts {
 
 impl Part {
     /// All of them with their names.
-    pub const LIST: [(&str, Self); 13] = [
+    pub const LIST: [(&str, Self); 9] = [
         ("backward shift", Self::BackwardShift),
         ("families", Self::Families),
         ("shared weights", Self::SharedWeights),
         ("equilibration", Self::Equilibration),
-        ("lag", Self::Lag),
         ("memory", Self::Memory),
-        ("widening", Self::Widening),
-        ("start", Self::Start),
         ("bound", Self::Bound),
         ("known share", Self::KnownShare),
-        ("visitors", Self::Visitors),
         ("restart", Self::Restart),
         ("scale factor", Self::ScaleFactor),
     ];

@@ -3,7 +3,7 @@
 //! A checksum shows that a file is unchanged, but not that this program wrote it for this configuration.
 
 use super::tracker::posterior_of;
-use super::{AnyFilter, ChainTracker, Lag, Settled, Smoothing, TrackerOptions};
+use super::{AnyFilter, ChainTracker, Settled, Smoothing, TrackerOptions};
 use crate::tempering::{TemperedChains, TemperedPath, Transitions};
 
 /// More sweeps or updates than any run makes; larger counters could overflow.
@@ -22,8 +22,8 @@ pub struct SavedTracker {
     pub movement: f64,
     /// Steps since the chains were last initialised.
     pub steps: u64,
-    /// Lag estimated so far.
-    pub lag: Lag,
+    /// Variance from what chains remembered at the last evaluation.
+    pub memory: f64,
     /// Result of the equilibration at the last evaluation.
     pub settled: Option<Settled>,
 }
@@ -53,7 +53,7 @@ impl ChainTracker {
             transitions: Transitions::restore(k, saved.transitions)?,
             movement: saved.movement,
             steps: saved.steps,
-            lag: saved.lag,
+            memory: saved.memory,
             settled: saved.settled,
             chains,
             last,
@@ -68,7 +68,7 @@ impl ChainTracker {
             transitions: self.transitions.sums().to_vec(),
             movement: self.movement,
             steps: self.steps,
-            lag: self.lag,
+            memory: self.memory,
             settled: self.settled.clone(),
         }
     }

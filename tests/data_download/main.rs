@@ -180,7 +180,7 @@ fn a_mirror_that_always_breaks_is_given_up() {
 
 /// A server that closes a connection it kept open, or is overloaded for a moment.
 #[test]
-fn resets_and_server_errors_are_asked_again_after_a_pause() {
+fn resets_and_server_errors_are_asked_again() {
     for trouble in ["reset", "503 Service Unavailable", "500 Internal Server Error", "429 Slow"] {
         let (folder, body) = (folder(), gzip(&content()));
         let calls = Mutex::new(0);
@@ -194,11 +194,9 @@ fn resets_and_server_errors_are_asked_again_after_a_pause() {
                 (_, status) => response(status, "", 4, b"busy"),
             }
         });
-        let started = std::time::Instant::now();
         let (result, _) = fetch_one(folder.path(), &[&server.base]);
         assert!(result.is_ok(), "{trouble}: {result:?}");
         assert_eq!(server.ranges().len(), 3, "{trouble}");
-        assert!(started.elapsed() >= std::time::Duration::from_millis(500), "no pause");
     }
 }
 

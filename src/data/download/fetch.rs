@@ -160,7 +160,7 @@ impl Download<'_> {
             let mut first = None;
             for attempt in 0..ATTEMPTS {
                 // A failed server may need a moment.
-                std::thread::sleep(FIRST_PAUSE * ((1 << attempt) - 1));
+                std::thread::sleep(pause(attempt));
                 let Some((problem, again)) = self.attempt(&url, progress)? else {
                     return Ok(Vec::new());
                 };
@@ -194,7 +194,8 @@ impl Download<'_> {
         // Compressed content can be a little longer than plain content, and text can have longer line ends.
         let limit = file.bytes + file.bytes / 8 + 1024;
         let deadline = Instant::now() + time_for(limit);
-        let result = transfer(agent, url, part, limit, deadline, &mut |received, total| {
+        let late = || Instant::now() > deadline;
+        let result = transfer(agent, url, part, limit, &late, &mut |received, total| {
             progress(FetchProgress::Receiving { file: file.name, url, received, total });
         });
         match result {
@@ -221,6 +222,11 @@ impl Download<'_> {
     }
 }
 
+/// Pause before an attempt, from 0.
+fn pause(attempt: u32) -> Duration {
+    FIRST_PAUSE * ((1 << attempt) - 1)
+}
+
 /// Time for a file of so many bytes, per request.
 fn time_for(bytes: u64) -> Duration {
     SHORTEST.max(Duration::from_secs(bytes / SLOWEST))
@@ -242,5 +248,16 @@ fn open_part(path: &Path) -> Result<File> {
         }
         // A file system without locks still has the checksum.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(part),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double() {
+        let pauses: Vec<_> = (0..4).map(|attempt| pause(attempt).as_millis()).collect();
+        assert_eq!(pauses, [0, 200, 600, 1400]);
     }
 }

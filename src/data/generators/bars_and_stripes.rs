@@ -6,7 +6,8 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use crate::data::limits::check_shape;
+use super::COPIES;
+use crate::data::limits::{check_room, check_shape};
 use crate::data::{Dataset, ImageShape, Values};
 use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
@@ -56,7 +57,9 @@ impl BarsAndStripes {
         }
         let patterns = 1usize << side.min(MAX_LISTED_SIDE);
         let count = if rows == 0 { (2 * patterns).saturating_sub(2) } else { rows };
-        check_shape(count, side.saturating_mul(side), true).map_err(invalid)?;
+        check_shape(count, side.saturating_mul(side), true)
+            .and_then(|()| check_room(count, side * side, COPIES))
+            .map_err(invalid)?;
 
         let mut bits = BitMatrix::zeros(count, side * side);
         let mut colours = vec![false; side];

@@ -14,7 +14,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::limits::check_shape;
+use super::COPIES;
+use crate::data::limits::{check_room, check_shape};
 use crate::data::{Dataset, Values};
 use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
@@ -95,6 +96,7 @@ impl DnaLike {
     /// [`Error::Invalid`] for no rows or more than the limits allow.
     pub fn generate(&self) -> Result<Dataset> {
         check_shape(self.rows, 3 * LENGTH, true)
+            .and_then(|()| check_room(self.rows, 3 * LENGTH, COPIES))
             .map_err(|problem| Error::Invalid(format!("dna-like: {problem}")))?;
         let mut bits = BitMatrix::zeros(self.rows, 3 * LENGTH);
         let mut labels = Vec::with_capacity(self.rows);

@@ -80,7 +80,6 @@ impl Trainer {
     /// Processes an evaluation of the present update: the stopping decision and its notices are added to it. To be called once for each.
     pub fn judge(&mut self, evaluation: &mut EvaluationRecord) {
         self.count(evaluation);
-        self.learn_lag(evaluation);
         let decides = evaluation.judged.trust.is_sound();
         evaluation.record.scalar(Run::Tracker, "decides", f64::from(u8::from(decides)));
         let Some(validation) = evaluation.validation else { return };
@@ -155,16 +154,6 @@ impl Trainer {
                 doubts: evaluation.trust.to_string(),
                 audit_every: self.config.audit.every,
             });
-        }
-    }
-
-    /// The lag of the tracker is updated by audits that can be trusted.
-    fn learn_lag(&mut self, evaluation: &EvaluationRecord) {
-        let Some(audit) = &evaluation.audit else { return };
-        if audit.estimate.trust.is_sound()
-            && let Some(tracker) = &mut self.tracker
-        {
-            tracker.learn_from_audit(audit.estimate.value, audit.estimate.std_error);
         }
     }
 

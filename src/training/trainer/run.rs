@@ -9,7 +9,7 @@ use crate::checkpoint::StateWriter;
 use crate::collective;
 use crate::error::{Error, Result};
 use crate::interrupt;
-use crate::record::{Notice, Recorder};
+use crate::record::{Notice, Recorder, row};
 use crate::tempering::{RoundsEnd, RoundsRecord};
 use crate::tracking::TrackRecord;
 
@@ -203,7 +203,8 @@ fn step(
     trainer.times.audits += audited(&evaluation);
     trainer.judge(&mut evaluation);
     recorder.record(&evaluation.record)?;
-    trainer.recorded.add(trainer.updates);
+    let row = row(&evaluation.record);
+    trainer.recorded.add(trainer.updates, Some(row.as_bytes()));
     for notice in &evaluation.notices {
         recorder.notice(notice, trainer.updates)?;
     }

@@ -57,6 +57,11 @@ impl Trainer {
         self.recorded
     }
 
+    /// Goes on with rows of metrics.csv as they are, whose checksum is `sum`.
+    pub fn take_rows(&mut self, sum: Option<u64>) {
+        self.recorded.sum = sum;
+    }
+
     /// Name of a checkpoint of the current state: its kind and its number, in eight digits or more.
     pub fn state_name(&self) -> String {
         match self.tracker {
