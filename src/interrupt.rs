@@ -81,7 +81,7 @@ pub(crate) fn permitted_here() -> bool {
     HERE.with(|here| here.get() > 0)
 }
 
-/// Whether a signal asked for an end.
+/// Whether a signal has arrived.
 pub(crate) fn is_requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }

@@ -58,7 +58,7 @@ pub(crate) fn keep_start(path: &Path, length: u64) -> Result<()> {
 
 /// Deletes the temporary files a killed process left in `folder`; a missing folder has none.
 ///
-/// Only for a folder no other process writes to, such as one's own run folder before a resume.
+/// Only for a folder that no other process writes to, such as the run folder before a resume.
 ///
 /// # Errors
 /// [`Error::Io`] when the folder cannot be read or a file not deleted.

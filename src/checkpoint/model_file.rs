@@ -120,12 +120,12 @@ impl ModelFile {
         Self::load_as(path, None)
     }
 
-    /// Reads safetensors or npz (told apart by content), f32 or f64; biases of shape `[n]`, [1, n] or [n, 1]. `layout`
-    /// says which side of the weights is visible; without it, the lengths of the biases or the names of the arrays do.
+    /// Reads safetensors or npz (recognised by content), f32 or f64; biases of shape `[n]`, [1, n] or [n, 1]. `layout` says which side of
+    /// the weights is visible; without it, the lengths of the biases or the names of the arrays decide.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged, lacks an array, holds a wrong shape, type, NaN or infinity, or does not tell
-    /// which side is visible.
+    /// The file cannot be read, is damaged, lacks an array, has a wrong shape, type, NaN or infinity, or does not show which side is
+    /// visible.
     pub fn load_as(path: impl AsRef<Path>, layout: Option<Layout>) -> Result<Self> {
         let path = path.as_ref();
         let error = |problem: String| Error::file(path, problem);

@@ -42,7 +42,7 @@ impl TrainedOn {
         metadata.insert(BINARIZATION.into(), self.binarization.to_string());
     }
 
-    /// The means that were found in a file, with what its metadata says of them, which is taken out.
+    /// The means found in a file, with their description in its metadata, which is removed from there.
     pub(super) fn found(
         (shape, means): (Vec<usize>, Vec<f32>),
         n_visible: usize,

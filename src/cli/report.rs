@@ -40,7 +40,7 @@ pub struct Report {
     data_folder: Option<PathBuf>,
 }
 
-/// A run folder as it is now; what cannot be read of it is told.
+/// A run folder in its present state; unreadable parts are reported.
 pub fn read(folder: &Path) -> error::Result<RunFiles> {
     let run = RunFiles::read(folder, RunLock::refuse_if_taken(folder).is_err())?;
     run.problems.iter().for_each(|problem| tell(&format!("warning: {problem}")));

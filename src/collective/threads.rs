@@ -19,7 +19,7 @@ struct Threads {
     shared: Arc<Shared>,
 }
 
-/// Runs `work` on as many ranks, told its rank, and returns what each gave.
+/// Runs `work` on as many ranks, with the number of the rank, and returns the results.
 pub fn on_ranks<T: Send>(size: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let shared =
         Arc::new(Shared { barrier: Barrier::new(size), given: Mutex::new(vec![Vec::new(); size]) });

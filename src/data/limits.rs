@@ -15,7 +15,7 @@ pub(super) const MAX_LINE: u64 = 16 << 20;
 /// Bytes that packed rows may take beyond twice their cells: rows of very few columns are padded to many times their size.
 const MAX_PADDING: u64 = 16 << 20;
 
-/// Bytes below which nobody asks what is free.
+/// Bytes below which free memory is not checked.
 const LARGE: f64 = (16 << 20) as f64;
 
 /// Most columns of a data set.

@@ -54,7 +54,7 @@ pub struct Files {
     /// `target`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Column>,
-    /// What separates the columns of a text table, where its first lines do not tell.
+    /// The separator of the columns of a text table, if its first lines do not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub separator: Option<Separator>,
 }

@@ -79,7 +79,7 @@ pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Sp
     split_off(splits, options)
 }
 
-/// Rows of a generator; what is wrong with its settings is told with their key.
+/// Rows of a generator; errors of its settings name their key.
 fn generated(rows: Result<Dataset>) -> Result<Splits> {
     rows.map(only_train).map_err(|error| match error {
         Error::Invalid(problem) => Error::config("data.source", problem),

@@ -19,7 +19,7 @@ pub enum Column {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub enum Columns {
-    /// All, and so many: LIBSVM text does not tell the number where the last columns can be all zero.
+    /// All, and so many: LIBSVM text does not show the number if the last columns can be all zero.
     Count(usize),
     /// These columns of a table become units, in this order.
     Chosen(Vec<Column>),

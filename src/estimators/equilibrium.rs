@@ -46,7 +46,7 @@ impl Equilibrium {
     /// automatic estimate; `spacing` sweeps between two samples of a chain.
     ///
     /// # Errors
-    /// No sample asked for, more than fit into memory, what [`Automatic::run`] refuses, and chains that hardly ever come to beta = 1.
+    /// No sample requested, more than fit into memory, errors of [`Automatic::run`], and chains that hardly ever reach beta = 1.
     pub fn of(
         parameters: &Parameters,
         settings: &Automatic,
@@ -54,7 +54,7 @@ impl Equilibrium {
         (count, spacing): (usize, usize),
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self> {
-        // Bits, and bytes of cells for whoever takes them.
+        // Bits, and bytes of cells for the caller.
         check_memory(2.0 * count as f64 * parameters.n_visible as f64, &format!("{count} samples"))
             .map_err(Error::TooLarge)?;
         if let Some(exact) = Self::exact(parameters, count, settings.seed)? {

@@ -153,17 +153,17 @@ pub fn normal_quantile(probability: f64) -> f64 {
     }
 }
 
-/// Values of one number, each with its standard error, joined by their precision ([`pooled`]). A value without an error is the number
-/// itself; NaN of none.
+/// Values of one number, each with its standard error, combined with precision weights ([`pooled`]). A value without an error is the number
+/// itself; NaN if there are none.
 pub fn joined(values: &[(f64, f64)]) -> (f64, f64) {
     let exact = values.iter().find(|(_, error)| *error == 0.0);
     let weighted: Vec<_> = values.iter().map(|value| (*value, value.1.powi(-2))).collect();
     exact.copied().unwrap_or_else(|| pooled(&weighted))
 }
 
-/// Values of one number, each with its standard error and a weight, joined by the weights. Values that are further apart than their errors
-/// say make the error of the mean larger by as much: the scale factor of the Particle Data Group's averages (Workman et al. 2022, Review of
-/// Particle Physics, section 5.2.2).
+/// Values of one number, each with its standard error and a weight, combined with these weights. If values differ by more than their
+/// errors, the error of the mean is multiplied by that ratio: the scale factor of the Particle Data Group's averages (Workman et al. 2022,
+/// Review of Particle Physics, section 5.2.2).
 pub fn pooled(values: &[((f64, f64), f64)]) -> (f64, f64) {
     let sum = |of: &dyn Fn((f64, f64), f64) -> f64| -> f64 {
         values.iter().map(|(value, weight)| of(*value, *weight)).sum()

@@ -42,11 +42,10 @@ impl Csv {
         Ok(kept(path.as_ref(), after_update)?.map_or_else(Written::default, |(written, _)| written))
     }
 
-    /// Goes on with a file: rows of updates after `after_update` and a torn last line are dropped. A missing file is
-    /// created.
+    /// Continues a file: rows of updates after `after_update` and an incomplete last line are dropped. A missing file is created.
     ///
     /// # Errors
-    /// [`Error::File`] if its columns are not ours or a row is damaged; [`Error::Io`] if it cannot be read or written.
+    /// [`Error::File`] if its columns are not those of this version or a row is damaged; [`Error::Io`] if it cannot be read or written.
     pub fn resume(path: impl AsRef<Path>, after_update: u64) -> Result<Self> {
         let path = path.as_ref();
         match kept(path, after_update)? {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Elements that never have content: written as `<name/>`. All others are closed, or HTML readers would go on inside them.
+/// Elements that never have content: written as `<name/>`. All others are closed, because HTML readers would otherwise continue inside
+/// them.
 const EMPTY: [&str; 9] =
     ["meta", "br", "img", "path", "line", "rect", "circle", "polyline", "polygon"];
 

@@ -38,11 +38,10 @@ impl NoticeLog {
         Self::open(path.as_ref())
     }
 
-    /// Goes on with a file: lines of updates after `after_update` and a torn last line are dropped. A missing file is
-    /// created.
+    /// Continues a file: lines of updates after `after_update` and an incomplete last line are dropped. A missing file is created.
     ///
     /// # Errors
-    /// [`Error::File`] for a line that is none of ours; [`Error::Io`] if it cannot be read or written.
+    /// [`Error::File`] for a line of another form; [`Error::Io`] if it cannot be read or written.
     pub fn resume(path: impl AsRef<Path>, after_update: u64) -> Result<Self> {
         let path = path.as_ref();
         let (mut read, mut length) = (0, 0);
@@ -75,7 +74,7 @@ impl NoticeLog {
     }
 }
 
-/// Calls `visit` with every notice of a file and its line, in the order they were told; returns whether there is a file.
+/// Calls `visit` with every notice of a file and its line, in the order of the file; returns whether there is a file.
 fn each(path: &Path, mut visit: impl FnMut(Line, &[u8])) -> Result<bool> {
     each_line(path, |number, line| {
         let parsed: Line = serde_json::from_slice(line).map_err(|_| {

@@ -57,8 +57,8 @@ impl TensorBoard {
         Ok(log)
     }
 
-    /// Goes on with a log: events of updates after `after_update` and torn last events are dropped (by a TensorBoard
-    /// that is open meanwhile, as soon as the run's next event comes). Missing folders are created.
+    /// Continues a log: events of updates after `after_update` and incomplete last events are dropped (by an open TensorBoard as soon as
+    /// the run's next event comes). Missing folders are created.
     ///
     /// # Errors
     /// [`Error::File`] for a damaged event file; [`Error::Io`] if files cannot be read or replaced.

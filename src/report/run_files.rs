@@ -35,7 +35,7 @@ pub enum State {
 }
 
 impl State {
-    /// For people.
+    /// Text for display.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",

@@ -80,7 +80,7 @@ impl<'a> Drawer<'a> {
         Self { ops, hidden, visible_inputs: Matrix::filled(0, 0, 0.0), first_row }
     }
 
-    /// h | x at `beta`; then Wh + c is in `visible_inputs` once asked for.
+    /// h | x at `beta`; `visible_inputs` then computes Wh + c at its first call.
     pub fn hidden(&mut self, inputs: &[f32], beta: &[f32], streams: Streams) {
         let n_units = self.ops.n_units(Layer::Hidden);
         let first_row = self.first_row;

@@ -24,9 +24,9 @@ impl ChainTracker {
         self.options.settling = settling;
     }
 
-    /// Lets a copy of the chains sweep on at fixed parameters for an evaluation (see [`super::Settling`]), so that what is told is log
-    /// Z of the model as it is now and not of those the chains come from. The chains themselves stay where they are: settled
-    /// ones would have left the modes that the model is about to leave or to grow.
+    /// Equilibrates a copy of the chains at fixed parameters for an evaluation (see [`super::Settling`]), so that the reported log Z is
+    /// that of the current model and not of earlier ones. The chains themselves keep their states: equilibrated ones would have left the
+    /// modes that the model is about to leave or to grow.
     ///
     /// Returns the states of the copy; `None` if equilibration is switched off.
     pub fn settle(&mut self, path: &dyn TemperedPath) -> Option<Samples> {

@@ -130,8 +130,8 @@ impl ChainTracker {
         self.filter.get().log_z()[self.pseudo_prior.len() - 1]
     }
 
-    /// Standard error of [`ChainTracker::log_z`]: the spread of the chains and what they remembered at the last evaluation. To be believed only
-    /// where [`ChainTracker::trust`] says so.
+    /// Standard error of [`ChainTracker::log_z`]: the spread of the chains and their remaining deviation at the last evaluation. Reliable
+    /// only if [`ChainTracker::trust`] says so.
     pub fn std_error(&self) -> f64 {
         self.filter.get().std_error().hypot(self.memory.sqrt())
     }

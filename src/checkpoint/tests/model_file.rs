@@ -247,7 +247,7 @@ fn means_of_training_rows_must_be_means() {
     }
 }
 
-/// Whoever wrote the file, states are some rows of zeros and ones of the visible layer; files without them are models all the same.
+/// States are rows of zeros and ones of the visible layer, in files of any program; files without them are valid models.
 #[test]
 fn states_are_checked() {
     let with = |dtype, shape: &[usize], data: Vec<u8>| {

@@ -66,13 +66,12 @@ pub enum FetchProgress<'a> {
 
 /// Fetches the data set `name` into `FOLDER/name` and returns the paths of its files.
 ///
-/// Files that are right are kept. A download grows in `NAME.part`, which a later call goes on with where the server
-/// can; it gets its name only after its content was checked. A wrong file under the final name is replaced, but only
-/// by a right one.
+/// Correct files are kept. A download grows in `NAME.part`, which a later call continues if the server supports it; it gets its name only
+/// after its content was checked. A wrong file under the final name is replaced, but only by a correct one.
 ///
 /// # Errors
-/// A name that is not in [`REMOTE_SETS`], a folder that cannot be written, another fetch at work in the same folder,
-/// or no mirror with the right content: the message then has each mirror's reason.
+/// A name that is not in [`REMOTE_SETS`], a folder that cannot be written, another fetch in the same folder, or no mirror with the right
+/// content: the message then has each mirror's reason.
 pub fn fetch(
     name: &str,
     folder: &Path,

@@ -35,8 +35,8 @@ pub(super) fn agent() -> Agent {
         .new_agent()
 }
 
-/// Appends to `part` what it lacks, or writes it from the start where the server sends everything. Refuses to write
-/// more than `limit` bytes, and leaves a server when `late` says so. Calls `progress` with bytes so far and in all.
+/// Appends the missing bytes to `part`, or writes it from the start if the server sends everything. Refuses to write more than `limit`
+/// bytes, and stops when `late` says so. Calls `progress` with bytes so far and in total.
 pub(super) fn transfer(
     agent: &Agent,
     url: &str,

@@ -207,7 +207,7 @@ impl<'a> Exploration<'a> {
             TemperedRun::watched(&mut chains, &rounds, zeta, sweeps, STRETCH, &mut |_, _| ())?;
         let samples = chains.samples(MOST_ROWS);
         self.search.note(&samples.select(0..samples.rows().min(CLIMBS)));
-        // Chains that go on have no annealing pass of their own.
+        // Chains that continue have no annealing pass of their own.
         self.at_least = self.at_least.max(chains.annealed_at_least(failure_of(self.passes)));
         self.passes += 1;
         let evidence = Evidence {

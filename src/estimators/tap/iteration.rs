@@ -118,7 +118,7 @@ impl Tap {
         .checked())
     }
 
-    /// Every starting point's end; damped first, then undamped if that is asked for.
+    /// Every starting point's end; damped first, then undamped if selected.
     ///
     /// # Errors
     /// As [`Tap::run`].

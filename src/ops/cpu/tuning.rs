@@ -79,10 +79,10 @@ impl Tuning {
         }
     }
 
-    /// Whether the environment variable asks for a shape there is.
+    /// Whether the environment variable names an existing shape.
     ///
     /// # Errors
-    /// Names what may be asked for.
+    /// Names the possible values.
     pub fn check_wish() -> Result<()> {
         wish().map(|_| ())
     }

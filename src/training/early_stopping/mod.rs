@@ -35,7 +35,7 @@ pub struct Evaluation {
 /// The consequence of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// Above the reference by more than the error bar: patience starts anew.
+    /// Above the reference by more than the error bar: patience is reset.
     pub improved: bool,
     /// The highest level so far, by any amount: a model to keep.
     pub best: bool,

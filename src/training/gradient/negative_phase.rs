@@ -51,7 +51,7 @@ pub trait NegativePhase: Send {
     /// If the moments of this model cannot be computed; the run ends.
     fn moments(&mut self, now: Now<'_>) -> Result<Moments>;
 
-    /// Tracking starts; to be called once, before the first moments are asked for.
+    /// Tracking starts; to be called once, before the first moments.
     fn start(&mut self, _start: Start<'_>) {}
 
     /// The model has moved by one update.

@@ -12,7 +12,7 @@ use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
 use crate::training::{EarlyStopping, Evaluation};
 
-/// Number of successive evaluations that are not sound after which the user is told that audits decide.
+/// Number of successive evaluations that are not sound after which a notice says that audits decide.
 const UNSOUND: u64 = 5;
 
 /// State of these decisions.

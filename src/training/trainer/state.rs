@@ -57,7 +57,7 @@ impl Trainer {
         self.recorded
     }
 
-    /// Goes on with rows of metrics.csv as they are, whose checksum is `sum`.
+    /// Continues with the rows of metrics.csv, whose checksum is `sum`.
     pub fn take_rows(&mut self, sum: Option<u64>) {
         self.recorded.sum = sum;
     }
