@@ -42,7 +42,7 @@ impl Influence {
         self.0.len()
     }
 
-    /// Square sum of the parts.
+    /// Square sum of the contributions.
     pub fn squares(&self) -> f64 {
         self.0.iter().map(|x| x * x).sum()
     }
@@ -84,8 +84,8 @@ impl Influence {
         self.0.iter_mut().zip(&other.0).for_each(|(own, new)| *own += gain * (new - *own));
     }
 
-    /// How much of a new estimate to take beside this old one of the same chains so that the joint variance is smallest:
-    /// the minimum of (1 - g)^2 old + g^2 new + 2 g (1 - g) covariance, in [0, 1].
+    /// Weight of a new estimate beside this old one of the same chains with the smallest combined variance: the minimum of (1 - g)^2 old +
+    /// g^2 new + 2 g (1 - g) covariance, in [0, 1].
     pub fn best_gain(&self, new: &Self) -> f64 {
         let both = self.covariance(new);
         let (old, new) = (self.variance(), new.variance());
@@ -109,12 +109,12 @@ mod tests {
         assert!((wide.variance() - 16.0 / 12.0).abs() < 1e-12);
         assert_eq!(wide.covariance(&narrow), 0.0);
         assert!((wide.best_gain(&narrow) - 0.8).abs() < 1e-12);
-        // The same parts in both: nothing is won by either.
+        // Equal contributions to both: combining gains nothing.
         assert_eq!(wide.best_gain(&wide), 1.0);
         assert!((wide.correlation(&wide) - 1.0).abs() < 1e-12);
     }
 
-    /// The variance of a mean is that of the textbook; every chain twice halves what S - 1 leaves of it.
+    /// The variance of a mean is that of the textbook; if every chain is counted twice, it is halved up to the factor from S - 1.
     #[test]
     fn doubled_chains_have_half_the_variance() {
         let values = [1.0, 4.0, 2.0, 7.0, 3.5];

@@ -1,5 +1,5 @@
-//! What is computed from traces of chains: ranks, effective sample size, R-hat (Vehtari, Gelman, Simpson, Carpenter and
-//! Bürkner 2021, "Rank-normalization, folding, and localization").
+//! Statistics of traces of chains: ranks, effective sample size, R-hat (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021,
+//! "Rank-normalization, folding, and localization").
 
 /// Mean of numbers; NaN for none.
 pub fn mean(values: &[f64]) -> f64 {
@@ -235,7 +235,7 @@ mod tests {
         assert!((correlation(&a, &[-1.0, -2.0, -4.0]) + 1.0).abs() < 1e-12);
     }
 
-    /// Two values: the precision-weighted mean, and an error that grows with what they are apart in theirs.
+    /// Two values: the precision-weighted mean, and an error that grows with their difference in units of their errors.
     #[test]
     fn values_of_one_number_are_joined() {
         let near = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).hypot(a.1 - b.1) < 1e-12;

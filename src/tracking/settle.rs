@@ -1,4 +1,4 @@
-//! The tracker's side of settling: a copy of its chains, and what the filter learns.
+//! Equilibration in the tracker: a copy of its chains, and the update of the filter.
 
 use super::settling::{Settled, Settling, in_errors, settle};
 use super::tracker::posterior_of;
