@@ -30,7 +30,7 @@ use crate::estimators::{self, Agreement, Bound, Estimates, Started, Starting};
 pub struct Estimate {
     #[command(flatten)]
     model: ModelOptions,
-    /// Data the model was trained on, which tell where its mass may lie: a name, a file, a run folder or a configuration;
+    /// Training data of the model, which help to find its modes: a name, a file, a run folder or a configuration;
     /// by default those of the run that the model is from, where they can be read, else the marginals in the model file
     #[arg(long, value_name = "NAME|PATH")]
     data: Option<String>,

@@ -31,7 +31,7 @@ pub struct LogZOptions {
     /// Exit with status 3 when the result is in doubt
     #[arg(long)]
     pub strict: bool,
-    /// Do not enumerate small models unless `exact` is asked for
+    /// Do not enumerate small models unless `exact` is given
     #[arg(long, hide = true)]
     no_exact: bool,
     /// Seed of all random numbers

@@ -15,7 +15,7 @@ pub struct ModelOptions {
     /// Model file (safetensors or npz), or a run folder, whose best model is taken, else its last
     #[arg(value_name = "MODEL|RUN")]
     model: PathBuf,
-    /// Which side of the weights is visible, where the file does not tell: visible-hidden or hidden-visible
+    /// Which side of the weights is visible, if the file does not show it: visible-hidden or hidden-visible
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<Layout>,
 }

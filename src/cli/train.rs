@@ -33,7 +33,7 @@ use crate::training::{Changes, StopReason, Trainer, run};
 /// Work for the report at the end of a run, in seconds of one typical core.
 const REPORT_SECONDS: f64 = 3.0;
 
-/// Train a model, log Z and log-likelihoods tracked on the fly
+/// Train a model and track log Z and log-likelihoods
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     ztrack train bars-and-stripes\n  \
@@ -53,10 +53,10 @@ pub struct Train {
     /// Continue the run in the run folder from its last checkpoint
     #[arg(long)]
     resume: bool,
-    /// With --resume: go on with other settings or rows, or without lost files; summary.json keeps a notice
+    /// With --resume: continue with other settings or rows, or without lost files; summary.json records it
     #[arg(long, requires = "resume")]
     force: bool,
-    /// Say what the run would take (rows, parameters, memory, time), and write nothing
+    /// Print the requirements of the run (rows, parameters, memory, time), and write nothing
     #[arg(long, conflicts_with = "resume")]
     pub(super) dry_run: bool,
     /// Override a key of the configuration, as in --set training.epochs=5
@@ -65,7 +65,7 @@ pub struct Train {
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
     pub(super) data_folder: Option<PathBuf>,
-    /// Where tensors live
+    /// Device of Burn's tensors, which model.kernel = "composed" uses
     #[arg(long, value_enum, default_value_t)]
     pub(super) device: DeviceName,
     /// On several ranks (mpirun, srun): who reads the data

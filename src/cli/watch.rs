@@ -19,7 +19,7 @@ use super::report::read;
 use crate::record::{Chart, Guide, Look, short};
 use crate::report::{self, RunFiles, duration, with_error};
 
-/// Show a run's curves live in the terminal; q quits, the run goes on
+/// Show a run's curves live in the terminal; q quits, the run continues
 #[derive(Args)]
 #[command(after_help = "Example:\n  ztrack watch runs/dna")]
 pub struct Watch {

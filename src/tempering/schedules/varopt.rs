@@ -27,8 +27,8 @@ pub struct SlopeVariance {
 }
 
 impl SlopeVariance {
-    /// From an annealing pass of `chains` chains along a path: at every step, the weighted variance of (log f_{k+1} - log f_k)/(beta_{k+1}
-    /// - beta_k). SCHEDULES uses 100 chains and 1000 equal steps.
+    /// From an annealing pass of `chains` chains along a path: at every step, the weighted variance of
+    /// (log f_{k+1} - log f_k)/(beta_{k+1} - beta_k). SCHEDULES uses 100 chains and 1000 equal steps.
     pub fn from_annealing(path: &dyn TemperedPath, chains: usize, seed: u64) -> Self {
         Self::from_annealed(&anneal(path, chains, seed, 0, Keep::All), path.ladder())
     }
