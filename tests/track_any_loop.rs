@@ -52,7 +52,7 @@ const RUN: &str = r#"
     every = 0
 "#;
 
-/// Breaking the seed of the visitors, or leaving out settling at update 0, fails here.
+/// Leaving out settling at update 0 fails here.
 #[test]
 fn a_tracker_outside_says_what_the_trainers_own_says_to_the_bit() -> Result<()> {
     says_what_the_trainer_says(&[], |builder| builder.averaging(0.0))

@@ -218,10 +218,9 @@ const COLUMNS: [&str; 10] = [
     "doubts",
 ];
 /// Scalars kept of every evaluation.
-const RECORDED: [&str; 15] = [
+const RECORDED: [&str; 14] = [
     "train_log_f",
     "log_z_bound",
-    "visitors_in_errors",
     "samples_log_f",
     "samples_log_f_deviation",
     "settling_sweeps",

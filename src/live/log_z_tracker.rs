@@ -43,7 +43,7 @@ pub struct LogZTracker {
     pub(super) settings: Settings,
     pub(super) ladder: Ladder,
     pub(super) base: BaseDistribution,
-    /// Rows of data: some of them for bounds, all of them for visitors.
+    /// Rows of data, some of them for bounds.
     pub(super) data: Option<BitMatrix>,
     pub(super) particles: Option<BitMatrix>,
     pub(super) tracker: Option<ModelTracker>,

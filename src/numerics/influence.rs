@@ -85,11 +85,10 @@ impl Influence {
     }
 
     /// How much of a new estimate to take beside this old one of the same chains so that the joint variance is smallest:
-    /// the minimum of (1 - g)^2 (old + lag) + g^2 new + 2 g (1 - g) covariance, in [0, 1]. `lag`: variance of the old one
-    /// that its chains' spread does not show.
-    pub fn best_gain(&self, new: &Self, lag: f64) -> f64 {
+    /// the minimum of (1 - g)^2 old + g^2 new + 2 g (1 - g) covariance, in [0, 1].
+    pub fn best_gain(&self, new: &Self) -> f64 {
         let both = self.covariance(new);
-        let (old, new) = (self.variance() + lag, new.variance());
+        let (old, new) = (self.variance(), new.variance());
         let total = old + new - 2.0 * both;
         if total > 0.0 { ((old - both) / total).clamp(0.0, 1.0) } else { 1.0 }
     }
@@ -109,10 +108,9 @@ mod tests {
             (influence(&[2.0, -2.0, 2.0, -2.0]), influence(&[1.0, 1.0, -1.0, -1.0]));
         assert!((wide.variance() - 16.0 / 12.0).abs() < 1e-12);
         assert_eq!(wide.covariance(&narrow), 0.0);
-        assert!((wide.best_gain(&narrow, 0.0) - 0.8).abs() < 1e-12);
-        assert!(wide.best_gain(&narrow, 100.0) > 0.99);
-        // The same parts in both: nothing is won by either, and a lag decides.
-        assert_eq!(wide.best_gain(&wide, 1.0), 1.0);
+        assert!((wide.best_gain(&narrow) - 0.8).abs() < 1e-12);
+        // The same parts in both: nothing is won by either.
+        assert_eq!(wide.best_gain(&wide), 1.0);
         assert!((wide.correlation(&wide) - 1.0).abs() < 1e-12);
     }
 

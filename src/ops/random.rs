@@ -69,8 +69,6 @@ pub enum Purpose {
     MixtureFit = 28,
     /// Which weighted chains live on.
     Resampling = 29,
-    /// Rows of data from which chains start beside the tracker's own.
-    Visitors = 30,
     /// Hidden states over which log Z is bounded from below.
     BoundHidden = 31,
     /// States of known modes from which lost chains start again.

@@ -143,7 +143,6 @@ pub static TAGS: &[Tag] = &[
     column(MIXING, "settling_sweeps", "sweeps at fixed parameters"),
     column(MIXING, "settling_drift_in_errors", "log Z of the last third of the sweeps at fixed parameters minus that of the third before, in its errors"),
     column(MIXING, "settling_correlation", "correlation over chains between their parts of the errors of the last two thirds; 1 where they are frozen"),
-    column(MIXING, "visitors_in_errors", "how much higher up the ladder chains started from data stay than the tracker's own, in errors"),
     column(MIXING, "lag_in_errors", "settled minus tracked log Z before, in errors"),
     column(MODEL, "train_log_f", "mean log f(v) of training rows, nats"),
     column(MODEL, "samples_log_f", "mean log f(v) of the model as its chains see it, nats"),

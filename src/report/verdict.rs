@@ -18,9 +18,7 @@ fn remedy(doubt: &str) -> &'static str {
         "few-chains" => "raise tempering.chains",
         "round-trips" => "raise tempering.sweeps or tempering.temperatures",
         "drift" | "new-chains" => "raise tempering.settling.most",
-        "visitors" | "bound" => {
-            "raise tempering.chains or lower the learning rate: a mode is missed"
-        }
+        "bound" => "raise tempering.chains or lower the learning rate: a mode is missed",
         "lag" | "known-share" => {
             "raise tempering.settling.most or tempering.chains, or lower the learning rate"
         }

@@ -74,12 +74,12 @@ impl Filter for AlphaSmoother {
         let last = self.log_z.len() - 1;
         let step = measurement.log_z[last] - self.log_z[last];
         let noise = measurement.influence.minus(&self.influence).variance();
-        self.approach(measurement, self.alpha, 0.0);
+        self.approach(measurement, self.alpha);
         self.square_lag = MEMORY * self.square_lag + (1.0 - MEMORY) * (step * step - noise);
         false
     }
 
-    fn approach(&mut self, measurement: &Measurement, gain: f64, _: f64) {
+    fn approach(&mut self, measurement: &Measurement, gain: f64) {
         for (zeta, y) in self.log_z.iter_mut().zip(&measurement.log_z).skip(1) {
             *zeta += gain * (y - *zeta);
         }

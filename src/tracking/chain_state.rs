@@ -45,7 +45,7 @@ impl ChainTracker {
         state.f64s(&name("tracker.transitions"), &[k, k], &saved.transitions);
         state.json(&name("tracker.movement"), &saved.movement);
         state.json(&name("tracker.steps"), &saved.steps);
-        state.json(&name("tracker.lag"), &saved.lag);
+        state.json(&name("tracker.memory"), &saved.memory);
         state.json(&name("tracker.settled"), &saved.settled);
     }
 
@@ -95,7 +95,7 @@ impl ChainTracker {
             transitions: state.f64s(&name("tracker.transitions"), &[k, k])?,
             movement: state.json(&name("tracker.movement"))?,
             steps: state.json(&name("tracker.steps"))?,
-            lag: state.json(&name("tracker.lag"))?,
+            memory: state.json(&name("tracker.memory"))?,
             settled: state.json(&name("tracker.settled"))?,
         };
         saved

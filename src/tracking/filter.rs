@@ -33,9 +33,8 @@ pub trait Filter {
     /// the filter just doubled its distrust of the shift.
     fn update(&mut self, shift: &mut dyn FnMut() -> Shift, measurement: &Measurement) -> bool;
 
-    /// Goes the share `gain` of the way to a measurement at the same parameters; `lag`: variance of zeta that the chains'
-    /// spread does not show.
-    fn approach(&mut self, measurement: &Measurement, gain: f64, lag: f64);
+    /// Goes the share `gain` of the way to a measurement at the same parameters.
+    fn approach(&mut self, measurement: &Measurement, gain: f64);
 
     /// Checks saved lengths and counters against K temperatures and S chains.
     ///
@@ -58,13 +57,6 @@ pub trait Filter {
         self.influence().std_error()
     }
 
-    /// Moves log Z at beta = 1.
-    fn correct(&mut self, by: f64) {
-        if let Some(last) = self.log_z_mut().last_mut() {
-            *last += by;
-        }
-    }
-
     /// A measurement at unmoved parameters minus the filter's value at beta = 1, nats, and the variance of that difference if
     /// only the chains' noise made it.
     fn innovation(&self, measurement: &Measurement) -> (f64, f64) {
@@ -74,9 +66,9 @@ pub trait Filter {
     }
 
     /// Takes in a measurement at unmoved parameters with the gain of the smallest variance; returns that.
-    fn join(&mut self, measurement: &Measurement, lag: f64) -> f64 {
-        let gain = self.influence().best_gain(&measurement.influence, lag);
-        self.approach(measurement, gain, lag);
+    fn join(&mut self, measurement: &Measurement) -> f64 {
+        let gain = self.influence().best_gain(&measurement.influence);
+        self.approach(measurement, gain);
         gain
     }
 }

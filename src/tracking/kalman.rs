@@ -195,12 +195,12 @@ impl Filter for Kalman {
         distrust
     }
 
-    fn approach(&mut self, measurement: &Measurement, gain: f64, lag: f64) {
+    fn approach(&mut self, measurement: &Measurement, gain: f64) {
         let kept = 1.0 - gain;
         for k in 1..self.log_z.len() {
             self.log_z[k] += gain * (measurement.log_z[k] - self.log_z[k]);
             self.variance[k] =
-                kept * kept * (self.variance[k] + lag) + gain * gain * measurement.variance[k];
+                kept * kept * self.variance[k] + gain * gain * measurement.variance[k];
             self.covariance[k] *= kept;
         }
         self.influence.approach(gain, &measurement.influence);

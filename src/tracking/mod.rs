@@ -33,6 +33,6 @@ pub use part::{Part, Parts};
 pub(crate) use saved::LARGEST_COUNT;
 pub use saved::SavedTracker;
 pub use second_population::SecondPopulation;
-pub use settling::{Lag, Settled, Settling};
+pub use settling::{Settled, Settling};
 pub use shift::{Shift, shift};
 pub use tracker::{ChainTracker, TrackRecord, TrackerOptions};

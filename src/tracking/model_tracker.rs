@@ -145,14 +145,6 @@ impl ModelTracker {
         }
     }
 
-    /// Takes in what an audit at the present parameters found (see [`ChainTracker::learn_from_audit`]).
-    pub fn learn_from_audit(&mut self, audited: f64, std_error: f64) {
-        let second = self.second.as_mut().map(|second| &mut second.chains);
-        for chains in [Some(&mut self.chains), second].into_iter().flatten() {
-            chains.learn_from_audit(chains.log_z() - audited, std_error);
-        }
-    }
-
     /// Changes how long chains sweep for the next evaluations.
     pub(crate) fn set_settling(&mut self, settling: Settling) {
         let second = self.second.as_mut().map(|second| &mut second.chains);
@@ -196,8 +188,6 @@ impl ModelTracker {
     /// than what comes out, the chains start again with these states among them.
     pub fn settle(&mut self, known: KnownStates<'_>) {
         let options = self.chains.options;
-        let visitors = known.visitors(self.chains.chains.len());
-        let visitors = visitors.filter(|_| options.has(Part::Visitors));
         let rows = known.rows(&self.chains.chains.visible);
         let Self { chains, model, ladder, base, second, .. } = self;
         if let Some(second) = second {
@@ -207,14 +197,14 @@ impl ModelTracker {
         let streams = Streams::new(known.seed, Purpose::BoundHidden, known.update);
         let states = HiddenStates::of(&model.parameters, path.ops, &rows, streams);
         self.bound = states.bound();
-        let mut samples = chains.settle(&path, visitors.as_ref());
+        let mut samples = chains.settle(&path);
         let missing = self.bound - chains.log_z();
         self.restarted = options.has(Part::Restart)
             && missing > MISSED.0
             && missing > MISSED.1 * chains.std_error();
         if self.restarted {
             chains.start_from(path, &states);
-            samples = chains.settle(&path, visitors.as_ref());
+            samples = chains.settle(&path);
             self.restarts += 1;
         }
         let streams = Streams::new(known.seed, Purpose::KnownShare, known.update);
@@ -233,7 +223,7 @@ impl ModelTracker {
         };
         let first = self.chains.log_z();
         let trust = self.chains.trust_if(self.known.is_large_beside(first));
-        let std_error = self.chains.widening_of_the_start() * self.chains.std_error();
+        let std_error = self.chains.std_error();
         let first = LogZ { value: first, std_error, trust }.held_against(bound);
         let mut found = match &self.second {
             Some(SecondPopulation { chains, .. }) => {
@@ -275,24 +265,6 @@ impl LogZ {
 }
 
 impl KnownStates<'_> {
-    /// Rows of data and particles, together a quarter of the number of chains; `None` without either.
-    fn visitors(&self, chains: usize) -> Option<BitMatrix> {
-        let count = chains.div_ceil(4);
-        let mut stream = Streams::new(self.seed, Purpose::Visitors, self.update).row(0);
-        let mut chosen = |rows: &BitMatrix, count: usize| {
-            let n = rows.rows() as f64;
-            rows.select((0..count).map(|_| (stream.uniform() * n) as usize))
-        };
-        match (self.data, self.particles) {
-            (Some(data), Some(particles)) => {
-                let from_data = chosen(data, count.div_ceil(2));
-                Some(from_data.followed_by(&chosen(particles, count - count.div_ceil(2))))
-            }
-            (Some(rows), None) | (None, Some(rows)) => Some(chosen(rows, count)),
-            (None, None) => None,
-        }
-    }
-
     /// States that the model should know: rows of data, particles and chains.
     fn rows(&self, own: &BitMatrix) -> BitMatrix {
         let data = self.data.map(|data| data.spread(BOUND_ROWS));
@@ -364,28 +336,5 @@ mod tests {
         assert!(tracker.log_z(f64::NEG_INFINITY).trust.names().contains("known-share"));
         tracker.step(model(2));
         assert_eq!(tracker.known, KnownShare::NONE);
-    }
-
-    /// Chains that have just been started remember where, and nobody knows how far that was from the model.
-    #[test]
-    fn errors_of_new_chains_are_larger_by_what_they_remember() {
-        let mut tracker = tracker(3);
-        let mut widening = || {
-            let nothing =
-                KnownStates { data: None, particles: None, chains: None, seed: 1, update: 1 };
-            tracker.settle(nothing);
-            let chains = tracker.chains();
-            let (correlation, new) = (chains.settled().unwrap().correlation, chains.steps == 0);
-            let own = chains.std_error();
-            tracker.known = KnownShare::NONE;
-            let ratio = tracker.log_z(f64::NEG_INFINITY).std_error / own;
-            tracker.step(model(1));
-            (new, correlation, ratio)
-        };
-        let (new, correlation, ratio) = widening();
-        assert!(new && (0.1..0.75).contains(&correlation), "{correlation}");
-        assert!((ratio * (1.0 - correlation) - 1.0).abs() < 1e-9, "{ratio}");
-        let (new, _, ratio) = widening();
-        assert!(!new && ratio == 1.0, "{ratio}");
     }
 }

@@ -11,20 +11,12 @@ pub enum Part {
     SharedWeights,
     /// Sweeps of a copy of the chains are continued until these have settled; without, only the first of them are run.
     Equilibration,
-    /// What chains lag behind is learnt from evaluations.
-    Lag,
     /// Error from what chains have not forgotten when they are measured.
     Memory,
-    /// Factor on all error bars.
-    Widening,
-    /// Larger errors for chains that have just started again.
-    Start,
     /// log Z is no less than what known states add up to.
     Bound,
     /// log Z by the share of known states among the chains' states.
     KnownShare,
-    /// Chains started from data must not stay where the others do not.
-    Visitors,
     /// Chains that missed known states start again from these.
     Restart,
     /// Errors grow where two values of log Z are further apart than these say.
@@ -50,18 +42,14 @@ impl Parts {
 
 impl Part {
     /// All of them with their names.
-    pub const LIST: [(&str, Self); 13] = [
+    pub const LIST: [(&str, Self); 9] = [
         ("backward shift", Self::BackwardShift),
         ("families", Self::Families),
         ("shared weights", Self::SharedWeights),
         ("equilibration", Self::Equilibration),
-        ("lag", Self::Lag),
         ("memory", Self::Memory),
-        ("widening", Self::Widening),
-        ("start", Self::Start),
         ("bound", Self::Bound),
         ("known share", Self::KnownShare),
-        ("visitors", Self::Visitors),
         ("restart", Self::Restart),
         ("scale factor", Self::ScaleFactor),
     ];

@@ -2,7 +2,6 @@
 
 use super::bound::HiddenStates;
 use super::filter::AnyFilter;
-use super::settling::Lag;
 use super::{ChainTracker, TrackerOptions};
 use crate::interrupt;
 use crate::numerics::log_sum_exp;
@@ -67,7 +66,7 @@ impl ChainTracker {
     /// Goes on from what rounds found.
     fn follow_rounds(&mut self, path: &dyn TemperedPath, rounds: RoundsRecord) -> RoundsRecord {
         self.filter = AnyFilter::new(self.options.smoothing, &rounds.measurement);
-        self.lag = Lag::default();
+        self.memory = 0.0;
         self.steps = 0;
         self.settled = None;
         self.pseudo_prior.clone_from(&rounds.measurement.log_z);

@@ -4,7 +4,7 @@
 //! A checksum says that a file is as it was written, not that it was written by this program for this configuration.
 
 use super::tracker::posterior_of;
-use super::{AnyFilter, ChainTracker, Lag, Settled, Smoothing, TrackerOptions};
+use super::{AnyFilter, ChainTracker, Settled, Smoothing, TrackerOptions};
 use crate::tempering::{TemperedChains, TemperedPath, Transitions};
 
 /// More sweeps or updates than any run does; beyond, counters could overflow.
@@ -23,8 +23,8 @@ pub struct SavedTracker {
     pub movement: f64,
     /// Steps since the chains were last started.
     pub steps: u64,
-    /// Lag learnt so far.
-    pub lag: Lag,
+    /// Variance from what chains remembered at the last evaluation.
+    pub memory: f64,
     /// What the chains found at fixed parameters at the last evaluation.
     pub settled: Option<Settled>,
 }
@@ -54,7 +54,7 @@ impl ChainTracker {
             transitions: Transitions::restore(k, saved.transitions)?,
             movement: saved.movement,
             steps: saved.steps,
-            lag: saved.lag,
+            memory: saved.memory,
             settled: saved.settled,
             chains,
             last,
@@ -69,7 +69,7 @@ impl ChainTracker {
             transitions: self.transitions.sums().to_vec(),
             movement: self.movement,
             steps: self.steps,
-            lag: self.lag,
+            memory: self.memory,
             settled: self.settled.clone(),
         }
     }

@@ -62,7 +62,7 @@ impl SecondPopulation {
     /// Sweeps of a copy of the chains at fixed parameters.
     pub(super) fn settle(&mut self, ladder: &Ladder, model: &Model) {
         let Self { chains, base } = self;
-        chains.settle(&MixturePath { ops: model.ops.as_ref(), ladder, base }, None);
+        chains.settle(&MixturePath { ops: model.ops.as_ref(), ladder, base });
     }
 
     /// Stores the chains and their mixture.

@@ -1,6 +1,6 @@
-//! The tracker's side of settling: a copy of its chains, visitors from data beside them, and what the filter learns.
+//! The tracker's side of settling: a copy of its chains, and what the filter learns.
 
-use super::settling::{Settled, Settling, higher_in_errors, in_errors, settle};
+use super::settling::{Settled, Settling, in_errors, settle};
 use super::tracker::posterior_of;
 use super::{ChainTracker, Part, TrackerOptions};
 use crate::numerics::Table;
@@ -26,15 +26,10 @@ impl ChainTracker {
 
     /// Lets a copy of the chains sweep on at fixed parameters for an evaluation (see [`super::Settling`]), so that what is told is log
     /// Z of the model as it is now and not of those the chains come from. The chains themselves stay where they are: settled
-    /// ones would have left the modes that the model is about to leave or to grow. `visitors`: rows of data, [rows, M], from
-    /// which other chains start at beta = 1; if they stay there while the tracker's own travel, a mode was missed.
+    /// ones would have left the modes that the model is about to leave or to grow.
     ///
     /// Returns where the copy came to rest; `None` where settling is switched off.
-    pub fn settle(
-        &mut self,
-        path: &dyn TemperedPath,
-        visitors: Option<&BitMatrix>,
-    ) -> Option<Samples> {
+    pub fn settle(&mut self, path: &dyn TemperedPath) -> Option<Samples> {
         let TrackerOptions { mut settling, beta_update, .. } = self.options;
         if !self.options.has(Part::Equilibration) {
             settling.most = settling.sweeps;
@@ -54,11 +49,9 @@ impl ChainTracker {
         };
         let mut copy = self.chains_to_settle();
         let mut start = Some(self.last.clone());
-        let mut latest = Table::default();
         let run = |sweeps| {
             let record = copy.sweep(path, zeta, beta_update, sweeps, start.take());
             start = Some(record.last);
-            latest.clone_from(&record.occupancy);
             record.occupancy
         };
         let mut rest = settle(settling, [s, k], run, measured);
@@ -69,13 +62,6 @@ impl ChainTracker {
             let posterior = posterior_of(path, zeta, &last);
             posterior.last_column().zip(&weights).map(|(q, w)| q * w).collect()
         });
-        let visitors_in_errors = visitors.map(|visible| {
-            let mut chains = TemperedChains::at_one(visible.clone(), k, copy.seed);
-            chains.sweeps = copy.sweeps;
-            chains.sweep(path, zeta, beta_update, (2 * rest.sweeps / 3).max(1), None);
-            let record = chains.sweep(path, zeta, beta_update, (rest.sweeps / 3).max(1), None);
-            higher_in_errors(&record.occupancy, &latest, &weights)
-        });
         let filter = self.filter.get_mut();
         let (step, noise) = filter.innovation(&rest.measurement);
         self.settled = Some(Settled {
@@ -85,16 +71,10 @@ impl ChainTracker {
             innovation_in_errors: in_errors(step, noise),
             log_z: rest.measurement.log_z[k - 1],
             std_error: rest.measurement.influence.std_error(),
-            visitors_in_errors,
             memory: rest.memory,
         });
-        let (expected, lag) = match self.options.has(Part::Lag) {
-            true => (self.lag.expected(), self.lag.learn(step, noise)),
-            false => (0.0, 0.0),
-        };
-        filter.correct(expected);
-        let gain = filter.join(&rest.measurement, lag);
-        self.lag.present = (1.0 - gain).powi(2) * lag + gain * gain * rest.memory;
+        let gain = filter.join(&rest.measurement);
+        self.memory = gain * gain * rest.memory;
         Some(Samples { visible: copy.visible, weights: at_one, correlation: rest.correlation })
     }
 

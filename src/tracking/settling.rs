@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::numerics::{Influence, Table};
+use crate::numerics::Table;
 use crate::tempering::{Measurement, Occupancy};
 
 /// Errors of the difference beyond which the last third contradicts the one before.
@@ -17,10 +17,6 @@ const DRIFT: f64 = 2.5;
 const DECORRELATED: f64 = 0.3;
 /// Largest correlation that is extrapolated from.
 const LARGEST_CORRELATION: f64 = 0.9;
-/// Memory of the squared lag, in evaluations.
-const MEMORY: f64 = 0.8;
-/// Errors beyond which a single innovation is lag, whatever was seen before.
-const GROSS: f64 = 3.0;
 
 /// How long chains sweep at fixed parameters for an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +47,6 @@ pub struct Settled {
     /// Its standard error.
     #[serde(with = "crate::checkpoint::float")]
     pub std_error: f64,
-    /// How much warmer chains started from data stay than the tracker's own, in errors; `None` without data.
-    pub visitors_in_errors: Option<f64>,
     /// Variance from what the chains had not forgotten when the sweeps ended.
     #[serde(with = "crate::checkpoint::float")]
     pub memory: f64,
@@ -146,85 +140,10 @@ pub(super) fn in_errors(difference: f64, variance: f64) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / variance.sqrt() }
 }
 
-/// How much higher up the ladder (0 at its bottom, 1 at its top) one set of chains is than another, in errors; mean
-/// occupancies C_sk, [S, K], of each, the other's weighted by `weights`, S w_s.
-pub(super) fn higher_in_errors(visitors: &Table, own: &Table, weights: &[f64]) -> f64 {
-    let heights = |occupancy: &Table| -> Vec<f64> {
-        let height = |row: &[f64]| {
-            row.iter().zip(0u32..).map(|(c, k)| c * f64::from(k)).sum::<f64>()
-                / row.iter().sum::<f64>()
-        };
-        occupancy.rows().map(height).collect()
-    };
-    let mean_and_variance = |heights: &[f64], weights: &[f64]| {
-        let n: f64 = weights.iter().sum();
-        let mean = heights.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>() / n;
-        let parts = heights.iter().zip(weights);
-        let parts = parts.map(|(x, w)| (x - mean) * w * weights.len() as f64 / n);
-        (mean, Influence::new(parts.collect()).variance())
-    };
-    let even = vec![1.0; visitors.len()];
-    let (theirs, first) = mean_and_variance(&heights(visitors), &even);
-    let (ours, second) = mean_and_variance(&heights(own), weights);
-    in_errors(theirs - ours, first + second)
-}
-
-/// What tracked log Z is off by without the chains' spread showing it, learnt from what settled chains found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lag {
-    /// Moving mean of innovations, nats.
-    #[serde(with = "crate::checkpoint::float")]
-    mean: f64,
-    /// Variance of that mean from noise alone.
-    #[serde(with = "crate::checkpoint::float")]
-    mean_variance: f64,
-    /// Moving mean of squared innovations, the mean taken off, minus what noise explains of them; negative by chance.
-    #[serde(with = "crate::checkpoint::float")]
-    square: f64,
-    /// The variance that is in the present value.
-    #[serde(with = "crate::checkpoint::float")]
-    pub(super) present: f64,
-}
-
-impl Lag {
-    /// By how much the value before an evaluation lags in the mean: as much of the moving mean as its noise leaves
-    /// (James and Stein 1961, for one number).
-    pub(super) fn expected(&self) -> f64 {
-        let square = self.mean * self.mean;
-        if square > self.mean_variance {
-            self.mean * (1.0 - self.mean_variance / square)
-        } else {
-            0.0
-        }
-    }
-
-    /// Learns from an innovation, settled minus tracked value, and its noise; the variance to give to the tracked value once
-    /// the expected lag is added to it.
-    pub(super) fn learn(&mut self, step: f64, noise: f64) -> f64 {
-        let rest = step - self.expected();
-        let excess = rest * rest - noise;
-        self.mean = MEMORY * self.mean + (1.0 - MEMORY) * step;
-        self.mean_variance = MEMORY * MEMORY * self.mean_variance + (1.0 - MEMORY).powi(2) * noise;
-        self.square = MEMORY * self.square + (1.0 - MEMORY) * excess;
-        let gross = if rest * rest > GROSS * GROSS * noise { excess } else { 0.0 };
-        self.square.max(gross).max(0.0)
-    }
-
-    /// Learns from an error that was left after settling, and its noise. Only its size counts: what settling itself is expected
-    /// to correct is another thing.
-    pub(super) fn learn_residual(&mut self, error: f64, noise: f64) {
-        self.square = MEMORY * self.square + (1.0 - MEMORY) * (error * error - noise);
-    }
-
-    /// The parameters moved on: the lag is back.
-    pub(super) fn moved(&mut self) {
-        self.present = self.square.max(0.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numerics::Influence;
 
     const PARTS: [[f64; 4]; 2] = [[1.0, -1.0, 1.0, -1.0], [1.0, 1.0, -1.0, -1.0]];
 
@@ -297,39 +216,5 @@ mod tests {
         pieces.halve();
         assert_eq!((pieces.length, pieces.pieces.len()), (10, 3));
         assert_eq!((pieces.joined(0..3), pieces.joined(1..2)), before);
-    }
-
-    #[test]
-    fn visitors_that_stay_at_the_top_are_seen() {
-        let spread = (0..40).flat_map(|i| [1.0 + f64::from(i % 4), 1.0, 2.0]).collect();
-        let spread = Table::from_numbers(3, spread);
-        let top = Table::from_numbers(3, [0.0, 0.0, 1.0].repeat(20));
-        let even = vec![1.0; 40];
-        assert!(higher_in_errors(&top, &spread, &even) > 10.0);
-        assert!(higher_in_errors(&spread.between(0, 20), &spread, &even).abs() < 1e-9);
-    }
-
-    #[test]
-    fn lag_is_what_noise_does_not_explain() {
-        let mut lag = Lag::default();
-        for i in 0..100 {
-            let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
-            assert!(lag.learn(sign * 0.5, 0.25) < 0.05);
-            assert!(lag.expected().abs() < 0.1);
-        }
-        assert!((lag.learn(2.0, 0.25) - 3.75).abs() < 0.5);
-        // A lag that is always the same is expected, and what is left of it is no variance.
-        let mut steady = Lag::default();
-        (0..100).for_each(|_| {
-            steady.learn(0.6, 0.01);
-        });
-        steady.moved();
-        assert!((steady.expected() - 0.6).abs() < 0.01 && steady.present < 0.01);
-        // What audits find widens the bar and moves nothing.
-        let before = steady.expected();
-        (0..100).for_each(|_| steady.learn_residual(0.5, 0.01));
-        steady.moved();
-        assert_eq!(steady.expected(), before);
-        assert!((steady.present - 0.24).abs() < 0.01, "{}", steady.present);
     }
 }

@@ -5,9 +5,9 @@
 
 use super::filter::{AnyFilter, Smoothing};
 use super::prediction::Nodes;
-use super::settling::{Lag, Settled, Settling};
+use super::settling::{Settled, Settling};
 use super::shift::Shift;
-use super::verdict::{Evidence, FROZEN, verdict};
+use super::verdict::{Evidence, verdict};
 use super::{Part, Parts};
 use crate::interrupt;
 use crate::numerics::{Influence, Table};
@@ -26,11 +26,6 @@ const LOST: f64 = 3.0;
 const TRANSITION_MEMORY: f64 = 1000.0;
 /// Memory of the model's movement, in sweeps.
 const MOVEMENT_MEMORY: f64 = 0.98;
-
-/// Factor on error bars where chains settle for evaluations: over sixty kinds of runs (`experiments/tracking_accuracy`) z-scores
-/// of settled values have a standard deviation of 1.0 to 1.3, for S chains' parts are taken against the same S chains' mean
-/// and are skewed.
-const WIDENING: f64 = 1.15;
 
 /// Steps between temperatures at which shifts are evaluated under the joint update; interpolated in between.
 const EVALUATED: std::ops::RangeInclusive<usize> = 8..=16;
@@ -75,7 +70,8 @@ pub struct ChainTracker {
     pub(super) movement: f64,
     /// Steps since the chains were last started.
     pub(super) steps: u64,
-    pub(super) lag: Lag,
+    /// Variance of the present value from what chains remembered when they were last measured for an evaluation.
+    pub(super) memory: f64,
     /// What the chains found at fixed parameters at the last evaluation.
     pub(super) settled: Option<Settled>,
     /// The chains' states under the current parameters.
@@ -120,7 +116,7 @@ impl ChainTracker {
             transitions: Transitions::new(path.ladder().len()),
             movement: 0.0,
             steps: 0,
-            lag: Lag::default(),
+            memory: 0.0,
             settled: None,
             posterior: posterior_of(path, &rounds.measurement.log_z, &last),
             chains,
@@ -134,25 +130,10 @@ impl ChainTracker {
         self.filter.get().log_z()[self.pseudo_prior.len() - 1]
     }
 
-    /// Standard error of [`ChainTracker::log_z`]: the spread of the chains and the lag learnt so far. To be believed only
+    /// Standard error of [`ChainTracker::log_z`]: the spread of the chains and what they remembered at the last evaluation. To be believed only
     /// where [`ChainTracker::trust`] says so.
     pub fn std_error(&self) -> f64 {
-        let own = self.filter.get().std_error().hypot(self.lag.present.sqrt());
-        let widened = self.options.settling.sweeps > 0 && self.options.has(Part::Widening);
-        if widened { WIDENING * own } else { own }
-    }
-
-    /// How much larger errors are than the spread of chains that have just been started: settled, they still have this share of where
-    /// they started from third to third of their sweeps, and nothing shows how far that was from the model. 1 for chains that go on.
-    pub(super) fn widening_of_the_start(&self) -> f64 {
-        let new = self.steps == 0 && self.options.has(Part::Start);
-        let settled = self.settled.as_ref().filter(|_| new);
-        // What cannot be correlated is frozen; beyond the limit the value is in doubt.
-        let memory = |settled: &Settled| match settled.correlation {
-            correlation if correlation.is_nan() => FROZEN,
-            correlation => correlation.clamp(0.0, FROZEN),
-        };
-        settled.map_or(1.0, |settled| 1.0 / (1.0 - memory(settled)))
+        self.filter.get().std_error().hypot(self.memory.sqrt())
     }
 
     /// Whether the error bar is to be believed, and why not.
@@ -258,9 +239,6 @@ impl ChainTracker {
             shift
         };
         let distrust = self.filter.get_mut().update(&mut shift, &measurement);
-        if self.options.has(Part::Lag) {
-            self.lag.moved();
-        }
         self.steps += 1;
         self.last = record.last;
         self.posterior = record.posterior;
@@ -268,13 +246,6 @@ impl ChainTracker {
         let lost = !occupancy_error.is_finite() || occupancy_error > LOST;
         let rounds = lost.then(|| self.start_again(new));
         TrackRecord { measurement, occupancy_error, rounds, distrust, jump, resampled }
-    }
-
-    /// An audit of log Z at the present parameters found the tracked value off by `difference`, its own standard error being
-    /// `std_error`: what the error bar does not explain of that widens it from now on.
-    pub fn learn_from_audit(&mut self, difference: f64, std_error: f64) {
-        let noise = self.filter.get().std_error().powi(2) + std_error * std_error;
-        self.lag.learn_residual(difference, noise);
     }
 
     /// Mean and standard deviation of log f(v) of the model as the chains see it: over their states, with

@@ -12,9 +12,6 @@ pub(super) const WINDOW: u64 = 1000;
 const FEWEST: f64 = 10.0;
 /// Errors by which the last two thirds of settling may differ.
 const DRIFT: f64 = 3.5;
-/// Errors by which chains from data may stay higher up the ladder than the tracker's own, where these forget in the time:
-/// slow chains (784x500) keep newcomers for long as well, so the limit is over 1 - correlation.
-const VISITORS: f64 = 5.0;
 /// Correlation over chains of the thirds' errors, and movement of the model while a chain makes a round trip, that together
 /// mean that chains live in the past: alone neither does.
 pub(super) const FROZEN: f64 = 0.75;
@@ -66,14 +63,6 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
             format!("log Z still drifts after {} sweeps at fixed parameters ({drift:+.1} errors): raise tempering.settling.most", settled.sweeps),
         );
     }
-    if let Some(visitors) = settled.visitors_in_errors
-        && (visitors.is_nan() || visitors * (1.0 - settled.correlation.clamp(0.0, 1.0)) > VISITORS)
-    {
-        trust.doubt(
-            "visitors",
-            format!("chains started from data stay at beta = 1 where the tracker's own do not ({visitors:.1} errors): a mode is missing; raise tempering.chains or lower the learning rate"),
-        );
-    }
     let frozen = settled.correlation;
     if new && frozen > FROZEN {
         trust.doubt(
@@ -102,7 +91,6 @@ mod tests {
         innovation_in_errors: 1.0,
         log_z: 10.0,
         std_error: 0.1,
-        visitors_in_errors: Some(1.0),
         memory: 0.0,
     };
 
@@ -127,10 +115,6 @@ mod tests {
         assert_eq!(doubts(80.0, 0.0, 0.0, Some(&SETTLED)), "new-chains");
         let drifting = Settled { drift_in_errors: f64::NAN, ..SETTLED };
         assert_eq!(doubts(80.0, 1.0, 0.0, Some(&drifting)), "drift");
-        let lonely = Settled { visitors_in_errors: Some(6.0), correlation: 0.1, ..SETTLED };
-        assert_eq!(doubts(80.0, 1.0, 0.0, Some(&lonely)), "visitors");
-        let slow = Settled { correlation: 0.5, ..lonely };
-        assert_eq!(doubts(80.0, 1.0, 0.0, Some(&slow)), "");
         assert_eq!(doubts(80.0, 1.0, 0.0, None), "round-trips");
         assert_eq!(doubts(80.0, 1.0, 0.5, None), "");
     }

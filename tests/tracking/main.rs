@@ -258,7 +258,7 @@ fn settling_chains_have_streams_of_their_own() {
     let mut tracker = ChainTracker::start(&path, chains, options).0;
     let zeta = tracker.save().pseudo_prior;
     let mut going_on = tracker.chains.clone();
-    let settled = tracker.settle(&path, None).unwrap().visible;
+    let settled = tracker.settle(&path).unwrap().visible;
     going_on.sweep(&path, &zeta, BetaUpdate::Collapsed, 12, None);
     assert_eq!(tracker.settled().unwrap().sweeps, 12);
     assert_ne!(settled, going_on.visible);

@@ -81,7 +81,6 @@ impl Trainer {
     /// for each.
     pub fn judge(&mut self, evaluation: &mut EvaluationRecord) {
         self.count(evaluation);
-        self.learn_lag(evaluation);
         let decides = evaluation.judged.trust.is_sound();
         evaluation.record.scalar(Run::Tracker, "decides", f64::from(u8::from(decides)));
         let Some(validation) = evaluation.validation else { return };
@@ -156,16 +155,6 @@ impl Trainer {
                 doubts: evaluation.trust.to_string(),
                 audit_every: self.config.audit.every,
             });
-        }
-    }
-
-    /// The tracker's error bar learns from audits that can be believed.
-    fn learn_lag(&mut self, evaluation: &EvaluationRecord) {
-        let Some(audit) = &evaluation.audit else { return };
-        if audit.estimate.trust.is_sound()
-            && let Some(tracker) = &mut self.tracker
-        {
-            tracker.learn_from_audit(audit.estimate.value, audit.estimate.std_error);
         }
     }
 

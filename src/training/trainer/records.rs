@@ -53,9 +53,6 @@ impl Trainer {
         scalar("settling_drift_in_errors", settled.drift_in_errors);
         scalar("settling_correlation", settled.correlation);
         scalar("lag_in_errors", settled.innovation_in_errors);
-        if let Some(visitors) = settled.visitors_in_errors {
-            scalar("visitors_in_errors", visitors);
-        }
     }
 
     pub(super) fn record_model(
