@@ -100,15 +100,9 @@ def test_other_threads_of_python_run_meanwhile():
 
 
 def test_a_callback_ends_a_step_that_takes_long():
-    lines = []
-
-    def told(line):
-        lines.append(line)
-        return False
-
+    # Lines with a percentage come from within a step, which would take hours.
     with pytest.raises(ztrack.Interrupted):
-        ztrack.log_partition(*big(), method="rts", sweeps=10**7, progress=told)
-    assert lines
+        ztrack.log_partition(*big(), method="rts", sweeps=10**7, progress=lambda line: "%" not in line)
 
 
 def test_a_mistyped_count_of_samples_is_refused(model):

@@ -60,7 +60,7 @@ fn damaged_run_folders_are_read_or_refused() {
         &["train", "--resume", "-q", "--out", &out_text, "--set", "training.updates=25"],
     ];
     let mut counts = [0; 2];
-    for i in 0..if long() { 2000 } else { 60 } {
+    for i in 0..if long() { 400 } else { 60 } {
         let name = &names[i % names.len()];
         if out.exists() {
             fs::remove_dir_all(&out).unwrap();

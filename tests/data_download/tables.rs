@@ -74,3 +74,17 @@ fn a_table_cut_within_its_last_row_is_completed() {
         std::fs::remove_file(&path).unwrap();
     }
 }
+
+/// Any 8124 rows of 112 columns pass for mushrooms: a person is told what was not checked.
+#[test]
+fn a_set_without_a_checksum_is_fetched_with_a_warning() {
+    let folder = folder();
+    let server = Server::new(|_| whole("1 1:1 112:1\n".repeat(8124).as_bytes()));
+    let arguments = ["data", "fetch", "mushrooms", "--data-folder"];
+    let mut command = crate::common::ztrack();
+    command.args(arguments).arg(folder.path()).args(["--mirror", &server.base]);
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("warning: mushrooms: no checksum is known"), "{stderr}");
+}

@@ -156,7 +156,13 @@ fn what_is_missing_is_left_out_and_takes_nothing_else_away() {
     contains(&report(), &["Verdict", "Sound: ", "Training and validation rows", "Configuration"]);
     // A damaged summary is told; an interrupted run has none.
     fs::write(out.join("summary.json"), "{").unwrap();
-    contains(&report(), &["summary.json cannot be read", "interrupted at update 20"]);
+    contains(
+        &report(),
+        &[
+            "summary.json cannot be read",
+            "How the run ended cannot be read; its metrics end at update 20",
+        ],
+    );
     fs::remove_file(out.join("summary.json")).unwrap();
     for name in ["best.safetensors", "last.safetensors"] {
         fs::remove_file(out.join(name)).unwrap();

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
-use ureq::Agent;
 use ureq::http::{Response, StatusCode, header};
+use ureq::typestate::WithoutBody;
+use ureq::{Agent, RequestBuilder};
 
 /// Failure of an attempt.
 #[derive(Debug)]
@@ -113,10 +114,7 @@ fn begin(agent: &Agent, url: &str, have: u64) -> Result<(Response<ureq::Body>, u
 }
 
 fn request(agent: &Agent, url: &str, have: u64) -> Result<Response<ureq::Body>, Failure> {
-    // Where the table says https, a redirect must not lead to a connection that anybody can write into.
-    let only = url.starts_with("https:");
-    let mut request = agent.get(url).config().https_only(only).build();
-    request = request.header(header::ACCEPT_ENCODING, "identity");
+    let mut request = get(agent, url, url).header(header::ACCEPT_ENCODING, "identity");
     if have > 0 {
         request = request.header(header::RANGE, format!("bytes={have}-"));
     }
@@ -125,6 +123,12 @@ fn request(agent: &Agent, url: &str, have: u64) -> Result<Response<ureq::Body>, 
         ureq::Error::Io(error) if is_reset(error) => Failure::Broken(source.to_string()),
         _ => Failure::Mirror(source.to_string()),
     })
+}
+
+/// A request of `url` on the way from the address `asked`: where that is https, a redirect must not lead to a connection that anybody can
+/// write into.
+fn get(agent: &Agent, url: &str, asked: &str) -> RequestBuilder<WithoutBody> {
+    agent.get(url).config().https_only(asked.starts_with("https:")).build()
 }
 
 fn is_reset(error: &std::io::Error) -> bool {
@@ -143,6 +147,15 @@ mod tests {
     use std::io::BufRead;
 
     use super::*;
+
+    #[test]
+    fn a_secured_address_leads_to_no_open_connection() {
+        let open = "http://127.0.0.1:9/file";
+        let error = get(&agent(), open, "https://example.org/file").call().unwrap_err();
+        assert!(matches!(error, ureq::Error::RequireHttpsOnly(_)), "{error}");
+        let error = get(&agent(), open, open).call().unwrap_err();
+        assert!(!matches!(error, ureq::Error::RequireHttpsOnly(_)), "{error}");
+    }
 
     /// One byte at a time, for ever: each comes within the patience for a sign of life.
     #[test]
