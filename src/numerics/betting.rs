@@ -9,7 +9,7 @@ const ACCURACY: f64 = 1e-3;
 /// Nats below the logarithm of the sample mean beyond which there is no bound worth naming.
 const FARTHEST: f64 = 500.0;
 
-/// log of a number that the mean of the distribution of the weights, shape [S], is at least with probability 1 - `failure`: -infinity where
+/// log of a number that the mean of the distribution of the weights, shape `[S]`, is at least with probability 1 - `failure`: -infinity where
 /// the weights give none. The wealth of a gambler who stakes the share l on each weight, prod_s (1 - l + l w_s/m), has at most mean 1 where
 /// the mean is m or less; the average over stakes exceeds 1/failure with probability `failure` at most (Waudby-Smith and Ramdas 2023,
 /// section 4).
