@@ -1,5 +1,5 @@
-//! A ladder of densities of one's own: a ring of Ising spins, f_k(s) = exp(beta_k J sum_i s_i s_{i+1}), whose log Z is known.
-//! Tempered sampling and annealing take it as they take an RBM's: `cargo run --release --example own_ladder`.
+//! A custom ladder of densities: a ring of Ising spins, f_k(s) = exp(beta_k J sum_i s_i s_{i+1}), with known log Z.
+//! Tempered sampling and annealing use it like that of an RBM: `cargo run --release --example own_ladder`.
 
 use ztrack::estimators::{ais, rts};
 use ztrack::ops::{BitMatrix, words_per_row};
@@ -48,7 +48,7 @@ impl Walker for Spins<'_> {
         }
     }
 
-    /// Spin by spin, there and back, which is its own reversal.
+    /// Updates spin by spin, forward and then backward, so the sweep is its own reversal.
     fn sweep(&mut self, at: &[u32], streams: &SweepStreams) {
         let rows = self.states.visible.chunks_exact_mut(words_per_row(SPINS));
         for ((row, &k), chain) in rows.zip(at).zip(self.states.first_row..) {

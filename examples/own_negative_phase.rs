@@ -1,5 +1,5 @@
-//! A negative phase of one's own: the exact moments of the model, by enumeration, instead of samples. Training then follows
-//! the true gradient of the log-likelihood up to the noise of the minibatches, while the tracker works as always.
+//! A custom negative phase: the exact moments of the model, by enumeration, instead of samples. Training then follows
+//! the true gradient of the log-likelihood up to the noise of the minibatches. The tracker works as with any other negative phase.
 //!
 //!     cargo run --release --example own_negative_phase [-- --quick]
 
@@ -16,7 +16,7 @@ use ztrack::record::Memory;
 use ztrack::training::gradient::{Moments, NegativePhase, Now};
 use ztrack::training::{NoCheckpoints, Trainer, run};
 
-/// What training follows where nothing is said of it.
+/// The configuration of the run; the negative phase is given to the trainer directly.
 const CONFIG: &str = r#"
     [data]
     source = { name = "bars-and-stripes", side = 4, rows = 1000, noise = 0.02 }
@@ -35,7 +35,7 @@ const CONFIG: &str = r#"
     every = 200
 "#;
 
-/// Nothing to remember from update to update, so nothing to save.
+/// It has no state between updates, so nothing is saved.
 struct Enumerated;
 
 impl NegativePhase for Enumerated {

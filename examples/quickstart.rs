@@ -1,4 +1,4 @@
-//! ztrack as a library: train on bars and stripes, watch log Z with its error bar beside the exact one.
+//! ztrack as a library: train on bars and stripes, and print log Z with its error bar beside the exact value.
 //!
 //!     cargo run --release --example quickstart
 
@@ -13,7 +13,7 @@ use ztrack::model::Parameters;
 use ztrack::record::{Notice, Record, Recorder, Run};
 use ztrack::training::{Checkpoints, EvaluationRecord, Trainer, run};
 
-/// The same text could stand in a file; every field left out has its default.
+/// The same text could be in a file. Every omitted key has its default.
 const CONFIG: &str = r#"
     seed = 1
 
@@ -42,7 +42,7 @@ const CONFIG: &str = r#"
     every = 10 # log Z by enumeration at every tenth evaluation
 "#;
 
-/// A recorder of one's own: prints every tenth record.
+/// A custom recorder: prints every tenth record.
 #[derive(Default)]
 struct Table {
     records: usize,
@@ -72,7 +72,7 @@ impl Recorder for Table {
     }
 }
 
-/// Keeps the best model in memory; a program with long runs would write the state that [`Trainer::save`] gives.
+/// Keeps the best model in memory. A program with long runs would write the state from [`Trainer::save`].
 #[derive(Default)]
 struct Best {
     model: Option<(Parameters, EvaluationRecord)>,
@@ -95,7 +95,7 @@ fn main() -> Result<()> {
         validation_fraction: config.data.validation_fraction,
         ..SplitOptions::default()
     };
-    // Generated data needs no folder.
+    // Generated data need no folder.
     let splits = load(&config.data.source, &options, Path::new(""))?;
     let mut trainer = Trainer::new(&config, splits, &Device::default())?;
 

@@ -1,4 +1,4 @@
-//! log Z of a training loop that is not ours: PCD in Burn, with three lines for the tracker, beside the exact value.
+//! log Z of a custom training loop: PCD in Burn, with three lines for the tracker, beside the exact value.
 //!
 //!     cargo run --release --example track_my_loop [-- --quick]
 
@@ -27,7 +27,7 @@ fn main() -> Result<()> {
     #[allow(deprecated)]
     let device = Device::ndarray();
     device.seed(1);
-    // Pictures of 4 x 4 whose rows are each all on or all off.
+    // Pictures of 4 x 4 pixels in which each row is all on or all off.
     let bits = BitMatrix::from_fn(1600, 16, |row, cell| ((row * 7 / 16) >> (cell / 4)) & 1 == 1);
     let cells: Vec<f32> =
         (0..1600 * 16).map(|i| f32::from(u8::from(bits.get(i / 16, i % 16)))).collect();
@@ -57,7 +57,7 @@ fn main() -> Result<()> {
         tracker.update(&parameters)?;
         if update % (updates / 10) == 0 {
             let found = tracker.evaluate()?;
-            // Of the running average, which is what is tracked.
+            // For the running average, which is the tracked model.
             let exact = exact::log_partition(tracker.parameters().unwrap_or(&parameters))?;
             let likelihood = tracker.log_likelihood(&bits)?;
             println!(

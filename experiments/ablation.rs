@@ -1,6 +1,6 @@
-//! What is each part of the tracker worth? Runs of the trainer with one part left out at a time, log Z at every evaluation beside exact log
-//! Z, which the run does not know: at 16 hidden units, where hidden states are enumerated, and at 300 hidden units on tables of at most 18
-//! columns, where the bound over hidden states is far and visible states are enumerated.
+//! How much does each part of the tracker contribute? Runs of the trainer with one part left out at a time. log Z of every evaluation is
+//! compared with exact log Z, which the run does not use: at 16 hidden units, where hidden states are enumerated, and at 300 hidden units on
+//! tables of at most 18 columns, where the bound over hidden states is loose and visible states are enumerated.
 //!
 //!     cargo run --release --example ablation [-- --quick | --without lag,memory --seeds 3 --first-seed 21]
 

@@ -3,10 +3,10 @@
 //!     cargo run --release --example comparison [-- --quick] [--out DIR]
 //!
 //! The settings are the paper's: AIS with 10,000 equally spaced temperatures and 100 chains, its base distribution from the
-//! data or uniform (Fig. 5); TAP of second order. RTS is the real one with the paper's 100 temperatures and half a million
-//! sweeps: what the paper calls RTS draws inverse temperatures uniformly and is another method (algorithms.md, section 5), so its
-//! column is printed but not to be matched. Models and MNIST are read from ../shared (or `--shared`); without them a small
-//! random model stands in, so that everything still runs.
+//! data or uniform (Fig. 5); TAP of second order. RTS is that of Carlson et al. with the paper's 100 temperatures and half a million
+//! sweeps. The method that the paper calls RTS draws inverse temperatures uniformly and is different (algorithms.md, section 5), so its
+//! column is printed but need not agree. Models and MNIST are read from ../shared (or `--shared`); without them a small
+//! random model is used.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

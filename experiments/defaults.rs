@@ -1,12 +1,12 @@
-//! Are the defaults good? `ztrack train FILE` with nothing but data, against recipes that were tuned: exact log-likelihood of test
-//! rows and seconds, on seven sets (dna and MNIST where the data folder has them).
+//! Are the defaults good? `ztrack train FILE` with data alone, compared with tuned settings: exact log-likelihood of test
+//! rows and seconds, on seven sets (dna and MNIST if the data folder has them).
 //!
 //!     RAYON_NUM_THREADS=1 cargo run --release --example defaults [-- --quick | --sets dna --set training.learning_rate=0.2]
 //!
-//! `--set` tries a recipe of one's own instead of those of the table.
+//! `--set` tries other settings instead of those of the table.
 //!
-//! Exit code 1 if the defaults lose more than .3 nats a row to the best recipe of the table on more than two sets, more than .55 on
-//! any, or take more than a minute.
+//! Exit code 1 if the defaults are worse than the best settings of the table by more than .3 nats per row on more than two sets or by
+//! more than .55 on any set, or take more than a minute.
 
 mod support;
 

@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release --example gaussian_mixture [-- --quick] [--out DIR]
 //!
-//! The paper gives pictures, no numbers: all estimators nearly identical (Fig. 2), slower mixing in beta and a larger error
+//! The paper gives figures without numbers: all estimators nearly identical (Fig. 2), slower mixing in beta and a larger error
 //! with one fixed step size (Fig. 6). It does not say how many temperatures, chains and leapfrog steps it used, so the second
 //! table has Fig. 6 with few and many of them.
 

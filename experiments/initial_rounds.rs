@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release --example initial_rounds [-- --quick] [--out DIR]
 //!
-//! The model is mnist-h10 of ../shared/models (784 x 10, K = 100, 100 chains, 50 sweeps a round), else a random 64 x 10 one;
+//! The model is mnist-h10 of ../shared/models (784 x 10, K = 100, 100 chains, 50 sweeps per round), or without it a random 64 x 10 one;
 //! log Z_k is known by enumeration. Without: c_k from counts + 0.1, as in the figure. Writes a CSV and charts to DIR
 //! (results/initial_rounds).
 

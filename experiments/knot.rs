@@ -1,4 +1,4 @@
-//! RTS (Carlson et al. 2016) Figure 7: a base distribution that fits badly, and the knot it leaves in the ladder.
+//! RTS (Carlson et al. 2016) Figure 7: a base distribution that fits badly, and the knot (a temperature that few chains cross) that it causes in the ladder.
 //!
 //!     cargo run --release --example knot [-- --quick] [--out DIR]
 //!

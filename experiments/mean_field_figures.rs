@@ -1,9 +1,9 @@
-//! MEAN-FIELD (Prat Pou et al. 2024) Figs. 1, 3, 6 and 7: what AIS says of log Z by the distribution it starts from, against the number of
-//! temperatures, the size and the temperature of a model, the error that is allowed, and along training.
+//! MEAN-FIELD (Prat Pou et al. 2024) Figs. 1, 3, 6 and 7: log Z by AIS from several base distributions, against the number of
+//! temperatures, the size and the temperature of a model, the tolerated error, and the updates of a training.
 //!
 //!     cargo run --release --example mean_field_figures [-- --quick] [--out DIR]
 //!
-//! The paper gives pictures, no numbers. It runs 1024 chains; here 200 do. Figs. 1 (left) and 7 need the shared models and
+//! The paper gives figures without numbers. It uses 1024 chains; here there are 200. Figs. 1 (left) and 7 need the shared models and
 //! MNIST and are left out without them. Fig. 5 and the text on Fig. 4: `mean_field_starts`.
 
 mod support;

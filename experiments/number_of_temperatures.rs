@@ -3,19 +3,19 @@
 //!     cargo run --release --example number_of_temperatures [-- --quick] [--samples N] [--out DIR]
 //!
 //! For each K one long run of 100 chains, uniform prior, base distribution from the training marginals: initial rounds, a
-//! fifth of the sweeps to settle, then N samples (chains x sweeps; the paper: 3 million). Every estimator reads the same 10,000
-//! states bootstrapped out of it, 200 times (MBAR 20 times, and only to K = 200).
+//! fifth of the sweeps as burn-in, then N samples (chains x sweeps; the paper: 3 million). Every estimator reads the same 10,000
+//! states bootstrapped from it, 200 times (MBAR 20 times, and only to K = 200).
 //!
-//! What is resampled: single states, with replacement, as in the paper, out of the states of every so many sweeps of all
+//! Resampled are single states, with replacement, as in the paper, from the states of every n-th sweep of all
 //! chains (at most 100,000 states and 2 x 10^7 numbers log f_k are kept). Drawing breaks the correlation along chains, so the
-//! spread of the estimates is that of 10,000 independent states, NOT of 10,000 sweeps; which flatters RTS and TS, for whom a
-//! chain's slow walk along the ladder is forgotten, more than TI, BAR and MBAR, who read neighbouring temperatures' overlap.
-//! The long run's own error (and TI's discretization) is shared by all estimates of one K, averages out in no number of
-//! repeats, and is the offset. RMSE^2 = offset^2 + spread^2; the error of the RMSE holds the run's standard error (RTS, between
-//! chains). The reference is +-.064 itself, so compare RMSEs of methods and of K rather than take one at its word.
+//! spread of the estimates is that of 10,000 independent states, not of 10,000 sweeps. This favours RTS and TS, because it removes the
+//! slow walk of a chain along the ladder, more than TI, BAR and MBAR, which use the overlap of neighbouring temperatures.
+//! The error of the long run (and the discretization of TI) is common to all estimates of one K, does not average out over
+//! repeats, and is the offset. RMSE^2 = offset^2 + spread^2; the error of the RMSE includes the run's standard error (RTS, between
+//! chains). The reference itself has an error of .064, so compare RMSEs of methods and of K instead of single values.
 //!
 //! TI-RB is the corrected rule with Rao-Blackwellized moments; temperatures without states are left out of TI, which
-//! interpolates linearly across them as in the paper. Without the shared model or MNIST a small enumerable model takes over.
+//! interpolates linearly across them as in the paper. Without the shared model or MNIST a small enumerable model is used.
 //!
 //! Exit code 1 (full size, paper's model only) if from K = 50 on the spread of RTS varies by more than a factor 1.5, or RTS
 //! and TI-RB differ by more than a tenth of it.

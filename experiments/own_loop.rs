@@ -1,6 +1,6 @@
-//! The tracker in a loop that is not ours: PCD-1 in plain parameters on thresholded MNIST, 784 x 256, batch 100, rate .05 falling, the
-//! tracker called at every tenth update, with the running average (the default of `LogZTracker`) and without. Every value is judged by an
-//! `estimate` of the model that it is about, with rows of the data.
+//! The tracker in a custom training loop: PCD-1 in plain parameters on thresholded MNIST, 784 x 256, batch 100, rate .05 falling. The
+//! tracker is called at every tenth update, with the running average (the default of `LogZTracker`) and without. Every value is compared with an
+//! `estimate` of the same model that uses rows of the data.
 //!
 //!     cargo run --release --example own_loop [-- --quick | --averaging 0.1 --seeds 2 --every 1]
 //!

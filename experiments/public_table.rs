@@ -1,10 +1,10 @@
 //! Are the numbers of a run right on a public table? Runs on pumsb_star (163 columns, ../shared/datasets/starai), or on another table of
-//! that folder: some thirty evaluations of each run and its best model, as it is reported, beside a judge, which is the automatic estimate of
-//! that very model with the training rows and from the bare weights. What the two judges differ on is not judged.
+//! that folder. Some thirty evaluations of each run and its best model, as reported, are compared with a reference: the automatic estimate of
+//! the same model with the training rows, and from the weights alone. If these two differ, there is no reference.
 //!
 //!     cargo run --release --example public_table [-- --quick | --table bbc --hidden 300 --presets best --seeds 3]
 //!
-//! Exit code 1 if a reported best model is beyond 3 errors of its judge, more than 1 in 300 sound evaluations beyond 4, or less than a third
+//! Exit code 1 if a reported best model is beyond 3 errors of its reference, more than 1 in 300 sound evaluations beyond 4, or less than a third
 //! sound.
 
 mod support;

@@ -5,10 +5,10 @@
 //! 100 chains, K = 100 temperatures with uniform prior for RTS, base distribution from the training marginals of binarized
 //! MNIST, 10 initial rounds of 50 sweeps at most, all counted in the budget; AIS takes as many temperatures as RTS sweeps.
 //! The rounds start from an annealing pass of the same chains (100 sweeps, counted), not from the paper's zeta_k = log Z_1.
-//! "RTS-bias" is the same with the first-order bias of eq. 15 subtracted, which did not help the paper (section 5).
-//! Needs the shared models and MNIST (folder in ZTRACK_DATA); without them a small enumerable model takes their place.
+//! "RTS-bias" is the same with the first-order bias of eq. 15 subtracted, which gives no improvement in the paper (section 5).
+//! Needs the shared models and MNIST (folder in ZTRACK_DATA); without them a small enumerable model is used.
 //!
-//! Exit code 1 if RTS misses the paper's RMSE by more than 1.6 or AIS does better at equal sweeps (full size only).
+//! Exit code 1 if RTS misses the paper's RMSE by more than 1.6 or AIS is better at equal sweeps (full size only).
 
 mod support;
 

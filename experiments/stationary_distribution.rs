@@ -4,12 +4,12 @@
 //!
 //! RMSE of RTS, TM (counted transitions, `sd`) and RTM (Rao-Blackwellized, `rsd`) against sweeps over 20 repeats; all three read
 //! the same chains. 100 chains, K = 100, uniform prior, base distribution from the training marginals, as for Fig. 3. The
-//! models are mnist-h10 (784x10, log Z by enumeration) and mnist-h100: the paper's second has 784x200, which is not to be had.
-//! Sweeps are those counted, after initial rounds and a fifth as many to settle.
+//! models are mnist-h10 (784x10, log Z by enumeration) and mnist-h100: the paper's second has 784x200, which is not available.
+//! The sweeps given exclude initial rounds and a burn-in of a fifth as many.
 //!
 //! The ratio of two RMSEs from the same 20 repeats has its standard error from a paired bootstrap over repeats; runs of
-//! different lengths are independent, so their ratios are averaged (geometric mean). The ratio of the spreads does not know the
-//! reference, which for mnist-h100 is +-.024 itself. Without the shared models or MNIST small enumerable models take over.
+//! different lengths are independent, so their ratios are averaged (geometric mean). The ratio of the spreads does not depend on the
+//! reference, which for mnist-h100 has an error of .024. Without the shared models or MNIST small enumerable models are used.
 //!
 //! Exit code 1 (full size, shared models only) if a model's mean RTM/RTS ratio is beyond 3 standard errors and .1 from the
 //! paper's.

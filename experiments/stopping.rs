@@ -1,11 +1,11 @@
-//! Does early stopping stop at the right place, and keep the right model? Overfitting runs of the shipped trainer with its
-//! default stopping, judged by exact log Z: the same runs go on to five times the length for the true best.
+//! Does early stopping stop at the right update, and save the right model? Overfitting runs of the trainer with
+//! default stopping, compared by exact log Z with the same runs continued to five times the length, which give the true best model.
 //!
 //!     cargo run --release --example stopping [-- --quick | --hidden 100 --truth-every 5 [--sets mnist --temperatures 30000]]
 //!
-//! Models whose smaller layer has more than 20 units are judged by annealed importance sampling instead.
+//! Models whose smaller layer has more than 20 units are evaluated by annealed importance sampling instead.
 //!
-//! Exit code 1 if the mean regret, or a stop, misses what is asked.
+//! Exit code 1 if the mean regret or the update of a stop misses its target.
 
 mod support;
 

@@ -3,22 +3,22 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Everything that can go wrong on account of input, files or limits.
+/// Everything that can go wrong because of input, files or limits.
 ///
-/// Numerical trouble during training is not here: it is data in the record (see [`crate::training`]).
+/// Numerical problems during training are not here: they are data in the record (see [`crate::training`]).
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused a file operation.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, as in "cannot {action} PATH".
+        /// The attempted action, as in "cannot {action} PATH".
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's own word.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file's content is not what it should be; the problem names line or field.
+    /// A file's content is wrong; the problem names line or field.
     #[error("{}: {problem}", path.display())]
     File {
         /// The file.
@@ -31,33 +31,33 @@ pub enum Error {
     Config {
         /// Dotted path of the key, as `--set` takes it.
         field: String,
-        /// Where it was given, for people, the key included; `None` where that is not known (yet).
+        /// Where it was given, in words, including the key; `None` if that is not known (yet).
         place: Option<String>,
         /// What is wrong and what is allowed.
         problem: String,
     },
-    /// A signal ended the computation; what it worked on must not be used.
+    /// A signal ended the computation; its result must not be used.
     #[error("interrupted")]
     Interrupted,
-    /// More memory than there is, or more states than can be enumerated.
+    /// More memory than is available, or more states than can be enumerated.
     #[error("{0}")]
     TooLarge(String),
-    /// Chains do not move enough for what they are asked for.
+    /// Chains do not mix enough for the request.
     #[error("{0}")]
     NotMixed(String),
     /// Parameters became NaN, infinite or far too large: a lower learning rate, or more chains, is needed.
     #[error("{0}")]
     Diverged(String),
-    /// Things that do not belong together: rows of another width than the model, a checkpoint of another run.
+    /// Things that do not fit together: rows of another width than the model, a checkpoint of another run.
     #[error("{0}")]
     Mismatch(String),
-    /// A name that nothing here has; the message lists those there are.
+    /// An unknown name; the message lists the known ones.
     #[error("{0}")]
     Unknown(String),
-    /// What is in memory cannot be written in the format asked for.
+    /// Data in memory that cannot be written in the requested format.
     #[error("{0}")]
     Encoding(String),
-    /// An argument outside of its documented range, or a call that comes too early.
+    /// An argument outside of its documented range, or a call that is too early.
     #[error("{0}")]
     Invalid(String),
 }
@@ -77,7 +77,7 @@ impl Error {
         Self::File { path: path.as_ref().to_path_buf(), problem: problem.into() }
     }
 
-    /// The same, its field in a section: settings name their own fields, and whoever puts them into a file knows where.
+    /// The same, its field in a section: settings name their own fields, and the code that knows the section adds it.
     #[must_use]
     pub fn within(self, section: &str) -> Self {
         match self {

@@ -11,7 +11,7 @@ use crate::record::{Memory, Recorder, Tee};
 use crate::tracking::LogLikelihood;
 use crate::training::{NoCheckpoints, StopReason, Trainer, run};
 
-/// What [`fit`] is asked for.
+/// Options of [`fit`].
 ///
 /// ```
 /// use ztrack::{Options, fit};
@@ -31,7 +31,7 @@ pub struct Options {
     pub batch: Option<usize>,
     /// Step size, which falls to zero over the run.
     pub learning_rate: f64,
-    /// Share of the rows on which the best model is chosen and training is stopped; 0 for none.
+    /// Fraction of the rows on which the best model is chosen and training is stopped; 0 for none.
     pub validation_fraction: f64,
     /// Evaluations over the whole run.
     pub evaluations: u64,
@@ -39,7 +39,7 @@ pub struct Options {
     pub chains: usize,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Any field of a configuration, as `--set` of the command takes it: `training.gradient={ kind = "cd" }`. These win.
+    /// Any field of a configuration, in the form of `--set`: `training.gradient={ kind = "cd" }`. These take precedence.
     pub settings: Vec<String>,
 }
 
@@ -70,10 +70,10 @@ const KEYS: &[(&str, &str)] = &[
     ("tempering.chains", "chains"),
 ];
 
-/// Rows per minibatch that are chosen by themselves.
+/// Default number of rows per minibatch.
 const BATCHES: std::ops::RangeInclusive<usize> = 10..=100;
 
-/// A trained model and how it came about.
+/// A trained model and its results.
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// The best model by validation log-likelihood; without validation rows the last one.
@@ -86,7 +86,7 @@ pub struct Fit {
     pub train: LogLikelihood,
     /// The same of the validation rows.
     pub validation: Option<LogLikelihood>,
-    /// Every evaluation: `curves.series(Run::Train, "log_likelihood")` and whatever metrics.csv has.
+    /// Every evaluation: `curves.series(Run::Train, "log_likelihood")` and all columns of metrics.csv.
     pub curves: Memory,
     /// Why training ended.
     pub reason: StopReason,
@@ -95,12 +95,12 @@ pub struct Fit {
 /// Trains on rows in memory: arrays, ndarray's arrays, Burn tensors, bits or a [`Dataset`], [N, M].
 ///
 /// # Errors
-/// Rows that are none, options out of range, training that diverges.
+/// No rows, options out of range, training that diverges.
 pub fn fit(rows: &impl Rows, options: Options) -> Result<Fit> {
     fit_recording(rows, options, &mut Memory::default(), &AtomicBool::new(false))
 }
 
-/// As [`fit`], with a recorder that follows the run and a flag that ends it after an update; the model is then the best so far.
+/// As [`fit`], with a recorder for the run and a flag that ends it after an update; the model is then the best so far.
 ///
 /// # Errors
 /// As [`fit`], and those of the recorder.
@@ -120,7 +120,7 @@ pub fn fit_recording(
         let mut tee = Tee(vec![Box::new(&mut curves), Box::new(recorder)]);
         run(&mut trainer, &mut tee, &mut NoCheckpoints, stop)?
     };
-    // The progress of every update is for those who watch.
+    // The progress of every update is only for recorders.
     curves.progress = Vec::new();
     let reason = outcome.reason;
     let (parameters, update, likelihood) = match trainer.audited_best()? {
@@ -139,7 +139,7 @@ pub fn fit_recording(
 }
 
 impl Options {
-    /// An error with the option in place of the key it stands for, unless `settings` name that key.
+    /// An error with the option in place of its key, unless `settings` contain that key.
     fn named(&self, error: Error) -> Error {
         let Error::Config { field, problem, .. } = &error else { return error };
         let set = |key: &str| self.settings.iter().any(|setting| setting.starts_with(key));
@@ -154,7 +154,7 @@ impl Options {
         }
     }
 
-    /// The configuration these options stand for.
+    /// The configuration of these options.
     fn config(&self, dataset: &Dataset) -> Result<Config> {
         for (name, value) in [("epochs", self.epochs), ("evaluations", self.evaluations)] {
             if value == 0 {
@@ -202,7 +202,7 @@ impl Options {
     }
 }
 
-/// The rows in their parts, chosen by the seed of the split.
+/// The rows split into parts by the seed of the split.
 fn split(dataset: Dataset, config: &Config) -> Result<Splits> {
     if matches!(
         (&dataset.values, config.data.binarization),

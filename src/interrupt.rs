@@ -1,10 +1,10 @@
 //! Ending long computations at a signal.
 //!
-//! Sweeps and annealing passes lie below many layers that return plain values and have nothing to say about signals. So a
-//! computation is left by unwinding with a private payload (no panic message, no hook; rayon carries it from its threads)
-//! to the [`catch`] around it, which makes it [`Error::Interrupted`]. What it worked on must not be used after that.
+//! Sweeps and annealing passes are below many layers that return plain values and do not handle signals. So a computation is left by
+//! unwinding with a private payload (no panic message, no hook; rayon carries it from its threads) to the [`catch`] around it, which
+//! returns [`Error::Interrupted`]. The values of that computation must not be used after that.
 //!
-//! Nothing is interrupted outside of a [`permit`]: an ordinary update, say, is short, and ends as it should.
+//! Nothing is interrupted outside of a [`permit`]: an ordinary update is short and is completed.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -16,11 +16,11 @@ use crate::error::{Error, Result};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static PERMITS: AtomicUsize = AtomicUsize::new(0);
-/// Whether this process is one of several that work together, and what it does alone at the moment.
+/// Whether this process is one of several that work together, and its current work of its own.
 static ONE_OF_SEVERAL: AtomicBool = AtomicBool::new(false);
 static LOCAL: AtomicUsize = AtomicUsize::new(0);
 
-/// What unwinds.
+/// The payload of the unwinding.
 struct Interruption;
 
 /// The flag a signal handler sets, one for the process.
@@ -28,7 +28,7 @@ pub fn requested() -> &'static AtomicBool {
     &REQUESTED
 }
 
-/// While it lives, computations may be interrupted.
+/// While it exists, computations may be interrupted.
 pub struct Permit(PhantomData<*const ()>);
 
 thread_local! {
@@ -51,15 +51,15 @@ impl Drop for Permit {
 }
 
 thread_local! {
-    /// The flag of the computation that this thread works on, where it has one of its own.
+    /// The flag of the computation of this thread, if it has one of its own.
     static OWN: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` on threads of its own, where raising `flag` ends it with [`Error::Interrupted`] and ends nothing else: for
-/// programs that run several computations at a time. It needs no [`permit`].
+/// Runs `work` on threads of its own, where setting `flag` ends it with [`Error::Interrupted`] and ends nothing else: for programs that run
+/// several computations at a time. It needs no [`permit`].
 ///
 /// # Errors
-/// Those of `work`, the interruption, and a system that gives no threads.
+/// Those of `work`, the interruption, and a system without threads.
 pub fn with_flag<T: Send>(
     flag: Arc<AtomicBool>,
     work: impl FnOnce() -> Result<T> + Send,
@@ -70,28 +70,28 @@ pub fn with_flag<T: Send>(
     catch(|| pool.install(work))
 }
 
-/// From now on a signal ends nothing by itself but work inside of [`locally`]: other processes wait for this one.
+/// After this call a signal ends only work inside of [`locally`], because other processes wait for this one.
 #[cfg(feature = "mpi")]
 pub(crate) fn is_one_of_several() {
     ONE_OF_SEVERAL.store(true, Ordering::Relaxed);
 }
 
-/// Whether this thread has a permit: known to all ranks, for they run the same program.
+/// Whether this thread has a permit; equal on all ranks, which run the same program.
 pub(crate) fn permitted_here() -> bool {
     HERE.with(|here| here.get() > 0)
 }
 
-/// Whether a signal asked for an end.
+/// Whether a signal has arrived.
 pub(crate) fn is_requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// Leaves the computation for the [`catch`] around it.
+/// Leaves the computation, up to the [`catch`] around it.
 pub(crate) fn leave() -> ! {
     resume_unwind(Box::new(Interruption))
 }
 
-/// Work that no other process waits in the midst of; `None` where it was left at a [`point`].
+/// Work during which no other process waits; `None` if it was left at a [`point`].
 pub(crate) fn locally<T>(work: impl FnOnce() -> T) -> Option<T> {
     struct Local;
     impl Drop for Local {
@@ -104,7 +104,7 @@ pub(crate) fn locally<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch(|| Ok(work())).ok()
 }
 
-/// A point where a permitted computation can be left: called between sweeps. Costs two loads outside of permits.
+/// A point at which a permitted computation can be left: called between sweeps. Costs two loads outside of permits.
 pub fn point() {
     let raised = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
     if OWN.with(|own| own.borrow().as_ref().is_some_and(raised)) {
@@ -119,7 +119,7 @@ pub fn point() {
     }
 }
 
-/// Runs `work`; [`Error::Interrupted`] where it was left at a [`point`]. Other panics go on.
+/// Runs `work`; [`Error::Interrupted`] if it was left at a [`point`]. Other panics continue.
 ///
 /// # Errors
 /// Those of `work`, and the interruption.

@@ -11,13 +11,13 @@
 //! # Ok::<(), ztrack::Error>(())
 //! ```
 //!
-//! Rows may be arrays, `ndarray`'s or Burn's ([`data::Rows`]); [`fit()`] returns model, curves and log-likelihoods. What the
-//! command does, with files, checkpoints and recorders: [`training::run`], `examples/quickstart.rs`.
+//! Rows may be arrays, `ndarray`'s or Burn's ([`data::Rows`]); [`fit()`] returns model, curves and log-likelihoods. Training as the command
+//! does it, with files, checkpoints and recorders: [`training::run`], `examples/quickstart.rs`.
 //!
-//! # Track a loop of your own
+//! # Track your own loop
 //!
-//! [`LogZTracker`] is added to any training loop: one line before it and one after every update. `examples/track_my_loop.rs` is a
-//! loop in Burn with it.
+//! [`LogZTracker`] is added to any training loop with one line before it and one after every update. `examples/track_my_loop.rs` is a loop
+//! in Burn.
 //!
 //! ```
 //! use ztrack::{BitMatrix, LogZTracker, model::test_systems::gaussian_parameters};
@@ -36,7 +36,7 @@
 //! # Ok::<(), ztrack::Error>(())
 //! ```
 //!
-//! # log Z of a model that is there
+//! # log Z of a given model
 //!
 //! Weights come from [`checkpoint::ModelFile`] (npz, safetensors), [`Parameters::from_tensors`] (Burn), or
 //! [`Parameters::from_hidden_major`] (scikit-learn, torch).
@@ -54,15 +54,14 @@
 //! # Ok::<(), ztrack::Error>(())
 //! ```
 //!
-//! Without `methods` small models are enumerated and others searched; [`estimators::Method`] has all names.
+//! Without `methods` small models are enumerated, and for others the automatic estimate is run; [`estimators::Method`] has all names.
 //!
-//! # Rooms
+//! # Modules
 //!
-//! Data flows one way: [`data`] -> [`training`] (gradient, update rule) -> [`model`] -> [`tempering`] (chains, RTS statistics)
-//! -> [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`] -> [`report`]. [`live`] and [`mod@fit`] are for loops and arrays
-//! of others. Algorithms are written in the operations of
-//! [`ops`]; [`estimators`] serve fixed models; [`config`], [`checkpoint`] and [`cli`] are the edges. [`interrupt`] ends long computations at
-//! a signal, [`progress`] says how far they are.
+//! Data flows in one direction: [`data`] -> [`training`] (gradient, update rule) -> [`model`] -> [`tempering`] (chains, RTS statistics) ->
+//! [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`] -> [`report`]. [`live`] and [`mod@fit`] are for custom loops and
+//! for arrays. Algorithms are written in the operations of [`ops`]; [`estimators`] are for fixed models; [`config`], [`checkpoint`] and
+//! [`cli`] are input and output. [`interrupt`] ends long computations at a signal, [`progress`] reports how far they are.
 
 pub mod checkpoint;
 #[cfg(feature = "cli")]

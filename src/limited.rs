@@ -1,4 +1,4 @@
-//! Whole files in memory, within a limit: `/dev/zero`, or a data set given as a configuration, would take all memory.
+//! Whole files in memory, within a limit: `/dev/zero`, or a data set given as a configuration, would use all memory.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// What is read at once.
+/// Bytes per read.
 const CHUNK: usize = 1 << 16;
 /// Longest line of a log, in bytes.
 const LINE: u64 = 1 << 20;
@@ -87,7 +87,7 @@ pub fn each_line(path: &Path, mut visit: impl FnMut(usize, &[u8]) -> Result<()>)
     Ok(true)
 }
 
-/// At most `limit` bytes. Memory grows with what really comes; its end is an error.
+/// At most `limit` bytes. Memory grows with the bytes received; a lack of memory is an error.
 ///
 /// # Errors
 /// Those of the reader, and [`ErrorKind::OutOfMemory`].

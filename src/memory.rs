@@ -1,18 +1,18 @@
-//! Memory this process may still take: what the machine has free, and what control groups and its own limits allow.
+//! Memory that this process may still use: the free memory of the machine, within control groups and the process's own limits.
 //!
-//! Asked before anything large is allocated: beyond it the kernel kills the process, or the allocator aborts it, and
-//! neither says what was too large.
+//! Checked before large allocations: beyond it the kernel kills the process, or the allocator aborts it, and neither says what was too
+//! large.
 
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Share of the memory found free that may be taken.
+/// Fraction of the free memory that may be used.
 const SHARE: f64 = 0.9;
 
-/// Refuses what does not fit; `what` begins the message. Passes where the system does not say what is free.
+/// Refuses a request that does not fit; `what` begins the message. Passes if the system does not report free memory.
 ///
 /// # Errors
-/// The message, for people.
+/// The message.
 pub fn check_memory(bytes: f64, what: &str) -> Result<(), String> {
     let gib = |bytes: f64| bytes / f64::from(1 << 30);
     match free_memory() {
@@ -25,7 +25,7 @@ pub fn check_memory(bytes: f64, what: &str) -> Result<(), String> {
     }
 }
 
-/// Bytes this process may still take, the least that any limit says; `None` where the system says nothing.
+/// Bytes that this process may still use, the smallest of all limits; `None` if the system reports nothing.
 pub fn free_memory() -> Option<f64> {
     let machine = field(&read_to_string("/proc/meminfo").unwrap_or_default(), "MemAvailable:");
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -41,15 +41,15 @@ fn field(table: &str, name: &str) -> Option<f64> {
     Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? * 1024.0)
 }
 
-/// Files of a control group: its limit, what it uses, and what of that the kernel can drop.
+/// Files of a control group: its limit, its usage, and how much of that the kernel can drop.
 type GroupFiles = (&'static str, &'static str, &'static str);
 
 const VERSION_1: GroupFiles =
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ");
 const VERSION_2: GroupFiles = ("memory.max", "memory.current", "inactive_file ");
 
-/// What the process's control groups leave; a group is bound by those above it too. `groups` is /proc/self/cgroup, with
-/// lines of the form number:controllers:path.
+/// The remainder within the process's control groups; the limits of a group's parents apply too. `groups` is /proc/self/cgroup, with lines
+/// of the form number:controllers:path.
 fn free_of_groups(root: &Path, groups: &str) -> Option<f64> {
     let mut least: Option<f64> = None;
     for line in groups.lines() {
@@ -62,7 +62,7 @@ fn free_of_groups(root: &Path, groups: &str) -> Option<f64> {
             }
             _ => continue,
         };
-        // Inside a container the path can be that of the machine outside, which is not there: its own is at the top.
+        // Inside a container the path can be that of the host, which does not exist here: the container's own group is at the top.
         for above in Path::new(path.trim_start_matches('/')).ancestors() {
             let free = free_of_group(&top.join(above), files);
             least = [least, free].into_iter().flatten().reduce(f64::min);
@@ -78,7 +78,7 @@ fn free_of_group(folder: &Path, (limit, used, droppable): GroupFiles) -> Option<
     Some((number(limit)? - number(used)? + cache.unwrap_or(0.0)).max(0.0))
 }
 
-/// What `ulimit -v` and `ulimit -d` leave.
+/// The remainder within `ulimit -v` and `ulimit -d`.
 fn free_of_limits(limits: &str, status: &str) -> Option<f64> {
     [("Max address space", "VmSize:"), ("Max data size", "VmData:")]
         .into_iter()

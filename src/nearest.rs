@@ -1,6 +1,6 @@
-//! "Did you mean": the known word nearest to one that is not known.
+//! "Did you mean": the known word nearest to an unknown one.
 
-/// The known word that a typing mistake may have made `word` of: at most a third of its letters differ, case aside.
+/// The known word of which `word` may be a typing mistake: at most a third of its letters differ, ignoring case.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let most = (word.chars().count() / 3).max(1);
@@ -14,7 +14,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// The end of a message on an unknown word: what may have been meant, and what there is.
+/// The end of a message on an unknown word: a suggestion, and the known words.
 pub fn did_you_mean(word: &str, known: &[&str]) -> String {
     let meant = nearest(word, known.iter().copied());
     let meant = meant.map_or(String::new(), |meant| format!("did you mean `{meant}`? "));

@@ -1,7 +1,7 @@
-//! How far a long computation is, for a person who waits for it.
+//! Progress of a long computation, for display.
 //!
-//! Annealing passes and sweeps lie below many layers that return plain values. So what runs says here how far it is, and
-//! who watches reads it from another thread. Nothing is kept, and next to nothing done, where nobody watches.
+//! Annealing passes and sweeps are below many layers that return plain values. So they report their progress here, and a display reads it
+//! from another thread. Without a display nothing is stored and almost nothing computed.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
 static NOW: Mutex<Option<(Instant, Stage)>> = Mutex::new(None);
 
-/// Least time between two looks at the same stage: values cost something, and nobody reads faster.
+/// Shortest time between two updates of the same stage, because values cost time.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// A part of a computation, and how far it is.
+/// A part of a computation, and its progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
-    /// What is done, for people.
+    /// Its name.
     pub what: &'static str,
     /// Steps done.
     pub done: usize,
-    /// Steps in all, or the most there may be.
+    /// Steps in total, or an upper limit.
     pub of: usize,
-    /// log Z so far, where it is known.
+    /// log Z so far, if it is known.
     pub log_z: Option<f64>,
 }
 
@@ -37,12 +37,12 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Says that so many steps of so many are done.
+/// Reports the number of completed steps.
 pub fn at(what: &'static str, done: usize, of: usize) {
     set(what, done, of, || None);
 }
 
-/// [`at`], with log Z so far, which is computed only for who looks.
+/// [`at`], with log Z so far, which is computed only if there is a display.
 pub fn at_log_z(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> f64) {
     set(what, done, of, || Some(log_z()));
 }
@@ -58,30 +58,30 @@ fn set(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> Optio
     }
 }
 
-/// Whoever panicked with the lock left a whole value.
+/// The value is complete even if a thread panicked with the lock.
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A computation that somebody waits for, by name, and how far it is.
+/// A named long computation, and its progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
-    /// What it is, as in "initial rounds".
+    /// Its name, as in "initial rounds".
     pub name: String,
-    /// When it began.
+    /// Its start.
     pub since: Instant,
-    /// Its stage, where it has told of one.
+    /// Its stage, if it has reported one.
     pub stage: Option<Stage>,
 }
 
 static TASK: Mutex<Option<(String, Instant)>> = Mutex::new(None);
 
-/// While it lives, its task is at work.
+/// While it exists, its task is running.
 pub struct AtWork {
     outermost: bool,
 }
 
-/// Gives what follows a name to show, until the value is dropped. Within another task it is a part of that one.
+/// Names the following work for the display, until the value is dropped. Within another task it is a part of that one.
 pub fn task(name: impl Into<String>) -> AtWork {
     let mut current = lock(&TASK);
     let outermost = current.is_none();
@@ -100,28 +100,28 @@ impl Drop for AtWork {
     }
 }
 
-/// While it lives, computations say how far they are.
+/// While it exists, computations report their progress.
 pub struct Watch(());
 
 impl Watch {
-    /// Watches from now on.
+    /// Starts watching.
     pub fn start() -> Self {
         WATCHES.fetch_add(1, Ordering::Relaxed);
         Self(())
     }
 
-    /// The stage that spoke last since the last call of [`Watch::forget`].
+    /// The last stage reported since the last call of [`Watch::forget`].
     pub fn now(&self) -> Option<Stage> {
         lock(&NOW).map(|(_, stage)| stage)
     }
 
-    /// The task at work, if there is one.
+    /// The running task, if there is one.
     pub fn task(&self) -> Option<Task> {
         let (name, since) = lock(&TASK).clone()?;
         Some(Task { name, since, stage: self.now() })
     }
 
-    /// Forgets the stage, as another computation begins.
+    /// Forgets the stage, when another computation begins.
     pub fn forget(&self) {
         *lock(&NOW) = None;
     }

@@ -1,19 +1,19 @@
-//! Whether an error bar is to be believed, and why not: one verdict for tracked and for estimated values of log Z.
+//! Whether an error bar can be trusted, and if not, why: the same type for tracked and for estimated values of log Z.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One reason not to believe an error bar.
+/// One reason not to trust an error bar.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
     /// Short name for columns and counts, kebab-case, as in `few-travelled`.
     pub name: String,
-    /// What was found, in words, and what to do about it.
+    /// The finding, in words, and what to do about it.
     pub text: String,
 }
 
-/// The verdict on an error bar.
+/// The diagnostics of an error bar.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Trust {
@@ -21,12 +21,12 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Nothing speaks against the error bar.
+    /// No doubts.
     pub fn sound() -> Self {
         Self::default()
     }
 
-    /// In doubt where there is a reason, else sound.
+    /// In doubt if there is a reason, else sound.
     pub fn unless(name: &str, reason: Option<impl Into<String>>) -> Self {
         let mut trust = Self::sound();
         if let Some(text) = reason {
@@ -35,7 +35,7 @@ impl Trust {
         trust
     }
 
-    /// The reasons of both, each name once: the same finding reached on two ways is told once.
+    /// The doubts of both, each name once.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         for doubt in other.doubts {
@@ -46,7 +46,7 @@ impl Trust {
         self
     }
 
-    /// The same with what to change named as another interface names it: `words` are pairs of a key or option and its name there.
+    /// The same with the remedies in the terms of another interface: `words` are pairs of a key or option and its name there.
     #[must_use]
     pub fn reworded(mut self, words: &[(&str, &str)]) -> Self {
         for doubt in &mut self.doubts {
@@ -57,22 +57,22 @@ impl Trust {
         self
     }
 
-    /// Adds a reason for doubt.
+    /// Adds a doubt.
     pub fn doubt(&mut self, name: &str, text: impl Into<String>) {
         self.doubts.push(Doubt { name: name.into(), text: text.into() });
     }
 
-    /// Whether there is no reason for doubt.
+    /// Whether there are no doubts.
     pub fn is_sound(&self) -> bool {
         self.doubts.is_empty()
     }
 
-    /// The reasons, in the order they were found.
+    /// The doubts, in the order they were found.
     pub fn doubts(&self) -> &[Doubt] {
         &self.doubts
     }
 
-    /// The short names of the reasons, joined by spaces; empty where sound.
+    /// The short names of the doubts, joined by spaces; empty if sound.
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.doubts.iter().map(|doubt| doubt.name.as_str()).collect();
         names.join(" ")

@@ -1,8 +1,8 @@
-//! Is every estimator right within its own error bar? Errors against enumeration, in units of the claimed standard error.
+//! Is every estimator right within its own error bar? Errors against enumeration, in units of the reported standard error.
 //!
 //!     cargo run --release --example estimators_z_scores [-- --quick] [--out DIR]
 //!
-//! 20 random 16x8 models with 9 runs each, and 20 runs of `../shared/models/mnist-h10.npz` where that is present; then, for the
+//! 20 random 16x8 models with 9 runs each, and 20 runs of `../shared/models/mnist-h10.npz` if present; then, for the
 //! errors at equal budget only, 10 runs of `mnist-cd25-h500.npz` (784 x 500), whose log Z is known to .064 nats. Writes runs.csv,
 //! summary.csv, cd25.csv and z_scores.svg. Exit code 1 if a consistent estimator's z-scores have a mean beyond .5 or a standard deviation
 //! outside .7 to 1.4, or (AIS, RAISE, TI Riemann) a bias of the wrong sign.

@@ -1,11 +1,11 @@
-//! MEAN-FIELD Fig. 5 (and 2, 4): how often is AIS within 5 % of log Z, by the distribution it starts from?
+//! MEAN-FIELD Fig. 5 (and 2, 4): how often is AIS within 5 % of log Z, for several base distributions?
 //!
 //!     cargo run --release --example mean_field_starts [-- --quick] [--models N] [--temperatures K] [--out DIR]
 //!
 //! Random models of the paper's recipes: Gaussian weights with Gaussian moments, 20 x 180, as they are and with layers
 //! exchanged; Ising models and spin glasses on rings of 200 and 16 x 16 (glass: 6 x 6) tori at the paper's temperatures, all
-//! with exact log Z. As in the paper 100 models a set, 1024 chains and 4096 temperatures, some hours on 2 cores; one run of each
-//! where the paper makes ten.
+//! with exact log Z. As in the paper 100 models per set, 1024 chains and 4096 temperatures, some hours on 2 cores; one run per model
+//! instead of the paper's ten.
 
 mod sets;
 

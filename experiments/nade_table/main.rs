@@ -1,10 +1,10 @@
 //! The comparison that papers on density estimation make with RBMs (Larochelle and Murray 2011, Table 1): 23 hidden units, exact
 //! log Z, early stopping on the exact validation log-likelihood; tracked log Z beside the exact one at every evaluation. Then
-//! models too large to enumerate, with bounds. Simple densities stand beside both.
+//! models too large to enumerate, with bounds. Both are compared with simple densities.
 //!
 //!     cargo run --release --example nade_table [-- --quick | --data-folder sets --hidden 23 --large 200,500 --seeds 3]
 //!
-//! dna-like is generated; dna, adult, connect-4, mushrooms and web are read where the data folder (ZTRACK_DATA, or ../shared/datasets)
+//! dna-like is generated; dna, adult, connect-4, mushrooms and web are read if the data folder (ZTRACK_DATA, or ../shared/datasets)
 //! has them (`ztrack data fetch NAME`). `--data-folder` names a
 //! folder with a folder for each further set, such as sets/mushrooms/{train,valid,test}.libsvm, in any format that `ztrack train` reads.
 

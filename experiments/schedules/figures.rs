@@ -1,4 +1,4 @@
-//! Tables and charts as the paper has them.
+//! Tables and charts in the form of the paper.
 
 use ztrack::Result;
 use ztrack::record::{Chart, Series};

@@ -3,7 +3,7 @@
 //!
 //!     cargo run --release --example schedules [-- --quick] [--hidden 500 --updates 5000 --temperatures 1000,3162 --schedules LINEAR,VAROPT.009]
 //!
-//! ZTRACK_DATA: the folder with MNIST; without it bars and stripes take its place. Numbers of temperatures go up to the paper's
+//! ZTRACK_DATA: the folder with MNIST; without it bars and stripes are used. Numbers of temperatures go up to the paper's
 //! 100000 unless given, which takes an hour or two. Writes a CSV and charts to DIR (results/schedules).
 
 #[path = "../support/mod.rs"]

@@ -1,4 +1,4 @@
-//! The models: trained here, as the paper's are not handed out.
+//! The models. They are trained here, because those of the paper are not published.
 
 use ztrack::Result;
 use ztrack::data::generators::BarsAndStripes;

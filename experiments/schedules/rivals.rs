@@ -1,4 +1,4 @@
-//! The schedules that are compared, what they go by, and the paper's figures.
+//! The schedules that are compared, their inputs, and the paper's values.
 
 use std::cell::OnceCell;
 

@@ -1,11 +1,11 @@
-//! How often is the default estimate of log Z wrong without saying so?
+//! How often is the default estimate of log Z wrong without a doubt?
 //!
 //!     cargo run --release --example silent_errors [-- --quick] [--held-out] [--only FAMILY] [--seed S] [--out DIR]
 //!
 //! Enumerable models of many kinds (trained fast and slowly by CD-1, PCD and the tempered gradient on MNIST, dna, bars and stripes and
-//! two-mode data; Gaussian; with modes by construction; with large weights), larger ones with a log Z known by construction, and for each what `ztrack estimate` does for
-//! models that cannot be enumerated: no data, no enumeration. z is the error in units of the claimed standard error.
-//! Models and results are kept in the folder. `--held-out`: other seeds, which no constant of the estimator was chosen by.
+//! two-mode data; Gaussian; with modes by construction; with large weights), larger ones with a log Z known by construction, each estimated as `ztrack estimate` does for
+//! models that cannot be enumerated: no data, no enumeration. z is the error in units of the reported standard error.
+//! Models and results are kept in the folder. `--held-out`: other seeds, on which no constant of the estimator was chosen.
 
 #[path = "../support/mod.rs"]
 mod support;

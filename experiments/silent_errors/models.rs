@@ -1,4 +1,4 @@
-//! The models: recipes, each with a name and a seed, made when needed and kept in a folder.
+//! The models. Each has a recipe with a name and a seed, is made when needed and is cached in a folder.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A long run of tempered chains, and samples bootstrapped out of it for every estimator that reads shared chains.
+//! A long run of tempered chains, and samples bootstrapped from it for every estimator that reads shared chains.
 
 use std::time::Instant;
 

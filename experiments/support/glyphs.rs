@@ -1,4 +1,4 @@
-//! Pictures of 8 x 8 pixels: the ten digits, drawn on 5 x 7 pixels, moved about and with flipped pixels.
+//! Pictures of 8 x 8 pixels: the ten digits, drawn on 5 x 7 pixels, shifted and with flipped pixels.
 
 use ztrack::data::{Dataset, ImageShape, Splits, Values};
 use ztrack::ops::BitMatrix;

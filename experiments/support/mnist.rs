@@ -1,4 +1,4 @@
-//! The shared MNIST models and the data their base distribution is fitted to; `None` where they are missing.
+//! The shared MNIST models and the data their base distribution is fitted to; `None` if they are missing.
 
 use std::path::{Path, PathBuf};
 

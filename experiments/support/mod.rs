@@ -1,4 +1,4 @@
-//! What the reproductions of the papers' tables and figures share: options, errors over repeats, and where results go.
+//! Code shared by the experiments: options, errors over repeats, and the folder of the results.
 
 // Each example is a crate of its own and uses a part of this.
 #![allow(dead_code)]

@@ -1,5 +1,5 @@
-//! Data sets on which trackers and stopping rules are tried: two generators of the library, real data where they are at
-//! hand, and two multimodal ones made here. None was used to choose a constant of the program.
+//! Data sets for experiments with trackers and stopping rules: two generators of the library, real data if they are
+//! present, and two multimodal sets made here. The limits of the tracker's diagnostics were chosen on these sets with seeds 1 to 3.
 
 use std::path::{Path, PathBuf};
 

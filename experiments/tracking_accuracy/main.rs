@@ -1,9 +1,9 @@
-//! Is the live log Z right while the model moves? Tracked against exact log Z at every evaluation of runs of the shipped
-//! trainer: data sets x gradients and rates x seeds, old and new trackers side by side.
+//! Is tracked log Z right during training? Tracked against exact log Z at every evaluation of runs of the
+//! trainer: data sets x gradients and rates x seeds, with several trackers side by side.
 //!
 //!     cargo run --release --example tracking_accuracy [-- --quick | --trackers default --seeds 3]
 //!
-//! Exit code 1 if a row of the default tracker misses what is asked of it.
+//! Exit code 1 if a row of the default tracker misses its targets.
 
 #[path = "../support/mod.rs"]
 mod support;

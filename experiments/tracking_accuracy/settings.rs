@@ -1,4 +1,4 @@
-//! What is trained, and what tracks it.
+//! The training runs and the trackers.
 
 /// A gradient with a rate; `aggressive`: far above what one would use.
 pub struct Setting {

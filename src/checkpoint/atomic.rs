@@ -1,4 +1,4 @@
-//! Atomic file writes: a reader sees the old file or the new one, never a half one, whenever the process dies.
+//! Atomic file writes: a reader sees the old file or the new one, never an incomplete one, whenever the process dies.
 //!
 //! Temporary file in the same folder (rename works within one file system only), fsync, rename, fsync of the folder.
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// Ends every temporary file's name; [`remove_leftovers`] looks for it.
 const SUFFIX: &str = ".ztrack-tmp";
 
-/// Replaces `path` by what `write` writes, or leaves it as it was; the parent folder is created if missing.
+/// Replaces `path` by the output of `write`, or leaves it unchanged; the parent folder is created if missing.
 ///
 /// # Errors
 /// [`Error::Io`] with the path: from `write` itself, or when the folder or file cannot be created, synced or renamed. [`Error::File`] where
@@ -58,7 +58,7 @@ pub(crate) fn keep_start(path: &Path, length: u64) -> Result<()> {
 
 /// Deletes the temporary files a killed process left in `folder`; a missing folder has none.
 ///
-/// Only for a folder no other process writes to, such as one's own run folder before a resume.
+/// Only for a folder that no other process writes to, such as the run folder before a resume.
 ///
 /// # Errors
 /// [`Error::Io`] when the folder cannot be read or a file not deleted.

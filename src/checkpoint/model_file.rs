@@ -1,5 +1,5 @@
-//! Model files: safetensors with `weights` [visible, hidden], `visible_bias`, `hidden_bias` and, where it is known,
-//! `training_means` and `states`; `.npz` and the names of other programs ([`super::naming`]) are read too.
+//! Model files: safetensors with `weights` [visible, hidden], `visible_bias`, `hidden_bias` and, if known, `training_means` and `states`;
+//! `.npz` and the array names of other programs ([`super::naming`]) are read too.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -31,9 +31,9 @@ const MEANS: &str = "training_means";
 const STATES: &str = "states";
 /// Most states that are read.
 const MOST_STATES: usize = 10_000;
-/// Key of the metadata that says which way round the weights are, which only this program writes.
+/// Key of the metadata for the orientation of the weights, which only this program writes.
 const LAYOUT: &str = "layout";
-/// Key of the metadata that the command writes, with its version; in older files the only sign of where they are from.
+/// Key of the metadata that the command writes, with its version; in older files the only sign of their origin.
 const PROGRAM: &str = "ztrack";
 
 /// A model and the strings stored with it.
@@ -41,11 +41,11 @@ const PROGRAM: &str = "ztrack";
 pub struct ModelFile {
     /// The model; f64 files are rounded to f32.
     pub parameters: Parameters,
-    /// Free text under free names, such as the update and the log Z of a checkpoint. Empty for npz.
+    /// Text values by name, such as the update and the log Z of a checkpoint. Empty for npz.
     pub metadata: BTreeMap<String, String>,
-    /// The rows it was trained on, where the file tells of them.
+    /// The rows it was trained on, if the file describes them.
     pub trained_on: Option<TrainedOn>,
-    /// States that equilibrated chains of the model visited, shape [N, M], where the file has some: they tell where its mass lies.
+    /// States that equilibrated chains of the model visited, shape [N, M], if the file has some: they show its modes.
     pub states: Option<BitMatrix>,
 }
 
@@ -112,7 +112,7 @@ impl ModelFile {
         encode(&metadata, &arrays).map_err(|error| error.to_string())
     }
 
-    /// [`ModelFile::load_as`] of weights that tell which side is visible.
+    /// [`ModelFile::load_as`] of weights whose visible side is clear.
     ///
     /// # Errors
     /// As [`ModelFile::load_as`].
@@ -120,12 +120,12 @@ impl ModelFile {
         Self::load_as(path, None)
     }
 
-    /// Reads safetensors or npz (told apart by content), f32 or f64; biases of shape `[n]`, [1, n] or [n, 1]. `layout`
-    /// says which side of the weights is visible; without it, the lengths of the biases or the names of the arrays do.
+    /// Reads safetensors or npz (recognised by content), f32 or f64; biases of shape `[n]`, [1, n] or [n, 1]. `layout` says which side of
+    /// the weights is visible; without it, the lengths of the biases or the names of the arrays decide.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged, lacks an array, holds a wrong shape, type, NaN or infinity, or does not tell
-    /// which side is visible.
+    /// The file cannot be read, is damaged, lacks an array, has a wrong shape, type, NaN or infinity, or does not show which side is
+    /// visible.
     pub fn load_as(path: impl AsRef<Path>, layout: Option<Layout>) -> Result<Self> {
         let path = path.as_ref();
         let error = |problem: String| Error::file(path, problem);
@@ -190,7 +190,7 @@ impl StoredStates {
 /// Arrays under their names.
 type Arrays = BTreeMap<String, Found>;
 
-/// Reads the header first: what it says of the size is held against the file and the memory before anything is read.
+/// Reads the header first: sizes in it are compared with the file and the memory before anything is read.
 fn read_safetensors(
     path: &Path,
     mut file: File,
@@ -239,7 +239,7 @@ fn read_safetensors(
     Ok((arrays, metadata, states))
 }
 
-/// Refuses arrays that memory could not hold so many times.
+/// Refuses arrays that do not fit in memory so many times.
 fn check_size(bytes: u64, times: f64) -> std::result::Result<(), String> {
     check_memory(bytes as f64 * times, "its arrays")
 }

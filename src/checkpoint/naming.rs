@@ -1,11 +1,11 @@
-//! Names under which programs store a model's arrays, and which side of the weights is visible.
+//! Names of a model's arrays in files of several programs, and the visible side of the weights.
 
 use std::str::FromStr;
 
 use super::safetensors::shape_text;
 use crate::model::Parameters;
 
-/// Which way round weights are stored.
+/// Orientation of stored weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Shape [visible, hidden].
@@ -15,7 +15,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// What it is called on the command line and in files.
+    /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::VisibleHidden => "visible-hidden",
@@ -38,11 +38,11 @@ impl FromStr for Layout {
 /// Names of weights, visible bias and hidden bias in the files of one program.
 pub(super) struct Naming {
     pub names: [&'static str; 3],
-    /// Which way round these names are stored, where they belong to one program.
+    /// Orientation for these names, if they belong to one program.
     layout: Option<Layout>,
 }
 
-/// All that are understood. Ours come first.
+/// All known names. Those of this program come first.
 pub(super) const NAMINGS: [Naming; 6] = [
     Naming { names: ["weights", "visible_bias", "hidden_bias"], layout: None },
     // Hinton and Salakhutdinov's files.
@@ -54,7 +54,7 @@ pub(super) const NAMINGS: [Naming; 6] = [
     },
     // The rbms package.
     Naming { names: ["weight_matrix", "vbias", "hbias"], layout: Some(Layout::VisibleHidden) },
-    // Tutorials, some one way round, some the other.
+    // Tutorials, with either orientation.
     Naming { names: ["W", "vbias", "hbias"], layout: None },
     // b of the visible, c of the hidden units (Bengio 2009; Fischer and Igel 2014).
     Naming { names: ["W", "b", "c"], layout: None },
@@ -70,7 +70,7 @@ pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
 /// Shape and values of an array as found.
 pub(super) type Found = (Vec<usize>, Vec<f32>);
 
-/// The model in arrays under their names. `ours` says that this program wrote them, `asked` is what a person says.
+/// The model in arrays with names. `ours`: this program wrote them; `asked`: the orientation given by the user.
 ///
 /// # Errors
 /// Arrays that are missing or do not fit together, and weights that can be read either way.
@@ -131,7 +131,7 @@ fn length((shape, _): &Found) -> Option<usize> {
     }
 }
 
-/// Which way round weights of a shape are beside biases of given lengths.
+/// Orientation of weights of a shape, from the lengths of the biases.
 fn choose(
     (rows, columns): (usize, usize),
     biases: (Option<usize>, Option<usize>),
@@ -148,7 +148,7 @@ fn choose(
         )),
         (.., true, false) => Ok(Layout::VisibleHidden),
         (.., false, true) => Ok(Layout::HiddenVisible),
-        // Neither fits; what is usual is what the message then speaks of.
+        // Neither fits; the message uses the usual orientation.
         (_, known, false, false) => Ok(known.unwrap_or(Layout::VisibleHidden)),
     }
 }

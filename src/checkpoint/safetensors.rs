@@ -1,4 +1,4 @@
-//! The safetensors container: our own encoder, for bytes that depend on the content alone; views for reading.
+//! The safetensors container: an encoder whose bytes depend on the content alone, and views for reading.
 //!
 //! Layout: u64 little-endian length of the header, JSON header padded with spaces to 8 bytes, tensor data. The
 //! `safetensors` crate keeps metadata in a hash map, whose order changes from run to run; here keys are sorted.

@@ -31,7 +31,7 @@ impl StateReader {
     /// Reads a file of [`super::StateWriter`].
     ///
     /// # Errors
-    /// The file cannot be read, is no ztrack state, is of another version, or a byte of it has changed.
+    /// The file cannot be read, is not a ztrack state, is of another version, or a byte of it has changed.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = read_file_of_run(path, LARGEST, "a training state")?;

@@ -21,11 +21,11 @@ use crate::ops::BitMatrix;
 pub(super) const FORMAT: &str = "ztrack-state";
 /// Value of `version`; raised when older programs could not read the file.
 pub(super) const VERSION: &str = "3";
-/// What stands in the checksum's place while the checksum is computed.
+/// Text in the checksum's place while the checksum is computed.
 pub(super) const NO_CHECKSUM: &str =
     "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Collects a state. What cannot be stored is reported by [`StateWriter::to_bytes`] or [`StateWriter::write`].
+/// Collects a state. Values that cannot be stored are reported by [`StateWriter::to_bytes`] or [`StateWriter::write`].
 #[derive(Default)]
 pub struct StateWriter {
     arrays: BTreeMap<String, Array>,
@@ -83,7 +83,7 @@ impl StateWriter {
     /// fields need [`super::float`], or [`Self::f64s`]; one that would not come back is reported when writing.
     pub fn json<T: Serialize + DeserializeOwned>(&mut self, name: &str, value: &T) -> &mut Self {
         let text = serde_json::to_string(value);
-        // Read it back now: better a checkpoint that says why it was not written than one that cannot be resumed.
+        // Read back now: an error at writing is better than a checkpoint that cannot be resumed.
         match text.and_then(|text| serde_json::from_str::<T>(&text).map(|_| text)) {
             Ok(text) => {
                 if self.metadata.insert(format!("json.{name}"), text).is_some() {

@@ -1,4 +1,4 @@
-//! What a model file says of the rows its model was trained on: enough to start an estimate of log Z from.
+//! Description in a model file of the training rows: enough to start an estimate of log Z.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct TrainedOn {
     pub data: String,
     /// Number of training rows, N.
     pub rows: u64,
-    /// What made them zeros and ones; none where they were binary already.
+    /// How they became zeros and ones; none if they were binary already.
     pub binarization: Binarization,
     /// Means of the rows as zeros and ones, shape `[M]`.
     pub means: Vec<f32>,
@@ -35,14 +35,14 @@ impl TrainedOn {
         BaseDistribution::from_column_counts(&counts, self.rows as usize, smoothing)
     }
 
-    /// What the metadata of a file holds beside the means.
+    /// Metadata of a file besides the means.
     pub(super) fn describe(&self, metadata: &mut BTreeMap<String, String>) {
         metadata.insert(DATA.into(), self.data.clone());
         metadata.insert(ROWS.into(), self.rows.to_string());
         metadata.insert(BINARIZATION.into(), self.binarization.to_string());
     }
 
-    /// The means that were found in a file, with what its metadata says of them, which is taken out.
+    /// The means found in a file, with their description in its metadata, which is removed from there.
     pub(super) fn found(
         (shape, means): (Vec<usize>, Vec<f32>),
         n_visible: usize,

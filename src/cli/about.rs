@@ -1,4 +1,4 @@
-//! What a run is, for TensorBoard's Text and HParams tabs.
+//! Description of a run, for TensorBoard's Text and HParams tabs.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::record::{About, Setting};
 
-/// Fields by which runs are compared, and their columns; a table stands for its name, kind or first value. TensorBoard sorts
-/// columns and shows the first few: those that most runs differ in have short names.
+/// Fields by which runs are compared, and their columns; of a table its name, kind or first value is shown. TensorBoard sorts columns and
+/// shows the first few, so the fields in which most runs differ have short names.
 const SETTINGS: [(&str, &str); 13] = [
     ("data.source", "data"),
     ("training.gradient", "gradient"),
@@ -63,7 +63,7 @@ pub fn about(config: &Config, splits: &Splits) -> Result<About> {
     })
 }
 
-/// A block of Markdown that is shown as it stands.
+/// A block of Markdown that is shown without formatting.
 fn code(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect::<String>()
 }

@@ -1,4 +1,4 @@
-//! Options that say what the columns of a data file are.
+//! Options for the columns of a data file.
 
 use anyhow::{Result, bail};
 use clap::Args;

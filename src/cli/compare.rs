@@ -1,4 +1,4 @@
-//! `ztrack compare`: two runs beside each other.
+//! `ztrack compare`: two runs side by side.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -64,7 +64,7 @@ fn short(value: &str) -> String {
     }
 }
 
-/// Checksums of a part of the data of both runs, where both are known.
+/// Checksums of a part of the data of both runs, if both are known.
 fn same_rows(runs: &[RunFiles; 2], part: &str) -> Option<bool> {
     let part = if part == "train" { "training" } else { part };
     let sum = |run: &RunFiles| run.summary.as_ref()?.data.get(part).cloned();
@@ -96,8 +96,8 @@ fn likelihoods(runs: &[RunFiles; 2]) -> Vec<[String; 4]> {
     ["train", "validation", "test"].into_iter().filter_map(row).collect()
 }
 
-/// Second minus first. On the same rows the scatter of rows is in both values alike, so that the error of log Z is the lower
-/// end of the difference's error, and all of both errors its upper end.
+/// Second minus first. On the same rows the scatter of rows is the same in both values, so the error of log Z is the lower end of the
+/// difference's error, and the sum of all errors its upper end.
 fn difference(a: LogLikelihood, b: LogLikelihood, same_rows: bool) -> String {
     let value = b.value - a.value;
     let (all, of_log_z) =
@@ -145,7 +145,7 @@ fn facts(runs: &[RunFiles; 2]) -> Vec<[String; 4]> {
     ]
 }
 
-/// A warning where values are not of the same rows.
+/// A warning if values are not of the same rows.
 fn rows_words(runs: &[RunFiles; 2]) -> String {
     let differ = |part: &&&str| same_rows(runs, part) == Some(false);
     let parts: Vec<&str> = ["train", "validation", "test"].iter().filter(differ).copied().collect();

@@ -37,7 +37,7 @@ enum Command {
 }
 
 impl Config {
-    /// Prints what was asked for.
+    /// Prints the requested text.
     pub fn run(self) -> Result<ExitCode> {
         match self.command {
             Command::List => {

@@ -1,4 +1,4 @@
-//! Free curves in a folder: `curves.csv` and one picture a curve.
+//! Curves of log Z, energy, heat capacity and entropy in a folder: `curves.csv` and one picture per curve.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::checkpoint::write_bytes;
 use crate::estimators::tempered::CurvePoint;
 use crate::record::{Chart, Series};
 
-/// Writes the curves; the folder is made where it is missing, files in it are replaced.
+/// Writes the curves; the folder is created if missing, files in it are replaced.
 pub fn write(folder: &Path, curves: &[CurvePoint]) -> Result<()> {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("--curves: cannot create {}", folder.display()))?;

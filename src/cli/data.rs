@@ -1,4 +1,4 @@
-//! `ztrack data`: what a data set holds, and getting one.
+//! `ztrack data`: descriptions of data sets, and downloads.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -124,7 +124,7 @@ impl Describe {
     }
 }
 
-/// What `--baselines --json` prints.
+/// Output of `--baselines --json`.
 #[derive(Serialize)]
 struct Described<'a> {
     parts: &'a [Description],
@@ -151,7 +151,7 @@ fn fit(splits: &Splits, how: Binarization, seed: u64) -> Result<Vec<Baseline>> {
     Ok(baselines(&parts, seed)?)
 }
 
-/// Baselines for people, a line each.
+/// Text of the baselines, one line each.
 fn table(baselines: &[Baseline]) -> String {
     let mut text =
         String::from("\nmean log-likelihood in nats a row, fitted to the training rows\n");
@@ -192,7 +192,7 @@ impl Fetch {
     }
 }
 
-/// A bar on a terminal; lines for files that are done, on standard error.
+/// A bar on a terminal; lines for completed files, on standard error.
 struct Display {
     bar: Option<ProgressBar>,
 }

@@ -1,4 +1,4 @@
-//! A configuration for a data set that has none: `ztrack init my.csv`, and `ztrack train my.csv`.
+//! A configuration for a data set without one: `ztrack init my.csv`, and `ztrack train my.csv`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,7 +29,7 @@ pub struct Init {
 }
 
 impl Init {
-    /// Looks at the data and writes the configuration; refuses to overwrite.
+    /// Reads the data and writes the configuration; refuses to overwrite.
     pub fn run(self) -> Result<ExitCode> {
         let name = Path::new(&self.data).file_name().map(Path::new);
         let Some(name) = name else {

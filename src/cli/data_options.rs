@@ -1,4 +1,4 @@
-//! Options that say which data, shared by the commands that take some.
+//! Options for data, shared by several commands.
 
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ pub struct Data {
     seed: u64,
 }
 
-/// What a configuration says of data.
+/// Data settings of a configuration.
 pub struct Configured {
     pub source: Source,
     pub split: SplitOptions,
@@ -62,7 +62,7 @@ pub struct Configured {
 }
 
 impl Configured {
-    /// Of a run folder or a configuration file; `None` where the name is neither.
+    /// Those of a run folder or a configuration file; `None` if the name is neither.
     pub fn find(name: &str) -> Result<Option<Self>> {
         let path = Path::new(name);
         let saved = RunFolder::config_path(path);
@@ -83,9 +83,8 @@ impl Configured {
 }
 
 impl DataOptions {
-    /// Loads a named data set, a data file, or what a run folder or a configuration names; refuses data that does not
-    /// have the model's columns. What turns grey levels into zeros and ones is what is asked for, else what is configured,
-    /// else what was done to the rows the model was trained on.
+    /// Loads a named data set, a data file, or the data of a run folder or a configuration; refuses data without the model's columns. Grey
+    /// levels become zeros and ones as given by the option, else as configured, else as for the training rows of the model.
     pub fn load(&self, name: &str, model: &Model, seed: u64) -> Result<Data> {
         let columns = model.file.parameters.n_visible;
         let configured = Configured::find(name)?;
@@ -97,7 +96,7 @@ impl DataOptions {
             None => (resolve_name(name, &folder)?, SplitOptions::default(), None, seed),
         };
         let source = match self.columns.apply(source)? {
-            // LIBSVM text does not tell its number of columns.
+            // LIBSVM text does not give its number of columns.
             Source::Files(files) if files.columns.is_none() => {
                 Source::Files(Files { columns: Some(Columns::Count(columns)), ..files })
             }
@@ -117,14 +116,14 @@ impl DataOptions {
             "data set `{}` has {found} columns, the model {columns} visible units: take the data it was trained on",
             splits.train.name
         );
-        // Of a model of binary rows nothing is learnt about grey ones.
+        // A model of binary rows says nothing about grey levels.
         let trained = model.file.trained_on.as_ref().map(|trained_on| trained_on.binarization);
         let trained = trained.filter(|trained| *trained != Binarization::None);
         Ok(Data { splits, binarization: self.binarization.or(binarization).or(trained), seed })
     }
 }
 
-/// The base distribution that a model file tells of.
+/// The base distribution from a model file.
 pub fn stored_base(trained_on: &TrainedOn) -> Result<(BaseDistribution, String)> {
     let name = format!("marginals of {}, in the model file", trained_on.data);
     Ok((trained_on.base(BASE_SMOOTHING)?, name))
@@ -139,7 +138,7 @@ impl Data {
             .context("--binarization")
     }
 
-    /// Warns where rows become zeros and ones in another way than those the model was trained on.
+    /// Warns if rows become zeros and ones in another way than the training rows of the model.
     pub fn compare(&self, trained_on: Option<&TrainedOn>) -> Result<()> {
         let Some(TrainedOn { binarization: trained, data, .. }) = trained_on else {
             return Ok(());
@@ -161,13 +160,13 @@ impl Data {
         Ok(())
     }
 
-    /// Training rows as zeros and ones. Grey levels count as probabilities unless told otherwise.
+    /// Training rows as zeros and ones. Grey levels are probabilities by default.
     pub fn binarized_or_drawn(&self) -> Result<BitMatrix> {
         let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::Stochastic))?;
         Ok(binarizer.binarize(&self.splits.train, EVALUATION_EPOCH, self.seed)?)
     }
 
-    /// Validation and test rows as zeros and ones; `None` where there are neither.
+    /// Validation and test rows as zeros and ones; `None` if there are none.
     pub fn all_held_out(&self) -> Result<Option<BitMatrix>> {
         let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::Stochastic))?;
         let mut all: Option<BitMatrix> = None;
@@ -178,7 +177,7 @@ impl Data {
         Ok(all)
     }
 
-    /// Test rows as zeros and ones, else validation rows; `None` where there are neither.
+    /// Test rows as zeros and ones, else validation rows; `None` if there are none.
     pub fn held_out(&self) -> Result<Option<BitMatrix>> {
         let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::Stochastic))?;
         let held_out = self.splits.test.as_ref().or(self.splits.validation.as_ref());

@@ -1,4 +1,4 @@
-//! `ztrack train --dry-run`: what a run would take, without making it.
+//! `ztrack train --dry-run`: requirements of a run, without running it.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -10,10 +10,10 @@ use crate::data::Splits;
 use crate::memory::free_memory;
 use crate::training::{StepRecord, Trainer};
 
-/// Seconds and updates that are measured, whichever end first.
+/// Seconds and updates of the measurement, which ends at the first of the two.
 const MEASURED: (f64, u64) = (2.0, 100);
 
-/// Sizes of the parts of the data, before the trainer takes them.
+/// Sizes of the parts of the data, before they move into the trainer.
 pub fn rows(splits: &Splits) -> String {
     let mut text =
         format!("{} columns; {} rows to train on", splits.train.columns(), splits.train.rows());
@@ -25,7 +25,7 @@ pub fn rows(splits: &Splits) -> String {
     text
 }
 
-/// Makes the first updates, in memory, and says what the whole run would take.
+/// Makes the first updates, in memory, and prints the requirements of the whole run.
 pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<String> {
     let start = Instant::now();
     while trainer.tracker().is_none() {

@@ -30,7 +30,7 @@ use crate::estimators::{self, Agreement, Bound, Estimates, Started, Starting};
 pub struct Estimate {
     #[command(flatten)]
     model: ModelOptions,
-    /// Data the model was trained on, which tell where its mass may lie: a name, a file, a run folder or a configuration;
+    /// Training data of the model, which help to find its modes: a name, a file, a run folder or a configuration;
     /// by default those of the run that the model is from, where they can be read, else the marginals in the model file
     #[arg(long, value_name = "NAME|PATH")]
     data: Option<String>,
@@ -55,9 +55,9 @@ struct Report {
     hidden: usize,
     base: String,
     estimates: Vec<estimators::Estimate>,
-    /// Methods of `all` this model does not allow, with the reason.
+    /// Methods of `all` that this model does not allow, with the reason.
     skipped: Vec<String>,
-    /// A lower bound of log Z that holds for sure; none where log Z is exact.
+    /// A rigorous lower bound of log Z; none if log Z is exact.
     bound: Option<Bound>,
     agreement: Agreement,
     /// How starts were found.
@@ -65,7 +65,7 @@ struct Report {
 }
 
 impl Estimate {
-    /// Prints one line a method.
+    /// Prints one line per method.
     pub fn run(self) -> Result<ExitCode> {
         let loaded = self.model.load()?;
         let model =

@@ -50,7 +50,7 @@ struct Report {
     model: PathBuf,
     data: String,
     estimates: Vec<Estimate>,
-    /// A lower bound of log Z; none where it is exact.
+    /// A lower bound of log Z; none if it is exact.
     bound: Option<Bound>,
     agreement: Agreement,
     /// One for each split and estimate.
@@ -117,7 +117,7 @@ impl Evaluate {
     }
 }
 
-/// Writes log-likelihood and free energy of every row, by the value of log Z that is to be used, whose error all rows share.
+/// Writes log-likelihood and free energy of every row, with the recommended value of log Z, whose error is the same for all rows.
 fn per_row(
     path: &Path,
     ops: &Fused,

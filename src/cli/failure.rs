@@ -1,4 +1,4 @@
-//! What a person sees when a command fails: one line on standard error that begins with `error:`.
+//! Output of a failed command: one line on standard error that begins with `error:`.
 
 use std::process::ExitCode;
 
@@ -7,18 +7,18 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::output::tell;
 use crate::config::all_keys;
 
-/// Exit code of anything else that fails.
+/// Exit code of any other failure.
 const FAILURE: u8 = 1;
-/// Exit code of a command line or configuration that makes no sense, as is the custom.
+/// Exit code of an invalid command line or configuration.
 const USAGE: u8 = 2;
 /// Exit code of a result in doubt, with `--strict`.
 pub const IN_DOUBT: u8 = 3;
 
-/// A failed command: what failed, and why, from the outermost context inwards. Returns its exit code.
+/// A failed command: its error and the causes, from the outermost context inwards. Returns its exit code.
 pub fn of_command(error: &anyhow::Error) -> u8 {
     let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
-        // Our own messages tell their cause already; it is a link of the chain all the same.
+        // Errors of this library include their cause in the text, and are links of the chain as well.
         if !message.contains(&cause) {
             message += if message.is_empty() { "" } else { ": " };
             message += &cause;
@@ -31,12 +31,12 @@ pub fn of_command(error: &anyhow::Error) -> u8 {
     if error.chain().any(mistake) { USAGE } else { FAILURE }
 }
 
-/// What was typed cannot be used.
+/// The typed command line is invalid.
 pub fn mistake(typed: &str, problem: String) -> anyhow::Error {
     crate::Error::Config { field: String::new(), place: Some(typed.into()), problem }.into()
 }
 
-/// A command line that cannot be parsed, or one that asks for help or the version.
+/// A command line that cannot be parsed, or one for help or the version.
 pub fn of_arguments(error: &clap::Error) -> ExitCode {
     let asked = matches!(
         error.kind(),
@@ -61,14 +61,14 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
     ExitCode::from(USAGE)
 }
 
-/// How a key is set whose name was typed as an option, as in `--epochs 5`.
+/// How to set a key whose name was typed as an option, as in `--epochs 5`.
 fn setting_meant(option: &str) -> Option<String> {
     let name = option.trim_start_matches('-').split('=').next()?.replace('-', "_");
     let key = all_keys().find(|key| key.last() == name)?;
     Some(format!("--set {}={}", key.name, key.example.trim_matches('"')))
 }
 
-/// clap's paragraphs in one line: the usage goes, since `--help` tells it better.
+/// The paragraphs of clap on one line, without the usage, which `--help` shows better.
 fn shortened(message: &str) -> String {
     let paragraphs = message.split("\n\n").filter(|paragraph| {
         let start = paragraph.trim_start();

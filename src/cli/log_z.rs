@@ -31,7 +31,7 @@ pub struct LogZOptions {
     /// Exit with status 3 when the result is in doubt
     #[arg(long)]
     pub strict: bool,
-    /// Do not enumerate small models unless `exact` is asked for
+    /// Do not enumerate small models unless `exact` is given
     #[arg(long, hide = true)]
     no_exact: bool,
     /// Seed of all random numbers
@@ -42,8 +42,8 @@ pub struct LogZOptions {
 }
 
 impl LogZOptions {
-    /// Estimates of all methods, told of on standard error. The shared chains are run at most once; `keep` has them kept for a
-    /// caller in any case.
+    /// Estimates of all methods, with progress on standard error. The shared chains are run at most once; `keep` keeps them for a caller in
+    /// any case.
     pub fn run(
         &self,
         parameters: &Parameters,

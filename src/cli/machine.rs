@@ -1,4 +1,4 @@
-//! `ztrack --version --verbose`: what this build is, on which processor, and which kernels it chose there.
+//! `ztrack --version --verbose`: the build, the processor, and the kernels chosen for it.
 
 use std::fmt::Write;
 use std::fs;
@@ -36,7 +36,7 @@ pub fn about() -> String {
     text
 }
 
-/// Model and caches of the first processor, as far as the system tells.
+/// Model and caches of the first processor, if the system gives them.
 fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {

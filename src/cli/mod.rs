@@ -51,10 +51,10 @@ use clap::{Parser, Subcommand};
 
 use crate::ops::cpu::{InstructionSet, Tuning};
 
-/// Each thread takes memory; more than this is a slip of the finger.
+/// Each thread needs memory; a larger number is a typing mistake.
 const MOST_THREADS: usize = 1024;
 
-/// What `ztrack` alone says.
+/// Output of `ztrack` without arguments.
 const FIRST_STEPS: &str = "Three commands to try:\n  \
     ztrack train bars-and-stripes    train on a built-in data set, less than a minute\n  \
     ztrack train my.csv              train on rows of 0/1 of your own\n  \
@@ -110,7 +110,7 @@ pub fn main() -> ExitCode {
 }
 
 impl Arguments {
-    /// Which commands several processes may do together.
+    /// Commands that several processes may run together.
     fn work(&self) -> ranks::Work {
         use ranks::Work::{OfOne, Shared};
         match self.command {
@@ -132,8 +132,7 @@ impl Arguments {
     }
 }
 
-/// Runs a command; `usual`: threads where none are asked for, if not one for each processor; `ranks`: whether this process is
-/// one of several.
+/// Runs a command; `usual`: default number of threads, if not one for each processor; `ranks`: whether this process is one of several.
 fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCode> {
     InstructionSet::check_wish()?;
     Tuning::check_wish()?;
@@ -172,7 +171,7 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
         Command::Init(command) => command.run(),
         Command::Completions(command) => command.run(),
     };
-    // On a thread of the pool, work that is done in parallel begins at once; from outside every call would first have to wake one up, which
-    // takes longer than what a small model has to do. MPI is called from the main thread alone.
+    // On a thread of the pool, parallel work begins at once; from outside, every call would first have to wake a thread, which takes longer
+    // than the work of a small model. MPI is called from the main thread alone.
     if ranks { run() } else { rayon::scope(|_| run()) }
 }

@@ -1,4 +1,4 @@
-//! The model that a command works on: a file, or the best one of a run.
+//! The model of a command: a file, or the best one of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -15,21 +15,21 @@ pub struct ModelOptions {
     /// Model file (safetensors or npz), or a run folder, whose best model is taken, else its last
     #[arg(value_name = "MODEL|RUN")]
     model: PathBuf,
-    /// Which side of the weights is visible, where the file does not tell: visible-hidden or hidden-visible
+    /// Which side of the weights is visible, if the file does not show it: visible-hidden or hidden-visible
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<Layout>,
 }
 
-/// A model, and where it is from.
+/// A model, and its origin.
 pub struct Model {
     pub file: ModelFile,
     pub path: PathBuf,
-    /// The run folder it lies in.
+    /// The run folder that contains it.
     pub run: Option<PathBuf>,
 }
 
 impl ModelOptions {
-    /// Reads the model; of a run folder, says which one it is.
+    /// Reads the model; for a run folder, prints which one it is.
     pub fn load(&self) -> Result<Model> {
         let path = if self.model.is_dir() { of_run(&self.model)? } else { self.model.clone() };
         let file = ModelFile::load_as(&path, self.layout)?;
@@ -41,7 +41,7 @@ impl ModelOptions {
         let parent = path.parent().filter(|folder| *folder != Path::new(""));
         let folder = parent.map_or_else(|| ".".into(), Path::to_path_buf);
         let run = [folder.clone(), folder.join("..")];
-        // A checkpoint lies one folder deeper.
+        // A checkpoint is one folder deeper.
         let deep = usize::from(folder.file_name().is_some_and(|name| name == "checkpoints"));
         let run = run.into_iter().take(1 + deep).find(|it| RunFolder::config_path(it).is_file());
         Ok(Model { file, path, run })

@@ -1,4 +1,4 @@
-//! A rank of a run that is not the first: the same steps, without files and words.
+//! A rank of a run that is not the first: the same steps, without files and output.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
 //! Standard output and standard error of commands.
 //!
-//! `print!` panics when a reader is gone, as in `ztrack estimate MODEL | head -1`; these do not.
+//! `print!` panics when a reader is gone, as in `ztrack estimate MODEL | head -1`; these functions do not.
 
 use std::io::{ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,16 +11,16 @@ use serde::Serialize;
 use super::terminal;
 use crate::record::StandardStream;
 
-/// Whether another process speaks for this one.
+/// Whether another process prints for this one.
 static SILENT: AtomicBool = AtomicBool::new(false);
 
-/// From now on nothing is written here, or all is again: of several ranks the first one speaks.
+/// Switches output off or on: of several ranks only the first one prints.
 #[cfg(feature = "mpi")]
 pub fn be_silent(silent: bool) {
     SILENT.store(silent, Ordering::Relaxed);
 }
 
-/// Writes a command's result to standard output, control characters escaped; a reader that has gone is no failure.
+/// Writes a command's result to standard output, control characters escaped; a closed reader is not an error.
 pub fn print(text: &str) -> Result<()> {
     print_raw(&terminal::escaped(text))
 }
@@ -29,7 +29,7 @@ fn print_raw(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
-/// Writes what the program made itself, as completions, to standard output.
+/// Writes text of the program itself, such as completions, to standard output.
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     if SILENT.load(Ordering::Relaxed) {
         return Ok(());
@@ -45,7 +45,7 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
     print_raw(&(terminal::escaped_json(&serde_json::to_string_pretty(value)?) + "\n"))
 }
 
-/// Tells a person something on standard error, made safe for a terminal; nobody listening is no failure.
+/// Prints a message on standard error, escaped for a terminal; a closed reader is not an error.
 pub fn tell(line: &str) {
     if !SILENT.load(Ordering::Relaxed) {
         let line = format!("{}\n", terminal::message(line));

@@ -4,9 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::terminal::quoted;
 
-/// What a run cannot know of itself.
+/// Facts about the process that a run does not know.
 pub struct Provenance {
-    /// The command line as a shell would take it again.
+    /// The command line, quoted for a shell.
     pub command: String,
     /// Now, UTC.
     pub date: String,
@@ -15,9 +15,9 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Of this process.
+    /// For this process.
     pub fn now() -> Self {
-        // Where the program lies says nothing about the run.
+        // The path of the program is not part of the run.
         let arguments = std::env::args_os().skip(1);
         let arguments = arguments.map(|argument| quoted(&argument));
         let arguments: Vec<String> = std::iter::once("ztrack".into()).chain(arguments).collect();

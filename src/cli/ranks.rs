@@ -1,11 +1,11 @@
-//! The command on several ranks: the first one reads, writes and speaks, the others do their part of the work.
+//! The command on several ranks: the first one reads, writes and prints, the others compute their part.
 
 #[cfg(feature = "mpi")]
 pub use parallel::Job;
 #[cfg(not(feature = "mpi"))]
 pub use single::Job;
 
-/// A command whose work ranks share.
+/// A command whose work ranks divide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// All ranks take part.
@@ -14,7 +14,7 @@ pub enum Work {
     OfOne(&'static str),
 }
 
-/// A build without MPI, which is one process or none.
+/// A build without MPI, which allows one process.
 #[cfg(not(feature = "mpi"))]
 mod single {
     use std::process::ExitCode;
@@ -29,13 +29,13 @@ mod single {
     pub struct Job(());
 
     impl Job {
-        /// Refuses to be one of several that would all do the same.
+        /// Refuses to be one of several processes that would all do the same work.
         pub fn begin(_work: Work) -> Result<Self, ExitCode> {
             let Some(launched) = Launched::find() else { return Ok(Self(())) };
             Err(Self(()).end(Err(anyhow::anyhow!(launched.refusal()))))
         }
 
-        /// Threads where none were asked for; `None` for the usual number.
+        /// Default number of threads; `None` for the usual number.
         pub fn threads(&self) -> Option<usize> {
             None
         }
@@ -64,7 +64,7 @@ mod parallel {
     use crate::cli::{failure, output};
     use crate::collective::{Collective, Gathered, Launched, Session, Values};
 
-    /// Time that the first rank has to say what is wrong everywhere, before another says it.
+    /// Time for the first rank to print an error common to all, before another rank prints it.
     const PATIENCE: Duration = Duration::from_secs(1);
     /// Words of 64 processors in the mask of those that a process may use.
     const MASK: usize = 16;
@@ -73,7 +73,7 @@ mod parallel {
     pub struct Job(Option<Session>);
 
     impl Job {
-        /// Begins MPI where a launcher started several processes; else the exit code, once the problem is told.
+        /// Begins MPI if a launcher started several processes; else the exit code, after the problem was printed.
         pub fn begin(work: Work) -> Result<Self, ExitCode> {
             let Some(launched) = Launched::find() else { return Ok(Self(None)) };
             let session = Session::begin().map_err(|error| Self(None).fail(&error.into()))?;
@@ -85,7 +85,7 @@ mod parallel {
             }
         }
 
-        /// An error here is one that must end all ranks.
+        /// An error here must end all ranks.
         fn check(&self, launched: Launched, work: Work) -> Result<()> {
             let size = self.0.as_ref().map_or(1, |session| session.ranks().size());
             anyhow::ensure!(size > 1, "{}", launched.not_connected());
@@ -107,8 +107,8 @@ mod parallel {
             self.0.is_some()
         }
 
-        /// Threads where none were asked for: the processors this rank may use, divided by the ranks of this machine that may
-        /// use them too; `None` for the usual number.
+        /// Default number of threads: the processors this rank may use, divided by the ranks of this machine that share them; `None` for
+        /// the usual number.
         pub fn threads(&self) -> Option<usize> {
             let ranks = self.0.as_ref()?.ranks();
             let width = MASK + 1;
@@ -141,7 +141,7 @@ mod parallel {
             };
             let rank = self.rank();
             if rank > 0 {
-                // Most errors are met by all ranks, and the first tells them.
+                // Most errors occur on all ranks, and the first prints them.
                 std::thread::sleep(PATIENCE);
                 output::be_silent(false);
                 output::tell(&format!("rank {rank}:"));
@@ -160,7 +160,7 @@ mod parallel {
         std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default()
     }
 
-    /// The processors that this process may use, one bit each; all of them where the system does not say.
+    /// The processors that this process may use, one bit each; all of them if the system does not say.
     fn processors() -> [u64; MASK] {
         let mut mask = [u64::MAX; MASK];
         #[cfg(target_os = "linux")]

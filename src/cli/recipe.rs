@@ -1,4 +1,4 @@
-//! What `ztrack train` is told to train: a configuration that is built in, a file of one, or a data file.
+//! The argument of `ztrack train`: a built-in configuration, a configuration file, or a data file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,12 @@ use super::failure::mistake;
 use crate::config::{Config, Places, SHIPPED, shipped};
 use crate::nearest::nearest;
 
-/// Files of a folder that are looked at for a name like the one typed.
+/// Files of a folder that are compared with a misspelt name.
 const MOST_FILES: usize = 1000;
 
-/// What the word after `ztrack train` stands for.
+/// Meaning of the argument of `ztrack train`.
 pub enum Recipe {
-    /// A configuration that is built in.
+    /// A built-in configuration.
     Shipped { name: &'static str, text: &'static str },
     /// A configuration file.
     File(PathBuf),
@@ -23,10 +23,10 @@ pub enum Recipe {
 }
 
 impl Recipe {
-    /// Tells what a word stands for.
+    /// Finds the meaning of an argument.
     ///
     /// # Errors
-    /// A word that stands for nothing; the message lists what there is.
+    /// An argument without a meaning; the message lists the possible ones.
     pub fn find(word: &Path, data_folder: &Path) -> Result<Self> {
         let name = word.to_string_lossy();
         if let Some(shipped) = shipped(&name).filter(|_| !word.is_file()) {
@@ -53,7 +53,7 @@ impl Recipe {
         if word.join("config.toml").is_file() {
             return Err(mistake(
                 &name,
-                format!("is a run folder; go on with it by: ztrack train --out {name} --resume"),
+                format!("is a run folder; resume it with: ztrack train --out {name} --resume"),
             ));
         }
         if name == "binarized-mnist" || word.is_file() || data_folder.join(word).is_file() {
@@ -80,7 +80,7 @@ impl Recipe {
         }
     }
 
-    /// The configuration with overrides, and where its keys were given.
+    /// The configuration with overrides, and the origin of its keys.
     pub fn config(&self, overrides: &[String], data_folder: &Path) -> Result<(Config, Places)> {
         match self {
             Self::Shipped { name, text } => {

@@ -21,7 +21,7 @@ use crate::{error, interrupt};
     ztrack report runs/dna\n  \
     ztrack report runs/dna --seconds 60 --data-folder /data\n  \
     ztrack report runs/first runs/second --out both.html\n\n\
-    The page needs no network. Chains, estimators and samples are computed anew from the best model; that needs the data.")]
+    The page needs no network. Chains, estimators and samples are computed again from the best model; that needs the data.")]
 pub struct Report {
     /// Run folders; one gives a full report, several a comparison
     #[arg(required = true, value_name = "RUN")]
@@ -40,7 +40,7 @@ pub struct Report {
     data_folder: Option<PathBuf>,
 }
 
-/// A run folder as it is now; what cannot be read of it is told.
+/// A run folder in its present state; unreadable parts are reported.
 pub fn read(folder: &Path) -> error::Result<RunFiles> {
     let run = RunFiles::read(folder, RunLock::refuse_if_taken(folder).is_err())?;
     run.problems.iter().for_each(|problem| tell(&format!("warning: {problem}")));
@@ -48,7 +48,7 @@ pub fn read(folder: &Path) -> error::Result<RunFiles> {
 }
 
 impl Report {
-    /// Writes the page and says where.
+    /// Writes the page and prints its path.
     pub fn run(self) -> Result<ExitCode> {
         ensure!(
             self.seconds >= 0.0 && self.seconds.is_finite(),

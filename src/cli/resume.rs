@@ -1,4 +1,4 @@
-//! Going on with a run: its state, its records, and whether they belong together.
+//! Resuming a run: its state, its records, and whether they fit together.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub struct Resumed {
     pub recorders: Recorders,
 }
 
-/// What records into the folder of a run.
+/// Recorders of the run folder.
 pub type Recorders = Vec<Box<dyn Recorder>>;
 
 /// Recorders of a run that starts.
@@ -33,8 +33,8 @@ pub fn create_recorders(folder: &RunFolder, about: About) -> Result<Recorders> {
     ])
 }
 
-/// Loads the last checkpoint. Nothing in the folder is changed before everything has been found to fit; `changes` says
-/// whether what does not is refused, or noted in the run for good. The other ranks get what the run goes on from.
+/// Loads the last checkpoint. Nothing in the folder changes before everything was found to fit; `changes` says whether a misfit is an
+/// error, or is recorded in the run. The other ranks get the state that the run continues from.
 pub fn resume(
     config: &Config,
     splits: Splits,
@@ -63,7 +63,7 @@ pub fn resume(
             (trainer, 0)
         }
     };
-    // A checkpoint is taken after the records of its update; before tracking there are none.
+    // A checkpoint is written after the records of its update; before tracking there are none.
     let update = trainer.tracker().is_some().then(|| trainer.updates());
     if let Some(update) = update {
         check_records(&mut trainer, folder, update, changes).with_context(cannot)?;
@@ -87,10 +87,10 @@ pub fn resume(
     Ok(Resumed { trainer, recorders })
 }
 
-/// An error, or a notice the run keeps.
+/// An error, or a notice that the run records.
 fn allow(trainer: &mut Trainer, problem: String, changes: Changes) -> Result<()> {
     if changes == Changes::Refused {
-        bail!("{problem}; put it back, or go on without it with --force");
+        bail!("{problem}; put it back, or continue without it with --force");
     }
     trainer.identity_mut().force(problem);
     Ok(())
@@ -104,7 +104,7 @@ fn states_lost(folder: &RunFolder, config: &Config) -> Result<Option<String>> {
     }))
 }
 
-/// Whether the records up to the checkpoint are all there.
+/// Whether the records up to the checkpoint are complete.
 fn check_records(
     trainer: &mut Trainer,
     folder: &RunFolder,
@@ -128,7 +128,7 @@ fn check_records(
     Ok(())
 }
 
-/// Records of a run that was killed before tracking started, so that they can be made anew.
+/// Records of a run that was killed before tracking started, so that they can be written again.
 fn remove_records(folder: &RunFolder) -> Result<()> {
     TensorBoard::remove(folder.tensorboard())?;
     Ok(remove_if_there(&folder.metrics())?)

@@ -42,7 +42,7 @@ enum Split {
 pub type NamedRows = Vec<(&'static str, BitMatrix)>;
 
 impl RowOptions {
-    /// The data, their name, and the rows asked for.
+    /// The data, their name, and the selected rows.
     pub fn load(&self, model: &Model, seed: u64) -> Result<(Data, String, NamedRows)> {
         let (name, split) = self.data(model)?;
         let data = self.options.load(&name, model, seed)?;
@@ -84,7 +84,7 @@ impl RowOptions {
     }
 }
 
-/// The rows that were asked for.
+/// The selected rows.
 fn splits<'a>(
     data: &'a Data,
     data_name: &str,

@@ -26,7 +26,7 @@ const LAST: &str = "last.safetensors";
 const CURVES: &str = "curves.svg";
 /// The report of the run.
 pub const REPORT: &str = "report.html";
-/// Full states kept: the newest, and the one before in case the newest is damaged.
+/// Number of full states kept: the newest, and the one before it in case the newest is damaged.
 const STATES_KEPT: usize = 2;
 
 /// A run's folder.
@@ -35,13 +35,13 @@ pub struct RunFolder {
     /// Model checkpoints kept; 0 for all.
     keep: usize,
     lock: RunLock,
-    /// The folder of states, held open: one that was moved away is not taken for one that a write has made anew. `None` where
-    /// the system opens no folders.
+    /// The folder of states, held open: a moved folder is not confused with one that a later write created. `None` if the system cannot
+    /// open folders.
     states: Option<HeldFile>,
 }
 
 impl RunFolder {
-    /// Makes a new folder; refuses one with anything in it, and leaves that as it is.
+    /// Creates a folder; refuses one with content, and leaves it unchanged.
     pub fn create(path: &Path, config_toml: &str, keep: usize) -> Result<Self> {
         RunLock::refuse_if_taken(path)?;
         refuse_if_used(path)?;
@@ -51,10 +51,10 @@ impl RunFolder {
         fs::create_dir_all(path)
             .with_context(|| format!("cannot create run folder {}", path.display()))?;
         let mut folder = Self { path: path.into(), keep, lock: RunLock::take(path)?, states: None };
-        // Another process may have been there first, and have ended since.
+        // Another process may have been first, and may have ended since.
         refuse_if_used(path)?;
         remove_leftovers(path)?;
-        // First of all, so that the run can be resumed from its first moment.
+        // Written first, so that the run can be resumed from its beginning.
         write_bytes(path.join(CONFIG), config_toml.as_bytes())?;
         folder.create_subfolders()?;
         Ok(folder)
@@ -121,8 +121,8 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Removes what says how the run ended, before it goes on: an older end must not be taken for the present one. The best
-    /// model so far stays the best.
+    /// Removes the files on the end of the run, before it continues: an earlier end must not be confused with the present one. The best
+    /// model so far remains the best.
     pub fn remove_end(&self) -> Result<()> {
         self.lock.check()?;
         for name in [SUMMARY, LAST, CURVES, REPORT, FAILURE] {
@@ -131,14 +131,14 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Keeps the error that ended the run, as far as that can be done: the error itself is told anyway.
+    /// Writes the error that ended the run, if possible; the error itself is printed in any case.
     pub fn write_failure(&self, error: &str) {
         if self.lock.check().is_ok() {
             let _ = write_bytes(self.path.join(FAILURE), format!("{error}\n").as_bytes());
         }
     }
 
-    /// Writes report.html and curves.svg; `seconds` of work may go into looking at the best model.
+    /// Writes report.html and curves.svg; `seconds` of work may be used for the diagnosis of the best model.
     pub fn write_report(&self, trainer: &Trainer, seconds: f64) -> Result<()> {
         let run = RunFiles::read(&self.path, false)?;
         let found = Diagnosis::of_run(&run, trainer, seconds)?;
@@ -226,7 +226,7 @@ fn model_file(
 }
 
 impl Checkpoints for RunFolder {
-    // Writing creates folders that are missing: one that was moved away would come again, half empty.
+    // Writing creates missing folders, so a folder that was moved away would be created again, incomplete.
     fn best(&mut self, trainer: &Trainer, _evaluation: &EvaluationRecord) -> crate::Result<()> {
         self.lock.check()?;
         Self::model_file(trainer).save(self.best_model())
@@ -239,9 +239,9 @@ impl Checkpoints for RunFolder {
         if there {
             return written.and_then(|()| self.check());
         }
-        // A second write would make a folder that is gone as a whole again, half empty.
+        // A second write would create a missing folder again, incomplete.
         self.lock.check()?;
-        // The folder of checkpoints alone is gone, perhaps just now: the state is worth more than where it was.
+        // Only the folder of checkpoints is missing, perhaps deleted a moment ago: the state is written in a new one.
         self.write_checkpoint(trainer)?;
         let problem =
             "was deleted or moved while this process was using it; the last state was written anew";
@@ -255,7 +255,7 @@ impl Checkpoints for RunFolder {
     }
 }
 
-/// Refuses a folder that holds anything but a lock, or the temporary file of a process killed in its first moment.
+/// Refuses a folder with anything but a lock, or the temporary file of a process killed at its start.
 fn refuse_if_used(path: &Path) -> Result<()> {
     let used = |entry: io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| entry.file_name() != LOCK && !is_leftover(&entry.path()))
@@ -277,7 +277,7 @@ fn remove_oldest(folder: &Path, keep: usize) -> crate::Result<()> {
     Ok(())
 }
 
-/// Deletes a file; one that is gone already is as wanted.
+/// Deletes a file; a missing one is not an error.
 pub fn remove_if_there(file: &Path) -> crate::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -291,7 +291,7 @@ pub fn remove_if_there(file: &Path) -> crate::Result<()> {
 mod tests {
     use super::*;
 
-    /// Eight digits are not enough from update 10^8 on: the newest is the one with the largest number, whatever the text.
+    /// Eight digits are not enough from update 10^8 on: the newest is the one with the largest number, not the last by name.
     #[test]
     fn checkpoints_sort_by_number_and_the_oldest_go() {
         let folder = tempfile::tempdir().unwrap();

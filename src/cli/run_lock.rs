@@ -1,7 +1,6 @@
-//! One process to a run folder: a lock that ends with the process, whatever ends that.
+//! One process per run folder: a lock that ends with the process in any case.
 //!
-//! The system lets go of the lock when the process dies, so there is none that is stale. The file stays: only its being
-//! locked means anything.
+//! The system releases the lock when the process dies, so no lock is stale. The file remains; only the lock on it has a meaning.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -21,7 +20,7 @@ pub struct RunLock {
 }
 
 impl RunLock {
-    /// Takes the lock of a folder that is there; refused where another process has it, with its number.
+    /// Locks an existing folder; an error with the process id if another process has it.
     pub fn take(folder: &Path) -> Result<Self> {
         let path = folder.join(LOCK);
         let mut file = open(&path)?;
@@ -33,14 +32,14 @@ impl RunLock {
                 path.display()
             )),
         }
-        // For people, and for the message of whoever comes second.
+        // Text for the file, and for the message of a second process.
         file.set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { file: HeldFile::new(&path, file) })
     }
 
-    /// Refuses a folder that another process has locked; takes and changes nothing.
+    /// Refuses a folder that another process has locked; changes nothing.
     pub fn refuse_if_taken(folder: &Path) -> Result<()> {
         let path = folder.join(LOCK);
         let Ok(file) = File::open(&path) else { return Ok(()) };
@@ -50,13 +49,13 @@ impl RunLock {
         }
     }
 
-    /// Whether the folder is still where it was.
+    /// Whether the folder still has its path.
     pub fn check(&self) -> crate::Result<()> {
         self.file.check()
     }
 }
 
-/// Opens or makes the file; never what a link leads to, which could be anybody's.
+/// Opens or creates the file; never through a link, whose target could belong to someone else.
 fn open(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);

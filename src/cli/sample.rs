@@ -21,7 +21,7 @@ use crate::ops::BitMatrix;
 use crate::record::Image;
 use crate::tempering::{BaseDistribution, check_memory, tempering_bytes};
 
-/// Pixels a side that small sheets are scaled up to.
+/// Pixels per side to which small sheets are enlarged.
 const SMALLEST_SIDE: usize = 300;
 
 /// Draw samples from a model, by tempered chains that change modes
@@ -106,7 +106,7 @@ impl Sample {
         let known = Known { marginals, rows: rows.as_ref(), states, ..Known::default() };
         let Self { chains, temperatures, burn_in, budget, seed, .. } = self;
         let settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
-        // A place that cannot be written to is told before the work.
+        // An unwritable path is reported before the computation.
         if let Some(folder) = self.out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
         }
@@ -133,7 +133,7 @@ impl Sample {
         Ok(if refused { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
     }
 
-    /// The model and the format, after everything that can be known to fail before the work.
+    /// The model and the format, after all checks that need no computation.
     fn checked(&self) -> Result<(Model, Format)> {
         ensure!(self.count > 0, "--count: at least 1 is needed");
         for (name, value) in [("--sweeps", self.sweeps), ("--burn-in", self.burn_in)] {
@@ -155,7 +155,7 @@ impl Sample {
         Ok((model, format))
     }
 
-    /// Data near the model: what is named, and for `--nearest` that of the run.
+    /// Data near the model: as given, and for `--nearest` those of the run.
     fn rows_near(&self, model: &Model) -> Result<Option<Data>> {
         let of_run = model.run.as_ref().filter(|_| self.nearest);
         let of_run = of_run.map(|run| run.to_string_lossy().to_string());
@@ -213,7 +213,7 @@ fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How far samples are from training rows, and how far held-out rows are, where there are some.
+/// Distances of samples from training rows, and of held-out rows, if there are any.
 fn tell_distances(rows: &BitMatrix, nearest: &[Neighbour], data: &Data) -> Result<()> {
     let distances = nearest.iter().map(|it| it.distance);
     let mut text = format!("from sample to nearest training row: {}", spread(distances));
@@ -235,7 +235,7 @@ fn spread(distances: impl Iterator<Item = u32>) -> String {
     format!("{} units differ in the median, quartiles {} and {}", at(0.5), at(0.25), at(0.75))
 }
 
-/// Samples, each with the nearest training row at its right where they are known.
+/// Samples, each with the nearest training row to its right if known.
 fn sheet(
     samples: &BitMatrix,
     nearest: Option<&(&BitMatrix, Vec<Neighbour>)>,

@@ -1,4 +1,4 @@
-//! Options that say where inverse temperatures lie and along which path models are annealed.
+//! Options for inverse temperatures and the path of annealing.
 
 use clap::{Args, ValueEnum};
 
@@ -29,7 +29,7 @@ pub struct ScheduleOptions {
 }
 
 impl ScheduleOptions {
-    /// What the library takes.
+    /// The library's settings.
     pub fn settings(&self) -> ScheduleSettings {
         let path = match self.path {
             PathName::Geometric => PathKind::Geometric,

@@ -1,6 +1,6 @@
-//! What the first rank of a run hands to the others at its start: configuration, rows, and the state to go on from.
+//! Data that the first rank of a run sends to the others at its start: configuration, rows, and the state to continue from.
 //!
-//! It is one block of bytes with a checksum, in the form of a state file.
+//! They are one block of bytes with a checksum, in the form of a state file.
 
 use anyhow::Result;
 
@@ -10,12 +10,12 @@ use crate::config::Config;
 use crate::data::{Dataset, ImageShape, Intensities, Splits, Values};
 use crate::training::{Changes, Trainer};
 
-/// For messages: it is no file.
+/// Name for messages, because it is not a file.
 const NAME: &str = "what rank 0 sent";
 /// Parts of the data.
 const PARTS: [&str; 3] = ["train", "validation", "test"];
 
-/// Where the rows of a run are read.
+/// How the rows of a run are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ReadData {
     /// Rank 0 reads them and sends them to the others
@@ -25,12 +25,12 @@ pub enum ReadData {
     All,
 }
 
-/// A run before its first step, as the other ranks get it.
+/// A run before its first step, as the other ranks receive it.
 pub struct SharedStart {
     pub config: Config,
-    /// `None` where every rank reads them by itself.
+    /// `None` if every rank reads them by itself.
     pub splits: Option<Splits>,
-    /// The checkpoint to go on from.
+    /// The checkpoint to continue from.
     pub state: Option<StateReader>,
     pub changes: Changes,
 }
@@ -48,7 +48,7 @@ struct Header {
     image: Option<(usize, usize)>,
 }
 
-/// The other ranks, if there are any, before they have what a run starts from.
+/// The other ranks, if there are any, before they have received the start of a run.
 pub struct Waiting<'a> {
     pub ranks: &'a dyn Collective,
     pub config: &'a Config,
@@ -56,7 +56,7 @@ pub struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// Hands it to them.
+    /// Sends it to them.
     ///
     /// # Errors
     /// A configuration that cannot be written as TOML.
@@ -88,10 +88,10 @@ impl Waiting<'_> {
 }
 
 impl SharedStart {
-    /// What rank 0 sends.
+    /// Data from rank 0.
     ///
     /// # Errors
-    /// Bytes that are not what was sent.
+    /// Bytes that differ from those that were sent.
     pub fn receive(ranks: &dyn Collective) -> Result<Self> {
         let block = StateReader::from_bytes(NAME, broadcast_bytes(ranks, Vec::new()))?;
         let state = broadcast_bytes(ranks, Vec::new());
@@ -114,12 +114,12 @@ impl SharedStart {
     }
 }
 
-/// Whether all ranks have the same rows: files of one name may differ from machine to machine.
+/// Whether all ranks have the same rows: files of the same name may differ between machines.
 ///
 /// # Errors
-/// They have not; tells which rank.
+/// They have not; says which rank.
 pub fn check_rows(ranks: &dyn Collective, trainer: &Trainer) -> Result<()> {
-    // The beginnings of the checksums tell different rows apart.
+    // The beginnings of the checksums distinguish different rows.
     let sums = trainer.identity().rows().values();
     let digits = |sum: &String| u64::from_str_radix(&sum[..16.min(sum.len())], 16).unwrap_or(0);
     let own = sums.fold(0u64, |all, sum| all.rotate_left(7) ^ digits(sum));

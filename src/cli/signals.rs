@@ -2,7 +2,7 @@
 //!
 //! Only Ctrl-C does: a terminal that closes sends SIGHUP twice, and supervisors repeat SIGTERM, while the state is being kept.
 //!
-//! A signal that the parent had ignored stays ignored: `nohup` and `trap '' INT` mean it.
+//! A signal that the parent ignored stays ignored, as `nohup` and `trap '' INT` require.
 
 use std::sync::atomic::AtomicBool;
 #[cfg(unix)]
@@ -16,7 +16,7 @@ use crate::record::ProgressBar;
 /// Exit code of a run that was interrupted and can be resumed (128 + SIGINT).
 pub const INTERRUPTED: u8 = 130;
 
-/// Listens from now on; returns the flag the first signal sets.
+/// Installs the handlers; returns the flag that the first signal sets.
 #[cfg(unix)]
 pub fn listen() -> Result<&'static AtomicBool> {
     use anyhow::Context;
@@ -26,7 +26,7 @@ pub fn listen() -> Result<&'static AtomicBool> {
     let listened: Vec<i32> =
         [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
     let mut signals = Signals::new(&listened).context("cannot listen for Ctrl-C")?;
-    // A file that reaches `ulimit -f` is then a failed write with a message instead of a death without a word.
+    // A file that reaches the limit of `ulimit -f` is then a failed write with a message, and the process is not killed.
     let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::<AtomicBool>::default());
     std::thread::Builder::new()
         .name("signals".into())
@@ -36,7 +36,7 @@ pub fn listen() -> Result<&'static AtomicBool> {
                 if again && signal == SIGINT {
                     std::process::exit(i32::from(INTERRUPTED));
                 }
-                // A live display shows it by itself.
+                // A live display shows it itself.
                 if !again && !ProgressBar::on_screen() {
                     super::output::tell(
                         "\nending the run and keeping its state; Ctrl-C once more quits at once",
@@ -48,7 +48,7 @@ pub fn listen() -> Result<&'static AtomicBool> {
     Ok(interrupt::requested())
 }
 
-/// Elsewhere a signal ends the process; the run goes on from its last checkpoint.
+/// Elsewhere a signal ends the process; the run can be resumed from its last checkpoint.
 #[cfg(not(unix))]
 pub fn listen() -> Result<&'static AtomicBool> {
     Ok(interrupt::requested())

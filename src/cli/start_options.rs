@@ -1,4 +1,4 @@
-//! Options of a model file that is to be estimated: its units, which layer carries p1, and the guess of p1.
+//! Options for a model that is estimated: its units, the layer of p1, and the guess of p1.
 
 use std::path::Path;
 
@@ -62,13 +62,13 @@ pub struct Prepared {
     converted: Converted,
     /// p1(v).
     pub base: BaseDistribution,
-    /// What it is, for people.
+    /// Its description.
     pub base_name: String,
-    /// Whether it was asked for.
+    /// Whether it was given by an option.
     pub given: bool,
-    /// Whether it was asked for or is made of training rows.
+    /// Whether it was given or comes from training rows.
     pub informed: bool,
-    /// Training rows of the data, where there are some.
+    /// Training rows of the data, if there are any.
     pub rows: Option<BitMatrix>,
     /// Its other rows.
     pub held_out: Option<BitMatrix>,
@@ -98,8 +98,8 @@ impl Prepared {
 }
 
 impl StartOptions {
-    /// Converts and transposes the model as asked, and guesses the base distribution. Marginals of data are those of
-    /// zeros and ones, whatever the units.
+    /// Converts and transposes the model as requested, and guesses the base distribution. Marginals of data are those of zeros and ones,
+    /// for any units.
     pub fn prepare(
         &self,
         model: &Model,
@@ -117,7 +117,7 @@ impl StartOptions {
             UnitsName::PlusMinus => Units::PlusMinus,
         };
         let given = self.start.filter(|start| *start != StartName::Auto);
-        // Marginals in the file are those of visible units, as those of data.
+        // Marginals in the file are those of visible units, like those of data.
         let stored = model.file.trained_on.as_ref().filter(|_| !self.transpose);
         let data = match (data, &model.run) {
             (Some(name), _) => Some(options.load(name, model, seed)?),
@@ -157,14 +157,14 @@ impl StartOptions {
     }
 }
 
-/// The data of the run that the model is from; says so where they cannot be read.
+/// The data of the run that the model is from; prints a line if they cannot be read.
 fn of_run(run: &Path, model: &Model, options: &DataOptions, seed: u64) -> Option<Data> {
     let loaded = options.load(&run.to_string_lossy(), model, seed);
     loaded
         .inspect_err(|error| {
             let rest = match &model.file.trained_on {
                 Some(_) => "their marginals in the model file are used",
-                None => "the estimate goes on without them",
+                None => "the estimate continues without them",
             };
             let error = format!("{error:#}").replace('\n', " ");
             tell(&format!("warning: the rows of the run cannot be read: {rest} ({error})"));
@@ -173,7 +173,7 @@ fn of_run(run: &Path, model: &Model, options: &DataOptions, seed: u64) -> Option
 }
 
 impl StartName {
-    /// A start that the parameters alone give, and what it is called.
+    /// A start from the parameters alone, and its name.
     fn of_parameters(self) -> (Start, &'static str) {
         match self {
             Self::Uniform => (Start::Uniform, "uniform"),

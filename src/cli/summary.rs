@@ -1,4 +1,4 @@
-//! The end of a run: the models worth keeping audited, the best of them kept, summary.json and the closing words.
+//! The end of a run: audits of the candidates, the best of them saved, summary.json and the final output.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -59,7 +59,7 @@ impl Summary {
         })
     }
 
-    /// The closing words.
+    /// The final output.
     pub fn text(&self, out: &Path) -> String {
         let mut text = String::new();
         let reason = match self.stop_reason {
@@ -84,7 +84,7 @@ impl Summary {
         for notice in &self.forced {
             let _ = writeln!(text, "forced: {notice}");
         }
-        // The folder of all runs: there a run has the same name and colours whichever it is looked at with.
+        // The folder of all runs: there a run has the same name and colours in any view.
         let folder = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(out);
         let folder = terminal::quoted(folder.as_os_str());
         let _ = writeln!(text, "curves: tensorboard --logdir {folder}");

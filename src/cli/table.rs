@@ -1,9 +1,9 @@
-//! Table of estimates for people.
+//! Table of estimates as text.
 
 use crate::estimators::{Agreement, Bias, Bound, Candidate, Estimate, Started, at_least};
 use crate::trust::Trust;
 
-/// The reasons for doubt; empty where there are none.
+/// The doubts; empty if there are none.
 pub fn doubts(trust: &Trust) -> String {
     if trust.is_sound() { String::new() } else { trust.to_string() }
 }
@@ -17,7 +17,7 @@ pub fn table(estimates: &[Estimate]) -> String {
     for estimate in estimates {
         let error = match estimate.std_error {
             error if error > 0.0 => format!("{error:.6}"),
-            // Exact, or without a notion of chance.
+            // Exact, or without random numbers.
             _ => "-".to_string(),
         };
         let samples = estimate.effective_samples.map_or("-".into(), |n| format!("{n:.0}"));
@@ -50,15 +50,15 @@ pub fn table(estimates: &[Estimate]) -> String {
     text
 }
 
-/// What is known beside single estimates: the bound, and how well they agree.
+/// Results beside single estimates: the bounds, and how well the estimates agree.
 pub fn remarks(estimates: &[Estimate], bound: Option<&Bound>, agreement: &Agreement) -> String {
     let mut text = String::new();
     if let Some(Bound { value, states }) = bound {
-        text += &format!("\nlog Z >= {value:.6} for sure: the sum over {states} distinct states\n");
+        text += &format!("\nlog Z >= {value:.6} by the sum over {states} distinct states\n");
     }
     if let Some(value) = at_least(estimates) {
         text += &format!(
-            "{}log Z >= {value:.6} with 99.9 %: the weights of annealing, wherever its chains went\n",
+            "{}log Z >= {value:.6} with 99.9 % probability: from the weights of annealing\n",
             if bound.is_some() { "" } else { "\n" }
         );
     }

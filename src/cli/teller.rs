@@ -1,5 +1,5 @@
-//! What a person sees while a command computes, once it takes longer than a second: on a terminal a line that says what is
-//! done, how far it is and what is known so far; for each finished step a line that stays. On standard error.
+//! Progress of a command that takes longer than a second: on a terminal a line with the current step, its progress and results so far; a
+//! permanent line for each completed step. On standard error.
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -13,11 +13,11 @@ use super::output::tell;
 use crate::estimators::Hears;
 use crate::progress::Watch;
 
-/// Time before anything is told.
+/// Time before the first output.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Time between two looks at how far it is.
+/// Time between two updates of the progress line.
 const LOOK: Duration = Duration::from_millis(250);
-/// Time between two lines where there is no terminal, whose line could be written over.
+/// Time between two lines without a terminal, on which a line could be overwritten.
 const LINES: Duration = Duration::from_secs(10);
 
 impl Hears for Teller {
@@ -30,16 +30,16 @@ impl Hears for Teller {
     }
 }
 
-/// Tells of the steps of a computation.
+/// Shows the steps of a computation.
 pub struct Teller {
     shared: Arc<Shared>,
-    /// Lines of the first second, told when it is over.
+    /// Lines of the first second, shown after it.
     waiting: Vec<String>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread that looks needs.
+/// State of the thread.
 struct Shared {
     start: Instant,
     watch: Watch,
@@ -67,12 +67,12 @@ impl Teller {
                 looker.look(&mut told);
             }
         };
-        // Without a thread there is no progress, and the work goes on.
+        // Without a thread there is no progress, and the work continues.
         let thread = std::thread::Builder::new().name("teller".into()).spawn(looks).ok();
         Self { shared, waiting: Vec::new(), stop: Some(stop), thread }
     }
 
-    /// The method that comes next, and whether it has work of its own to do.
+    /// The method that comes next, and whether it does work of its own.
     pub fn method(&mut self, name: &str, works: bool) {
         *self.shared.method() = name.into();
         self.shared.watch.forget();
@@ -81,7 +81,7 @@ impl Teller {
         }
     }
 
-    /// What was found by a step.
+    /// Result of a step.
     pub fn line(&mut self, line: &str) {
         let line = format!("{}: {line}", self.shared.place());
         self.waiting.push(line);
@@ -94,7 +94,7 @@ impl Teller {
 
 impl Drop for Teller {
     fn drop(&mut self) {
-        // The thread ends when nobody can send any more.
+        // The thread ends when no sender is left.
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -142,7 +142,7 @@ mod tests {
         let watch = Watch::start();
         progress::at_log_z("this test", 3, 9, || 2.5);
         let found = watch.now().filter(|stage| stage.what == "this test");
-        // Tests beside this one may speak as well.
+        // Other tests may print at the same time.
         assert!(found.is_none_or(|stage| (stage.done, stage.log_z) == (3, Some(2.5))));
     }
 }

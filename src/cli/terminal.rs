@@ -1,22 +1,20 @@
-//! What comes from outside (names, file content, server answers), made safe for a terminal.
+//! External text (names, file content, server answers), escaped for a terminal.
 //!
-//! A terminal obeys escape sequences wherever they come from: a file name could move the cursor, change colours or
-//! answer in the user's place.
+//! A terminal interprets escape sequences from any source: a file name could move the cursor, change colours or answer in the user's place.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 
 use crate::record::markup::reorders;
 
-/// Longest stretch without white space that is shown whole; longer ones are shown by their ends.
+/// Longest word without white space that is shown in full; longer ones are shortened in the middle.
 const LONGEST_TOKEN: usize = 1000;
-/// Characters of either end of a long one.
+/// Characters of either end of a long word.
 const SHOWN: usize = 100;
 /// Longest message.
 const LONGEST: usize = 8000;
 
-/// Control characters, line ends excepted, as `\u{1b}`. So are the marks that reorder text, with which a name can
-/// look like another.
+/// Control characters, except line ends, as `\u{1b}`. So are the marks that reorder text, with which a name can look like another.
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -29,8 +27,7 @@ pub fn escaped(text: &str) -> String {
     safe
 }
 
-/// JSON as it is but for control characters and marks inside its strings, which it may hold as they are but a terminal
-/// should not.
+/// JSON with control characters and marks inside its strings escaped: JSON allows them, but a terminal would interpret them.
 pub fn escaped_json(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for character in json.chars() {
@@ -47,7 +44,7 @@ pub fn escaped_json(json: &str) -> String {
     safe
 }
 
-/// [`escaped`] for messages: long tokens and long messages are cut too.
+/// [`escaped`] for messages: long words and long messages are shortened too.
 pub fn message(text: &str) -> String {
     let mut shown = String::new();
     for piece in text.split_inclusive(char::is_whitespace) {
@@ -68,7 +65,7 @@ pub fn message(text: &str) -> String {
     escaped(&shown)
 }
 
-/// An argument as a shell takes it back: quoted where it must be.
+/// An argument quoted for a shell, if needed.
 pub fn quoted(argument: &OsStr) -> String {
     let text = argument.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+:,@%".contains(c);

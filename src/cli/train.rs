@@ -1,4 +1,4 @@
-//! `ztrack train`: a config file in; a trained model, curves with error bars and a stopping decision out.
+//! `ztrack train`: from a configuration file to a trained model, curves with error bars and a stopping decision.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,10 +30,10 @@ use crate::record::{ProgressBar, Tee};
 use crate::report::summary::Summary;
 use crate::training::{Changes, StopReason, Trainer, run};
 
-/// Work that the report at the end of a run may take, in seconds of one usual core.
+/// Work for the report at the end of a run, in seconds of one typical core.
 const REPORT_SECONDS: f64 = 3.0;
 
-/// Train a model, log Z and log-likelihoods tracked on the fly
+/// Train a model and track log Z and log-likelihoods
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     ztrack train bars-and-stripes\n  \
@@ -53,10 +53,10 @@ pub struct Train {
     /// Continue the run in the run folder from its last checkpoint
     #[arg(long)]
     resume: bool,
-    /// With --resume: go on with other settings or rows, or without lost files; summary.json keeps a notice
+    /// With --resume: continue with other settings or rows, or without lost files; summary.json records it
     #[arg(long, requires = "resume")]
     force: bool,
-    /// Say what the run would take (rows, parameters, memory, time), and write nothing
+    /// Print the requirements of the run (rows, parameters, memory, time), and write nothing
     #[arg(long, conflicts_with = "resume")]
     pub(super) dry_run: bool,
     /// Override a key of the configuration, as in --set training.epochs=5
@@ -65,7 +65,7 @@ pub struct Train {
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
     pub(super) data_folder: Option<PathBuf>,
-    /// Where tensors live
+    /// Device of Burn's tensors, which model.kernel = "composed" uses
     #[arg(long, value_enum, default_value_t)]
     pub(super) device: DeviceName,
     /// On several ranks (mpirun, srun): who reads the data
@@ -77,7 +77,7 @@ pub struct Train {
 }
 
 impl Train {
-    /// Trains until the end, a stop or Ctrl-C.
+    /// Trains until the end, early stopping or Ctrl-C.
     pub fn run(self) -> Result<ExitCode> {
         let ranks = collective::current();
         if ranks.rank() > 0 {
@@ -97,7 +97,7 @@ impl Train {
             |splits| Trainer::new(&config, splits, &device).map_err(|error| places.locate(error));
         if self.dry_run {
             let rows = dry_run::rows(&splits);
-            // The other ranks take no part in it.
+            // The other ranks do not take part in it.
             let forecast = || dry_run::forecast(&mut started(splits)?, &config, &rows);
             print(&collective::with(Arc::new(Solo), forecast)?)?;
             return Ok(ExitCode::SUCCESS);
@@ -123,7 +123,7 @@ impl Train {
         self.train(trainer, (folder, &out), recorders, ranks.as_ref(), interrupted)
     }
 
-    /// Trains, from wherever the run stands.
+    /// Trains from the current state of the run.
     fn train(
         &self,
         mut trainer: Trainer,
@@ -166,7 +166,7 @@ impl Train {
         self.conclude(&trainer, &mut folder, out, outcome.reason)
     }
 
-    /// The last audit, summary and report of a run that is over.
+    /// The last audit, summary and report of a completed run.
     fn conclude(
         &self,
         trainer: &Trainer,
@@ -178,15 +178,15 @@ impl Train {
         if !self.quiet && hopeful > 1 {
             tell(&format!("auditing the {hopeful} models that may be the best"));
         }
-        // Shows how far that is.
+        // Shows its progress.
         let display = self.progress();
         let concluded = interrupt::catch(|| Summary::conclude(trainer, folder, reason));
         drop(display);
         match concluded {
             Ok(summary) => {
                 folder.write_summary(&summary)?;
-                // The run is over and kept: a report that cannot be made, or is not waited for, takes nothing from it. The
-                // other ranks have done their work.
+                // The run is complete and saved: it does not matter if a report cannot be made, or is interrupted. The other ranks have
+                // done their work.
                 let report =
                     || interrupt::catch(|| Ok(folder.write_report(trainer, REPORT_SECONDS)));
                 let report = collective::with(Arc::new(Solo), report);
@@ -211,7 +211,7 @@ impl Train {
         if self.quiet { ProgressBar::quiet() } else { ProgressBar::new() }
     }
 
-    /// Tells how to go on, in words that a shell takes.
+    /// Prints how to resume, quoted for a shell.
     fn tell_interrupted(&self, trainer: &Trainer, out: &Path) -> ExitCode {
         let program = std::env::args_os().next().unwrap_or_else(|| "ztrack".into());
         let mut command = vec![program, "train".into(), "--resume".into(), "--out".into()];
@@ -233,7 +233,7 @@ impl Train {
         ExitCode::from(INTERRUPTED)
     }
 
-    /// The lock of a run that is to be continued, before anything of it is read.
+    /// Locks the run folder before anything of it is read.
     fn lock(&self, out: &Path) -> Result<RunLock> {
         let saved = RunFolder::config_path(out);
         if !saved.is_file() {
@@ -245,7 +245,7 @@ impl Train {
         RunLock::take(out)
     }
 
-    /// What the word on the command line stands for, if there is one.
+    /// The meaning of the argument, if there is one.
     fn recipe(&self) -> Result<Option<Recipe>> {
         let folder = find_folder(self.data_folder.as_deref());
         self.what.as_ref().map(|what| Recipe::find(what, &folder)).transpose()
@@ -284,7 +284,7 @@ impl Train {
     }
 }
 
-/// What the other ranks cost, of so many seconds of training.
+/// Communication with the other ranks, of so many seconds of training.
 fn exchanged(traffic: Traffic, of: f64) -> String {
     let Traffic { seconds, bytes, calls } = traffic;
     format!(

@@ -13,7 +13,7 @@ use super::row_options::RowOptions;
 use crate::numerics::sigmoid;
 use crate::ops::{Fused, Layer, Matrix, RbmOps};
 
-/// Rows whose inputs are held at a time.
+/// Number of rows whose inputs are in memory at a time.
 const BLOCK: usize = 1000;
 
 /// Write the features of rows: the mean of every hidden unit given the row

@@ -19,7 +19,7 @@ use super::report::read;
 use crate::record::{Chart, Guide, Look, short};
 use crate::report::{self, RunFiles, duration, with_error};
 
-/// Show a run's curves live in the terminal; q quits, the run goes on
+/// Show a run's curves live in the terminal; q quits, the run continues
 #[derive(Args)]
 #[command(after_help = "Example:\n  ztrack watch runs/dna")]
 pub struct Watch {
@@ -38,7 +38,7 @@ impl Watch {
             "--every: seconds between 0 and 3600 are needed, got {}",
             self.every
         );
-        // What is wrong is told before the screen is taken.
+        // Errors are reported before the screen is switched.
         read(&self.run)?;
         ensure!(
             stdout().is_terminal(),
@@ -219,7 +219,7 @@ fn panel(frame: &mut Frame<'_>, area: Rect, chart: &Chart) {
     };
     let widget = widgets::Chart::new(sets)
         .block(block)
-        // Curves of interest end in the upper right.
+        // The relevant end of a curve is in the upper right.
         .legend_position(Some(widgets::LegendPosition::BottomRight))
         .x_axis(axis(left, right).title(chart.x_label.clone()))
         .y_axis(axis(low, high));

@@ -1,11 +1,11 @@
-//! Faults on purpose, for tests of what a job does when a rank breaks.
+//! Deliberate faults, for tests of the failure of a rank.
 
 use super::Collective;
 
 /// `KIND:RANK:UPDATE`, KIND one of `panic`, `kill` (SIGKILL, as by a system without memory) and `differ`.
 const FAULT: &str = "ZTRACK_FAULT";
 
-/// Breaks this rank if it is asked to after this update; returns what its hash is to be changed by.
+/// Breaks this rank if requested after this update; returns the change of its hash.
 pub fn strike(ranks: &dyn Collective, update: u64) -> u64 {
     let Ok(fault) = std::env::var(FAULT) else { return 0 };
     let parts: Vec<&str> = fault.split(':').collect();

@@ -1,9 +1,9 @@
-//! Whether a launcher of parallel jobs started this process as one of several.
+//! Detection of a launcher of parallel jobs that started several processes.
 
-/// Set to `off`, every process is a run of its own, whatever started it.
+/// With `off`, every process is a run of its own, with any launcher.
 pub const SWITCH: &str = "ZTRACK_MPI";
 
-/// What launchers tell their processes: who they are, and where they put the number of processes.
+/// Environment variables of launchers for the rank and the number of processes.
 const LAUNCHERS: &[(&str, &str)] = &[
     ("mpirun", "OMPI_COMM_WORLD_SIZE"), // Open MPI
     ("mpiexec", "PMI_SIZE"),            // MPICH, Intel MPI, and Slurm with --mpi=pmi2
@@ -20,7 +20,7 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// What started this process with others, if it was so.
+    /// The launcher of this process, if there is one.
     pub fn find() -> Option<Self> {
         Self::among(|name| std::env::var(name).ok())
     }
@@ -36,7 +36,7 @@ impl Launched {
         LAUNCHERS.iter().find_map(found)
     }
 
-    /// Why a build without MPI does not go on, and what to do.
+    /// Why a build without MPI stops, and what to do.
     #[cfg(not(feature = "mpi"))]
     pub fn refusal(&self) -> String {
         let Self { by, processes } = self;
@@ -45,7 +45,7 @@ impl Launched {
         )
     }
 
-    /// Why a job whose processes do not find each other does not go on, and what to do.
+    /// Why a job stops whose processes do not find each other, and what to do.
     #[cfg(feature = "mpi")]
     pub fn not_connected(&self) -> String {
         let Self { by, processes } = self;

@@ -1,12 +1,12 @@
 //! Ranks: processes that work on one run together, on one machine or on many.
 //!
-//! Every rank holds the whole run (parameters, optimizer, chains, filter, rows) and takes every step of it. What is expensive
-//! is dealt: sweeps, log f, moments and annealing of chains and rows are computed by the rank that owns them (`Parts`) and
-//! gathered by all, so that all go on from the same bytes. Random streams are functions of a row's number and no
-//! sum is taken in another order than without ranks, so a run has the same bytes on any number of them.
+//! Every rank holds the whole run (parameters, optimizer, chains, filter, rows) and makes every step of it. Expensive work is divided:
+//! sweeps, log f, moments and annealing of chains and rows are computed by the rank that owns them (`Parts`) and gathered by all, so that
+//! all continue from the same bytes. Random streams are functions of a row's number and no sum is taken in another order than without
+//! ranks, so a run has the same bytes on any number of them.
 //!
-//! Operations know their ranks ([`crate::ops::RbmOps::ranks`]), and what runs on operations shares its work without being
-//! told. Operations made by [`crate::ops::Fused::new`] have [`Solo`]: what they compute is computed by each rank for itself.
+//! Operations know their ranks ([`crate::ops::RbmOps::ranks`]), so code on top of them divides its work without further calls.
+//! Operations made by [`crate::ops::Fused::new`] have [`Solo`]: each rank computes all of them.
 
 #[cfg(feature = "mpi-faults")]
 pub(crate) mod faults;
@@ -37,8 +37,7 @@ pub trait Collective: Debug + Send + Sync {
     /// Number of ranks, at least 1.
     fn size(&self) -> usize;
 
-    /// Every rank's part of each array becomes known to all. One call for several arrays, for a call takes its time whatever
-    /// it carries.
+    /// Makes every rank's part of each array known to all. One call for several arrays, because each call has a fixed cost.
     fn all_gather(&self, arrays: &mut [Gathered<'_>]);
 
     /// The bytes of rank 0 for all ranks; `bytes` has the same length everywhere.
@@ -47,7 +46,7 @@ pub trait Collective: Debug + Send + Sync {
     /// Whether any rank says so.
     fn any(&self, flag: bool) -> bool;
 
-    /// What was spent here on the other ranks so far.
+    /// Time, bytes and calls of communication so far.
     fn traffic(&self) -> Traffic {
         Traffic::default()
     }
@@ -84,7 +83,7 @@ pub enum Values<'a> {
     U64(&'a mut [u64]),
 }
 
-/// What ranks exchanged.
+/// Cost of communication.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traffic {
     /// Seconds in calls, waiting for slower ranks included.
@@ -95,7 +94,7 @@ pub struct Traffic {
     pub calls: u64,
 }
 
-/// One rank: everything is its own.
+/// One rank, which computes everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Solo;
 
@@ -126,8 +125,7 @@ thread_local! {
     static OWN: RefCell<Option<Ranks>> = const { RefCell::new(None) };
 }
 
-/// The ranks that runs of this thread are shared by: those of [`with`], else those the process was started with, else
-/// [`Solo`].
+/// The ranks that divide the runs of this thread: those of [`with`], else those of the process, else [`Solo`].
 pub fn current() -> Ranks {
     let own = OWN.with(|own| own.borrow().clone());
     own.or_else(|| PROCESS.get().cloned()).unwrap_or_else(|| Arc::new(Solo))

@@ -1,7 +1,7 @@
 //! Ranks of MPI.
 //!
-//! All calls come from the thread that began the session (FUNNELED); threads work inside of a rank between them. A rank that
-//! panics ends the whole job: the others would wait for it for ever.
+//! All calls come from the thread that began the session (FUNNELED); threads compute inside a rank between them. A rank that panics ends
+//! the whole job, because the others would wait for it forever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,7 +78,7 @@ impl Session {
     }
 }
 
-/// The message as ever, then the end of all ranks.
+/// The usual message, then the end of all ranks.
 fn end_all_on_panic(rank: usize) {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -1,19 +1,19 @@
-//! Which rows belong to which rank, and work that is done for one's own rows alone.
+//! Division of rows among ranks, and computations on one rank's own rows.
 
 use std::ops::Range;
 
 use super::{Collective, Gathered, Solo, Values};
 use crate::interrupt;
 
-/// Fewest rows whose moments are shared: of fewer, gathering takes longer than what it saves.
+/// Fewest rows whose moments are divided: for fewer, gathering takes longer than the time saved.
 const FEWEST_ROWS: usize = 512;
 
-/// The ranks, if moments of so many rows are worth sharing; one rank else.
+/// The ranks, if dividing the moments of so many rows is worthwhile; one rank else.
 pub fn for_moments(ranks: &dyn Collective, rows: usize) -> &dyn Collective {
     if rows < FEWEST_ROWS { &Solo } else { ranks }
 }
 
-/// Rows dealt to ranks in whole tasks: where sums are taken task by task they are the same for any number of ranks.
+/// Rows divided among ranks in whole tasks: sums over tasks are the same for any number of ranks.
 #[derive(Clone, Debug)]
 pub struct Parts<'a> {
     ranks: &'a dyn Collective,
@@ -22,7 +22,7 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// `rows` rows in tasks of `task` rows each, the last one shorter where they do not come out even.
+    /// `rows` rows in tasks of `task` rows each, the last one shorter if they do not divide evenly.
     pub fn new(ranks: &'a dyn Collective, rows: usize, task: usize) -> Self {
         Self { ranks, rows, task: task.max(1) }
     }
@@ -48,13 +48,13 @@ impl<'a> Parts<'a> {
         (start * self.task).min(self.rows)..(end * self.task).min(self.rows)
     }
 
-    /// What belongs to the rows of this rank in numbers of all rows, `width` a row.
+    /// The part of this rank's rows in values of all rows, `width` per row.
     pub fn of<'b, T>(&self, whole: &'b mut [T], width: usize) -> &'b mut [T] {
         let Range { start, end } = self.own();
         &mut whole[start * width..end * width]
     }
 
-    /// What belongs to the tasks of this rank in numbers of all tasks, `width` a task.
+    /// The part of this rank's tasks in values of all tasks, `width` per task.
     pub fn of_tasks<'b, T>(&self, whole: &'b mut [T], width: usize) -> &'b mut [T] {
         let Range { start, end } = self.own_tasks();
         &mut whole[start * width..end * width]
@@ -72,7 +72,7 @@ impl<'a> Parts<'a> {
         Gathered { values: whole.into(), ends: (0..self.ranks.size()).map(end).collect() }
     }
 
-    /// Takes what belongs to other ranks from them.
+    /// Receives the parts of the other ranks.
     pub fn gather<const N: usize>(&self, mut arrays: [Gathered<'_>; N]) {
         self.ranks.all_gather(&mut arrays);
     }
@@ -83,8 +83,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Runs this rank's share of a computation. A signal on any rank ends it on all of them at the same place, where it may end
-/// at all ([`interrupt::permit`]): a rank that left by itself would leave the others waiting for ever.
+/// Runs this rank's part of a computation. A signal on any rank ends it on all of them at the same place, if it may end at all
+/// ([`interrupt::permit`]); if a single rank ended, the others would wait forever.
 pub fn share<T>(ranks: &dyn Collective, work: impl FnOnce() -> T) -> T {
     if ranks.size() == 1 {
         return work();

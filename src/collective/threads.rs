@@ -8,7 +8,7 @@ use super::{Collective, Gathered, Ranks, Values};
 #[derive(Debug)]
 struct Shared {
     barrier: Barrier,
-    /// What each rank gives, as bytes.
+    /// Output of each rank, as bytes.
     given: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -19,7 +19,7 @@ struct Threads {
     shared: Arc<Shared>,
 }
 
-/// Runs `work` on as many ranks, told its rank, and returns what each gave.
+/// Runs `work` on as many ranks, with the number of the rank, and returns the results.
 pub fn on_ranks<T: Send>(size: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let shared =
         Arc::new(Shared { barrier: Barrier::new(size), given: Mutex::new(vec![Vec::new(); size]) });
@@ -38,7 +38,7 @@ pub fn on_ranks<T: Send>(size: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T
     })
 }
 
-/// Ends the tests where a rank panics: the others would wait for it for ever.
+/// Ends the tests if a rank panics: the others would wait for it forever.
 struct EndAll;
 
 impl Drop for EndAll {

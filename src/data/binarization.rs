@@ -14,7 +14,7 @@ use crate::ops::{BitMatrix, words_per_row};
 /// Epoch number under which evaluation sets are binarized: one draw for a whole run, shared with no training epoch.
 pub const EVALUATION_EPOCH: u64 = (1 << 56) - 1;
 
-/// How grey levels become zeros and ones. Data that is binary already stays as it is under each of them.
+/// How grey levels become zeros and ones. Binary data are not changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Binarization {
@@ -23,12 +23,12 @@ pub enum Binarization {
     None,
     /// A unit is 1 where level / 255 is above the threshold, which lies in [0, 1).
     Threshold(f64),
-    /// A unit is 1 with probability level / 255, drawn afresh every epoch (Salakhutdinov and Murray 2008).
+    /// A unit is 1 with probability level / 255, drawn again in every epoch (Salakhutdinov and Murray 2008).
     Stochastic,
 }
 
 impl fmt::Display for Binarization {
-    /// As the command line takes it: `none`, `stochastic`, or the threshold.
+    /// In the form of the command line: `none`, `stochastic`, or the threshold.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
@@ -70,7 +70,7 @@ impl Binarizer {
         }
     }
 
-    /// What is done to the rows of a data set: nothing where they are binary already.
+    /// Processing of the rows of a data set: nothing if they are binary already.
     pub fn done_to(&self, dataset: &Dataset) -> Binarization {
         match &dataset.values {
             Values::Binary(_) => Binarization::None,
@@ -136,7 +136,7 @@ impl Binarizer {
                 out.for_each(|(words, &row)| {
                     let mut stream = streams.row(row as u32);
                     pack(intensities.row(row), words, |level| match level {
-                        // Most pixels of a digit are plain black: no draw for them.
+                        // Most pixels of a digit are black and need no draw.
                         0 => false,
                         255 => true,
                         _ => u64::from(stream.next_word()) < limits[usize::from(level)],

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::input::Input;
 use crate::error::Result;
 
-/// The content of a file, decompressed; `None` where it is larger than `limit` bytes.
+/// The content of a file, decompressed; `None` if it is larger than `limit` bytes.
 pub(super) fn read_limited(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
     let bytes = Input::open(path)?.take(limit.saturating_add(1))?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
@@ -25,7 +25,7 @@ pub(super) fn hex(hasher: Sha256) -> String {
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The file name, for people.
+/// The file name, for messages.
 pub(super) fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into())
 }

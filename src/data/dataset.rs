@@ -1,4 +1,4 @@
-//! A data set: rows of binary or grey visible units, with labels and image shape where known.
+//! A data set: rows of binary or grey visible units, with labels and image shape if known.
 
 use super::limits::check_shape;
 use crate::error::{Error, Result};
@@ -7,13 +7,13 @@ use crate::ops::BitMatrix;
 /// Rows of visible units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
-    /// What people call it: a file name, or the name of a generator.
+    /// Its name: a file name, or the name of a generator.
     pub name: String,
     /// The cells, shape [rows, columns].
     pub values: Values,
     /// One label a row, where the source has labels.
     pub labels: Option<Vec<i64>>,
-    /// The column of a table that was taken for the labels by its name alone, for people.
+    /// The column of a table that was taken for the labels because of its name, for messages.
     pub label_column: Option<String>,
     /// Set where a row is an image in row-major order.
     pub image: Option<ImageShape>,
@@ -72,7 +72,7 @@ impl Intensities {
 }
 
 impl Values {
-    /// Levels as they are, or bits if every one of them is 0 or 1.
+    /// Levels unchanged, or bits if every one of them is 0 or 1.
     pub(super) fn from_levels(columns: usize, levels: Vec<u8>) -> Option<Self> {
         let intensities = Intensities::new(columns, levels)?;
         if intensities.levels.iter().any(|&level| level > 1) {

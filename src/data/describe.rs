@@ -1,4 +1,4 @@
-//! What a data set holds, for people and programs.
+//! Description of a data set, as text and JSON.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -25,15 +25,15 @@ pub struct Description {
     pub image: Option<ImageShape>,
     /// Mean of all cells, grey levels counted as level / 255.
     pub density: f64,
-    /// Columns with the same value in every row: they carry nothing a model could learn but a bias.
+    /// Columns with the same value in every row: a model can learn only a bias from them.
     pub constant_columns: usize,
     /// Number of different rows.
     pub distinct_rows: usize,
-    /// Rows that occur above them already: rows - distinct rows.
+    /// Rows that are equal to an earlier one: rows - distinct rows.
     pub duplicate_rows: usize,
-    /// How often each label occurs.
+    /// Number of rows of each label.
     pub labels: Option<BTreeMap<i64, usize>>,
-    /// The column of a table that was taken for the labels by its name alone.
+    /// The column of a table that was taken for the labels because of its name.
     pub label_column: Option<String>,
     /// SHA-256 of the line `binary ROWS COLUMNS` (or `intensity ...`), a newline, and one byte a cell, row-major:
     /// 0 or 1, or the grey level. The same for the same cells whatever file format they came in; labels are left

@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::limited::read_up_to;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// What is looked at to tell the format.
+/// Bytes that are read to recognise the format.
 const HEAD: u64 = 1 << 16;
 
-/// What the bytes come out of.
+/// The source of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The file itself, or memory.
@@ -25,18 +25,18 @@ pub(crate) enum Form {
     Npz,
 }
 
-/// Bytes still to come.
+/// Remaining bytes.
 pub(crate) struct Input<'a> {
     path: &'a Path,
     reader: Box<dyn BufRead + 'a>,
     form: Form,
     head: Vec<u8>,
-    /// Bytes that came so far.
+    /// Bytes so far.
     received: u64,
 }
 
 impl<'a> Input<'a> {
-    /// A file; gzip is told by its magic bytes, not by its name.
+    /// A file; gzip is recognised by its magic bytes, not by its name.
     pub fn open(path: &'a Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io("open", path))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
@@ -53,7 +53,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Bytes that come from elsewhere; `path` is for messages.
+    /// Bytes from another source; `path` is for messages.
     pub fn new(path: &'a Path, mut reader: impl BufRead + 'a, form: Form) -> Result<Self> {
         let problem = |error| problem(path, form, error);
         let head = read_up_to(reader.by_ref(), HEAD).map_err(problem)?;
@@ -61,7 +61,7 @@ impl<'a> Input<'a> {
         Ok(Self { path, reader, form, head, received: 0 })
     }
 
-    /// The first bytes, whether they were read or not.
+    /// The first bytes, whether they were read already or not.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
@@ -79,12 +79,12 @@ impl<'a> Input<'a> {
         Ok(bytes)
     }
 
-    /// What is left, all of it.
+    /// All remaining bytes.
     pub fn rest(&mut self) -> Result<Vec<u8>> {
         self.take((MAX_BYTES + 1).saturating_sub(self.received))
     }
 
-    /// Calls `use_it` with what is left, piece by piece.
+    /// Calls `use_it` with the remaining bytes, block by block.
     pub fn each(&mut self, mut use_it: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         loop {
             let buffer = match self.reader.fill_buf() {
@@ -101,7 +101,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The next line without its line end; false where there is none.
+    /// The next line without its line end; false if there is none.
     pub fn line(&mut self, line: &mut Vec<u8>, number: usize) -> Result<bool> {
         line.clear();
         let count = (self.reader.by_ref().take(MAX_LINE + 1))

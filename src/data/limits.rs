@@ -1,4 +1,4 @@
-//! Limits that keep a hostile or mistaken file from taking all memory.
+//! Limits that prevent a hostile or wrong file from using all memory.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use crate::ops::words_per_row;
 /// Most bytes of a data file after decompression, and most bytes a data set may take in memory: 2 GiB.
 pub(super) const MAX_BYTES: u64 = 2 << 30;
 
-/// Longest line of a text file: one of the most columns there may be, with names above them.
+/// Longest line of a text file: one with the most columns allowed, and their names.
 pub(super) const MAX_LINE: u64 = 16 << 20;
 
-/// Bytes that packed rows may take beyond twice their cells: rows of very few columns are padded to many times that.
+/// Bytes that packed rows may take beyond twice their cells: rows of very few columns are padded to many times their size.
 const MAX_PADDING: u64 = 16 << 20;
 
-/// Bytes below which nobody asks what is free.
+/// Bytes below which free memory is not checked.
 const LARGE: f64 = (16 << 20) as f64;
 
 /// Most columns of a data set.
@@ -24,7 +24,7 @@ pub(super) const MAX_COLUMNS: usize = 1 << 20;
 /// Most rows of a data set: random streams number rows with 32 bits.
 pub(super) const MAX_ROWS: usize = u32::MAX as usize;
 
-/// A value, or what is wrong; the caller adds the place.
+/// A value, or the problem; the caller adds the place.
 pub(super) type Checked<T> = std::result::Result<T, String>;
 
 /// Refuses shapes without cells and shapes beyond the limits; packed counts bits, not bytes.

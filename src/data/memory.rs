@@ -1,4 +1,4 @@
-//! Data sets from what a program has in memory: arrays of Rust and ndarray, bits.
+//! Data sets from arrays in memory: of Rust and ndarray, and bits.
 
 use ndarray::{ArrayBase, Data, Ix2};
 
@@ -15,7 +15,7 @@ pub trait Rows {
     fn dataset(&self) -> Result<Dataset>;
 }
 
-/// What data sets from memory are called.
+/// Name of data sets from memory.
 const NAME: &str = "memory";
 
 /// A number that can be a cell.

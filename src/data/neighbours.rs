@@ -4,12 +4,12 @@ use rayon::prelude::*;
 
 use crate::ops::BitMatrix;
 
-/// The nearest row of a set, and how many units it differs in.
+/// The nearest row of a set, and the number of units that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Neighbour {
     /// Number of units that differ (Hamming distance).
     pub distance: u32,
-    /// The row; of equally near ones the first.
+    /// The row; the first of several equally near ones.
     pub row: usize,
 }
 

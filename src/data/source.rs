@@ -1,4 +1,4 @@
-//! Where data comes from: the known data sets, generators, or files.
+//! Sources of data: the known data sets, generators, or files.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const DEFAULT_FOLDER: &str = "datasets";
 pub enum Source {
     /// Generated pictures.
     BarsAndStripes(BarsAndStripes),
-    /// Generated sequences, a stand-in for dna.
+    /// Generated sequences, similar to dna.
     DnaLike(DnaLike),
     /// Statlog DNA from `FOLDER/dna`: train, validation and test.
     Dna {},
@@ -54,7 +54,7 @@ pub struct Files {
     /// `target`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Column>,
-    /// What separates the columns of a text table, where its first lines do not tell.
+    /// The separator of the columns of a text table, if its first lines do not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub separator: Option<Separator>,
 }
@@ -126,7 +126,7 @@ impl Source {
     }
 }
 
-/// What a source looks like, for messages.
+/// Example of a source, for messages.
 const EXAMPLE: &str =
     "one is { name = \"mnist\" }, another { name = \"files\", train = \"my.csv\" }";
 
@@ -158,8 +158,8 @@ fn choose_folder(explicit: Option<&Path>, variable: Option<OsString>) -> PathBuf
         .unwrap_or_else(|| DEFAULT_FOLDER.into())
 }
 
-/// The source a word stands for: `dna`, `mnist`, `binarized-mnist`, `bars-and-stripes` or `dna-like` (generators with
-/// their default settings), else the path of a data file, as it is or in the data folder.
+/// The source of a word: `dna`, `mnist`, `binarized-mnist`, `bars-and-stripes` or `dna-like` (generators with their default settings), else
+/// the path of a data file, unchanged or in the data folder.
 ///
 /// # Errors
 /// [`Error::Unknown`] for a word that is neither.
@@ -180,7 +180,7 @@ pub fn resolve_name(name_or_path: &str, folder: &Path) -> Result<Source> {
     Ok(Source::Files(Files { train, ..Files::default() }))
 }
 
-/// A path as it is if it is there, else in the data folder if it is there, else as it is.
+/// A path unchanged if it exists, else in the data folder if it exists there, else unchanged.
 pub(super) fn locate(path: &Path, folder: &Path) -> PathBuf {
     let inside = folder.join(path);
     if !path.exists() && inside.exists() { inside } else { path.to_path_buf() }

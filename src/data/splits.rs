@@ -18,13 +18,13 @@ const COPIES: f64 = 1.5;
 const DNA_COLUMNS: usize = 180;
 const DNA_LABELS: RangeInclusive<i64> = 1..=3;
 
-/// How to split off what the source does not bring.
+/// How to split off parts that the source does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SplitOptions {
-    /// Share of the training rows that becomes the validation set; 0 for none.
+    /// Fraction of the training rows that becomes the validation set; 0 for none.
     pub validation_fraction: f64,
-    /// Share of the training rows that becomes the test set; 0 for none.
+    /// Fraction of the training rows that becomes the test set; 0 for none.
     pub test_fraction: f64,
     /// Seed of the choice of rows.
     pub seed: u64,
@@ -37,7 +37,7 @@ pub struct Splits {
     pub train: Dataset,
     /// Rows that decide when to stop.
     pub validation: Option<Dataset>,
-    /// Rows that are looked at once, at the end.
+    /// Rows that are used once, at the end.
     pub test: Option<Dataset>,
 }
 
@@ -79,7 +79,7 @@ pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Sp
     split_off(splits, options)
 }
 
-/// Rows of a generator; what is wrong with its settings is told with their key.
+/// Rows of a generator; errors of its settings name their key.
 fn generated(rows: Result<Dataset>) -> Result<Splits> {
     rows.map(only_train).map_err(|error| match error {
         Error::Invalid(problem) => Error::config("data.source", problem),
@@ -104,7 +104,7 @@ fn load_files(files: &Files, folder: &Path) -> Result<Splits> {
 }
 
 impl Splits {
-    /// What a person should know of how the data was read, if anything; `all` is what makes all columns units.
+    /// A note on how the data were read, if there is one; `all` is the option that makes all columns units.
     pub fn notice(&self, all: &str) -> Option<String> {
         let Dataset { name, label_column, .. } = &self.train;
         label_column.as_ref().map(|column| {
@@ -135,7 +135,7 @@ fn known(
     files: [&str; 3],
     options: &FileOptions,
 ) -> Result<Splits> {
-    // All are looked for before the first is read: a missing one is told at once.
+    // All are looked for before the first is read: a missing one is reported at once.
     let mut paths = Vec::new();
     for (file, part) in files.into_iter().zip(["train", "validation", "test"]) {
         if !file.is_empty() {

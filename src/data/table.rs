@@ -1,5 +1,4 @@
-//! Which columns of a text table are units, which one holds labels, and what separates them: as a configuration and the
-//! command line say it.
+//! Options for the columns of a text table: units, labels, separator, as in a configuration and on the command line.
 
 use std::str::FromStr;
 
@@ -12,7 +11,7 @@ use toml::Value;
 pub enum Column {
     /// By its number, from 1.
     Number(usize),
-    /// By its name; a text that is no name in the table counts as a number, or as a range of numbers such as `3-10` or `3-`.
+    /// By its name; a text that is not a name in the table is a number, or a range of numbers such as `3-10` or `3-`.
     Text(String),
 }
 
@@ -20,7 +19,7 @@ pub enum Column {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub enum Columns {
-    /// All, and so many: LIBSVM text does not tell the number where the last columns can be all zero.
+    /// All, and so many: LIBSVM text does not show the number if the last columns can be all zero.
     Count(usize),
     /// These columns of a table become units, in this order.
     Chosen(Vec<Column>),
@@ -44,7 +43,7 @@ impl Separator {
     /// All, in the order in which they are tried where none is given: the rarer one inside a cell first.
     pub(super) const ALL: [Self; 4] = [Self::Tab, Self::Semicolon, Self::Comma, Self::Space];
 
-    /// What it is called, for people and configurations.
+    /// Its name in messages and configurations.
     pub fn name(self) -> &'static str {
         match self {
             Self::Comma => "comma",

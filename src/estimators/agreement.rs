@@ -1,31 +1,31 @@
-//! How well estimates that stand side by side agree, and which one to use.
+//! How well several estimates of one model agree, and which one to use.
 
 use serde::Serialize;
 
 use super::{Bias, Estimate, Method};
 
-/// Combined errors by which two consistent estimates may differ.
+/// Largest difference of two consistent estimates, in combined errors.
 const MOST_ERRORS: f64 = 4.0;
 /// Differences below this are those of f32 against f64, relative to log Z.
 const ROUNDING: f64 = 1e-5;
 /// The name of the doubt of a value that was below a lower bound.
 const BELOW_BOUND: &str = "below-bound";
 
-/// What the estimates of one model say together.
+/// Comparison of the estimates of one model.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Agreement {
     /// One sentence for each contradiction.
     pub disagreements: Vec<String>,
-    /// Which value to use, where there is a choice.
+    /// The recommended value, if there is a choice.
     pub advice: Option<String>,
     /// Its method.
     pub use_method: Option<Method>,
-    /// Whether it is sound and nothing contradicts it.
+    /// Whether it is sound and no other estimate contradicts it.
     pub sound: bool,
 }
 
 impl Agreement {
-    /// Of all estimates of one model.
+    /// Comparison of all estimates of one model.
     pub fn of(estimates: &[Estimate]) -> Self {
         let consistent: Vec<&Estimate> = estimates
             .iter()
@@ -34,7 +34,8 @@ impl Agreement {
             .collect();
         let mut disagreements: Vec<String> = widest(&consistent).into_iter().collect();
         disagreements.extend(annealing(estimates));
-        // Sound ones first, of these the consistent ones. A low one is advised only where it is sound, one below the bound never.
+        // Sound ones first, of these the consistent ones. A value with a low bias is recommended only if it is sound, and a value below the
+        // bound never.
         let low = estimates.iter().filter(|e| e.bias == Bias::Low && e.std_error.is_finite());
         let low = low.filter(|e| e.value.is_finite() && e.trust.is_sound());
         let usable = consistent.iter().copied().filter(|e| !e.is_below_bound()).chain(low);
@@ -42,7 +43,7 @@ impl Agreement {
             let order = |e: &Estimate| (!e.trust.is_sound(), e.bias == Bias::Low);
             order(a).cmp(&order(b)).then(a.std_error.total_cmp(&b.std_error))
         });
-        // Nothing speaks against an exact value.
+        // An exact value cannot be contradicted.
         let exact = best.is_some_and(|best| best.bias == Bias::None);
         let sound = exact
             || disagreements.is_empty()
@@ -94,7 +95,7 @@ fn widest(consistent: &[&Estimate]) -> Option<String> {
     })
 }
 
-/// A sentence on AIS against reverse AIS, low and high in expectation, if they leave log Z open.
+/// A sentence on AIS and reverse AIS, low and high in expectation, if they differ by more than their errors.
 fn annealing(estimates: &[Estimate]) -> Option<String> {
     let of = |method| estimates.iter().find(|e| e.method == method);
     let (low, high) = (of(Method::Ais)?, of(Method::ReverseAis)?);
@@ -107,16 +108,16 @@ fn annealing(estimates: &[Estimate]) -> Option<String> {
     })
 }
 
-/// The highest lower bound that the weights of annealing give, nats.
+/// The highest lower bound from the weights of annealing, nats.
 pub fn at_least(estimates: &[Estimate]) -> Option<f64> {
     estimates.iter().filter_map(|estimate| estimate.at_least).reduce(f64::max)
 }
 
 impl Estimate {
-    /// Raises a value below a lower bound of log Z to it, which is never further from log Z, and doubts one that is further below than its
-    /// errors explain.
+    /// Raises a value below a lower bound of log Z to the bound, which is never further from log Z, and puts it in doubt if it is below by
+    /// more than its errors explain.
     pub fn refuse_below(&mut self, bound: f64) {
-        // A lower bound by itself is not refuted by a higher one.
+        // A higher lower bound does not contradict a lower bound.
         let is_bound = self.bias == Bias::Low && self.std_error.is_nan();
         if self.bias == Bias::None || is_bound || self.value >= bound || self.value.is_nan() {
             return;
@@ -192,7 +193,7 @@ mod tests {
         assert!(near.trust.is_sound() && near.value == 329.5, "{near:?}");
         let close = estimate(Method::Mbar, 329.1, 0.1, Bias::Consistent);
         assert!(Agreement::of(&[bar.clone(), close]).sound);
-        // Of doubted ones the narrowest, but none that was below the bound.
+        // Of values in doubt the one with the smallest error, but none that was below the bound.
         let mut refused = estimate(Method::Rts, 300.0, 0.001, Bias::Consistent);
         refused.refuse_below(320.0);
         let mut doubted = bar;
@@ -215,7 +216,7 @@ mod tests {
         let ais = estimate(Method::Ais, 216.06, 0.08, Bias::Low);
         rts.trust.doubt("not-mixed", "");
         let found = Agreement::of(&[rts.clone(), ais.clone(), mbar.clone()]);
-        // A sound consistent one comes first, however wide.
+        // A sound consistent one comes first, however large its error.
         assert_eq!(found.use_method, Some(Method::Mbar));
         mbar.trust.doubt("not-mixed", "");
         let found = Agreement::of(&[rts.clone(), ais.clone(), mbar.clone()]);

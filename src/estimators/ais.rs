@@ -23,7 +23,7 @@ const HEAVIEST_TAIL: f64 = 0.7;
 pub struct Ais {
     /// Number of independent chains, S.
     pub chains: usize,
-    /// Inverse temperatures; their prior plays no part.
+    /// Inverse temperatures; their prior is not used.
     pub ladder: Ladder,
     /// Seed of all random streams.
     pub seed: u64,
@@ -47,7 +47,7 @@ pub fn ais(path: &dyn TemperedPath, chains: usize, seed: u64) -> Result<Estimate
     Ok(ais_with_weights(path, chains, seed)?.0)
 }
 
-/// The estimate, and the log weights it is from.
+/// The estimate and its log weights.
 pub(super) fn ais_with_weights(
     path: &dyn TemperedPath,
     chains: usize,
@@ -59,7 +59,7 @@ pub(super) fn ais_with_weights(
     let mean = annealed.mean_weight(0);
     let value = path.log_z_base() + mean.log_mean;
     let weights: Vec<f64> = annealed.final_weights().collect();
-    // Half of the failures: up to two passes stand side by side.
+    // Half of the failure probability: up to two passes are compared.
     let at_least = path.log_z_base() + betting_lower_bound(&weights, FAILURE / 2.0);
     let estimate = Estimate {
         method: Method::Ais,
@@ -81,7 +81,7 @@ pub(super) fn steps(path: &dyn TemperedPath, chains: usize) -> u64 {
     (chains * (path.ladder().len() - 1)) as u64
 }
 
-/// Whether the error bar of a mean of weights is to be believed.
+/// Whether the error bar of a mean of weights can be trusted.
 pub(super) fn trust_of_weights(mean: &MeanWeight, chains: usize) -> Trust {
     let (effective, tail) = (mean.effective, mean.tail);
     let few = (effective < 0.1 * chains as f64).then(|| {

@@ -1,4 +1,4 @@
-//! What may be asked for: an estimator by its name, or several at once.
+//! Values of `--method`: an estimator by its name, or several at once.
 
 use std::str::FromStr;
 
@@ -11,9 +11,9 @@ use crate::model::Parameters;
 pub enum Asked {
     /// One.
     One(Method),
-    /// All with an error bar that vanishes, and which value to use.
+    /// All with an error bar that vanishes with more samples, and a recommended value.
     All,
-    /// These and what is good for comparison only.
+    /// These and methods that are useful for comparison only.
     Everything,
 }
 
@@ -21,7 +21,7 @@ const ALL: &str = "all";
 const EVERYTHING: &str = "everything";
 
 impl Asked {
-    /// The methods asked for that a model allows.
+    /// The selected methods that a model allows.
     pub fn expand(asked: &[Self], parameters: &Parameters) -> Vec<Method> {
         let methods = asked.iter().flat_map(|asked| match asked {
             Self::One(method) => vec![*method],
@@ -31,7 +31,7 @@ impl Asked {
         methods.collect()
     }
 
-    /// Every name with what it asks for in one line, in the order of tables.
+    /// Every name with a description in one line, in the order of tables.
     pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
         let offered = Method::LIST.iter().filter(|method| method.is_offered());
         offered.map(|method| (method.name(), method.about())).chain([
@@ -44,7 +44,7 @@ impl Asked {
 impl FromStr for Asked {
     type Err = Error;
 
-    /// What a name asks for.
+    /// The selection of a name.
     fn from_str(name: &str) -> Result<Self> {
         let known = Self::names().map(|(known, _)| known);
         let asked = match known.clone().find(|known| known.eq_ignore_ascii_case(name)) {

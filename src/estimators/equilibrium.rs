@@ -1,7 +1,7 @@
-//! Samples of the model at beta = 1: what `ztrack sample` writes, and where reverse annealing starts.
+//! Samples of the model at beta = 1: the output of `ztrack sample`, and the start of reverse annealing.
 //!
-//! Plain Gibbs chains stay in the mode they start in; a tempered chain leaves it on its way down the ladder. Where a chain is
-//! at k = K its v is a draw from the model, so states are taken there, with sweeps between two looks.
+//! Plain Gibbs chains stay in their initial mode; a tempered chain can leave it at low beta. When a chain is at k = K, its v is a draw from
+//! the model, so states are taken there, with sweeps between two samples.
 
 use super::tempered::{TemperedRun, verdict};
 use super::{Automatic, Estimate, FoundStart, Known};
@@ -18,35 +18,35 @@ use crate::trust::Trust;
 
 /// Largest smaller layer that is enumerated.
 const LARGEST_EXACT: usize = 20;
-/// Share of the chains that are at beta = 1 at a time.
+/// Fraction of the chains that are at beta = 1 at a time.
 const SHARE_AT_ONE: f64 = 0.1;
-/// Temperatures and sweeps of tempered chains that draw samples instead, one chain a sample.
+/// Temperatures and sweeps of tempered chains that draw samples instead, one chain per sample.
 const TEMPERATURES: usize = 100;
 const MIXTURE_TEMPERATURES: usize = 50;
 const SWEEPS: usize = 500;
 const SPACING: usize = 20;
 
-/// Samples of the model, and what they are worth.
+/// Samples of the model, with their diagnostics.
 #[derive(Clone, Debug)]
 pub struct Equilibrium {
     /// v, shape [N, M].
     pub visible: BitMatrix,
-    /// Different chains they come from; 0 where they are exact and independent.
+    /// Number of different chains; 0 if samples are exact and independent.
     pub chains_used: usize,
-    /// Gibbs sweeps of single chains spent on them; 0 where they are exact.
+    /// Gibbs sweeps of single chains spent; 0 for exact samples.
     pub gibbs_sweeps: u64,
-    /// Whether they are of the whole distribution.
+    /// Whether they represent the whole distribution.
     pub trust: Trust,
-    /// log Z by the chains they come from; `None` where it is known otherwise whether the samples are of all modes.
+    /// log Z by their chains; `None` if other evidence shows whether the samples are of all modes.
     pub chains: Option<Estimate>,
 }
 
 impl Equilibrium {
-    /// `count` samples: exact where the smaller layer has at most 20 units, else by chains of the settings that search for
-    /// modes, move and are judged as those of the automatic estimate; `spacing` sweeps between two samples of a chain.
+    /// `count` samples: exact if the smaller layer has at most 20 units, else by chains of the settings, run and checked as those of the
+    /// automatic estimate; `spacing` sweeps between two samples of a chain.
     ///
     /// # Errors
-    /// No sample asked for, more than fit into memory, what [`Automatic::run`] refuses, and chains that hardly ever come to beta = 1.
+    /// No sample requested, more than fit into memory, errors of [`Automatic::run`], and chains that hardly ever reach beta = 1.
     pub fn of(
         parameters: &Parameters,
         settings: &Automatic,
@@ -54,7 +54,7 @@ impl Equilibrium {
         (count, spacing): (usize, usize),
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self> {
-        // Bits, and bytes of cells for whoever takes them.
+        // Bits, and bytes of cells for the caller.
         check_memory(2.0 * count as f64 * parameters.n_visible as f64, &format!("{count} samples"))
             .map_err(Error::TooLarge)?;
         if let Some(exact) = Self::exact(parameters, count, settings.seed)? {
@@ -63,11 +63,11 @@ impl Equilibrium {
         Self::by_chains(parameters, settings, known, (count, spacing), tell)
     }
 
-    /// `count` samples for annealing: exact where the smaller layer has at most 20 units, else of as many chains on the path
-    /// from a mixture that was found.
+    /// `count` samples for annealing: exact if the smaller layer has at most 20 units, else of as many chains on the path from a given
+    /// mixture.
     ///
     /// # Errors
-    /// Fewer than two samples, or chains that hardly ever come to beta = 1.
+    /// Fewer than two samples, or chains that hardly ever reach beta = 1.
     pub fn draw_from(
         parameters: &Parameters,
         ops: &dyn RbmOps,
@@ -132,7 +132,7 @@ impl Equilibrium {
         Ok(Self { visible, chains_used, gibbs_sweeps, trust, chains: None })
     }
 
-    /// Doubts samples of chains whose log Z is below a lower bound: they miss a part of the model.
+    /// Puts samples in doubt if log Z of their chains is below a lower bound: they miss a part of the model.
     pub fn refuse_below(&mut self, bound: f64) {
         if let Some(chains) = &mut self.chains {
             chains.refuse_below(bound);
@@ -146,7 +146,7 @@ impl Equilibrium {
         count: usize,
         seed: u64,
     ) -> Result<Self> {
-        // Not the streams of annealing, whose pass would otherwise be the one it is compared with.
+        // Not the streams of annealing, with whose pass these samples are compared.
         let seed = derived_seed(seed, Purpose::Equilibrium, 0);
         let mut chains =
             TemperedChains::new(path.sample_base(count, seed, 0), path.ladder().len(), seed);
@@ -180,8 +180,8 @@ mod tests {
     use crate::model::test_systems;
     use crate::ops::Fused;
 
-    /// Total variation between samples of chains and the enumerated distribution. Breaking the choice (taking every chain
-    /// instead of those at beta = 1) gives 0.39.
+    /// Total variation between samples of chains and the enumerated distribution. If every chain is taken instead of those at beta = 1, it
+    /// is 0.39.
     #[test]
     fn samples_of_chains_follow_the_enumerated_distribution() {
         let parameters = test_systems::gaussian_parameters(6, 4, 1.5, 3);
@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    /// All units off and all on, with hardly anything between: chains from the visible bias alone never see the second.
+    /// All units off and all on, with almost no mass in between: chains from the visible bias alone never reach the second mode.
     #[test]
     fn samples_are_of_both_modes() {
         let parameters =
@@ -225,7 +225,7 @@ mod tests {
         };
         let expected = on(&exact::samples(&parameters, 100_000, 1).unwrap());
         assert!((0.1..0.9).contains(&expected), "{expected}");
-        // 100 chains that change modes a few times: sqrt(p (1 - p)/100) = .05; four of these.
+        // 100 chains that change modes a few times: sqrt(p (1 - p)/100) = .05; the limit is four of these.
         let found = on(&samples.visible);
         assert!((found - expected).abs() < 0.2, "{found} of the samples, {expected} of the model");
     }

@@ -1,39 +1,39 @@
-//! What every estimator of log Z returns.
+//! The result of every estimator of log Z.
 
 use serde::Serialize;
 
 use super::Method;
 use crate::trust::Trust;
 
-/// An estimate of log Z with everything needed to judge it.
+/// An estimate of log Z with everything needed to assess it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Estimate {
     /// The method; its name in JSON.
     pub method: Method,
     /// log Z in nats.
     pub value: f64,
-    /// Standard error in nats; 0 for exact values, NaN (`null` in JSON) where a method has none.
+    /// Standard error in nats; 0 for exact values, NaN (`null` in JSON) if a method has none.
     pub std_error: f64,
-    /// Effective number of samples behind it; `None` where the notion does not apply.
+    /// Effective number of samples; `None` if this is not defined for the method.
     pub effective_samples: Option<f64>,
     /// Direction of the bias in expectation.
     pub bias: Bias,
-    /// log Z is at least this, nats, with probability 1 - [`FAILURE`], wherever the chains went: from the weights of annealing
-    /// ([`betting_lower_bound`](crate::numerics::betting_lower_bound)). `None` where the method does not anneal.
+    /// log Z is at least this, nats, with probability 1 - [`FAILURE`], whatever states the chains reach: from the weights of annealing
+    /// ([`betting_lower_bound`](crate::numerics::betting_lower_bound)). `None` if the method does not anneal.
     pub at_least: Option<f64>,
-    /// Gibbs sweeps of single chains spent (chains x sweeps each), those of a run shared with other methods included.
+    /// Gibbs sweeps of single chains spent (chains x sweeps each), including those of a run shared with other methods.
     pub gibbs_sweeps: u64,
-    /// Wall time in seconds: that of the chains, shared or not, and the method's own.
+    /// Wall time in seconds: that of the chains, shared or not, and that of the method.
     pub seconds: f64,
-    /// Whether the error bar is to be believed, and why not.
+    /// Whether the error bar can be trusted, and if not, why.
     pub trust: Trust,
 }
 
 impl Estimate {
-    /// The same, in doubt where the value or its error is not a number that can be used. Every estimator ends with this.
+    /// The same, in doubt if the value or its error is not finite. Every estimator ends with this.
     #[must_use]
     pub(super) fn checked(mut self) -> Self {
-        // A method whose error bar is not made of samples has none.
+        // A method without samples has no error bar, and NaN is expected.
         let has_error = self.effective_samples.is_some();
         if !self.value.is_finite()
             || self.std_error.is_infinite()
@@ -52,7 +52,7 @@ impl Estimate {
 /// Probability that a lower bound from the weights of annealing does not hold.
 pub const FAILURE: f64 = 0.001;
 
-/// Rounding of log f in f32, relative to log Z: what a spread over chains, which all share it, does not show.
+/// Rounding of log f in f32, relative to log Z: the spread over chains, which all share it, does not show it.
 const ROUNDING: f64 = 6e-8;
 
 /// A standard error with the rounding of log f added.
@@ -72,7 +72,7 @@ pub enum Bias {
     Low,
     /// Above log Z in expectation.
     High,
-    /// An error of either sign that more samples do not remove, or not soon enough to be left out of account.
+    /// An error of either sign that more samples remove too slowly or not at all.
     Biased,
 }
 

@@ -1,14 +1,14 @@
-//! Who is told of the steps of an estimate.
+//! Receivers of the progress of an estimate.
 
-/// Who hears of the steps of an estimate.
+/// Receives the steps of an estimate.
 pub trait Hears {
-    /// The method that comes next, and whether it has work of its own to do.
+    /// The method that comes next, and whether it does work of its own.
     fn method(&mut self, name: &str, works: bool);
-    /// What was found by a step.
+    /// Result of a step.
     fn line(&mut self, line: &str);
 }
 
-/// Each line with the method it is about.
+/// Each line with the method that it belongs to.
 pub(super) struct Lines<'a> {
     method: String,
     tell: &'a mut dyn FnMut(&str),

@@ -1,4 +1,4 @@
-//! The estimators of log Z there are: the one list. A new one is its own file and one line here.
+//! The list of estimators of log Z. A new one is its own file and one line here.
 
 use serde::{Serialize, Serializer};
 
@@ -10,31 +10,31 @@ use crate::model::exact::MAX_UNITS;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::{SimulatedTempering, TemperedPath};
 
-/// What an estimator runs on.
+/// Input of an estimator.
 #[derive(Clone, Copy)]
 pub enum Way {
     /// The parameters alone, and a seed.
     Alone(fn(&Parameters, u64) -> Result<Estimate>),
-    /// Tempered chains, run once for all that share them.
+    /// Tempered chains, run once for all methods that share them.
     Shared(Reader),
-    /// Tempered chains of its own, whose pseudo-prior it moves for so many sweeps.
+    /// Tempered chains of its own, whose pseudo-prior it changes in so many sweeps.
     Adaptive(fn(&mut dyn SimulatedTempering, usize) -> Result<Estimate>),
     /// Annealing passes along a path, for a request and a seed.
     Annealed(fn(&dyn TemperedPath, &Request<'_>, u64) -> Result<Vec<Estimate>>),
-    /// A search for modes and starts: [`super::Automatic`].
+    /// A mode search and starts: [`super::Automatic`].
     Search,
-    /// What another one finds on its way.
+    /// A by-product of another method.
     Part,
 }
 
-/// Who asks for it.
+/// Which selections include it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum For {
-    /// Those who ask for all that are good.
+    /// `all` and `everything`.
     All,
-    /// Those who compare: another one is as easily had and better, or no error bar comes with it.
+    /// `everything` only: another method is as easy and better, or it has no error bar.
     Comparison,
-    /// Those who name it: another one has what it finds.
+    /// Only by its name: it is a by-product of another method.
     Name,
 }
 
@@ -60,7 +60,7 @@ macro_rules! methods {
                 match self { $(Self::$method => $about,)* }
             }
 
-            /// What it runs on.
+            /// Its input.
             pub fn way(self) -> Way {
                 match self { $(Self::$method => $way,)* }
             }
@@ -82,7 +82,7 @@ const fn kept(read: fn(&KeptRun) -> Estimate) -> Way {
     Shared(Reader::Kept(read))
 }
 
-// A new one stands at the end: the place decides random streams.
+// A new one is added at the end, because the position determines random streams.
 methods! {
     Auto, "auto", All, "Searches for modes, tries several starts and works until the estimate is sound or --budget is used up", Search;
     Exact, "exact", All, "Enumeration of the smaller layer, at most 25 units", Alone(|parameters, _| super::exact(parameters));
@@ -115,7 +115,7 @@ fn tap(order: TapOrder, parameters: &Parameters, seed: u64) -> Result<Estimate> 
 }
 
 impl Method {
-    /// Those with an error bar that vanishes which a model allows, or all with `comparison`.
+    /// Those with an error bar that vanishes with more samples and that a model allows, or all with `comparison`.
     pub fn allowed(parameters: &Parameters, comparison: bool) -> impl Iterator<Item = Self> {
         let small = parameters.n_visible.min(parameters.n_hidden) <= MAX_UNITS;
         let asked = move |method: &Self| match method.asked_by() {
@@ -126,7 +126,7 @@ impl Method {
         Self::LIST.iter().copied().filter(asked)
     }
 
-    /// Whether it can be asked for.
+    /// Whether it can be selected.
     pub fn is_offered(self) -> bool {
         !matches!(self.way(), Part)
     }
@@ -146,8 +146,8 @@ impl Method {
         Self::LIST.iter().filter_map(|method| Some((*method, method.reader()?)))
     }
 
-    /// The seed of its own random streams, by its place in the list: methods share no random numbers, so that what one errs by tells
-    /// nothing of another.
+    /// The seed of its own random streams, by its position in the list: methods share no random numbers, so that their errors are
+    /// independent.
     pub fn seed(self, seed: u64) -> u64 {
         derived_seed(seed, Purpose::Method, self as u64)
     }

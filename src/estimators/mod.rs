@@ -50,7 +50,7 @@ pub use starts::Start;
 pub use tap::{Tap, TapOrder};
 pub use wang_landau::WangLandau;
 
-/// An error bar needs independent chains to compare.
+/// An error bar compares independent chains.
 fn at_least_two_chains(chains: usize) -> crate::error::Result<()> {
     if chains < 2 {
         return Err(crate::error::Error::Invalid(format!(
@@ -60,7 +60,7 @@ fn at_least_two_chains(chains: usize) -> crate::error::Result<()> {
     Ok(())
 }
 
-/// An average needs something to average.
+/// An average needs at least one value.
 fn at_least_one_sweep(sweeps: usize) -> crate::error::Result<()> {
     if sweeps == 0 {
         return Err(crate::error::Error::Invalid("0 sweeps: at least 1 is needed".into()));

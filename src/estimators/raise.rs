@@ -1,12 +1,12 @@
 //! Reverse annealing from data: RAISE (Burda, Grosse and Salakhutdinov 2015).
 //!
-//! From a data row v down the path, log p(v) >= E[log w] + log f(v) - log Z_1, where p is the model that annealing upwards
-//! makes; it becomes the real one with many temperatures. So log Z <= log Z_1 - mean log w over rows, one chain a row.
-//! se = sd(log w)/sqrt(S): that of the bound's noise, not of its distance from log Z.
+//! From a data row v down the path, log p(v) >= E[log w] + log f(v) - log Z_1, where p is the model defined by annealing upwards; with many
+//! temperatures it becomes the real one. So log Z <= log Z_1 - mean log w over rows, one chain per row. se = sd(log w)/sqrt(S) is the error
+//! of the bound's noise, not of its distance from log Z.
 //!
-//! The bound on log Z holds in expectation for rows that are distributed as the model. Rows the model does not fit may be
-//! likelier under the annealed model, and then it is LOW with few temperatures: on mnist-h10 with MNIST rows 221.0 at K = 1000
-//! and 222.9 at 10000, where log Z is 226.1. A wide spread of log w from row to row tells, and is reported as a doubt.
+//! The bound on log Z holds in expectation for rows that are distributed as the model. Rows that the model does not fit may be more likely
+//! under the annealed model, and then the value is too LOW with few temperatures: on mnist-h10 with MNIST rows 221.0 at K = 1000 and 222.9
+//! at 10000, where log Z is 226.1. A wide spread of log w over rows shows this and is reported as a doubt.
 
 use std::time::Instant;
 
@@ -17,8 +17,7 @@ use crate::ops::BitMatrix;
 use crate::tempering::{TemperedPath, descend};
 use crate::trust::Trust;
 
-/// Spread of log w beyond which the bound tells little: for rows of the model its distance from log Z is about half the
-/// variance.
+/// Spread of log w beyond which the bound is loose: for rows of the model its distance from log Z is about half the variance.
 const WIDE: f64 = 1.0;
 
 /// The upper bound of log Z from samples of the model, whose sweeps are counted.
@@ -58,7 +57,7 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
         method: Method::Raise,
         value: path.log_z_base() - mean,
         std_error: (variance / n).sqrt(),
-        // Every row counts the same in a mean of logarithms.
+        // All rows have the same weight in a mean of logarithms.
         effective_samples: Some(n),
         bias: Bias::High,
         at_least: None,

@@ -1,5 +1,4 @@
-//! What estimators are asked for: a model, what they start from (a product distribution, or a mixture that was found), and how
-//! much work they may do.
+//! Input of estimators: a model, its start (a product distribution, or a mixture that was found), and the amount of work.
 
 use super::tempered::{KeptRun, Reader, TemperedRun};
 use super::{Bound, Equilibrium, Estimate, FoundStart, Method, Way};
@@ -16,11 +15,11 @@ use crate::tempering::{
 pub struct Request<'a> {
     pub parameters: &'a Parameters,
     pub ops: &'a Fused,
-    /// p1(v), where no mixture was found.
+    /// p1(v), if there is no mixture.
     pub base: &'a BaseDistribution,
-    /// The start that was found, if one was looked for.
+    /// The mixture that was found, if one was searched for.
     pub found: Option<FoundStart>,
-    /// A lower bound of log Z, where one is known: samples of chains that miss a part of it are doubted.
+    /// A known lower bound of log Z, if any: samples of chains that miss a part of the model are put in doubt.
     pub bound: Option<Bound>,
     /// Number of chains, S.
     pub chains: usize,
@@ -46,7 +45,7 @@ impl Request<'_> {
         }
     }
 
-    /// Runs something on `chains` fresh tempered chains.
+    /// Runs a function on `chains` fresh tempered chains.
     pub fn tempered<T>(
         &self,
         ladder: &Ladder,
@@ -63,7 +62,7 @@ impl Request<'_> {
         run(&mut tempering)
     }
 
-    /// The shared chains, kept or not.
+    /// The shared chains, with kept states or without.
     pub fn shared(&self, ladder: &Ladder, keep: bool) -> Result<Shared> {
         let (rounds, sweeps) = (InitialRounds::default(), self.sweeps);
         self.tempered(ladder, self.seed, |tempered| {
@@ -111,7 +110,7 @@ impl Request<'_> {
         Ok(samples)
     }
 
-    /// The product distribution, for what knows no other start.
+    /// The product distribution, for methods that need one.
     pub fn product(&self, what: &str) -> Result<&BaseDistribution> {
         if self.found.is_some() {
             return Err(Error::Invalid(format!(
@@ -125,7 +124,7 @@ impl Request<'_> {
 /// One or more estimates by a method on a ladder, with chains of its own.
 ///
 /// # Errors
-/// Too few chains or sweeps, and what the method itself refuses.
+/// Too few chains or sweeps, and errors of the method.
 pub fn estimate(request: &Request<'_>, method: Method, ladder: &Ladder) -> Result<Vec<Estimate>> {
     if let Some(reader) = method.reader() {
         let shared = request.shared(ladder, matches!(reader, Reader::Kept(_)))?;
@@ -135,7 +134,7 @@ pub fn estimate(request: &Request<'_>, method: Method, ladder: &Ladder) -> Resul
 }
 
 impl Shared {
-    /// What a method reads off the shared chains; `None` where they were not run or not kept for it.
+    /// The result of a method from the shared chains; `None` if they were not run or not kept for it.
     pub fn read(&self, reader: Reader) -> Option<Estimate> {
         match (self, reader) {
             (Self::Kept(run), reader) => Some(reader.read(run)),
@@ -144,7 +143,7 @@ impl Shared {
         }
     }
 
-    /// RTS of the shared chains, whose doubts are those of all that is read off them.
+    /// RTS of the shared chains, whose doubts apply to all methods that read them.
     pub fn rts(&self) -> Option<Estimate> {
         match self {
             Self::NotNeeded => None,

@@ -1,7 +1,7 @@
 //! Reverse annealing: from samples of the model down to the base distribution.
 //!
-//! E[w] = Z_1/Z, so log Z = log Z_1 - log mean w, se as for AIS: biased high in expectation, where AIS is low. From samples
-//! of part of the distribution only it is the log Z of that part, which is low: hence the doubt of unmixed samples.
+//! E[w] = Z_1/Z, so log Z = log Z_1 - log mean w, se as for AIS. Biased high in expectation, where AIS is low. Samples of a part of the
+//! distribution give the log Z of that part, which is low; so samples of chains that did not mix put the value in doubt.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub fn reverse_ais(path: &dyn TemperedPath, start: &Equilibrium, seed: u64) -> R
     Ok(Estimate { seconds: clock.elapsed().as_secs_f64(), ..of_weights(path, start, &log_weights) })
 }
 
-/// The estimate that given weights make.
+/// The estimate from given weights.
 pub(super) fn of_weights(
     path: &dyn TemperedPath,
     start: &Equilibrium,

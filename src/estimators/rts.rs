@@ -17,7 +17,7 @@ use crate::trust::Trust;
 pub struct Rts {
     /// Number of chains, S.
     pub chains: usize,
-    /// Sweeps of every chain that are counted, after the initial rounds and a fifth as many to settle.
+    /// Sweeps of every chain that are counted, after the initial rounds and a burn-in of a fifth as many.
     pub sweeps: usize,
     /// Inverse temperatures and their prior.
     pub ladder: Ladder,
@@ -33,7 +33,7 @@ impl Rts {
     /// Runs initial rounds, then all sweeps with a fixed pseudo-prior, on fresh chains of an RBM.
     ///
     /// # Errors
-    /// Fewer than two chains, of which no error bar can be made.
+    /// Fewer than two chains, which give no error bar.
     pub fn run(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
         Ok(self.sample(ops, base)?.rts())
     }
@@ -41,17 +41,17 @@ impl Rts {
     /// [`Rts::run`] for several estimators: occupancies of the same chains.
     ///
     /// # Errors
-    /// Fewer than two chains, of which no error bar can be made.
+    /// Fewer than two chains, which give no error bar.
     pub fn sample(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<TemperedRun> {
         self.with_chains(ops, base, |chains| {
             TemperedRun::new(chains, &self.initial_rounds, self.sweeps)
         })
     }
 
-    /// [`Rts::run`] for all estimators: the same chains, with everything kept that can be read off them.
+    /// [`Rts::run`] for all estimators: the same chains, with all statistics that estimators read.
     ///
     /// # Errors
-    /// Fewer than two chains, of which no error bar can be made.
+    /// Fewer than two chains, which give no error bar.
     pub fn sample_and_keep(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<KeptRun> {
         self.with_chains(ops, base, |chains| {
             KeptRun::new(chains, &self.initial_rounds, self.sweeps)
@@ -71,10 +71,10 @@ impl Rts {
     }
 }
 
-/// Rao-Blackwellized tempered sampling of any target: initial rounds, a fifth of `sweeps` to settle, then `sweeps` counted.
+/// Rao-Blackwellized tempered sampling of any target: initial rounds, a burn-in of a fifth of `sweeps`, then `sweeps` counted.
 ///
 /// # Errors
-/// Fewer than two chains, of which no error bar can be made.
+/// Fewer than two chains, which give no error bar.
 pub fn rts(
     chains: &mut dyn SimulatedTempering,
     initial_rounds: &InitialRounds,

@@ -14,9 +14,9 @@ use crate::trust::Trust;
 /// Settings of self-adjusted mixture sampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sams {
-    /// Sweeps of every chain in the second stage; the first takes a fifth as many before.
+    /// Sweeps of every chain in the second stage; the first has a fifth as many, before it.
     pub sweeps: usize,
-    /// b, in (1/2, 1]; Tan takes .6 to .8.
+    /// b, in (1/2, 1]; Tan uses .6 to .8.
     pub exponent: f64,
 }
 

@@ -1,4 +1,4 @@
-//! log Z between two bounds: AIS from below, reverse AIS from above, Bennett's estimate of both between them.
+//! log Z between two bounds: AIS from below, reverse AIS from above, and Bennett's estimate from both.
 //!
 //! The two annealing passes are each other's reversal, so that their log weights W (up) and U (down) obey
 //! p_up(W) exp(W) = p_down(-W) Z/Z_1 (Crooks 1999) and Bennett's acceptance ratio applies (1976, eq. 12): D = log Z/Z_1 solves
@@ -15,12 +15,12 @@ use crate::numerics::sigmoid;
 use crate::tempering::{TemperedPath, descend};
 use crate::trust::Trust;
 
-/// Most nats between the two bounds; beyond, hardly a weight of one pass is as probable in the other.
+/// Largest distance of the two bounds, nats; beyond it, weights of the two passes hardly overlap.
 const WIDEST: f64 = 4.0;
-/// Share of all chains that should take part in the balance.
+/// Fraction of all chains that should contribute to the balance.
 const NEEDED: f64 = 0.05;
 
-/// Both bounds and what lies between.
+/// Both bounds and the value between them.
 #[derive(Clone, Debug)]
 pub struct Sandwich {
     /// AIS, low in expectation.
@@ -32,7 +32,7 @@ pub struct Sandwich {
 }
 
 impl Sandwich {
-    /// From below to above.
+    /// From the lower to the higher.
     pub fn estimates(self) -> [Estimate; 3] {
         [self.lower, self.between, self.upper]
     }
@@ -95,7 +95,7 @@ pub struct Balance {
     pub log_ratio: f64,
     /// Its standard error for independent weights.
     pub std_error: f64,
-    /// (sum s)^2/sum s^2 over both sets: how many weights decide.
+    /// (sum s)^2/sum s^2 over both sets: the effective number of weights.
     pub effective: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Settings that say where inverse temperatures lie and along which path models are annealed.
+//! Inverse temperatures and path of annealing.
 
 use std::path::PathBuf;
 
@@ -11,22 +11,22 @@ use crate::tempering::schedules::{
 };
 use crate::tempering::{Keep, Ladder, Prior, TemperedPath, anneal};
 
-/// Chains and temperatures of the cheap pass VAROPT goes by, as in its paper.
+/// Chains and temperatures of the short pass for VAROPT, as in its paper.
 const SURVEY_CHAINS: usize = 100;
 const SURVEY_TEMPERATURES: usize = 1000;
-/// Chains and knots of the moments GMS13 goes by, as in SCHEDULES.
+/// Chains and knots of the moments for GMS13, as in SCHEDULES.
 const MOMENT_CHAINS: usize = 1000;
 const KNOTS: usize = 10;
 /// Smallest positive inverse temperature of the geometric schedule.
 const GEOMETRIC_FIRST: f64 = 1e-3;
-/// From so many temperatures on a ladder is one for annealing.
+/// A ladder of at least this many temperatures is one for annealing.
 const MANY: usize = 1000;
 /// Chains, sweeps and largest ladder of the runs that look for knots.
 const KNOT_CHAINS: usize = 100;
 const KNOT_SWEEPS: usize = 200;
 const KNOT_TEMPERATURES: usize = 100;
 
-/// Where the inverse temperatures of a ladder lie.
+/// How the inverse temperatures of a ladder are chosen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Schedule {
     /// Equal steps.
@@ -38,11 +38,11 @@ pub enum Schedule {
     Geometric,
     /// Equal steps of the integral of the square root of the slope's variance.
     Varopt,
-    /// Linear between knots, by the moments of a cheap pass (Grosse, Maddison and Salakhutdinov 2013).
+    /// Linear between knots, by the moments of a short pass (Grosse, Maddison and Salakhutdinov 2013).
     Gms13,
     /// Linear between knots that tempered chains find.
     Automatic,
-    /// From a file, one a line.
+    /// From a file, one per line.
     List(PathBuf),
 }
 
@@ -56,7 +56,7 @@ pub enum PathKind {
     Moments,
 }
 
-/// Where inverse temperatures lie, and along which path.
+/// Inverse temperatures, and the path of annealing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScheduleSettings {
     /// Inverse temperatures.
@@ -67,12 +67,12 @@ pub struct ScheduleSettings {
     pub path: PathKind,
 }
 
-/// A model and everything its ladder is planned with.
+/// A model and the inputs for planning its ladder.
 pub(super) struct Plan<'a> {
     pub problem: &'a Request<'a>,
-    /// Number of temperatures asked for, if any.
+    /// Number of temperatures, if given.
     pub asked: Option<usize>,
-    /// Number of temperatures where none is asked for.
+    /// Number of temperatures if none is given.
     pub usual: usize,
     pub seed: u64,
 }
@@ -109,7 +109,7 @@ impl ScheduleSettings {
         self.planned(plan, |ladder| survey(&*plan.problem.along(ladder), plan.seed))
     }
 
-    /// Runs annealed estimators along the path asked for; what was spent on planning is added to the cost of each.
+    /// Runs annealed estimators along the path; the sweeps of planning are added to the cost of each.
     pub(super) fn annealed(
         &self,
         plan: &Plan<'_>,
@@ -204,7 +204,7 @@ impl ScheduleSettings {
     }
 }
 
-/// g from a cheap annealing pass.
+/// g from a short annealing pass.
 fn survey(path: &dyn TemperedPath, seed: u64) -> SlopeVariance {
     SlopeVariance::from_annealing(path, SURVEY_CHAINS, derived_seed(seed, Purpose::Schedule, 1))
 }

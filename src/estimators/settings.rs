@@ -1,4 +1,4 @@
-//! Estimates of log Z of a fixed model by one method or many: what is asked for, from where chains start, what is shared.
+//! Estimates of log Z of a fixed model by one method or several: methods, start, shared chains.
 
 use serde::Serialize;
 
@@ -23,10 +23,10 @@ use crate::tempering::{
 /// Pseudo-count of base marginals, as in the configuration.
 const SMOOTHING: f64 = 1.0;
 
-/// Largest smaller layer that is enumerated unless another method is asked for.
+/// Largest smaller layer that is enumerated unless another method is given.
 const EXACT_BY_DEFAULT: usize = 20;
 
-/// Temperatures of tempered chains where none are asked for.
+/// Temperatures of tempered chains if none are given.
 const USUAL: usize = 100;
 
 /// How log Z of a fixed model is estimated; the defaults are those of the command.
@@ -45,21 +45,21 @@ const USUAL: usize = 100;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct EstimateSettings {
-    /// What is asked for, as in `"rts".parse()`; none for exact up to 20 units in the smaller layer, else `auto`.
+    /// The methods, as in `"rts".parse()`; none for exact up to 20 units in the smaller layer, else `auto`.
     pub methods: Vec<Asked>,
     /// Chains.
     pub chains: usize,
-    /// Inverse temperatures; `None` for what suits each method.
+    /// Inverse temperatures; `None` for the default of each method.
     pub temperatures: Option<usize>,
     /// Counted sweeps of every tempered chain.
     pub sweeps: usize,
-    /// Work that `auto` may do while its estimate is in doubt, in seconds of one usual core.
+    /// Work that `auto` may do while its estimate is in doubt, in seconds of one typical core.
     pub budget: f64,
-    /// Whether small models are enumerated where no method is asked for.
+    /// Whether small models are enumerated if no method is given.
     pub enumerates: bool,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Where inverse temperatures lie.
+    /// How inverse temperatures are chosen.
     pub schedule: ScheduleSettings,
 }
 
@@ -78,15 +78,15 @@ impl Default for EstimateSettings {
     }
 }
 
-/// What was found.
+/// Result of the estimates.
 pub struct Estimates {
-    /// One or more a method, in the order they were asked for.
+    /// One or more per method, in the order of the methods.
     pub estimates: Vec<Estimate>,
     /// Methods of `all` this model does not allow, with the reason.
     pub skipped: Vec<String>,
-    /// The shared chains, where they were kept.
+    /// The shared chains, if they were kept.
     pub kept: Option<Box<KeptRun>>,
-    /// A lower bound of log Z; not looked for where log Z is exact.
+    /// A lower bound of log Z; not computed if log Z is exact.
     pub bound: Option<Bound>,
     /// How well the estimates agree.
     pub agreement: Agreement,
@@ -111,19 +111,19 @@ impl Started {
     }
 }
 
-/// What is known of where the mass lies.
+/// Knowledge of the model's modes.
 pub struct Starting<'a> {
-    /// p1(v) where the start is given, and a candidate where it is to be found.
+    /// p1(v) if the start is given; a candidate if it is to be found.
     pub base: &'a BaseDistribution,
     /// Whether all methods but `auto` start from `base`.
     pub given: bool,
-    /// Whether `base` is more than a guess from the parameters: asked for, or marginals of the training rows.
+    /// Whether `base` is more than a guess from the parameters: given, or marginals of the training rows.
     pub informed: bool,
-    /// Data rows, where there are some.
+    /// Data rows, if there are any.
     pub rows: Option<&'a BitMatrix>,
-    /// Further rows, such as held-out ones, of which only the lower bound of log Z is made.
+    /// Further rows, such as held-out ones, used only for the lower bound of log Z.
     pub held_out: Option<&'a BitMatrix>,
-    /// States of the model that its chains visited, where there are some.
+    /// States of the model that its chains visited, if there are any.
     pub states: Option<&'a BitMatrix>,
 }
 
@@ -141,11 +141,10 @@ impl Starting<'_> {
 }
 
 impl EstimateSettings {
-    /// Estimates log Z of a model by all methods; `rows`: data, [N, M], that tell where its mass may lie; `tell` hears a line
-    /// after each step.
+    /// Estimates log Z of a model by all methods; `rows`: data, [N, M], which may show its modes; `tell` gets a line after each step.
     ///
     /// # Errors
-    /// Settings out of range, a model too large for what is asked for.
+    /// Settings out of range, a model too large for a method.
     pub fn run(
         &self,
         parameters: &Parameters,
@@ -177,7 +176,7 @@ impl EstimateSettings {
         self.run_from(parameters, &start, false, &mut Lines::new(tell))
     }
 
-    /// The same from a start. The shared chains are run at most once; `keep` has them kept for the caller in any case.
+    /// The same from a start. The shared chains are run at most once; `keep` keeps them for the caller in any case.
     ///
     /// # Errors
     /// As [`EstimateSettings::run`].
@@ -200,9 +199,9 @@ impl EstimateSettings {
             _ => start.known(ops),
         };
         let needs_start = keep || methods.iter().any(|method| method.needs_start());
-        // Curves are those of the path from a product distribution: temperatures of a mixture's path mean nothing by themselves.
+        // Curves are those of the path from a product distribution: temperatures of a mixture's path have no meaning of their own.
         if needs_start && !start.given && !self.schedule.needs_product() && !keep {
-            // --temperatures belongs to the methods; the search anneals and tempers for a short time on its own.
+            // --temperatures applies to the methods; the search has its own short annealing and tempering.
             let search = self.automatic(&problem, None)?;
             let found = search.start(parameters, known, &mut |line| {
                 tell.line(line);
@@ -230,7 +229,7 @@ impl EstimateSettings {
             };
             match found {
                 Ok(found) => estimates.extend(found),
-                // Whoever asks for everything wants what can be had.
+                // With `all`, methods that the model does not allow are skipped.
                 Err(error) if self.asks_for_all() => skipped.push(format!("{method}: {error}")),
                 Err(error) => return Err(error),
             }
@@ -320,7 +319,7 @@ impl EstimateSettings {
         problem.shared(&ladder, keep)
     }
 
-    /// The ladder of tempered chains, once it is known that they and `more` bytes fit in memory.
+    /// The ladder of tempered chains, after a check that they and `more` bytes fit in memory.
     fn ladder(&self, problem: &Request<'_>, more: f64) -> Result<Ladder> {
         let temperatures = self.schedule.temperatures(self.temperatures, USUAL)?;
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
@@ -333,7 +332,7 @@ impl EstimateSettings {
         problem: &Request<'_>,
         estimate: impl FnOnce(&dyn TemperedPath) -> Result<Vec<Estimate>>,
     ) -> Result<Vec<Estimate>> {
-        // One sweep a temperature: side by side with all others, as many as counted sweeps.
+        // One sweep per temperature, as many as counted sweeps, for comparison with the other methods.
         let (asked, usual) =
             if self.asks_for_all() { (None, self.sweeps) } else { (self.temperatures, 10_000) };
         let temperatures = self.schedule.temperatures(asked, usual)?;
@@ -390,7 +389,7 @@ mod tests {
     use crate::model::exact::log_partition;
     use crate::model::test_systems::gaussian_parameters;
 
-    /// All rows and states count, each once, wherever they are from: all states of a layer add up to log Z.
+    /// All rows and states count, each once, whatever their source: the sum over all states of a layer is Z.
     #[test]
     fn rows_of_every_kind_make_the_bound() {
         let parameters = gaussian_parameters(9, 6, 2.0, 1);
@@ -412,8 +411,8 @@ mod tests {
         assert!((bound.value - log_partition(&parameters).unwrap()).abs() < 1e-4, "{bound:?}");
     }
 
-    /// Two modes of equal weight, of which the start knows one, and units whose free energy ten temperatures put too high: what reads
-    /// the chains or their samples may end above the bound and still misses a mode.
+    /// Two modes of equal weight, only one of which is in the start, and units whose free energy is too high with ten temperatures: methods
+    /// that read the chains or their samples may end above the bound and still miss a mode.
     #[test]
     fn rows_inherit_the_doubts_of_what_they_read() {
         let (modes, more, bias) = (22, 12, -6.6);

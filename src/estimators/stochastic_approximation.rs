@@ -1,11 +1,11 @@
-//! The recursion under SAMS and Wang-Landau: zeta moves after every sweep, towards even occupancy of the temperatures.
+//! The recursion of SAMS and Wang-Landau: zeta changes after every sweep, towards even occupancy of the temperatures.
 //!
 //! zeta_k += g (q_k/r_k - q_1/r_1), q(k|x) averaged over all chains, which share zeta; zeta_1 = log Z_1 stays.
 //!
-//! Error bar: near the solution E[q_k/r_k - q_1/r_1] = (log Z_k - zeta_k) + second order, so that the error of zeta obeys
-//! e <- (1 - g) e + g (noise), and splits into parts of single chains, A_s <- (1 - g) A_s + g (chain s's noise). Given the
-//! path of zeta the chains are independent: Var(zeta_K) = var_s(A_s)/S. This holds for any chains' autocorrelation, as in
-//! RTS eq. 16; what it leaves out is how far the first zeta was off, which fades as the product of all (1 - g).
+//! Error bar: near the solution E[q_k/r_k - q_1/r_1] = (log Z_k - zeta_k) + second order, so the error of zeta obeys e <- (1 - g) e + g
+//! (noise), and is a sum of contributions of single chains, A_s <- (1 - g) A_s + g (chain s's noise). Given the path of zeta the chains are
+//! independent: Var(zeta_K) = var_s(A_s)/S. This holds for any autocorrelation of the chains, as in RTS eq. 16. It does not include the
+//! error of the first zeta, which decays as the product of all (1 - g).
 //!
 //! Cost: that of the sweeps.
 
@@ -18,10 +18,10 @@ use crate::numerics::Influence;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
 use crate::trust::Trust;
 
-/// Share of its prior that a temperature must have got: below, zeta has not settled, however few chains count.
+/// Fraction of its prior that a temperature must have received; below it, zeta has not converged, however few chains there are.
 const EVEN: f64 = 0.5;
 
-/// Chains and what has been learnt from them.
+/// Chains and the state of the recursion.
 pub(super) struct Recursion<'a> {
     chains: &'a mut dyn SimulatedTempering,
     zeta: Vec<f64>,
@@ -59,8 +59,8 @@ impl<'a> Recursion<'a> {
         })
     }
 
-    /// The largest gain: S chains one after the other, each moving no zeta_k by more than 1 nat (g <= min r_k), at most
-    /// the Newton step. (Gains that differ between temperatures, as in min(r_k, .), would have no common fixed point.)
+    /// The largest gain: S chains one after the other, each changing no zeta_k by more than 1 nat (g <= min r_k), at most the Newton step.
+    /// (Gains that differ between temperatures, as in min(r_k, .), would have no common fixed point.)
     pub(super) fn largest_gain(&self) -> f64 {
         let smallest_prior = 1.0 / self.inverse_prior.iter().copied().fold(0.0, f64::max);
         (self.chain_count() * smallest_prior).min(1.0)
@@ -71,7 +71,7 @@ impl<'a> Recursion<'a> {
         self.influence.chains() as f64
     }
 
-    /// One sweep, then one move of zeta.
+    /// One sweep, then one change of zeta.
     pub(super) fn step(&mut self, gain: f64) {
         let k = self.zeta.len();
         let swept = self.chains.sweep(&self.zeta, 1);
@@ -94,7 +94,7 @@ impl<'a> Recursion<'a> {
         self.round_trips += swept.round_trips;
     }
 
-    /// min_k c_k/r_k since the histogram was last forgotten.
+    /// min_k c_k/r_k since the histogram was last reset.
     pub(super) fn flatness(&self) -> f64 {
         let lowest = self.histogram.iter().zip(&self.inverse_prior).map(|(sum, r)| sum * r);
         lowest.fold(f64::INFINITY, f64::min) / self.counted.max(1) as f64
@@ -106,7 +106,7 @@ impl<'a> Recursion<'a> {
         self.counted = 0;
     }
 
-    /// zeta_K; `doubt` is the method's own, round trips and flatness are looked at here.
+    /// zeta_K; `doubt` is that of the method, round trips and flatness are checked here.
     pub(super) fn finish(self, method: Method, doubt: Trust) -> Estimate {
         let n = self.chain_count();
         let per_chain = self.round_trips as f64 / n;

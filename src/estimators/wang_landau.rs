@@ -1,11 +1,11 @@
 //! Wang-Landau on the temperatures (Wang and Landau 2001), ended by the 1/t rule of Belardinelli and Pereyra (2007).
 //!
 //! zeta_k += gamma q_k/r_k, renormalised to zeta_1; gamma starts at min(1, S min r_k) and is halved each time the histogram is flat
-//! (min_k c_k/r_k > .8), until 1/t is larger, which it then stays at. Halving for ever would freeze zeta at whatever
-//! error it has: the sum of all gains would be finite.
+//! (min_k c_k/r_k > .8), until 1/t is larger, which it then follows. Halving forever would freeze zeta at its current error, because the
+//! sum of all gains would be finite.
 //!
-//! The weight of early sweeps, taken far from the solution, fades only as 1/t: noisier than SAMS, and biased at any length a
-//! user would run.
+//! The weight of early sweeps, taken far from the solution, decays only as 1/t: the method is noisier than SAMS, and biased at any
+//! practical length.
 
 use super::stochastic_approximation::Recursion;
 use super::{Bias, Estimate, Method, at_least_one_sweep};
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::tempering::SimulatedTempering;
 use crate::trust::Trust;
 
-/// Smallest share of a temperature's prior in a flat histogram.
+/// Smallest fraction of a temperature's prior in a flat histogram.
 const FLAT: f64 = 0.8;
 
 /// Settings of Wang-Landau.
@@ -41,7 +41,7 @@ impl WangLandau {
                 gamma = last;
             } else if recursion.flatness() > FLAT {
                 gamma /= 2.0;
-                // 1/t starts high: only once it has come down can it take over.
+                // 1/t starts high, so it can take over only once it is small.
                 if last <= recursion.largest_gain() && gamma <= last {
                     (gamma, halving) = (last, false);
                 }

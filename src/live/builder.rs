@@ -1,4 +1,4 @@
-//! What a tracker needs to know before its first update; all but the data has a default that fits the size.
+//! Settings of a tracker before its first update; all but the data have defaults that depend on the size.
 
 use super::LogZTracker;
 use super::settings::Settings;
@@ -9,21 +9,20 @@ use crate::ops::BitMatrix;
 use crate::tempering::{check_memory, tempering_bytes};
 use crate::training::temperatures;
 
-/// Chains of models of at most this many weights, and of larger ones.
+/// Default number of chains of models of at most this many weights, and of larger ones.
 const CHAINS: [usize; 2] = [500, 200];
 const SMALL: usize = 100_000;
-/// Share of the updates that is averaged over, as the trainer does.
+/// Fraction of the updates that is averaged over, as in the trainer.
 const AVERAGING: f64 = 0.1;
-/// Nearest to 0 and 1 that a given marginal counts for: every unit keeps a chance to be 0 and 1.
+/// Smallest distance of a marginal from 0 and 1: every unit can be 0 and 1.
 const LEAST_MARGINAL: f64 = 0.001;
 
-/// Where the tracker's temperatures start, and what it checks itself against.
+/// Base of the tracker's temperatures, and data for its checks.
 #[derive(Clone, Copy, Debug)]
 pub enum TrackedData<'a> {
-    /// Rows the model is trained on, [rows, M]. Some thousands do.
+    /// Training rows of the model, [rows, M]. Some thousands are enough.
     Rows(&'a BitMatrix),
-    /// Means of the visible units alone, `[M]`, where no rows may be kept: the tracker cannot see by itself then that it
-    /// missed a mode that data know.
+    /// Means of the visible units alone, `[M]`, if no rows can be kept: the tracker cannot detect then that it missed a mode of the data.
     Marginals(&'a [f64]),
     /// A data set, which must be binary.
     Dataset(&'a Dataset),
@@ -64,37 +63,36 @@ impl<'a> LogZTrackerBuilder<'a> {
         Self { data, hidden: 0, chains: None, seed: 0, window: AVERAGING, tempering }
     }
 
-    /// Number of hidden units, J; must be given.
+    /// Number of hidden units, J; required.
     #[must_use]
     pub fn hidden(self, hidden: usize) -> Self {
         Self { hidden, ..self }
     }
 
-    /// Number of tempered chains, S, at least 2. Unless given: 500, and 200 for models of more than 100 000 weights. The
-    /// error bar falls with its square root.
+    /// Number of tempered chains, S, at least 2. Default: 500, and 200 for models of more than 100 000 weights. The error bar falls with
+    /// its square root.
     #[must_use]
     pub fn chains(self, chains: usize) -> Self {
         Self { chains: Some(chains), ..self }
     }
 
-    /// Number of inverse temperatures, K, at least 2. Unless given: 20 to 50, by the size of the smaller layer.
+    /// Number of inverse temperatures, K, at least 2. Default: 20 to 50, by the size of the smaller layer.
     #[must_use]
     pub fn temperatures(mut self, temperatures: usize) -> Self {
         self.tempering.temperatures = Automatic::Given(temperatures);
         self
     }
 
-    /// Gibbs sweeps of every chain per step, at least 1. Unless given: 2.
+    /// Gibbs sweeps of every chain per step, at least 1. Default: 2.
     #[must_use]
     pub fn sweeps(mut self, sweeps: usize) -> Self {
         self.tempering.sweeps = Automatic::Given(sweeps);
         self
     }
 
-    /// Tracks the running average of the parameters that are handed in, over this share of the updates so far, in [0, 1]; 0 for
-    /// none. Unless given: 0.1, as in the trainer. Everything that is read speaks of the average ([`LogZTracker::parameters`]),
-    /// which moves slowly and is mostly the better model; single updates of a large model move log f by nats, which no chain
-    /// follows (docs/results.md).
+    /// Tracks the running average of the given parameters over this fraction of the updates so far, in [0, 1]; 0 for none. Default: 0.1, as
+    /// in the trainer. All values belong to the average ([`LogZTracker::parameters`]), which changes slowly and is mostly the better model.
+    /// Single updates of a large model change log f by several nats, which chains cannot follow (docs/results.md).
     ///
     /// [`LogZTracker::negative_phase`] needs 0.
     #[must_use]
@@ -102,16 +100,16 @@ impl<'a> LogZTrackerBuilder<'a> {
         Self { window, ..self }
     }
 
-    /// Updates between steps of the chains, at least 1. Unless given: 1, and of an average a two hundredth of the updates so far,
-    /// at most 20. More make tracking cheaper; where the model moves fast the error bar grows, and doubts say so.
+    /// Updates between steps of the chains, at least 1. Default: 1, and for an average a two hundredth of the updates so far, at most 20.
+    /// Larger values make tracking cheaper; if the model changes fast, the error bar grows, and doubts say so.
     #[must_use]
     pub fn every(mut self, every: u64) -> Self {
         self.tempering.every = Automatic::Given(every);
         self
     }
 
-    /// Fewest and most sweeps at fixed parameters before a value is told. Unless given: 60, and up to as many as were run
-    /// since the value before, at most 2000, where chains are not at rest.
+    /// Fewest and most sweeps at fixed parameters before a value is reported. Default: 60, and up to as many as were run since the last
+    /// value, at most 2000, if chains are not equilibrated.
     #[must_use]
     pub fn settling(mut self, sweeps: usize, most: usize) -> Self {
         self.tempering.settling.sweeps = Automatic::Given(sweeps);
@@ -119,13 +117,13 @@ impl<'a> LogZTrackerBuilder<'a> {
         self
     }
 
-    /// Seed of all random streams. Unless given: 0.
+    /// Seed of all random streams. Default: 0.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// Everything that `[tempering]` of a configuration can say; `share` is not used. Later calls change single fields of it.
+    /// All settings of `[tempering]` of a configuration; `share` is not used. Later calls change single fields of it.
     #[must_use]
     pub fn tempering(mut self, tempering: TemperingConfig) -> Self {
         self.chains = Some(tempering.chains);

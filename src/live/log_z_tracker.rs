@@ -1,4 +1,4 @@
-//! The tracker of a training loop that is not ours.
+//! The tracker for custom training loops.
 
 use super::settings::Settings;
 use super::{LogZTrackerBuilder, TrackedData, words};
@@ -16,9 +16,9 @@ use crate::trust::Trust;
 
 /// log Z of a model in training, with an error bar, from one call after every update of any loop.
 ///
-/// Values are about the running average of the parameters ([`LogZTracker::parameters`]), or about the parameters themselves
-/// with [`LogZTrackerBuilder::averaging`] 0. Tempered chains follow them; reading a value lets a copy of the chains come to
-/// rest there first (some 60 sweeps). Read at evaluations, not at every update.
+/// Values belong to the running average of the parameters ([`LogZTracker::parameters`]), or to the parameters themselves with
+/// [`LogZTrackerBuilder::averaging`] 0. Tempered chains follow them. Reading a value first equilibrates a copy of the chains at fixed
+/// parameters (some 60 sweeps). Read values at evaluations, not at every update.
 ///
 /// ```
 /// use ztrack::{LogZTracker, Parameters};
@@ -47,9 +47,9 @@ pub struct LogZTracker {
     pub(super) data: Option<BitMatrix>,
     pub(super) particles: Option<BitMatrix>,
     pub(super) tracker: Option<ModelTracker>,
-    /// The running average, if one is tracked.
+    /// The running average, if there is one.
     pub(super) averaged: Option<Averaged>,
-    /// The newest parameters, where they are tracked themselves and the chains have not stepped to them yet.
+    /// The newest parameters, if they are tracked themselves and the chains have made no step to them yet.
     pub(super) newest: Option<Parameters>,
     /// Updates after the first, which started the chains.
     pub(super) updates: u64,
@@ -60,14 +60,14 @@ pub struct LogZTracker {
     pub(super) evaluated: Option<Evaluated>,
 }
 
-/// What an evaluation found.
+/// Result of an evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluated {
     /// log Z of the parameters of the last update, or of their average, nats.
     pub log_z: f64,
     /// Its standard error, nats.
     pub std_error: f64,
-    /// Whether these are to be believed, and why not.
+    /// Whether these can be trusted, and if not, why.
     pub trust: Trust,
 }
 
@@ -108,11 +108,11 @@ impl LogZTracker {
         }
     }
 
-    /// To be called after every update of the parameters, and once before the first: that starts the chains, which takes
-    /// some hundred sweeps. Returns what a step of the chains found, if one was due.
+    /// To be called after every update of the parameters, and once before the first: this starts the chains, which takes some hundred
+    /// sweeps. Returns the result of a step of the chains, if one was due.
     ///
     /// # Errors
-    /// Parameters of another size, NaN, infinity or values beyond all measure among them; the tracker stays as it was.
+    /// Parameters of another size, or with NaN, infinite or huge values; the tracker does not change.
     pub fn update(&mut self, parameters: &Parameters) -> Result<Option<TrackRecord>> {
         self.check(parameters)?;
         self.evaluated = None;
@@ -145,8 +145,8 @@ impl LogZTracker {
         Ok(if due { self.step() } else { None })
     }
 
-    /// Particles of a gradient by persistent chains, [rows, M], if there are some: the next evaluations check that the tracker
-    /// knows the modes that they are in.
+    /// Particles of a gradient by persistent chains, [rows, M], if there are any: the next evaluations check that the tracker has not
+    /// missed their modes.
     ///
     /// # Errors
     /// Rows of another width.
@@ -156,8 +156,8 @@ impl LogZTracker {
         Ok(())
     }
 
-    /// log Z of [`LogZTracker::parameters`]. The first call after an update lets a copy of the chains come to rest;
-    /// the filter learns from what it finds, so that values depend on when they are asked for, as in any filter.
+    /// log Z of [`LogZTracker::parameters`]. The first call after an update equilibrates a copy of the chains, and the filter uses the
+    /// result. So values depend on when they are read.
     ///
     /// # Errors
     /// There was no update yet.
@@ -195,7 +195,7 @@ impl LogZTracker {
     /// log Z in nats, see [`LogZTracker::evaluate`].
     ///
     /// # Errors
-    /// There was no update yet (as for all that is read).
+    /// There was no update yet (as for all values).
     pub fn log_z(&mut self) -> Result<f64> {
         Ok(self.evaluate()?.log_z)
     }
@@ -208,7 +208,7 @@ impl LogZTracker {
         Ok(self.evaluate()?.std_error)
     }
 
-    /// Whether the error bar is to be believed, and why not, see [`LogZTracker::evaluate`].
+    /// Whether the error bar can be trusted, and if not, why; see [`LogZTracker::evaluate`].
     ///
     /// # Errors
     /// See [`LogZTracker::log_z`].
@@ -239,8 +239,8 @@ impl LogZTracker {
         Ok(WeightedStates { visible: chains.chains.visible.clone(), weights: chains.weights() })
     }
 
-    /// Weighted means of v, h and vh' over the chains: the negative phase of the gradient, for those who want the tempered
-    /// one in place of their own particles. To be used with `every` = 1 and `averaging` = 0.
+    /// Weighted means of v, h and vh' over the chains: the negative phase of the tempered gradient, in place of particles of PCD. To be
+    /// used with `every` = 1 and `averaging` = 0.
     ///
     /// # Errors
     /// There was no update yet, or an average is tracked, whose moments are not those of the gradient.
@@ -256,8 +256,8 @@ impl LogZTracker {
         Ok(moments_from_inputs(ops, &chains.chains.visible, inputs, Some(&chains.weights())))
     }
 
-    /// log Z and its standard error as the filter has them after the last step: free, but behind a model that moves, and with
-    /// an error bar that does not know how far. For progress bars.
+    /// log Z and its standard error of the filter after the last step. This costs nothing, but the value lags behind a changing model, and
+    /// the error bar does not include the lag. For progress bars.
     ///
     /// # Errors
     /// See [`LogZTracker::log_z`].
@@ -266,8 +266,8 @@ impl LogZTracker {
         Ok((chains.log_z(), chains.std_error()))
     }
 
-    /// The model that values are about: the parameters of the last update, or their running average
-    /// ([`LogZTrackerBuilder::averaging`]). `None` before the first update.
+    /// The model of all values: the parameters of the last update, or their running average ([`LogZTrackerBuilder::averaging`]). `None`
+    /// before the first update.
     pub fn parameters(&self) -> Option<&Parameters> {
         let stepped = self.tracker.as_ref()?.model().parameters.as_ref();
         let averaged = self.averaged.as_ref().map(Averaged::parameters);
@@ -294,7 +294,7 @@ impl LogZTracker {
         self.settings.tempering.chains
     }
 
-    /// Times the chains had missed a mode that data or particles know, and started again from it.
+    /// Number of times the chains had missed a mode of the data or particles and were re-initialised from it.
     pub fn restarts(&self) -> u64 {
         self.tracker.as_ref().map_or(0, |tracker| tracker.restarts)
     }

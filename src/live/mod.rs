@@ -1,4 +1,4 @@
-//! log Z of anyone's training: the tracker as a part that is added to a loop with one line.
+//! log Z in any training loop: the tracker as a part that is added with one line.
 
 mod builder;
 mod log_z_tracker;

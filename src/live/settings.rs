@@ -1,12 +1,12 @@
-//! What a tracker is built with.
+//! Checked settings of a tracker.
 
 use crate::config::{SettlingConfig, TemperingConfig};
 use crate::tracking::TrackerOptions;
 use crate::training::Steps;
 
-/// Sweeps per step where none are asked for, as in the trainer.
+/// Default number of sweeps per step, as in the trainer.
 const SWEEPS: usize = 2;
-/// Most sweeps of settling where none are asked for.
+/// Default for the most equilibration sweeps.
 const MOST_SWEEPS: u64 = 2000;
 
 /// Checked by the builder.
@@ -15,12 +15,12 @@ pub(super) struct Settings {
     pub hidden: usize,
     pub tempering: TemperingConfig,
     pub seed: u64,
-    /// Share of the updates that is averaged over; 0 for none.
+    /// Fraction of the updates that is averaged over; 0 for none.
     pub window: f64,
 }
 
 impl Settings {
-    /// When the chains step.
+    /// When the chains make steps.
     pub fn steps(&self) -> Steps {
         match self.tempering.every.given() {
             Some(every) => Steps::Every(every),

@@ -1,4 +1,4 @@
-//! A tracker's whole state in a file: loaded, it goes on with the same bits.
+//! A tracker's whole state in a file. A loaded tracker continues with the same bits.
 
 use std::path::Path as FilePath;
 
@@ -18,7 +18,7 @@ use crate::tracking::{
 use crate::training::{Averaged, temperatures};
 use crate::trust::Trust;
 
-/// What is no array.
+/// Values that are not arrays.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     visible: usize,
@@ -32,13 +32,13 @@ struct Saved {
     updates: u64,
     tracked_at: u64,
     steps: u64,
-    /// Share of the updates that is averaged over.
+    /// Fraction of the updates that is averaged over.
     window: f64,
     #[serde(with = "crate::checkpoint::float")]
     bound: f64,
     known: KnownShare,
     restarts: u64,
-    /// The verdict, if the last update was evaluated already.
+    /// Diagnostics, if the last update was evaluated already.
     trust: Option<Trust>,
 }
 
@@ -51,10 +51,10 @@ impl LogZTracker {
         write_bytes(path.as_ref(), &self.to_bytes()?)
     }
 
-    /// Reads what [`LogZTracker::save`] wrote; the tracker goes on bit for bit.
+    /// Reads what [`LogZTracker::save`] wrote; the tracker continues bit for bit.
     ///
     /// # Errors
-    /// A file that cannot be read, is damaged, or is no tracker's.
+    /// A file that cannot be read, is damaged, or is not of a tracker.
     pub fn load(path: impl AsRef<FilePath>) -> Result<Self> {
         Self::read(&StateReader::open(path)?)
     }
@@ -62,7 +62,7 @@ impl LogZTracker {
     /// The state as the content of a file; the same state gives the same bytes.
     ///
     /// # Errors
-    /// None that is expected.
+    /// None are expected.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut state = StateWriter::new();
         let rows = |bits: &Option<BitMatrix>| bits.as_ref().map(BitMatrix::rows);
@@ -107,7 +107,7 @@ impl LogZTracker {
         state.to_bytes()
     }
 
-    /// As [`LogZTracker::load`] with the bytes at hand.
+    /// As [`LogZTracker::load`] from bytes.
     ///
     /// # Errors
     /// As [`LogZTracker::load`].
@@ -118,7 +118,7 @@ impl LogZTracker {
     fn read(state: &StateReader) -> Result<Self> {
         if !state.has("live") {
             return Err(Error::Mismatch(
-                "this is the state of a training run, not of a tracker: `ztrack train --resume` goes on with it".into(),
+                "this is the state of a training run, not of a tracker: `ztrack train --resume` continues it".into(),
             ));
         }
         let saved: Saved = state.json("live")?;

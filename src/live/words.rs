@@ -1,16 +1,16 @@
-//! Doubts in the words of those who build a tracker: they have options, no configuration.
+//! Doubts in the words of the builder, which has options and no configuration.
 
 use crate::trust::Trust;
 
-/// Keys of a configuration that doubts name, and the option of [`super::LogZTrackerBuilder`], or keyword of Python's `Tracker`,
-/// that does the same. Longer keys come before their beginnings.
+/// Keys of a configuration in doubts, and the corresponding option of [`super::LogZTrackerBuilder`], or keyword of Python's `Tracker`.
+/// Longer keys come before their prefixes.
 const OPTIONS: &[(&str, &str)] = &[
     ("tempering.settling.most", "the second number of `settling`"),
     ("tempering.chains", "`chains`"),
     ("tempering.sweeps or temperatures", "`sweeps` or `temperatures`"),
 ];
 
-/// What speaks against the error bar, with options to change.
+/// The doubts about the error bar, with options to change.
 pub(super) fn of_options(trust: Trust) -> Trust {
     trust.reworded(OPTIONS)
 }

@@ -1,4 +1,4 @@
-//! Where Burn's tensors live: what `model.kernel = "composed"` computes on.
+//! The device of Burn's tensors, for `model.kernel = "composed"`.
 
 /// Burn's device; [`Device::default`] is the host, by burn-ndarray.
 #[cfg(feature = "burn")]

@@ -71,7 +71,7 @@ impl Parameters {
         visible_bias: Vec<f32>,
         hidden_bias: Vec<f32>,
     ) -> Result<Self> {
-        // The same model with its layers exchanged, exchanged.
+        // Exchanging the layers twice gives the same model.
         Ok(Self::new(n_hidden, n_visible, weights, hidden_bias, visible_bias)?.transposed())
     }
 
@@ -131,7 +131,7 @@ impl Parameters {
             .map(|(name, _)| name)
     }
 
-    /// What in them no training means: NaN, infinity, or a value beyond all measure.
+    /// A value that no training reaches: NaN, infinite, or too large.
     pub(crate) fn beyond_measure(&self) -> Option<String> {
         let names = ["weights", "visible_bias", "hidden_bias"].into_iter().zip(self.arrays());
         let (name, largest, _) = names

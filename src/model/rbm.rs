@@ -25,9 +25,9 @@ pub struct RbmConfig {
     pub n_visible: usize,
     /// Number of hidden units, J.
     pub n_hidden: usize,
-    /// Standard deviation of the weights; .01 unless told otherwise.
+    /// Standard deviation of the weights; default .01.
     pub weight_scale: f64,
-    /// Seed of the weights; 0 unless told otherwise.
+    /// Seed of the weights; default 0.
     pub seed: u64,
 }
 
@@ -161,8 +161,8 @@ impl Parameters {
 
 /// Values of a tensor in row-major order.
 pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    // The product with 1 is a buffer nobody else holds, which burn-ndarray hands over as it is; a shared buffer it
-    // copies through an iterator over indices, 50 times slower.
+    // The product with 1 is a buffer with one owner, which burn-ndarray passes on without a copy; a shared buffer it copies through an
+    // iterator over indices, 50 times slower.
     let values = (tensor * 1.0).into_data().convert::<f32>().try_into_vec();
     values.expect("values just converted to f32 are f32")
 }

@@ -1,18 +1,18 @@
-//! A lower bound of a mean of weights that assumes nothing but that they are independent and not negative.
+//! A lower bound of a mean of weights, assuming only that they are independent and not negative.
 
 use super::log_sum_exp;
 
-/// Number of stakes, each smaller than the one before by the square root of two, from everything down to half a percent.
+/// Number of stakes, each smaller than the last by the square root of two, from everything down to half a percent.
 const STAKES: i32 = 16;
 /// Accuracy of the bound, nats.
 const ACCURACY: f64 = 1e-3;
-/// Nats below the logarithm of the sample mean beyond which there is no bound worth naming.
+/// Nats below the logarithm of the sample mean beyond which a bound is useless.
 const FARTHEST: f64 = 500.0;
 
-/// log of a number that the mean of the distribution of the weights, shape `[S]`, is at least with probability 1 - `failure`: -infinity where
-/// the weights give none. The wealth of a gambler who stakes the share l on each weight, prod_s (1 - l + l w_s/m), has at most mean 1 where
-/// the mean is m or less; the average over stakes exceeds 1/failure with probability `failure` at most (Waudby-Smith and Ramdas 2023,
-/// section 4).
+/// Logarithm of a number that is at most the mean of the distribution of the weights, shape [S], with probability 1 - `failure`; -infinity
+/// if the weights give none. The wealth of a gambler who stakes the fraction l on each weight, prod_s (1 - l + l w_s/m), has at most mean 1
+/// if the mean is m or less; the average over stakes exceeds 1/failure with at most the probability `failure` (Waudby-Smith and Ramdas
+/// 2023, section 4).
 pub fn betting_lower_bound(log_weights: &[f64], failure: f64) -> f64 {
     let mean = log_sum_exp(log_weights.iter().copied()) - (log_weights.len() as f64).ln();
     if !mean.is_finite() || log_weights.iter().any(|w| w.is_nan()) {

@@ -1,38 +1,38 @@
-//! Error bars from the parts that independent chains (or families of related ones) have in an error.
+//! Error bars from the contributions of independent chains (or lineages) to an error.
 //!
-//! An error is the mean over S chains of their parts, which have mean zero; so its variance is their square sum over
-//! S (S - 1), whatever the autocorrelation of a chain in time (RTS eq. 16 with parallel chains).
+//! An error is the mean over S chains of their contributions, which have mean zero. So its variance is their square sum over S (S - 1), for
+//! any autocorrelation of a chain in time (RTS eq. 16 with parallel chains).
 
 use serde::{Deserialize, Serialize};
 
-/// S (S - 1), 1 at the least: what a square sum of the parts of S chains is divided by to be the variance of their mean.
+/// S (S - 1), at least 1: the divisor that turns a square sum of the contributions of S chains into the variance of their mean.
 pub fn pairs(chains: usize) -> f64 {
     let n = chains as f64;
     n * (n - 1.0).max(1.0)
 }
 
-/// Each chain's part of an error, `[S]`.
+/// Contribution of each chain to an error, `[S]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Influence(Vec<f64>);
 
 impl Influence {
-    /// From parts whose mean is zero.
+    /// From contributions whose mean is zero.
     pub fn new(parts: Vec<f64>) -> Self {
         Self(parts)
     }
 
-    /// No error of S chains.
+    /// Zero error of S chains.
     pub fn none(chains: usize) -> Self {
         Self(vec![0.0; chains])
     }
 
-    /// The parts, `[S]`.
+    /// The contributions, `[S]`.
     pub fn parts(&self) -> &[f64] {
         &self.0
     }
 
-    /// The parts for writing, `[S]`.
+    /// The contributions, mutable, `[S]`.
     pub fn parts_mut(&mut self) -> &mut [f64] {
         &mut self.0
     }
@@ -42,7 +42,7 @@ impl Influence {
         self.0.len()
     }
 
-    /// Square sum of the parts.
+    /// Square sum of the contributions.
     pub fn squares(&self) -> f64 {
         self.0.iter().map(|x| x * x).sum()
     }
@@ -79,13 +79,13 @@ impl Influence {
         self.0.iter_mut().zip(&other.0).for_each(|(own, x)| *own += factor * x);
     }
 
-    /// Goes the share `gain` of the way to another error, as the estimate does.
+    /// Moves by the fraction `gain` towards another error, as the estimate does.
     pub fn approach(&mut self, gain: f64, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(own, new)| *own += gain * (new - *own));
     }
 
-    /// How much of a new estimate to take beside this old one of the same chains so that the joint variance is smallest:
-    /// the minimum of (1 - g)^2 old + g^2 new + 2 g (1 - g) covariance, in [0, 1].
+    /// Weight of a new estimate beside this old one of the same chains with the smallest combined variance: the minimum of (1 - g)^2 old +
+    /// g^2 new + 2 g (1 - g) covariance, in [0, 1].
     pub fn best_gain(&self, new: &Self) -> f64 {
         let both = self.covariance(new);
         let (old, new) = (self.variance(), new.variance());
@@ -109,12 +109,12 @@ mod tests {
         assert!((wide.variance() - 16.0 / 12.0).abs() < 1e-12);
         assert_eq!(wide.covariance(&narrow), 0.0);
         assert!((wide.best_gain(&narrow) - 0.8).abs() < 1e-12);
-        // The same parts in both: nothing is won by either.
+        // Equal contributions to both: combining gains nothing.
         assert_eq!(wide.best_gain(&wide), 1.0);
         assert!((wide.correlation(&wide) - 1.0).abs() < 1e-12);
     }
 
-    /// The variance of a mean is that of the textbook; every chain twice halves what S - 1 leaves of it.
+    /// The variance of a mean is that of the textbook; if every chain is counted twice, it is halved up to the factor from S - 1.
     #[test]
     fn doubled_chains_have_half_the_variance() {
         let values = [1.0, 4.0, 2.0, 7.0, 3.5];

@@ -1,5 +1,5 @@
-//! What is computed from traces of chains: ranks, effective sample size, R-hat (Vehtari, Gelman, Simpson, Carpenter and
-//! Bürkner 2021, "Rank-normalization, folding, and localization").
+//! Statistics of traces of chains: ranks, effective sample size, R-hat (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021,
+//! "Rank-normalization, folding, and localization").
 
 /// Mean of numbers; NaN for none.
 pub fn mean(values: &[f64]) -> f64 {
@@ -153,17 +153,17 @@ pub fn normal_quantile(probability: f64) -> f64 {
     }
 }
 
-/// Values of one number, each with its standard error, joined by their precision ([`pooled`]). A value without an error is the number
-/// itself; NaN of none.
+/// Values of one number, each with its standard error, combined with precision weights ([`pooled`]). A value without an error is the number
+/// itself; NaN if there are none.
 pub fn joined(values: &[(f64, f64)]) -> (f64, f64) {
     let exact = values.iter().find(|(_, error)| *error == 0.0);
     let weighted: Vec<_> = values.iter().map(|value| (*value, value.1.powi(-2))).collect();
     exact.copied().unwrap_or_else(|| pooled(&weighted))
 }
 
-/// Values of one number, each with its standard error and a weight, joined by the weights. Values that are further apart than their errors
-/// say make the error of the mean larger by as much: the scale factor of the Particle Data Group's averages (Workman et al. 2022, Review of
-/// Particle Physics, section 5.2.2).
+/// Values of one number, each with its standard error and a weight, combined with these weights. If values differ by more than their
+/// errors, the error of the mean is multiplied by that ratio: the scale factor of the Particle Data Group's averages (Workman et al. 2022,
+/// Review of Particle Physics, section 5.2.2).
 pub fn pooled(values: &[((f64, f64), f64)]) -> (f64, f64) {
     let sum = |of: &dyn Fn((f64, f64), f64) -> f64| -> f64 {
         values.iter().map(|(value, weight)| of(*value, *weight)).sum()
@@ -235,7 +235,7 @@ mod tests {
         assert!((correlation(&a, &[-1.0, -2.0, -4.0]) + 1.0).abs() < 1e-12);
     }
 
-    /// Two values: the precision-weighted mean, and an error that grows with what they are apart in theirs.
+    /// Two values: the precision-weighted mean, and an error that grows with their difference in units of their errors.
     #[test]
     fn values_of_one_number_are_joined() {
         let near = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).hypot(a.1 - b.1) < 1e-12;

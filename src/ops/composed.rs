@@ -1,6 +1,6 @@
 //! The composed reference: every operation of [`RbmOps`] from plain Burn tensor operations, on any device.
 //!
-//! Slow and obvious on purpose. Kernels are tested against it; it also serves devices without a kernel.
+//! Simple on purpose. Kernels are tested against it; it can also be used on devices without a kernel.
 
 use burn::tensor::activation::{sigmoid, softplus};
 use burn::tensor::{Device, Tensor, TensorData};

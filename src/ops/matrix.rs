@@ -1,4 +1,4 @@
-//! Dense f32 matrices as kernels like them: rows aligned to 64 bytes and padded to whole panels of 32.
+//! Dense f32 matrices in the layout of the kernels: rows aligned to 64 bytes and padded to whole panels of 32.
 
 use std::mem::MaybeUninit;
 

@@ -1,4 +1,4 @@
-//! The fused operations algorithms are written in, and the random streams they draw from.
+//! The fused operations of all algorithms, and their random streams.
 
 mod beta_grid;
 mod bits;

@@ -1,4 +1,4 @@
-//! The narrow trait algorithms are written in. Every kernel has a property test against [`super::Composed`].
+//! The narrow trait of all algorithms. Every kernel has a property test against [`super::Composed`].
 
 use super::random::Streams;
 use super::{BetaGrid, Matrix};
@@ -53,12 +53,12 @@ pub trait RbmOps: Send + Sync {
     /// Number of units of a layer.
     fn n_units(&self, layer: Layer) -> usize;
 
-    /// The ranks that share the work on rows of these operations; every one of them makes the same calls.
+    /// The ranks that divide the work on rows of these operations; every one of them makes the same calls.
     fn ranks(&self) -> &dyn Collective {
         &Solo
     }
 
-    /// Takes new parameters in place of its own, without new memory; `false`, and nothing has changed, where it cannot.
+    /// Replaces the parameters without new memory; `false`, without a change, if that is not possible.
     fn reload(&mut self, _parameters: &Parameters) -> bool {
         false
     }
@@ -67,7 +67,7 @@ pub trait RbmOps: Send + Sync {
     /// `out`: [rows, stride].
     fn inputs(&self, layer: Layer, given: &[u64], out: &mut [f32]);
 
-    /// As [`RbmOps::inputs`], by all threads: for rows that are too few to be dealt out to them.
+    /// As [`RbmOps::inputs`], by all threads: for rows that are too few to divide among them.
     fn inputs_by_all(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
         self.inputs(layer, given, out);
     }

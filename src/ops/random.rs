@@ -7,7 +7,7 @@
 
 use rand::rand_core::{Infallible, TryRng};
 
-/// What a stream is for; two purposes never share numbers.
+/// Purpose of a stream; two purposes never share numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Purpose {
@@ -63,44 +63,44 @@ pub enum Purpose {
     AnnealedComponent = 25,
     /// Components of a mixture, chosen while annealing downwards.
     DescendingComponent = 26,
-    /// Starting states of the search for modes.
+    /// Starting states of the mode search.
     ModeSearch = 27,
     /// Fits of mixtures to samples.
     MixtureFit = 28,
-    /// Which weighted chains live on.
+    /// Resampling of weighted chains.
     Resampling = 29,
     /// Hidden states over which log Z is bounded from below.
     BoundHidden = 31,
-    /// States of known modes from which lost chains start again.
+    /// States of known modes from which chains are re-initialised.
     KnownModes = 32,
-    /// Seed of the tracker's chains, where the tempered gradient has chains of its own.
+    /// Seed of the tracker's chains if the tempered gradient has chains of its own.
     Tracker = 33,
     /// Seeds of audits.
     Audit = 34,
     /// Seed of a report.
     Report = 35,
-    /// Seeds of estimators that run side by side.
+    /// Seeds of estimators that are compared.
     Method = 36,
-    /// Seeds of the runs that look for the mass of a model.
+    /// Seeds of the runs that search for the modes of a model.
     Exploration = 37,
-    /// Seeds of the starts that these try.
+    /// Seeds of the starts in these.
     Candidate = 38,
     /// Seed of samples of the model.
     Equilibrium = 39,
     /// Seed of passes that choose inverse temperatures.
     Schedule = 40,
-    /// Hidden states that are looked up among the known ones.
+    /// Hidden states that are looked up among the reference states.
     KnownShare = 41,
     /// Seed of pre-training: its batches and its chains.
     Pretraining = 42,
-    /// Seeds of chains that settle for an evaluation.
+    /// Seeds of chains that equilibrate for an evaluation.
     Settling = 43,
-    /// States of chains and particles that model files carry.
+    /// States of chains and particles in model files.
     KnownStates = 44,
 }
 
-/// The seed of the `n`-th computation of a kind inside of one with seed `seed`: no two of them, and none of other seeds, share
-/// random numbers but by a chance of 2^-64.
+/// The seed of the `n`-th computation of a kind inside of one with seed `seed`: different ones, also of other seeds, share random numbers
+/// only with a probability of 2^-64.
 pub fn derived_seed(seed: u64, purpose: Purpose, n: u64) -> u64 {
     let mut stream = Streams::new(seed, purpose, n).row(0);
     u64::from(stream.next_word()) << 32 | u64::from(stream.next_word())

@@ -1,37 +1,37 @@
-//! When a second thread pays, and how it is kept from falling asleep between two pieces of work.
+//! Decides when a second thread is worthwhile, and keeps it awake between two pieces of work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Fewest products of a state with a weight for which a second thread pays that is awake ([`awake`]): 20 microseconds of look-ups (39
-/// million took .2 ms on Zen 3), ten times what handing them over takes ...
+/// Fewest products of a state with a weight for which a second, awake thread ([`awake`]) is worthwhile: 20 microseconds of look-ups (39
+/// million take .2 ms on Zen 3), ten times the cost of handing them over ...
 const FEWEST_PRODUCTS: usize = 4_000_000;
-/// ... and one that may have to be woken up: on a virtual machine that takes a quarter of a millisecond, on a busy one much more.
-/// `benches/peers/run.py`, 100 chains of 180 x 500.
+/// ... and for which one that may have to be woken is: on a virtual machine waking takes a quarter of a millisecond, on a busy one much
+/// more. `benches/peers/run.py`, 100 chains of 180 x 500.
 const FEWEST_PRODUCTS_ASLEEP: usize = 40_000_000;
 
-/// What a number of a dense matrix that is read and written counts in products.
+/// Cost in products of reading and writing a number of a dense matrix.
 pub(crate) const AS_A_NUMBER: usize = 50;
-/// What an exponential counts, or a draw, which takes one: 1 ns (means and draws of 100 x 500 units on Zen 3), a product .005.
+/// Cost in products of an exponential, or of a draw, which needs one: 1 ns (means and draws of 100 x 500 units on Zen 3), a product .005.
 pub(crate) const AS_AN_EXPONENTIAL: usize = 150;
 
 /// Numbers of an array that one task works on, one by one.
 pub(crate) const NUMBERS_PER_TASK: usize = 1 << 14;
 
-/// Turns of a thread that looks for work before it lets other processes run.
+/// Polling rounds of a thread before it lets other processes run.
 const TURNS: usize = 50;
 
-/// Who works on something.
+/// The threads for a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Workers {
     /// The thread that calls.
     One,
-    /// All threads of the pool where that pays, the thread that calls otherwise.
+    /// All threads of the pool if that is worthwhile, otherwise the calling thread.
     All,
 }
 
 impl Workers {
-    /// How many threads work on so many products.
+    /// Number of threads for so many products.
     pub(crate) fn for_products(self, products: usize) -> usize {
         match self {
             Self::All if worth_threads(products) => rayon::current_num_threads(),
@@ -40,24 +40,24 @@ impl Workers {
     }
 }
 
-/// How many pieces of work keep their threads awake.
+/// Number of computations that keep their threads awake.
 static AWAKE: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether work of so many products is worth more than one thread.
+/// Whether so many products are worth more than one thread.
 pub(crate) fn worth_threads(products: usize) -> bool {
     let awake = AWAKE.load(Ordering::Relaxed) > 0;
     products >= if awake { FEWEST_PRODUCTS } else { FEWEST_PRODUCTS_ASLEEP }
 }
 
-/// For rayon's `with_min_len`: fewest tasks that one thread takes of those that are so many products together, all where a second
-/// thread does not pay. An iterator that is not split runs where it is called, and no thread is woken.
+/// For rayon's `with_min_len`: fewest tasks of one thread among those that are so many products together; all if a second thread is not
+/// worthwhile. An iterator that is not split runs in the caller, and no thread is woken.
 pub(crate) fn fewest_tasks(products: usize) -> usize {
     if worth_threads(products) { 1 } else { usize::MAX }
 }
 
-/// Does `work` of so many products in all, while other threads of the pool look for pieces of it all the time instead of falling asleep
-/// when there are none: an update of the parameters is a dozen pieces of a tenth of a millisecond, and waking a thread takes as long.
-/// Only on a thread of the pool, which is the one that has pieces to give.
+/// Runs `work` of so many products in all, while other threads of the pool poll for tasks instead of sleeping when there are none: an
+/// update of the parameters is a dozen pieces of a tenth of a millisecond, and waking a thread takes as long. Only on a thread of the pool,
+/// which can hand out tasks.
 pub(crate) fn awake<T>(products: usize, work: impl FnOnce() -> T) -> T {
     let pays = products / FEWEST_PRODUCTS;
     let others = pays.min(rayon::current_num_threads()).saturating_sub(1);
@@ -70,8 +70,8 @@ pub(crate) fn awake<T>(products: usize, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// One short task after the other, so that a thread which waits for something else and takes one up is not held by it. Nobody waits for
-/// the last one: on a busy machine its thread may not be running.
+/// One short task after the other, so that a thread which waits for something else and runs one of them is not blocked by it. The last one
+/// is not waited for, because on a busy machine its thread may not be running.
 fn look_for_work(done: Arc<AtomicBool>) {
     rayon::spawn(move || {
         for _ in 0..TURNS {
@@ -87,7 +87,7 @@ fn look_for_work(done: Arc<AtomicBool>) {
     });
 }
 
-/// Counts as long as it lives and sets a flag at its end, be that a panic or a signal.
+/// Counts while it exists and sets a flag at its end, also at a panic or a signal.
 struct Awake {
     done: Arc<AtomicBool>,
 }
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Work within work, and two at once: whoever waits for another thread must not be held by looking for work.
+    /// Nested work, and two computations at once: a thread that waits for another must not be blocked by polling.
     #[test]
     fn threads_that_stay_awake_hold_nobody() {
         let sum = |rounds: u64| -> u64 {
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// A flag that nobody sets would keep the threads of the pool busy for ever.
+    /// A flag that is never set would keep the threads of the pool busy forever.
     #[test]
     fn a_panic_lets_them_go() {
         on(3, || {

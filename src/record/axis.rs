@@ -1,6 +1,6 @@
 //! Axes of charts: a range of values, its place on the paper, and numbers beside it.
 
-/// Ticks beside an axis, about, and the room each needs.
+/// Approximate number of ticks of an axis, and the room each needs.
 const TICKS: f64 = 5.0;
 const ROOM: f64 = 30.0;
 
@@ -15,15 +15,15 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// The axis; `None` where there is nothing between its ends.
+    /// The axis; `None` if its range is empty.
     pub fn new((low, high): (f64, f64), log: bool, (from, to): (f64, f64)) -> Option<Self> {
         let usable = low.is_finite() && high.is_finite() && low < high && (!log || low > 0.0);
         usable.then_some(Self { low, high, log, from, to })
     }
 
-    /// Where a value stands, kept within one length of the axis beyond its ends.
+    /// Position of a value, at most one length of the axis beyond its ends.
     pub fn place(&self, value: f64) -> f64 {
-        // What is not positive has no place on a logarithmic axis: it is below its end.
+        // A value that is not positive is below the end of a logarithmic axis.
         let value = if self.log && value <= 0.0 { self.low } else { value };
         let scale = |x: f64| if self.log { x.ln() } else { x };
         let share = (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low));
@@ -35,7 +35,7 @@ impl Axis {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Values that get a number, with it.
+    /// Values with a number, and the number.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         if self.log { self.decades() } else { self.steps() }
     }

@@ -1,6 +1,6 @@
-//! What a chart shows.
+//! Content of a chart.
 
-/// Width of a character of the font, about; for legends and margins.
+/// Approximate width of a character of the font, for legends and margins.
 pub(super) const CHARACTER: f64 = 6.6;
 
 /// A chart of one or more series over a common x axis.
@@ -16,13 +16,13 @@ pub struct Chart {
     pub log_x: bool,
     /// Logarithmic y axis; points with y <= 0 are left out.
     pub log_y: bool,
-    /// Ends of the x axis; else as the points ask for.
+    /// Ends of the x axis; by default those of the points.
     pub x_range: Option<(f64, f64)>,
-    /// Ends of the y axis; else as the points ask for.
+    /// Ends of the y axis; by default those of the points.
     pub y_range: Option<(f64, f64)>,
     /// What is drawn, in this order.
     pub series: Vec<Series>,
-    /// Straight lines that say where something is.
+    /// Straight lines at given values.
     pub guides: Vec<Guide>,
 }
 
@@ -47,17 +47,17 @@ pub enum Look {
 pub struct Series {
     /// Shown in the legend.
     pub name: String,
-    /// (x, y), joined by a line in this order.
+    /// (x, y), connected by a line in this order.
     pub points: Vec<(f64, f64)>,
-    /// Half lengths of vertical errors, one a point; empty without.
+    /// Half lengths of vertical errors, one per point; empty without.
     pub errors: Vec<f64>,
     /// How it is drawn.
     pub look: Look,
-    /// Number of its colour; else its place among the series.
+    /// Number of its colour; by default its position among the series.
     pub colour: Option<usize>,
 }
 
-/// A straight line across the chart, with a word on it.
+/// A straight line across the chart, with a label.
 #[derive(Clone, Debug)]
 pub enum Guide {
     /// At this y.
@@ -78,7 +78,7 @@ impl Series {
         Self { look, ..self }
     }
 
-    /// With half lengths of vertical errors, one a point.
+    /// With half lengths of vertical errors, one per point.
     #[must_use]
     pub fn errors(self, errors: Vec<f64>) -> Self {
         Self { errors, ..self }

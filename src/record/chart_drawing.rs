@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 /// Size of a chart in a file; text is 12 units high.
 const SIZE: (f64, f64) = (640.0, 380.0);
-/// Points of a curve beyond which stretches are drawn by their extremes alone: finer than the paper.
+/// Number of points of a curve above which blocks of points are drawn by their extremes: finer than the resolution.
 const MOST_POINTS: usize = 1200;
 
 impl Chart {
@@ -35,7 +35,7 @@ impl Chart {
         Ok(document.to_string())
     }
 
-    /// The chart as a part of a page that has the rules of [`style`].
+    /// The chart as a part of a page that contains the rules of [`style`].
     ///
     /// # Errors
     /// No finite point to draw.
@@ -72,7 +72,7 @@ impl Chart {
         Ok(group
             .with(legend.element(offset))
             .with(layout.frame(self, size))
-            // A nested picture cuts off what lies outside of it.
+            // A nested picture clips what is outside of it.
             .with(layout.window().all(plot))
             .all(self.guides.iter().map(|guide| layout.guide(guide))))
     }
@@ -103,7 +103,7 @@ impl Chart {
             Guide::Horizontal(y, _) => Some(*y),
             Guide::Vertical(..) => None,
         });
-        // Error bars do not widen the range: a single wild one would hide everything else.
+        // Error bars do not extend the range, because a single large one would hide everything else.
         let zero = columns.then_some(0.0);
         let values = points().map(|p| p.1).chain(zero).chain(marked);
         let x_range = self.x_range.or_else(|| range(points().map(|p| p.0), self.log_x))?;
@@ -119,7 +119,7 @@ impl Chart {
     }
 }
 
-/// At most [`MOST_POINTS`] of a curve: of every stretch its first, lowest, highest point.
+/// At most [`MOST_POINTS`] of a curve: the first, lowest and highest point of every block.
 fn thinned(kept: Vec<usize>, y: impl Fn(usize) -> f64) -> Vec<usize> {
     if kept.len() <= MOST_POINTS {
         return kept;
@@ -139,7 +139,7 @@ fn thinned(kept: Vec<usize>, y: impl Fn(usize) -> f64) -> Vec<usize> {
     few
 }
 
-/// The rules charts are coloured by.
+/// CSS rules for the colours of charts.
 pub fn style(dark: bool) -> String {
     let (ink, faint, paper) =
         if dark { ("#d6d9de", "#3a3f47", "#16181c") } else { ("#333", "#e3e5e8", "#fff") };

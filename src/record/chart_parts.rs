@@ -7,7 +7,7 @@ use super::chart::{CHARACTER, Chart, Guide, Look, Series};
 use super::markup::{Element, length};
 use super::palette::SERIES;
 
-/// Where the parts of a chart stand.
+/// Positions of the parts of a chart.
 pub struct Layout {
     pub x: Axis,
     pub y: Axis,
@@ -78,7 +78,7 @@ impl Layout {
             }
             Guide::Vertical(x, text) => {
                 let x = self.x.place(*x);
-                // Words stand on the side where there is room.
+                // Labels are on the side with more room.
                 let (at, anchor) =
                     if x > (left + right) / 2.0 { (x - 4.0, "end") } else { (x + 4.0, "start") };
                 group.with(line("guide", (x, top), (x, bottom))).with(label(
@@ -175,7 +175,7 @@ impl Layout {
 
 /// Names of series above the plot, in as many lines as they need.
 pub struct Legend {
-    /// Place, colour, look and name.
+    /// Position, colour, look and name.
     entries: Vec<((f64, f64), usize, Look, String)>,
     pub height: f64,
 }

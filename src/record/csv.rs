@@ -1,7 +1,7 @@
-//! metrics.csv: one row per record, an empty cell where a record has no value.
+//! metrics.csv: one row per record, an empty cell if a record has no value.
 //!
-//! A row is a single write to an unbuffered file, so what a kill can leave behind is at most a last line without its
-//! line end; resuming drops it. Numbers are printed with the digits that read back to the same f64.
+//! A row is a single write to an unbuffered file, so a kill leaves at most one incomplete last line; resuming drops it. Numbers are printed
+//! with the digits that read back to the same f64.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -34,7 +34,7 @@ impl Csv {
         Self::open(path)
     }
 
-    /// What a file holds of updates up to `after_update`; a missing file holds nothing.
+    /// The records of a file up to update `after_update`; none if the file is missing.
     ///
     /// # Errors
     /// As [`Csv::resume`].
@@ -42,11 +42,10 @@ impl Csv {
         Ok(kept(path.as_ref(), after_update)?.map_or_else(Written::default, |(written, _)| written))
     }
 
-    /// Goes on with a file: rows of updates after `after_update` and a torn last line are dropped. A missing file is
-    /// created.
+    /// Continues a file: rows of updates after `after_update` and an incomplete last line are dropped. A missing file is created.
     ///
     /// # Errors
-    /// [`Error::File`] if its columns are not ours or a row is damaged; [`Error::Io`] if it cannot be read or written.
+    /// [`Error::File`] if its columns are not those of this version or a row is damaged; [`Error::Io`] if it cannot be read or written.
     pub fn resume(path: impl AsRef<Path>, after_update: u64) -> Result<Self> {
         let path = path.as_ref();
         match kept(path, after_update)? {

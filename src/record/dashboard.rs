@@ -1,7 +1,6 @@
-//! What TensorBoard shows beside the curves: the page of custom charts, the words on the run, its hyperparameters.
+//! TensorBoard content beside the curves: the page of custom charts, the description of the run, its hyperparameters.
 //!
-//! All of it stands in the first event of a run. Messages: `layout.proto`, `plugin_hparams.proto` and the tags that
-//! TensorBoard's plugins look for.
+//! All of it is in the first event of a run. Messages: `layout.proto`, `plugin_hparams.proto` and the tags that TensorBoard's plugins read.
 
 use protobuf::well_known_types::Value;
 use protobuf::{Message, RepeatedField};
@@ -17,7 +16,7 @@ use tensorboard_proto::types;
 use super::{Run, tags};
 use crate::error::{Error, Result};
 
-/// What a run is, for people who look at its curves.
+/// Description of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// Pages of the Text tab: name and Markdown.
@@ -80,7 +79,7 @@ fn string(tag: &str, plugin: &str, text: Vec<u8>) -> Summary_Value {
     value
 }
 
-/// Hyperparameters stand in the metadata; the tensor only makes the value one.
+/// Hyperparameters are in the metadata; the tensor only makes the value one.
 fn hyperparameters(tag: &str, content: Vec<u8>) -> Summary_Value {
     let mut tensor = TensorProto::new();
     tensor.set_dtype(types::DataType::DT_FLOAT);
@@ -102,8 +101,8 @@ fn layout() -> Result<Vec<u8>> {
         category(
             "log-likelihood and log Z, with bands of 2 standard errors",
             vec![
-                // TensorBoard 2.21 shows charts with bands from the last to the first. Not the audited values beside the
-                // tracked ones: smoothing goes by points, of which audits have fewer.
+                // TensorBoard 2.21 shows charts with bands from the last to the first. Audited values are not in the chart of tracked ones:
+                // smoothing is over points, and audits have fewer.
                 band("tracked minus audited log Z, nats", Run::Tracker, "audit_difference"),
                 band("tracked log Z, nats", Run::Tracker, "log_z"),
                 band("mean log-likelihood, nats per row", Run::Train, "log_likelihood"),
@@ -199,8 +198,8 @@ fn experiment(about: &About) -> Result<Vec<u8>> {
     bytes(&data)
 }
 
-/// Messages of one value each, one after the other: readers merge them. A message with all of them would hold a hash map,
-/// whose order differs between two equal runs.
+/// Messages of one value each, one after the other: readers merge them. A single message would contain a hash map, whose order differs
+/// between two equal runs.
 fn session(about: &About) -> Result<Vec<u8>> {
     let mut session = Vec::new();
     for (name, setting) in &about.settings {

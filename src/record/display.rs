@@ -1,7 +1,7 @@
-//! What a person sees while a run goes on: a live display on a terminal, plain lines elsewhere, both on standard error.
+//! Display of a running training: live on a terminal, plain lines elsewhere, both on standard error.
 //!
-//! The display is drawn by a thread of its own, so that time goes on, long tasks show how far they are and a signal is
-//! answered while the run is busy. A closed or full standard error must not end a long run, so failures to show are ignored.
+//! A separate thread draws the display, so that times, the progress of long tasks and the answer to a signal appear while the run is busy.
+//! A closed or full standard error must not end a long run, so errors of the display are ignored.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,12 +19,12 @@ use crate::progress::Watch;
 
 /// Seconds of training between two plain lines; an evaluation prints one in any case.
 const LINE_INTERVAL: f64 = 5.0;
-/// Time between two looks of the display.
+/// Time between two drawings of the display.
 const TICK: Duration = Duration::from_millis(100);
 /// Spaces before the second line of a notice.
 const INDENT: usize = 4;
 
-/// Live displays at work.
+/// Live displays in use.
 static ON_SCREEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Shows progress and notices, each kind of notice once and then counted.
@@ -45,8 +45,8 @@ enum Output {
 }
 
 impl ProgressBar {
-    /// A live display where standard error is a terminal, plain lines on standard error elsewhere. The display shows long
-    /// tasks even before it is told of any progress.
+    /// A live display if standard error is a terminal, plain lines on standard error elsewhere. The display shows long tasks even before
+    /// any progress is reported.
     pub fn new() -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if io::stderr().is_terminal() && !dumb {
@@ -56,7 +56,7 @@ impl ProgressBar {
         }
     }
 
-    /// Plain lines to anywhere.
+    /// Plain lines to any output.
     pub fn lines(out: impl Write + 'static) -> Self {
         Self::with(Output::Lines(Box::new(out)))
     }
@@ -66,12 +66,12 @@ impl ProgressBar {
         Self::warnings(StandardStream::Error)
     }
 
-    /// Warnings alone, to anywhere.
+    /// Warnings alone, to any output.
     pub fn warnings(out: impl Write + 'static) -> Self {
         Self::with(Output::Warnings(Box::new(out)))
     }
 
-    /// Whether a live display is at work, which answers a signal itself; other words would tear it.
+    /// Whether there is a live display, which answers a signal itself; other output would break it.
     pub fn on_screen() -> bool {
         ON_SCREEN.load(Ordering::Relaxed) > 0
     }
@@ -81,7 +81,7 @@ impl ProgressBar {
         Self { output, repeated, shown_at: None, evaluated: false, pending: None }
     }
 
-    /// A line to an output of lines, where one is due.
+    /// Writes a line to a plain output, if one is due.
     fn show(&mut self, progress: &Progress) {
         if let Output::Lines(out) = &mut self.output {
             let line = Parts::of(progress, 0.0).line();
@@ -159,12 +159,12 @@ struct Live {
     shown: Arc<Mutex<Shown>>,
 }
 
-/// What the thread draws.
+/// State of the drawing thread.
 struct Shown {
     screen: Screen,
     watch: Watch,
     progress: Option<Progress>,
-    /// When the progress was taken.
+    /// Time of the progress.
     at: Instant,
     ended: bool,
 }
@@ -174,7 +174,7 @@ impl Live {
         ON_SCREEN.fetch_add(1, Ordering::Relaxed);
         let shown = Arc::new(Mutex::new(Shown::new()));
         let drawn = Arc::clone(&shown);
-        // Without a thread the display moves with every notice alone.
+        // Without a thread the display is drawn only at notices.
         let _ = std::thread::Builder::new().name("display".into()).spawn(move || {
             loop {
                 std::thread::sleep(TICK);
@@ -199,7 +199,7 @@ impl Live {
         shown.draw(&above);
     }
 
-    /// Leaves the last values on the screen, without what is at work and to come.
+    /// Leaves the last values on the screen, without running and future tasks.
     fn end(&self) {
         let mut shown = lock(&self.shown);
         if !std::mem::replace(&mut shown.ended, true) {
@@ -248,7 +248,7 @@ impl Shown {
     }
 }
 
-/// A thread that panicked while it drew has left nothing half done.
+/// A thread that panicked while drawing has left no incomplete state.
 fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -295,7 +295,7 @@ mod tests {
         let updates: Vec<_> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
         let expected = ["0", "20", "33", "53", "73"].map(|u| format!("update {u}/100"));
         assert_eq!(updates[..5], expected);
-        assert!(updates[5].starts_with("warning: update 79: tracked log Z jumps"));
+        assert!(updates[5].starts_with("warning: update 79: tracked log Z changes"));
         assert_eq!(updates[6..], ["update 79/100"]);
     }
 
@@ -310,7 +310,7 @@ mod tests {
         let text = String::from_utf8(out.0.take()).unwrap();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
-        assert!(lines[0].starts_with("warning: update 1: tracked log Z jumps"), "{text}");
+        assert!(lines[0].starts_with("warning: update 1: tracked log Z changes"), "{text}");
         assert_eq!(lines[1], "warning: error-bar-widened again, 3 times since update 1");
     }
 

@@ -1,4 +1,4 @@
-//! TensorBoard event files: appending, and trimming what a killed run wrote after its last checkpoint.
+//! TensorBoard event files: appending, and removing what a killed run wrote after its last checkpoint.
 //!
 //! A file is a sequence of frames: length (u64), its masked CRC-32C (u32), a serialized `Event`, its masked CRC-32C,
 //! all little-endian. A kill can only leave a prefix of a frame at the end; anything else unreadable is damage.
@@ -30,7 +30,7 @@ const FRAME: u64 = HEADER + 4;
 /// Longest event: some hundred times the pictures and histograms of an evaluation.
 const LONGEST: u64 = 256 << 20;
 
-/// Appends events to one new file.
+/// Appends events to a new file.
 pub(super) struct EventFile {
     file: HeldFile,
 }
@@ -53,7 +53,7 @@ impl EventFile {
         Ok(out)
     }
 
-    /// Appends an event, stamps it with the time, and hands it to the system at once.
+    /// Appends an event with the current time, and writes it at once.
     ///
     /// # Errors
     /// [`Error::Io`] if writing fails, [`Error::File`] if the file is gone.
@@ -68,7 +68,7 @@ impl EventFile {
         self.file.write(&frame)
     }
 
-    /// Hands what was appended to the disk.
+    /// Writes the appended events to the disk (fsync).
     ///
     /// # Errors
     /// As [`EventFile::append`].

@@ -1,6 +1,6 @@
-//! A file that a run writes to for hours: that it is still the one under its name is looked at with every write.
+//! A file that a run writes to for hours: every write checks that the file still has its name.
 //!
-//! A file that was deleted or renamed can be written to without an error as long as it is open; what is written is lost.
+//! A file that was deleted or renamed can be written to without an error as long as it is open, and the data are lost.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ impl HeldFile {
                 let what = if found.is_ok() { "replaced" } else { "deleted or moved" };
                 Err(Error::file(
                     &self.path,
-                    format!("was {what} while this process was using it; the run cannot go on"),
+                    format!("was {what} while this process was using it; the run cannot continue"),
                 ))
             }
         }
@@ -56,10 +56,10 @@ impl HeldFile {
         self.file.write_all(bytes).map_err(Error::io("write", &self.path))
     }
 
-    /// What was written survives a power cut after this.
+    /// Makes the written data survive a power failure.
     ///
     /// # Errors
-    /// The system cannot promise it.
+    /// The system cannot guarantee it.
     pub fn sync(&mut self) -> Result<()> {
         self.check()?;
         self.file.sync_data().map_err(Error::io("sync", &self.path))

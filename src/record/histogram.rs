@@ -20,7 +20,7 @@ static LIMITS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     negative.chain([0.0]).chain(positive.iter().copied()).collect()
 });
 
-/// Counts finite values; NaN and infinities are left out, so that the count tells how many there were.
+/// Counts finite values; NaN and infinities are left out, so the count shows how many there were.
 pub(super) fn summary(tag: &str, values: &[f64]) -> Summary {
     let mut counts = vec![0.0; LIMITS.len()];
     let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);

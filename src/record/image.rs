@@ -8,7 +8,7 @@ use crate::ops::BitMatrix;
 
 /// Decades the logarithmic scale of [`Image::heat`] spans below the largest entry.
 const DECADES: f64 = 4.0;
-/// Grey between tiles: unlike black, white and the scales' ends.
+/// Grey between tiles, different from black, white and the ends of the scales.
 const GAP: u8 = 128;
 
 /// An 8-bit grey or RGB picture, rows from top to bottom, pixels from left to right.
@@ -59,7 +59,7 @@ impl Image {
     /// [`Error::Mismatch`] if the shape has another number of values.
     pub fn diverging(values: &[f32], height: usize, width: usize, scale: f32) -> Result<Self> {
         let colour = |&value: &f32| {
-            // Where nothing has size (scale 0) everything finite is white.
+            // If all values are zero (scale 0) everything finite is white.
             palette::diverging(if scale > 0.0 {
                 f64::from(value / scale)
             } else {

@@ -1,14 +1,14 @@
-//! The words of the live display: values with their errors, times, patience, and how they are laid out at a width.
+//! The text of the live display: values with their errors, times, patience, and their layout at a given width.
 
 use super::{Patience, Progress};
 use crate::progress::Task;
 
-/// Seconds that a task must take to be shown.
+/// Shortest duration of a task that is shown, seconds.
 const SHORT: f64 = 0.5;
-/// Characters of the bar.
+/// Width of the bar in characters.
 const BAR: usize = 16;
 
-/// Parts of a display that belong together, each with words that are not torn where there is room.
+/// Parts of a display, each with words that stay together if there is room.
 pub(super) struct Parts {
     pub position: Vec<String>,
     pub values: Vec<String>,
@@ -45,7 +45,7 @@ impl Parts {
         Self { position, values, standing }
     }
 
-    /// Everything in one line.
+    /// Everything on one line.
     pub(super) fn line(&self) -> String {
         [&self.position[..], &self.values, &self.standing].concat().join("  ")
     }
@@ -66,7 +66,7 @@ fn bar(progress: &Progress) -> String {
     format!("[{:<BAR$}]", "=".repeat(full) + head)
 }
 
-/// What a task at work, or an interruption of it, looks like.
+/// Text of a running task, or of its interruption.
 pub(super) fn task(task: Option<&Task>, interrupted: bool) -> Option<String> {
     if interrupted {
         return Some("ending the run and keeping its state; Ctrl-C once more quits at once".into());
@@ -77,7 +77,7 @@ pub(super) fn task(task: Option<&Task>, interrupted: bool) -> Option<String> {
         return None;
     }
     Some(match task.stage {
-        // Fewer steps than the most there may be can do, so 100 % is never reached.
+        // Fewer steps than the maximum may suffice, so 100 % is never shown.
         Some(stage) if stage.of > 0 => {
             format!("{}: {} %", task.name, (100 * stage.done / stage.of).min(99))
         }
@@ -85,7 +85,7 @@ pub(super) fn task(task: Option<&Task>, interrupted: bool) -> Option<String> {
     })
 }
 
-/// Words separated by two spaces, in as many lines as it takes.
+/// Words separated by two spaces, in as many lines as needed.
 fn flow(words: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {

@@ -1,8 +1,9 @@
-//! Elements of HTML and SVG as values, written so that both kinds of readers, HTML and XML, take them.
+//! Elements of HTML and SVG as values, written so that both HTML and XML readers accept them.
 
 use std::fmt;
 
-/// Elements that never have content: written as `<name/>`. All others are closed, or HTML readers would go on inside them.
+/// Elements that never have content: written as `<name/>`. All others are closed, because HTML readers would otherwise continue inside
+/// them.
 const EMPTY: [&str; 9] =
     ["meta", "br", "img", "path", "line", "rect", "circle", "polyline", "polygon"];
 

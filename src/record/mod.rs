@@ -1,4 +1,4 @@
-//! What a run leaves behind while it trains: training hands over flat records, recorders write them.
+//! Output of a run during training: training produces flat records, recorders write them.
 
 mod axis;
 mod chart;

@@ -1,18 +1,18 @@
-//! Everything a run has to tell a person beside its numbers: what happened, and what to do about it.
+//! Notices of a run: what happened, and what to do about it.
 
 use std::fmt;
 
 /// Something that happened at an update.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// Tracking costs more than it was meant to.
+    /// Tracking costs more than `tempering.share`.
     TrackingCost {
         /// Expected time of tracking over that of training.
         times: f64,
-        /// What `tempering.share` asks for.
+        /// The value of `tempering.share`.
         share: f64,
     },
-    /// Initial rounds ended where they should.
+    /// Initial rounds converged.
     InitialRounds {
         /// Their number.
         rounds: usize,
@@ -22,23 +22,23 @@ pub enum Notice {
         /// Their number.
         rounds: usize,
     },
-    /// The model leapt before the first evaluation, as models do; the tracker has put it right.
+    /// The model changed a lot before the first evaluation, which is normal; the tracker has corrected for it.
     FirstLeaps,
-    /// Chains crowded at one end of the ladder, and went through initial rounds again.
+    /// The occupancy of the temperatures collapsed, and initial rounds were run again.
     LadderLost {
         /// The number of rounds.
         rounds: usize,
         /// Whether they converged.
         converged: bool,
     },
-    /// Chains had missed a mode that data or particles know.
+    /// Chains had missed a mode of the data or particles.
     ModeMissed,
-    /// The model moved further than chains can follow.
+    /// The model changed faster than chains can follow.
     ModelMoved {
         /// Change of log Z in a step of the tracker, nats.
         nats: f64,
     },
-    /// Tracked log Z moves by more than its error bar.
+    /// Tracked log Z changes by more than its error bar explains.
     ErrorBarWidened,
     /// An audit contradicts the tracked value.
     AuditDisagrees {
@@ -51,7 +51,7 @@ pub enum Notice {
         /// The difference in combined standard errors.
         in_errors: f64,
     },
-    /// Most chains carry next to nothing of the tempered gradient.
+    /// Most chains have almost no weight in the tempered gradient.
     FewEffectiveChains {
         /// Effective sample size.
         effective: f64,
@@ -74,9 +74,9 @@ pub enum Notice {
     InDoubt {
         /// Their number.
         evaluations: u64,
-        /// Why, and what would help.
+        /// The doubts, and what would help.
         doubts: String,
-        /// `audit.every`: decisions go by audits alone; 0 where there are none.
+        /// `audit.every`: only audits are used for decisions; 0 if there are none.
         audit_every: u64,
     },
     /// The run ended early.
@@ -91,9 +91,9 @@ pub enum Notice {
 /// How much a notice matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// All is well.
+    /// Normal.
     Info,
-    /// Look at this.
+    /// Needs attention.
     Warning,
 }
 
@@ -128,7 +128,7 @@ impl Notice {
         }
     }
 
-    /// How much it matters. What was put right by itself is a warning too where a setting would have spared it.
+    /// How much it matters. A problem that was corrected automatically is a warning too if a setting would avoid it.
     pub const fn level(&self) -> Level {
         match self {
             Self::TrackingCost { .. }
@@ -140,7 +140,7 @@ impl Notice {
         }
     }
 
-    /// What to do; every warning has an answer.
+    /// What to do; every warning has a remedy.
     pub fn remedy(&self) -> Option<String> {
         let remedy = match self {
             Self::InitialRounds { .. } => return None,
@@ -151,12 +151,12 @@ impl Notice {
                 "raise tempering.initial_rounds.most or tempering.temperatures"
             }
             Self::FirstLeaps => {
-                "nothing needs to be done, unless more is told after the first evaluation"
+                "no action is needed, unless warnings continue after the first evaluation"
             }
             Self::LadderLost { .. } => {
-                "if it goes on, lower training.learning_rate.initial or raise tempering.sweeps"
+                "if this continues, lower training.learning_rate.initial or raise tempering.sweeps"
             }
-            Self::ModeMissed => "if it goes on, raise tempering.chains",
+            Self::ModeMissed => "if this continues, raise tempering.chains",
             Self::ModelMoved { .. } => "lower training.learning_rate.initial or tempering.every",
             Self::ErrorBarWidened => {
                 "raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial"
@@ -172,15 +172,15 @@ impl Notice {
             }
             Self::NarrowPassage { .. } => "raise tempering.temperatures or tempering.sweeps",
             Self::InDoubt { audit_every: 0, .. } => {
-                "nothing is decided on it, and there are no audits: set audit.every, or do what the doubts say"
+                "no decision uses these values, and there are no audits: set audit.every, or follow the advice of the doubts"
             }
             Self::InDoubt { audit_every, .. } => {
                 return Some(format!(
-                    "decisions go by audits alone, one in {audit_every} evaluations; do what the doubts say"
+                    "decisions use audits alone, one in {audit_every} evaluations; follow the advice of the doubts"
                 ));
             }
             Self::EarlyStopping { .. } => {
-                "raise training.early_stopping.patience and resume to go on"
+                "to continue, raise training.early_stopping.patience and resume"
             }
         };
         Some(remedy.into())
@@ -210,22 +210,22 @@ impl fmt::Display for Notice {
                 write!(f, "initial rounds did not converge: after {rounds} the chains do not visit every temperature evenly")
             }
             Self::FirstLeaps => f.write_str(
-                "the model leaps in its first updates: the tracker widens its error bar, and its chains start again where they lose the ladder",
+                "the first updates change the model a lot, which is normal: the tracker widens its error bar and re-initialises chains whose occupancy of the temperatures collapses",
             ),
             Self::LadderLost { rounds, converged } => write!(
                 f,
-                "the chains crowded at one end of the temperatures; initial rounds were run again and {} after {rounds}",
+                "the chains' occupancy of the temperatures collapsed; initial rounds were run again and {} after {rounds}",
                 if *converged { "converged" } else { "did not converge" }
             ),
             Self::ModeMissed => f.write_str(
-                "the tracker's chains had missed a mode that data or particles know, and started again from it",
+                "the tracker's chains had missed a mode of the data or particles and were re-initialised from it",
             ),
             Self::ModelMoved { nats } => write!(
                 f,
                 "log Z moved by {nats:.1} nats between two steps of the tracker, more than its chains can follow; its error bar was widened"
             ),
             Self::ErrorBarWidened => {
-                f.write_str("tracked log Z jumps more than its error bar; the error bar was widened")
+                f.write_str("tracked log Z changes more than its error bar explains; the error bar was widened")
             }
             Self::AuditDisagrees { tracked, method, audited, in_errors } => write!(
                 f,
@@ -244,7 +244,7 @@ impl fmt::Display for Notice {
             }
             Self::EarlyStopping { evaluations, improved } => write!(
                 f,
-                "early stopping: {evaluations} evaluations without improvement, the last at update {improved}"
+                "early stopping: no improvement since update {improved} ({evaluations} evaluations)"
             ),
         }
     }
@@ -288,7 +288,7 @@ pub(super) mod tests {
             if notice.level() == Level::Warning {
                 let remedy = notice.remedy().unwrap();
                 assert!(notice.text().ends_with(&remedy), "{notice}");
-                // A setting to change, or what to go by.
+                // A setting to change, or what to use instead.
                 assert!(remedy.contains('.') || remedy.contains("audit"), "{remedy}");
             }
         }

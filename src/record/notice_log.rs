@@ -1,7 +1,6 @@
-//! notices.jsonl: every notice of a run, one JSON object a line, and their counts.
+//! notices.jsonl: every notice of a run, one JSON object per line, and their counts.
 //!
-//! Written and cut like metrics.csv: a line is a single write, a resume drops a torn last line and what came after the
-//! checkpoint.
+//! Written like metrics.csv: a line is a single write; a resume drops an incomplete last line and lines after the checkpoint.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -30,7 +29,7 @@ struct Line {
 }
 
 impl NoticeLog {
-    /// A new, empty file; one that is there is overwritten.
+    /// A new, empty file; an existing one is overwritten.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be written.
@@ -39,11 +38,10 @@ impl NoticeLog {
         Self::open(path.as_ref())
     }
 
-    /// Goes on with a file: lines of updates after `after_update` and a torn last line are dropped. A missing file is
-    /// created.
+    /// Continues a file: lines of updates after `after_update` and an incomplete last line are dropped. A missing file is created.
     ///
     /// # Errors
-    /// [`Error::File`] for a line that is none of ours; [`Error::Io`] if it cannot be read or written.
+    /// [`Error::File`] for a line of another form; [`Error::Io`] if it cannot be read or written.
     pub fn resume(path: impl AsRef<Path>, after_update: u64) -> Result<Self> {
         let path = path.as_ref();
         let (mut read, mut length) = (0, 0);
@@ -60,7 +58,7 @@ impl NoticeLog {
         Self::open(path)
     }
 
-    /// How often each kind of notice was told; a missing file holds none.
+    /// Number of notices of each kind; none if the file is missing.
     ///
     /// # Errors
     /// As [`NoticeLog::resume`].
@@ -76,7 +74,7 @@ impl NoticeLog {
     }
 }
 
-/// Calls `visit` with every notice of a file and its line, in the order they were told; returns whether there is a file.
+/// Calls `visit` with every notice of a file and its line, in the order of the file; returns whether there is a file.
 fn each(path: &Path, mut visit: impl FnMut(Line, &[u8])) -> Result<bool> {
     each_line(path, |number, line| {
         let parsed: Line = serde_json::from_slice(line).map_err(|_| {
@@ -123,7 +121,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notices.jsonl");
         let tell = |log: &mut NoticeLog, from: usize| {
-            // Two notices an update.
+            // Two notices per update.
             for (i, notice) in all().iter().enumerate().filter(|(i, _)| i / 2 >= from) {
                 log.notice(notice, i as u64 / 2).unwrap();
             }
@@ -135,7 +133,7 @@ mod tests {
         for length in 0..=whole.len() {
             fs::write(&path, &whole[..length]).unwrap();
             let lines = whole[..length].iter().filter(|&&byte| byte == b'\n').count();
-            // The checkpoint came after the last update of which all is there.
+            // The checkpoint came after the last update with all records.
             if let Some(after) = (lines / 2).checked_sub(1) {
                 let mut log = NoticeLog::resume(&path, after as u64).unwrap();
                 tell(&mut log, after + 1);

@@ -1,7 +1,7 @@
 //! Colours of numbers: a diverging scale for signed values, a perceptually uniform one for magnitudes.
 
-/// Colours of curves on light and on dark paper: Okabe and Ito's, told apart by colour-blind readers too, where needed made
-/// darker or lighter for contrast.
+/// Colours of curves on light and on dark background: those of Okabe and Ito, which colour-blind readers can distinguish, darker or lighter
+/// where needed for contrast.
 pub(super) const SERIES: [[&str; 2]; 8] = [
     ["#0072b2", "#56b4e9"],
     ["#d55e00", "#f08a3c"],
@@ -13,7 +13,7 @@ pub(super) const SERIES: [[&str; 2]; 8] = [
     ["#7a7a30", "#c0c070"],
 ];
 
-/// What NaN looks like: in neither scale.
+/// Colour of NaN, which is in neither scale.
 const NAN: [u8; 3] = [255, 0, 255];
 
 /// Ends of the diverging scale (ColorBrewer's RdBu) around white.

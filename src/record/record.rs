@@ -1,8 +1,8 @@
-//! A record: everything one evaluation has to say, flat, for any recorder to write.
+//! A record: all values of one evaluation, flat, for any recorder.
 
 use super::Image;
 
-/// Whose value an entry is; equal tags of two overlay in one chart.
+/// The TensorBoard run of an entry; equal tags of two runs overlay in one chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Run {
     /// Measured on training data.
@@ -17,7 +17,7 @@ impl Run {
     /// All runs.
     pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Tracker];
 
-    /// Folder of its TensorBoard run. What is told of the model stands with its training data, as is the custom there.
+    /// Folder of its TensorBoard run. Values of the model are with those of its training data, as is usual there.
     pub const fn folder(self) -> &'static str {
         match self {
             Self::Train | Self::Tracker => "train",
@@ -35,7 +35,7 @@ impl Run {
     }
 }
 
-/// The value of an entry. Which tag holds which kind stands in [`super::tags::TAGS`].
+/// The value of an entry. [`super::tags::TAGS`] has the kind of every tag.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// One number; NaN and infinities are values like any other.
@@ -51,7 +51,7 @@ pub enum Content {
 /// One tagged value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Whose value.
+    /// The run of the value.
     pub run: Run,
     /// Its name in [`super::tags::TAGS`].
     pub tag: &'static str,

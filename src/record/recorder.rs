@@ -1,9 +1,9 @@
-//! The trait every recorder implements, and the progress it may show.
+//! The trait of recorders, and the progress of a run.
 
 use super::{Notice, Record};
 use crate::error::Result;
 
-/// Where a run stands. Values are (estimate, standard error); the latest known ones, not only fresh ones.
+/// Progress of a run. Values are (estimate, standard error); the latest known ones, which may be of an earlier update.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     /// Parameter updates done.
@@ -30,7 +30,7 @@ pub struct Progress {
     pub best: Option<(u64, f64)>,
     /// How near early stopping is.
     pub patience: Option<Patience>,
-    /// A word of doubt or phase, such as "in doubt: lag" or "pre-training".
+    /// A note on doubts or phase, such as "in doubt: lag" or "pre-training".
     pub note: Option<String>,
 }
 
@@ -39,13 +39,13 @@ pub struct Progress {
 pub struct AuditedLogZ {
     /// Name of the estimator.
     pub method: &'static str,
-    /// The update it belongs to; parameters may have moved since.
+    /// Its update; parameters may have changed since.
     pub update: u64,
     /// log Z, nats.
     pub value: f64,
     /// Its standard error; 0 for exact values.
     pub std_error: f64,
-    /// Tracked minus audited value in combined standard errors, where the two contradict each other.
+    /// Tracked minus audited value in combined standard errors, if the two contradict each other.
     pub contradiction: Option<f64>,
 }
 
@@ -60,23 +60,23 @@ pub struct Patience {
     pub not_before: u64,
 }
 
-/// Takes what a run has to tell. Training calls [`Self::record`] at every evaluation, [`Self::progress`] at every
-/// update, [`Self::notice`] when something happened, and [`Self::finish`] once at a regular end.
+/// Receives the output of a run. Training calls [`Self::record`] at every evaluation, [`Self::progress`] at every update, [`Self::notice`]
+/// when something happened, and [`Self::finish`] once at a regular end.
 ///
-/// At one update: first the record, then the progress that shows its values, then the checkpoint. A resume drops what
-/// came after the checkpoint and so finds everything before it on disk.
+/// At one update: first the record, then the progress that shows its values, then the checkpoint. A resume drops what came after the
+/// checkpoint, so everything before it is on disk.
 pub trait Recorder {
-    /// Keeps a record. After a return of `Ok` it survives a kill of the process.
+    /// Keeps a record. After `Ok` it survives a kill of the process.
     ///
     /// # Errors
     /// [`crate::Error::Unknown`] for an entry that is not in [`super::tags::TAGS`], [`crate::Error::Invalid`] for one that comes twice;
     /// [`crate::Error::Io`] when writing fails.
     fn record(&mut self, record: &Record) -> Result<()>;
 
-    /// Shows where the run stands. Called often, so it must be cheap, and it cannot fail a run.
+    /// Shows the progress. Called often, so it must be cheap, and it cannot fail a run.
     fn progress(&mut self, _progress: &Progress) {}
 
-    /// Tells something that happened at an update.
+    /// Reports something that happened at an update.
     ///
     /// # Errors
     /// [`crate::Error::Io`] when writing fails.
@@ -84,16 +84,16 @@ pub trait Recorder {
         Ok(())
     }
 
-    /// Makes what was recorded survive a power cut too: called before each checkpoint, which must not be newer on disk than
-    /// the records it follows.
+    /// Makes the records survive a power failure: called before each checkpoint, which must not be newer on disk than the records before
+    /// it.
     ///
     /// # Errors
-    /// [`crate::Error::Io`] when the system cannot promise it, [`crate::Error::File`] where a file is gone.
+    /// [`crate::Error::Io`] when the system cannot guarantee it, [`crate::Error::File`] if a file is gone.
     fn sync(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Ends the recording: what is held back is written.
+    /// Ends the recording: buffered data are written.
     ///
     /// # Errors
     /// [`crate::Error::Io`] when writing fails.
@@ -102,7 +102,7 @@ pub trait Recorder {
     }
 }
 
-/// A borrowed recorder records, so that a caller can lend one to a [`super::Tee`] and look at it afterwards.
+/// A borrowed recorder records, so that a caller can lend one to a [`super::Tee`] and read it afterwards.
 impl<R: Recorder + ?Sized> Recorder for &mut R {
     fn record(&mut self, record: &Record) -> Result<()> {
         (**self).record(record)

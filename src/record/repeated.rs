@@ -1,4 +1,4 @@
-//! Notices as a person reads them: each kind once in full, then counted.
+//! Notices in the terminal: each kind once in full, then counted.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(super) struct Line {
     pub text: String,
 }
 
-/// What was told of each kind.
+/// The notices of each kind so far.
 #[derive(Debug, Default)]
 pub(super) struct Repeated {
     kinds: BTreeMap<&'static str, Told>,
@@ -24,7 +24,7 @@ struct Told {
     /// Update of the first one.
     since: u64,
     count: u64,
-    /// The count at which it was last told.
+    /// The last count that was shown.
     told: u64,
 }
 
@@ -47,7 +47,7 @@ impl Repeated {
         Some(Line { level, text: format!("update {update}: {text}") })
     }
 
-    /// The counts that were not told yet.
+    /// The counts that were not shown yet.
     pub(super) fn rest(&mut self) -> Vec<Line> {
         let mut lines = Vec::new();
         for (kind, told) in &mut self.kinds {

@@ -1,13 +1,13 @@
-//! Lines at the bottom of a terminal that are drawn again and again, with lines above them that stay.
+//! Lines at the bottom of a terminal that are drawn repeatedly, with permanent lines above them.
 //!
-//! The cursor is left behind the last character. A terminal that shows `^C` there when a signal is typed shows it on a line
-//! that the next drawing clears; at the end of a full line it would begin another one, and an old line would stay.
+//! The cursor stays behind the last character. A terminal that shows `^C` there when a signal is typed shows it on a line that the next
+//! drawing clears; at the end of a full line it would start a new line, and an old line would remain.
 
 use console::Term;
 
 use super::StandardStream;
 
-/// The lower end of standard error.
+/// The bottom of standard error.
 pub(super) struct Screen {
     term: Term,
     /// Characters of the lines that are drawn.
@@ -25,13 +25,12 @@ impl Screen {
         usize::from(self.term.size().1).saturating_sub(1).max(20)
     }
 
-    /// Draws lines of at most [`Screen::width`] characters in place of those before; `above` stays. A terminal that is gone
-    /// is no failure.
+    /// Draws lines of at most [`Screen::width`] characters in place of the last ones; `above` stays. A closed terminal is not an error.
     pub(super) fn draw(&mut self, above: &[String], lines: &[String]) {
         let rows = usize::from(self.term.size().0).saturating_sub(1).max(1);
         let lines = &lines[..lines.len().min(rows)];
         let columns = usize::from(self.term.size().1).max(1);
-        // A window that became narrower has wrapped what was drawn.
+        // A window that became narrower has wrapped the drawn lines.
         let drawn: usize = self.drawn.iter().map(|length| length.div_ceil(columns).max(1)).sum();
         let mut text = above.iter().map(|line| format!("{line}\n")).collect::<String>();
         text += &lines.join("\n");
@@ -46,7 +45,7 @@ impl Screen {
         self.drawn = lines.iter().map(|line| line.chars().count()).collect();
     }
 
-    /// Leaves what is drawn, with the cursor on a line below it.
+    /// Leaves the drawn lines, with the cursor on a line below them.
     pub(super) fn leave(&mut self) {
         if !self.drawn.is_empty() {
             let _ = self.term.write_str("\n").and_then(|()| self.term.flush());

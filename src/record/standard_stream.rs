@@ -5,16 +5,16 @@
 
 use std::io::{self, Write};
 
-/// Time, in milliseconds, that a process which is to end waits for readers.
+/// Milliseconds that a process which is about to end waits for readers.
 #[cfg(unix)]
 const PATIENCE: i32 = 1000;
-/// Time, in milliseconds, between two looks at whether it is to end.
+/// Milliseconds between two checks of whether it is about to end.
 #[cfg(unix)]
 const LOOK: i32 = 50;
-/// Longest single write: what a pipe that is said to have room takes without waiting.
+/// Longest single write: the amount that a pipe with free space accepts without waiting.
 const PIECE: usize = 512;
 
-/// One of the two.
+/// One of the two streams.
 #[derive(Clone, Copy, Debug)]
 pub enum StandardStream {
     /// Standard output.
@@ -24,10 +24,10 @@ pub enum StandardStream {
 }
 
 impl StandardStream {
-    /// Waits until the stream takes a piece, or has an error for the write that follows.
+    /// Waits until the stream accepts a piece, or has an error for the following write.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] where the process is to end and the reader does not read.
+    /// [`io::ErrorKind::WouldBlock`] if the process is about to end and the reader does not read.
     #[cfg(unix)]
     pub fn wait(self) -> io::Result<()> {
         use std::sync::atomic::{AtomicI32, Ordering};
@@ -66,7 +66,7 @@ impl Write for StandardStream {
             let written = out.write(&bytes[..bytes.len().min(PIECE)])?;
             out.flush().map(|()| written)
         }
-        // The lock is held while it waits, so that no other thread takes the room.
+        // The lock is held while waiting, so that no other thread uses the free space.
         match self {
             Self::Output => piece(*self, io::stdout().lock(), bytes),
             Self::Error => piece(*self, io::stderr().lock(), bytes),

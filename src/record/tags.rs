@@ -1,4 +1,4 @@
-//! The table of everything a run records: one line a tag. Recorders refuse what is not in it.
+//! The table of all recorded values, one line per tag. Recorders refuse unknown tags.
 
 use super::{Content, Record, Run};
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ impl From<&Content> for Kind {
 /// One documented tag.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag {
-    /// Whose value it is.
+    /// Its run.
     pub run: Run,
     /// Its name in records.
     pub tag: &'static str,
@@ -38,9 +38,9 @@ pub struct Tag {
     pub group: &'static str,
     /// Kind of content.
     pub kind: Kind,
-    /// Column of metrics.csv; `None` for what is not in it.
+    /// Column of metrics.csv; `None` for tags without one.
     pub column: Option<&'static str>,
-    /// What it is, with its unit.
+    /// Its description, with its unit.
     pub meaning: &'static str,
 }
 
@@ -58,7 +58,7 @@ const AUDIT: &str = "log_z_audit";
 const MIXING: &str = "mixing";
 const MODEL: &str = "model";
 const OPTIMIZER: &str = "optimizer";
-// Apart, so that each of the first two groups begins on the first screen. The bands are drawn from them.
+// In groups of their own, so that each of the first two groups begins on the first screen. The bands are drawn from them.
 const STANDARD_ERRORS: &str = "standard_errors";
 
 const fn of(
@@ -109,7 +109,7 @@ const fn image(group: &'static str, tag: &'static str, meaning: &'static str) ->
 /// First columns of metrics.csv, in every row.
 pub const FIXED_COLUMNS: [&str; 3] = ["update", "epoch", "seconds"];
 
-/// Every documented tag; columns of metrics.csv stand in this order after [`FIXED_COLUMNS`].
+/// Every documented tag; columns of metrics.csv have this order after [`FIXED_COLUMNS`].
 #[rustfmt::skip] // a table: one line a tag
 pub static TAGS: &[Tag] = &[
     column(LOG_Z, "log_z", "tracked log Z, nats"),
@@ -134,7 +134,7 @@ pub static TAGS: &[Tag] = &[
     curve(AUDIT, "audit_difference_upper", "the difference plus 2 combined standard errors, nats"),
     column(AUDIT, "audit_difference_in_errors", "tracked minus audited log Z, in combined standard errors"),
     column(MIXING, "tracker_consistency", "moving mean of squared standardised innovations; about 1 when the error bar is honest"),
-    column(LOG_Z, "sound", "1 when log_z and its error bar are to be believed, else 0"),
+    column(LOG_Z, "sound", "1 if log_z and its error bar can be trusted, else 0"),
     Tag { column: Some("doubts"), ..of(Run::Tracker, Kind::Text, LOG_Z, "doubts", "why not, where not: short names") },
     column(AUDIT, "decides", "1 when decisions go by the evaluation: log_z is sound, exact or audited; else 0"),
     column(LOG_Z, "log_z_bound", "sum over distinct states of data, particles and chains: log Z is at least that, nats"),
@@ -142,8 +142,8 @@ pub static TAGS: &[Tag] = &[
     column(MIXING, "settled_log_z_std_error", "standard error of log Z from the sweeps at fixed parameters, nats"),
     column(MIXING, "settling_sweeps", "sweeps at fixed parameters"),
     column(MIXING, "settling_drift_in_errors", "log Z of the last third of the sweeps at fixed parameters minus that of the third before, in its errors"),
-    column(MIXING, "settling_correlation", "correlation over chains between their parts of the errors of the last two thirds; 1 where they are frozen"),
-    column(MIXING, "lag_in_errors", "settled minus tracked log Z before, in errors"),
+    column(MIXING, "settling_correlation", "correlation over chains between their contributions to the errors of the last two thirds; 1 if they are frozen"),
+    column(MIXING, "lag_in_errors", "log Z from the sweeps at fixed parameters minus tracked log Z before them, in errors"),
     column(MODEL, "train_log_f", "mean log f(v) of training rows, nats"),
     column(MODEL, "samples_log_f", "mean log f(v) of the model as its chains see it, nats"),
     column(MODEL, "samples_log_f_deviation", "standard deviation of log f(v) over samples, nats"),

@@ -1,4 +1,4 @@
-//! One recorder made of many.
+//! One recorder that combines several.
 
 use super::{Notice, Progress, Record, Recorder};
 use crate::error::Result;

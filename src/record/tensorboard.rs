@@ -1,8 +1,8 @@
 //! TensorBoard: the folders `train` and `validation`, one TensorBoard run each.
 //!
-//! All entries of one record and folder are one event, so a kill loses whole evaluations or nothing. The first value of a
-//! tag carries its description, the first event what is told of the run as a whole. Built on the sound
-//! part of tensorboard-rs only, its framing (its `SummaryWriter` loses events, panics, and swaps width and height).
+//! All entries of one record and folder are one event, so a kill loses whole evaluations or nothing. The first value of a tag has its
+//! description, the first event that of the run. Only the framing of tensorboard-rs is used (its `SummaryWriter` loses events, panics, and
+//! swaps width and height).
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,13 +22,13 @@ use crate::error::{Error, Result};
 /// Writes scalars (as f32), histograms and images to event files, each record at once.
 pub struct TensorBoard {
     folder: PathBuf,
-    /// One of each folder, opened by its first entry: a run without entries stays invisible.
+    /// One for each folder, opened by its first entry: a run without entries is not shown.
     logs: Vec<Log>,
     resumed_after: Option<u64>,
     about: About,
 }
 
-/// Folders of the runs; the first holds what is told of all.
+/// Folders of the runs; the first has the description of the run.
 const FOLDERS: [&str; 2] = [Run::Train.folder(), Run::Validation.folder()];
 
 /// One TensorBoard run.
@@ -57,8 +57,8 @@ impl TensorBoard {
         Ok(log)
     }
 
-    /// Goes on with a log: events of updates after `after_update` and torn last events are dropped (by a TensorBoard
-    /// that is open meanwhile, as soon as the run's next event comes). Missing folders are created.
+    /// Continues a log: events of updates after `after_update` and incomplete last events are dropped (by an open TensorBoard as soon as
+    /// the run's next event comes). Missing folders are created.
     ///
     /// # Errors
     /// [`Error::File`] for a damaged event file; [`Error::Io`] if files cannot be read or replaced.
@@ -74,7 +74,7 @@ impl TensorBoard {
         Ok(log)
     }
 
-    /// What the run is, for the first event; without effect where that is written already.
+    /// Description of the run, for the first event; without effect if that is written already.
     #[must_use]
     pub fn about(self, about: About) -> Self {
         Self { about, ..self }
@@ -92,7 +92,7 @@ impl TensorBoard {
         written(&folder, after_update)
     }
 
-    /// Removes a log, so that it can be made anew.
+    /// Removes a log, so that it can be created again.
     ///
     /// # Errors
     /// [`Error::Io`] if a folder cannot be removed.
@@ -163,7 +163,7 @@ impl Log {
             Content::Scalar(value) => number(&tag, *value as f32),
             Content::Histogram(values) => histogram::summary(&tag, values),
             Content::Image(image) => picture(&tag, image)?,
-            // Short names of doubts: the curve `sound` shows where, metrics.csv which.
+            // Short names of doubts: the curve `sound` shows when, metrics.csv which.
             Content::Text(_) => return Ok(None),
         };
         let mut value = summary.take_value().pop();
@@ -176,7 +176,7 @@ impl Log {
     }
 }
 
-/// A new file; after a resume it begins with the mark on which a reader forgets the steps that are to come again.
+/// A new file; after a resume it begins with a mark by which a reader discards the steps that follow again.
 fn start(folder: &Path, resumed_after: Option<u64>) -> Result<EventFile> {
     let mut file = EventFile::create(folder)?;
     if let Some(update) = resumed_after {
@@ -279,7 +279,7 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         let mut log = TensorBoard::resume(folder.path(), 2).unwrap();
         (3..=4).for_each(|update| log.record(&record(update)).unwrap());
-        // Descriptions and what is told of the run stand in the same events, whatever was cut off between.
+        // Descriptions of tags and run are in the same events, whatever was cut off between.
         let uninterrupted = values(folder.path());
         for length in 0..=whole.len() {
             let folder = tempfile::tempdir().unwrap();
@@ -287,7 +287,7 @@ mod tests {
             fs::create_dir(&run_folder).unwrap();
             fs::write(run_folder.join(path.file_name().unwrap()), &whole[..length]).unwrap();
             let written = steps(folder.path(), Run::Tracker).len() as u64;
-            // A checkpoint as new as the log, and one older by an evaluation.
+            // A checkpoint of the age of the log, and one that is older by an evaluation.
             let after = if length % 2 == 0 { written } else { written.saturating_sub(1) };
             let mut log = TensorBoard::resume(folder.path(), after).unwrap();
             for update in after + 1..=4 {

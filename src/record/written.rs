@@ -1,8 +1,8 @@
-//! How much of a run's record is there: counted while it is written, and found again in its files.
+//! Completeness of a run's records: counted while they are written, and checked in its files.
 
 use serde::{Deserialize, Serialize};
 
-/// Records of a run, one an evaluation.
+/// Records of a run, one per evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Their number.
@@ -33,7 +33,7 @@ impl Written {
         ascends
     }
 
-    /// What is missing of these records, of which `lost` were known to be, where `found` is there; `None` if nothing is.
+    /// What is missing of these records, of which `lost` are known to be missing and `found` exist; `None` if nothing is.
     pub fn missing_in(&self, found: Self, lost: u64) -> Option<String> {
         let expected = self.records.saturating_sub(lost);
         let last_fits = found.records == 0 || found.last == self.last;

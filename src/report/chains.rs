@@ -1,4 +1,4 @@
-//! Ladder and chains: how fresh tempered chains travel at the parameters of the best model, and how they did in training.
+//! Ladder and chains: movement of new tempered chains at the parameters of the best model, and of the chains in training.
 
 use super::curves::picture;
 use super::diagnosis::{Diagnosis, Traces};
@@ -10,19 +10,19 @@ use crate::record::markup::Element;
 use crate::record::{Chart, Guide, Image, Look, Series};
 use crate::tempering::RoundsEnd;
 
-/// Chains whose ways are drawn, and sweeps of them.
+/// Number of chains that are drawn, and their sweeps.
 const SHOWN: usize = 4;
 const SHOWN_SWEEPS: usize = 300;
 /// Chains and bins of the rank plot.
 const RANKED: usize = 8;
 const BINS: usize = 10;
-/// Size of the chart of one chain's way.
+/// Size of the chart of one chain.
 const WAY: (f64, f64) = (440.0, 110.0);
 /// R-hat above which chains differ (Vehtari et al. 2021).
 const R_HAT: f64 = 1.01;
-/// Effective draws a chain below which chains are too slow for their own averages.
+/// Effective draws per chain below which chains are too slow for averages.
 const FEW: f64 = 4.0;
-/// Pixels that small pictures of matrices are scaled up to.
+/// Pixels to which small pictures of matrices are enlarged.
 const SIDE: usize = 300;
 
 /// Occupancy, transitions, flow and conductance.
@@ -150,7 +150,7 @@ fn flow_words(betas: &[f64], chains: &Traces) -> String {
     let trips =
         chains.run.round_trips as f64 / chains.count() as f64 * 1000.0 / chains.sweeps() as f64;
     let fall = |k: &usize| Some(shares[*k]? - shares[*k + 1]?);
-    // The shares at the ends are 1 and 0 by definition.
+    // The fractions at the ends are 1 and 0 by definition.
     let steepest = (1..betas.len().saturating_sub(2))
         .filter_map(|k| Some((k, fall(&k)?)))
         .max_by(|a, b| a.1.total_cmp(&b.1));
@@ -189,7 +189,7 @@ fn conductance_words(betas: &[f64], chains: &Traces) -> String {
     })
 }
 
-/// Ways of chains, ranks, effective samples and R-hat.
+/// Trajectories of chains, ranks, effective samples and R-hat.
 pub fn chains_section(diagnosis: Option<&Diagnosis>, metrics: &Metrics) -> Section {
     let mut section = Section::new("Chains");
     if let Some(Diagnosis { ladder, chains, .. }) = diagnosis {
@@ -252,7 +252,7 @@ fn way_words(chains: &Traces, k: usize) -> String {
     )
 }
 
-/// For each chain and bin of ranks, the share of its draws there over what even shares would be.
+/// For each chain and bin of ranks, the fraction of its draws there relative to a uniform distribution.
 fn rank_shares(chains: &Traces) -> Vec<Vec<f64>> {
     let all = ranks(&chains.log_f.concat());
     let (length, total) = (chains.sweeps(), all.len() as f64);

@@ -1,4 +1,4 @@
-//! Likelihoods and log Z against the update, audits beside them.
+//! Likelihoods and log Z against the update, with audits.
 
 use super::metrics::{Audit, Metrics};
 use super::page::{SIZE, Section, TRAIN, VALIDATION};
@@ -10,9 +10,9 @@ use crate::record::{Chart, Guide, Look, Series};
 
 /// Standard errors that bands and bars show.
 const ERRORS: f64 = 2.0;
-/// Share of the run before which a steep rise may leave the picture.
+/// Fraction of the run before which a steep rise may be cut off.
 const BEGINNING: f64 = 0.2;
-/// Fewest points of which some may leave the picture.
+/// Fewest points for cutting off some.
 const FEWEST_POINTS: usize = 15;
 /// Fewest audits whose z-scores are drawn.
 const FEWEST_SCORES: usize = 4;
@@ -20,7 +20,7 @@ const FEWEST_SCORES: usize = 4;
 const AUDIT: usize = 6;
 const LOG_Z: usize = 2;
 
-/// A chart as a picture of a figure; none where there is nothing to draw.
+/// A chart as a picture of a figure; none if there is nothing to draw.
 pub fn picture(chart: &Chart) -> Vec<Element> {
     chart.element(SIZE).into_iter().collect()
 }
@@ -40,7 +40,7 @@ pub fn likelihoods(run: &RunFiles) -> Chart {
     let mut series = vec![curve("train", TRAIN), curve("validation", VALIDATION)];
     series.retain(|series| !series.points.is_empty());
     let audits = metrics.audits();
-    // Where every evaluation is exact, the curve is the audit.
+    // If every evaluation is exact, the curve is the audit.
     if audits.iter().any(|audit| !audit.exact) {
         series.push(audited(metrics, &audits));
     }
@@ -59,7 +59,7 @@ fn values(metrics: &Metrics, name: &str) -> Vec<f64> {
     (0..metrics.rows()).map(|row| metrics.number(name, row)).collect()
 }
 
-/// Log-likelihoods that audits of log Z give: of the validation rows, else of the training rows.
+/// Log-likelihoods from audits of log Z: of the validation rows, else of the training rows.
 fn audited(metrics: &Metrics, audits: &[Audit]) -> Series {
     let point = |audit: &Audit| {
         let gap = metrics.value("free_energy_gap", audit.row).unwrap_or(0.0);
@@ -72,7 +72,7 @@ fn audited(metrics: &Metrics, audits: &[Audit]) -> Series {
         .colour(AUDIT)
 }
 
-/// A range that shows the later part of the run well: the first rise of a run is steep and hides everything else.
+/// A range that shows the later part of the run well: the first rise of a run is steep and would dominate.
 fn late_range(series: &[Series]) -> Option<(f64, f64)> {
     let all = || series.iter().flat_map(|series| series.points.iter());
     let end = all().map(|p| p.0).fold(0.0, f64::max);
@@ -188,7 +188,7 @@ pub fn log_z_section(run: &RunFiles) -> Section {
         picture(&differences(&audits)),
         ("bars cover 0 nineteen times in twenty, on both sides alike", difference_words(&audits)),
     );
-    // Fewer say nothing of a distribution.
+    // Fewer do not show a distribution.
     if finite_scores(&audits).len() < FEWEST_SCORES {
         return section;
     }
@@ -220,7 +220,7 @@ fn log_z_words(metrics: &Metrics) -> String {
 fn differences(audits: &[Audit]) -> Chart {
     let points = audits.iter().map(|a| (a.update, a.tracked - a.value)).collect();
     let errors = audits.iter().map(|a| ERRORS * a.tracked_std_error.hypot(a.std_error)).collect();
-    // Whole bars, but for the few that would hide all others.
+    // Whole bars, except the few that would hide all others.
     let reach = audits
         .iter()
         .map(|a| (a.tracked - a.value).abs() + ERRORS * a.tracked_std_error.hypot(a.std_error));
@@ -257,7 +257,7 @@ fn finite_scores(audits: &[Audit]) -> Vec<f64> {
 fn z_scores(audits: &[Audit]) -> Chart {
     let scores = finite_scores(audits);
     let width = if scores.len() > 40 { 0.5 } else { 1.0 };
-    // What is beyond belongs to the outermost bins.
+    // Values beyond the range belong to the outermost bins.
     let bins = (8.0 / width) as i32;
     let place = |z: f64| ((z / width).floor() as i32).clamp(-bins / 2, bins / 2 - 1);
     let count = |bin: i32| scores.iter().filter(|z| place(**z) == bin).count() as f64;

@@ -1,5 +1,5 @@
-//! A model looked at by itself: fresh tempered chains along the run's ladder at fixed parameters, estimators side by side, and
-//! samples. Its seed is the run's, so that a report says the same whenever it is made.
+//! Diagnosis of a model: new tempered chains on the run's ladder at fixed parameters, several estimators, and samples. Its seed is that of
+//! the run, so a report is always the same.
 
 use super::run_files::RunFiles;
 use crate::checkpoint::ModelFile;
@@ -15,7 +15,7 @@ use crate::tempering::{
 };
 use crate::training::Trainer;
 
-/// Most chains that are run; more would not be seen.
+/// Most chains; more could not be shown.
 const CHAINS: usize = 100;
 /// Fewest and most sweeps counted.
 const SWEEPS: (usize, usize) = (200, 1000);
@@ -25,10 +25,10 @@ const ANNEALED: (usize, usize) = (100, 10_000);
 const EXACT: usize = 20;
 /// Samples of a model that is enumerated.
 const EXACT_SAMPLES: usize = 1000;
-/// Training rows that a lower bound of log Z starts from.
+/// Training rows for a lower bound of log Z.
 const BOUND_ROWS: usize = 500;
 
-/// What was found.
+/// Result of the diagnosis.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
     /// The model.
@@ -37,11 +37,11 @@ pub struct Diagnosis {
     pub ladder: Ladder,
     /// The chains.
     pub chains: Traces,
-    /// Estimates of log Z, and a bound that holds for sure.
+    /// Estimates of log Z, and a rigorous bound.
     pub estimates: Vec<Estimate>,
-    /// A lower bound of log Z; `None` where log Z is exact.
+    /// A lower bound of log Z; `None` if log Z is exact.
     pub bound: Option<Bound>,
-    /// Samples of the model, shape [N, M], or why there are none.
+    /// Samples of the model, shape [N, M], or the reason for their absence.
     pub samples: std::result::Result<BitMatrix, String>,
 }
 
@@ -56,12 +56,12 @@ pub struct Traces {
     pub measurement: Measurement,
     /// Transitions between temperatures.
     pub transitions: Transitions,
-    /// The run they are of.
+    /// Their run.
     pub run: TemperedRun,
 }
 
 impl Diagnosis {
-    /// Looks at the model that a run would show; `None` without one.
+    /// Diagnosis of the model that a run shows; `None` without one.
     ///
     /// # Errors
     /// As [`Self::of`], and a model file that cannot be read.
@@ -71,10 +71,10 @@ impl Diagnosis {
         Self::of(trainer, parameters, seconds).map(Some)
     }
 
-    /// Looks at a model of a run for about so many seconds of one usual core.
+    /// Diagnosis of a model of a run in about so many seconds of one typical core.
     ///
     /// # Errors
-    /// Settings of the run that leave fewer than two chains, which its configuration refuses.
+    /// Settings of the run with fewer than two chains, which its configuration refuses.
     pub fn of(trainer: &Trainer, parameters: Parameters, seconds: f64) -> Result<Self> {
         let seed = derived_seed(trainer.config().seed, Purpose::Report, 0);
         let ops = Fused::new(&parameters);
@@ -96,7 +96,7 @@ impl Diagnosis {
         let base = Some(trainer.base());
         let known = Known { marginals: base, rows: Some(&rows), ..Known::default() };
         let bound = (!small).then(|| lower_bound(&parameters, known, seed));
-        // Exact samples cost nothing; of others every one takes a chain.
+        // Exact samples cost nothing; others need one chain each.
         let wanted = if small { EXACT_SAMPLES } else { count };
         let drawn = Equilibrium::draw(&parameters, &ops, trainer.base(), wanted, seed);
         let samples = match drawn {
@@ -156,8 +156,8 @@ impl Traces {
         self.temperatures.iter().map(|row| f64::from(row[chain])).collect()
     }
 
-    /// For each temperature the share of chains on their way up, among those that have been at an end: 1 at the bottom, 0
-    /// at the top, and a straight line in between where chains travel best (Katzgraber, Trebst, Huse and Troyer 2006).
+    /// For each temperature the fraction of chains that come from the bottom, among those that have visited an end: 1 at the bottom, 0 at
+    /// the top, and a straight line in between if chains move best (Katzgraber, Trebst, Huse and Troyer 2006).
     pub fn going_up(&self, temperatures: usize) -> Vec<Option<f64>> {
         let top = temperatures as u32 - 1;
         let mut counts = vec![(0u32, 0u32); temperatures];

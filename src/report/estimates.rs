@@ -9,7 +9,7 @@ use crate::record::markup::Element;
 
 /// Size of the picture of one interval.
 const STRIP: (f64, f64) = (220.0, 18.0);
-/// How far below the values a bound is still drawn, in units of the room they take.
+/// Largest distance of a bound that is drawn below the values, relative to their range.
 const FARTHEST: f64 = 2.0;
 
 /// One line of the table.
@@ -36,7 +36,7 @@ pub fn section(run: &RunFiles, diagnosis: Option<&Diagnosis>) -> Section {
             &what,
         ));
         if let Some(at_least) = best.log_z_at_least {
-            let what = "holds with 99.9 %: the weights of annealing, wherever its chains went";
+            let what = "holds with 99.9 % probability, from the weights of annealing";
             lines.push(line("lower bound by annealing", at_least, f64::NAN, what));
         }
     }
@@ -47,7 +47,7 @@ pub fn section(run: &RunFiles, diagnosis: Option<&Diagnosis>) -> Section {
     lines.extend(diagnosis.estimates.iter().map(of_estimate));
     let bound = diagnosis.bound.map(|bound| bound.value);
     if let Some(bound) = &diagnosis.bound {
-        let what = format!("holds for sure: the sum over {} states", bound.states);
+        let what = format!("rigorous: the sum over {} states", bound.states);
         lines.push(line("lower bound", bound.value, f64::NAN, &what));
     }
     section.broad(
@@ -90,7 +90,7 @@ fn of_estimate(estimate: &Estimate) -> Line {
 
 fn words(lines: &[Line], agreement: &Agreement) -> String {
     let mut words: Vec<String> = agreement.disagreements.clone();
-    // The difference of what training went by and what is known now.
+    // The difference between the value used in training and the present one.
     let tracked = lines.iter().find(|line| line.name.starts_with("tracked"));
     let audit = lines.iter().find(|line| line.name.starts_with("audit"));
     if let (Some(tracked), Some(audit)) = (tracked, audit) {
@@ -113,7 +113,7 @@ fn drawn(lines: &[Line], bound: Option<f64>) -> Element {
     let estimates = || lines.iter().filter(|line| line.std_error.is_finite()).flat_map(&ends);
     let low = estimates().fold(f64::INFINITY, f64::min);
     let high = estimates().fold(f64::NEG_INFINITY, f64::max);
-    // A bound that is far away is not worth the room.
+    // A distant bound is not worth the room.
     let near = bound.filter(|bound| low - bound < FARTHEST * (high - low));
     let low = near.map_or(low, |bound| low.min(bound));
     let room = 0.05 * (high - low) + 1e-4;

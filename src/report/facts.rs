@@ -1,4 +1,4 @@
-//! Where the time went, what the run was, and what it told.
+//! Time by part, description of the run, and its notices.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub fn time_section(run: &RunFiles, times: Option<&Times>) -> Section {
     )
 }
 
-/// The configuration and where the run comes from.
+/// The configuration and the origin of the run.
 pub fn configuration_section(run: &RunFiles) -> Section {
     let mut facts = vec![("folder", run.folder.display().to_string())];
     if let Some(summary) = &run.summary {
@@ -84,7 +84,7 @@ pub fn configuration_section(run: &RunFiles) -> Section {
         .with(Element::new("pre").text(run.config_text.clone()))
 }
 
-/// What the run told, each kind once.
+/// The notices of the run, each kind once.
 pub fn notices_section(run: &RunFiles) -> Section {
     let section = Section::new("Notices");
     let path = run.folder.join("notices.jsonl");

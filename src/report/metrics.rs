@@ -21,8 +21,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Reads a file, of this version or another, that may be growing: a last line that is not whole is left out. A missing file
-    /// has no rows.
+    /// Reads a file, of this version or another, that may be growing: an incomplete last line is left out. A missing file has no rows.
     ///
     /// # Errors
     /// It cannot be read, is too long or no regular file.
@@ -139,7 +138,7 @@ impl Metrics {
     }
 }
 
-/// log Z computed independently, beside what was tracked.
+/// log Z computed independently, beside the tracked value.
 #[derive(Clone, Copy, Debug)]
 pub struct Audit {
     /// The update.
@@ -156,7 +155,7 @@ pub struct Audit {
     pub tracked_std_error: f64,
     /// The difference in combined standard errors.
     pub in_errors: f64,
-    /// Whether the tracked value was called sound.
+    /// Whether the tracked value was sound.
     pub sound: bool,
     /// The evaluation.
     pub row: usize,

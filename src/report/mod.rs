@@ -1,7 +1,6 @@
-//! A run as one page: HTML that needs nothing else, made from what its folder holds.
+//! A run as one page: HTML without further files, made from the run folder.
 //!
-//! What a folder does not hold is left out: an old run, one that was interrupted early or one whose data is elsewhere has a
-//! report with what there is.
+//! Missing parts are left out: an old run, one that was interrupted early or one whose data are elsewhere has a report of what exists.
 
 mod chains;
 mod curves;
@@ -28,7 +27,7 @@ use page::Section;
 
 use crate::training::Trainer;
 
-/// What is computed anew for a report, with the trainer that has the data; or why that cannot be.
+/// Values that are computed again for a report, with the trainer that has the data; or why that is not possible.
 pub type Computed<'a> = Result<(&'a Trainer, Option<&'a Diagnosis>), String>;
 
 /// The page of one run, as HTML.

@@ -1,9 +1,9 @@
-//! The page: sections of figures, each figure with one sentence, and the rules of their look.
+//! The page: sections of figures, each figure with one sentence, and the style rules.
 
 use crate::record::markup::Element;
 use crate::record::style;
 
-/// Size of a chart; text in it is 12 units high, so that charts are read on a telephone as they are.
+/// Size of a chart; text in it is 12 units high, so that charts are readable on a telephone.
 pub const SIZE: (f64, f64) = (440.0, 260.0);
 /// Colours of the training and of the validation rows.
 pub const TRAIN: usize = 0;
@@ -44,7 +44,7 @@ impl Section {
         section
     }
 
-    /// Adds a figure: its pictures, and the sentence that says what is healthy and what this run shows.
+    /// Adds a figure: its pictures, and the sentence that describes a healthy run and this run.
     #[must_use]
     pub fn figure(
         mut self,
@@ -100,7 +100,7 @@ pub fn number_cell(text: impl Into<String>) -> Element {
     Element::new("td").class("number").text(text)
 }
 
-/// A value and its standard error, in as many digits as the error has a meaning.
+/// A value and its standard error, with as many digits as the error justifies.
 pub fn with_error(value: f64, error: f64) -> String {
     match error {
         0.0 => format!("{value:.3} (exact)"),
@@ -110,7 +110,7 @@ pub fn with_error(value: f64, error: f64) -> String {
     }
 }
 
-/// A length of time for people.
+/// A duration as text.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.1} s"),

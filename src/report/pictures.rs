@@ -21,11 +21,11 @@ const FILTERS: usize = 100;
 /// Pairs of a sample and a row beside each other.
 const PAIRS_A_LINE: usize = 4;
 const SAMPLES: usize = 20;
-/// Pixels a side that small pictures are scaled up to, and most pixels of a picture.
+/// Pixels per side to which small pictures are enlarged, and most pixels of a picture.
 const SIDE: usize = 400;
-/// Height of a row that is no picture.
+/// Height of a row that is not a picture.
 const STRIPE: usize = 6;
-/// Training rows among which the nearest is looked for.
+/// Training rows that are searched for the nearest.
 const SEARCHED: usize = 20_000;
 /// Pairs of units whose joint means are compared.
 const PAIRS: usize = 400;
@@ -95,7 +95,7 @@ fn filters(parameters: &Parameters, shape: ImageShape) -> Result<Element> {
     embedded(&Image::tile(&enlarged(images, columns), columns, 2)?, "weight filters")
 }
 
-/// Every picture as large as leaves room for so many beside each other.
+/// Every picture as large as possible with so many side by side.
 fn enlarged(images: Vec<Image>, columns: usize) -> Vec<Image> {
     let factor = |image: &Image| (SIDE / (columns * image.width()).max(1)).clamp(1, 12);
     images.iter().map(|image| image.scale(factor(image))).collect()
@@ -170,7 +170,7 @@ fn pairs(
         ];
         let pair = match shape {
             Some(_) => Image::tile(&enlarged(pair, 2 * columns), 2, 2)?,
-            // Long rows stand above each other.
+            // Long rows are shown above each other.
             None => {
                 let stripes: Vec<Image> = pair.iter().map(|one| one.scale(STRIPE)).collect();
                 Image::tile(&stripes, 1, 2)?

@@ -1,4 +1,4 @@
-//! What a run folder holds, whatever part of it there is.
+//! Content of a run folder, which may be incomplete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ pub const FAILURE: &str = "failure.txt";
 /// Longest text file read, in bytes.
 const LONGEST: u64 = 16 << 20;
 
-/// Where a run stands.
+/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// A process is at work on it.
+    /// A process is working on it.
     Running,
     /// All updates were done.
     Finished,
@@ -35,7 +35,7 @@ pub enum State {
 }
 
 impl State {
-    /// For people.
+    /// Text for display.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -55,11 +55,11 @@ pub struct RunFiles {
     pub folder: PathBuf,
     /// Its last component.
     pub name: String,
-    /// Where the run stands.
+    /// The state of the run.
     pub state: State,
     /// The resolved configuration.
     pub config: Option<Config>,
-    /// The same as it is in the file.
+    /// The same as text.
     pub config_text: String,
     /// metrics.csv
     pub metrics: Metrics,
@@ -67,9 +67,9 @@ pub struct RunFiles {
     pub summary: Option<Summary>,
     /// The error that ended the run.
     pub failure: Option<String>,
-    /// What could not be read, and why.
+    /// Files that could not be read, and why.
     pub problems: Vec<String>,
-    /// Since the last evaluation was written.
+    /// Time since the last evaluation was written.
     pub age: Option<Duration>,
 }
 
@@ -147,7 +147,7 @@ impl RunFiles {
             .or_else(|| sorted_files(&self.folder.join("checkpoints")).ok()?.pop())
     }
 
-    /// Updates planned, where the configuration gives them.
+    /// Updates planned, if the configuration has them.
     pub fn planned(&self) -> Option<u64> {
         let config = self.config.as_ref()?;
         config.training.updates.or_else(|| {
@@ -158,7 +158,7 @@ impl RunFiles {
         })
     }
 
-    /// What early stopping made of the evaluations so far, by the numbers in metrics.csv; `None` without validation rows.
+    /// Early stopping on the evaluations so far, from metrics.csv; `None` without validation rows.
     pub fn stopping(&self) -> Option<Stopping> {
         let settings = self.config.as_ref()?.training.early_stopping;
         let metrics = &self.metrics;
@@ -173,7 +173,7 @@ impl RunFiles {
                     update,
                     value: number("validation_log_likelihood"),
                     log_z_std_error: (total * total - of_rows * of_rows).max(0.0).sqrt(),
-                    // Runs of older versions tell of tracked values alone.
+                    // Runs of older versions have tracked values only.
                     sound: metrics.value("decides", row).or(metrics.value("sound", row))
                         == Some(1.0),
                 };
@@ -185,12 +185,12 @@ impl RunFiles {
     }
 }
 
-/// Early stopping after the last evaluation, and how it came to that.
+/// Early stopping after the last evaluation, and its history.
 #[derive(Clone, Debug)]
 pub struct Stopping {
     /// Its state.
     pub state: EarlyStopping,
-    /// Its settings, where it may end the run.
+    /// Its settings, if it may end the run.
     pub settings: Option<EarlyStoppingConfig>,
     /// Update, and evaluations without improvement up to then.
     pub waits: Vec<(f64, f64)>,

@@ -1,4 +1,4 @@
-//! Several runs on one page: a table, and their curves over each other.
+//! Several runs on one page: a table, and their curves in one chart.
 
 use super::curves::picture;
 use super::page::{Section, cell, document, duration, number_cell, table, with_error};

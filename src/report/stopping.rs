@@ -23,7 +23,7 @@ pub fn chart(stopping: &Stopping) -> Chart {
     }
 }
 
-/// What they say of the end.
+/// Text on the end.
 pub fn words(run: &RunFiles, stopping: &Stopping) -> String {
     let improved = match stopping.state.improved_at() {
         0 => "no evaluation could be decided on yet".into(),

@@ -1,4 +1,4 @@
-//! summary.json: how a run ended, its best model audited, and what the run was.
+//! summary.json: the end of a run, its best model with an audit, and a description of the run.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::tracking::LogLikelihood;
 use crate::training::{StopReason, Times};
 
-/// The file. What older versions did not write is empty.
+/// The file. Fields that older versions did not write are empty.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// Why the run ended.
@@ -24,22 +24,22 @@ pub struct Summary {
     /// Its standard error.
     #[serde(with = "crate::checkpoint::float")]
     pub log_z_std_error: f64,
-    /// Whether it is to be believed.
+    /// Whether it can be trusted.
     pub sound: bool,
-    /// Why not.
+    /// The doubts.
     pub doubts: Vec<String>,
     /// Mean log-likelihood of training rows at the last evaluation.
     pub train_log_likelihood: Option<LogLikelihood>,
     /// The same of validation rows.
     pub validation_log_likelihood: Option<LogLikelihood>,
-    /// How evaluations went.
+    /// Counts of the evaluations.
     pub evaluations: Evaluations,
-    /// How often each kind of notice was told; the notices are in notices.jsonl.
+    /// Number of notices of each kind; the notices are in notices.jsonl.
     #[serde(default)]
     pub notices: BTreeMap<String, u64>,
     /// The model in best.safetensors (last.safetensors without validation rows), log Z audited.
     pub best: Best,
-    /// What a resume would have refused and was told to take.
+    /// Changes that a resume accepted by force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forced: Vec<String>,
     /// Version of ztrack.
@@ -60,7 +60,7 @@ pub struct Summary {
     /// SHA-256 of the rows of each part.
     #[serde(default)]
     pub data: BTreeMap<String, String>,
-    /// Where the time went.
+    /// Time by part.
     #[serde(default)]
     pub times: Times,
     /// The resolved configuration.
@@ -68,14 +68,14 @@ pub struct Summary {
     pub configuration: serde_json::Value,
 }
 
-/// How the evaluations of the run went, that of update 0 not counted.
+/// Counts of the evaluations of the run, without that of update 0.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Evaluations {
     /// All.
     pub all: u64,
     /// Those whose tracked log Z was sound.
     pub sound: u64,
-    /// Those that decisions could go by: sound, audited or exact.
+    /// Those that can be used for decisions: sound, audited or exact.
     pub decided_on: u64,
 }
 
@@ -84,19 +84,20 @@ pub struct Evaluations {
 pub struct Best {
     /// The update after which it was.
     pub update: u64,
-    /// How many models were audited to find it; 0 if none had a sound evaluation or audit and it is the last one.
+    /// Number of models that were audited to find it; 0 if none had a sound evaluation or audit and it is the last one.
     pub candidates_audited: usize,
-    /// Whether its evaluation was in doubt, so that only the audit speaks for it.
+    /// Whether its evaluation was in doubt, so that only the audit supports it.
     #[serde(default)]
     pub evaluation_in_doubt: bool,
-    /// How log Z was computed.
+    /// Method of log Z.
     pub audit_method: String,
     /// Audited log Z.
     pub log_z: f64,
     /// Its standard error.
     #[serde(with = "crate::checkpoint::float")]
     pub log_z_std_error: f64,
-    /// log Z is at least this with 99.9 %, by the weights of annealing, whatever else chains missed; none where it is exact.
+    /// A lower bound of log Z with 99.9 % probability, from the weights of annealing, whatever states chains missed; none if log Z is
+    /// exact.
     #[serde(default)]
     pub log_z_at_least: Option<f64>,
     /// Tracked log Z when the model was evaluated.
@@ -111,7 +112,7 @@ pub struct Best {
     pub validation_log_likelihood: Option<LogLikelihood>,
     /// Mean log-likelihood of test rows.
     pub test_log_likelihood: Option<LogLikelihood>,
-    /// Why the audited log Z should not be believed, if so.
+    /// The doubts of the audited log Z, if there are any.
     pub doubt: Option<String>,
 }
 

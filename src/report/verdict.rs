@@ -1,18 +1,18 @@
-//! The verdict in words: which model is best, how good it is, how far that is to be believed, and what to do.
+//! The verdict in words: the best model, its likelihood, how reliable that is, and what to do.
 
 use super::page::{Section, cell, number_cell, table, with_error};
 use super::run_files::{RunFiles, State};
 use super::summary::Summary;
 use crate::record::markup::Element;
 
-/// Errors by which tracked and audited log Z may differ.
+/// Largest difference of tracked and audited log Z, in errors.
 const DISAGREEMENT: f64 = 4.0;
-/// Share of evaluations that should be sound.
+/// Fraction of evaluations that should be sound.
 const MOSTLY: f64 = 0.9;
-/// A last improvement in this last share of the run means that it was still learning.
+/// A last improvement in this last fraction of the run means that it was still learning.
 const RECENT: f64 = 0.1;
 
-/// What can be done about a doubt of the tracker, by its short name in metrics.csv.
+/// Remedy of a doubt of the tracker, by its short name in metrics.csv.
 fn remedy(doubt: &str) -> &'static str {
     match doubt {
         "few-chains" => "raise tempering.chains",
@@ -44,7 +44,7 @@ pub fn section(run: &RunFiles) -> Section {
     }
 }
 
-/// Words on a run that came to its end.
+/// Text on a run that ended.
 fn ended(run: &RunFiles, summary: &Summary) -> (&'static str, Vec<String>) {
     let best = &summary.best;
     let which = match best.candidates_audited {
@@ -76,7 +76,7 @@ fn ended(run: &RunFiles, summary: &Summary) -> (&'static str, Vec<String>) {
             with_error(held.value, held.std_error)
         ),
         (None, None, Some(train)) => format!(
-            "Its training log-likelihood is {} nats per row; no rows are held out, so nothing is known of others.",
+            "Its training log-likelihood is {} nats per row; no rows are held out, so the likelihood of other rows is unknown.",
             with_error(train.value, train.std_error)
         ),
         _ => String::new(),
@@ -87,7 +87,7 @@ fn ended(run: &RunFiles, summary: &Summary) -> (&'static str, Vec<String>) {
     (tone, words.into_iter().filter(|text| !text.is_empty()).collect())
 }
 
-/// Whether the number is to be believed, and why.
+/// Whether the value can be trusted, and why.
 fn belief(summary: &Summary) -> (bool, String) {
     let best = &summary.best;
     let value = with_error(best.log_z, best.log_z_std_error);
@@ -117,7 +117,7 @@ fn belief(summary: &Summary) -> (bool, String) {
     let differs =
         best.tracked_minus_audited_in_errors.is_some_and(|z| z.is_nan() || z.abs() > DISAGREEMENT);
     if differs {
-        doubts.push("That is more than the error bar explains: believe the audit, and raise tempering.chains or tempering.settling.most, or lower the learning rate.".into());
+        doubts.push("That is more than the error bar explains: use the audit, and raise tempering.chains or tempering.settling.most, or lower the learning rate.".into());
     }
     let evaluations = summary.evaluations;
     let share = evaluations.sound as f64 / evaluations.all.max(1) as f64;
@@ -127,7 +127,7 @@ fn belief(summary: &Summary) -> (bool, String) {
     );
     let sound = doubts.is_empty() && evaluations.decided_on > 0;
     if share < MOSTLY && evaluations.all > 0 {
-        doubts.push("The curves between audits are to be read with care.".into());
+        doubts.push("The values between audits are less reliable.".into());
     }
     let opening = if sound { "Sound: " } else { "In doubt: " };
     (sound, format!("{opening}{audit}{compared}{tracking} {}", doubts.join(" ")).trim_end().into())
@@ -156,7 +156,7 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
         .validation_log_likelihood
         .map(|held| summary.best.train_log_likelihood.value - held.value);
     if let Some(gap) = gap {
-        words += &format!(" Training rows are {gap:.2} nats more likely than validation rows.");
+        words += &format!(" Training rows score {gap:.2} nats better than validation rows.");
     }
     if let Some((name, count)) = run.metrics.doubts().first() {
         words += &format!(" Most frequent doubt: `{name}`, {count} times: {}.", remedy(name));
@@ -164,7 +164,7 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
     words
 }
 
-/// Words on a run that has not ended well, or not yet.
+/// Text on a run that failed, was interrupted or is in progress.
 fn open(run: &RunFiles) -> Vec<String> {
     let mut words = Vec::new();
     let rows = run.metrics.rows();
@@ -174,7 +174,7 @@ fn open(run: &RunFiles) -> Vec<String> {
     );
     let of = run.planned().map_or(String::new(), |planned| format!(" of {planned}"));
     words.push(match run.state {
-        State::Running => format!("The run goes on; it is {at}{of}."),
+        State::Running => format!("The run is in progress; it is {at}{of}."),
         State::Failed => format!(
             "The run failed {at}{of}: {}.",
             run.failure.as_deref().unwrap_or("no reason was kept")
@@ -204,7 +204,7 @@ fn open(run: &RunFiles) -> Vec<String> {
         ));
     }
     if run.state != State::Running {
-        words.push(format!("To go on: ztrack train --out {} --resume", run.folder.display()));
+        words.push(format!("To resume: ztrack train --out {} --resume", run.folder.display()));
     }
     words
 }

@@ -17,7 +17,7 @@ use crate::numerics::Table;
 use crate::ops::{BitMatrix, Matrix, words_per_row};
 use crate::progress;
 
-/// Which log weights an annealing pass hands back.
+/// Which log weights an annealing pass returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// Those at every temperature.
@@ -31,7 +31,7 @@ pub enum Keep {
 pub struct Annealed {
     /// Final states at beta = 1, shape [S, M].
     pub visible: BitMatrix,
-    /// log w at the temperatures kept, shape [S, K] or [S, 1].
+    /// log w at the kept temperatures, shape [S, K] or [S, 1].
     pub log_weights: Table,
 }
 
@@ -107,8 +107,8 @@ impl Ratio {
     }
 }
 
-/// Rows of chains and of numbers, cut into tasks of a fixed size and worked on in parallel; `work` is told which task
-/// is the first of a rank.
+/// Rows of chains and of numbers, cut into tasks of a fixed size and processed in parallel; `work` gets the index of the first task of a
+/// rank.
 fn each_task(
     path: &dyn TemperedPath,
     visible: &mut BitMatrix,
@@ -135,7 +135,7 @@ fn each_task(
 }
 
 impl Annealed {
-    /// The weights at the `k`-th temperature kept.
+    /// The weights at the `k`-th kept temperature.
     pub fn mean_weight(&self, k: usize) -> MeanWeight {
         MeanWeight::of(self.log_weights.column(k))
     }

@@ -52,7 +52,7 @@ impl BaseDistribution {
         &self.logits[..self.n_visible]
     }
 
-    /// a_i padded to whole vectors, as kernels take them.
+    /// a_i padded to whole vectors, as the kernels need them.
     pub(crate) fn padded_logits(&self) -> &[f32] {
         &self.logits
     }

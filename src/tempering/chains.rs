@@ -24,17 +24,17 @@ pub struct TemperedChains {
     pub temperatures: Vec<u32>,
     /// log-weight of each chain, shape `[S]`; all equal unless chains are weighted.
     pub log_weights: Vec<f64>,
-    /// Journeys so far.
+    /// Trajectories between the ends of the ladder so far.
     pub round_trips: RoundTrips,
     /// Seed of the chains' random streams.
     pub seed: u64,
     /// Sweeps done so far: the step of the random streams.
     pub sweeps: u64,
-    /// Whether temperatures were just redrawn: then the drawn k serves the next sweep (RTS 2.4).
+    /// Whether temperatures were just redrawn: then the drawn k is used for the next sweep (RTS 2.4).
     pub redrawn: bool,
 }
 
-/// What a number of sweeps left behind.
+/// Result of a number of sweeps.
 #[derive(Clone, Debug)]
 pub struct SweepRecord {
     /// C_sk: mean over the measurements of q(k|v), shape [S, K].
@@ -63,11 +63,11 @@ impl TemperedChains {
             redrawn: true,
         };
         chains.redraw_temperatures(temperatures);
-        // The first k goes by v: states from the base distribution belong at beta = 0, not where they were put.
+        // The first k is drawn given v: states from the base distribution belong at beta = 0, not at the uniformly drawn k.
         Self { redrawn: false, ..chains }
     }
 
-    /// Chains with given visible states at beta = 1, from where their first sweep starts.
+    /// Chains with given visible states at beta = 1, where their first sweep starts.
     pub fn at_one(visible: BitMatrix, temperatures: usize, seed: u64) -> Self {
         let mut chains = Self::new(visible, temperatures, seed);
         chains.temperatures.fill(temperatures as u32 - 1);
@@ -84,8 +84,8 @@ impl TemperedChains {
         self.temperatures.is_empty()
     }
 
-    /// Draws every chain's inverse temperature uniformly (RTS 2.4, between initial rounds). The next sweep takes them as they
-    /// are: drawn anew from states that the last pseudo-prior left somewhere, they would all go the same way.
+    /// Draws every chain's inverse temperature uniformly (RTS 2.4, between initial rounds). The next sweep uses them: if k were drawn again
+    /// given the states of the last pseudo-prior, all chains would move in the same direction.
     pub fn redraw_temperatures(&mut self, temperatures: usize) {
         let streams = Streams::new(self.seed, Purpose::Choice, self.sweeps);
         for (chain, k) in self.temperatures.iter_mut().enumerate() {
@@ -95,7 +95,7 @@ impl TemperedChains {
         self.redrawn = true;
     }
 
-    /// Forgets journeys and weights, for states that are put where they are.
+    /// Resets trajectories and weights, for states that were set from outside.
     pub fn forget(&mut self) {
         self.round_trips.forget();
         self.log_weights.fill(0.0);
@@ -106,9 +106,8 @@ impl TemperedChains {
         normalised(&self.log_weights)
     }
 
-    /// Multiplies the chains' weights by exp(`steps`), shape `[S]`. Where fewer than half of the chains are left to count,
-    /// they are resampled: chains of large weight take the places of those of small weight, and all weigh the same.
-    /// Returns whether they were.
+    /// Multiplies the chains' weights by exp(`steps`), shape `[S]`. If the effective number falls below half of the chains, they are
+    /// resampled: chains of large weight replace those of small weight, and all weights become equal. Returns whether they were resampled.
     pub fn reweigh(&mut self, steps: &[f64]) -> bool {
         self.log_weights.iter_mut().zip(steps).for_each(|(weight, step)| *weight += step);
         let weights = self.weights();
@@ -124,8 +123,8 @@ impl TemperedChains {
         true
     }
 
-    /// Chains at beta = 0 have drawn v anew, and their weights speak of states that are gone: each takes the mean of them, which leaves every
-    /// weighted sum as it is in expectation and only takes its noise away.
+    /// Chains at beta = 0 have drawn v independently of their past, so their weights no longer depend on their states: each gets the mean
+    /// of these weights, which keeps the expectation of every weighted sum and removes noise.
     pub fn share_weights_at_base(&mut self) {
         let at_base: Vec<usize> = (0..self.len()).filter(|&s| self.temperatures[s] == 0).collect();
         let total = log_sum_exp(at_base.iter().map(|&s| self.log_weights[s]));
@@ -135,8 +134,8 @@ impl TemperedChains {
 
     /// `sweeps` (at least 1) sweeps of all chains along a path with pseudo-prior `zeta` `[K]`.
     ///
-    /// `start`: what is known of the states under this path; the joint update does not look at log f_k. The statistics are
-    /// taken after each sweep, never of the state a call starts from, which may belong to other parameters.
+    /// `start`: values of the states under this path; the joint update does not use log f_k. The statistics are taken after each sweep,
+    /// never of the state at the beginning of a call, which may belong to other parameters.
     pub fn sweep(
         &mut self,
         path: &dyn TemperedPath,
@@ -188,7 +187,7 @@ impl TemperedChains {
         SweepRecord { occupancy, transitions, last, posterior, round_trips }
     }
 
-    /// Takes what the chains of other ranks did: states, tables [S, K], and the tallies of their tasks.
+    /// Includes the results of the chains of other ranks: states, tables [S, K], and the sums of their tasks.
     fn gather(&mut self, parts: &Parts<'_>, tables: [&mut [f64]; 3], tallies: &mut Tallies) {
         let (words, k) =
             (words_per_row(self.visible.columns()), tables[0].len() / self.len().max(1));

@@ -65,7 +65,7 @@ impl TemperedPath for GeometricPath<'_> {
     }
 }
 
-/// Both layers of some rows of an RBM as they are drawn.
+/// Draws of both layers for some rows of an RBM.
 pub(super) struct Drawer<'a> {
     ops: &'a dyn RbmOps,
     hidden: BitMatrix,
@@ -76,11 +76,11 @@ pub(super) struct Drawer<'a> {
 impl<'a> Drawer<'a> {
     pub fn new(ops: &'a dyn RbmOps, rows: usize, first_row: u32) -> Self {
         let hidden = BitMatrix::zeros(rows, ops.n_units(Layer::Hidden));
-        // Made when it is first needed: an evaluation draws nothing.
+        // Allocated at first use, because an evaluation draws nothing.
         Self { ops, hidden, visible_inputs: Matrix::filled(0, 0, 0.0), first_row }
     }
 
-    /// h | x at `beta`; then Wh + c is in `visible_inputs` once asked for.
+    /// h | x at `beta`; `visible_inputs` then computes Wh + c at its first call.
     pub fn hidden(&mut self, inputs: &[f32], beta: &[f32], streams: Streams) {
         let n_units = self.ops.n_units(Layer::Hidden);
         let first_row = self.first_row;
@@ -112,7 +112,7 @@ struct GeometricWalker<'a> {
     states: States<'a>,
     drawer: Drawer<'a>,
     beta: Vec<f32>,
-    /// (c - a).v, empty unless it is of these states.
+    /// (c - a).v, empty unless it is of the current states.
     of_visible: Vec<f64>,
 }
 
@@ -229,8 +229,8 @@ mod tests {
     use crate::ops::Fused;
     use crate::tempering::Prior;
 
-    /// Units in another order are the same model: log f of states in that order is the same, as well as an f32 sum in another order
-    /// can be; with the layers exchanged log Z stays.
+    /// Units in another order give the same model: log f of states in that order is equal, to the precision of an f32 sum in another order;
+    /// with the layers exchanged log Z is the same.
     #[test]
     fn the_order_of_units_and_of_layers_means_nothing() {
         let (m, j) = (70, 9);

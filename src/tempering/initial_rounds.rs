@@ -1,4 +1,4 @@
-//! Initial rounds: from a first guess of zeta to one that lets the chains visit every temperature (RTS 2.4).
+//! Initial rounds: from a first guess of zeta to one with which the chains visit every temperature (RTS 2.4).
 //!
 //! The paper stops at max |r_k - c_k| < 0.1/K, which holds for uniform r only; for any r the rule is
 //! max_k |c_k/r_k - 1| < max(0.1, 3 se_k).
@@ -9,11 +9,11 @@ use super::{Ladder, Measurement, PseudoPrior, SimulatedTempering};
 use crate::numerics::Table;
 use crate::progress;
 
-/// |log(c_k/r_k)| beyond which a round says no more than on which side zeta_k is off: the chains crowd at one end of the
-/// ladder. No step of log(c_k/r_k) is larger, and before the next round temperatures are redrawn, or all chains would crowd
-/// at the other end, for ever (MNIST models from a uniform base: errors of hundreds of nats after 20 rounds). RTS 2.4
-/// redraws in every round; but a chain sent to beta = 1 from anywhere falls into the nearest mode, which takes many sweeps
-/// to forget (MNIST 784x10 from its visible bias, 200 sweeps: mean z-score -1.5).
+/// |log(c_k/r_k)| beyond which a round only shows the sign of the error of zeta_k: the chains crowd at one end of the ladder. No step of
+/// log(c_k/r_k) is larger, and temperatures are redrawn before the next round; otherwise all chains would crowd at the other end, and so on
+/// (MNIST models from a uniform base: errors of hundreds of nats after 20 rounds). RTS 2.4 redraws in every round; but a chain that is
+/// moved to beta = 1 from any temperature falls into the nearest mode, which takes many sweeps to forget (MNIST 784x10 from its visible
+/// bias, 200 sweeps: mean z-score -1.5).
 const CROWDED: f64 = 3.0;
 
 /// How initial rounds are run; `[tempering.initial_rounds]` of a configuration.
@@ -43,21 +43,21 @@ pub enum RoundsEnd {
     Exhausted,
 }
 
-/// What initial rounds found.
+/// Result of initial rounds.
 #[derive(Clone, Debug)]
 pub struct RoundsRecord {
-    /// zeta of each round's start and the measured c_k, for pictures like RTS Fig. 1.
+    /// zeta of each round's start and the measured c_k, for figures like RTS Fig. 1.
     pub rounds: Vec<(Vec<f64>, Vec<f64>)>,
     /// C_sk of each round, shape [S, K]: each chain's mean occupancy.
     pub occupancies: Vec<Table>,
     /// The last measurement.
     pub measurement: Measurement,
-    /// What ended them.
+    /// The reason for their end.
     pub end: RoundsEnd,
 }
 
 impl InitialRounds {
-    /// Runs rounds; the last measurement's `log_z` is the zeta to go on with.
+    /// Runs rounds; the last measurement's `log_z` is the zeta to continue with.
     pub fn run(&self, chains: &mut dyn SimulatedTempering) -> RoundsRecord {
         let zeta = if self.annealed_start {
             chains.guess_zeta()

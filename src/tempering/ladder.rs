@@ -18,7 +18,7 @@ pub struct Ladder {
 pub enum Prior {
     /// r_k = 1/K.
     Uniform,
-    /// r_k proportional to exp(c beta_k); RTS section 4.4 takes c = 2 so that more chains serve the gradient.
+    /// r_k proportional to exp(c beta_k); RTS section 4.4 uses c = 2 so that more chains contribute to the gradient.
     Exponential(f64),
     /// r_k proportional to the given positive numbers.
     Given(Vec<f64>),
@@ -63,7 +63,7 @@ impl Ladder {
         Self::new(&betas, prior)
     }
 
-    /// The inverse temperatures of these indices alone, different and ascending, as kernels take them.
+    /// The inverse temperatures of these indices, which are different and ascending, as kernels need them.
     pub(crate) fn grid_at(&self, indices: &[usize]) -> Cow<'_, BetaGrid> {
         if indices.len() == self.len() {
             return Cow::Borrowed(&self.grid);
@@ -97,7 +97,7 @@ impl Ladder {
         &self.log_prior
     }
 
-    /// The inverse temperatures as kernels take them.
+    /// The inverse temperatures as kernels need them.
     pub fn grid(&self) -> &BetaGrid {
         &self.grid
     }

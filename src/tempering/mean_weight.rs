@@ -1,22 +1,22 @@
-//! The mean of importance weights, and what it is worth.
+//! The mean of importance weights, with its diagnostics.
 //!
-//! The textbook error sqrt(var w/S)/mean w is taken from the sample itself: of skewed weights the few that matter are often
-//! missing, and it is too small exactly where the mean is too low. So it is multiplied by sqrt(S/effective S), 1 where weights are
-//! even (an empirical rule: of 36 runs on three MNIST and bars models, 100 chains x 1000 temperatures, four were more than 4 textbook errors
-//! low with 31 to 44 effective chains and nothing else to tell); and it is not taken below what a log-normal distribution with
-//! the upper half's spread of log w would have, sqrt((e^(s^2) - 1)/S); and the index of the tail is told, by the generalised Pareto
-//! fit of Zhang and Stephens (2009) to the largest weights, as in Pareto smoothed importance sampling (Vehtari et al. 2024).
+//! The textbook error sqrt(var w/S)/mean w is computed from the sample itself. With skewed weights the sample often misses the few weights
+//! that matter, and the error is too small exactly when the mean is too low. So it is multiplied by sqrt(S/effective S), which is 1 for
+//! equal weights (an empirical rule: of 36 runs on three MNIST and bars models, 100 chains x 1000 temperatures, four were more than 4
+//! textbook errors low with 31 to 44 effective chains and no other sign of it). It is at least that of a log-normal distribution with the
+//! upper half's spread of log w, sqrt((e^(s^2) - 1)/S). The tail index is reported, by the generalised Pareto fit of Zhang and Stephens
+//! (2009) to the largest weights, as in Pareto smoothed importance sampling (Vehtari et al. 2024).
 
 use crate::numerics::log_sum_exp;
 
 /// Upper quantile whose distance from the median gives the spread of log w: one standard deviation of a normal distribution.
 const ONE_SIGMA: f64 = 0.841_345;
-/// Largest variance of log w that the log-normal error is computed of: beyond, no error bar means anything.
+/// Largest variance of log w for the log-normal error: beyond it, no error bar is meaningful.
 const MOST_VARIANCE: f64 = 10.0;
 /// Fewest weights in a tail that is fitted.
 const SMALLEST_TAIL: usize = 5;
 
-/// The mean of importance weights, and what it is worth.
+/// The mean of importance weights, with its diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanWeight {
     /// log mean w, biased low.
@@ -25,7 +25,7 @@ pub struct MeanWeight {
     pub std_error: f64,
     /// (sum w)^2/sum w^2.
     pub effective: f64,
-    /// Index k of the tail: moments of order 1/k and more are infinite. 0 where there are too few weights.
+    /// Index k of the tail: moments of order 1/k and more are infinite. 0 if there are too few weights.
     pub tail: f64,
 }
 
@@ -41,7 +41,7 @@ impl MeanWeight {
         let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
         let square = weights.iter().map(|w| w * w).sum::<f64>();
         let effective = (n * mean).powi(2) / square;
-        // Skewed weights know their own spread from few of them, and mostly too small a one.
+        // The spread of skewed weights is estimated from few of them, and is mostly too small.
         let own = (variance / n).sqrt() / mean * (n / effective).sqrt();
         Self {
             log_mean: log_sum_exp(log_weights) - n.ln(),
@@ -96,7 +96,7 @@ fn tail_index(sorted: &[f64]) -> f64 {
     let pairs = thetas.iter().zip(&profiles).filter(|(_, p)| p.is_finite());
     let mean: f64 = pairs.map(|(theta, profile)| theta * (profile - total).exp()).sum();
     let k = shape(mean);
-    // Drawn towards 1/2 by ten observations, as Vehtari et al. do.
+    // Shrunk towards 1/2 by ten observations, as Vehtari et al. do.
     if k.is_finite() { (m * k + 5.0) / (m + 10.0) } else { 0.0 }
 }
 

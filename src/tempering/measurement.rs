@@ -6,7 +6,7 @@
 use super::{Ladder, PseudoPrior};
 use crate::numerics::{Influence, Table, pairs};
 
-/// Occupancies of S chains, summed over any number of stretches with the same pseudo-prior.
+/// Occupancies of S chains, summed over any number of blocks of sweeps with the same pseudo-prior.
 #[derive(Clone, Debug)]
 pub struct Occupancy {
     /// sum over sweeps of q(k|v), shape [S, K].
@@ -25,12 +25,12 @@ pub struct Measurement {
     pub bias: Vec<f64>,
     /// c_k, shape `[K]`.
     pub occupancy: Vec<f64>,
-    /// G_sK: each chain's part of the error at the last temperature, beta = 1 (see [`parts`]).
+    /// G_sK: contribution of each chain to the error at the last temperature, beta = 1 (see [`parts`]).
     pub influence: Influence,
 }
 
 impl Occupancy {
-    /// Nothing yet.
+    /// Empty sums.
     pub fn new(chains: usize, temperatures: usize) -> Self {
         Self { sums: Table::zeros(chains, temperatures), sweeps: 0 }
     }
@@ -77,7 +77,7 @@ impl PseudoPrior<'_> {
                 squares[j] += (relative - 1.0).powi(2);
             }
         }
-        // The parts have mean zero by construction.
+        // The contributions have mean zero by construction.
         let scale = 1.0 / pairs(means.len());
         variance.iter_mut().chain(&mut squares).for_each(|v| *v *= scale);
         let bias = squares.iter().map(|square| 0.5 * (squares[0] - square)).collect();
@@ -86,7 +86,7 @@ impl PseudoPrior<'_> {
     }
 }
 
-/// G_sj = C_sj/c_j - C_s1/c_1: each chain's part of the error at temperature j, from mean occupancies C_sk [S, K] and their mean
+/// G_sj = C_sj/c_j - C_s1/c_1: contribution of each chain to the error at temperature j, from mean occupancies C_sk [S, K] and their mean
 /// c_k over chains.
 pub fn parts(means: &Table, occupancy: &[f64], j: usize) -> impl Iterator<Item = f64> {
     let (own, first) = (occupancy[j], occupancy[0]);
@@ -110,8 +110,8 @@ mod tests {
     use crate::ops::random::{Purpose, Streams};
     use crate::tempering::Prior;
 
-    /// A constant added to zeta is added to all of y; chains in another order change nothing; every chain twice leaves y, and of its
-    /// variance (S - 1)/(2S - 1).
+    /// A constant added to zeta is added to all of y; the order of the chains does not matter; if every chain is counted twice, y is the
+    /// same and its variance (S - 1)/(2S - 1) times as large.
     #[test]
     fn measurements_know_no_constant_no_order_and_no_copies() {
         let (s, k) = (30, 6);

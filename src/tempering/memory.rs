@@ -1,6 +1,6 @@
-//! Memory that chains take, to be compared with what is free before anything is allocated.
+//! Memory for chains, to be compared with the free memory before anything is allocated.
 
-/// Bytes for persistent tempered chains of an [M, J] model, with update rules and kernels beside them.
+/// Bytes for persistent tempered chains of an [M, J] model, including update rules and kernels.
 pub fn tempering_bytes(
     chains: usize,
     temperatures: usize,
@@ -16,7 +16,7 @@ pub fn tempering_bytes(
     chains * per_chain + weights + 8.0 * k * k * (4.0 + tasks)
 }
 
-/// Bytes for one annealing pass: states, pre-activations and one log weight a chain; the ladder.
+/// Bytes for one annealing pass: states, pre-activations and one log weight per chain; the ladder.
 pub fn annealing_bytes(
     chains: usize,
     temperatures: usize,

@@ -10,7 +10,7 @@ pub struct Transitions {
     sums: Vec<f64>,
 }
 
-/// Where the flow along the ladder is narrowest.
+/// The cut with the smallest conductance of the ladder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knot {
     /// Index k: the cut lies between temperature k and k + 1.
@@ -29,17 +29,17 @@ impl Knot {
 }
 
 impl Transitions {
-    /// None yet.
+    /// No transitions.
     pub fn new(temperatures: usize) -> Self {
         Self { temperatures, sums: vec![0.0; temperatures * temperatures] }
     }
 
-    /// Adds transitions of a stretch of sweeps, shape [K, K], after fading what is there by `keep` (1 keeps all).
+    /// Adds transitions of a block of sweeps, shape [K, K], after multiplying the earlier ones by `keep` (1 keeps all).
     pub fn add(&mut self, transitions: &[f64], keep: f64) {
         self.sums.iter_mut().zip(transitions).for_each(|(sum, t)| *sum = keep * *sum + t);
     }
 
-    /// Sums as they are, for checkpoints.
+    /// The sums, for checkpoints.
     pub fn sums(&self) -> &[f64] {
         &self.sums
     }

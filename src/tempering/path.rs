@@ -1,8 +1,8 @@
-//! The one seam between models and everything that runs chains: a list of unnormalised densities f_1, ..., f_K over binary states
-//! v, of which f_1 is normalised and sampled exactly.
+//! The interface between models and all code that runs chains: a list of unnormalised densities f_1, ..., f_K over binary states v, of
+//! which f_1 is normalised and sampled exactly.
 //!
-//! Initial rounds, RTS, adaptive weights, annealing and the tracker see nothing else of a model. A task takes charge of some
-//! dozens of rows by a [`Walker`], so that calls through the seam are few and each is work for a kernel.
+//! Initial rounds, RTS, adaptive weights, annealing and the tracker use nothing else of a model. A [`Walker`] handles some dozens of rows
+//! of a task, so that calls through the interface are few and each is enough work for a kernel.
 
 use rayon::prelude::*;
 
@@ -27,21 +27,21 @@ pub trait TemperedPath: Sync {
     /// Independent exact samples of f_1, one per row.
     fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix;
 
-    /// f32 numbers that a walker notes of a state and finds again, such as its pre-activations; at least 1.
+    /// Number of f32 values that a walker caches for a state, such as its pre-activations; at least 1.
     fn notes(&self) -> usize {
         1
     }
 
-    /// Takes charge of some rows.
+    /// A walker for some rows.
     fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a>;
 
-    /// The ranks that share the work on chains of this path.
+    /// The ranks that divide the work on chains of this path.
     fn ranks(&self) -> &dyn Collective {
         &Solo
     }
 
-    /// What walkers note of states, and log f_k of them at all temperatures. The notes are those of this rank's own rows, which
-    /// are the same in every call of as many rows; the others are zeros.
+    /// The cached values of states, and log f_k of them at all temperatures. The cached values are those of this rank's own rows, which are
+    /// the same in every call with the same number of rows; the others are zeros.
     fn evaluate(&self, visible: &BitMatrix) -> Evaluated {
         self.evaluate_at(visible, &self.ladder().indices())
     }
@@ -127,19 +127,19 @@ impl<P: TemperedPath + ?Sized> TemperedPath for &P {
     }
 }
 
-/// Rows of chains that a task takes charge of.
+/// Rows of chains of one task.
 pub struct States<'a> {
     /// v, packed.
     pub visible: &'a mut [u64],
-    /// [`TemperedPath::notes`] numbers a row, rounded up to whole panels ([`padded`]), arranged as the walker likes.
+    /// [`TemperedPath::notes`] numbers per row, rounded up to whole panels ([`padded`]), in the walker's own order.
     pub notes: &'a mut [f32],
     /// Number of the first row: row i takes the random stream of row `first_row` + i.
     pub first_row: u32,
-    /// Whether the notes are of these states.
+    /// Whether the cached values are of these states.
     pub known: bool,
 }
 
-/// Some chains on their way along a path.
+/// Some chains moving along a path.
 pub trait Walker {
     /// log f_k(v) of each row at the temperatures k of `at`, different and ascending; `out` [rows, length of `at`].
     fn log_f(&mut self, at: &[usize], out: &mut [f64]);
@@ -147,7 +147,7 @@ pub trait Walker {
     /// One sweep of every row, which leaves f_k(v) invariant at its own k of `at`, `[rows]`.
     fn sweep(&mut self, at: &[u32], streams: &SweepStreams);
 
-    /// d/dbeta log f_beta(v) at every temperature, and its own derivative; both [rows, K]. NaN where the path has none.
+    /// d/dbeta log f_beta(v) at every temperature, and its own derivative; both [rows, K]. NaN if the path has none.
     fn slopes(&mut self, mean: &mut [f64], variance: &mut [f64]) {
         mean.fill(f64::NAN);
         variance.fill(f64::NAN);
@@ -174,11 +174,11 @@ pub trait Halves {
 /// The random streams of one sweep; streams of different kinds of sweeps, and of different steps, are independent.
 #[derive(Clone, Copy)]
 pub struct SweepStreams {
-    /// For what lies between v and the next v.
+    /// For the variables between v and the next v.
     pub hidden: Streams,
     /// For v.
     pub visible: Streams,
-    /// For anything else a sweep draws, such as a component of a mixture.
+    /// For other draws of a sweep, such as a component of a mixture.
     pub component: Streams,
 }
 
@@ -208,52 +208,51 @@ impl SweepStreams {
     }
 }
 
-/// What is known of a set of states under one model.
+/// Values of a set of states under one model.
 #[derive(Clone, Debug)]
 pub struct Evaluated {
-    /// What walkers noted, [S, [`TemperedPath::notes`]]: of an RBM's geometric path x(v), [S, J]. Of this rank's rows alone
-    /// where ranks share the work: it is large, and who works on these rows goes on with them.
+    /// Cached values, [S, [`TemperedPath::notes`]]: of an RBM's geometric path x(v), [S, J]. Only those of this rank's rows if ranks divide
+    /// the work, because the array is large, and the same rank continues with these rows.
     pub inputs: Matrix,
     /// log f_k(v), [S, K].
     pub log_f: Table,
 }
 
 impl Evaluated {
-    /// Of no states.
+    /// For no states.
     pub(super) fn nothing() -> Self {
         Self { inputs: Matrix::filled(0, 0, 0.0), log_f: Table::default() }
     }
 }
 
-/// Fewest and most rows of a task: kernels prepare tables for each, which pays from some dozens of rows on, and what a task
-/// works on should fit in a cache.
+/// Fewest and most rows of a task: kernels prepare tables for each, which is worthwhile from some dozens of rows on, and the data of a task
+/// should fit in a cache.
 const TASK: (usize, usize) = (50, 256);
 
-/// Rows handled by one task where sums are taken over tasks: fixed by their number alone, so that sums never depend on
-/// threads.
+/// Rows of one task if sums are taken over tasks: determined by the number of rows alone, so that sums do not depend on threads.
 pub(crate) fn rows_per_task(rows: usize) -> usize {
     rows.div_ceil(8).clamp(TASK.0, TASK.1)
 }
 
-/// Most rows of a task where every row is by itself. On Zen 3 (512 KB L2, 784 x 500 and 784 x 2000, `benches/peers/run.py`) a sweep takes
-/// .98 and .87 of what it takes with 256, since half as many tables are made; with 2048 1.1 and 1.3.
+/// Most rows of a task if rows are independent. On Zen 3 (512 KB L2, 784 x 500 and 784 x 2000, `benches/peers/run.py`) a sweep takes .98
+/// and .87 of the time with 256, because half as many tables are made; with 2048 1.1 and 1.3.
 const MOST_BY_THEMSELVES: usize = 512;
 
-/// Rows handled by one task where every row is by itself: kernels give a row the same bits in any company.
+/// Rows of one task if rows are independent: kernels give a row the same bits whatever the other rows are.
 pub(crate) fn rows_per_thread(rows: usize) -> usize {
     even_tasks(rows, rayon::current_num_threads())
 }
 
-/// Every thread's share in tasks of one size: a few rows left over would cost tables of their own and one thread's time.
+/// Equal tasks for all threads: a few remaining rows would need tables of their own and one thread's time.
 fn even_tasks(rows: usize, threads: usize) -> usize {
     let share = rows.div_ceil(threads).max(1);
     share.div_ceil(share.div_ceil(MOST_BY_THEMSELVES)).max(TASK.0)
 }
 
-/// Fewest rows of a task where the alternative is [`crate::ops::RbmOps::inputs_by_all`]: tables cost as much as three dozen rows.
+/// Fewest rows of a task if the alternative is [`crate::ops::RbmOps::inputs_by_all`]: tables cost as much as three dozen rows.
 const FEWEST_DEALT: usize = 128;
 
-/// [`rows_per_thread`], or all rows where they are too few to be dealt out to threads.
+/// [`rows_per_thread`], or all rows if they are too few to divide among threads.
 pub(crate) fn rows_per_thread_for(rows: usize, products_a_row: usize) -> usize {
     let enough = rows >= FEWEST_DEALT * rayon::current_num_threads();
     if enough && worth_threads(rows.saturating_mul(products_a_row)) {
@@ -273,7 +272,7 @@ mod tests {
             for threads in [1, 2, 3, 8] {
                 let task = even_tasks(rows, threads);
                 assert!((TASK.0..=MOST_BY_THEMSELVES).contains(&task), "{rows}, {threads}: {task}");
-                // As many tasks for each thread, and the last one nearly as large, unless all are as small as they may be.
+                // The same number of tasks for each thread, the last one nearly as large, unless all have the smallest size.
                 let tasks = rows.div_ceil(task);
                 let last = rows - tasks.saturating_sub(1) * task;
                 let even = tasks.is_multiple_of(threads) && last + tasks >= task;

@@ -1,16 +1,16 @@
-//! The pseudo-prior zeta with which chains choose their temperature.
+//! The pseudo-prior zeta in the conditional distribution of the temperature.
 
 use super::Ladder;
 use crate::numerics::Table;
 use crate::ops::cpu::softmax;
 
-/// zeta_k beside r_k: q(k|v) is proportional to f_k(v) r_k e^-zeta_k. Any zeta is valid; where it is log Z_k, chains are at
-/// temperature k for a share r_k of the time.
+/// zeta_k with r_k: q(k|v) is proportional to f_k(v) r_k e^-zeta_k. Any zeta is valid; if it is log Z_k, chains are at temperature k for a
+/// fraction r_k of the time.
 #[derive(Clone, Copy, Debug)]
 pub struct PseudoPrior<'a> {
     /// log r_k, `[K]`.
     pub log_r: &'a [f64],
-    /// zeta_k, `[K]`; zeta_1 must be log Z_1 where log Z is measured.
+    /// zeta_k, `[K]`; zeta_1 must be log Z_1 if log Z is measured.
     pub zeta: &'a [f64],
 }
 

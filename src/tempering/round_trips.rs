@@ -1,41 +1,41 @@
-//! Journeys of chains between the ends of the ladder: who travels, who stays, whose state is new.
+//! Trajectories of chains between the ends of the ladder: round trips, chains without any, and lineages.
 //!
-//! On a multimodal 784x500 model RTS was off by 3 to 7 nats while the conductance looked fine; only the round-trip
-//! rate gave it away (algorithms.md, section 2). A mean over chains is not enough: on a two-mode model some chains
-//! never came down while others made four trips each, so each chain's last crossing is kept.
+//! On a multimodal 784x500 model RTS was off by 3 to 7 nats although the conductance was high; only the rate of round trips showed it
+//! (algorithms.md, section 2). A mean over chains is not sufficient: on a two-mode model some chains never reached beta = 0 while others
+//! made four round trips each, so each chain's last crossing is kept.
 
 use super::weights::effective_number;
 use crate::numerics::Influence;
 
 /// Sweeps after which older round trips no longer count.
 const WINDOW: u64 = 1000;
-/// Round trips per chain in the window below which an error bar is not to be trusted.
+/// Round trips per chain in the window below which an error bar cannot be trusted.
 pub const NEEDED_PER_CHAIN: f64 = 0.3;
 
 const NEITHER: u8 = 0;
 const UP: u8 = 1;
 const DOWN: u8 = 2;
 
-/// What a chain carries beside its state.
+/// Values of a chain beside its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traveller {
     /// The end visited last: none yet, the bottom (on its way up), the top (on its way down).
     direction: u8,
     /// Sweeps since it last arrived at one end from the other; `u32::MAX` if it never did.
     since_crossing: u32,
-    /// The chain its state descends from: its own number, until resampling puts another chain's state in its place. A
-    /// chain at beta = 0 draws v anew, independent of all that was, and is its own again.
+    /// The ancestor of its state: the chain itself, until resampling replaces its state by that of another chain. A chain at beta = 0 draws
+    /// v independently of its past, and is its own ancestor again.
     family: u32,
 }
 
-/// What sets the values that [`RoundTrips::save`] gives, in its order.
+/// Order of the values from [`RoundTrips::save`].
 const SETTERS: [fn(&mut Traveller, u32); 3] = [
     |traveller, value| traveller.direction = value as u8,
     |traveller, value| traveller.since_crossing = value,
     |traveller, value| traveller.family = value,
 ];
 
-/// Which way each chain goes, and completed trips in a sliding window of sweeps.
+/// Direction of each chain, and completed round trips in a sliding window of sweeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundTrips {
     travellers: Vec<Traveller>,
@@ -50,7 +50,7 @@ impl RoundTrips {
         Self { travellers: (0..chains as u32).map(new).collect(), recent: [(0, 0); 2] }
     }
 
-    /// Restores what [`RoundTrips::save`] gave; `None` if a value cannot be.
+    /// Restores the values of [`RoundTrips::save`]; `None` if a value is not possible.
     pub fn restore(saved: [Vec<u32>; 3], recent: [(u64, u64); 2]) -> Option<Self> {
         let [directions, since, families] = saved;
         let chains = directions.len();
@@ -66,7 +66,7 @@ impl RoundTrips {
         (fits && valid).then(|| Self { travellers: travellers.collect(), recent })
     }
 
-    /// Directions, sweeps since the last crossing and families of the chains, for checkpoints.
+    /// Directions, sweeps since the last crossing and lineages of the chains, for checkpoints.
     pub fn save(&self) -> [Vec<u32>; 3] {
         let all = |value: fn(&Traveller) -> u32| self.travellers.iter().map(value).collect();
         [all(|t| u32::from(t.direction)), all(|t| t.since_crossing), all(|t| t.family)]
@@ -76,29 +76,29 @@ impl RoundTrips {
         &mut self.travellers
     }
 
-    /// Takes back what [`RoundTrips::save`] gave, of all ranks.
+    /// Restores the values of [`RoundTrips::save`] of all ranks.
     pub(crate) fn set(&mut self, saved: [Vec<u32>; 3]) {
         for (values, set) in saved.into_iter().zip(SETTERS) {
             self.travellers.iter_mut().zip(values).for_each(|(own, value)| set(own, value));
         }
     }
 
-    /// Forgets where chains were going, for states that were put where they are; trips so far no longer count.
+    /// Forgets directions and earlier round trips, for states that were set from outside.
     pub(crate) fn forget(&mut self) {
         *self = Self::new(self.travellers.len());
     }
 
-    /// Forgets where chains were going, but not the trips they made.
+    /// Forgets directions, but not the round trips.
     pub(crate) fn forget_directions(&mut self) {
         self.travellers.iter_mut().for_each(|t| t.direction = NEITHER);
     }
 
-    /// Every chain takes the place of the one named; `from`, shape `[S]`.
+    /// Every chain gets the state of the given one; `from`, shape `[S]`.
     pub(crate) fn resample(&mut self, from: &[usize]) {
         self.travellers = from.iter().map(|&s| self.travellers[s]).collect();
     }
 
-    /// Notes the temperatures after a sweep of the chains from `first` on; returns the number of trips completed.
+    /// Records the temperatures after a sweep of the chains from `first` on; returns the number of completed round trips.
     pub(crate) fn advance(
         travellers: &mut [Traveller],
         first: u32,
@@ -133,8 +133,8 @@ impl RoundTrips {
         }
     }
 
-    /// Sums of what belongs to one family: `parts`, one a chain, shape `[S]`; so is the result. Relatives share their past,
-    /// so an error bar is the spread of families, not of chains.
+    /// Sums over lineages: `parts`, one per chain, shape `[S]`, as is the result. Chains of one lineage share their past, so an error bar
+    /// is the spread of lineages, not of chains.
     pub fn by_family(&self, parts: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; parts.len()];
         for (traveller, part) in self.travellers.iter().zip(parts) {
@@ -143,17 +143,17 @@ impl RoundTrips {
         sums
     }
 
-    /// [`RoundTrips::by_family`] of chains' parts of an error.
+    /// [`RoundTrips::by_family`] of the chains' contributions to an error.
     pub fn of_families(&self, influence: &Influence) -> Influence {
         Influence::new(self.by_family(influence.parts()))
     }
 
-    /// (sum w)^2/sum w^2 over families, w the sum of a family's weights: how many independent chains these are worth.
+    /// (sum w)^2/sum w^2 over lineages, w the sum of a lineage's weights: the effective number of independent chains.
     pub fn effective_families(&self, weights: &[f64]) -> f64 {
         effective_number(&self.by_family(weights))
     }
 
-    /// Share of the chains that went from one end of the ladder to the other in the last `sweeps` sweeps.
+    /// Fraction of the chains that went from one end of the ladder to the other in the last `sweeps` sweeps.
     pub fn crossed_within(&self, sweeps: u64) -> f64 {
         let crossed = self.travellers.iter().filter(|t| u64::from(t.since_crossing) < sweeps);
         crossed.count() as f64 / self.travellers.len().max(1) as f64
@@ -171,13 +171,13 @@ impl RoundTrips {
         (sweeps > 0).then(|| self.per_chain() * 1000.0 / sweeps as f64)
     }
 
-    /// Whether chains go up and down, as far as half a window of sweeps tells.
+    /// Whether chains make round trips, as far as half a window of sweeps shows.
     pub fn travel(&self) -> bool {
         let sweeps = self.recent[0].1 + self.recent[1].1;
         sweeps < WINDOW / 2 || self.rate() >= Some(NEEDED_PER_CHAIN)
     }
 
-    /// Whether chains went up and down often enough for an error bar to be believed.
+    /// Whether chains made enough round trips for a reliable error bar.
     pub fn mixed(&self) -> bool {
         self.per_chain() >= NEEDED_PER_CHAIN
     }

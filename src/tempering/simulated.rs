@@ -1,5 +1,5 @@
-//! Simulated tempering of any target: the narrow trait that initial rounds, RTS and every estimator from tempered samples
-//! are written in. [`super::Tempering`] implements it for chains of binary states along any path, continuous targets by themselves.
+//! Simulated tempering of any target: the interface of initial rounds, RTS and every estimator from tempered samples. [`super::Tempering`]
+//! implements it for chains of binary states along any path; continuous targets implement it themselves.
 
 use super::Ladder;
 use crate::numerics::Table;
@@ -18,7 +18,7 @@ pub trait SimulatedTempering {
     /// Draws every chain's inverse temperature uniformly (RTS 2.4, between initial rounds).
     fn redraw_temperatures(&mut self);
 
-    /// A first guess of zeta from the same chains; log Z_1 at every temperature where nothing better is at hand.
+    /// A first guess of zeta from the same chains; log Z_1 at every temperature if there is no better one.
     fn guess_zeta(&mut self) -> Vec<f64> {
         vec![self.log_z_base(); self.ladder().len()]
     }
@@ -26,7 +26,7 @@ pub trait SimulatedTempering {
     /// `sweeps` (at least 1) sweeps of all chains with pseudo-prior `zeta` `[K]`.
     fn sweep(&mut self, zeta: &[f64], sweeps: usize) -> Swept;
 
-    /// Sweeps of every chain so far, those of [`SimulatedTempering::guess_zeta`] included.
+    /// Sweeps of every chain so far, including those of [`SimulatedTempering::guess_zeta`].
     fn sweeps_done(&self) -> u64;
 
     /// log f_k(x) of the chains' states after the last [`SimulatedTempering::sweep`], shape [S, K].
@@ -41,7 +41,7 @@ pub trait SimulatedTempering {
     }
 }
 
-/// What a number of sweeps of any target left behind.
+/// Result of a number of sweeps of any target.
 #[derive(Clone, Debug)]
 pub struct Swept {
     /// C_sk: mean over the sweeps of q(k|x), shape [S, K].
@@ -58,6 +58,6 @@ pub struct Swept {
 pub struct Slopes {
     /// E[Delta | x, beta_k].
     pub mean: Table,
-    /// Var[Delta | x, beta_k]; zero where nothing was summed out.
+    /// Var[Delta | x, beta_k]; zero if nothing was summed out.
     pub variance: Table,
 }

@@ -1,4 +1,4 @@
-//! Sweeps of the chains of one task, and what is noted of them.
+//! Sweeps of the chains of one task, and their statistics.
 
 use super::BetaUpdate;
 use super::path::{States, SweepStreams, TemperedPath, Walker};
@@ -8,7 +8,7 @@ use crate::interrupt;
 use crate::ops::cpu::{add_scaled, choose, softmax, softmax_of_line};
 use crate::ops::random::{Purpose, Streams};
 
-/// What all tasks share.
+/// Common inputs of all tasks.
 pub(super) struct Sweeper<'a> {
     pub path: &'a dyn TemperedPath,
     /// All temperatures.
@@ -16,9 +16,9 @@ pub(super) struct Sweeper<'a> {
     pub tilt: &'a [f64],
     pub update: BetaUpdate,
     pub sweeps: usize,
-    /// Whether notes and log f_k of the states are there.
+    /// Whether cached values and log f_k of the states are valid.
     pub known: bool,
-    /// Whether the first sweep takes the temperatures as they are.
+    /// Whether the first sweep uses the temperatures without redrawing them.
     pub redrawn: bool,
     pub seed: u64,
     /// Step of the first sweep's random streams.
@@ -33,7 +33,7 @@ pub(super) struct TaskRows<'a> {
     pub numbers: Numbers<'a>,
 }
 
-/// What the chains of a task have beside their states.
+/// Values of the chains of a task beside their states.
 pub(super) struct Numbers<'a> {
     pub temperatures: &'a mut [u32],
     pub travellers: &'a mut [Traveller],
@@ -57,7 +57,7 @@ pub(super) struct Tallies {
 }
 
 impl Tallies {
-    /// With what the tasks of this rank found, the others still empty; K temperatures.
+    /// With the results of this rank's tasks, the others still empty; K temperatures.
     pub fn new(own: Vec<Tally>, parts: &Parts<'_>, k: usize) -> Self {
         let mut transitions = vec![0.0; parts.tasks() * k * k];
         let mut round_trips = vec![0; parts.tasks()];
@@ -111,7 +111,7 @@ impl Sweeper<'_> {
         tally
     }
 
-    /// k ~ q(k | v), then a sweep at k. The statistics are those of the state before, which the sweep before left behind.
+    /// k ~ q(k | v), then a sweep at k. The statistics are those of the state before it, from the previous sweep.
     fn collapsed(
         &self,
         sweep: usize,
@@ -171,7 +171,7 @@ impl Sweeper<'_> {
         walker.draw_visible(numbers.temperatures, &SweepStreams::tempered(self.seed, step));
     }
 
-    /// k ~ q, unless the temperatures were just redrawn and serve this sweep.
+    /// k ~ q, unless the temperatures were just redrawn and are used for this sweep.
     fn choose(&self, sweep: usize, s: usize, uniform: f64, numbers: &mut Numbers<'_>) {
         if sweep > 0 || !self.redrawn {
             let k = self.all.len();

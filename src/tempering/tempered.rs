@@ -9,9 +9,9 @@ use crate::numerics::{Table, betting_lower_bound};
 use crate::ops::{BitMatrix, words_per_row};
 use crate::progress;
 
-/// States at beta = 1 are looked for so many times longer than it should take before that is given up,
+/// Factor on the expected time after which the search for states at beta = 1 ends,
 const PATIENCE: f64 = 20.0;
-/// and so many looks longer, for small counts.
+/// and a number of further tries, for small counts.
 const LOOKS: f64 = 50.0;
 
 /// Tempered chains along a path.
@@ -22,17 +22,17 @@ pub struct Tempering<'a, P> {
     last: Evaluated,
     /// Whether `last` is of the chains' states.
     known: bool,
-    /// States of the last chains, which start at beta = 1 after the annealing pass; may be without rows.
+    /// States of the last chains, which start at beta = 1 after the annealing pass; may have no rows.
     from_above: BitMatrix,
     /// log w of that pass at beta = 1, all chains.
     annealed_weights: Vec<f64>,
-    /// From this inverse temperature on, states at the end of each call are taken into `samples`.
+    /// States at this inverse temperature or above are collected in `samples` at the end of each call.
     near_one: f64,
     /// Packed.
     samples: Vec<u64>,
 }
 
-/// States at beta = 1, and how they were come by.
+/// States at beta = 1, and their origin.
 pub struct AtOne {
     /// v, shape [N, M].
     pub visible: BitMatrix,
@@ -56,21 +56,20 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
         }
     }
 
-    /// A second population: after [`SimulatedTempering::guess_zeta`] the last chains, one a row, go on from these states at
-    /// beta = 1 instead of those that the pass led to.
+    /// A second population: after [`SimulatedTempering::guess_zeta`] the last chains, one per row, start from these states at beta = 1
+    /// instead of those of the annealing pass.
     #[must_use]
     pub fn with_states_above(self, from_above: BitMatrix) -> Self {
         Self { from_above, ..self }
     }
 
-    /// Takes the states of chains at inverse temperatures from `near_one` on at the end of each call; see
-    /// [`Tempering::samples`].
+    /// Collects the states of chains at inverse temperatures of at least `near_one` at the end of each call; see [`Tempering::samples`].
     #[must_use]
     pub fn sampling_from(self, near_one: f64) -> Self {
         Self { near_one, ..self }
     }
 
-    /// At most `most` of the states taken, evenly spaced over all, shape [N, M].
+    /// At most `most` of the collected states, evenly spaced over all, shape [N, M].
     pub fn samples(&self, most: usize) -> BitMatrix {
         let m = self.path.n_visible();
         let rows = self.samples.len() / words_per_row(m);
@@ -82,10 +81,10 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
         )
     }
 
-    /// `count` states at beta = 1 (k = K alone), `spacing` sweeps between two looks at the chains.
+    /// `count` states at beta = 1 (k = K alone), `spacing` sweeps between two tries.
     ///
     /// # Errors
-    /// Chains that come to beta = 1 much less often than the prior says.
+    /// Chains that reach beta = 1 much less often than the prior requires.
     pub fn take_at_one(&mut self, zeta: &[f64], count: usize, spacing: usize) -> Result<AtOne> {
         let ladder = self.path.ladder();
         let last = ladder.len() as u32 - 1;
@@ -119,7 +118,7 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
         )
     }
 
-    /// A lower bound of log Z by the weights of the annealing pass that guessed zeta, which fails with this probability at most;
+    /// A lower bound of log Z from the weights of the annealing pass that guessed zeta, which fails with at most this probability;
     /// -infinity without such a pass.
     pub fn annealed_at_least(&self, failure: f64) -> f64 {
         self.path.log_z_base() + betting_lower_bound(&self.annealed_weights, failure)
@@ -151,7 +150,7 @@ impl<P: TemperedPath> SimulatedTempering for Tempering<'_, P> {
         self.chains.redraw_temperatures(self.path.ladder().len());
     }
 
-    /// An annealing pass of the chains: biased low, but near enough for rounds to start with chains everywhere.
+    /// An annealing pass of the chains: biased low, but close enough for rounds to start with chains at all temperatures.
     fn guess_zeta(&mut self) -> Vec<f64> {
         let (chains, k) = (&mut *self.chains, self.path.ladder().len());
         let annealed = anneal(&self.path, chains.len(), chains.seed, chains.sweeps, Keep::All);

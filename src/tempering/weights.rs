@@ -8,21 +8,21 @@ pub fn normalised(log_weights: &[f64]) -> Vec<f64> {
     log_weights.iter().map(|weight| (weight - total).exp()).collect()
 }
 
-/// (sum w)^2/sum w^2: how many samples of equal weight tell as much.
+/// (sum w)^2/sum w^2: the number of samples of equal weight with the same information.
 pub fn effective_number(weights: &[f64]) -> f64 {
     let sum: f64 = weights.iter().sum();
     let squares: f64 = weights.iter().map(|w| w * w).sum();
     if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
 
-/// Systematic resampling (Kitagawa 1996): the samples that take the places 0..`places`, in ascending order, sample s about
+/// Systematic resampling (Kitagawa 1996): indices of the samples that replace the places 0..`places`, in ascending order, sample s about
 /// `places` w_s times. `weights` sum to 1; `u` is uniform in [0, 1).
 pub fn systematic(weights: &[f64], places: usize, u: f64) -> Vec<usize> {
     let mut taken = Vec::with_capacity(places);
     let (mut s, mut sum) = (0, weights.first().copied().unwrap_or(0.0));
     for place in 0..places {
         let at = (place as f64 + u) / places as f64;
-        // Rounding may leave the sum of all weights a little under 1.
+        // With rounding the sum of all weights may be slightly below 1.
         while at >= sum && s + 1 < weights.len() {
             s += 1;
             sum += weights[s];

@@ -1,14 +1,14 @@
 //! The paper's alpha-smoothed partial update (RTS eq. 24), applied to every temperature.
 //!
-//! zeta_k <- zeta_k + alpha (y_k - zeta_k). It lags behind moving parameters by (1 - alpha)/alpha drifts per update, so
-//! its error bar carries what it can see of the lag beside the noise:
+//! zeta_k <- zeta_k + alpha (y_k - zeta_k). It lags behind changing parameters by (1 - alpha)/alpha times the drift per update, so its
+//! error bar includes an estimate of the lag in addition to the noise:
 //!
 //! ```text
 //! Var = var_s(I_s)/S + (1 - alpha)^2 max(0, E[(y - zeta)^2] - E[var_s(G_s - I_s)/S])
 //! ```
 //!
-//! I_s <- (1 - alpha) I_s + alpha G_s is each chain's part of zeta's error as G_s is of y's: chains are independent, so its
-//! spread holds every autocorrelation of successive measurements. Steps larger than the two spreads explain are lag.
+//! I_s <- (1 - alpha) I_s + alpha G_s is the contribution of chain s to the error of zeta, as G_s is to that of y. Chains are independent,
+//! so the spread of I_s includes every autocorrelation of successive measurements. Steps larger than the two spreads explain are lag.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ const MEMORY: f64 = 0.95;
 /// Smoother state; the error bar is kept for beta = 1 alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlphaSmoother {
-    /// Share of the way to go to each measurement, in (0, 1].
+    /// Fraction of the distance to each measurement that is taken, in (0, 1].
     pub alpha: f64,
     /// zeta_k, the estimate of log Z_k, `[K]`.
     pub log_z: Vec<f64>,
@@ -69,7 +69,7 @@ impl Filter for AlphaSmoother {
         (self.influence.variance() + lag).sqrt()
     }
 
-    /// One partial update, by the same chains as before; no shift is asked for.
+    /// One partial update by the same chains; the shift is not used.
     fn update(&mut self, _: &mut dyn FnMut() -> Shift, measurement: &Measurement) -> bool {
         let last = self.log_z.len() - 1;
         let step = measurement.log_z[last] - self.log_z[last];
@@ -99,7 +99,7 @@ mod tests {
 
     const CHAINS: usize = 100;
 
-    /// A measurement of log Z = (0, `truth`) by chains whose parts of the error at beta = 1 are `parts`.
+    /// A measurement of log Z = (0, `truth`) by chains whose contributions to the error at beta = 1 are `parts`.
     fn measurement(truth: f64, parts: &[f64]) -> Measurement {
         let mean = parts.iter().sum::<f64>() / parts.len() as f64;
         Measurement {

@@ -1,8 +1,8 @@
-//! Lower bounds of log Z that cannot lie: sums over distinct states.
+//! Rigorous lower bounds of log Z: sums over distinct states.
 //!
 //! log Z >= log sum over any distinct v of f(v), and the same over distinct h of f(h) = e^(b.h) prod_i (1 + e^(c_i + W_i h)).
-//! Hidden states drawn from data and from the gradient's particles stand for whole modes of the model, so that with few
-//! hidden units the second is nearly log Z itself: a tracked value below it has missed a mode.
+//! Hidden states drawn from data and from the gradient's particles represent whole modes of the model, so with few hidden units the second
+//! bound is close to log Z. A tracked value below it has missed a mode.
 
 use std::collections::HashSet;
 
@@ -18,11 +18,11 @@ use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
 use crate::tempering::{GeometricPath, TemperedPath, rows_per_task};
 
-/// Distinct hidden states of a model and log f(h) of each, largest first: its modes, as far as they are known.
+/// Distinct hidden states of a model and log f(h) of each, largest first.
 pub struct HiddenStates {
     hidden: BitMatrix,
     log_f: Vec<f64>,
-    /// The same states, to be looked up.
+    /// The same states, for look-ups.
     known: HashSet<Vec<u64>>,
 }
 
@@ -38,7 +38,7 @@ impl HiddenStates {
         let mut known = HashSet::with_capacity(hidden.rows());
         let distinct =
             hidden.select((0..hidden.rows()).filter(|&row| known.insert(hidden.row(row).to_vec())));
-        // With the layers exchanged hidden states are visible ones.
+        // With the layers exchanged, hidden states are visible ones.
         let values = log_f(&Fused::new(&parameters.transposed()), &distinct);
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
@@ -49,7 +49,7 @@ impl HiddenStates {
         }
     }
 
-    /// What share of the model these states are, by samples of it.
+    /// The fraction of the model's mass in these states, estimated from samples of the model.
     pub(super) fn share(
         &self,
         ops: &dyn RbmOps,
@@ -62,7 +62,7 @@ impl HiddenStates {
         KnownShare::new(self.bound(), known.zip(weights), samples.correlation)
     }
 
-    /// log of the sum of f(h): log Z is at least that.
+    /// Logarithm of the sum of f(h), a lower bound of log Z.
     pub fn bound(&self) -> f64 {
         log_sum_exp(self.log_f.iter().copied())
     }
@@ -77,7 +77,7 @@ impl HiddenStates {
             let logits = x[..n_visible].iter().zip(path.base.logits());
             logits.map(|(x, a)| softplus(beta * f64::from(*x) + (1.0 - beta) * f64::from(*a))).sum()
         };
-        // b.h is what is left of log f(h) without the visible units.
+        // b.h is log f(h) without the visible units.
         let hidden_part: Vec<f64> =
             (0..rows).map(|row| self.log_f[row] - visible_part(inputs.row(row), 1.0)).collect();
         let at = |&beta: &f64| -> Vec<f64> {
@@ -157,7 +157,7 @@ fn drawn(ops: &dyn RbmOps, visible: &BitMatrix, streams: Streams) -> BitMatrix {
     hidden
 }
 
-/// Hidden states that bounds at other temperatures are made of.
+/// Hidden states for bounds at other temperatures.
 const MOST_STATES: usize = 200;
 
 #[cfg(test)]

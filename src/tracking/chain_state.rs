@@ -1,4 +1,4 @@
-//! A tracker's chains and filter in a state file: what comes back goes on bit for bit.
+//! A tracker's chains and filter in a state file. A restored tracker continues bit for bit.
 
 use super::{ChainTracker, LARGEST_COUNT, SavedTracker, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
@@ -14,10 +14,10 @@ struct ChainsPosition {
 }
 
 impl ChainTracker {
-    /// Stores chains and filter, each name after `prefix`; the parameters are for the caller to store.
+    /// Stores chains and filter, each name after `prefix`; the caller stores the parameters.
     pub(crate) fn write(&self, prefix: &str, state: &mut StateWriter) {
         let name = |name: &str| format!("{prefix}{name}");
-        // Temperatures are redrawn in initial rounds alone, which always sweep.
+        // Temperatures are redrawn only in initial rounds, which always sweep afterwards.
         let TemperedChains {
             visible,
             temperatures,

@@ -1,4 +1,4 @@
-//! What joins measurements of log Z over time: the drift-corrected Kalman filter or RTS eq. 24.
+//! Filters that combine measurements of log Z over time: the drift-corrected Kalman filter or RTS eq. 24.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::{AlphaSmoother, Kalman, Shift};
 use crate::numerics::Influence;
 use crate::tempering::Measurement;
 
-/// Which filter joins the measurements.
+/// Which filter combines the measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Smoothing {
     /// Drift-corrected Kalman filter.
@@ -15,22 +15,22 @@ pub enum Smoothing {
     Alpha(f64),
 }
 
-/// A filter of log Z_k while parameters move. Vectors `[K]` have one entry a temperature, the error bar is that at beta = 1.
+/// A filter of log Z_k while parameters change. Vectors `[K]` have one entry per temperature; the error bar is that at beta = 1.
 pub trait Filter {
     /// zeta_k, the estimate of log Z_k, `[K]`.
     fn log_z(&self) -> &[f64];
 
-    /// The same for writing.
+    /// The same, mutable.
     fn log_z_mut(&mut self) -> &mut [f64];
 
-    /// Each chain's part of the error at beta = 1.
+    /// Contribution of each chain to the error at beta = 1.
     fn influence(&self) -> &Influence;
 
-    /// The setting that asks for it.
+    /// The setting that selects it.
     fn smoothing(&self) -> Smoothing;
 
-    /// One step after the parameters moved, by the shift of log Z_k that the chains' weights tell and the measurement; true if
-    /// the filter just doubled its distrust of the shift.
+    /// One step after the parameters changed, with the shift of log Z_k from the chains' weights and the measurement; true if the filter
+    /// has just doubled the variance of the shift.
     fn update(&mut self, shift: &mut dyn FnMut() -> Shift, measurement: &Measurement) -> bool;
 
     /// Goes the share `gain` of the way to a measurement at the same parameters.
@@ -39,7 +39,7 @@ pub trait Filter {
     /// Checks saved lengths and counters against K temperatures and S chains.
     ///
     /// # Errors
-    /// What does not fit, for people.
+    /// Says what does not fit.
     fn check(&self, temperatures: usize, chains: usize) -> Result<(), String>;
 
     /// Bias of the predicted shift per step, `[K]`; `None` where nothing is predicted.
@@ -57,15 +57,15 @@ pub trait Filter {
         self.influence().std_error()
     }
 
-    /// A measurement at unmoved parameters minus the filter's value at beta = 1, nats, and the variance of that difference if
-    /// only the chains' noise made it.
+    /// A measurement at fixed parameters minus the filter's value at beta = 1, nats, and the variance of this difference from the chains'
+    /// noise alone.
     fn innovation(&self, measurement: &Measurement) -> (f64, f64) {
         let last = self.log_z().len() - 1;
         let noise = measurement.influence.minus(self.influence()).variance();
         (measurement.log_z[last] - self.log_z()[last], noise)
     }
 
-    /// Takes in a measurement at unmoved parameters with the gain of the smallest variance; returns that.
+    /// Includes a measurement at fixed parameters with the gain of the smallest variance; returns that gain.
     fn join(&mut self, measurement: &Measurement) -> f64 {
         let gain = self.influence().best_gain(&measurement.influence);
         self.approach(measurement, gain);
@@ -73,7 +73,7 @@ pub trait Filter {
     }
 }
 
-/// The filters there are, as a checkpoint keeps them.
+/// The filters in the form that a checkpoint stores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnyFilter {
@@ -100,7 +100,7 @@ impl AnyFilter {
         }
     }
 
-    /// The filter, to be changed.
+    /// The filter, mutable.
     pub fn get_mut(&mut self) -> &mut dyn Filter {
         match self {
             Self::Kalman(filter) => filter.as_mut(),

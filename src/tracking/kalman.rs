@@ -1,12 +1,12 @@
-//! The drift-corrected Kalman filter for log Z_k while parameters move (algorithms.md, section 3, step 5).
+//! The drift-corrected Kalman filter for log Z_k while parameters change (algorithms.md, section 3, step 5).
 //!
-//! Per temperature a state (zeta, b): zeta_k = log Z_k and b_k the bias of the predicted shift per update, which the
-//! filter must carry, or it trusts the prediction too much. Predecessor: Desjardins, Courville, Bengio 2011.
+//! Per temperature a state (zeta, b): zeta_k = log Z_k and b_k, the bias of the predicted shift per update. Without b the filter relies on
+//! the prediction too much. Predecessor: Desjardins, Courville, Bengio 2011.
 //!
-//! The filter's own variance P only sets its gain: it takes errors of successive measurements as independent, which those
-//! of persistent chains are not. The error bar comes from the chains instead. The filter is linear in what it is fed, so
-//! each chain's part of its error, I_s, follows the same recursion as zeta, fed with the chain's parts of shift and
-//! measurement; chains are independent, so Var(zeta) = var_s(I_s)/S holds whatever the autocorrelation.
+//! The filter's own variance P only sets its gain, because it assumes that errors of successive measurements are independent, which is not
+//! true for persistent chains. The error bar comes from the chains. The filter is linear in its inputs, so the contribution I_s of each
+//! chain to its error follows the same recursion as zeta, with the chain's contributions to shift and measurement as inputs. Chains are
+//! independent, so Var(zeta) = var_s(I_s)/S holds for any autocorrelation.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use super::{Shift, Smoothing};
 use crate::numerics::Influence;
 use crate::tempering::Measurement;
 
-/// Random walk of the bias state, as a share of the variance of the predicted shift.
+/// Random walk of the bias state, as a fraction of the variance of the predicted shift.
 const BIAS_WALK: f64 = 0.002;
 /// Memory of the measurement variance.
 const MEASUREMENT_MEMORY: f64 = 0.95;
@@ -24,7 +24,7 @@ const MEASUREMENT_MEMORY: f64 = 0.95;
 const PREDICTION_MEMORY: f64 = 0.98;
 /// Rate of the means over time from which the autocorrelation of measurements is found.
 const SLOW: f64 = 0.01;
-/// Updates of inconsistent innovations before the filter trusts its prediction less.
+/// Updates of inconsistent innovations after which the filter increases the variance of the prediction.
 const PATIENCE: u32 = 50;
 
 /// Filter state. Vectors of length K hold one entry per temperature, those of length S one per chain (at beta = 1).
@@ -39,11 +39,11 @@ pub struct Kalman {
     bias_variance: Vec<f64>,
     measurement_variance: Vec<f64>,
     prediction_variance: Vec<f64>,
-    /// I_s: each chain's part of the error of zeta_K, `[S]`.
+    /// I_s: contribution of each chain to the error of zeta_K, `[S]`.
     influence: Influence,
-    /// Each chain's part of the error of b_K, `[S]`.
+    /// Contribution of each chain to the error of b_K, `[S]`.
     bias_influence: Influence,
-    /// Slow moving mean of each chain's part of the measurements, `[S]`.
+    /// Slow moving mean of each chain's contribution to the measurements, `[S]`.
     slow_influence: Influence,
     /// Variance of the slow mean if measurements were independent with variance 1.
     slow_weight: f64,
@@ -78,7 +78,7 @@ impl Kalman {
         }
     }
 
-    /// How much more variance than estimated the prediction is given.
+    /// Factor on the estimated variance of the prediction.
     pub fn inflation(&self) -> f64 {
         self.inflation
     }
@@ -119,7 +119,7 @@ impl Kalman {
         ([gain, bias_gain], innovation * innovation / total)
     }
 
-    /// The recursion of zeta and b at beta = 1, for each chain's part of their errors.
+    /// The recursion of zeta and b at beta = 1, for each chain's contribution to their errors.
     fn follow_chains(
         &mut self,
         shift: &Shift,
@@ -136,8 +136,8 @@ impl Kalman {
         }
     }
 
-    /// How many times larger the variance of a long mean of measurements is than if they were independent, at least 1:
-    /// the spread over chains of slow means against that of single measurements.
+    /// Ratio of the variance of a long mean of measurements to that of independent measurements, at least 1: the spread over chains of slow
+    /// means compared with that of single measurements.
     fn autocorrelation(&mut self, measurement: &Measurement) -> f64 {
         self.slow_influence.approach(SLOW, &measurement.influence);
         let (slow, single) = (self.slow_influence.squares(), measurement.influence.squares());
@@ -167,8 +167,8 @@ impl Filter for Kalman {
         Some(&self.bias)
     }
 
-    /// Moving average of squared innovations over their predicted variance at beta = 1: about 1 for independent
-    /// measurements, less for autocorrelated ones; above 2 the prediction is worse than it says.
+    /// Moving average of squared innovations over their predicted variance at beta = 1: about 1 for independent measurements, less for
+    /// autocorrelated ones; above 2 the prediction is worse than its variance says.
     fn consistency(&self) -> Option<f64> {
         Some(self.consistency)
     }
@@ -237,7 +237,7 @@ mod tests {
 
     const CHAINS: usize = 5;
 
-    /// Parts with mean zero, and what is fed with them.
+    /// Contributions with mean zero, and the inputs with them.
     fn drawn(normal: &mut dyn FnMut() -> f64, log_z: f64, variance: f64) -> Measurement {
         let parts: Vec<f64> = (0..CHAINS).map(|_| normal()).collect();
         let mean = parts.iter().sum::<f64>() / CHAINS as f64;
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// The textbook filter in matrices, [[zeta], [b]] with F = [[1, 1], [0, 1]] and H = [1, 0], against this one, which is written
+    /// The textbook filter in matrices, [[zeta], [b]] with F = [[1, 1], [0, 1]] and H = [1, 0], compared with this one, which is written
     /// out.
     #[test]
     fn it_is_the_textbook_filter_of_level_and_drift() {
@@ -273,7 +273,7 @@ mod tests {
             let (by, q) = (0.3 + 0.1 * normal(), 0.01 * (1.0 + normal().abs()));
             let mut measured =
                 drawn(&mut normal, 3.0 + 0.35 * f64::from(t), 0.1 + 0.01 * f64::from(t % 3));
-            // Without parts nothing is autocorrelated.
+            // Without contributions nothing is autocorrelated.
             measured.influence = Influence::none(CHAINS);
             filter.update(&mut || shift(&measured, by, q), &measured);
 
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// The filter is linear in what it is fed: with chain s's parts added to shifts and measurements, zeta moves by just I_s.
+    /// The filter is linear in its inputs: with chain s's contributions added to shifts and measurements, zeta changes by exactly I_s.
     #[test]
     fn a_chains_part_is_what_its_errors_would_do() {
         for chain in 0..CHAINS {

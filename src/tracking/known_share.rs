@@ -1,27 +1,29 @@
-//! How much of log Z the known hidden states make up, by what share of the settled chains' own hidden states is among them.
+//! log Z from the reference hidden states and their coverage, the fraction of the equilibrated chains' own hidden states that are among
+//! them.
 //!
-//! Z = Z_known / P(known). The sum over known states is exact, and P(known) is a share of samples of the model: where it is nearly 1,
-//! as with few hidden units, log Z is known far better so than by how the chains divide over the temperatures.
+//! Z = Z_known / P(known). The sum over reference states is exact, and P(known) is estimated as a fraction of samples of the model. If it
+//! is nearly 1, as with few hidden units, this estimate of log Z is far more precise than that from the chains' occupancies of the
+//! temperatures.
 
 use serde::{Deserialize, Serialize};
 
 use crate::numerics::joined;
 
-/// Smallest share that is used: of a small one the tracked value knows more.
+/// Smallest coverage that is used: below it the tracked value is more precise.
 const SMALLEST: f64 = 0.3;
-/// Errors by which both values may differ to be joined. Beyond, one of them is wrong.
+/// Largest difference, in errors, of two values that are combined. Beyond it one of them is wrong.
 const CONSISTENT: f64 = 3.0;
 
-/// Known states of a model and how many of its samples are among them.
+/// Reference states of a model and how many of its samples are among them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KnownShare {
-    /// log of the sum over known states, nats.
+    /// Logarithm of the sum over reference states, nats.
     #[serde(with = "crate::checkpoint::float")]
     bound: f64,
-    /// Share of the samples.
+    /// Fraction of the samples.
     #[serde(with = "crate::checkpoint::float")]
     share: f64,
-    /// Independent samples.
+    /// Effective number of independent samples.
     #[serde(with = "crate::checkpoint::float")]
     samples: f64,
 }
@@ -30,11 +32,12 @@ pub struct KnownShare {
 pub type Estimate = (f64, f64);
 
 impl KnownShare {
-    /// Nothing is known.
+    /// No reference states.
     pub const NONE: Self = Self { bound: f64::NEG_INFINITY, share: 0.0, samples: 0.0 };
 
-    /// Of states whose sum is `bound`, log; `known`: for each sample whether it is among them, and its weight; `correlation` of the samples
-    /// with the states they were before, from which known states were drawn: so much of their number says nothing.
+    /// From states whose sum has the logarithm `bound`; `known`: for each sample whether it is among them, and its weight; `correlation` of
+    /// the samples with the earlier states of the same chains, from which reference states were drawn: it reduces the effective number of
+    /// samples.
     pub fn new(
         bound: f64,
         known: impl Iterator<Item = (bool, f64)> + Clone,
@@ -47,45 +50,47 @@ impl KnownShare {
         Self { bound, share, samples: effective * (1.0 - correlation.clamp(0.0, 1.0)) }
     }
 
-    /// What known states say of log Z beside a tracked value; `None` where they say little: fewer than one sample, or too small a share.
+    /// The estimate from the reference states beside a tracked value; `None` if it is too imprecise: fewer than one sample, or too small a
+    /// coverage.
     ///
-    /// Whether a share is large enough, and its variance, go by the middle of the share found and that which the tracked value implies. By
-    /// the share found alone those that came out too large by chance would be used more often and weigh more.
+    /// Both the decision and the variance use the mean of the fraction found and the fraction that the tracked value implies. With the
+    /// fraction found alone, fractions that are too large by chance would be used more often and have a larger weight.
     pub fn beside(&self, tracked: f64) -> Option<Estimate> {
         let Self { bound, share, samples: n } = *self;
         if !(n >= 1.0 && self.is_large_beside(tracked)) {
             return None;
         }
         let middle = self.middle(tracked);
-        // No sample at all among the known states is less than one.
+        // No sample among the reference states counts as less than one.
         let found = share.max(0.5 / n);
-        // The logarithm of a mean is too small by half its variance, in the mean.
+        // The logarithm of a mean is too small by half its relative variance, on average.
         let bias = 0.5 * (1.0 - found) / (found * n);
-        // All of n samples among the known states do not make the rest nothing: the variance is that under Jeffreys' prior.
+        // All n samples among the reference states do not prove that the other states have no mass: the variance is that under Jeffreys'
+        // prior.
         let smoothed = (n * middle + 0.5) / (n + 1.0);
         let variance = (1.0 - smoothed) / (smoothed * (n + 2.0));
         Some((bound - found.ln() - bias, variance.sqrt()))
     }
 
-    /// Whether known states make up much of the model, by their share and by a tracked value.
+    /// Whether reference states have much of the model's mass, by their coverage and by a tracked value.
     pub fn is_large_beside(&self, tracked: f64) -> bool {
         self.bound.is_finite() && self.middle(tracked) >= SMALLEST
     }
 
-    /// The middle of the share found and that which a tracked value implies.
+    /// The mean of the fraction found and the fraction that a tracked value implies.
     fn middle(&self, tracked: f64) -> f64 {
         0.5 * (self.share + (self.bound - tracked).exp().min(1.0))
     }
 
-    /// What known states say, where that contradicts a tracked value with its error.
+    /// The estimate from the reference states, if it contradicts a tracked value with its error.
     pub fn contradicts(&self, (log_z, std_error): Estimate) -> Option<Estimate> {
         let far =
             |known: &Estimate| (known.0 - log_z).abs() > CONSISTENT * std_error.hypot(known.1);
         self.beside(log_z).filter(far)
     }
 
-    /// A tracked value and its standard error with what is known joined to it ([`joined`]); as it is where there is nothing to join or
-    /// that contradicts it.
+    /// A tracked value and its standard error, combined with the estimate from the reference states ([`joined`]); unchanged if there is no
+    /// such estimate or it contradicts the value.
     pub fn join(&self, tracked: Estimate) -> Estimate {
         match self.beside(tracked.0) {
             Some(known) if self.contradicts(tracked).is_none() => joined(&[tracked, known]),
@@ -102,8 +107,8 @@ mod tests {
         KnownShare::new(10.0, (0..n).map(|i| (i < known, 0.3)), correlation)
     }
 
-    /// Over all outcomes of n draws, by their probabilities, beside a tracked value that is right: right in the mean, and with an error bar
-    /// that is no smaller than the errors.
+    /// Over all outcomes of n draws, with their probabilities, beside a tracked value that is right: unbiased on average, and with an error
+    /// bar that is no smaller than the errors.
     #[test]
     fn the_gap_is_right_in_the_mean_and_so_is_its_error() {
         for (p, n) in [(0.99_f64, 20), (0.9, 40), (0.8, 60), (0.6, 60)] {
@@ -154,7 +159,7 @@ mod tests {
         let (value, error) = known.beside(10.3).unwrap();
         let (log_z, std_error) = known.join((10.3, 0.3));
         assert!((value..10.05).contains(&log_z) && std_error < error, "{log_z} {std_error}");
-        // Two values with the same error, further apart than it: the error reaches from their middle to both.
+        // Two values with the same error that differ by more than it: the error reaches from their mean to both.
         let (value, error) = known.beside(10.4).unwrap();
         let (log_z, std_error) = known.join((10.4, error));
         assert!(
@@ -165,7 +170,7 @@ mod tests {
         let known_at_12 = known.beside(12.0).unwrap();
         assert_eq!(known.join((12.0, 0.3)), (12.0, 0.3));
         assert_eq!(known.contradicts((12.0, 0.3)), Some(known_at_12));
-        // Tracked log Z is that of the known states, but no sample is among them.
+        // Tracked log Z is that of the reference states, but no sample is among them.
         let none = of(0, 20, 0.0);
         assert!(none.contradicts((10.0, 0.1)).is_some() && none.contradicts((15.0, 0.1)).is_none());
     }

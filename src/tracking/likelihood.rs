@@ -1,4 +1,4 @@
-//! Mean log-likelihood of data with a standard error that joins log Z and data terms.
+//! Mean log-likelihood of data with a standard error that combines log Z and data terms.
 //!
 //! mean log p(v) = mean log f(v) - log Z; variance = Var(log f)/N + se(log Z)^2.
 
@@ -23,7 +23,7 @@ pub struct MeanLogF {
     pub std_error: f64,
     /// Number of rows.
     pub rows: usize,
-    /// log of the sum of f(v) over the distinct rows: log Z is at least that.
+    /// Logarithm of the sum of f(v) over the distinct rows, a lower bound of log Z.
     pub log_z_bound: f64,
 }
 
@@ -34,13 +34,13 @@ pub struct LogLikelihood {
     pub value: f64,
     /// Standard error, log Z and data together.
     pub std_error: f64,
-    /// The part of the standard error that comes from the finite number of rows.
+    /// The part of the standard error from the finite number of rows.
     pub data_std_error: f64,
-    /// The part that comes from log Z.
+    /// The part from log Z.
     pub log_z_std_error: f64,
 }
 
-/// log f(v) of every row; results do not depend on the number of threads.
+/// log f(v) of every row; the result does not depend on the number of threads.
 pub fn log_f(ops: &dyn RbmOps, data: &BitMatrix) -> Vec<f64> {
     let words = words_per_row(data.columns());
     let grid = BetaGrid::new(&[1.0]);
@@ -72,7 +72,7 @@ pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
     log_sum_exp(values.iter().copied())
 }
 
-/// Mean of log f(v) over all rows; results do not depend on the number of threads.
+/// Mean of log f(v) over all rows; the result does not depend on the number of threads.
 pub fn mean_log_f(ops: &dyn RbmOps, data: &BitMatrix) -> MeanLogF {
     let values = log_f(ops, data);
     let sums = values.chunks(TASK).map(|values| {

@@ -1,4 +1,4 @@
-//! Tracking log Z while parameters move, and log-likelihoods with error bars.
+//! Tracking log Z while parameters change, and log-likelihoods with error bars.
 
 mod alpha;
 mod bound;

@@ -1,7 +1,7 @@
-//! A tracker with the model it is at: what the trainer and [`crate::LogZTracker`] share.
+//! A tracker together with its model, used by the trainer and by [`crate::LogZTracker`].
 //!
-//! It steps from model to model. For an evaluation a copy of its chains settles; where states that are known make log Z larger
-//! than what comes out, the chains have missed a mode and start again with these states among them.
+//! It makes steps from model to model. For an evaluation a copy of its chains equilibrates. If the sum over reference states is larger than
+//! the result, the chains have missed a mode and are re-initialised with these states among theirs.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ use crate::trust::Trust;
 
 /// Rows of data from which hidden states are drawn for a bound of log Z.
 pub(crate) const BOUND_ROWS: usize = 2000;
-/// Nats, and errors, below the bound at which tracked log Z has missed a mode.
+/// Difference in nats, and in errors, below the bound at which tracked log Z has missed a mode.
 const MISSED: (f64, f64) = (0.2, 3.0);
 /// Standard errors below a lower bound of log Z at which the tracked value is wrong.
 const BELOW_BOUND: f64 = 2.5;
-/// What rounding in f32 may add to a bound, nats.
+/// Largest effect of f32 rounding on a bound, nats.
 const ROUNDING: f64 = 0.01;
 
-/// Parameters and the operations made from them; a clone shares both.
+/// Parameters and the operations made from them; clones share both.
 #[derive(Clone)]
 pub struct Model {
-    /// On the host.
+    /// The parameters on the host.
     pub parameters: Arc<Parameters>,
-    /// Kernels that hold them in their own layout.
+    /// Kernels that hold the parameters in their own layout.
     pub ops: Arc<dyn RbmOps>,
 }
 
@@ -42,7 +42,7 @@ impl Model {
         Self::fused_on(parameters, Arc::new(Solo))
     }
 
-    /// The same, its work shared by ranks.
+    /// The same with its work divided among ranks.
     pub fn fused_on(parameters: impl Into<Arc<Parameters>>, ranks: Ranks) -> Self {
         let parameters = parameters.into();
         let ops = Arc::new(Fused::new(&parameters).on(ranks));
@@ -50,7 +50,7 @@ impl Model {
     }
 }
 
-/// States from which a tracker learns of modes that its chains may have missed.
+/// States that can show a tracker modes that its chains have missed.
 #[derive(Clone, Copy)]
 pub struct KnownStates<'a> {
     /// Rows of data, [rows, M].
@@ -72,7 +72,7 @@ pub struct LogZ {
     pub value: f64,
     /// Its standard error.
     pub std_error: f64,
-    /// Whether these are to be believed, and why not.
+    /// Whether the value and its error can be trusted, and if not, why.
     pub trust: Trust,
 }
 
@@ -83,15 +83,15 @@ pub struct ModelTracker {
     model: Model,
     ladder: Ladder,
     base: BaseDistribution,
-    /// Chains on the ladder from a mixture, where there is one.
+    /// Chains on the ladder from a mixture, if there are any.
     second: Option<SecondPopulation>,
-    /// Lower bound of log Z of this model that is known, nats; -infinity where none is.
+    /// Known lower bound of log Z of this model, nats; -infinity if none.
     pub bound: f64,
-    /// log Z of this model from known states.
+    /// log Z of this model from reference states.
     pub known: KnownShare,
-    /// Times the chains had to start again from known states.
+    /// Number of times the chains were re-initialised from reference states.
     pub restarts: u64,
-    /// Whether the last settling did.
+    /// Whether they were at the last evaluation.
     pub restarted: bool,
 }
 
@@ -111,7 +111,7 @@ impl ModelTracker {
         (Self::of(chains, model, ladder, base), rounds)
     }
 
-    /// Around a tracker that is at `model` already.
+    /// From a tracker that is at `model`.
     pub fn of(
         chains: ChainTracker,
         model: Model,
@@ -137,7 +137,7 @@ impl ModelTracker {
         Self { second, ..self }
     }
 
-    /// Stores chains, the second population included; the parameters are for the caller to store.
+    /// Stores chains, including the second population; the caller stores the parameters.
     pub(crate) fn write(&self, state: &mut StateWriter) {
         self.chains.write("", state);
         if let Some(second) = &self.second {
@@ -145,7 +145,7 @@ impl ModelTracker {
         }
     }
 
-    /// Changes how long chains sweep for the next evaluations.
+    /// Changes the number of equilibration sweeps for the next evaluations.
     pub(crate) fn set_settling(&mut self, settling: Settling) {
         let second = self.second.as_mut().map(|second| &mut second.chains);
         let all = [Some(&mut self.chains), second];
@@ -157,7 +157,7 @@ impl ModelTracker {
         std::iter::once(&self.chains).chain(self.second.iter().map(|second| &second.chains))
     }
 
-    /// The tracker of the chains that start from the marginals.
+    /// The tracker of the chains from the marginals.
     pub fn chains(&self) -> &ChainTracker {
         &self.chains
     }
@@ -179,13 +179,13 @@ impl ModelTracker {
         let path = GeometricPath { ops: new.ops.as_ref(), ladder, base };
         let record = chains.step(&GeometricPath { ops: model.ops.as_ref(), ..path }, &path);
         *model = new;
-        // That of the model before bounds nothing now.
+        // The bound of the previous model does not hold for this one.
         (self.bound, self.known) = (f64::NEG_INFINITY, KnownShare::NONE);
         record
     }
 
-    /// Sweeps of a copy of the chains at fixed parameters for an evaluation. Where states that are known alone make log Z larger
-    /// than what comes out, the chains start again with these states among them.
+    /// Sweeps of a copy of the chains at fixed parameters for an evaluation. If the sum over reference states is larger than the resulting
+    /// log Z, the chains are re-initialised with these states among theirs.
     pub fn settle(&mut self, known: KnownStates<'_>) {
         let options = self.chains.options;
         let rows = known.rows(&self.chains.chains.visible);
@@ -213,9 +213,9 @@ impl ModelTracker {
         self.known = samples.map_or(KnownShare::NONE, share);
     }
 
-    /// Tracked log Z: what both populations say, joined to what known states say of it; or its lower bound where that is more,
-    /// [`ModelTracker::bound`] or `bound` of the same model. Since log Z is no less than it, this is never further from log Z than the
-    /// value without it.
+    /// Tracked log Z: the values of both populations, combined with the estimate from reference states; or its lower bound if that is
+    /// larger, [`ModelTracker::bound`] or `bound` of the same model. Since log Z is at least the bound, this is never further from log Z
+    /// than the value without it.
     pub fn log_z(&self, bound: f64) -> LogZ {
         let bound = match self.chains.options.has(Part::Bound) {
             true => bound.max(self.bound),
@@ -241,7 +241,7 @@ impl ModelTracker {
         if let Some((known, known_error)) = self.known.contradicts(tracked) {
             found.trust.doubt(
                 "known-share",
-                format!("tracked log Z {:.3} +- {:.3} is far from {known:.3} +- {known_error:.3}, which known states and their share of the chains' samples say: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
+                format!("tracked log Z {:.3} +- {:.3} is far from {known:.3} +- {known_error:.3}, the estimate from known states and their frequency among the chains' samples: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
             );
         }
         (found.value, found.std_error) = self.known.join(tracked);
@@ -251,13 +251,13 @@ impl ModelTracker {
 }
 
 impl LogZ {
-    /// In doubt where a lower bound of log Z contradicts it.
+    /// In doubt if a lower bound of log Z contradicts it.
     fn held_against(mut self, bound: f64) -> Self {
         let below = bound - self.value;
         if below > BELOW_BOUND * self.std_error && below > ROUNDING {
             self.trust.doubt(
                 "bound",
-                format!("tracked log Z {:.3} +- {:.3} is below {bound:.3}, which states of data and particles alone add up to: the chains miss a mode; a smaller learning rate or more tempering.chains would help", self.value, self.std_error),
+                format!("tracked log Z {:.3} +- {:.3} is below the sum over states of data and particles alone, {bound:.3}: the chains miss a mode; a smaller learning rate or more tempering.chains would help", self.value, self.std_error),
             );
         }
         self
@@ -265,7 +265,7 @@ impl LogZ {
 }
 
 impl KnownStates<'_> {
-    /// States that the model should know: rows of data, particles and chains.
+    /// Reference states: rows of data, particles and chains.
     fn rows(&self, own: &BitMatrix) -> BitMatrix {
         let data = self.data.map(|data| data.spread(BOUND_ROWS));
         let more = [self.particles, Some(own), self.chains];
@@ -301,7 +301,7 @@ mod tests {
         ModelTracker::start(model(1), &ladder, &base, 20, 1, options).0
     }
 
-    /// A bound belongs to one model: it lifts what is reported of that one, and of no other.
+    /// A bound belongs to one model and raises only the value of that model.
     #[test]
     fn log_z_is_never_reported_below_the_bound_of_its_model() {
         let mut tracker = tracker(0);
@@ -316,7 +316,8 @@ mod tests {
         assert_eq!(tracker.log_z(f64::NEG_INFINITY).value, tracker.chains().log_z());
     }
 
-    /// And so does the share of known states: what agrees is joined, what contradicts is told and not joined.
+    /// The same holds for the coverage of reference states: a consistent estimate is combined, a contradicting one is reported and not
+    /// combined.
     #[test]
     fn known_states_are_joined_or_contradict_and_are_those_of_one_model() {
         let mut tracker = tracker(0);

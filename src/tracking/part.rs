@@ -1,25 +1,25 @@
-//! Parts of the tracker that can be left out, one at a time, to see what each is worth (`experiments/tracking_accuracy --without`).
+//! Parts of the tracker that can be left out, one at a time, to measure their effect (`experiments/ablation`).
 
 /// A part of the tracker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The shift of log Z is measured from the new model back to the old one; without, forward.
     BackwardShift,
-    /// Chains that descend from one chain by resampling count as one in errors.
+    /// Chains with a common ancestor after resampling count as one in errors.
     Families,
     /// Chains at beta = 0 share their weights.
     SharedWeights,
-    /// Sweeps of a copy of the chains are continued until these have settled; without, only the first of them are run.
+    /// Equilibration sweeps are continued until the diagnostics of the thirds agree; without, only the first sweeps are run.
     Equilibration,
-    /// Error from what chains have not forgotten when they are measured.
+    /// Error from the remaining deviation of the chains when they are measured.
     Memory,
-    /// log Z is no less than what known states add up to.
+    /// log Z is at least the sum over reference states.
     Bound,
-    /// log Z by the share of known states among the chains' states.
+    /// log Z from the coverage of the reference states by the chains.
     KnownShare,
-    /// Chains that missed known states start again from these.
+    /// Chains that missed reference states are re-initialised from these.
     Restart,
-    /// Errors grow where two values of log Z are further apart than these say.
+    /// Errors increase if two values of log Z differ by more than their errors.
     ScaleFactor,
 }
 

@@ -1,16 +1,15 @@
-//! What the chains say of other parameters than those they were drawn with: forward in time the shift of log Z_k that sets
-//! their next pseudo-prior, backward the one the Kalman filter goes by.
+//! Shifts of log Z_k between two sets of parameters, estimated from the chains: the forward shift sets the next pseudo-prior, the backward
+//! shift is used by the Kalman filter.
 //!
-//! The shift is smooth in beta, and what counts is its value at beta = 1: any pseudo-prior is valid (RTS eq. 12). So it
-//! need not be known at every temperature: under the joint update of beta, whose sweeps need no log f, a few temperatures
-//! are a fraction of the cost.
+//! The shift is smooth in beta, and only its value at beta = 1 matters, because any pseudo-prior is valid (RTS eq. 12). So it need not be
+//! computed at every temperature. Under the joint update of beta, whose sweeps need no log f, a few temperatures cost a fraction of all.
 
 use super::shift::{Shift, shift};
 use crate::numerics::Table;
 use crate::ops::BitMatrix;
 use crate::tempering::{Evaluated, Ladder, TemperedPath};
 
-/// The temperatures at which shifts are evaluated: every so many, and the last.
+/// The temperatures at which shifts are evaluated: every n-th, and the last.
 pub(super) struct Nodes {
     /// beta_k of all temperatures.
     betas: Vec<f64>,
@@ -24,7 +23,7 @@ impl Nodes {
         Self { betas: ladder.betas().to_vec(), indices }
     }
 
-    /// What is known of states under a path, log f at the nodes alone.
+    /// log f of the states under a path, at the nodes only.
     pub fn evaluate(&self, path: &dyn TemperedPath, visible: &BitMatrix) -> Evaluated {
         path.evaluate_at(visible, &self.indices)
     }

@@ -1,4 +1,4 @@
-//! Starting again: chains that lost the ladder, and chains that missed modes that are known.
+//! Re-initialisation of chains whose temperature occupancy collapsed, and of chains that missed known modes.
 
 use super::bound::HiddenStates;
 use super::filter::AnyFilter;
@@ -9,7 +9,7 @@ use crate::ops::random::{Purpose, Streams};
 use crate::tempering::{GeometricPath, RoundsRecord, TemperedPath, Tempering, systematic};
 
 impl ChainTracker {
-    /// Initial rounds for chains that lost the ladder, after an annealing pass that puts them into new states.
+    /// Initial rounds for chains whose occupancy collapsed, after an annealing pass that gives them new states.
     pub(super) fn start_again(&mut self, path: &dyn TemperedPath) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
         let _permit = interrupt::permit();
@@ -18,9 +18,9 @@ impl ChainTracker {
         self.follow_rounds(path, rounds)
     }
 
-    /// Starts again where the chains missed modes that are known. At temperatures where these modes add up to more than what was
-    /// tracked, chains take states of theirs; at the others, states of the chains there were, by their weights. So every
-    /// temperature has its share of chains and its log Z_k from the start, and rounds have little left to do.
+    /// Re-initialises chains that missed known modes. At temperatures where the sum over these modes is larger than the tracked value,
+    /// chains take states of these modes; at the others, states of the existing chains, drawn by their weights. So every temperature has
+    /// its fraction of the chains and its log Z_k from the start, and the rounds have few changes to make.
     pub fn start_from(&mut self, path: GeometricPath<'_>, modes: &HiddenStates) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
         let s = self.chains.len();
@@ -63,7 +63,7 @@ impl ChainTracker {
         self.follow_rounds(&path, rounds)
     }
 
-    /// Goes on from what rounds found.
+    /// Continues from the result of the rounds.
     fn follow_rounds(&mut self, path: &dyn TemperedPath, rounds: RoundsRecord) -> RoundsRecord {
         self.filter = AnyFilter::new(self.options.smoothing, &rounds.measurement);
         self.memory = 0.0;

@@ -1,16 +1,15 @@
-//! What a checkpoint keeps of a tracker, and whether it fits the run that wants to go on with it: every shape, before any of it
-//! is used.
+//! The state of a tracker in a checkpoint, and checks that it fits the run that resumes from it: every shape, before any of it is used.
 //!
-//! A checksum says that a file is as it was written, not that it was written by this program for this configuration.
+//! A checksum shows that a file is unchanged, but not that this program wrote it for this configuration.
 
 use super::tracker::posterior_of;
 use super::{AnyFilter, ChainTracker, Settled, Smoothing, TrackerOptions};
 use crate::tempering::{TemperedChains, TemperedPath, Transitions};
 
-/// More sweeps or updates than any run does; beyond, counters could overflow.
+/// More sweeps or updates than any run makes; larger counters could overflow.
 pub(crate) const LARGEST_COUNT: u64 = 1 << 56;
 
-/// What a checkpoint keeps of a tracker beside its chains.
+/// The state of a tracker without its chains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedTracker {
     /// Filter state.
@@ -21,16 +20,16 @@ pub struct SavedTracker {
     pub transitions: Vec<f64>,
     /// Moving average of the model's movement.
     pub movement: f64,
-    /// Steps since the chains were last started.
+    /// Steps since the chains were last initialised.
     pub steps: u64,
     /// Variance from what chains remembered at the last evaluation.
     pub memory: f64,
-    /// What the chains found at fixed parameters at the last evaluation.
+    /// Result of the equilibration at the last evaluation.
     pub settled: Option<Settled>,
 }
 
 impl ChainTracker {
-    /// Continues from a checkpoint with the parameters it was taken at; `None` if shapes do not fit.
+    /// Continues from a checkpoint with its parameters; `None` if shapes do not fit.
     pub fn resume(
         path: &dyn TemperedPath,
         chains: TemperedChains,
@@ -61,7 +60,7 @@ impl ChainTracker {
         })
     }
 
-    /// What a checkpoint needs beside the chains.
+    /// The state for a checkpoint, without the chains.
     pub fn save(&self) -> SavedTracker {
         SavedTracker {
             filter: self.filter.clone(),
@@ -79,7 +78,7 @@ impl SavedTracker {
     /// Checks the state against K temperatures, S chains and the filter of the configuration.
     ///
     /// # Errors
-    /// What does not fit, for people.
+    /// Says what does not fit.
     pub fn check(
         &self,
         temperatures: usize,

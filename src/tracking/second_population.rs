@@ -1,10 +1,10 @@
-//! A second population of chains, which shares nothing with the first.
+//! A second population of chains, independent of the first.
 //!
-//! All chains of one population can miss the same part of a model, and their spread does not show it: chains from the marginals of the
-//! data seldom enter narrow modes, chains from a mixture may part where there are many columns. So a second population follows the
-//! model on the ladder from a mixture fitted to the training rows ([`crate::tempering::mixture`]), with random streams, log Z_k, filter
-//! and error bar of its own. What both say is joined, or in doubt where they contradict each other. Where the components of the mixture
-//! part the chains, so that these lose the ladder or hardly make a round trip, the second population says nothing and is given up.
+//! All chains of one population can miss the same part of a model, and their spread does not show it: chains from the marginals of the data
+//! rarely enter narrow modes, and components of a mixture may separate the chains if there are many columns. So a second population follows
+//! the model on the ladder from a mixture fitted to the training rows ([`crate::tempering::mixture`]), with its own random streams, log
+//! Z_k, filter and error bar. The two values are combined, or are in doubt if they contradict each other. If the components of the mixture
+//! separate the chains, so that their occupancy collapses or they make hardly any round trips, the second population is dropped.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::tempering::{BaseDistribution, Ladder, TemperedChains, TemperedPath};
 
 /// Combined errors by which two populations may differ.
 const CONSISTENT: f64 = 3.0;
-/// Before the names of arrays in a state file.
+/// Prefix of the names of arrays in a state file.
 const PREFIX: &str = "mixture.";
 
 /// Chains on the ladder from a mixture.
@@ -29,7 +29,7 @@ pub struct SecondPopulation {
 }
 
 impl SecondPopulation {
-    /// Half as many chains as the first population has.
+    /// Half the number of chains of the first population.
     fn size(chains: usize) -> usize {
         (chains / 2).max(2)
     }
@@ -51,7 +51,7 @@ impl SecondPopulation {
         Self { chains, base }
     }
 
-    /// One step from a model to the next; whether the population still follows the model.
+    /// One step from a model to the next; whether the population is still in use.
     pub(super) fn step(&mut self, ladder: &Ladder, old: &Model, new: &Model) -> bool {
         let Self { chains, base } = self;
         let path = |model| MixturePath { ops: model, ladder, base };
@@ -76,10 +76,10 @@ impl SecondPopulation {
         self.chains.write(PREFIX, state);
     }
 
-    /// Reads what a state holds of it, beside `chains` chains of a model of `visible` units; `None` if nothing is there.
+    /// Reads the second population of a state, beside `chains` chains of a model of `visible` units; `None` if the state has none.
     ///
     /// # Errors
-    /// What is there does not fit.
+    /// The stored arrays do not fit.
     pub fn read(
         state: &StateReader,
         (model, ladder): (&Model, &Ladder),
@@ -103,8 +103,8 @@ impl SecondPopulation {
     }
 }
 
-/// What two populations say together. The value of one that is in doubt speaks against the other only where it is higher: chains that
-/// miss a part of a model are low.
+/// The combined value of two populations. A population in doubt contradicts the other only if it is higher, because chains that miss a part
+/// of a model give values that are too low.
 pub(super) fn together(first: LogZ, second: LogZ, scaled: bool) -> LogZ {
     let error = first.std_error.hypot(second.std_error);
     let differ = (first.value - second.value).abs() > CONSISTENT * error;
@@ -158,17 +158,17 @@ mod tests {
         let differ = "populations-differ".to_string();
         assert_eq!(found((5.0, true), (5.2, true)), (5.1, String::new()));
         assert_eq!(found((5.0, true), (6.0, true)), (5.5, differ.clone()));
-        // One in doubt that is low says nothing of the other.
+        // A low value in doubt does not contradict the other.
         assert_eq!(found((5.0, false), (6.0, true)), (6.0, String::new()));
         assert_eq!(found((6.0, true), (5.0, false)), (6.0, String::new()));
-        // One in doubt that is high found what the other misses, or is wrong.
+        // A high value in doubt has found what the other misses, or is wrong.
         assert_eq!(found((6.0, false), (5.0, true)), (5.0, differ.clone()));
         assert_eq!(found((5.0, true), (6.0, false)), (5.0, differ));
         assert_eq!(found((5.0, true), (5.1, false)), (5.0, String::new()));
         assert_eq!(found((5.0, false), (5.1, false)), (5.0, "doubt".into()));
         assert_eq!(found((5.0, false), (7.0, false)), (7.0, "doubt".into()));
         assert_eq!(found((5.0, true), (f64::NAN, false)), (5.0, String::new()));
-        // The joined error reaches from the middle to both.
+        // The combined error reaches from the mean to both.
         let far = together(of(5.0, true), of(5.3, true), true);
         assert!((far.std_error - 0.15).abs() < 1e-9, "{}", far.std_error);
     }

@@ -1,4 +1,4 @@
-//! The tracker's side of settling: a copy of its chains, and what the filter learns.
+//! Equilibration in the tracker: a copy of its chains, and the update of the filter.
 
 use super::settling::{Settled, Settling, in_errors, settle};
 use super::tracker::posterior_of;
@@ -8,27 +8,27 @@ use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::{PseudoPrior, TemperedChains, TemperedPath};
 
-/// States of chains that have settled, as samples at beta = 1.
+/// States of equilibrated chains, as samples at beta = 1.
 pub struct Samples {
     /// v, shape [S, M].
     pub visible: BitMatrix,
     /// q(K|v) times the chains' own weights, shape `[S]`.
     pub weights: Vec<f64>,
-    /// With where the chains were a third of the sweeps before: 0 where they have forgotten it.
+    /// Correlation with the chains' states a third of the sweeps earlier: 0 if they have forgotten these.
     pub correlation: f64,
 }
 
 impl ChainTracker {
-    /// Changes how long chains sweep for the next evaluations; whether they do at all must stay as it is.
+    /// Changes the number of equilibration sweeps for the next evaluations; whether there are any cannot change.
     pub(crate) fn set_settling(&mut self, settling: Settling) {
         self.options.settling = settling;
     }
 
-    /// Lets a copy of the chains sweep on at fixed parameters for an evaluation (see [`super::Settling`]), so that what is told is log
-    /// Z of the model as it is now and not of those the chains come from. The chains themselves stay where they are: settled
-    /// ones would have left the modes that the model is about to leave or to grow.
+    /// Equilibrates a copy of the chains at fixed parameters for an evaluation (see [`super::Settling`]), so that the reported log Z is
+    /// that of the current model and not of earlier ones. The chains themselves keep their states: equilibrated ones would have left the
+    /// modes that the model is about to leave or to grow.
     ///
-    /// Returns where the copy came to rest; `None` where settling is switched off.
+    /// Returns the states of the copy; `None` if equilibration is switched off.
     pub fn settle(&mut self, path: &dyn TemperedPath) -> Option<Samples> {
         let TrackerOptions { mut settling, beta_update, .. } = self.options;
         if !self.options.has(Part::Equilibration) {
@@ -43,7 +43,7 @@ impl ChainTracker {
         let prior = PseudoPrior::new(path.ladder(), zeta);
         let measured = |occupancy: &Table| {
             let mut found = prior.measure(&occupancy.scaled(&weights));
-            // Families as they are now: relatives that part in these sweeps share their past still.
+            // Lineages at the beginning: chains that separate during these sweeps still share their past.
             found.influence = self.of_families(&found.influence);
             found
         };
@@ -78,8 +78,8 @@ impl ChainTracker {
         Some(Samples { visible: copy.visible, weights: at_one, correlation: rest.correlation })
     }
 
-    /// The chains as they are, with streams of their own for every evaluation: neither those of the chains that go on nor those of
-    /// the evaluation before.
+    /// A copy of the chains with random streams of its own for every evaluation: neither those of the tracker's chains nor those of the
+    /// previous evaluation.
     fn chains_to_settle(&self) -> TemperedChains {
         let mut copy = self.chains.clone();
         copy.seed = derived_seed(copy.seed, Purpose::Settling, copy.sweeps);

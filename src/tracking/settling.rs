@@ -1,58 +1,58 @@
-//! What the chains say of a model that stands still.
+//! Measurement of log Z by chains at fixed parameters.
 //!
-//! While parameters move all chains run behind them, and the spread over chains cannot show what all chains share. So
-//! for an evaluation a copy of the chains sweeps on at fixed parameters. The first third of the sweeps is dropped, the
-//! other two each measure log Z (RTS eq. 12). Chains that still lag give thirds that differ by more than their noise, and
-//! chains that hardly move give thirds whose errors are the same chain by chain: then twice as many sweeps are run, up to
-//! a limit. What the settled chains measure against what the tracker said before is its lag.
+//! While parameters change, all chains lag behind them, and the spread over chains cannot show an error that all chains share. So for an
+//! evaluation a copy of the chains sweeps at fixed parameters. The first third of the sweeps is dropped, and the other two each measure log
+//! Z (RTS eq. 12). If chains still lag, the thirds differ by more than their noise; if chains hardly move, the errors of the thirds are
+//! equal chain by chain. In both cases twice as many sweeps are run, up to a limit. The difference between the equilibrated and the tracked
+//! value is the lag of the tracker.
 
 use serde::{Deserialize, Serialize};
 
 use crate::numerics::Table;
 use crate::tempering::{Measurement, Occupancy};
 
-/// Errors of the difference beyond which the last third contradicts the one before.
+/// Errors of the difference beyond which the last third contradicts the third before it.
 const DRIFT: f64 = 2.5;
 /// Correlation of the thirds over chains up to which no more sweeps are run.
 const DECORRELATED: f64 = 0.3;
 /// Largest correlation that is extrapolated from.
 const LARGEST_CORRELATION: f64 = 0.9;
 
-/// How long chains sweep at fixed parameters for an evaluation.
+/// Number of sweeps at fixed parameters for an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settling {
     /// Sweeps; 0 for none.
     pub sweeps: usize,
-    /// Most sweeps where these were not enough.
+    /// Most sweeps if these are not enough.
     pub most: usize,
 }
 
-/// What chains found at fixed parameters.
+/// Result of the sweeps at fixed parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settled {
-    /// Sweeps that were run; a third of them did not count.
+    /// Sweeps that were run, including the first third, which is dropped.
     pub sweeps: u64,
     /// Last third's log Z minus that of the third before, in its errors.
     #[serde(with = "crate::checkpoint::float")]
     pub drift_in_errors: f64,
-    /// Correlation over chains of their parts of the two thirds' errors: near 0 where chains mix, 1 where they are frozen.
+    /// Correlation over chains of their contributions to the errors of the two thirds: near 0 if chains mix, 1 if they are frozen.
     #[serde(with = "crate::checkpoint::float")]
     pub correlation: f64,
-    /// Settled minus tracked log Z in errors: what the chains lagged behind, and noise.
+    /// Equilibrated minus tracked log Z in errors: lag of the chains, and noise.
     #[serde(with = "crate::checkpoint::float")]
     pub innovation_in_errors: f64,
-    /// Settled log Z alone.
+    /// log Z of the equilibrated chains alone.
     #[serde(with = "crate::checkpoint::float")]
     pub log_z: f64,
     /// Its standard error.
     #[serde(with = "crate::checkpoint::float")]
     pub std_error: f64,
-    /// Variance from what the chains had not forgotten when the sweeps ended.
+    /// Variance from the remaining deviation of the chains at the end of the sweeps.
     #[serde(with = "crate::checkpoint::float")]
     pub memory: f64,
 }
 
-/// Sweeps with one pseudo-prior in pieces of equal length, at most six: when there are that many, pairs are joined.
+/// Sweeps with one pseudo-prior in blocks of equal length, at most six; when there are six, pairs are merged.
 struct Pieces {
     chains: usize,
     temperatures: usize,
@@ -73,7 +73,7 @@ impl Pieces {
         all.means()
     }
 
-    /// Six pieces to three of twice the length.
+    /// Six blocks to three of twice the length.
     fn halve(&mut self) {
         let pairs = (0..self.pieces.len() / 2).map(|i| self.joined(2 * i..2 * i + 2));
         let pairs: Vec<Table> = pairs.collect();
@@ -83,7 +83,7 @@ impl Pieces {
     }
 }
 
-/// What settling found: the measurement of the last two thirds, and how they compare.
+/// Result: the measurement of the last two thirds, and their comparison.
 pub(super) struct Rest {
     pub measurement: Measurement,
     pub sweeps: usize,
@@ -92,8 +92,8 @@ pub(super) struct Rest {
     pub memory: f64,
 }
 
-/// Settles: `run` sweeps the given number of times and returns mean occupancies C_sk, [S, K]; `measure` makes a
-/// measurement of such.
+/// Equilibrates: `run` sweeps the given number of times and returns mean occupancies C_sk, [S, K]; `measure` makes a measurement from
+/// these.
 pub(super) fn settle(
     settling: Settling,
     [chains, temperatures]: [usize; 2],
@@ -122,9 +122,9 @@ pub(super) fn settle(
     }
 }
 
-/// Drift in errors, correlation, and the variance of what chains remember. If deviations from equilibrium fall by the
-/// factor `correlation` from third to third, what is left of a drift d after the last is d correlation/(1 - correlation),
-/// and half of a drift beyond noise is in the mean of the two. Both have the sign of the drift: they add up before they are squared.
+/// Drift in errors, correlation, and the variance of the remaining deviation. If deviations from equilibrium fall by the factor
+/// `correlation` from third to third, the remainder of a drift d after the last third is d correlation/(1 - correlation), and half of a
+/// drift beyond noise is in the mean of the two. Both have the sign of the drift, so they are added before they are squared.
 fn compare(before: &Measurement, last: &Measurement) -> (f64, f64, f64) {
     let top = last.log_z.len() - 1;
     let noise = last.influence.minus(&before.influence).variance();
@@ -157,8 +157,8 @@ mod tests {
         }
     }
 
-    /// Runs whose log Z is a function of the sweep they end at, handed through their occupancies; in `parts` the chains' parts
-    /// of the first and the second third measured.
+    /// Runs whose log Z is a function of the number of sweeps, given by their occupancies; in `parts` the contributions of the chains to
+    /// the first and the second measured third.
     fn settle_on(log_z: fn(f64) -> f64, frozen: bool) -> Rest {
         let mut done = 0;
         let run = |sweeps: usize| {
@@ -194,8 +194,8 @@ mod tests {
         assert!(frozen.sweeps == 96 && frozen.correlation > 0.99);
     }
 
-    /// What is left of a drift and half of the drift itself are errors of one sign: a drift of d at correlation rho leaves
-    /// d (rho/(1 - rho) + 1/2).
+    /// The remainder of a drift and half of the drift itself are errors of one sign: a drift of d at correlation rho leaves d (rho/(1 -
+    /// rho) + 1/2).
     #[test]
     fn both_parts_of_the_memory_add_up() {
         let parts = |rho: f64| [1.0, -1.0].map(|sign| [rho + sign, rho - sign]).concat();

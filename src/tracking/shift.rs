@@ -1,4 +1,4 @@
-//! How far log Z_k moves between two sets of parameters, from samples of one of them.
+//! Shift of log Z_k between two sets of parameters, from samples of one of them.
 //!
 //! With weights q_ik: D_k = log sum_i q_ik f_k(v_i; to)/f_k(v_i; from) - log sum_i q_ik (importance sampling).
 //! Samples of `from` give log Z_k(to) - log Z_k(from) (algorithms.md, section 3, steps 1 and 3).
@@ -16,7 +16,7 @@ pub struct Shift {
     pub log_ratio: Vec<f64>,
     /// Var(D_k), chains taken as independent.
     pub variance: Vec<f64>,
-    /// Each chain's part of the error of D_K (the last temperature).
+    /// Contribution of each chain to the error of D_K (the last temperature).
     pub influence: Influence,
 }
 
@@ -122,7 +122,7 @@ mod tests {
         let (q, from) = (table(n, 4, |u| 0.1 + u), table(n, 5, |u| 3.0 * u));
         let to = table(n, 6, |u| 3.0 * u);
         let found = shift(&q, &from, &to);
-        // Every log f higher by 2: so is every log Z.
+        // Every log f is higher by 2, and so is every log Z.
         let higher = Table::from_numbers(K, to.as_slice().iter().map(|f| f + 2.0).collect());
         let twice = |table: &Table| {
             let mut twice = table.clone();

@@ -1,7 +1,7 @@
 //! log Z, with an error bar, at every update of a model in training.
 //!
-//! Persistent tempered chains give a measurement y_k after every update; a filter joins it with what is known from
-//! before. Two filters: the drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
+//! Persistent tempered chains give a measurement y_k after every update, and a filter combines it with the earlier ones. Two filters: the
+//! drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
 
 use super::filter::{AnyFilter, Smoothing};
 use super::prediction::Nodes;
@@ -17,14 +17,14 @@ use crate::tempering::{
 };
 use crate::trust::Trust;
 
-/// Largest step of the pseudo-prior zeta^s_k at one step of the tracker, in nats. Any pseudo-prior is valid; larger steps
-/// of the prediction widen its error.
+/// Largest step of the pseudo-prior zeta^s_k at one step of the tracker, in nats. Any pseudo-prior is valid; larger steps of the prediction
+/// increase its error.
 const LARGEST_STEP: f64 = 2.0;
 /// max_k |log(c_k/r_k)| beyond which initial rounds are run again.
 const LOST: f64 = 3.0;
-/// Sweeps over which the transition matrix forgets.
+/// Decay length of the transition matrix, in sweeps.
 const TRANSITION_MEMORY: f64 = 1000.0;
-/// Memory of the model's movement, in sweeps.
+/// Decay length of the model's movement, in sweeps.
 const MOVEMENT_MEMORY: f64 = 0.98;
 
 /// Steps between temperatures at which shifts are evaluated under the joint update; interpolated in between.
@@ -39,13 +39,13 @@ pub struct TrackerOptions {
     pub sweeps: usize,
     /// How inverse temperatures are redrawn.
     pub beta_update: BetaUpdate,
-    /// Rounds at the start, and whenever the chains are lost.
+    /// Rounds at the start, and when the occupancy of the chains collapses.
     pub initial_rounds: InitialRounds,
-    /// Whether chains carry the weights that the model's movement gives them (annealed importance sampling along training).
+    /// Whether chains have weights for the changes of the model (annealed importance sampling along training).
     pub weighted: bool,
     /// Sweeps at fixed parameters before an evaluation.
     pub settling: Settling,
-    /// What is left out, to see what it is worth.
+    /// Parts of the tracker that are left out in an ablation.
     pub without: Parts,
 }
 
@@ -68,11 +68,11 @@ pub struct ChainTracker {
     pub(super) transitions: Transitions,
     /// Moving average of the variance of the chains' relative weights between successive models at beta = 1.
     pub(super) movement: f64,
-    /// Steps since the chains were last started.
+    /// Steps since the chains were last initialised.
     pub(super) steps: u64,
     /// Variance of the present value from what chains remembered when they were last measured for an evaluation.
     pub(super) memory: f64,
-    /// What the chains found at fixed parameters at the last evaluation.
+    /// Result of the equilibration at the last evaluation.
     pub(super) settled: Option<Settled>,
     /// The chains' states under the current parameters.
     pub(super) last: Evaluated,
@@ -80,18 +80,18 @@ pub struct ChainTracker {
     pub(super) posterior: Table,
 }
 
-/// What one update of the tracker found.
+/// Result of one update of the tracker.
 #[derive(Clone, Debug)]
 pub struct TrackRecord {
     /// This update's measurement alone.
     pub measurement: Measurement,
     /// max_k |log(c_k/r_k)|.
     pub occupancy_error: f64,
-    /// Initial rounds that had to be run again.
+    /// Number of initial rounds that were run again.
     pub rounds: Option<RoundsRecord>,
-    /// The filter just doubled its distrust of the predicted shift.
+    /// The filter has just doubled the variance of the predicted shift.
     pub distrust: bool,
-    /// Largest predicted shift of log Z_k, nats, where it was so large that the filter trusts it less.
+    /// Largest predicted shift of log Z_k, nats, if it is so large that the filter increases its variance.
     pub jump: Option<f64>,
     /// Chains were resampled.
     pub resampled: bool,
@@ -130,18 +130,18 @@ impl ChainTracker {
         self.filter.get().log_z()[self.pseudo_prior.len() - 1]
     }
 
-    /// Standard error of [`ChainTracker::log_z`]: the spread of the chains and what they remembered at the last evaluation. To be believed only
-    /// where [`ChainTracker::trust`] says so.
+    /// Standard error of [`ChainTracker::log_z`]: the spread of the chains and their remaining deviation at the last evaluation. Reliable
+    /// only if [`ChainTracker::trust`] says so.
     pub fn std_error(&self) -> f64 {
         self.filter.get().std_error().hypot(self.memory.sqrt())
     }
 
-    /// Whether the error bar is to be believed, and why not.
+    /// Whether the error bar can be trusted, and if not, why.
     pub fn trust(&self) -> Trust {
         self.trust_if(false)
     }
 
-    /// The same; `known`: known states are most of the model.
+    /// The same; `known`: reference states have most of the model's mass.
     pub(super) fn trust_if(&self, known: bool) -> Trust {
         verdict(&Evidence {
             chains: self.chains.len(),
@@ -154,15 +154,15 @@ impl ChainTracker {
         })
     }
 
-    /// What the chains found at fixed parameters at the last evaluation.
+    /// Result of the equilibration at the last evaluation.
     pub fn settled(&self) -> Option<&Settled> {
         self.settled.as_ref()
     }
 
-    /// How far the model moves at beta = 1 while a chain makes one round trip: the variance of relative weights per step,
-    /// added up over the trip, or since the chains were started if that is less. The larger it is, the more the chains may lag behind the model, which their spread cannot
-    /// show: 784x16 with 100 chains and one sweep per update reached 1 and then errors of 3 standard errors. It is no
-    /// verdict: with 2000 chains (180x500) errors stay inside the bar at the same movement.
+    /// Movement of the model at beta = 1 during one round trip of a chain: the variance of relative weights per step, summed over the trip,
+    /// or since the chains were initialised if that is less. The larger it is, the more the chains may lag behind the model, which their
+    /// spread cannot show: 784x16 with 100 chains and one sweep per update reaches 1 and then errors of 3 standard errors. It is not
+    /// sufficient for a doubt: with 2000 chains (180x500) errors stay within the error bar at the same movement.
     pub fn movement_per_round_trip(&self) -> f64 {
         let rate = self.chains.round_trips.rate().unwrap_or(0.0);
         let trip = 1000.0 / rate / self.options.sweeps as f64;
@@ -212,7 +212,7 @@ impl ChainTracker {
             self.chains.reweigh(&steps)
         };
         let TrackerOptions { sweeps, beta_update, .. } = self.options;
-        // States that took the places of others have to be evaluated anew.
+        // States that replaced others have to be evaluated again.
         let start = (!resampled).then_some(moved);
         let record = self.chains.sweep(new, &pseudo_prior, beta_update, sweeps.max(1), start);
         let prior = PseudoPrior::new(new.ladder(), &pseudo_prior);
@@ -248,8 +248,7 @@ impl ChainTracker {
         TrackRecord { measurement, occupancy_error, rounds, distrust, jump, resampled }
     }
 
-    /// Mean and standard deviation of log f(v) of the model as the chains see it: over their states, with
-    /// [`ChainTracker::weights`].
+    /// Mean and standard deviation of log f(v) over the chains' states, with [`ChainTracker::weights`].
     pub fn log_f_of_samples(&self) -> (f64, f64) {
         let values = || self.last.log_f.last_column();
         let weights = self.weights();
@@ -263,12 +262,12 @@ impl ChainTracker {
         self.chains.round_trips.effective_families(&self.chains.weights())
     }
 
-    /// Share of the chains that went from one end of the ladder to the other in the last 1000 sweeps.
+    /// Fraction of the chains that went from one end of the ladder to the other in the last 1000 sweeps.
     pub fn crossed_share(&self) -> f64 {
         self.chains.round_trips.crossed_within(super::verdict::WINDOW)
     }
 
-    /// zeta^s for the next sweeps: where the filter predicts, log Z_k moved by the forward shift.
+    /// zeta^s for the next sweeps: if the filter predicts, log Z_k plus the forward shift.
     fn predicted(&self, forward: &Shift) -> Vec<f64> {
         let before = self.filter.get().log_z();
         let Some(drift) = self.filter.get().drift() else { return before.to_vec() };
@@ -279,9 +278,9 @@ impl ChainTracker {
         zeta
     }
 
-    /// Every how many temperatures shifts are evaluated: at all where the sweeps need all of log f anyway, at some for
-    /// the joint update, at none but the ends where the filter does not predict and only the movement is asked for. Weights
-    /// add up their errors over time, so they take all.
+    /// Step between the temperatures at which shifts are evaluated: all temperatures if the sweeps need log f everywhere anyway, some for
+    /// the joint update, only the ends if the filter does not predict and only the movement is needed. With weights all temperatures are
+    /// used, because errors of the weights accumulate.
     fn shift_step(&self, temperatures: usize) -> usize {
         if self.options.weighted || self.options.beta_update == BetaUpdate::Collapsed {
             return 1;
@@ -289,12 +288,12 @@ impl ChainTracker {
         if self.filter.get().drift().is_none() {
             return temperatures;
         }
-        // As few as divide the ladder evenly, if any: equal steps need fewer exponentials.
+        // As few as divide the ladder evenly, if possible: equal steps need fewer exponentials.
         let even = EVALUATED.clone().find(|n| (temperatures - 1).is_multiple_of(*n));
         (temperatures - 1).div_ceil(even.unwrap_or(*EVALUATED.end())).max(1)
     }
 
-    /// Parts of an error, those of relatives taken together.
+    /// Contributions to an error, those of one lineage summed.
     pub(super) fn of_families(&self, influence: &Influence) -> Influence {
         match self.options.has(Part::Families) {
             true => self.chains.round_trips.of_families(influence),
@@ -302,7 +301,7 @@ impl ChainTracker {
         }
     }
 
-    /// Looks at the chains' states under a path.
+    /// Evaluates the chains' states under a path.
     pub(super) fn look(&mut self, path: &dyn TemperedPath) {
         self.last = path.evaluate(&self.chains.visible);
         self.posterior = posterior_of(path, &self.pseudo_prior, &self.last);
@@ -313,9 +312,9 @@ pub(super) fn posterior_of(path: &dyn TemperedPath, zeta: &[f64], states: &Evalu
     PseudoPrior::new(path.ladder(), zeta).posterior(&states.log_f)
 }
 
-/// From a shift measured backwards in time, from the new parameters to the old ones, the shift forwards; and the largest
-/// one, where it is beyond what the filter should take at its word: its square beyond [`LARGEST_STEP`] is added to its
-/// variance, for importance weights of so large a step rest on few chains.
+/// The forward shift from a shift that was measured backwards, from the new parameters to the old ones; and the largest one, if it exceeds
+/// what the filter should rely on: its square beyond [`LARGEST_STEP`] is added to its variance, because importance weights of so large a
+/// step depend on few chains.
 fn backward(back: &Shift, chains: &TemperedChains) -> (Shift, Option<f64>) {
     let largest =
         back.log_ratio.iter().fold(0.0f64, |max, d| if d.abs() > max.abs() { -d } else { max });

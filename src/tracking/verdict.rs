@@ -1,43 +1,43 @@
-//! Whether tracked log Z and its error bar are to be believed.
+//! Diagnostics of tracked log Z: whether its error bar can be trusted.
 //!
-//! Limits were chosen on `experiments/tracking_accuracy` (six data sets, ten gradients and rates, seeds 1 to 3) so that of what
-//! is called sound at most 1 in 300 is beyond four errors; other seeds, sizes and data are in docs/results.md.
+//! Limits were chosen on `experiments/tracking_accuracy` (six data sets, ten gradients and rates, seeds 1 to 3) so that at most 1 in 300
+//! sound values is beyond four errors; other seeds, sizes and data are in docs/results.md.
 
 use super::Settled;
 use crate::trust::Trust;
 
-/// Sweeps in which a chain must have gone from one end of the ladder to the other.
+/// Number of sweeps in which a chain must have gone from one end of the ladder to the other.
 pub(super) const WINDOW: u64 = 1000;
 /// Fewest chains whose spread is an error bar.
 const FEWEST: f64 = 10.0;
-/// Errors by which the last two thirds of settling may differ.
+/// Largest difference of the last two thirds of the equilibration, in errors.
 const DRIFT: f64 = 3.5;
-/// Correlation over chains of the thirds' errors, and movement of the model while a chain makes a round trip, that together
-/// mean that chains live in the past: alone neither does.
+/// Correlation over chains of the thirds' errors, and movement of the model during a round trip, that together mean that chains lag behind
+/// the model; neither alone does.
 pub(super) const FROZEN: f64 = 0.75;
 const MOVEMENT: f64 = 15.0;
-/// The same movement where known states are most of the model, so that little rests on where the chains are.
+/// The same movement if reference states have most of the model's mass, so that little depends on the chains' states.
 const MOVEMENT_OF_THE_KNOWN: f64 = 40.0;
 
-/// What a verdict goes by.
+/// Inputs of the diagnostics.
 pub(super) struct Evidence<'a> {
-    /// Chains there are.
+    /// Number of chains.
     pub chains: usize,
-    /// Independent families among them, by weight.
+    /// Effective number of lineages among them.
     pub families: f64,
     /// See [`super::ChainTracker::movement_per_round_trip`].
     pub movement: f64,
-    /// Whether the chains were started again for this very evaluation, from what was known of the modes.
+    /// Whether the chains were re-initialised at this evaluation, from reference states.
     pub new: bool,
-    /// What settling found, if it was run.
+    /// Result of the equilibration, if it was run.
     pub settled: Option<&'a Settled>,
-    /// Round trips per chain in the window: all there is to go by without settling.
+    /// Round trips per chain in the window, the only criterion without equilibration.
     pub round_trips: f64,
-    /// Whether known states are most of the model, see [`super::KnownShare`].
+    /// Whether reference states have most of the model's mass, see [`super::KnownShare`].
     pub known: bool,
 }
 
-/// The verdict.
+/// The diagnostics.
 pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     let mut trust = Trust::sound();
     let Evidence { chains, families, movement, new, settled, round_trips, known } = *evidence;
@@ -67,14 +67,14 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     if new && frozen > FROZEN {
         trust.doubt(
             "new-chains",
-            format!("the chains have just started again from known modes and do not forget these (correlation {frozen:.2}): raise tempering.settling.most"),
+            format!("the chains were re-initialised from known modes at this evaluation and have not forgotten them (correlation {frozen:.2}): raise tempering.settling.most"),
         );
     }
     let limit = if known { MOVEMENT_OF_THE_KNOWN } else { MOVEMENT };
     if frozen.is_nan() || (frozen > FROZEN && movement > limit) {
         trust.doubt(
             "lag",
-            format!("the model moves faster than its chains ({movement:.0} per round trip, correlation {frozen:.2}): raise tempering.settling.most or tempering.chains, or lower the learning rate"),
+            format!("the model changes faster than the chains can follow ({movement:.0} per round trip, correlation {frozen:.2}): raise tempering.settling.most or tempering.chains, or lower the learning rate"),
         );
     }
     trust
@@ -102,7 +102,7 @@ mod tests {
             let evidence =
                 Evidence { chains: 100, families, movement, new, settled, round_trips, known };
             let doubts = verdict(&evidence).names();
-            // Known states make up for chains that lag, and for nothing else.
+            // Reference states make up for chains that lag, and for nothing else.
             let lags = movement < MOVEMENT_OF_THE_KNOWN && doubts == "lag";
             let of_known = verdict(&Evidence { known: true, ..evidence }).names();
             assert_eq!(of_known, if lags { String::new() } else { doubts.clone() });

@@ -1,5 +1,5 @@
-//! Weights of the chains for how the model moved under them: annealed importance sampling along training (Jarzynski 1997; Neal
-//! 2001; algorithms.md, section 3). Every average over chains counts them by their weights.
+//! Weights of the chains for the changes of the model: annealed importance sampling along training (Jarzynski 1997; Neal 2001;
+//! algorithms.md, section 3). Every average over chains uses these weights.
 
 use rayon::prelude::*;
 
@@ -26,7 +26,7 @@ impl ChainTracker {
             .collect()
     }
 
-    /// S w_s, with which rows of chains count; 1 for chains without weights.
+    /// S w_s, the factors of the chains' rows; 1 for chains without weights.
     pub(super) fn own_weights(&self) -> Vec<f64> {
         if !self.options.weighted {
             return vec![1.0; self.chains.len()];

@@ -1,10 +1,9 @@
-//! The running average of the parameters: theta-bar += (theta - theta-bar)/max(1, a u) after update u, with a the share
-//! of the history that is averaged over.
+//! The running average of the parameters: theta-bar += (theta - theta-bar)/max(1, a u) after update u, with a the fraction of the history
+//! that is averaged over.
 //!
-//! One update of PCD moves log f near a particle by several nats, and the current parameters carry the last dozens of such
-//! pushes as ripples that no chain follows. Their average has none, moves slowly and is as good a model (784x500: +0.4
-//! nats of test log-likelihood), so it is what is tracked, evaluated and saved (Polyak and Juditsky 1992;
-//! algorithms.md, section 3).
+//! One update of PCD changes log f near a particle by several nats, and the current parameters contain the noise of the last dozens of
+//! updates, which chains cannot follow. Their average has little of this noise, changes slowly and is as good a model (784x500: +0.4 nats
+//! of test log-likelihood). So it is the model that is tracked, evaluated and saved (Polyak and Juditsky 1992; algorithms.md, section 3).
 
 use rayon::prelude::*;
 
@@ -24,7 +23,7 @@ impl Averaged {
         Self { window, parameters }
     }
 
-    /// Takes in the parameters after update number `updates`, counted from 1.
+    /// Includes the parameters after update number `updates`, counted from 1.
     pub fn follow(&mut self, new: &Parameters, updates: u64) {
         let rate = (1.0 / (self.window * updates as f64).max(1.0)) as f32;
         for (old, new) in self.parameters.arrays_mut().into_iter().zip(new.arrays()) {
@@ -58,7 +57,7 @@ mod tests {
         assert_eq!(short.parameters().weights[5], 100.0);
     }
 
-    /// A steady drift is followed at a distance of a tenth of the history and a bit, noise is averaged away.
+    /// The average follows a steady drift at a distance of a little more than a tenth of the history, and averages noise.
     #[test]
     fn a_tenth_of_the_history_is_averaged_over() {
         let at = |x: f64| Parameters { hidden_bias: vec![x as f32; 3], ..Parameters::zeros(2, 3) };

@@ -1,7 +1,7 @@
-//! What a run was started with: its configuration and its rows. A resume must be a continuation of the same run.
+//! Identity of a run: its configuration and its rows. A resume must be a continuation of the same run.
 //!
-//! Rows of another split, say, would put what was held out among what is trained on, and no number after that would show
-//! it. So a checkpoint holds the configuration and a checksum of the rows of every part, and a resume compares them.
+//! With rows of another split, held-out rows could become training rows, and no later number would show it. So a checkpoint has the
+//! configuration and a checksum of the rows of every part, and a resume compares them.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::data::{Splits, checksum};
 use crate::error::{Error, Result};
 
-/// Fields that may change on a resume, with all below them: length, stopping, evaluation, audits, checkpoints.
+/// Keys that may change on a resume, with all keys below them: length, stopping, evaluation, audits, checkpoints.
 const MAY_CHANGE: [&str; 7] = [
     "training.updates",
     "training.epochs",
@@ -21,35 +21,35 @@ const MAY_CHANGE: [&str; 7] = [
     "checkpoint",
     "data.folder",
 ];
-/// May change where the rows stay the same: a file may have moved.
+/// May change if the rows stay the same, because a file may have moved.
 const MAY_MOVE: &str = "data.source";
 /// Characters of a value shown in a message.
 const SHOWN: usize = 80;
 
-/// What to do about changes that a resume must not make.
+/// What to do about changes that a resume does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changes {
-    /// An error that tells both values.
+    /// An error that shows both values.
     Refused,
-    /// Allowed; the run keeps a notice for good.
+    /// Allowed; the run records it.
     Forced,
 }
 
-/// What a run was started with, and what was forced upon it since.
+/// Configuration and rows at the start of a run, and the changes that were forced later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// The configuration as TOML.
     config: String,
     /// SHA-256 of the rows of each part, as `ztrack data describe` prints it.
     rows: BTreeMap<String, String>,
-    /// Changes that were allowed by force, for people.
+    /// Changes that were allowed by force, in words.
     forced: Vec<String>,
-    /// Records that were lost before a forced resume, by what they were in.
+    /// Records that were lost before a forced resume, by their file.
     lost: BTreeMap<String, u64>,
 }
 
 impl Identity {
-    /// Of a run that starts now. Cost: one pass over the cells.
+    /// The identity of a run that starts. Cost: one pass over the cells.
     ///
     /// # Errors
     /// A configuration that cannot be written as TOML.
@@ -79,12 +79,12 @@ impl Identity {
         &self.forced
     }
 
-    /// Notes something that was forced upon the run.
+    /// Records a change that was forced upon the run.
     pub fn force(&mut self, notice: String) {
         self.forced.push(notice);
     }
 
-    /// Whether rows are held out that decide when to stop.
+    /// Whether held-out rows decide when to stop.
     pub fn has_validation(&self) -> bool {
         self.rows.contains_key("validation")
     }
@@ -94,12 +94,12 @@ impl Identity {
         self.lost.get(log).copied().unwrap_or(0)
     }
 
-    /// Notes how many records are lost from a log.
+    /// Sets how many records are lost from a log.
     pub fn lose(&mut self, log: &str, records: u64) {
         self.lost.insert(log.into(), records);
     }
 
-    /// This identity as that of a run that goes on from a checkpoint with the identity `saved`.
+    /// This identity as that of a run resumed from a checkpoint with the identity `saved`.
     ///
     /// # Errors
     /// Changes that are not allowed, each with both values.

@@ -23,12 +23,12 @@ pub enum Schedule {
     Constant {},
     /// initial x max(1, t / warm)^-exponent.
     Power {
-        /// .2 to .5 for RMSspectral; 1 makes the steps a Robbins-Monro sequence.
+        /// .2 to .5 for RMSspectral; with 1 the steps are a Robbins-Monro sequence.
         exponent: f64,
         /// Updates at the full step, t0 >= 1.
         warm: u64,
     },
-    /// initial x (1 - t / T), over all T updates of the run; the last update still moves.
+    /// initial x (1 - t / T), over all T updates of the run; the last update has a positive step.
     LinearToZero {},
 }
 
@@ -39,7 +39,7 @@ impl Default for Schedule {
 }
 
 impl LearningRate {
-    /// No schedule.
+    /// A constant step size.
     pub fn constant(initial: f64) -> Self {
         Self { initial, schedule: Schedule::default() }
     }

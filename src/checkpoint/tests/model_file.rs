@@ -1,4 +1,4 @@
-//! Model files: ours, other people's, and broken ones.
+//! Model files: of this program, of others, and damaged ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -168,7 +168,7 @@ fn other_names_and_either_layout_are_understood() {
     let expected = load(NAMINGS[0].names, &[3, 2], &turned, None).unwrap().parameters;
     assert_eq!((expected.n_visible, expected.weights[1]), (3, 4.0));
     for naming in &NAMINGS {
-        // Biases tell, whatever is usual under these names; what a person says is held against them.
+        // Biases decide, whatever is usual for these names; the orientation given by the user is checked against them.
         for (shape, weights) in [([3, 2], &turned[..]), ([2, 3], &weights)] {
             let found = load(naming.names, &shape, weights, None).unwrap().parameters;
             assert_eq!(found, expected, "{:?}", naming.names);
@@ -247,7 +247,7 @@ fn means_of_training_rows_must_be_means() {
     }
 }
 
-/// Whoever wrote the file, states are some rows of zeros and ones of the visible layer; files without them are models all the same.
+/// States are rows of zeros and ones of the visible layer, in files of any program; files without them are valid models.
 #[test]
 fn states_are_checked() {
     let with = |dtype, shape: &[usize], data: Vec<u8>| {

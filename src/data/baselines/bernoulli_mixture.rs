@@ -8,14 +8,14 @@ use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, for_each_set_bit};
 use crate::progress;
 
-/// Numbers of components that are tried, until twice as many do no better.
+/// Numbers of components that are tried, until twice as many are no better.
 const COMPONENTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-/// Most iterations, and the gain in nats a row that ends them.
+/// Most iterations, and the gain in nats per row at which they end.
 const ITERATIONS: usize = 100;
 const SMALLEST_GAIN: f64 = 1e-4;
-/// Share of the training rows that stands in for validation rows.
+/// Fraction of the training rows that replaces validation rows.
 const HELD_OUT: usize = 10;
-/// How much of a component's first means comes from a row; the rest comes from all rows.
+/// Weight of a single row in a component's initial means; the rest is the mean of all rows.
 const OF_A_ROW: f64 = 0.5;
 /// Rows of a task: sums do not depend on the number of threads.
 const TASK: usize = 256;
@@ -62,7 +62,7 @@ impl BernoulliMixture {
                 _ => best = Some((value, mixture)),
             }
         }
-        // There is a row at least, and so a mixture of one.
+        // There is at least one row, and so a mixture of one.
         best.map_or_else(|| Self::fit(train, 1, seed), |(_, mixture)| mixture)
     }
 

@@ -20,7 +20,7 @@ impl ChowLiu {
         let (columns, ones) = (train.transposed(), train.column_counts());
         let pairs = Pairs { columns, ones, rows: train.rows() as f64 };
         let mut parents = vec![None; units];
-        // The best tie of each unit outside to the tree, which begins with unit 0.
+        // The best edge from each unit outside to the tree, which begins with unit 0.
         let mut outside: Vec<usize> = (1..units).collect();
         let mut best: Vec<(f64, usize)> = pairs.ties(&outside, 0);
         while let Some(next) = (0..outside.len()).max_by(|&a, &b| best[a].0.total_cmp(&best[b].0)) {

@@ -1,6 +1,6 @@
-//! What simple densities make of a data set: a likelihood of an RBM says little without them.
+//! Log-likelihoods of simple densities on a data set, for comparison with those of an RBM.
 //!
-//! All are fitted to the training rows and normalised, so their log-likelihoods are exact, in nats a row.
+//! All are fitted to the training rows and normalised, so their log-likelihoods are exact, in nats per row.
 
 mod bernoulli_mixture;
 mod chow_liu;
@@ -26,12 +26,12 @@ trait Density: Sync {
     fn log_probability(&self, row: &[u64]) -> f64;
 }
 
-/// A density that was fitted, and what it makes of each part of the data.
+/// A fitted density and its log-likelihoods on each part of the data.
 #[derive(Clone, Debug, Serialize)]
 pub struct Baseline {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
-    /// What was chosen, such as the number of components.
+    /// A choice of the fit, such as the number of components.
     pub detail: String,
     /// One for each part of the data.
     pub parts: Vec<PartLikelihood>,

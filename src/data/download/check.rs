@@ -1,4 +1,4 @@
-//! What a downloaded file must hold.
+//! Checks of a downloaded file.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::data::content::{read_limited, sha256_hex};
 use crate::data::{FileOptions, read_bytes};
 use crate::error::{Error, Result};
 
-/// What the content after decompression must be.
+/// Required content after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check<'a> {
     /// A SHA-256 in hexadecimal of the bytes.
@@ -25,7 +25,7 @@ pub enum Check<'a> {
 }
 
 impl Check<'_> {
-    /// Whether a file that was cut short cannot pass. A table can: a row that lost its last values is a row.
+    /// Whether an incomplete file always fails. A table can pass: a row without its last values is still a row.
     #[cfg_attr(
         not(feature = "download"),
         expect(dead_code, reason = "downloads are checked by it")
@@ -34,7 +34,7 @@ impl Check<'_> {
         !matches!(self, Self::Table { .. })
     }
 
-    /// `None` where the file's content is right, else what is wrong with it. `bytes` as in [`super::RemoteFile`].
+    /// `None` if the file's content is right, else the problem. `bytes` as in [`super::RemoteFile`].
     ///
     /// Content may be larger than `bytes` only by line ends, so that reading stops soon on a wrong file.
     #[cfg_attr(
@@ -68,7 +68,7 @@ impl Check<'_> {
     }
 }
 
-/// What is wrong with a table.
+/// The problem of a table.
 fn table_problem(path: &Path, content: Vec<u8>, rows: usize, columns: usize) -> Option<String> {
     let options = FileOptions { columns: Some(columns), ..FileOptions::default() };
     match read_bytes(path, content, &options) {

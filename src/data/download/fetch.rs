@@ -1,4 +1,4 @@
-//! Fetching a data set: what is there and right is kept, what is missing comes from the first mirror that has it.
+//! Fetching a data set: correct files are kept, missing ones come from the first mirror that has them.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use super::transfer::{Failure, agent, transfer};
 use super::{REMOTE_SETS, RemoteFile, RemoteSet};
 use crate::error::{Error, Result};
 
-/// Requests to one mirror for one file that may break before the next mirror is tried.
+/// Failed requests to one mirror for one file before the next mirror is tried.
 const ATTEMPTS: u32 = 5;
-/// Pause before the second attempt; it doubles, about, with each that follows.
+/// Pause before the second attempt; it roughly doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// Time for a file, however small.
+/// Time limit for a file of any size.
 const SHORTEST: Duration = Duration::from_secs(120);
-/// Bytes a second below which waiting is no use: 10 minutes for MNIST's 47 MB, which come compressed.
+/// Bytes per second below which a download is given up: 10 minutes for MNIST's 47 MB (compressed).
 const SLOWEST: u64 = 80_000;
 
 /// Where to fetch from.
@@ -29,15 +29,15 @@ pub enum Mirrors {
     Custom(Vec<String>),
 }
 
-/// What happens to a file.
+/// Events of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchProgress<'a> {
-    /// It is there already and right.
+    /// It exists and is right.
     Kept {
         /// The file.
         file: &'a str,
     },
-    /// It is on its way.
+    /// It is being downloaded.
     Receiving {
         /// The file.
         file: &'a str,
@@ -57,7 +57,7 @@ pub enum FetchProgress<'a> {
         /// Why.
         problem: &'a str,
     },
-    /// It is there, checked.
+    /// It was downloaded and checked.
     Done {
         /// The file.
         file: &'a str,
@@ -66,13 +66,12 @@ pub enum FetchProgress<'a> {
 
 /// Fetches the data set `name` into `FOLDER/name` and returns the paths of its files.
 ///
-/// Files that are right are kept. A download grows in `NAME.part`, which a later call goes on with where the server
-/// can; it gets its name only after its content was checked. A wrong file under the final name is replaced, but only
-/// by a right one.
+/// Correct files are kept. A download grows in `NAME.part`, which a later call continues if the server supports it; it gets its name only
+/// after its content was checked. A wrong file under the final name is replaced, but only by a correct one.
 ///
 /// # Errors
-/// A name that is not in [`REMOTE_SETS`], a folder that cannot be written, another fetch at work in the same folder,
-/// or no mirror with the right content: the message then has each mirror's reason.
+/// A name that is not in [`REMOTE_SETS`], a folder that cannot be written, another fetch in the same folder, or no mirror with the right
+/// content: the message then has each mirror's reason.
 pub fn fetch(
     name: &str,
     folder: &Path,
@@ -135,7 +134,7 @@ fn fetch_file(
     Err(Error::file(&path, problem))
 }
 
-/// A file on its way.
+/// A file being downloaded.
 struct Download<'a> {
     agent: &'a Agent,
     file: &'a RemoteFile<'a>,
@@ -144,13 +143,13 @@ struct Download<'a> {
 }
 
 impl Download<'_> {
-    /// Fills the part from the first mirror that has the file; where none has, why not, one reason a mirror.
+    /// Fills the part from the first mirror that has the file; if none has, the reasons, one per mirror.
     fn complete(
         &mut self,
         bases: &[String],
         progress: &mut dyn FnMut(FetchProgress),
     ) -> Result<Vec<String>> {
-        // A fetch that was cut off between the last byte and the renaming leaves a whole part.
+        // A fetch that was interrupted between the last byte and the renaming leaves a complete part.
         if self.file.check.tells_a_part_from_the_whole() && self.problem()?.is_none() {
             return Ok(Vec::new());
         }
@@ -159,7 +158,7 @@ impl Download<'_> {
             let url = format!("{}/{}", base.trim_end_matches('/'), self.file.name);
             let mut first = None;
             for attempt in 0..ATTEMPTS {
-                // Whatever broke may need a moment.
+                // A failed server may need a moment.
                 std::thread::sleep(pause(attempt));
                 let Some((problem, again)) = self.attempt(&url, progress)? else {
                     return Ok(Vec::new());
@@ -183,7 +182,7 @@ impl Download<'_> {
         Ok(reasons)
     }
 
-    /// One request: `None` if the file is there and right, else what is wrong, and whether to ask again.
+    /// One request: `None` if the file is complete and right, else the problem, and whether to try again.
     fn attempt(
         &mut self,
         url: &str,
@@ -203,7 +202,7 @@ impl Download<'_> {
                 None => Ok(None),
                 Some(problem) => {
                     self.part.set_len(0).map_err(Error::io("write", &self.part_path))?;
-                    // Perhaps only the part it was joined to was wrong: once more from the start.
+                    // Perhaps only the part before it was wrong: once more from the start.
                     Ok(Some((problem, resumed)))
                 }
             },
@@ -213,7 +212,7 @@ impl Download<'_> {
         }
     }
 
-    /// What is wrong with the part, if anything.
+    /// The problem of the part, if there is one.
     fn problem(&self) -> Result<Option<String>> {
         match self.part.metadata().map_err(Error::io("read", &self.part_path))?.len() {
             0 => Ok(Some("server sends nothing".into())),
@@ -232,7 +231,7 @@ fn time_for(bytes: u64) -> Duration {
     SHORTEST.max(Duration::from_secs(bytes / SLOWEST))
 }
 
-/// Opens the part for one process at a time; never what a link leads to, which could be anybody's file.
+/// Opens the part for one process at a time; never through a link, whose target could be someone else's file.
 fn open_part(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);

@@ -1,4 +1,4 @@
-//! Download of known data sets, checked before a file gets its name.
+//! Download of known data sets. A file gets its name only after its content was checked.
 
 mod check;
 #[cfg(feature = "download")]

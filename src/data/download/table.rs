@@ -1,4 +1,4 @@
-//! Which files there are, where they come from, and their checksums.
+//! The files that can be fetched, their sources and checksums.
 
 use super::Check;
 
@@ -20,11 +20,11 @@ pub struct RemoteFile<'a> {
     pub name: &'a str,
     /// Size of the content after decompression, in bytes; with [`Check::Table`] at most.
     pub bytes: u64,
-    /// What the content after decompression must be.
+    /// Required content after decompression.
     pub check: Check<'a>,
 }
 
-/// The data sets `fetch` knows.
+/// The data sets of `fetch`.
 pub const REMOTE_SETS: &[RemoteSet<'static>] = &[
     RemoteSet {
         name: "mnist",
@@ -101,7 +101,7 @@ pub const REMOTE_SETS: &[RemoteSet<'static>] = &[
             },
         ],
     },
-    // Larochelle and Murray 2011 took their sets from these files. No copy was at hand to make checksums of.
+    // Larochelle and Murray 2011 made their sets from these files. No copy was available for checksums.
     RemoteSet {
         name: "adult",
         mirrors: BINARY,

@@ -1,4 +1,4 @@
-//! One HTTP request that fills a `.part` file, from its end on where the server can.
+//! One HTTP request that fills a `.part` file, continuing at its end if the server supports it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -8,21 +8,21 @@ use ureq::http::{Response, StatusCode, header};
 use ureq::typestate::WithoutBody;
 use ureq::{Agent, RequestBuilder};
 
-/// How an attempt ended, short of success.
+/// Failure of an attempt.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The server has nothing for us, or cannot be reached: go to the next mirror.
+    /// The server does not have the file, or cannot be reached: try the next mirror.
     Mirror(String),
-    /// The connection broke, or the server has trouble of its own; what came is in the file, and asking again goes on
-    /// from there.
+    /// The connection broke, or the server has a temporary error; the received bytes are in the file, and a new request continues from
+    /// there.
     Broken(String),
-    /// The whole took too long.
+    /// The time limit was exceeded.
     Late(String),
     /// The local file cannot be written.
     Local(std::io::Error),
 }
 
-/// An agent that waits at most half a minute for a sign of life.
+/// An agent that waits at most half a minute for any data.
 pub(super) fn agent() -> Agent {
     let patience = Some(Duration::from_secs(30));
     Agent::config_builder()
@@ -36,8 +36,8 @@ pub(super) fn agent() -> Agent {
         .new_agent()
 }
 
-/// Appends to `part` what it lacks, or writes it from the start where the server sends everything. Refuses to write
-/// more than `limit` bytes, and leaves a server when `late` says so. Calls `progress` with bytes so far and in all.
+/// Appends the missing bytes to `part`, or writes it from the start if the server sends everything. Refuses to write more than `limit`
+/// bytes, and stops when `late` says so. Calls `progress` with bytes so far and in total.
 pub(super) fn transfer(
     agent: &Agent,
     url: &str,
@@ -87,11 +87,11 @@ pub(super) fn transfer(
     }
 }
 
-/// An answer, and the byte its body starts at: `have` where the server goes on from there, else 0.
+/// An answer, and the byte its body starts at: `have` if the server continues from there, else 0.
 fn begin(agent: &Agent, url: &str, have: u64) -> Result<(Response<ureq::Body>, u64), Failure> {
     let mut response = request(agent, url, have)?;
     if have > 0 && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
-        // The part is as long as the file or longer, and it is not right or nobody can tell whether it is whole.
+        // The part is as long as the file or longer, and it is wrong or cannot be checked.
         response = request(agent, url, 0)?;
     }
     match response.status() {

@@ -2,16 +2,16 @@
 
 use crate::data::Separator;
 
-/// Lines that are looked at to find the separator.
+/// Lines that are read to find the separator.
 const LINES: usize = 10;
-/// What some programs put before text.
+/// Byte order mark, which some programs write before text.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The cells of a record, without the white space and the quotes around them.
 pub(super) struct Cells<'a> {
     rest: Option<&'a [u8]>,
     separator: u8,
-    /// Whether the last cell began with a quote that no other closed.
+    /// Whether the last cell began with a quote that was not closed.
     pub open: bool,
 }
 
@@ -21,7 +21,7 @@ impl<'a> Cells<'a> {
             Separator::Comma => (record, b','),
             Separator::Semicolon => (record, b';'),
             Separator::Tab => (record, b'\t'),
-            // Any white space: what surrounds the record separates nothing.
+            // Any white space: white space around the record separates nothing.
             Separator::Space => (record.trim_ascii(), b' '),
         };
         Self { rest: Some(record), separator, open: false }
@@ -36,7 +36,7 @@ impl<'a> Iterator for Cells<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        // A tab that separates is no space to be trimmed.
+        // A tab that is a separator is not trimmed.
         let separator = self.separator;
         let space = |byte: &u8| byte.is_ascii_whitespace() && *byte != separator;
         let mut rest = self.rest?;
@@ -67,13 +67,13 @@ pub(super) fn first_records(head: &[u8]) -> impl Iterator<Item = &[u8]> + Clone 
         .take(LINES)
 }
 
-/// Whether a line holds cells: blank lines and those that begin with `#` do not.
+/// Whether a line has cells: blank lines and those that begin with `#` do not.
 pub(super) fn is_record(line: &[u8]) -> bool {
     !matches!(line.trim_ascii_start().first(), None | Some(b'#'))
 }
 
-/// What separates the columns of a table that begins with `head`: what cuts all of its first lines into the same number
-/// of cells, else what cuts the first.
+/// The separator of the columns of a table that begins with `head`: one that gives the same number of cells for all of its first lines,
+/// else for the first.
 pub(super) fn find_separator(head: &[u8]) -> Separator {
     let mut records: Vec<&[u8]> = first_records(head).collect();
     // The last line may go on after the head.

@@ -17,7 +17,7 @@ use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape};
 use crate::data::{Dataset, Separator, Values};
 use crate::error::{Error, Result};
 
-/// A binary matrix, and the labels where the table has some.
+/// A binary matrix, and the labels if the table has some.
 pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) -> Result<Dataset> {
     let error = |problem: String| Error::file(path, problem);
     if matches!(input.head(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
@@ -47,7 +47,7 @@ pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) ->
     Ok(Dataset { label_column, ..dataset })
 }
 
-/// A table as far as it was read.
+/// The part of a table that was read so far.
 struct Table<'a> {
     options: &'a FileOptions,
     separator: Separator,
@@ -75,7 +75,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Takes a record; a problem begins with what follows the number of the line.
+    /// Adds a record; a problem begins with the text after the number of the line.
     fn add(&mut self, record: &[u8], line: usize) -> Checked<()> {
         let mut cells = Cells::of(record, self.separator);
         let count = cells.by_ref().count();

@@ -1,4 +1,4 @@
-//! What the cells of a table say: 0 and 1, -1 and +1, or true and false, one of them throughout.
+//! Values of the cells of a table: 0 and 1, -1 and +1, or true and false, the same throughout.
 
 use crate::data::limits::Checked;
 
@@ -6,13 +6,13 @@ use crate::data::limits::Checked;
 const LONGEST_NUMBER: usize = 64;
 /// Characters of a cell shown in a message.
 const SHOWN: usize = 32;
-/// What programs write where a value is missing, beside nothing at all.
+/// Text for missing values in other programs, besides an empty cell.
 const MISSING: [&str; 8] = ["na", "n/a", "nan", "null", "none", "nil", "?", "-"];
 
 /// Line and column, both from 1.
 type Place = (usize, usize);
 
-/// What is written in a cell.
+/// Content of a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
     Zero,
@@ -22,7 +22,7 @@ enum Written {
     True,
 }
 
-/// What was seen of the encodings of a table, each with its first place.
+/// The encodings found in a table, each with its first place.
 #[derive(Default)]
 pub(super) struct Encoding {
     /// 0, -1, a word, 1.

@@ -1,4 +1,4 @@
-//! Which reader a file needs: told by content first, by name where the content says nothing.
+//! The reader of a file: by content, and by name if the content is not specific.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -10,19 +10,19 @@ use crate::data::input::{Form, Input};
 use crate::data::{Column, Dataset, Separator};
 use crate::error::{Error, Result};
 
-/// What the caller knows about a file.
+/// Options of the caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileOptions {
-    /// Number of columns the file must have. LIBSVM text needs it where the last columns can be all zero: without
-    /// it, the largest index in the file counts.
+    /// Number of columns of the file. LIBSVM text needs it if the last columns can be all zero; without it, the largest index in the file
+    /// counts.
     pub columns: Option<usize>,
-    /// Labels that are allowed, where the file has labels.
+    /// Allowed labels, if the file has labels.
     pub labels: Option<RangeInclusive<i64>>,
     /// The column of a text table that holds the labels; without it, the one named `label`, `class` or `target`.
     pub label: Option<Column>,
     /// The columns of a text table that become units, in this order; without it, all but the labels.
     pub chosen: Option<Vec<Column>>,
-    /// What separates the columns of a text table; without it, what its first lines suggest.
+    /// The separator of the columns of a text table; by default, that of its first lines.
     pub separator: Option<Separator>,
 }
 
@@ -98,7 +98,7 @@ fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
     } else if head.starts_with(&[0, 0]) {
         return Some(Format::Idx);
     }
-    // The name decides next: a damaged file then meets the reader that can say what is wrong with it.
+    // The name decides next, so that a damaged file is read by the reader that can say what is wrong with it.
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     match name.rsplit_once('.').map_or("", |(_, extension)| extension) {

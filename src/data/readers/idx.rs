@@ -75,7 +75,7 @@ fn read_header(path: &Path, input: &mut Input<'_>) -> Result<Vec<usize>> {
     Ok(dimensions)
 }
 
-/// The bytes that follow, exactly as many as the header says. Nothing is allocated on its word.
+/// The following bytes, exactly as many as the header says. The header alone never causes an allocation.
 fn read_data(path: &Path, input: &mut Input<'_>, dimensions: &[usize]) -> Result<Vec<u8>> {
     let expected = dimensions.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
     let expected = expected.ok_or_else(|| too_large(path, dimensions))?;

@@ -1,4 +1,4 @@
-//! The labels of a table: integers as they are, words numbered in their order.
+//! The labels of a table: integers unchanged, words numbered in their order.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use super::encoding::{is_missing, number, shown};
 use crate::data::limits::Checked;
 use crate::memory::check_memory;
 
-/// Most different labels: beyond that a column holds something else.
+/// Most different labels; a column with more has other values.
 const MOST: usize = 10_000;
 /// Longest label in bytes.
 const LONGEST: usize = 256;
-/// Labels from which on their growth is held against the memory that is free.
+/// Number of labels from which on their growth is compared with the free memory.
 const MANY: usize = 1 << 22;
 
 /// Labels as they are read.
@@ -43,7 +43,7 @@ impl Labels {
         if self.rows.len() == self.rows.capacity() {
             let more = self.rows.len().max(1024);
             if more > MANY {
-                // These, and the integers made of them.
+                // These, and the integers made from them.
                 check_memory(16.0 * more as f64, "the labels of the rows to come")?;
             }
             let problem = |_| "does not fit into the memory that is free".to_string();
@@ -53,7 +53,7 @@ impl Labels {
         Ok(())
     }
 
-    /// Integers where every label is one, else the places of the labels in their order, from 0.
+    /// Integers if every label is one, else the positions of the sorted labels, from 0.
     pub fn finish(self) -> Vec<i64> {
         let mut values = vec![0; self.known.len()];
         let integers: Option<Vec<i64>> = self.known.keys().map(|label| integer(label)).collect();

@@ -1,4 +1,4 @@
-//! What each column of a table is for: a unit, the label, or nothing.
+//! The use of each column of a table: a unit, the label, or nothing.
 
 use std::collections::HashSet;
 
@@ -8,14 +8,14 @@ use super::encoding::is_value;
 use crate::data::limits::Checked;
 use crate::data::{Column, Separator};
 
-/// A column of one of these names, in any case, holds the labels, unless another does or it is chosen as a unit.
+/// A column with one of these names, in any case, has the labels, unless another one is given or it is chosen as a unit.
 const LABEL_NAMES: [&str; 3] = ["class", "label", "target"];
-/// Cells of a line that, all different, can only be names: a line of data has two values, a label and perhaps a number.
+/// Number of cells of a line that, if all different, can only be names: a line of data has two values, a label and perhaps a number.
 const ENOUGH_NAMES: usize = 5;
 /// Names shown in a message.
 const SHOWN: usize = 10;
 
-/// What a column is for.
+/// The use of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Unit(usize),
@@ -31,7 +31,7 @@ pub(super) struct Layout {
     pub units: usize,
     /// Whether there is a label.
     pub labelled: bool,
-    /// Whether that was guessed by its name.
+    /// Whether that was inferred from its name.
     guessed: bool,
     names: Vec<String>,
 }
@@ -96,7 +96,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// A column for people: its number, and its name where it has one.
+    /// A column for messages: its number, and its name if it has one.
     pub fn name(&self, column: usize) -> String {
         match self.names.get(column) {
             Some(name) if !name.is_empty() => {
@@ -106,7 +106,7 @@ impl Layout {
         }
     }
 
-    /// The column of labels, where nobody named it.
+    /// The column of labels, if none was given.
     pub fn guessed_label(&self) -> Option<String> {
         let column = self.roles.iter().position(|role| *role == Role::Label);
         column.filter(|_| self.guessed).map(|column| self.name(column))

@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 
 /// Bytes the rows of a file may take beyond twice the file.
 const ALLOWANCE: u64 = 32 << 20;
-/// Rows between two looks at the memory they take.
+/// Rows between two checks of their memory.
 const LOOK: usize = 1 << 16;
 /// Characters of a field shown in a message.
 const SHOWN: usize = 32;
 
-/// Rows of values 0 and 1 with integer labels. Blank lines and everything after `#` are passed over. Rows become bits
-/// as they are read, ever wider ones where the number of columns is not known.
+/// Rows of values 0 and 1 with integer labels. Blank lines and everything after `#` are ignored. Rows become bits as they are read, and
+/// become wider if the number of columns is not known.
 pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) -> Result<Dataset> {
     let limit = options.columns.unwrap_or(MAX_COLUMNS);
     let (mut rows, mut labels) = (GrowingRows::default(), Vec::new());

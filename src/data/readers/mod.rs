@@ -1,4 +1,4 @@
-//! Readers, one a format; rows become bits or levels as they are read.
+//! Readers, one per format; rows become bits or levels as they are read.
 
 mod cells;
 mod csv;

@@ -1,7 +1,7 @@
 //! The header of an npy array (NumPy enhancement proposal 1).
 //!
-//! Read by hand because a header is input like any other: it may claim any size or nest without end, and nothing
-//! here allocates or recurses on its word.
+//! Parsed by hand because a header is input like any other: it may claim any size or any nesting, and this parser neither allocates nor
+//! recurses because of it.
 
 use crate::data::Input;
 
@@ -9,7 +9,7 @@ const MAGIC_LENGTH: usize = 6;
 /// Longest header: one of numbers has a hundred bytes.
 const LONGEST: u64 = 1 << 16;
 
-/// What the header of an array of numbers says.
+/// Content of the header of an array of numbers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NpyHeader {
     pub element: Element,
@@ -78,7 +78,7 @@ impl Element {
 impl NpyHeader {
     /// Reads the header from the beginning of a stream.
     pub fn read(input: &mut Input<'_>) -> crate::Result<Result<Self, String>> {
-        // As far as the length, then as far as it says.
+        // First up to the length, then as many bytes as it says.
         let mut bytes = input.take(MAGIC_LENGTH as u64 + 2)?;
         let length_bytes = if bytes.get(MAGIC_LENGTH) == Some(&1) { 2 } else { 4 };
         let length = input.take(length_bytes)?;
@@ -91,7 +91,7 @@ impl NpyHeader {
         Ok(Self::parse(&bytes))
     }
 
-    /// Parses the header, or says what is wrong with it.
+    /// Parses the header, or returns the problem.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let truncated = || "ends inside the npy header".to_string();
         let length_bytes = match bytes.get(MAGIC_LENGTH).ok_or_else(truncated)? {
@@ -172,20 +172,20 @@ impl NpyHeader {
         Ok(problem.map_or(Ok(()), Err))
     }
 
-    /// Bytes of data the shape stands for.
+    /// Bytes of data of the shape.
     fn bytes(&self) -> Option<u64> {
         let mut sizes = self.shape.iter().map(|&size| size as u64);
         sizes.try_fold(self.element.size as u64, u64::checked_mul)
     }
 
-    /// The shape as Python writes it.
+    /// The shape in Python's notation.
     pub fn shape_text(&self) -> String {
         let sizes: Vec<_> = self.shape.iter().map(ToString::to_string).collect();
         format!("({}{})", sizes.join(", "), if sizes.len() == 1 { "," } else { "" })
     }
 }
 
-/// What stands behind `'key':`.
+/// The text after `'key':`.
 fn value_of<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     [format!("'{key}'"), format!("\"{key}\"")].iter().find_map(|quoted_key| {
         let rest = &header[header.find(quoted_key)? + quoted_key.len()..];

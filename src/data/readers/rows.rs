@@ -1,10 +1,10 @@
-//! Rows of bits as they are read: what is not kept is never there, and memory is asked for before it is taken.
+//! Rows of bits as they are read: discarded data are never stored, and memory is checked before it is allocated.
 
 use crate::data::limits::{Checked, check_shape};
 use crate::memory::check_memory;
 use crate::ops::{BitMatrix, words_per_row};
 
-/// Bytes from which on growth is held against what is free.
+/// Bytes from which on growth is compared with the free memory.
 const LARGE: usize = 64 << 20;
 
 /// Packed rows, all of the same number of words, which may grow.
@@ -32,7 +32,7 @@ impl GrowingRows {
         Ok(&mut self.words[start..])
     }
 
-    /// The rows as a matrix of so many columns, which hold all ones there are.
+    /// The rows as a matrix of so many columns, which include all ones.
     pub fn finish(mut self, columns: usize) -> Checked<BitMatrix> {
         self.widen(columns)?;
         let (wide, narrow) = (words_per_row(self.columns), words_per_row(columns));

@@ -1,5 +1,5 @@
-//! Samples by annealing, for models on which tempered chains do not travel: strongly trained models of hundreds of units have so many
-//! modes that chains started at some of them never come down, while slow annealing from the data's marginals reaches all.
+//! Samples by annealing, for models on which tempered chains do not mix: strongly trained models of hundreds of units have so many modes
+//! that chains started at some of them never reach beta = 0, while slow annealing from the data's marginals reaches all modes.
 
 use super::judgement::MOST_ERRORS;
 use crate::error::Result;
@@ -11,18 +11,18 @@ use crate::tempering::{
     systematic,
 };
 
-/// Chains for every sample, of which weights choose one; fewest and most chains.
+/// Chains per sample, one of which is chosen by weight; fewest and most chains.
 const CHAINS_A_SAMPLE: usize = 4;
 const FEWEST: usize = 200;
 const MOST: usize = 4000;
 /// Inverse temperatures.
 const TEMPERATURES: usize = 5000;
 
-/// `count` states at beta = 1, drawn by their weights from chains that anneal from `base`, and the sweeps of single chains spent;
-/// `None` where the weights are not to be believed or log Z is more than they say, by a lower bound.
+/// `count` states at beta = 1, drawn by their weights from chains that anneal from `base`, and the sweeps of single chains spent; `None` if
+/// the weights cannot be trusted or a lower bound exceeds their log Z.
 ///
 /// # Errors
-/// None in practice: the ladder is a valid one.
+/// None in practice: the ladder is valid.
 pub(super) fn draw(
     ops: &Fused,
     base: &BaseDistribution,
@@ -67,7 +67,7 @@ mod tests {
     use crate::model::test_systems::gaussian_parameters;
     use crate::ops::BitMatrix;
 
-    /// Few temperatures, so that weights are uneven and count: the chains' own states are not the model's.
+    /// Few temperatures, so that weights are uneven and matter: the chains' states without weights are not distributed as the model.
     #[test]
     fn samples_have_the_means_of_the_model_and_are_refused_where_more_is_known() {
         let (visible, hidden, count) = (10, 8, 1000);

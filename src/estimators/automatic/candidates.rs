@@ -1,8 +1,8 @@
-//! Starts that can be guessed, each judged by a short annealing run.
+//! Base distributions that can be guessed, each evaluated by a short annealing run.
 //!
-//! Annealing is unbiased for Z from any start, and by Markov's inequality its estimate exceeds log Z by t nats with probability
-//! e^-t at most: a start whose estimate is far above another's has found mass that the other misses. So the highest wins, and
-//! what all of them reached is worth keeping.
+//! Annealing is unbiased for Z from any start, and by Markov's inequality its estimate exceeds log Z by t nats with probability at most
+//! e^-t. A start whose estimate is far above another's has found mass that the other misses. So the highest is chosen, and the states that
+//! all of them reached are kept.
 
 use serde::Serialize;
 
@@ -21,17 +21,17 @@ use crate::tempering::{BaseDistribution, Keep, Ladder, Prior, TemperedPath, anne
 /// Chains and temperatures of a short annealing run.
 const CHAINS: usize = 50;
 const TEMPERATURES: usize = 150;
-/// States whose weight is this many nats below the largest have none of the mass: they are not fitted.
+/// States whose weight is this many nats below the largest have negligible mass and are not fitted.
 const FAR_BELOW: f64 = 15.0;
 /// Power of the weights in the fit.
 const TEMPER: f64 = 0.5;
-/// Share of the states drawn at the modes in the fit.
+/// Fraction of the states drawn at the modes in the fit.
 const SHARE_OF_MODES: f64 = 0.3;
 /// Components fitted to the modes alone, or to known states.
 const COMPONENTS: usize = 16;
 
-/// Probability that the bound of one of any number of annealing passes may fail, so that all of them hold at once: these add up to
-/// [`FAILURE`].
+/// Probability that the bound of one of any number of annealing passes fails, chosen so that all of them hold at once: these probabilities
+/// sum to [`FAILURE`].
 pub(super) fn failure_of(pass: usize) -> f64 {
     let pass = pass as f64;
     FAILURE / ((pass + 1.0) * (pass + 2.0))
@@ -40,19 +40,19 @@ pub(super) fn failure_of(pass: usize) -> f64 {
 /// A start that was tried.
 #[derive(Clone, Debug, Serialize)]
 pub struct Candidate {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// log Z by the short annealing run, nats.
     pub log_z: f64,
     /// Its standard error.
     pub std_error: f64,
-    /// Chains that carry the weight.
+    /// Effective number of chains.
     pub effective: f64,
     /// A lower bound of log Z from the weights, nats, that holds with all others of the same search at 99.9 %.
     pub at_least: f64,
 }
 
-/// All starts that were tried, and where they led.
+/// All starts that were tried, and their results.
 pub(super) struct Candidates<'a> {
     parameters: &'a Parameters,
     ops: &'a Fused,
@@ -67,7 +67,7 @@ impl<'a> Candidates<'a> {
         Self { parameters, ops, seed, list: Vec::new(), reached: Vec::new() }
     }
 
-    /// Every start that needs no enumeration; modes are searched from where each led.
+    /// Every start that needs no enumeration; modes are searched from the states that each reached.
     pub(super) fn try_all(&mut self, known: Known<'_>, search: &mut Search) -> Result<()> {
         let product = |base: BaseDistribution| MixtureBase::new(vec![base], &[1.0]);
         if let Some(marginals) = known.marginals {
@@ -122,7 +122,7 @@ impl<'a> Candidates<'a> {
         (self.list.len() * CHAINS * (TEMPERATURES - 1)) as u64
     }
 
-    /// States that the candidates reached, by their weights, and further ones that get a share of the weight.
+    /// States that the candidates reached, by their weights, and further states that get a fraction of the weight.
     pub(super) fn rows(&self, further: &BitMatrix) -> WeightedRows {
         let largest = self.reached.iter().flat_map(|(_, w)| w).copied().fold(f64::MIN, f64::max);
         let (mut words, mut weights) = (Vec::new(), Vec::new());
@@ -130,7 +130,7 @@ impl<'a> Candidates<'a> {
             for (row, log_weight) in log_weights.iter().enumerate() {
                 if *log_weight > largest - FAR_BELOW {
                     words.extend_from_slice(visible.row(row));
-                    // The few largest of few weights are mostly luck.
+                    // The largest few weights of a small sample are mostly chance.
                     weights.push((TEMPER * (log_weight - largest)).exp());
                 }
             }

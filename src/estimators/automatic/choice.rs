@@ -1,12 +1,12 @@
-//! Which kind of start the next run has.
+//! Kind of start of the next run.
 
-/// Round trips a chain and 1000 sweeps below which either kind is worth another try.
+/// Round trips per chain and 1000 sweeps below which either kind is tried again.
 const SLOW: f64 = 0.02;
 
-/// Which kind of start comes next: each is tried once, then the one whose chains travelled fastest when it was tried last, unless
-/// none did.
+/// Kind of start of the next run: each is tried once, then the one with the most round trips when it was last tried, unless there were
+/// none.
 pub(super) struct Choice {
-    /// Round trips a chain and 1000 sweeps in the last run of each kind; `None` before.
+    /// Round trips per chain and 1000 sweeps in the last run of each kind; `None` before the first.
     speeds: Vec<Option<f64>>,
     last: usize,
 }
@@ -34,7 +34,7 @@ impl Choice {
         self.last
     }
 
-    /// `round_trips` a chain in so many sweeps of the last run.
+    /// Sets `round_trips` per chain in so many sweeps of the last run.
     pub fn tell(&mut self, kind: usize, round_trips: f64, sweeps: usize) {
         self.speeds[kind] = Some(round_trips * 1000.0 / sweeps as f64);
     }
@@ -54,10 +54,10 @@ mod tests {
         };
         // 0, 5 and 1 round trips in 1000 sweeps.
         assert_eq!([next(0.0, 200), next(1.0, 200), next(0.2, 200)], [0, 1, 2]);
-        // The fastest, until a longer run shows that it was luck.
+        // The fastest, until a longer run shows that this was chance.
         assert_eq!([next(4.0, 1000), next(0.001, 1000)], [1, 1]);
         assert_eq!([next(1.0, 1000), next(0.0, 2000)], [2, 2]);
-        // Nobody travels: one after the other.
+        // No round trips: one kind after the other.
         assert_eq!(
             [next(0.0, 2000), next(0.0, 2000), next(0.0, 2000), next(0.0, 2000)],
             [0, 1, 2, 0]

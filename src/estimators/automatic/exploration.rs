@@ -1,4 +1,4 @@
-//! Runs of tempered chains from one mixture after another, each fitted to what the runs before it reached.
+//! Runs of tempered chains from a sequence of mixtures, each fitted to the states that earlier runs reached.
 
 use super::candidates::{Candidates, failure_of};
 use super::choice::Choice;
@@ -18,7 +18,7 @@ use crate::tempering::{
     TemperedPath, Tempering,
 };
 
-/// Most modes that states are drawn at.
+/// Most modes at which states are drawn.
 const MOST_MODES: usize = 50;
 /// Most fitted components of a mixture.
 const MOST_COMPONENTS: usize = 16;
@@ -26,23 +26,23 @@ const MOST_COMPONENTS: usize = 16;
 const MOST_ROWS: usize = 400;
 /// Most states of a run from which modes are searched.
 const CLIMBS: usize = 50;
-/// Sweeps of a call, after which states at beta = 1 are taken.
+/// Sweeps of one call, after which states at beta = 1 are collected.
 const STRETCH: usize = 20;
-/// From this inverse temperature on a state is as good as one of the model, for fits.
+/// States at this inverse temperature or above are used as states of the model in fits.
 const NEAR_ONE: f64 = 0.95;
 /// Doubts that longer runs on the same path may remove.
 const SLOWNESS: [&str; 1] = ["few-travelled"];
-/// Share of states drawn at the modes in later fits.
+/// Fraction of states drawn at the modes in later fits.
 const SHARE_OF_MODES: f64 = 0.2;
 
-/// What a run starts from.
+/// The base of a run.
 #[derive(Clone)]
 enum Kind {
-    /// A mixture of so many components, fitted to what earlier runs reached: many lead straight to separate modes, one lets
-    /// chains move between modes that are not.
+    /// A mixture of so many components, fitted to the states that earlier runs reached: with many components chains reach separate modes
+    /// directly; with one component they can move between modes that are connected.
     Fitted(usize),
-    /// The product distribution that was given, such as the data's marginals: where a model has hundreds of modes that melt into
-    /// each other, no fit to some of them is as near to all.
+    /// The given product distribution, such as the data's marginals: if a model has hundreds of overlapping modes, no fit to some of them
+    /// is as close to all.
     Given(BaseDistribution),
 }
 
@@ -55,7 +55,7 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// What is known after some runs.
+/// Knowledge after some runs.
 pub(super) struct Exploration<'a> {
     settings: &'a Automatic,
     parameters: &'a Parameters,
@@ -68,19 +68,19 @@ pub(super) struct Exploration<'a> {
     kinds: Vec<Kind>,
     choice: Choice,
     last: Option<Journey>,
-    /// A lower bound of log Z by the weights of all annealing passes, and how many there were.
+    /// A lower bound of log Z from the weights of all annealing passes, and the number of these.
     at_least: f64,
     passes: usize,
-    /// What the runs found that were sound, and those that were slow and nothing else.
+    /// Results of the sound runs, and of those that were only slow.
     sound: Vec<Found>,
     slow: Vec<Found>,
     runs: u64,
     gibbs_sweeps: u64,
-    /// Seconds of one usual core that runs took.
+    /// Seconds of one typical core that the runs took.
     pub(super) spent: f64,
 }
 
-/// What a run found.
+/// Result of a run.
 #[derive(Clone, Copy)]
 struct Found {
     /// log Z and its standard error.
@@ -88,7 +88,7 @@ struct Found {
     sweeps: f64,
 }
 
-/// Where the last run left its chains.
+/// States of the chains at the end of the last run.
 struct Journey {
     kind: usize,
     base: MixtureBase,
@@ -97,9 +97,9 @@ struct Journey {
     zeta: Vec<f64>,
     /// The last so many chains started at beta = 1.
     above: usize,
-    /// Whether another run of this kind, right after this one, goes on with these chains, so that modes they were put into at first are
-    /// forgotten: where nothing but time is missing, and where it would have the same base anyway. A run of another kind in
-    /// between may have found states that only new chains start from.
+    /// Whether the next run of this kind, directly after this one, continues with these chains, so that they forget their initial modes: if
+    /// only time is missing, or if the base would be the same anyway. A run of another kind in between may have found states that only new
+    /// chains start from.
     goes_on: bool,
 }
 
@@ -139,12 +139,12 @@ impl<'a> Exploration<'a> {
         })
     }
 
-    /// How many kinds of starts there are.
+    /// Number of kinds of starts.
     pub(super) fn kinds(&self) -> usize {
         self.kinds.len()
     }
 
-    /// The mixture to start from, as far as is known now.
+    /// The current mixture to start from.
     pub(super) fn mixture(&mut self) -> Result<MixtureBase> {
         let kind = self.next_kind();
         match &self.last {
@@ -155,7 +155,7 @@ impl<'a> Exploration<'a> {
 
     fn next_kind(&mut self) -> usize {
         match &self.last {
-            // A mixture that was fitted for these chains is not given up while they only need time.
+            // A mixture that was fitted for these chains is kept while they only need time.
             Some(Journey { kind, goes_on: true, .. })
                 if matches!(self.kinds[*kind], Kind::Fitted(_)) =>
             {
@@ -172,7 +172,7 @@ impl<'a> Exploration<'a> {
         }
     }
 
-    /// States at beta = 1 for `count` chains: of the modes, of those that earlier runs reached, and a third of the known ones.
+    /// States at beta = 1 for `count` chains: from the modes, from those that earlier runs reached, and a third from the known states.
     pub(super) fn states_above(&self, count: usize) -> BitMatrix {
         let modes = self.search.drawn(MOST_MODES, 1, self.seed());
         let Some(known) = &self.known else { return from_above(&modes, &self.pool, count) };
@@ -180,7 +180,7 @@ impl<'a> Exploration<'a> {
         from_above(&modes, &self.pool, count - known.rows()).followed_by(&known)
     }
 
-    /// Another run, and a line on it.
+    /// Another run, and a line that describes it.
     pub(super) fn run(&mut self, sweeps: usize) -> Result<(Estimate, String)> {
         let (kind, settings, seed) = (self.next_kind(), self.settings, self.seed());
         let ladder = &settings.ladder;
@@ -207,7 +207,7 @@ impl<'a> Exploration<'a> {
             TemperedRun::watched(&mut chains, &rounds, zeta, sweeps, STRETCH, &mut |_, _| ())?;
         let samples = chains.samples(MOST_ROWS);
         self.search.note(&samples.select(0..samples.rows().min(CLIMBS)));
-        // Chains that go on have no annealing pass of their own.
+        // Chains that continue have no annealing pass of their own.
         self.at_least = self.at_least.max(chains.annealed_at_least(failure_of(self.passes)));
         self.passes += 1;
         let evidence = Evidence {
@@ -235,10 +235,10 @@ impl<'a> Exploration<'a> {
         self.spent += self.cost(run.gibbs_sweeps);
         self.gibbs_sweeps += run.gibbs_sweeps;
         estimate.gibbs_sweeps = self.gibbs_sweeps;
-        // Chains that travel without going all the way need time, others another start.
+        // Chains that move without reaching both ends need time, others need another start.
         let mut doubts = estimate.trust.doubts().iter();
         let slow = doubts.all(|doubt| SLOWNESS.contains(&&*doubt.name));
-        // Short runs only look where the mass lies.
+        // Short runs only locate the mass.
         let goes_on =
             sweeps >= settings.sweeps && (slow || matches!(self.kinds[kind], Kind::Given(_)));
         self.pool = WeightedRows::alike(samples)
@@ -250,8 +250,9 @@ impl<'a> Exploration<'a> {
         Ok((estimate, format!("{}, {line}", self.kinds[kind])))
     }
 
-    /// The estimate of the last run, a sound one, as the mean over all runs whose errors can be compared, by their sweeps. A run that no chain
-    /// has been in a slow mode of does not see that mode, nor does its error: it must not count for more than the runs that saw it.
+    /// The estimate of the last run, a sound one, replaced by the mean over all runs with comparable errors, weighted by sweeps. A run in
+    /// which no chain has been in a slow mode does not see that mode, and neither does its error, so it must not have more weight than the
+    /// runs that saw it.
     pub(super) fn pooled(&self, estimate: Estimate) -> Estimate {
         if !estimate.trust.is_sound() {
             return estimate;
@@ -262,10 +263,10 @@ impl<'a> Exploration<'a> {
         Estimate { value, std_error, ..estimate }
     }
 
-    /// `count` samples by the chains of the last run, `spacing` sweeps between two of the same chain.
+    /// `count` samples by the chains of the last run, `spacing` sweeps between two samples of one chain.
     ///
     /// # Errors
-    /// Chains that hardly ever come to beta = 1.
+    /// Chains that hardly ever reach beta = 1.
     pub(super) fn take_at_one(&mut self, count: usize, spacing: usize) -> Result<AtOne> {
         let ladder = &self.settings.ladder;
         let Some(Journey { base, chains, zeta, .. }) = &mut self.last else {
@@ -284,7 +285,7 @@ impl<'a> Exploration<'a> {
         self.search.bound()
     }
 
-    /// A lower bound of log Z by the weights of all annealing passes so far, nats, which holds with a probability of 99.9 %.
+    /// A lower bound of log Z from the weights of all annealing passes so far, nats, which holds with a probability of 99.9 %.
     pub(super) fn at_least(&self) -> f64 {
         self.at_least
     }
@@ -299,7 +300,7 @@ impl<'a> Exploration<'a> {
         self.gibbs_sweeps
     }
 
-    /// Seconds of one usual core that sweeps of single chains take.
+    /// Seconds of one typical core for sweeps of single chains.
     pub(super) fn cost(&self, gibbs_sweeps: u64) -> f64 {
         let (m, j) = (self.parameters.n_visible as f64, self.parameters.n_hidden as f64);
         let (k, c) = (self.settings.ladder.len() as f64, MOST_COMPONENTS as f64);
@@ -313,7 +314,7 @@ impl<'a> Exploration<'a> {
     }
 }
 
-/// `count` rows: as many drawn at modes as states that earlier runs reached; all of one where there are none of the other.
+/// `count` rows, half drawn at modes and half from the states that earlier runs reached; all of one kind if there are none of the other.
 fn from_above(modes: &BitMatrix, reached: &WeightedRows, count: usize) -> BitMatrix {
     let (m, r) = (modes.rows(), reached.visible.rows());
     let row = |i: usize| {
@@ -335,7 +336,7 @@ mod tests {
     use super::*;
     use crate::model::test_systems::gaussian_parameters;
 
-    /// From the marginals after a run that was no mere look; from a fitted mixture that needs only time.
+    /// From the marginals after a run that was not a short one; from a fitted mixture that only needs time.
     #[test]
     fn chains_go_on_where_the_base_stays() {
         let parameters = gaussian_parameters(12, 8, 0.5, 3);

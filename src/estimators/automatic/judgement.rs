@@ -1,4 +1,4 @@
-//! The verdict on an automatic estimate: how its chains moved, and whether everything else that is known agrees.
+//! Diagnostics of an automatic estimate: the movement of its chains, and agreement with all other results.
 
 use crate::estimators::tempered::{Mixing, TemperedRun};
 use crate::estimators::{Estimate, Method};
@@ -7,23 +7,23 @@ use crate::tempering::PseudoPrior;
 use crate::trust::Trust;
 use std::time::Instant;
 
-/// Combined errors by which two estimates of the same number may differ.
+/// Largest difference of two estimates of the same number, in combined errors.
 pub(super) const MOST_ERRORS: f64 = 4.0;
 /// Rounding of log f at large models, nats: the bound is computed in f64, chains in f32.
 const ROUNDING: f64 = 1e-3;
 
-/// What is known at the end of a run.
+/// Knowledge at the end of a run.
 pub(super) struct Evidence<'a> {
     pub run: &'a TemperedRun,
     /// The last so many chains started at beta = 1.
     pub above: usize,
-    /// A lower bound of log Z by the weights of all annealing passes.
+    /// A lower bound of log Z from the weights of all annealing passes.
     pub at_least: f64,
     /// A lower bound of log Z.
     pub bound: f64,
 }
 
-/// The estimate with its verdict, and a line on what was found.
+/// The estimate with its diagnostics, and a line that describes the result.
 pub(super) fn judge(evidence: &Evidence<'_>) -> (Estimate, String) {
     let run = evidence.run;
     let last = run.ladder.len() - 1;
@@ -57,7 +57,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> (Estimate, String) {
     (estimate, line)
 }
 
-/// Chains from the mixture and chains from the modes must say the same.
+/// Chains from the mixture and chains from the modes must agree.
 fn populations(evidence: &Evidence<'_>) -> Trust {
     let run = evidence.run;
     let (k, below) = (run.ladder.len(), run.chains - evidence.above);

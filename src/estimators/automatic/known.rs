@@ -1,4 +1,4 @@
-//! What is known of a model beside its parameters, and what follows for sure.
+//! Knowledge about a model beside its parameters, and the rigorous bound that follows.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::ops::{BitMatrix, RbmOps};
 use crate::tempering::BaseDistribution;
 use crate::tracking::mean_log_f;
 
-/// What is known of a model beside its parameters.
+/// Knowledge about a model beside its parameters.
 #[derive(Clone, Copy, Default)]
 pub struct Known<'a> {
     /// A product distribution near the model, such as the data's marginals.
@@ -17,11 +17,11 @@ pub struct Known<'a> {
     pub rows: Option<&'a BitMatrix>,
     /// States that equilibrated chains of the model have visited, shape [N, M].
     pub states: Option<&'a BitMatrix>,
-    /// A lower bound of log Z that holds for sure.
+    /// A rigorous lower bound of log Z.
     pub bound: Option<Bound>,
 }
 
-/// A lower bound of log Z that holds for sure.
+/// A rigorous lower bound of log Z.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Bound {
     /// log sum f over distinct states of one layer, nats.
@@ -31,7 +31,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// What the distinct ones among visible states, shape [N, M], add up to; `None` without any.
+    /// The bound from the distinct rows of visible states, shape [N, M]; `None` without any.
     pub fn of_states(ops: &dyn RbmOps, visible: &BitMatrix) -> Option<Self> {
         let distinct: HashSet<&[u64]> = (0..visible.rows()).map(|row| visible.row(row)).collect();
         let value = mean_log_f(ops, visible).log_z_bound;

@@ -1,12 +1,12 @@
-//! log Z without being told where the model's mass lies: what `ztrack estimate` runs by default.
+//! log Z without prior knowledge of the model's modes: the default of `ztrack estimate`.
 //!
-//! 1. Modes of both layers are searched ([`super::ModeSearch`]); every state seen adds to a lower bound of log Z.
-//! 2. Candidate starts are annealed for a short time each. What they reach, and states drawn at the modes, are the rows a mixture
-//!    of product distributions is fitted to.
+//! 1. Modes of both layers are searched ([`super::ModeSearch`]); every state that is evaluated adds to a lower bound of log Z.
+//! 2. Candidate starts are annealed for a short time each. A mixture of product distributions is fitted to the states that they reach, and
+//!    to states drawn at the modes.
 //! 3. RTS runs on the path from that mixture ([`crate::tempering::mixture`]), half of its chains from the mixture, half from the modes at
-//!    beta = 1, and is judged: chain by chain, the two halves against each other, against all annealing runs and the bound.
-//! 4. Two short runs only look where the mass lies. In doubt, the mixture is fitted again to what the chains found at beta = 1
-//!    and the run repeated with twice the sweeps, until nothing is in doubt or the budget is used up.
+//!    beta = 1. Its diagnostics compare chains one by one, the two halves with each other, and the value with annealing and the bound.
+//! 4. Two short runs only locate the mass. If a result is in doubt, the mixture is fitted again to the states of the chains at beta = 1,
+//!    and the run is repeated with twice the sweeps, until all diagnostics pass or the budget is used up.
 
 mod annealed_samples;
 mod candidates;

@@ -1,12 +1,12 @@
-//! Search for the modes of a layer's distribution, and the lower bound of log Z that every visited state gives for sure.
+//! Search for the modes of a layer's distribution, and the rigorous lower bound of log Z from every visited state.
 //!
 //! With the other layer summed out, log f(s) = bias.s + sum_i softplus(x_i(s)), x = other bias + W's, is convex in s as a
 //! function on [0,1]^n. So its linearisation at s is a lower bound, and the state that maximises the linearisation,
 //! s'_a = 1[bias_a + sum_i W_ai sigma(x_i) > 0], is no worse than s (the concave-convex procedure, Yuille and Rangarajan 2003):
 //! whole states are flipped at once until nothing changes, then single units while one of them helps.
 //!
-//! log Z >= log sum f(s) over any set of DISTINCT states: all states ever evaluated are kept for that, in f64.
-//! Cost: one pass over W a step; n passes over the other layer for the single flips of a state.
+//! log Z >= log sum f(s) over any set of DISTINCT states; all states ever evaluated are kept for it, in f64. Cost: one pass over W per
+//! step; n passes over the other layer for the single flips of a state.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ use crate::ops::{BitMatrix, words_per_row};
 
 /// Most states that are kept for the bound.
 const MOST_STATES: usize = 100_000;
-/// Most steps of one ascent: it is monotone, and ends long before.
+/// Most steps of one ascent, which is monotone and usually ends long before.
 const MOST_STEPS: usize = 200;
-/// Most work on the single flips of one ascent, n x units of the other layer: beyond, only whole states are flipped.
+/// Most work on the single flips of one ascent, n x units of the other layer; beyond it, only whole states are flipped.
 const LARGEST_SCAN: usize = 50_000;
-/// Shares of units that are on in random starting states.
+/// Fractions of units that are on in random starting states.
 const DENSITIES: [f64; 7] = [0.5, 0.1, 0.9, 0.3, 0.7, 0.02, 0.98];
 
 /// A maximum of log f over single flips.
@@ -34,11 +34,11 @@ pub struct Mode {
     pub log_f: f64,
 }
 
-/// States of one layer seen so far.
+/// States of one layer evaluated so far.
 pub struct ModeSearch {
     bias: Vec<f64>,
     other_bias: Vec<f64>,
-    /// Row a: what unit a adds to x.
+    /// Row a: contribution of unit a to x.
     weights: Vec<Vec<f64>>,
     seen: HashMap<Vec<u64>, f64>,
     modes: Vec<Mode>,
@@ -73,8 +73,8 @@ impl ModeSearch {
         }
     }
 
-    /// Looks at the state that turns each unit of the other layer on most, the units with positive weights to it, and ascends from the
-    /// `most` highest of these, which are returned: a pattern that a few units of many know is in no average over units.
+    /// Evaluates the state that turns each unit of the other layer on most, the units with positive weights to it, and ascends from the
+    /// `most` highest of these, which are returned: a pattern that only a few of many units favour is not visible in an average over units.
     pub fn from_units(&mut self, most: usize) -> BitMatrix {
         let (units, others) = (self.bias.len(), self.other_bias.len());
         let preferred =
@@ -84,7 +84,7 @@ impl ModeSearch {
         highest
     }
 
-    /// Notes the states of given rows; the `most` highest of them.
+    /// Records the states of given rows; returns the `most` highest of them.
     pub fn highest(&mut self, rows: &BitMatrix, most: usize) -> BitMatrix {
         let mut ranked: Vec<(f64, usize)> = Vec::new();
         for row in 0..rows.rows() {
@@ -102,12 +102,12 @@ impl ModeSearch {
         });
     }
 
-    /// Notes the states of given rows without ascending.
+    /// Records the states of given rows without ascending.
     pub fn note(&mut self, rows: &BitMatrix) {
         self.highest(rows, 0);
     }
 
-    /// The mode above a state.
+    /// The mode reached from a state.
     pub fn ascend(&mut self, start: &[u64]) -> f64 {
         let mut state = start.to_vec();
         let mut x = self.inputs(&state);
@@ -194,7 +194,7 @@ impl ModeSearch {
         state
     }
 
-    /// The single flip that raises log f most, if one does.
+    /// The single flip that raises log f most, if any does.
     fn best_flip(&mut self, state: &[u64], x: &[f64], value: f64) -> Option<(usize, f64)> {
         if self.bias.len() * self.other_bias.len() > LARGEST_SCAN {
             return None;
@@ -212,7 +212,7 @@ impl ModeSearch {
                 neighbour[unit / 64] ^= 1 << (unit % 64);
                 self.seen.entry(neighbour).or_insert(there);
             }
-            // Rounding is no improvement.
+            // A rounding difference is not an improvement.
             if there > best.map_or(value + 1e-9 * (1.0 + value.abs()), |(_, best)| best) {
                 best = Some((unit, there));
             }
@@ -242,7 +242,7 @@ mod tests {
     use crate::model::exact::log_partition;
     use crate::model::test_systems::gaussian_parameters;
 
-    /// With every state of a small layer seen the bound is log Z, and it never exceeds it.
+    /// Once every state of a small layer was evaluated the bound is log Z, and it never exceeds log Z.
     #[test]
     fn the_bound_is_below_log_z_and_reaches_it() {
         for seed in 0..5 {

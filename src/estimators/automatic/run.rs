@@ -1,4 +1,4 @@
-//! Runs until nothing is in doubt, or the budget is used up.
+//! Runs until all diagnostics pass, or the budget is used up.
 
 use std::time::Instant;
 
@@ -15,13 +15,13 @@ use crate::tempering::AtOne;
 use crate::tempering::mixture::MixtureBase;
 use crate::trust::Trust;
 
-/// The first runs, which only look where the mass lies, have so many times fewer sweeps.
+/// The first runs, which only locate the mass, have fewer sweeps by this factor.
 const EXPLORING: usize = 5;
 
-/// What is said of samples that are not those of the chains.
-const ANNEALED: &str = "the samples were drawn by annealing from the data's marginals instead, with weights that can be believed; modes that neither reaches are missing";
+/// Text for samples that are not those of the chains.
+const ANNEALED: &str = "the samples were drawn by annealing from the data's marginals instead, whose weights pass their diagnostics; modes that neither method reaches are missing";
 
-/// The estimate and how it came about.
+/// The estimate and how it was computed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// log Z.
@@ -30,14 +30,14 @@ pub struct Report {
     pub bound: Bound,
     /// Starts that were tried by annealing.
     pub candidates: Vec<Candidate>,
-    /// What was done, one line a run.
+    /// A line on each run.
     pub done: Vec<String>,
 }
 
-/// A start found for other estimators.
+/// A start for other estimators.
 #[derive(Clone, Debug)]
 pub struct FoundStart {
-    /// Where paths start.
+    /// The base of paths.
     pub mixture: MixtureBase,
     /// States at beta = 1 for the second population of chains, shape [S/2, M].
     pub from_above: BitMatrix,
@@ -47,12 +47,12 @@ pub struct FoundStart {
     pub candidates: Vec<Candidate>,
     /// Sweeps of single chains spent.
     pub gibbs_sweeps: u64,
-    /// What was done, one line a run.
+    /// A line on each run.
     pub done: Vec<String>,
 }
 
 impl Automatic {
-    /// Runs until the estimate is sound or the budget is used up; `tell` hears a line after each step.
+    /// Runs until the estimate is sound or the budget is used up; `tell` gets a line after each step.
     ///
     /// # Errors
     /// Fewer than four chains, no sweeps, or a matrix without singular values.
@@ -75,8 +75,8 @@ impl Automatic {
         })
     }
 
-    /// `count` states at beta = 1, the sweeps of single chains spent, and the verdict: of the chains whose estimate is sound, else of
-    /// annealing where its weights can be believed, else of the last chains that the budget allowed, whose doubts are the samples';
+    /// `count` states at beta = 1, the sweeps of single chains spent, and the diagnostics: of the chains if their estimate is sound, else
+    /// from annealing if its weights can be trusted, else of the last chains within the budget, whose doubts are those of the samples;
     /// `spacing` sweeps between two samples of a chain.
     pub(in super::super) fn sample(
         &self,
@@ -95,7 +95,7 @@ impl Automatic {
             let bound = exploration.bound().value.max(exploration.at_least());
             let drawn = annealed_samples::draw(&ops, base, bound, count, self.seed)?;
             if let Some((taken, sweeps)) = drawn {
-                // What chains could not see annealing may miss as well: the doubts stay.
+                // Annealing may miss what the chains missed as well, so the doubts stay.
                 trust.doubt("annealed", ANNEALED);
                 return Ok((taken, exploration.gibbs_sweeps() + sweeps, trust));
             }
@@ -104,7 +104,7 @@ impl Automatic {
         Ok((taken, exploration.gibbs_sweeps(), trust))
     }
 
-    /// Runs, each of twice the sweeps of the one before, until one is sound.
+    /// Runs, each with twice the sweeps of the last, until one is sound.
     fn until_sound(
         &self,
         exploration: &mut Exploration<'_>,
@@ -124,7 +124,7 @@ impl Automatic {
         }
     }
 
-    /// A start for other estimators: the mixture that the first run would have, without that run.
+    /// A start for other estimators: the mixture of the first run, without that run.
     ///
     /// # Errors
     /// As [`Automatic::run`].

@@ -1,4 +1,4 @@
-//! Search for modes in both layers of a model, and the bounds of log Z that come with it.
+//! Search for modes in both layers of a model, and the resulting bounds of log Z.
 
 use super::{Bound, Known, ModeSearch};
 use crate::model::Parameters;
@@ -7,25 +7,25 @@ use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
 
 /// Random starts of the search in the hidden layer; a quarter of that in the visible one.
 const RANDOM_STARTS: usize = 64;
-/// Random visible states that are quenched, sweeps of each, and how many of the highest are ascended from. On models of pumsb_star 500
-/// miss the modes that have most of the mass.
+/// Number of random visible states that are quenched, sweeps of each, and how many of the highest are ascended from. On models of
+/// pumsb_star 500 miss the modes that have most of the mass.
 const QUENCHED: usize = 1000;
 const QUENCHING: usize = 12;
 const HIGHEST: usize = 50;
 /// Inverse temperature at which units take the sign of their input.
 const COLD: f32 = 1e4;
-/// Ascents from states that single units of the other layer are turned on most by, in each layer.
+/// Ascents in each layer from states that turn single units of the other layer on most.
 const UNIT_STARTS: usize = 16;
-/// Most data rows that are looked at.
+/// Most data rows that are evaluated.
 const MOST_ROWS: usize = 400;
 
-/// A lower bound of log Z that holds for sure, by search alone.
+/// A rigorous lower bound of log Z, by search alone.
 pub fn lower_bound(parameters: &Parameters, known: Known<'_>, seed: u64) -> Bound {
     Search::new(parameters, known, seed).bound()
 }
 
-/// Visible states after sweeps at zero temperature from states of independent fair bits. Where a model has thousands of modes, those with
-/// most of the mass are not where annealing from the marginals leads, and few random starts miss them.
+/// Visible states after sweeps at zero temperature from states of independent fair bits. If a model has thousands of modes, annealing from
+/// the marginals does not reach those with most of the mass, and few random starts miss them.
 fn quenched(ops: &Fused, seed: u64) -> BitMatrix {
     let units = [Layer::Visible, Layer::Hidden].map(|layer| ops.n_units(layer));
     let mut states = units.map(|n| BitMatrix::zeros(QUENCHED, n));
@@ -56,7 +56,7 @@ pub(super) struct Search {
     hidden: ModeSearch,
     visible: ModeSearch,
     n_visible: usize,
-    /// A bound that was known before.
+    /// A bound from other sources.
     known: Option<Bound>,
 }
 
@@ -99,7 +99,7 @@ impl Search {
         }
     }
 
-    /// Visible states drawn at the highest modes, `each` a mode: v ~ p(v | h).
+    /// Visible states drawn at the highest modes, `each` per mode: v ~ p(v | h).
     pub(super) fn drawn(&self, modes: usize, each: usize, seed: u64) -> BitMatrix {
         let modes: Vec<_> = self.hidden.modes().into_iter().take(modes).collect();
         let streams = Streams::new(seed, Purpose::ModeSearch, 1);

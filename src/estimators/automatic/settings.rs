@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::tempering::schedules::linear;
 use crate::tempering::{Ladder, Prior};
 
-/// Chains, inverse temperatures, sweeps and seconds unless told otherwise.
+/// Default number of chains, inverse temperatures, sweeps and seconds.
 pub const CHAINS: usize = 100;
 pub const TEMPERATURES: usize = 50;
 pub const SWEEPS: usize = 1000;
@@ -20,26 +20,26 @@ pub struct Automatic {
     pub ladder: Ladder,
     /// Counted sweeps of the first run.
     pub sweeps: usize,
-    /// Work that may be done while the estimate is in doubt, in seconds of one usual core. It is counted in operations, not by
-    /// the clock, so that the same seed gives the same result.
+    /// Work that may be done while the estimate is in doubt, in seconds of one typical core. It is counted in operations, not by the clock,
+    /// so that the same seed gives the same result.
     pub budget: f64,
     /// Seed of all random streams.
     pub seed: u64,
 }
 
 impl Automatic {
-    /// What the command does unless told otherwise.
+    /// The defaults of the command.
     ///
     /// # Errors
-    /// None in practice: the ladder is a valid one.
+    /// None in practice: the ladder is valid.
     pub fn new(seed: u64) -> Result<Self> {
         let betas = linear(TEMPERATURES)?;
         let ladder = Self::ladder(&betas)?;
         Ok(Self { chains: CHAINS, ladder, sweeps: SWEEPS, budget: BUDGET, seed })
     }
 
-    /// Inverse temperatures whose ends get more than their share of the sweeps: at beta = 0 chains change their component, and at
-    /// both ends log Z is measured.
+    /// Inverse temperatures whose ends get more than an equal part of the sweeps: at beta = 0 chains change their component, and at both
+    /// ends log Z is measured.
     ///
     /// # Errors
     /// Fewer than two inverse temperatures, or not ascending from 0 to 1.

@@ -1,7 +1,7 @@
 //! RBMs whose moments are averages of those of base and model.
 //!
 //! Knot at beta: E[v], E[h], E[vh'] = (1 - beta) s(0) + beta s(1), reached by centered gradient steps W += rate (s - E_model)
-//! with persistent chains (Tieleman 2008), from the knot before. s(0) = (sigma(a), 1/2, sigma(a)/2). s(1) is exact where the
+//! with persistent chains (Tieleman 2008), from the knot before. s(0) = (sigma(a), 1/2, sigma(a)/2). s(1) is exact if the
 //! smaller layer has at most 20 units, else from tempered chains. Cost: knots x updates sweeps of all chains.
 
 use super::MomentKnots;
@@ -19,7 +19,7 @@ const LARGEST_EXACT: usize = 20;
 /// How knots are fitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MomentAveraging {
-    /// Intermediate RBMs, equally spaced in beta; Grosse et al. take 9.
+    /// Intermediate RBMs, equally spaced in beta; Grosse et al. use 9.
     pub knots: usize,
     /// Persistent chains.
     pub chains: usize,
@@ -38,11 +38,11 @@ impl Default for MomentAveraging {
 }
 
 impl MomentAveraging {
-    /// Fits all knots of the path from `base` to `target`. A doubt about sampled moments is no doubt about estimates
-    /// along the path, which any knots leave unbiased.
+    /// Fits all knots of the path from `base` to `target`. Doubts of sampled moments do not apply to estimates along the path, which are
+    /// unbiased for any knots.
     ///
     /// # Errors
-    /// No chains or knots, or samples of the model that cannot be had.
+    /// No chains or knots, or samples of the model that cannot be drawn.
     pub fn fit(&self, base: &BaseDistribution, target: &Parameters) -> Result<MomentKnots> {
         if self.chains < 2 || self.knots == 0 {
             return Err(Error::Invalid(format!(
@@ -154,8 +154,8 @@ mod tests {
     use super::*;
     use crate::model::test_systems::gaussian_parameters;
 
-    /// The knots of a fitted path have the moments asked for, to within the noise of the chains they were fitted with
-    /// (se of a mean of 500 draws: .022 at most; gradients average several).
+    /// The knots of a fitted path have the required moments, to within the noise of the chains they were fitted with (se of a mean of 500
+    /// draws: .022 at most; gradients average several).
     #[test]
     fn fitted_knots_have_the_averaged_moments() {
         let target = gaussian_parameters(10, 6, 0.8, 5);
@@ -182,7 +182,7 @@ mod tests {
         ];
         println!("{off:?}");
         assert!(off.iter().all(|off| *off < 0.04), "{off:?}");
-        // The base's own moments are far from the aim: the fit did something.
+        // The base's own moments are far from the target, so the fit changed them.
         assert!(worst(&start.visible, &aim.visible) > 0.15);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Between neighbouring knots the path is geometric in the joint: log f(v,h) = (1-u) log f_i(v,h) + u log f_{i+1}(v,h), again an
 //! RBM, with parameters in between. The first knot is the base distribution as an RBM without weights, the last the model.
-//! Annealing along it is unbiased for Z whatever the knots: a bad fit costs variance only.
+//! Annealing along it is unbiased for Z for any knots: a bad fit only increases the variance.
 
 use crate::error::{Error, Result};
 use crate::model::Parameters;

@@ -6,14 +6,14 @@ use faer::{Accum, Mat, Par};
 use crate::model::Parameters;
 use crate::numerics::sigmoid;
 
-/// How far the expansion in W goes.
+/// Order of the expansion in W.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TapOrder {
     /// Mean field without reaction.
     Naive,
-    /// The Onsager reaction term: what is called TAP.
+    /// The Onsager reaction term, known as TAP.
     Second,
-    /// One more.
+    /// One more order.
     Third,
 }
 

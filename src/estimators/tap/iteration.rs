@@ -1,4 +1,4 @@
-//! Damped iteration of the mean-field equations from several starting points at once; cycles and failures are told.
+//! Damped iteration of the mean-field equations from several starting points at once; cycles and failures are reported.
 
 use std::time::Instant;
 
@@ -21,11 +21,11 @@ pub struct Tap {
     pub order: TapOrder,
     /// Starting points, in turn: all means 1/2, all 0 (COMPARISON's, undamped), all 1, uniform, random corners, N(0, 1).
     pub starts: usize,
-    /// Share of the old value that is kept at an update, in [0, 1); 0 is COMPARISON's undamped iteration.
+    /// Fraction of the old value that is kept at an update, in [0, 1); 0 is COMPARISON's undamped iteration.
     pub damping: f64,
     /// Whether every starting point is iterated undamped as well.
     pub undamped_too: bool,
-    /// Iterations after which what is not kept is halved, and again after as many more; 0: never.
+    /// Iterations after which the new fraction is halved, and again after as many more; 0: never.
     pub halve_after: usize,
     /// Most iterations.
     pub iterations: usize,
@@ -53,19 +53,19 @@ impl Default for Tap {
 /// Two iterations that end this much nearer to where they began than one does are a cycle of two.
 const RETURN: f64 = 1e-3;
 
-/// How the iteration from one starting point ended.
+/// End of the iteration from one starting point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TapEnd {
     /// At a point that solves the equations.
     Converged,
-    /// Jumping between two points.
+    /// Alternating between two points.
     PeriodTwo,
-    /// Neither, when the iterations were used up.
+    /// Neither, at the largest number of iterations.
     Unsettled,
 }
 
-/// Where the iteration from one starting point led.
+/// Result of the iteration from one starting point.
 #[derive(Clone, Debug)]
 pub struct TapSolution {
     /// The approximation of log Z there, nats.
@@ -118,7 +118,7 @@ impl Tap {
         .checked())
     }
 
-    /// Every starting point's end; damped first, then undamped if that is asked for.
+    /// Every starting point's end; damped first, then undamped if selected.
     ///
     /// # Errors
     /// As [`Tap::run`].
@@ -209,7 +209,7 @@ impl Tap {
     }
 }
 
-/// A first mean of the `column`-th starting point (see [`Tap::starts`]).
+/// An initial mean of the `column`-th starting point (see [`Tap::starts`]).
 fn start_of(column: usize, stream: &mut Stream) -> f64 {
     match column {
         0 => 0.5,
@@ -223,7 +223,7 @@ fn start_of(column: usize, stream: &mut Stream) -> f64 {
     }
 }
 
-/// Moves means a share of the way to new ones; the whole way's largest component in every column.
+/// Moves means a fraction of the way to new ones; returns the largest component of the whole way in every column.
 fn towards(means: &mut Mat<f64>, new: &Mat<f64>, step: f64) -> Vec<f64> {
     let moved = (0..means.ncols()).map(|c| distance(means, new, c)).collect();
     for c in 0..means.ncols() {
@@ -234,7 +234,7 @@ fn towards(means: &mut Mat<f64>, new: &Mat<f64>, step: f64) -> Vec<f64> {
     moved
 }
 
-/// What the reader should know about the solutions.
+/// Notes on the solutions for the user.
 fn trust(solutions: &[TapSolution]) -> Trust {
     /// Solutions further apart than this are different ones, nats.
     const DIFFERENT: f64 = 1e-3;

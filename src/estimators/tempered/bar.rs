@@ -1,7 +1,7 @@
 //! Bennett's acceptance ratio between neighbouring temperatures (Bennett 1976), summed along the ladder.
 //!
-//! Each ratio is [`super::reweighting`] of two densities with the states generated at either. A temperature at which no state
-//! was generated is left out; at an end of the ladder the step then rests on its neighbour's states alone.
+//! Each ratio is [`super::reweighting`] of two densities with the states generated at either. A temperature at which no state was generated
+//! is left out; at an end of the ladder the step then uses only the states of its neighbour.
 
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
 //! Standard errors between independent chains: samples of one chain are correlated, chains are not.
 
-/// Standard error of an estimate from each chain's first-order part I_s of its error (influence), estimate - truth ~ sum_s I_s:
+/// Standard error of an estimate from each chain's first-order contribution I_s to its error (influence), estimate - truth ~ sum_s I_s:
 /// sqrt(S/(S - 1) sum_s (I_s - mean)^2).
 pub(super) fn between_chains(influence: &[f64]) -> f64 {
     let n = influence.len() as f64;

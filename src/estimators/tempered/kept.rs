@@ -1,8 +1,8 @@
-//! A run of tempered chains that keeps what counting, transition, integration and reweighting estimators read.
+//! A run of tempered chains with the statistics for counting, transition, integration and reweighting estimators.
 //!
-//! Sweeps are run one at a time. Sums (counts, transitions, slopes) stay small; whole states are thinned to at most
-//! 10^7 numbers log f_k, and slopes, K x J exponentials a state, are taken of those alone. Thinning further would cost accuracy:
-//! on MNIST 784x10 with 100 chains x 1000 sweeps, keeping a fifth takes the standard error of MBAR from .048 to .080.
+//! Sweeps are run one at a time. Sums (counts, transitions, slopes) are small; whole states are thinned to at most 10^7 numbers log f_k,
+//! and slopes, K x J exponentials per state, are computed for those only. Stronger thinning would cost accuracy: on MNIST 784x10 with 100
+//! chains x 1000 sweeps, keeping a fifth increases the standard error of MBAR from .048 to .080.
 
 use std::ops::Deref;
 
@@ -19,7 +19,7 @@ const MOST_NUMBERS: usize = 10_000_000;
 const MOST_GROUPS: usize = 20;
 const MOST_TRANSITIONS: usize = 10_000_000;
 
-/// A [`TemperedRun`] with everything that can be read off its chains.
+/// A [`TemperedRun`] with all statistics that estimators read.
 #[derive(Clone, Debug)]
 pub struct KeptRun {
     /// The run itself.
@@ -38,7 +38,7 @@ pub struct KeptRun {
     pub states: KeptStates,
 }
 
-/// States of all chains at every so many counted sweeps: row i is one of chain i mod S.
+/// States of all chains at every n-th counted sweep: row i is one of chain i mod S.
 #[derive(Clone, Debug, Default)]
 pub struct KeptStates {
     /// log f_k(x_i), shape [N, K].
@@ -57,11 +57,11 @@ fn groups(chains: usize, temperatures: usize) -> usize {
     MOST_GROUPS.min(MOST_TRANSITIONS / (temperatures * temperatures)).max(2).min(chains)
 }
 
-/// Bytes a [`KeptRun`] takes beyond its chains, reweighting of its states included.
+/// Bytes of a [`KeptRun`] in addition to its chains, including reweighting of its states.
 pub fn kept_bytes(chains: usize, sweeps: usize, temperatures: usize) -> f64 {
     let kept = chains.saturating_mul(sweeps / stride(chains, sweeps, temperatures)) as f64;
     let k = temperatures as f64;
-    // Log f, copied as it grows; slopes of a look, their sums and counts; transitions of both kinds and a copy.
+    // Log f, copied as it grows; slopes of one call, their sums and counts; transitions of both kinds and a copy.
     let tables = 1.5 * kept + 10.0 * chains as f64 + 4.0 * k * groups(chains, temperatures) as f64;
     8.0 * k * tables
 }
@@ -70,7 +70,7 @@ impl KeptRun {
     /// Runs the chains; `sweeps` (at least 1) are counted.
     ///
     /// # Errors
-    /// Fewer than two chains, of which no error bar can be made.
+    /// Fewer than two chains, which give no error bar.
     pub fn new(
         chains: &mut dyn SimulatedTempering,
         initial_rounds: &InitialRounds,
@@ -115,7 +115,7 @@ impl Deref for KeptRun {
     }
 }
 
-/// What is being kept while the chains run.
+/// Statistics while the chains run.
 struct Notes {
     stride: usize,
     sweeps: usize,
@@ -129,7 +129,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// Notes the chains after one more sweep, whose occupancies are q(k|x) of the states.
+    /// Records the chains after one more sweep, whose occupancies are q(k|x) of the states.
     fn take(&mut self, chains: &dyn SimulatedTempering, swept: &Swept) {
         let (k, groups) = (chains.ladder().len(), self.transitions.len());
         let generated_at = chains.temperatures();

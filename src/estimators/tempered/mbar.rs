@@ -1,7 +1,7 @@
 //! MBAR, also known as UWHAM: all kept states of all temperatures reweighted at once (see [`super::reweighting`]).
 //!
-//! n_k counts the temperature that GENERATED a state; pseudo-prior and prior play no part (RTS section 3.4 and App. D, where
-//! eq. 31 sums to K and eq. 33 lost r_k).
+//! n_k counts the temperature that GENERATED a state; pseudo-prior and prior are not used (RTS section 3.4 and App. D, where eq. 31 sums to
+//! K and eq. 33 lost r_k).
 
 use std::borrow::Cow;
 use std::time::Instant;

@@ -1,11 +1,11 @@
-//! Maximum likelihood over sweeps with different pseudo-priors, the initial rounds' included (RTS App. A).
+//! Maximum likelihood over sweeps with different pseudo-priors, including those of the initial rounds (RTS App. A).
 //!
 //! Under zeta^(g) the temperatures are distributed as p_gk, proportional to r_k e^{zeta_k - zeta^(g)_k} at the true zeta. Maximise
 //!     sum_g [ sum_k C_gk zeta_k - n_g log sum_k r_k e^{zeta_k - zeta^(g)_k} ],   C_gk = sum of q(k|x) over the n_g states of group g,
 //! concave, by Newton. One group gives RTS eq. 12. Errors: the estimating equation's scores, summed chain by chain.
 //!
-//! The chains of the first rounds start far from equilibrium (an annealing pass puts them all at beta = 1), which no
-//! likelihood knows; so the first half of the rounds is left out (with it, 60 z-scores on 16x8 models have mean .40, else .11).
+//! The chains of the first rounds start far from equilibrium (an annealing pass ends with all of them at beta = 1), which the likelihood
+//! does not include; so the first half of the rounds is left out (with it, 60 z-scores on 16x8 models have mean .40, else .11).
 
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ pub fn mixed(run: &TemperedRun) -> Estimate {
     run.estimate(Method::Mixed, start, found, Trust::unless("not-solved", doubt))
 }
 
-/// zeta with zeta_1 as in `guess`, and each chain's part of the error of zeta_K.
+/// zeta with zeta_1 as in `guess`, and each chain's contribution to the error of zeta_K.
 fn solve(
     groups: &[&Group],
     ladder: &Ladder,

@@ -31,17 +31,17 @@ pub use verdict::{Mixing, verdict};
 
 use super::Estimate;
 
-/// What an estimator reads of a shared run.
+/// Input of an estimator from a shared run.
 #[derive(Clone, Copy)]
 pub enum Reader {
     /// Occupancies alone, which need little memory.
     Occupancy(fn(&TemperedRun) -> Estimate),
-    /// Also what a [`KeptRun`] keeps.
+    /// Also the statistics of a [`KeptRun`].
     Kept(fn(&KeptRun) -> Estimate),
 }
 
 impl Reader {
-    /// The estimate from a run that kept everything.
+    /// The estimate from a run with all statistics.
     pub fn read(self, run: &KeptRun) -> Estimate {
         match self {
             Self::Occupancy(method) => method(&run.run),

@@ -6,10 +6,10 @@ use faer::linalg::solvers::Llt;
 use faer::prelude::Solve;
 use faer::{Mat, Side};
 
-/// A step below this many nats in every coordinate ends the search: the next would be its square.
+/// A step below this many nats in every coordinate ends the search: the next one would be of the order of its square.
 const SMALL_STEP: f64 = 1e-9;
-/// Most evaluations, halved steps included: where log f differs by thousands of nats from state to state the minimum may lie at
-/// infinity, and the search must end all the same. Usual searches need about ten, from far away some hundreds.
+/// Most evaluations, including halved steps: if log f differs by thousands of nats between states, the minimum may be at infinity, and the
+/// search must still end. Typical searches need about ten, from far away some hundreds.
 const MOST_EVALUATIONS: usize = 400;
 const MOST_HALVINGS: usize = 60;
 
@@ -22,7 +22,7 @@ pub(super) struct Local {
     pub hessian: Mat<f64>,
 }
 
-/// Where the search ended.
+/// Result of the search.
 pub(super) struct Minimum {
     /// zeta, shape `[K]`.
     pub at: Vec<f64>,
@@ -83,7 +83,7 @@ pub(super) fn minimise(mut at: Vec<f64>, local: impl Fn(&[f64]) -> Local) -> Min
             let next: Vec<f64> = at.iter().zip(&newton).map(|(x, d)| x - length * d).collect();
             let there = local(&next);
             evaluations += 1;
-            // Near the minimum the value no longer tells points apart: its sums carry rounding in proportion to their size.
+            // Near the minimum values cannot distinguish points, because their sums have rounding errors in proportion to their size.
             let rounding = 1e-12 * (1.0 + here.value.abs());
             if largest < 1e-6 || there.value <= here.value + rounding {
                 found = Some((next, there));

@@ -4,9 +4,9 @@
 //!     minimise over zeta  (1/N) sum_i log sum_k (n_k/N) e^{-zeta_k} f_k(x_i) + sum_k (n_k/N) zeta_k
 //! then Z_k = sum_i f_k(x_i)/D_i for all, D_i = sum_l n_l e^{-zeta_l} f_l(x_i). Newton, O(N K^2 + K^3) a step.
 //!
-//! Errors: with w_ik = n_k e^{-zeta_k} f_k(x_i)/D_i, eta_k = log n_k - zeta_k are coefficients of a logistic regression of the
-//! label k_i (Geyer 1994), whose scores e_{k_i} - w_i are summed chain by chain (sandwich), so that correlation along a chain
-//! is in the error bar.
+//! Errors: with w_ik = n_k e^{-zeta_k} f_k(x_i)/D_i, eta_k = log n_k - zeta_k are coefficients of a logistic regression of the label k_i
+//! (Geyer 1994), whose scores e_{k_i} - w_i are summed chain by chain (sandwich estimator), so that the error bar includes correlation
+//! along a chain.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub(super) struct Pooled<'a> {
 pub(super) struct Reweighted {
     /// log Z_k - log Z_1, shape `[K]`.
     pub log_z: Vec<f64>,
-    /// Each chain's part of the error of log Z_K - log Z_1, shape `[S]`.
+    /// Each chain's contribution to the error of log Z_K - log Z_1, shape `[S]`.
     pub influence: Vec<f64>,
     /// Whether Newton's method reached the minimum.
     pub converged: bool,
@@ -77,7 +77,7 @@ impl Pooled<'_> {
         };
         let raw: Vec<f64> = (0..k).map(|j| log_sum_exp(column(j))).collect();
 
-        // Sample i's part of log Z_j: W_ij = f_j(x_i)/(D_i Z_j), less what its label moves eta.
+        // Contribution of sample i to log Z_j: W_ij = f_j(x_i)/(D_i Z_j), minus the effect of its label on eta.
         let difference: Vec<f64> = column(k - 1)
             .zip(column(0))
             .map(|(last, first)| (last - raw[k - 1]).exp() - (first - raw[0]).exp())

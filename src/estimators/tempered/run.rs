@@ -1,7 +1,7 @@
-//! One run of tempered chains, to be read by any number of estimators.
+//! One run of tempered chains, shared by any number of estimators.
 //!
-//! Initial rounds find zeta, a fifth of the sweeps lets the chains settle under it, then `sweeps` are counted with zeta
-//! fixed (RTS Algorithm 1). This file keeps occupancies only, O(S K) memory; [`super::KeptRun`] keeps more.
+//! Initial rounds find zeta, a fifth of the sweeps is burn-in, then `sweeps` are counted with zeta fixed (RTS Algorithm 1). This file keeps
+//! occupancies only, O(S K) memory; [`super::KeptRun`] keeps more.
 
 use std::time::Instant;
 
@@ -17,15 +17,15 @@ use crate::tempering::{
 };
 use crate::trust::Trust;
 
-/// One more sweep in so many is run before counting: the last round left chains spread for the zeta before.
+/// Burn-in sweeps as a fraction of the counted ones: after the last round chains are spread according to the earlier zeta.
 const BURN_IN: usize = 5;
-/// Sweeps of a call where nobody looks in between.
+/// Sweeps of one call if no observer reads in between.
 pub(super) const STRETCH: usize = 20;
-/// Fewest and most looks at the free energy, about, where there are sweeps enough, and most values of all chains.
+/// Fewest and most records of the free energy, about, if there are enough sweeps, and most values of all chains.
 const LOOKS: (usize, usize) = (8, 200);
 const MOST_VALUES: usize = 100_000;
 
-/// Occupancies of tempered chains, and what it took to get them.
+/// Occupancies of tempered chains, and the cost of the run.
 #[derive(Clone, Debug)]
 pub struct TemperedRun {
     /// beta_k and r_k.
@@ -34,12 +34,12 @@ pub struct TemperedRun {
     pub rounds: Vec<Group>,
     /// The counted sweeps.
     pub counted: Group,
-    /// C_s1 and C_sK of each chain, shape [S, 2], in the first and in the second half of the counted sweeps; empty where
-    /// those were too few to be halved.
+    /// C_s1 and C_sK of each chain, shape [S, 2], in the first and in the second half of the counted sweeps; empty if those were too few to
+    /// be halved.
     pub halves: [Table; 2],
-    /// log f(v), minus the free energy, of each chain's state at evenly spaced looks, shape [S, looks].
+    /// log f(v), minus the free energy, of each chain's state at evenly spaced times, shape [S, times].
     pub log_f: Vec<Vec<f64>>,
-    /// What ended the initial rounds.
+    /// End of the initial rounds.
     pub rounds_end: RoundsEnd,
     /// Number of chains, S.
     pub chains: usize,
@@ -66,7 +66,7 @@ impl TemperedRun {
     /// Runs the chains; `sweeps` (at least 1) are counted.
     ///
     /// # Errors
-    /// Fewer than two chains, of which no error bar can be made.
+    /// Fewer than two chains, which give no error bar.
     pub fn new(
         chains: &mut dyn SimulatedTempering,
         initial_rounds: &InitialRounds,
@@ -75,8 +75,8 @@ impl TemperedRun {
         Self::watched(chains, initial_rounds, None, sweeps, STRETCH, &mut |_, _| ())
     }
 
-    /// [`TemperedRun::new`] with a `look` at the chains after every `stretch` of counted sweeps; `zeta`: of a run before this one,
-    /// from which rounds go on with chains as they are.
+    /// [`TemperedRun::new`] with a call of `look` after every `stretch` counted sweeps; `zeta`: of an earlier run, from which rounds
+    /// continue with the current chains.
     pub(crate) fn watched(
         chains: &mut dyn SimulatedTempering,
         initial_rounds: &InitialRounds,
@@ -99,7 +99,7 @@ impl TemperedRun {
         let between_looks = sweeps.div_ceil((MOST_VALUES / n).clamp(LOOKS.0, LOOKS.1));
         let (mut counts, mut done) = (Counts::new(n, k), 0);
         while done < sweeps {
-            // No stretch crosses the middle.
+            // No block crosses the middle.
             let half = usize::from(2 * done >= sweeps);
             let end = if half == 0 { sweeps.div_ceil(2) } else { sweeps };
             let stretch = stretch.min(end - done);
@@ -141,7 +141,7 @@ impl TemperedRun {
         PseudoPrior::new(&self.ladder, zeta).measure(occupancy)
     }
 
-    /// An estimate that a method made of this run since `start`. The run's own doubt comes first, then the method's.
+    /// An estimate by a method from this run since `start`. The run's own doubt comes first, then the method's.
     pub(in super::super) fn estimate(
         &self,
         method: Method,
@@ -153,7 +153,7 @@ impl TemperedRun {
             method,
             value,
             std_error: with_rounding(std_error, value),
-            // A round trip forgets where a chain came from.
+            // A round trip makes a chain forget its start.
             effective_samples: Some(self.round_trips as f64),
             bias: Bias::Consistent,
             at_least: None,
@@ -165,7 +165,7 @@ impl TemperedRun {
     }
 }
 
-/// What is noted of the chains while they are counted.
+/// Statistics of the chains while they are counted.
 struct Counts {
     occupancy: Occupancy,
     halves: [Table; 2],
@@ -193,7 +193,7 @@ impl Counts {
         self.round_trips += swept.round_trips;
     }
 
-    /// Notes log f(v) of the states as they are.
+    /// Records log f(v) of the current states.
     fn look(&mut self, log_f: &Table) {
         let traces = self.log_f.iter_mut().zip(log_f.last_column());
         traces.for_each(|(trace, value)| trace.push(value));

@@ -1,7 +1,7 @@
-//! Mean and variance of Delta = d log f_beta/d beta at every temperature, with each chain's part of their errors.
+//! Mean and variance of Delta = d log f_beta/d beta at every temperature, with each chain's contribution to their errors.
 //!
-//! E_k = E_k[Delta] is d log Z/d beta, V_k = Var_k[Delta] its derivative. Delta's variance is TOTAL: that of E[Delta|x] and the
-//! mean of Var[Delta|x], what was summed out.
+//! E_k = E_k[Delta] is d log Z/d beta, V_k = Var_k[Delta] its derivative. The variance of Delta is TOTAL: that of E[Delta|x] plus the mean
+//! of Var[Delta|x] over the summed-out units.
 
 /// Weighted sums of E[Delta|x], and of its second moment, for every chain and temperature.
 #[derive(Clone, Debug)]
@@ -18,14 +18,14 @@ pub struct NodeMoments {
     pub mean: f64,
     /// V_k.
     pub variance: f64,
-    /// Each chain's part of the error of E_k, shape `[S]`.
+    /// Each chain's contribution to the error of E_k, shape `[S]`.
     pub mean_influence: Vec<f64>,
-    /// Each chain's part of the error of V_k, shape `[S]`.
+    /// Each chain's contribution to the error of V_k, shape `[S]`.
     pub variance_influence: Vec<f64>,
 }
 
 impl SlopeSums {
-    /// Nothing yet.
+    /// Empty sums.
     pub fn new(chains: usize, temperatures: usize) -> Self {
         Self { temperatures, sums: std::array::from_fn(|_| vec![0.0; chains * temperatures]) }
     }

@@ -1,9 +1,9 @@
 //! Thermodynamic integration by a cubic spline: log Z = log Z_1 + integral over beta of the curve through `E_beta[Delta]`.
 //!
-//! The spline goes through the means E_k of [`super::SlopeSums`] and has the variances V_1 and V_K, which are E's derivatives, as its
-//! slopes at the ends (a complete spline, de Boor 1978, chapter IV): its error falls with the fourth power of the spacing, on a
-//! ladder of any spacing. The corrected trapezoid rule, of the same order, reads the variances at all temperatures: where the two differ
-//! by more than the error bar, or both by much from the plain rule, the ladder is too coarse.
+//! The spline goes through the means E_k of [`super::SlopeSums`]. Its slopes at the ends are the variances V_1 and V_K, which are the
+//! derivatives of E (a complete spline, de Boor 1978, chapter IV), so its error falls with the fourth power of the spacing, on a ladder of
+//! any spacing. The corrected trapezoid rule, of the same order, uses the variances at all temperatures. If the two differ by more than the
+//! error bar, or both by much from the plain rule, the ladder is too coarse.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use super::thermodynamic::is_large;
 use super::{KeptRun, NodeMoments};
 use crate::trust::Trust;
 
-/// A difference from the corrected rule, in nats, that does not count however small the error bar.
+/// A difference from the corrected rule, in nats, that is ignored however small the error bar.
 const ROUNDING: f64 = 1e-3;
 
 /// Thermodynamic integration by a cubic spline.
@@ -32,7 +32,7 @@ pub fn ti_spline(run: &KeptRun) -> Estimate {
     let (first, last) = (&nodes[0], &nodes[nodes.len() - 1]);
     let means: Vec<f64> = nodes.iter().map(|node| node.mean).collect();
     let area = integral(&x, &means, [first.variance, last.variance]);
-    // The integral is linear in means and variances, and so in each chain's part of their errors.
+    // The integral is linear in means and variances, and so in each chain's contribution to their errors.
     let influence: Vec<f64> = (0..run.chains)
         .map(|s| {
             let parts: Vec<f64> = nodes.iter().map(|node| node.mean_influence[s]).collect();
@@ -47,7 +47,7 @@ pub fn ti_spline(run: &KeptRun) -> Estimate {
         corrected += h * h / 12.0 * (node[0].variance - node[1].variance);
     }
     corrected += trapezoid;
-    // On an even ladder both rules correct the trapezoid rule by the variances at the ends, and err alike where that is much.
+    // On an even ladder both rules correct the trapezoid rule by the variances at the ends, and have the same error if that is large.
     let differ = (area - corrected).abs() > std_error + ROUNDING;
     let doubt = (differ || is_large(area - trapezoid, std_error)).then(|| {
         let [plain, other] = [trapezoid, corrected].map(|rule| rule - area);

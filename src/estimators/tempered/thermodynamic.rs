@@ -3,7 +3,7 @@
 //! With h_k = beta_{k+1} - beta_k and moments E_k, V_k of [`super::SlopeSums`] (algorithms.md, section 5):
 //! right Riemann sum h_k E_{k+1}, always high since log Z is convex; trapezoid sum h_k (E_k + E_{k+1})/2; corrected (Friel, Hurn,
 //! Wyse 2014) trapezoid - sum h_k^2/12 (V_{k+1} - V_k), V the TOTAL variance; Rao-Blackwellized: the corrected rule with weights q(k|x).
-//! The correction is what the trapezoid misses to leading order, so the plain rule is doubted where it exceeds the error bar.
+//! The correction is the error of the trapezoid rule to leading order, so the plain rule is in doubt if it exceeds the error bar.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use super::errors::between_chains;
 use super::{KeptRun, NodeMoments, SlopeSums};
 use crate::trust::Trust;
 
-/// Largest correction, in nats and in standard errors, that is taken for a small one.
+/// Largest correction, in nats and in standard errors, that counts as small.
 const LARGEST_CORRECTION: f64 = 1.0;
 const MOST_ERRORS: f64 = 20.0;
 const ROUNDING: f64 = 1e-3;
@@ -92,7 +92,7 @@ fn integrate(run: &KeptRun, method: Method, sums: &SlopeSums, rule: Rule) -> Est
     let coarse = match rule {
         Rule::Riemann => false,
         Rule::Trapezoid => size > std_error,
-        // What the correction misses is a part of it that no formula here tells.
+        // The error of the correction is a part of it that no formula here gives.
         Rule::Corrected => is_large(correction, std_error),
     };
     let doubt = coarse.then(|| {
@@ -103,7 +103,7 @@ fn integrate(run: &KeptRun, method: Method, sums: &SlopeSums, rule: Rule) -> Est
     Estimate { bias, ..run.estimate(method, start, (value, std_error), trust) }
 }
 
-/// Whether so much more than the trapezoid rule finds, in nats, is more than a small correction.
+/// Whether such a difference from the trapezoid rule, in nats, is more than a small correction.
 pub(super) fn is_large(correction: f64, std_error: f64) -> bool {
     let size = correction.abs();
     size > LARGEST_CORRECTION || size > MOST_ERRORS * std_error + ROUNDING

@@ -1,15 +1,15 @@
-//! Whether the error bar of tempered chains is to be believed, judged chain by chain.
+//! Whether the error bar of tempered chains can be trusted, checked chain by chain.
 //!
-//! The mean number of round trips is not enough: chains that travel pay for chains that never do, and where a share of the
-//! chains stays in one mode for good, zeta adapts to that share and the spread between chains does not show the error. Hence
+//! The mean number of round trips is not sufficient. Chains with many round trips compensate for chains with none, and if a fraction of the
+//! chains stays in one mode, zeta adapts to that fraction and the spread between chains does not show the error. Therefore
 //!
-//! - nearly every chain must have been at both ends of the ladder;
-//! - the parts G_s of single chains in the error (RTS eq. 16) in the first half of the sweeps must not predict those in the
-//!   second: their correlation over chains is near 0 where chains mix, so that the error falls like 1/sqrt(sweeps), and near 1
-//!   where each chain keeps to its place, so that no number of sweeps helps;
-//! - neither may the free energies of a chain's states in the first half predict those in the second, by their ranks. R-hat of the
-//!   ranks (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021) and their effective number are told beside it; R-hat alone does not
-//!   tell chains that keep to their places from chains that are short, whose spread is a right error bar.
+//! - nearly every chain must have visited both ends of the ladder;
+//! - the contributions G_s of single chains to the error (RTS eq. 16) in the first half of the sweeps must not predict those in the second:
+//!   their correlation over chains is near 0 if chains mix, so that the error falls like 1/sqrt(sweeps), and near 1 if each chain stays
+//!   where it is, so that no number of sweeps helps;
+//! - the ranks of the free energies of a chain's states in the first half must not predict those in the second either. R-hat of the ranks
+//!   (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021) and their effective number are reported as well. R-hat alone does not
+//!   distinguish chains that stay where they are from short chains, whose spread is a right error bar.
 
 use super::TemperedRun;
 use crate::numerics::Table;
@@ -17,35 +17,35 @@ use crate::numerics::statistics::{effective_sample_size, mean, rank_normalised, 
 use crate::tempering::{NEEDED_PER_CHAIN, RoundsEnd, parts};
 use crate::trust::Trust;
 
-/// The doubt of chains whose halves of a run say the same.
+/// The doubt of chains whose halves of a run are correlated.
 pub(in super::super) const FROZEN: &str = "frozen";
 
-/// Share of the mean occupancy of an end that a chain must have had to have been there.
+/// Fraction of the mean occupancy of an end that counts as a visit of a chain.
 const BEEN_THERE: f64 = 0.05;
-/// Share of the chains that must have been at both ends.
+/// Fraction of the chains that must have visited both ends.
 const NEEDED_SHARE: f64 = 0.9;
 /// Largest correlation of halves. With S mixed chains it scatters around 0 by 1/sqrt(S).
 const MOST_CORRELATION: f64 = 0.5;
 
-/// How the chains of a run moved.
+/// Movement of the chains of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mixing {
     /// Round trips 1 -> K -> 1 per chain in the counted sweeps.
     pub round_trips: f64,
-    /// Chains that have been at both ends of the ladder.
+    /// Chains that have visited both ends of the ladder.
     pub travelled: usize,
     /// Correlation over chains of G_s in the first and in the second half of the counted sweeps.
     pub correlation: f64,
-    /// Correlation over chains of their mean rank of log f(v) in the first and in the second half of the looks.
+    /// Correlation over chains of their mean rank of log f(v) in the first and in the second half of the records.
     pub rank_correlation: f64,
-    /// R-hat of the ranks of log f(v) over halves of chains; NaN where there were too few looks, or all are equal.
+    /// R-hat of the ranks of log f(v) over halves of chains; NaN if there are too few records, or all are equal.
     pub r_hat: f64,
-    /// Effective number of independent values of log f(v) among all looks at all chains; NaN as above.
+    /// Effective number of independent values of log f(v) among all records of all chains; NaN as above.
     pub effective_log_f: f64,
 }
 
 impl Mixing {
-    /// Of one run.
+    /// That of one run.
     pub fn of(run: &TemperedRun) -> Self {
         let k = run.ladder.len();
         let occupancy = &run.counted.occupancy;
@@ -93,14 +93,14 @@ fn halves_correlation(scores: &[Vec<f64>]) -> f64 {
     correlation(&means(false), &means(true))
 }
 
-/// Correlation of parts whose mean is zero; 0 where there are none.
+/// Correlation of contributions whose mean is zero; 0 if there are none.
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
     let scale = (dot(a, a) * dot(b, b)).sqrt();
     if scale > 0.0 { dot(a, b) / scale } else { 0.0 }
 }
 
-/// Whether estimates from these chains are to be believed.
+/// Whether estimates from these chains can be trusted.
 pub fn verdict(run: &TemperedRun) -> Trust {
     let Mixing { round_trips, travelled, correlation, rank_correlation, r_hat, .. } =
         Mixing::of(run);
@@ -117,7 +117,7 @@ pub fn verdict(run: &TemperedRun) -> Trust {
             format!("only {travelled} of {} chains have been at both ends of the ladder: use more sweeps, or another --start", run.chains),
         );
     }
-    // A correlation that is not a number comes from an end that no chain has ever been at.
+    // A correlation that is not a number comes from an end that no chain has visited.
     if !matches!(correlation.partial_cmp(&MOST_CORRELATION), Some(std::cmp::Ordering::Less)) {
         trust.doubt(
             FROZEN,
@@ -150,7 +150,7 @@ mod tests {
         Tempering,
     };
 
-    /// Chains with a place of their own correlate, others do not.
+    /// Chains that stay where they are correlate, others do not.
     #[test]
     fn halves_of_frozen_chains_correlate() {
         let half = |low: fn(i32) -> bool| {
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(correlation(&[0.0; 4], &[0.0; 4]), 0.0);
     }
 
-    /// Free energies of chains that mix are alike; of chains that each see a part of their own they are not.
+    /// Free energies of chains that mix are alike; those of chains that each see a different part are not.
     #[test]
     fn chains_with_free_energies_of_their_own_are_told() {
         let ops = Fused::new(&gaussian_parameters(12, 8, 0.3, 1));

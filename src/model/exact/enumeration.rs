@@ -31,17 +31,17 @@ pub(super) struct Enumeration {
     /// Units of the layer that is summed out.
     pub(super) n_other: usize,
     other_bias: Vec<f64>,
-    /// Row a: what unit a adds to x.
+    /// Row a: contribution of unit a to x.
     weights: Vec<Vec<f64>>,
     /// Row a: exp(weights) and exp(-weights), padded with 1 to whole lanes. Empty where odds would overflow.
     ratios: Vec<[Vec<f64>; 2]>,
     /// Factors 1 + odds a lane can take before its exponent must be set aside.
     safe_factors: usize,
-    /// States visited so far by all threads, to be told.
+    /// States visited so far by all threads, for the display of progress.
     visited: AtomicU64,
 }
 
-/// A state on the way.
+/// The current state.
 pub(super) struct Visit<'a> {
     /// Bit a is unit a.
     pub(super) state: u64,

@@ -92,7 +92,7 @@ impl SpinModel {
         let (mut s, mut log_f) = (vec![-1.0; n], 0.0);
         for position in 0..1u64 << n {
             if position % BLOCK == 0 {
-                // Gray code, afresh.
+                // Gray code, from the beginning.
                 let state = position ^ position >> 1;
                 (0..n).for_each(|a| s[a] = if state >> a & 1 == 1 { 1.0 } else { -1.0 });
                 let pairs = self.couplings.iter().map(|&(a, b, j)| j * s[a] * s[b]);

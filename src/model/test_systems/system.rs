@@ -1,11 +1,11 @@
-//! What every test system is.
+//! The interface of test systems.
 
 use crate::model::Parameters;
 
 /// A model and its exact log Z in nats.
 #[derive(Clone, Debug)]
 pub struct TestSystem {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
     /// The model.
     pub parameters: Parameters,

@@ -1,4 +1,4 @@
-//! How far samples are from an enumerated distribution.
+//! Distance of samples from an enumerated distribution.
 
 /// Total variation between the histogram of `cells` and the probabilities `exact`, in units of its mean for as many
 /// independent draws: E|c/n - p| = sqrt(2 p (1 - p)/(pi n)) for each cell. 1 up to noise where samples follow `exact`.

@@ -6,7 +6,7 @@ use super::instruction_set::for_every_instruction_set;
 /// f64 in one vector of AVX-512; sums run in this many lanes on every instruction set.
 const LANES: usize = 8;
 
-/// What all rows share, `[J]` each.
+/// Inputs common to all rows, `[J]` each.
 #[derive(Clone, Copy)]
 pub struct HiddenTerms<'a> {
     /// Offsets lam.

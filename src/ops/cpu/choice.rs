@@ -1,4 +1,4 @@
-//! What a chain does with the probabilities q of its temperatures: adds them to a statistic and chooses by them.
+//! Use of the probabilities q of a chain's temperatures: adding them to a statistic, and drawing from them.
 
 use super::InstructionSet;
 use super::instruction_set::for_every_instruction_set;
@@ -42,7 +42,7 @@ fn choose_body(q: &[f64], uniform: f64) -> u32 {
                 rest -= q;
                 rest < 0.0
             });
-            // Sums in another order may differ by a rounding: then it is the last.
+            // Sums in another order may differ by rounding: then the last index is drawn.
             return (i * LANES + inside.unwrap_or(block.len() - 1)) as u32;
         }
         below += sum;
@@ -76,7 +76,7 @@ mod tests {
                 below += q_k;
             }
             for set in InstructionSet::available() {
-                // Probabilities whose sum is rounded below 1 leave nothing unchosen.
+                // With probabilities whose sum is rounded below 1 an index is still drawn.
                 assert_eq!(choose_with(set, &q, 1.0), k as u32 - 1);
                 assert_eq!(choose_with(set, &q, 0.0), 0);
                 let mut sum = vec![1.0; k];

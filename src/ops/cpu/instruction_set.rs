@@ -44,7 +44,7 @@ impl InstructionSet {
         })
     }
 
-    /// Those among which the fastest is looked for: all with vectors of their own, unless one was asked for.
+    /// Candidates for the fastest: all with vectors of their own, unless one was selected.
     pub(super) fn candidates() -> Vec<Self> {
         let asked = std::env::var(WISH).is_ok_and(|wish| !matches!(wish.as_str(), "" | "best"));
         let mut sets = Self::available();
@@ -52,10 +52,10 @@ impl InstructionSet {
         sets
     }
 
-    /// Whether the environment variable asks for something there is; [`InstructionSet::detect`] takes the best otherwise.
+    /// Whether the environment variable names an available set; [`InstructionSet::detect`] uses the best otherwise.
     ///
     /// # Errors
-    /// Names what may be asked for.
+    /// Names the possible values.
     pub fn check_wish() -> Result<()> {
         let Some(wish) = std::env::var_os(WISH) else { return Ok(()) };
         match wish.to_str() {

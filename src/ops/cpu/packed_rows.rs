@@ -112,7 +112,7 @@ pub struct At {
     pub column: usize,
     /// See [`PackedRows::sparse`].
     pub sparse: bool,
-    /// Whether sums begin here, with `start`, or go on with what is in the output.
+    /// Whether sums begin here, with `start`, or continue with the values of the output.
     pub first: bool,
 }
 

@@ -1,8 +1,8 @@
 //! A rough exponential, for draws that look at coarse random bits first.
 //!
-//! Coarse bits need no more than a coarse probability. exp(-logit) comes from a polynomial of degree 3 with a relative
-//! error below 1.1e-4; what it cannot decide with certainty, one draw in thousands, is settled by the definition. So fused
-//! multiply-adds and an inexact exponential change nothing in the result.
+//! Coarse bits need only a coarse probability. exp(-logit) comes from a polynomial of degree 3 with a relative error below 1.1e-4; draws
+//! that it cannot decide with certainty, one in thousands, are decided by the definition. So fused multiply-adds and an inexact exponential
+//! do not change the result.
 
 /// Coefficients of 2^f for f in [-1/2, 1/2], the constant first: the polynomial that interpolates at the Chebyshev points.
 pub const EXP2: [f32; 4] = [0.999_924_54, 0.693_136_75, 0.242_639_48, 0.055_838_283];

@@ -1,6 +1,6 @@
-//! In which pieces a product of packed rows with a dense matrix is worked off. All shapes give the same bits: sums of a group
-//! are formed first and added to the output group after group, whatever stands beside them. They differ in what they ask of a
-//! processor: size of the L1 cache, loads a cycle, latency of an addition.
+//! Tile shapes of a product of packed rows with a dense matrix. All shapes give the same bits: sums of a group are formed first and added
+//! to the output group after group. They differ in their requirements on a processor: size of the L1 cache, loads per cycle, latency of an
+//! addition.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Good everywhere it was measured.
+    /// A good choice on all machines measured.
     pub const USUAL: Self = Self { columns: 32, groups: 16, rows: 1 };
 
     /// All shapes.

@@ -1,6 +1,5 @@
-//! Which kernels are the fastest on this machine: found by trying them for a few milliseconds, because size of the caches, latencies
-//! and clock differ between processors that have the same instructions. The choice shows in nothing but time, so it may
-//! be a different one in every process.
+//! The fastest kernels on this machine, found by timing them for a few milliseconds, because cache sizes, latencies and clock differ
+//! between processors with the same instructions. The choice affects only the time, so it may differ between processes.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -17,17 +16,17 @@ use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BetaGrid, Draw, Layer, Matrix, PANEL, padded, words_per_row};
 
-/// Asks for a shape; nothing is tried then.
+/// Selects a shape; nothing is timed then.
 const WISH: &str = "ZTRACK_SHAPE";
-/// Fewest weights of a model for which trying pays: smaller ones take microseconds a sweep.
+/// Fewest weights of a model for which timing is worthwhile: smaller ones take microseconds per sweep.
 const FEWEST_WEIGHTS: usize = 1 << 15;
-/// What is tried: so many rows, words of units and columns of the product, each kernel so many times. The least time counts,
-/// other work on the machine only adds to it.
+/// Size of the timed problem: rows, words of units and columns of the product, and repetitions of each kernel. The shortest time counts,
+/// because other work on the machine only adds to it.
 const ROWS: usize = 128;
 const WORDS: usize = 4;
 const COLUMNS: usize = 128;
 const ROUNDS: usize = 5;
-/// A kernel has to beat the usual one by so much: less is chance.
+/// Required gain over the default kernel: less may be chance.
 const GAIN: f64 = 0.03;
 
 /// The kernels for one model.
@@ -50,7 +49,7 @@ impl Tuning {
         Self { hidden: product, visible: product, draws: set, sums: set }
     }
 
-    /// The fastest for a model of this size. Tried once in a process for every size.
+    /// The fastest for a model of this size. Timed once per process for every size.
     pub fn of(n_visible: usize, n_hidden: usize) -> Self {
         static FOUND: Mutex<BTreeMap<(usize, usize), Tuning>> = Mutex::new(BTreeMap::new());
         let set = InstructionSet::detect();
@@ -80,10 +79,10 @@ impl Tuning {
         }
     }
 
-    /// Whether the environment variable asks for a shape there is.
+    /// Whether the environment variable names an existing shape.
     ///
     /// # Errors
-    /// Names what may be asked for.
+    /// Names the possible values.
     pub fn check_wish() -> Result<()> {
         wish().map(|_| ())
     }
@@ -101,8 +100,8 @@ fn wish() -> Result<Option<Shape>> {
         .map_err(|error: Error| Error::Unknown(format!("environment variable {WISH}: {error}")))
 }
 
-/// The fastest candidate; the first one, which is the usual one, unless another gains by it. Rounds go over all of them, so that a
-/// busy moment meets all alike.
+/// The fastest candidate; the first one, which is the default, unless another gains enough. Each round times all of them, so that other
+/// load affects all alike.
 fn fastest<T: Copy>(candidates: &[T], mut work: impl FnMut(T)) -> T {
     let mut least = vec![Duration::MAX; candidates.len()];
     for _ in 0..ROUNDS {

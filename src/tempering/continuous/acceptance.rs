@@ -1,4 +1,4 @@
-//! How likely a proposal is accepted, as a function of inverse temperature and step size (RTS eq. 35 and 36).
+//! Acceptance probability of a proposal, as a function of inverse temperature and step size (RTS eq. 35 and 36).
 //!
 //! logit P(accept | beta_j, eps) = w0_j + w1_j eps. With its values u_j and l_j at the smallest and largest step size as
 //! parameters the constraints are l_j <= u_j (w1_j <= 0), and u and l falling in j (monotone in beta at both ends, hence
@@ -7,7 +7,7 @@
 
 use crate::numerics::sigmoid;
 
-/// One proposal: where, how far, and how likely it was accepted.
+/// One proposal: temperature, step size, and acceptance probability.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
     pub(super) temperature: usize,
@@ -17,7 +17,7 @@ pub(super) struct Trial {
 
 const ITERATIONS: usize = 500;
 const PROJECTIONS: usize = 20;
-/// Logits beyond this say nothing more.
+/// Larger logits are treated as this one.
 const LARGEST_LOGIT: f64 = 10.0;
 
 /// The fitted model.
@@ -95,7 +95,7 @@ fn project(logits: &mut [Vec<f64>; 2]) {
             (ordered[0][j], ordered[1][j]) = (u - logits[0][j], l - logits[1][j]);
         }
     }
-    // Isotonic regression keeps the order of u and l: this ends inside all constraints, however few the rounds.
+    // Isotonic regression keeps the order of u and l, so the result satisfies all constraints, however few the rounds.
     logits.iter_mut().for_each(|values| make_falling(values));
 }
 
@@ -123,8 +123,8 @@ mod tests {
     use super::*;
     use crate::ops::random::{Purpose, Streams};
 
-    /// Accepted-or-not trials of a known falling model; a few hundred each, so logits are known to about .25. Broken
-    /// versions that failed: no projection (not monotone), the gradient of l_j reversed (acceptance .31 instead of .651).
+    /// Accepted-or-not trials of a known falling model; a few hundred each, so logits are known to about .25. Broken versions that failed:
+    /// no projection (not monotone), the gradient of l_j reversed (acceptance .31 instead of .651).
     #[test]
     fn the_fit_is_monotone_and_near_the_truth() {
         let (k, range) = (20, (0.2, 1.2));

@@ -1,7 +1,7 @@
 //! Tempered chains of a continuous target.
 //!
 //! One sweep of a chain (x, k): one transition of x at beta_k; then k ~ q(. | x) (RTS Algorithm 1). Right after
-//! temperatures were redrawn the drawn k serves the first transition, as RTS 2.4 wants it.
+//! temperatures were redrawn the drawn k is used for the first transition, as in RTS 2.4.
 //!
 //! Cost of a sweep: S transitions and S K exponentials.
 
@@ -29,7 +29,7 @@ pub struct ContinuousTempering<'a> {
     pub(super) states: Vec<f64>,
     pub(super) densities: Vec<Densities>,
     pub(super) temperatures: Vec<u32>,
-    /// The temperatures were drawn, not left behind by a transition.
+    /// The temperatures were drawn uniformly, and not by a transition.
     pub(super) redrawn: bool,
     round_trips: RoundTrips,
     log_f: Table,
@@ -124,7 +124,7 @@ impl<'a> ContinuousTempering<'a> {
         trials.iter().map(|trial| trial.acceptance).sum::<f64>() / trials.len() as f64
     }
 
-    /// One transition of every chain, at the temperature and step size chosen for it.
+    /// One transition of every chain, at its current temperature and with the step size of that temperature.
     pub(super) fn step_all(
         &mut self,
         choice: impl Fn(usize, &mut Stream) -> (usize, f64) + Sync,

@@ -5,7 +5,7 @@
 use super::LogDensity;
 use crate::error::{Error, Result};
 
-/// Equally high Gaussian bumps of one shape.
+/// Gaussian bumps of equal height and shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GaussianMixture {
     means: Vec<Vec<f64>>,
@@ -70,7 +70,7 @@ impl LogDensity for GaussianMixture {
     }
 
     fn value_and_gradient(&self, x: &[f64], gradient: &mut [f64]) -> f64 {
-        // Running log-sum-exp: what is there so far is rescaled whenever a higher bump comes.
+        // Running log-sum-exp: the sum so far is rescaled when a higher bump comes.
         let mut pull = vec![0.0; x.len()];
         let (mut highest, mut total) = (f64::NEG_INFINITY, 0.0);
         gradient.fill(0.0);
@@ -87,7 +87,7 @@ impl LogDensity for GaussianMixture {
     }
 }
 
-/// log det of a symmetric positive definite matrix by Cholesky; `None` of any other.
+/// log det of a symmetric positive definite matrix by Cholesky; `None` for any other.
 fn log_determinant(matrix: &[f64], d: usize) -> Option<f64> {
     let mut lower = vec![0.0; d * d];
     let mut log_determinant = 0.0;

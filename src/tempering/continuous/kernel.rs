@@ -6,19 +6,20 @@
 use super::target::{Densities, TemperedTarget};
 use crate::ops::random::Stream;
 
-/// How states move.
+/// Kinds of transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransitionKernel {
     /// Hamiltonian Monte Carlo; the step size is the leapfrog's.
     Hamiltonian {
-        /// Most leapfrog steps of a transition; their number is drawn from 1 to this, or orbits could close on themselves.
+        /// Most leapfrog steps of a transition; their number is drawn from 1 to this, because orbits of a fixed number could close on
+        /// themselves.
         leapfrog_steps: usize,
     },
     /// Random-walk Metropolis; the step size is the proposal's standard deviation.
     RandomWalk,
 }
 
-/// Space for transitions of one state after the other.
+/// Workspace for successive transitions of one state.
 pub(super) struct Scratch {
     position: Vec<f64>,
     momentum: Vec<f64>,
@@ -33,7 +34,7 @@ impl Scratch {
 }
 
 impl TransitionKernel {
-    /// Acceptance rate that moves fastest in high dimension: .651 (Beskos et al. 2013), .234 (Roberts et al. 1997).
+    /// Acceptance rate of the fastest movement in high dimension: .651 (Beskos et al. 2013), .234 (Roberts et al. 1997).
     pub fn target_acceptance(self) -> f64 {
         match self {
             TransitionKernel::Hamiltonian { .. } => 0.651,
@@ -74,7 +75,7 @@ impl TransitionKernel {
                 (proposed, kinetic(momentum) - before)
             }
         };
-        // A leapfrog that ran off to infinity has no energy to compare: NaN is refused.
+        // A leapfrog trajectory that diverges has no finite energy: NaN is rejected.
         let log_ratio = proposed.at(beta) - densities.at(beta) - kinetic_change;
         let acceptance = if log_ratio.is_nan() { 0.0 } else { log_ratio.min(0.0).exp() };
         if stream.uniform() < acceptance {

@@ -22,17 +22,17 @@ const TRIALS: usize = 100;
 /// Which step size each inverse temperature gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepSizes {
-    /// Its own.
+    /// One of its own.
     Adaptive,
     /// The average of those, for all (the paper's comparison).
     Fixed,
 }
 
 impl ContinuousTempering<'_> {
-    /// Finds step sizes and starts afresh: the chains are drawn from the base again, their sweeps are counted.
+    /// Finds step sizes and starts again: the chains are drawn from the base again, and the sweeps are counted.
     ///
     /// # Errors
-    /// None of the found step sizes may be 0 or infinite, as of a target with a singular point.
+    /// A step size that is 0 or infinite, as for a target with a singular point.
     pub fn adapt(&mut self, rule: StepSizes) -> Result<()> {
         let k = self.step_sizes.len();
         let hot = self.step_size_at(0, self.path.base_sd);
@@ -42,7 +42,7 @@ impl ContinuousTempering<'_> {
         let sweeps = (TRIALS * k).div_ceil(chains).max(2 * k);
         let mut trials = Vec::with_capacity(chains * sweeps);
         let cycle = 2 * k;
-        // The first half of a sweep's worth of passes settles the chains.
+        // The first half of the passes is burn-in.
         for sweep in 0..2 * sweeps {
             let found = self.step_all(|chain, stream: &mut Stream| {
                 let phase = (sweep + chain * cycle / chains) % cycle;

@@ -10,7 +10,7 @@ pub trait LogDensity: Sync {
     /// log f(x), x of shape `[d]`.
     fn value(&self, x: &[f64]) -> f64;
 
-    /// log f(x), and its gradient in `gradient` `[d]`, which holds anything before.
+    /// log f(x), and its gradient in `gradient` `[d]`, whose previous content is ignored.
     fn value_and_gradient(&self, x: &[f64], gradient: &mut [f64]) -> f64;
 }
 

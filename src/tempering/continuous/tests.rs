@@ -1,4 +1,4 @@
-//! Transitions leave the tempered density alone, step sizes meet their target, RTS is right within its own error.
+//! Transitions keep the tempered density invariant, step sizes meet their target, RTS is right within its own error.
 
 use super::*;
 use crate::estimators::{Sams, WangLandau, rts};
@@ -139,7 +139,7 @@ fn adapted_step_sizes_fall_with_beta_and_meet_the_target_acceptance() {
         let acceptance = chains.acceptance();
         println!("{kernel:?}: {steps:.2?} {acceptance:.2?}");
         let target = kernel.target_acceptance();
-        // Trials leave an error of .05; the rest is the model, whose logit is linear in the step size and real ones' is not.
+        // Trials leave an error of .05; the rest is due to the model, whose logit is linear in the step size, while the real one is not.
         assert!(acceptance.iter().all(|a| (a - target).abs() < 0.2), "{acceptance:.3?}");
         chains.adapt(StepSizes::Fixed).unwrap();
         let fixed = chains.step_sizes()[0];

@@ -8,7 +8,7 @@ use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Fused, Layer, RbmOps, padded};
 use crate::tempering::BaseDistribution;
 
-/// C product distributions with positive shares that sum to 1; sampled exactly, normalised exactly.
+/// C product distributions with positive weights that sum to 1; sampled exactly, normalised exactly.
 #[derive(Clone, Debug)]
 pub struct MixtureBase {
     components: Vec<BaseDistribution>,
@@ -19,10 +19,10 @@ pub struct MixtureBase {
 }
 
 impl MixtureBase {
-    /// From components of one size and their relative shares.
+    /// From components of one size and their relative weights.
     ///
     /// # Errors
-    /// No component, components of different sizes, or a share that is not positive and finite.
+    /// No component, components of different sizes, or a weight that is not positive and finite.
     pub fn new(components: Vec<BaseDistribution>, shares: &[f64]) -> Result<Self> {
         let total: f64 = shares.iter().sum();
         Self::of_log_shares(components, shares.iter().map(|share| (share / total).ln()).collect())
@@ -101,15 +101,15 @@ impl MixtureBase {
         self.densities.inputs(Layer::Hidden, visible, out);
     }
 
-    /// Floats a row of [`MixtureBase::log_densities`] takes.
+    /// Number of floats in a row of [`MixtureBase::log_densities`].
     pub(super) fn stride(&self) -> usize {
         padded(self.len())
     }
 
     /// out_k += log sum_m pi_m p_m(v)^(1 - beta_k), given log p_m(v); `out` `[K]`, `betas` ascending.
     ///
-    /// From beta_k down to beta_{k-1} a term is multiplied by (p_m/p_max)^(beta_k - beta_{k-1}) <= 1, a number that stays the same
-    /// along equal steps.
+    /// From beta_k down to beta_{k-1} a term is multiplied by (p_m/p_max)^(beta_k - beta_{k-1}) <= 1, a number that is the same for equal
+    /// steps.
     pub(super) fn add_tempered(&self, log_p: &[f32], betas: &[f64], out: &mut [f64]) {
         const BLOCK: usize = 16;
         let log_p = &log_p[..self.len()];
@@ -152,8 +152,8 @@ impl MixtureBase {
         (mean, square)
     }
 
-    /// m drawn from p(m | v, beta) by one uniform number, given log p_m(v). At beta = 0 by the shares alone: there m and v are drawn
-    /// together, and a chain leaves the component it came in by.
+    /// m drawn from p(m | v, beta) by one uniform number, given log p_m(v). At beta = 0 by the weights alone: there m and v are drawn
+    /// together, so a chain can change its component.
     pub(super) fn choose(&self, log_p: &[f32], beta: f64, uniform: f64) -> usize {
         let exponents = || {
             let pairs = log_p[..self.len()].iter().zip(&self.log_shares);

@@ -14,13 +14,13 @@ use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
 use crate::tempering::BaseDistribution;
 
 const ITERATIONS: usize = 10;
-/// Rows with the overall means that every component has beside its own.
+/// Number of rows with the overall means that are added to every component.
 const PRIOR_ROWS: f64 = 0.2;
-/// Smallest share of a component, in units of the mean one.
+/// Smallest weight of a component, relative to the mean weight.
 const SMALLEST_SHARE: f64 = 0.2;
 /// Smallest mean of a unit, and 1 - the largest.
 const SMALLEST_MEAN: f64 = 0.002;
-/// Shares of the two broad components: the rows' marginals, and all states alike.
+/// Weights of the two broad components: the rows' marginals, and the uniform distribution.
 const BROAD: [f64; 2] = [0.1, 0.05];
 
 /// States of a model to fit a mixture to.
@@ -37,7 +37,7 @@ impl WeightedRows {
         Self { weights: vec![1.0; visible.rows()], visible }
     }
 
-    /// Rows of both; those of `other` make up a `share` of the weight.
+    /// Rows of both; those of `other` have the fraction `share` of the weight.
     pub fn with(mut self, other: &BitMatrix, share: f64) -> Self {
         let own: f64 = self.weights.iter().sum();
         let each = own * share / (1.0 - share) / other.rows().max(1) as f64;
@@ -52,8 +52,7 @@ impl WeightedRows {
     }
 }
 
-/// A mixture for a model from visible states of it, shape [N, M]: `components` fitted ones, at most as many as rows, and two broad
-/// ones.
+/// A mixture for a model from visible states of it, shape [N, M]: `components` fitted ones, at most as many as rows, and two broad ones.
 ///
 /// # Errors
 /// No rows.
@@ -66,11 +65,11 @@ pub fn fit(
     fit_to(&soft_rows(parameters, &rows.visible, seed), &rows.weights, components, seed)
 }
 
-/// Most numbers of rows that a mixture is fitted to, and most rows.
+/// Largest number of values of a fit (rows times columns), and most rows.
 const MOST_NUMBERS: usize = 2_000_000;
 const MOST_ROWS: usize = 1000;
 
-/// A mixture from rows of data alone, [N, M], evenly spaced ones where there are many: `components` fitted ones and two broad ones.
+/// A mixture from rows of data alone, [N, M], evenly spaced ones if there are many: `components` fitted ones and two broad ones.
 ///
 /// # Errors
 /// No rows.
@@ -123,8 +122,8 @@ fn product(means: &[f64]) -> Result<BaseDistribution> {
     BaseDistribution::from_logits(&means.iter().map(logit).collect::<Vec<f32>>())
 }
 
-/// For every visible state the means sigma(c + W h) of the states that a sweep from it would draw, h ~ p(h | v): a fit to those has
-/// less noise than one to the states themselves.
+/// For every visible state the means sigma(c + W h) of the states that a sweep from it would draw, h ~ p(h | v): a fit to those has less
+/// noise than one to the states themselves.
 fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f64>> {
     let ops = Fused::new(parameters);
     let (n, j) = (rows.rows(), parameters.n_hidden);
@@ -153,7 +152,7 @@ fn clamp(mean: f64) -> f64 {
     mean.clamp(SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
 }
 
-/// Rows far from each other; fewer than asked for where there are no more different ones.
+/// Rows far from each other; fewer than requested if there are no more different ones.
 fn seeds(dense: &[Vec<f64>], components: usize, seed: u64) -> Vec<usize> {
     let mut stream = Streams::new(seed, Purpose::MixtureFit, 0).row(0);
     let mut chosen: Vec<usize> = Vec::new();

@@ -1,4 +1,4 @@
-//! A path from a mixture of product distributions to the model: one component for every region worth starting in.
+//! A path from a mixture of product distributions to the model.
 //!
 //! With components p_m(v) = prod_i Bernoulli(sigma(a_mi)) and their shares pi_m,
 //!
@@ -7,10 +7,10 @@
 //! log f_k(v)       = beta_k c.v + sum_j softplus(beta_k x_j(v)) + log sum_m pi_m p_m(v)^(1 - beta_k)
 //! ```
 //!
-//! At beta = 0 this is the mixture (log Z_1 = J log 2), at beta = 1 the model, whatever the components. A product distribution
-//! sits in one mode of a model that has several, and chains from it seldom find the others; here a chain that has come down
-//! from one mode leaves the mixture by any other. Every conditional distribution stays as simple as on the geometric path:
-//! m | v, k is a softmax of C numbers, and given m the visible units have the base logits a_m.
+//! At beta = 0 this is the mixture (log Z_1 = J log 2), at beta = 1 the model, for any components. A product distribution covers one mode
+//! of a model that has several, and chains from it rarely find the others; here a chain that reaches beta = 0 from one mode can return to
+//! any other. Every conditional distribution is as simple as on the geometric path: m | v, k is a softmax of C numbers, and given m the
+//! visible units have the base logits a_m.
 //!
 //! Cost: C numbers log p_m(v) and K C multiplications a state, beside the J inputs and K J softplus of the model.
 

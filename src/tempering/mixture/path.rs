@@ -1,6 +1,6 @@
 //! log f_k(v) on the path from a mixture to a model, and the walkers on it.
 //!
-//! One sweep: h | v, k; m | v, k; v | h, m, k. m is summed out of log f and drawn afresh in every sweep.
+//! One sweep: h | v, k; m | v, k; v | h, m, k. m is summed out of log f and drawn again in every sweep.
 
 use super::MixtureBase;
 use crate::collective::Collective;
@@ -78,9 +78,9 @@ struct MixtureWalker<'a> {
     visible: &'a mut [u64],
     /// x(v), [rows, stride of J].
     inputs: &'a mut [f32],
-    /// Whether they are of these states.
+    /// Whether they are of the current states.
     known: bool,
-    /// log p_m(v), [rows, stride of C]; empty unless they are of these states.
+    /// log p_m(v), [rows, stride of C]; empty unless they are of the current states.
     log_p: Vec<f32>,
     first_row: u32,
     drawer: Drawer<'a>,

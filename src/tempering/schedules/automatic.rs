@@ -1,4 +1,4 @@
-//! A ladder refined where tempered chains have trouble passing.
+//! A ladder that is refined where few tempered chains pass.
 //!
 //! Short tempered runs; where the transition matrix of temperatures shows a knot (min conductance below 0.3 of the median,
 //! [`Knot::is_narrow`]), the three intervals around the cut are halved; until no knot is left or the ladder is full.
@@ -33,7 +33,7 @@ pub struct Refined {
     pub betas: Vec<f64>,
     /// beta in the middle of each knot that was refined, and its conductance over the median.
     pub refined: Vec<(f64, f64)>,
-    /// Whether a knot was still there when the ladder was full.
+    /// Whether there was still a knot when the ladder was full.
     pub knot_left: bool,
     /// Gibbs sweeps of single chains spent.
     pub gibbs_sweeps: u64,
@@ -53,7 +53,7 @@ impl Automatic {
             let ladder = Ladder::new(&betas, &Prior::Uniform)?;
             let path = GeometricPath { ops, ladder: &ladder, base };
             let mut chains = TemperedChains::new(visible, ladder.len(), self.seed);
-            // Streams go on where the run before ended.
+            // Streams continue from the end of the last run.
             chains.sweeps = sweeps;
             let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
             let zeta = InitialRounds::default().run(&mut tempering).measurement.log_z;
@@ -104,9 +104,9 @@ mod tests {
         assert_eq!(halve_around(&betas, 3, 6), [0.0, 0.25, 0.5, 0.75, 0.875, 1.0]);
     }
 
-    /// Two phases: one hidden unit off and few visible units on, or it and most of them on. They weigh the same at one
-    /// beta, and chains cross from one to the other a little above. Tried: halving around the mirrored
-    /// cut fills the ladder with the knot still there.
+    /// Two phases: one hidden unit off and few visible units on, or it and most of them on. They have equal weight at one beta, and chains
+    /// cross from one to the other a little above. If the mirrored cut is halved instead, the ladder becomes full with the knot still
+    /// there.
     #[test]
     fn the_ladder_is_refined_at_the_knot_until_it_is_gone() {
         let (m, bias) = (14, -21.0);

@@ -3,7 +3,7 @@
 //! The path is cut into legs by equally spaced knots. The cost of a leg is the symmetrised Kullback-Leibler divergence of its ends,
 //! (eta' - eta).(s' - s) with natural parameters eta and moments s; on the geometric path that is
 //! (beta' - beta)(E_beta'[Delta] - E_beta[Delta]). Steps are allotted to legs in proportion to the square root of the cost, and are
-//! equal within a leg. (The moment-averaging PATH of the same paper is another thing: [`crate::estimators::MomentAveraging`].)
+//! equal within a leg. (The moment-averaging PATH of the same paper is a different method: [`crate::estimators::MomentAveraging`].)
 
 use super::linear;
 use crate::error::{Error, Result};
@@ -19,8 +19,8 @@ pub struct BinnedLinear {
 }
 
 impl BinnedLinear {
-    /// From an annealing pass that kept all weights: the weighted mean of the increments of log w next to each of `knots` equally
-    /// spaced inverse temperatures.
+    /// From an annealing pass with all weights: the weighted mean of the increments of log w next to each of `knots` equally spaced inverse
+    /// temperatures.
     ///
     /// # Errors
     /// Fewer than two knots.
@@ -56,12 +56,12 @@ impl BinnedLinear {
             )));
         }
         let pairs = self.knots.windows(2).zip(self.slopes.windows(2));
-        // Moments rise with beta; where noise makes them fall a leg has no cost.
+        // Moments rise with beta; a leg on which noise makes them fall has no cost.
         let costs: Vec<f64> = pairs
             .map(|(beta, slope)| ((beta[1] - beta[0]) * (slope[1] - slope[0])).max(0.0).sqrt())
             .collect();
         let total: f64 = costs.iter().sum();
-        // A path without length may be walked in any way; no leg is left without steps.
+        // On a path without length any steps will do; every leg gets some.
         let least = if total > 0.0 { 1e-3 * total / costs.len() as f64 } else { 1.0 };
         let costs: Vec<f64> = costs.into_iter().map(|cost| cost.max(least)).collect();
         let total: f64 = costs.iter().sum();

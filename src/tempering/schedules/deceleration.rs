@@ -1,4 +1,4 @@
-//! Deceleration: no step of a schedule longer than a given one (SCHEDULES Alg. 3, mended).
+//! Deceleration: no step of a schedule is longer than a given one (SCHEDULES Alg. 3, corrected).
 //!
 //! d_k <- min(lambda d_k, d_max) with lambda such that the steps sum to 1. The algorithm as printed stops too early, loops
 //! forever when nothing is clipped, and leaves out the last step. The sum is a continuous, increasing function of lambda:
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 pub fn decelerate(betas: &[f64], max_step: f64) -> Result<Vec<f64>> {
     let steps: Vec<f64> = betas.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let count = steps.len() as f64;
-    // The slack lets a step of exactly 1/(K - 1) pass whatever its rounding.
+    // The tolerance accepts a step of exactly 1/(K - 1) with rounding.
     if max_step.is_nan() || max_step <= 0.0 || count * max_step < 1.0 - 1e-12 {
         return Err(Error::Invalid(format!(
             "{} steps of at most {max_step} do not reach from 0 to 1: allow steps of {:.3e}, or use more temperatures",
@@ -43,7 +43,7 @@ pub fn decelerate(betas: &[f64], max_step: f64) -> Result<Vec<f64>> {
         beta += if clipped(step) { max_step } else { lambda * step };
         out.push(beta);
     }
-    // What rounding left of the sum.
+    // The rest of the sum, from rounding.
     out[steps.len()] = 1.0;
     Ok(out)
 }

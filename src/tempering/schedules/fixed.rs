@@ -1,4 +1,4 @@
-//! Schedules that do not look at the model: linear, geometric, and Salakhutdinov and Murray's.
+//! Schedules that do not depend on the model: linear, geometric, and Salakhutdinov and Murray's.
 
 use crate::error::{Error, Result};
 
@@ -25,8 +25,8 @@ pub fn geometric(temperatures: usize, first: f64) -> Result<Vec<f64>> {
     Ok(std::iter::once(0.0).chain(powers).collect())
 }
 
-/// 0:1e-3:.5, .5:1e-4:.9, .9:1e-5:1, the shares of the three parts kept for any number of temperatures
-/// ([`SALAKHUTDINOV_MURRAY`] of them are the original).
+/// 0:1e-3:.5, .5:1e-4:.9, .9:1e-5:1, with the same fractions of the three parts for any number of temperatures ([`SALAKHUTDINOV_MURRAY`] of
+/// them are the original).
 pub fn salakhutdinov_murray(temperatures: usize) -> Result<Vec<f64>> {
     /// End of each part, and steps up to there.
     const PARTS: [(f64, f64); 3] = [(0.5, 500.0), (0.9, 4500.0), (1.0, 14_500.0)];
@@ -48,7 +48,7 @@ pub fn salakhutdinov_murray(temperatures: usize) -> Result<Vec<f64>> {
     Ok(betas)
 }
 
-/// K points equally far apart, in index, on the piecewise linear curve through the points of another schedule.
+/// K points at equal distances, in index, on the piecewise linear curve through the points of another schedule.
 pub fn resample(betas: &[f64], temperatures: usize) -> Result<Vec<f64>> {
     at_least_two(temperatures)?;
     at_least_two(betas.len())?;
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::tempering::{Ladder, Prior};
 
-    /// `Ladder::new` refuses what does not ascend strictly from exactly 0 to exactly 1.
+    /// `Ladder::new` refuses temperatures that do not ascend strictly from exactly 0 to exactly 1.
     #[test]
     fn schedules_ascend_from_0_to_1() {
         for k in [2, 3, 10, 101, 10_000, SALAKHUTDINOV_MURRAY] {

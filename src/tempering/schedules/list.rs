@@ -1,4 +1,4 @@
-//! A schedule from a text file: one inverse temperature a line, ascending from 0 to 1.
+//! A schedule from a text file: one inverse temperature per line, ascending from 0 to 1.
 
 use std::path::Path;
 

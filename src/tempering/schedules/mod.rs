@@ -1,4 +1,4 @@
-//! Schedules: where the inverse temperatures 0 = beta_1 < ... < beta_K = 1 of a ladder lie.
+//! Schedules: the inverse temperatures 0 = beta_1 < ... < beta_K = 1 of a ladder.
 
 mod automatic;
 mod binned_linear;

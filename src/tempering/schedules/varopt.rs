@@ -4,15 +4,15 @@
 //! sqrt(g) beta' = const (eq. 9 integrated once, so that no differential equation is left to solve):
 //! Lambda(beta) = integral_0^beta sqrt(g), beta_k = Lambda^-1((k - 1)/(K - 1) Lambda(1)).
 //!
-//! g comes from a cheap annealing pass, of the increments of log w themselves (along any path), or free from tempered
-//! samples: E[Delta|v, beta_k] with weights q(k|v).
+//! g comes from a short annealing pass, from the increments of log w (along any path), or without further cost from tempered samples:
+//! E[Delta|v, beta_k] with weights q(k|v).
 
 use crate::error::{Error, Result};
 use crate::tempering::{
     Annealed, Keep, Ladder, PseudoPrior, SimulatedTempering, TemperedPath, anneal,
 };
 
-/// g is kept above this share of its maximum, so that no step is unboundedly long.
+/// g is at least this fraction of its maximum, so that steps are bounded.
 const FLOOR: f64 = 1e-3;
 /// Standard deviation, in beta, of the Gaussian that smooths g.
 const SMOOTHING: f64 = 0.01;
@@ -28,7 +28,7 @@ pub struct SlopeVariance {
 
 impl SlopeVariance {
     /// From an annealing pass of `chains` chains along a path: at every step, the weighted variance of
-    /// (log f_{k+1} - log f_k)/(beta_{k+1} - beta_k). SCHEDULES takes 100 chains and 1000 equal steps.
+    /// (log f_{k+1} - log f_k)/(beta_{k+1} - beta_k). SCHEDULES uses 100 chains and 1000 equal steps.
     pub fn from_annealing(path: &dyn TemperedPath, chains: usize, seed: u64) -> Self {
         Self::from_annealed(&anneal(path, chains, seed, 0, Keep::All), path.ladder())
     }
@@ -51,7 +51,7 @@ impl SlopeVariance {
         Self { betas, variance }
     }
 
-    /// From tempered chains with pseudo-prior `zeta`: `looks` times `spacing` sweeps and a look at all of them.
+    /// From tempered chains with pseudo-prior `zeta`: `looks` times `spacing` sweeps, after which all chains are read.
     pub fn from_tempering(
         chains: &mut dyn SimulatedTempering,
         zeta: &[f64],
@@ -74,7 +74,7 @@ impl SlopeVariance {
         }
     }
 
-    /// g smoothed and kept above its floor: what [`SlopeVariance::schedule`] goes by.
+    /// g smoothed and bounded below, as [`SlopeVariance::schedule`] uses it.
     pub fn smoothed(&self) -> Vec<f64> {
         let smooth = |at: f64| {
             let (mut sum, mut total) = (0.0, 0.0);
@@ -131,14 +131,14 @@ impl SlopeVariance {
     }
 }
 
-/// sum w (x - mean)^2/sum w/(1 - sum w^2/(sum w)^2), unbiased for fixed weights: a survey of few effective samples would
-/// else find too small a variance where its weights are uneven. Two passes, since slopes are large and differ little.
+/// sum w (x - mean)^2/sum w/(1 - sum w^2/(sum w)^2), unbiased for fixed weights: with few effective samples the variance would otherwise be
+/// too small if weights are uneven. Two passes, because slopes are large and differ little.
 fn weighted_variance(samples: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
     let total: f64 = samples.clone().map(|(w, _)| w).sum();
     let mean = samples.clone().map(|(w, x)| w * x).sum::<f64>() / total;
     let concentration = samples.clone().map(|(w, _)| (w / total).powi(2)).sum::<f64>();
     let square = samples.map(|(w, x)| w * (x - mean).powi(2)).sum::<f64>() / total;
-    // One sample has no variance to tell.
+    // One sample has no variance.
     if concentration < 1.0 { square / (1.0 - concentration) } else { 0.0 }
 }
 
@@ -200,8 +200,8 @@ mod tests {
         let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
         let zeta = InitialRounds::default().run(&mut tempering).measurement.log_z;
         let tempered = SlopeVariance::from_tempering(&mut tempering, &zeta, 100, 2);
-        // A variance of n effective samples has a relative error of about sqrt(2/n), more for long tails: some 3 %
-        // for 4000 chains, and for 200 x 100 visits of which a share belongs to each temperature.
+        // A variance of n effective samples has a relative error of about sqrt(2/n), more for long tails: some 3 % for 4000 chains, and for
+        // 200 x 100 samples of which a fraction belongs to each temperature.
         for (found, k) in [
             (&annealed, 40),
             (&annealed, 100),

@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 pub struct EarlyStoppingConfig {
     /// Evaluations in a row without improvement that end the run; >= 1.
     pub patience: u64,
-    /// How many times as long as at the last improvement the run must be to end; >= 1.
+    /// The run ends only if it is this many times as long as at the last improvement; >= 1.
     pub patience_factor: f64,
-    /// Nats per row below which a rise is no improvement; >= 0.
+    /// Smallest rise that is an improvement, nats per row; >= 0.
     pub minimum_improvement: f64,
-    /// Standard errors of the difference below which a rise is no improvement; >= 0.
+    /// Smallest rise that is an improvement, in standard errors of the difference; >= 0.
     pub error_factor: f64,
-    /// Updates before which nothing counts against patience.
+    /// Evaluations before this update do not count against patience.
     pub warm_up: u64,
 }
 

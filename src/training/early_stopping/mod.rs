@@ -1,4 +1,4 @@
-//! Early stopping on the validation log-likelihood: on a trend over a window, blind to changes inside the error bar.
+//! Early stopping on the validation log-likelihood, by a mean over a window, insensitive to changes within the error bar.
 //!
 //! An evaluation's level is the mean over the latest sound evaluations: those of the last tenth of the run, at least
 //! three. It is an improvement when it exceeds the reference by more than
@@ -14,9 +14,9 @@ mod config;
 
 pub use config::EarlyStoppingConfig;
 
-/// Share of the run whose evaluations are pooled.
+/// Fraction of the run whose evaluations are pooled.
 const POOLED_SHARE: f64 = 0.1;
-/// Evaluations that are pooled at least, and at most.
+/// Fewest and most evaluations that are pooled.
 const POOLED: (usize, usize) = (3, 20);
 
 /// One evaluation of the validation set.
@@ -28,16 +28,16 @@ pub struct Evaluation {
     pub value: f64,
     /// Standard error of log Z, nats.
     pub log_z_std_error: f64,
-    /// Whether log Z is to be believed; evaluations where it is not decide nothing.
+    /// Whether log Z can be trusted; other evaluations decide nothing.
     pub sound: bool,
 }
 
-/// What follows from an evaluation.
+/// The consequence of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// Beyond the error bar above the reference: patience starts anew.
+    /// Above the reference by more than the error bar: patience is reset.
     pub improved: bool,
-    /// The highest level so far, if only by a hair: a model to keep.
+    /// The highest level so far, by any amount: a model to keep.
     pub best: bool,
     /// End the run.
     pub stop: bool,
@@ -45,7 +45,7 @@ pub struct Decision {
     pub reason: Reason,
 }
 
-/// Why an evaluation was judged as it was.
+/// The reason for the decision on an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reason {
     /// Higher than the reference by more than the error bar.
@@ -57,13 +57,13 @@ pub enum Reason {
     },
     /// No improvement, but still in the warm-up.
     WarmUp,
-    /// log Z is not to be trusted here: ignored.
+    /// log Z cannot be trusted: ignored.
     NotSound,
     /// NaN or infinity: counts as no improvement.
     NotFinite,
 }
 
-/// The state, all of it serialisable; settings are given anew so that a resumed run may change them.
+/// The state, serialisable; settings are given separately so that a resumed run may change them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EarlyStopping {
     /// The latest sound evaluations, oldest first.
@@ -104,18 +104,18 @@ impl EarlyStopping {
         self.reference.map_or(0, |reference| reference.update)
     }
 
-    /// The update before which the run does not end, however long it waits, unless something improves.
+    /// The update before which the run does not end, however long it waits, unless there is an improvement.
     pub fn earliest_stop(&self, config: &EarlyStoppingConfig) -> u64 {
         (config.patience_factor * self.improved_at() as f64).ceil() as u64
     }
 
-    /// Whether what was observed so far ends the run, under these settings.
+    /// Whether the evaluations so far end the run under these settings.
     pub fn stopped(&self, config: &EarlyStoppingConfig) -> bool {
         self.without_improvement >= config.patience
             && self.update as f64 >= config.patience_factor * self.improved_at() as f64
     }
 
-    /// Takes in one evaluation and decides.
+    /// Adds one evaluation and decides.
     pub fn observe(&mut self, config: &EarlyStoppingConfig, evaluation: Evaluation) -> Decision {
         let Evaluation { update, value, log_z_std_error: error, sound } = evaluation;
         let undecided = |reason| Decision { improved: false, best: false, stop: false, reason };
@@ -160,8 +160,8 @@ impl EarlyStopping {
         Decision { improved: false, best: false, stop: self.stopped(config), reason }
     }
 
-    /// The mean of the latest evaluations. Successive errors of a tracked log Z are correlated, so pooling is not credited
-    /// with making them smaller.
+    /// The mean of the latest evaluations. Successive errors of a tracked log Z are correlated, so pooling is not assumed to make them
+    /// smaller.
     fn pool(&mut self, new: Level) -> Level {
         self.recent.push(new);
         let from = new.update as f64 * (1.0 - POOLED_SHARE);
@@ -215,7 +215,7 @@ mod tests {
         type Case<'a> = (&'a str, EarlyStoppingConfig, &'a [f64], f64, Option<usize>);
         let table: [Case; 9] = [
             ("a steady rise never stops", CONFIG, &rise, 0.001, None),
-            // 0.005 nats a step against a bar of 0.028: recognised every sixth evaluation.
+            // 0.005 nats per step with an error bar of 0.028: recognised every sixth evaluation.
             ("a slow rise stops the impatient", CONFIG, &slow, 0.01, Some(4)),
             ("a slow rise does not stop the patient", patient, &slow, 0.01, None),
             ("noise inside the error bar is no change", CONFIG, &noise, 0.1, Some(4)),
@@ -237,8 +237,7 @@ mod tests {
         }
     }
 
-    /// Single evaluations scatter by ten times what the curve rises; pooled ones see the rise, whose total is five
-    /// error bars.
+    /// Single evaluations scatter by ten times the rise of the curve; pooled ones show the rise, whose total is five error bars.
     #[test]
     fn a_trend_under_noise_is_followed() {
         let mut normal = Streams::new(3, Purpose::Choice, 0).row(0);

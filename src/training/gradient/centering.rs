@@ -50,7 +50,7 @@ pub fn gradient(data: &Moments, model: &Moments, centering: Option<&Centering>) 
     gradient
 }
 
-/// As [`gradient`], in place of another one: clean memory for all weights takes as long as the numbers themselves.
+/// As [`gradient`], in place of another one: clearing memory for all weights takes as long as the computation.
 pub(crate) fn write_gradient(
     data: &Moments,
     model: &Moments,

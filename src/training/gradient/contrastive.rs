@@ -14,7 +14,7 @@ pub struct ContrastiveDivergence {
 }
 
 impl ContrastiveDivergence {
-    /// The model's moments as they look `sweeps` sweeps after `batch`, shape [rows, M]; `updates`: those done before.
+    /// The model's moments `sweeps` sweeps after `batch`, shape [rows, M]; `updates`: those done before.
     pub fn moments_from(&self, ops: &dyn RbmOps, batch: BitMatrix, updates: u64) -> Moments {
         let first = updates * self.sweeps as u64;
         let mut particles = Particles { visible: batch, seed: self.seed, sweeps: first };

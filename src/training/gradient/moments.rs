@@ -43,7 +43,7 @@ pub fn moments(ops: &dyn RbmOps, visible: &BitMatrix, weights: Option<&[f64]>) -
     of_parts(ops, &parts, visible, inputs, weights)
 }
 
-/// As [`moments`], with the hidden pre-activations at hand; of this rank's own rows, where ranks share the work.
+/// As [`moments`], with given hidden pre-activations; of this rank's own rows, if ranks divide the work.
 pub fn moments_from_inputs(
     ops: &dyn RbmOps,
     visible: &BitMatrix,
@@ -54,7 +54,7 @@ pub fn moments_from_inputs(
     of_parts(ops, &parts, visible, inputs, weights)
 }
 
-/// Moments, the pre-activations of the part of this rank at hand.
+/// Moments with the pre-activations of this rank's part.
 fn of_parts(
     ops: &dyn RbmOps,
     parts: &Parts<'_>,

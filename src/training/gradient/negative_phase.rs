@@ -1,4 +1,4 @@
-//! What every negative phase has to do: the model's moments in the gradient of the log-likelihood.
+//! The interface of negative phases: the model's moments in the gradient of the log-likelihood.
 
 use super::Moments;
 use crate::checkpoint::{StateReader, StateWriter};
@@ -7,22 +7,22 @@ use crate::ops::BitMatrix;
 use crate::tempering::{BaseDistribution, Ladder};
 use crate::tracking::{ChainTracker, Model};
 
-/// Where a run stands when a gradient is due.
+/// The state of a run when a gradient is due.
 pub struct Now<'a> {
-    /// The model the gradient is taken at.
+    /// The model of the gradient.
     pub model: &'a Model,
     /// The minibatch, shape [rows, M]; its moments are the data's.
     pub batch: BitMatrix,
     /// Updates done.
     pub updates: u64,
-    /// The tracker of log Z, whose chains may serve.
+    /// The tracker of log Z, whose chains may be used.
     pub tracker: &'a ChainTracker,
 }
 
-/// What tracking starts from, or goes on from after a resume.
+/// Where tracking starts, or continues after a resume.
 #[derive(Clone, Copy)]
 pub struct Start<'a> {
-    /// The model the gradient is taken at.
+    /// The model of the gradient.
     pub model: &'a Model,
     /// Inverse temperatures of tempered chains.
     pub ladder: &'a Ladder,
@@ -30,11 +30,11 @@ pub struct Start<'a> {
     pub base: &'a BaseDistribution,
 }
 
-/// The tempered chains whose weighted states are a gradient's negative phase.
+/// The tempered chains whose weighted states are the negative phase of a gradient.
 pub enum Carriers<'a> {
     /// None: the negative phase is of another kind.
     None,
-    /// Those of the tracker, which an evaluation must then leave as they are.
+    /// Those of the tracker, which an evaluation must not change.
     Tracker,
     /// Chains of its own.
     Own(&'a ChainTracker),
@@ -42,16 +42,16 @@ pub enum Carriers<'a> {
 
 /// Estimates the model's moments for the gradient; CD-k, PCD-k and tempered chains are such estimates.
 ///
-/// Whatever is random in it is drawn from streams of a seed and a position ([`crate::ops::random`]), and what it remembers from
-/// update to update is saved: then a resumed run gives the bytes of one that was never stopped.
+/// Its random numbers come from streams of a seed and a position ([`crate::ops::random`]), and its state between updates is saved. So a
+/// resumed run gives the same bytes as an uninterrupted one.
 pub trait NegativePhase: Send {
     /// `E[v]`, `E[h]`, `E[vh']` under the model.
     ///
     /// # Errors
-    /// What makes the moments of this model impossible to have; it ends the run.
+    /// If the moments of this model cannot be computed; the run ends.
     fn moments(&mut self, now: Now<'_>) -> Result<Moments>;
 
-    /// Tracking starts; to be called once, before the first moments are asked for.
+    /// Tracking starts; to be called once, before the first moments.
     fn start(&mut self, _start: Start<'_>) {}
 
     /// The model has moved by one update.

@@ -35,7 +35,7 @@ impl Particles {
         let (seed, first_step) = (self.seed, self.sweeps);
         let parts =
             Parts::new(ops.ranks(), self.visible.rows(), rows_per_task(self.visible.rows()));
-        // One task has all threads to itself, which then share every step.
+        // A single task uses all threads for every step.
         let alone = task >= parts.own().len();
         let own = parts.of(self.visible.words_mut(), words);
         let run = |(i, visible): (usize, &mut [u64])| {

@@ -1,4 +1,4 @@
-//! PCD-k: Gibbs chains that go on from update to update (Tieleman 2008).
+//! PCD-k: Gibbs chains that continue from update to update (Tieleman 2008).
 
 use super::{Moments, NegativePhase, Now, Particles, Start, moments};
 use crate::checkpoint::{StateReader, StateWriter};

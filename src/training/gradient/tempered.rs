@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::tempering::GeometricPath;
 use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
 
-/// Where checkpoints keep chains of its own.
+/// Name in checkpoints of chains of its own.
 const PREFIX: &str = "gradient.";
 
 /// Weighted tempered chains as negative phase: its own, or the tracker's.
@@ -20,12 +20,12 @@ struct OwnChains {
 }
 
 impl Tempered {
-    /// The tracker's chains are the negative phase: for a tracker of the model the gradient is taken at.
+    /// The tracker's chains are the negative phase: if the tracker follows the model of the gradient.
     pub fn of_tracker() -> Self {
         Self(None)
     }
 
-    /// `count` chains of its own, which follow the model the gradient is taken at where the tracker follows an average.
+    /// `count` chains of its own, which follow the model of the gradient while the tracker follows an average.
     pub fn with_chains(count: usize, seed: u64, options: TrackerOptions) -> Self {
         Self(Some(OwnChains { count, seed, options, chains: None }))
     }

@@ -1,4 +1,4 @@
-//! Whether the ranks of a run are still at the same point of it.
+//! Check that the ranks of a run are in the same state.
 
 use super::Trainer;
 use crate::collective::{Collective, gather_one};
@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 const EVERY: u64 = 100;
 
 impl Trainer {
-    /// Compares parameters and log Z of all ranks, every 100 updates and at the end: what each computes for itself must be the
-    /// same everywhere, and ranks that differ would go on as many runs, none of them the one asked for.
+    /// Compares parameters and log Z of all ranks, every 100 updates and at the end. Computations that each rank does in full must give the
+    /// same results; otherwise ranks would continue as different runs.
     ///
     /// # Errors
     /// Ranks differ; the message has the hash of each.

@@ -20,23 +20,23 @@ use crate::tracking::{LogLikelihood, MeanLogF, Model, mean_log_f};
 const LARGEST_EXACT: usize = 20;
 /// Combined standard errors beyond which tracker and audit disagree.
 const DISAGREEMENT: f64 = 4.0;
-/// Relative error that f32 pre-activations leave in any sampled estimate; matters only where errors are far below it.
+/// Relative error of f32 pre-activations in any sampled estimate; matters only if other errors are far smaller.
 const ROUNDING: f64 = 1e-5;
-/// Training rows among which the automatic estimate looks for modes.
+/// Training rows in which the automatic estimate looks for modes.
 const KNOWN_ROWS: usize = 1000;
-/// Fewest inverse temperatures an audit is cut down to.
+/// Smallest number of inverse temperatures of an audit.
 const FEWEST_TEMPERATURES: usize = 200;
 
-/// An audit beside what the tracker said at the same update.
+/// An audit and the tracked value of the same update.
 #[derive(Clone, Debug)]
 pub struct Audit {
     /// The independent value.
     pub estimate: Estimate,
     /// Tracked minus audited log Z, nats.
     pub difference: f64,
-    /// Standard error of the difference, nats: that of both, and what f32 leaves.
+    /// Standard error of the difference, nats: both errors and that of f32.
     pub difference_std_error: f64,
-    /// The difference in these errors.
+    /// The difference in units of this error.
     pub in_errors: f64,
 }
 
@@ -49,20 +49,20 @@ impl Audit {
         Self { estimate, difference, difference_std_error, in_errors }
     }
 
-    /// Whether the tracker's error bar does not explain the difference.
+    /// Whether the errors do not explain the difference.
     pub fn disagrees(&self) -> bool {
         self.in_errors.is_nan() || self.in_errors.abs() > DISAGREEMENT
     }
 
-    /// Whether it is by enumeration.
+    /// Whether it is exact, by enumeration.
     pub fn is_exact(&self) -> bool {
         self.estimate.method == Method::Exact
     }
 }
 
 impl Trainer {
-    /// Whether the evaluation at this update has an audit by annealed importance sampling, which takes its time. None at
-    /// update 0: the model knows nothing yet.
+    /// Whether the evaluation at this update has an audit by annealed importance sampling, which takes time. None at update 0, because the
+    /// model is not trained yet.
     pub fn sampled_audit_due(&self) -> bool {
         self.sampled_audit_due_at(self.updates)
     }
@@ -92,13 +92,13 @@ impl Trainer {
             && self.smaller_layer() > LARGEST_EXACT
     }
 
-    /// Inverse temperatures of audits during training: those of the configuration, or as many as `audit.share` of the time
-    /// between two audits allows.
+    /// Inverse temperatures of audits during training: those of the configuration, or as many as `audit.share` of the time between two
+    /// audits allows.
     pub fn audit_temperatures(&self) -> usize {
         let audit = self.config.audit;
         let (sizes, evaluation) = (&self.sizes, self.config.evaluation.every);
         let block = self.plan.update * (evaluation * audit.every.max(1)) as f64;
-        // A sweep, and log f at two temperatures, less than a joint update of all of them.
+        // A sweep and log f at two temperatures cost less than a joint update of all of them.
         let one = sizes.tempered(audit.chains, 1, BetaUpdate::Joint { repeats: 1 });
         let affordable = (audit.share * block / one) as usize;
         audit.temperatures.min(affordable.max(FEWEST_TEMPERATURES))
@@ -113,8 +113,8 @@ impl Trainer {
         self.sizes.visible.min(self.sizes.hidden)
     }
 
-    /// Exact log Z where evaluations are exact, or an audit is due and the smaller layer has at most 20 units; else annealed
-    /// importance sampling where an audit is due.
+    /// Exact log Z if evaluations are exact, or if an audit is due and the smaller layer has at most 20 units; otherwise annealed
+    /// importance sampling if an audit is due.
     pub(super) fn audit_if_due(
         &self,
         model: &Model,
@@ -142,7 +142,7 @@ impl Trainer {
     }
 
     /// Annealed importance sampling, half of the temperatures from the marginals of the training rows and half from the mixture fitted to
-    /// them, where there is one: annealing from one start can miss a mode without a sign of it, and is too low then.
+    /// them, if there is one: annealing from one start can miss a mode without any sign of it, and is then too low.
     fn sampled_audit(&self, model: &Model, temperatures: usize, pass: u64) -> Result<Estimate> {
         let chains = self.config.audit.chains;
         let name = format!("audit by annealed importance sampling, {temperatures} temperatures");
@@ -161,8 +161,8 @@ impl Trainer {
     }
 }
 
-/// What two annealing passes from different starts say together. Each is low in expectation: where they differ, the higher one is nearer,
-/// and one that is in doubt speaks only where it is the higher one.
+/// The combined result of two annealing passes from different starts. Each is too low in expectation. If they differ, the higher one is
+/// nearer, and a pass in doubt contradicts the other only if it is the higher one.
 fn agreed(a: Estimate, b: Estimate) -> Estimate {
     let (low, high) = if a.value <= b.value { (a, b) } else { (b, a) };
     let differ = high.value - low.value > DISAGREEMENT * low.std_error.hypot(high.std_error);
@@ -193,7 +193,7 @@ fn higher(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 impl Trainer {
-    /// The automatic estimate, which knows rows of the data, unless it is in doubt or annealing finds more; annealing else. Annealing alone
+    /// The automatic estimate with rows of the data, unless it is in doubt or annealing gives more; otherwise annealing. Annealing alone
     /// can miss narrow modes from any start, and a model with too low a log Z looks better than it is.
     fn thorough_audit(&self, model: &Model, pass: u64, bound: f64) -> Result<Estimate> {
         let mut annealed = self.sampled_audit(model, self.config.audit.temperatures, pass)?;
@@ -211,7 +211,7 @@ impl Trainer {
         Ok(Estimate { at_least, ..taken })
     }
 
-    /// The estimate that searches for modes.
+    /// The estimate with a mode search.
     fn automatic_audit(&self, parameters: &Parameters, pass: u64) -> Result<Estimate> {
         let (_task, _permit) =
             (progress::task("audit by the automatic estimate"), interrupt::permit());
@@ -222,8 +222,8 @@ impl Trainer {
         Ok(Automatic::new(seed)?.run(parameters, known, &mut |_| ())?.estimate)
     }
 
-    /// Whether an audit speaks for a model whose evaluation was in doubt. Annealing alone may miss what the tracker could not follow
-    /// either, and a model with too low a log Z looks better than it is: the automatic estimate has to say the same.
+    /// Whether an audit confirms a model whose evaluation was in doubt. Annealing alone may miss what the tracker could not follow either,
+    /// and a model with too low a log Z looks better than it is. So the automatic estimate has to agree.
     fn confirmed(&self, candidate: &Candidate, audited: &Estimate) -> Result<bool> {
         if !audited.trust.is_sound() {
             return Ok(false);
@@ -237,16 +237,16 @@ impl Trainer {
     }
 }
 
-/// What an audit at the end of a run is for; each has random streams of its own.
+/// The purpose of an audit at the end of a run; each purpose has its own random streams.
 #[derive(Clone, Copy)]
 enum Pass {
-    /// To choose among models: the same streams for all, so that they err alike.
+    /// To choose among models: the same streams for all, so that their errors are alike.
     Choice,
-    /// To report the one chosen: the audit that won is too favourable on average.
+    /// To report the chosen model: the audit by which it was chosen is too favourable on average.
     Report,
 }
 
-/// The final word on a model: log Z by audit, and the log-likelihoods that follow.
+/// The final values of a model: log Z by audit, and the log-likelihoods with it.
 #[derive(Clone, Debug)]
 pub struct FinalLikelihood {
     /// Audited log Z.
@@ -260,10 +260,10 @@ pub struct FinalLikelihood {
 }
 
 impl Trainer {
-    /// Audits a model of this run, say the best one, and evaluates it on all rows, test rows included.
+    /// Audits a model of this run, usually the best one, and evaluates it on all rows, test rows included.
     ///
     /// # Errors
-    /// Audit settings that cannot be used.
+    /// Invalid audit settings.
     pub fn final_likelihood(&self, parameters: &Parameters) -> Result<FinalLikelihood> {
         self.audited_likelihood(parameters, Pass::Choice)
     }
@@ -291,23 +291,23 @@ impl Trainer {
     }
 }
 
-/// Tracked log-likelihoods further below the best one than this many of their errors need no audit.
+/// Number of errors below the best tracked log-likelihood beyond which a model needs no audit.
 const HOPELESS: f64 = 4.0;
 
-/// The best model of a run, found by audits of those that may be.
+/// The best model of a run, found by audits of the candidates.
 pub struct Best {
     /// The model.
     pub candidate: Candidate,
-    /// What its audit said.
+    /// The result of its audit.
     pub likelihood: FinalLikelihood,
-    /// Whether its evaluation was in doubt, so that only the audit speaks for it.
+    /// Whether its evaluation was in doubt, so that only the audit supports it.
     pub in_doubt: bool,
     /// How many models were audited.
     pub audited: usize,
 }
 
 impl Best {
-    /// log Z and its standard error to go with the model: tracked, or audited where the tracked one was in doubt.
+    /// log Z and its standard error to store with the model: tracked, or audited if the tracked one was in doubt.
     pub fn log_z(&self) -> (f64, f64) {
         match self.in_doubt {
             true => (self.likelihood.log_z.value, self.likelihood.log_z.std_error),
@@ -316,19 +316,19 @@ impl Best {
     }
 }
 
-/// What the audits at the end of a run find.
+/// Result of the audits at the end of a run.
 pub enum LastAudits {
     /// The best model.
     Best(Best),
-    /// No evaluation was sound, nor an audit of a model in doubt: the last model.
+    /// No evaluation was sound, nor an audit of a model in doubt: the last model is used.
     Last(FinalLikelihood),
 }
 
-/// Which models an audit may still find the best.
+/// Models that an audit may still find to be the best.
 pub struct Hopeful<'a> {
-    /// Those of evaluations that decisions could go by; where their likelihoods are exact the first alone.
+    /// Those of sound, audited or exact evaluations; if their likelihoods are exact, only the first.
     pub sound: Vec<&'a Candidate>,
-    /// Those of evaluations in doubt, which an audit that is confirmed may clear.
+    /// Those of evaluations in doubt, which can win by a confirmed audit.
     pub doubtful: Vec<&'a Candidate>,
 }
 
@@ -345,10 +345,10 @@ impl Hopeful<'_> {
 }
 
 impl Trainer {
-    /// The audits that end a run; where ranks share the work every one of them has to call it.
+    /// The audits at the end of a run; if ranks divide the work, every rank has to call it.
     ///
     /// # Errors
-    /// Audit settings that cannot be used.
+    /// Invalid audit settings.
     pub fn last_audits(&self) -> Result<LastAudits> {
         match self.audited_best()? {
             Some(best) => Ok(LastAudits::Best(best)),
@@ -375,11 +375,11 @@ impl Trainer {
         }
     }
 
-    /// Audits the hopeful candidates and tells the best; `None` if neither an evaluation was sound nor the audit of a model
-    /// whose evaluation was not.
+    /// Audits the candidates and returns the best; `None` if no evaluation was sound, and no audit of a model whose evaluation was in
+    /// doubt.
     ///
     /// # Errors
-    /// Audit settings that cannot be used.
+    /// Invalid audit settings.
     pub fn audited_best(&self) -> Result<Option<Best>> {
         let hopeful = self.hopeful_candidates();
         let value = |found: &FinalLikelihood| {
@@ -405,7 +405,7 @@ impl Trainer {
 }
 
 impl FinalLikelihood {
-    /// A second audit of the same model in place of this one; in doubt where the two contradict each other.
+    /// A second audit of the same model in place of this one; in doubt if the two contradict each other.
     fn or(self, mut second: Self) -> Self {
         let (a, b) = (&self.log_z, &mut second.log_z);
         let (apart, error) = (b.value - a.value, b.std_error.hypot(a.std_error));
@@ -452,7 +452,7 @@ mod tests {
         let differ = "starts-differ".to_string();
         assert_eq!(found((5.0, true), (5.25, true)), (5.125, String::new()));
         assert_eq!(found((5.0, true), (9.0, true)), (9.0, differ.clone()));
-        // One in doubt speaks where it is the higher one.
+        // A pass in doubt contradicts the other if it is the higher one.
         assert_eq!(found((5.0, true), (5.25, false)), (5.0, String::new()));
         assert_eq!(found((5.0, true), (9.0, false)), (9.0, format!("doubt {differ}")));
         assert_eq!(found((5.0, false), (9.0, true)), (9.0, String::new()));

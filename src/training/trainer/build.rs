@@ -1,4 +1,4 @@
-//! A run before its first step: sizes checked, model, rule, particles and plan made.
+//! Construction of a run: sizes are checked, and model, rule, particles and plan made.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,8 +22,8 @@ use crate::training::gradient::{
     Centering, ContrastiveDivergence, NegativePhase, Particles, PersistentDivergence, Tempered,
 };
 
-/// Bytes a weight takes while a checkpoint is written, beside chains and kernels: the state before an evaluation, its
-/// file, histograms. 784x50000 took 60 bytes a weight in all with SGD, 72 with Adam.
+/// Bytes that a weight takes while a checkpoint is written, beside chains and kernels: the state before an evaluation, its file,
+/// histograms. 784x50000 takes 60 bytes per weight in all with SGD, 72 with Adam.
 const CHECKPOINT_BYTES: f64 = 48.0;
 
 impl Trainer {
@@ -35,8 +35,7 @@ impl Trainer {
         Self::prepare(config, splits, device, None)
     }
 
-    /// As [`Self::new`], with a negative phase of one's own in place of `training.gradient`, which then only tells what an update
-    /// costs about.
+    /// As [`Self::new`], with a custom negative phase in place of `training.gradient`, which then only gives the cost of an update.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -170,13 +169,13 @@ fn initial_parameters(config: &Config, marginals: &[f64]) -> Parameters {
 
 /// A part of a run that takes memory.
 pub(super) struct Need {
-    /// The key it grows with.
+    /// The key that its size depends on.
     field: &'static str,
     pub bytes: f64,
     what: String,
 }
 
-/// What takes memory beside the data.
+/// Memory of a run beside the data.
 pub(super) fn memory_needs(config: &Config, sizes: &Sizes) -> Vec<Need> {
     let Sizes { visible: n_visible, hidden, temperatures, .. } = *sizes;
     let chains = config.tempering.chains;

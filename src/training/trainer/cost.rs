@@ -1,15 +1,15 @@
-//! What training, tracking and enumeration cost, from sizes alone: decisions on it are the same on every machine, so that
-//! a seed gives the same run everywhere.
+//! Cost of training, tracking and enumeration from sizes alone, so that decisions by cost are the same on every machine and a seed gives
+//! the same run everywhere.
 //!
 //! Nanoseconds on one core of an AMD EPYC (Zen 5, November 2026), fitted to 27 runs from 25 x 16 to 784 x 500: most within a third, the
-//! smallest ones (25 x 16) up to twice too dear. What counts are their ratios.
+//! smallest ones (25 x 16) up to twice too high. Only their ratios matter.
 
 use crate::config::{Config, GradientConfig};
 use crate::ops::padded;
 use crate::tempering::BetaUpdate;
 use crate::tracking::TrackerOptions;
 
-/// What a sweep of one chain takes beside what follows: its streams, its place on the ladder, what is noted of it.
+/// Cost of a sweep of one chain in addition to the following: its streams, its temperature, its statistics.
 const CHAIN: f64 = 300.0;
 /// One multiplication of a unit's state by a weight, by table look-ups.
 const PRODUCT: f64 = 0.005;
@@ -17,13 +17,13 @@ const PRODUCT: f64 = 0.005;
 const DRAW: f64 = 1.25;
 /// One hidden unit at one inverse temperature of log f.
 const SOFTPLUS: f64 = 0.05;
-/// One inverse temperature beside that: its logarithm, its exponential, and what is summed of it.
+/// One inverse temperature in addition to that: a logarithm, an exponential, sums.
 const TEMPERATURE: f64 = 4.0;
 /// One parameter updated, averaged and packed for the kernels.
 const PARAMETER: f64 = 2.0;
-/// Calls of one update, whatever the size.
+/// Fixed cost of one update.
 const CALLS: f64 = 24_000.0;
-/// What a step of the tracker costs beside its sweeps, in sweeps: two shifts, weights, a copy of the model.
+/// Cost of a step of the tracker in addition to its sweeps, in sweeps: two shifts, weights, a copy of the model.
 const SHIFTS: usize = 2;
 /// One unit of the larger layer at one state of the smaller one, enumerated.
 const ENUMERATED: f64 = 1.1;
@@ -47,7 +47,7 @@ impl Sizes {
         2.0 * PRODUCT * self.weights() + DRAW * (self.visible + self.hidden) as f64
     }
 
-    /// One update of the parameters, the tracker's chains not counted.
+    /// One update of the parameters, without the tracker's chains.
     pub fn update(&self, config: &Config) -> f64 {
         let rows = match config.training.gradient {
             GradientConfig::Cd { sweeps } => self.batch as f64 * sweeps as f64,
@@ -82,8 +82,8 @@ impl Sizes {
     }
 }
 
-/// Inverse temperatures that do for a model of this size: more make no chain travel faster (784x500 and 784x100, 30 to 200 of them:
-/// docs/performance.md).
+/// Number of inverse temperatures for a model of this size: more do not increase the rate of round trips (784x500 and 784x100, 30 to 200 of
+/// them: docs/performance.md).
 pub(crate) fn temperatures(visible: usize, hidden: usize) -> usize {
     let smaller = visible.min(hidden) as f64;
     ((4.5 * smaller.sqrt()) as usize).clamp(20, 50)

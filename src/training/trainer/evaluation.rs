@@ -1,5 +1,4 @@
-//! One evaluation: log-likelihoods with error bars, and everything a recorder may want. It changes nothing: what follows
-//! from it is decided elsewhere.
+//! One evaluation: log-likelihoods with error bars, and all values for recorders. It changes nothing; decisions are made elsewhere.
 
 use serde::Serialize;
 
@@ -13,59 +12,59 @@ use crate::training::Decision;
 use crate::training::gradient::Carriers;
 use crate::trust::Trust;
 
-/// Share of the chains that carry a tempered gradient below which most of the work on it is lost.
+/// Fraction of effective chains of a tempered gradient below which most of the work on it is lost.
 const FEW_EFFECTIVE: f64 = 0.1;
 
-/// What an evaluation found.
+/// Result of an evaluation.
 #[derive(Clone, Debug)]
 pub struct EvaluationRecord {
-    /// Everything, flat, for recorders.
+    /// All values, flat, for recorders.
     pub record: Record,
     /// Tracked log Z and its standard error.
     pub log_z: (f64, f64),
-    /// Whether the tracker vouches for its error bar.
+    /// Whether all diagnostics of the tracked value pass.
     pub trust: Trust,
-    /// The log Z that log-likelihoods are told with.
+    /// The log Z of the reported log-likelihoods.
     pub judged: Judged,
     /// Mean log-likelihood of the training rows evaluated.
     pub train: LogLikelihood,
     /// Mean log-likelihood of the validation rows.
     pub validation: Option<LogLikelihood>,
-    /// The independent check, where one was due.
+    /// The audit, if one was due.
     pub audit: Option<Audit>,
     /// What early stopping decided; `None` without validation rows, or before [`Trainer::judge`].
     pub decision: Option<Decision>,
-    /// What a person should be told.
+    /// Messages for the user.
     pub notices: Vec<Notice>,
 }
 
-/// Where the log Z of log-likelihoods is from.
+/// Source of the log Z of the log-likelihoods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The tracker.
     Tracked,
-    /// An audit that the tracker does not agree with, or that stands in for one that is in doubt.
+    /// An audit that contradicts the tracker, or replaces a tracked value in doubt.
     Audited,
     /// Enumeration.
     Exact,
 }
 
-/// The log Z that log-likelihoods are told with, and decisions go by.
+/// The log Z of the reported log-likelihoods and of decisions.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// log Z, nats.
     pub log_z: f64,
     /// Its standard error; 0 for exact values.
     pub std_error: f64,
-    /// Where it is from.
+    /// Its source.
     pub source: Source,
-    /// Whether it is to be believed.
+    /// Whether it can be trusted.
     pub trust: Trust,
 }
 
 impl Trainer {
-    /// Evaluates the model as it is; `None` before the tracker has started. `last`: the latest update's tracking record.
+    /// Evaluates the current model; `None` before the tracker has started. `last`: the latest update's tracking record.
     ///
     /// # Errors
     /// Only those of pictures and audits, which are not expected.
@@ -163,8 +162,8 @@ fn record_log_z(record: &mut Record, log_z: f64, std_error: f64) {
     record.scalar(Run::Tracker, "log_z_upper", log_z + 2.0 * std_error);
 }
 
-/// The tracked value, unless an audit says otherwise: an exact one stands for itself, a sampled one stands in for what is in doubt and, where
-/// it is higher, for what it contradicts.
+/// The tracked value, unless an audit overrides it: an exact value replaces it; a sampled one replaces a value in doubt, and a value that
+/// it contradicts if the audit is higher.
 fn judged(
     log_z: f64,
     std_error: f64,
@@ -177,7 +176,7 @@ fn judged(
     let Some(audit) = audit else { return tracked(trust) };
     let estimate = &audit.estimate;
     let (vouched, exact) = (trust.is_sound(), audit.is_exact());
-    // A sampled audit in doubt is still a lower bound in the mean: above the tracked value it tells.
+    // A sampled audit in doubt is still a lower bound in expectation, so it counts if it is above the tracked value.
     let believed = estimate.trust.is_sound() || audit.difference < 0.0;
     if vouched && believed && audit.disagrees() {
         let notice = Notice::AuditDisagrees {
@@ -191,7 +190,7 @@ fn judged(
         }
         notices.push(notice);
     }
-    // Annealing is low in expectation: below a tracked value that was vouched for it speaks against both, and for no value.
+    // Annealing is too low in expectation: a result below a sound tracked value puts both in doubt and supports no value.
     let low = vouched && audit.difference > 0.0;
     if !exact && (trust.is_sound() || !believed || low) {
         return tracked(trust);

@@ -1,4 +1,4 @@
-//! What a run will take, before it is made: memory, and the shares of training, tracking and audits in its time.
+//! Requirements of a run, before it starts: memory, and the fractions of training, tracking and audits in its time.
 
 use super::Trainer;
 use super::build::memory_needs;
@@ -6,13 +6,13 @@ use super::plan::Steps;
 use crate::config::GradientConfig;
 use crate::tempering::BetaUpdate;
 
-/// What a run will take. Costs are in nanoseconds of one core of the machine of docs/performance.md; what counts are their
-/// ratios, since measured seconds of a few updates give the scale.
+/// Requirements of a run. Costs are in nanoseconds of one core of the machine of docs/performance.md; only their ratios matter, because
+/// measured seconds of a few updates give the scale.
 #[derive(Clone, Copy, Debug)]
 pub struct Forecast {
     /// Memory of chains, audits and checkpoints, in bytes.
     pub bytes: f64,
-    /// Updates planned, and how many make an epoch.
+    /// Updates planned.
     pub updates: u64,
     /// Updates in a pass through the training rows.
     pub updates_per_epoch: u64,
@@ -20,18 +20,18 @@ pub struct Forecast {
     pub parameters: usize,
     /// Cost of all updates, the chains of the tempered gradient included.
     pub training: f64,
-    /// Cost of all tracking: steps of the tracker and settling.
+    /// Cost of all tracking: steps of the tracker and equilibration.
     pub tracking: f64,
     /// Cost of all enumerations and audits during training.
     pub audits: f64,
     /// Whether audits are exact.
     pub exact_audits: bool,
-    /// Cost of one update with one step of the tracker, as the first updates of a run have it.
+    /// Cost of one update with one step of the tracker, as in the first updates of a run.
     pub first_update: f64,
 }
 
 impl Trainer {
-    /// What this run will take, from sizes alone.
+    /// Requirements of this run, from sizes alone.
     pub fn forecast(&self) -> Forecast {
         let (sizes, config, plan) = (&self.sizes, &self.config, &self.plan);
         let (chains, updates) = (config.tempering.chains, self.total as f64);

@@ -1,4 +1,4 @@
-//! What follows from an evaluation: the stopping decision, the models worth keeping, the count of sound evaluations.
+//! Decisions after an evaluation: early stopping, candidates for the best model, counts of sound evaluations.
 
 use std::sync::Arc;
 
@@ -12,36 +12,36 @@ use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
 use crate::training::{EarlyStopping, Evaluation};
 
-/// Evaluations in a row that are not sound after which the user is told that audits decide.
+/// Number of successive evaluations that are not sound after which a notice says that audits decide.
 const UNSOUND: u64 = 5;
 
-/// The judge's state.
+/// State of these decisions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judge {
     pub stopping: EarlyStopping,
-    /// Models of evaluations that decisions could go by.
+    /// Models of evaluations that can be used for decisions.
     pub candidates: Shortlist,
-    /// Those of evaluations in doubt, whose likelihoods only an audit can tell.
+    /// Those of evaluations in doubt, whose likelihoods need an audit.
     pub doubtful: Shortlist,
     pub standing: Standing,
 }
 
-/// How the evaluations of a run went, for its summary.
+/// Counts of the evaluations of a run, for its summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// Evaluations after update 0.
     pub evaluations: u64,
     /// Those whose tracked log Z was sound.
     pub sound: u64,
-    /// Those that decisions could go by: sound, audited or exact.
+    /// Those that can be used for decisions: sound, audited or exact.
     pub judged: u64,
-    /// In a row, up to now, that none could.
+    /// Number of latest evaluations that cannot.
     pub unsound_in_a_row: u64,
     /// The last evaluation.
     pub last: Option<LastEvaluation>,
 }
 
-/// What the last evaluation said.
+/// Values of the last evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LastEvaluation {
     /// Tracked log Z.
@@ -50,7 +50,7 @@ pub struct LastEvaluation {
     /// Its standard error.
     #[serde(with = "crate::checkpoint::float")]
     pub log_z_std_error: f64,
-    /// Whether the tracker vouched for it.
+    /// Whether all diagnostics of it passed.
     pub trust: crate::trust::Trust,
     /// Mean log-likelihood of the training rows evaluated.
     pub train: LogLikelihood,
@@ -59,8 +59,8 @@ pub struct LastEvaluation {
 }
 
 impl Trainer {
-    /// Steps to the next update after which an evaluation is due, evaluates and judges; `None` once all updates are done. For
-    /// loops of one's own that only look at evaluations; [`super::run`] records, audits and stops.
+    /// Makes steps up to the next update after which an evaluation is due, evaluates and decides; `None` once all updates are done. For
+    /// custom loops that only read evaluations; [`super::run`] records, audits and stops.
     ///
     /// # Errors
     /// As [`Trainer::step`] and [`Trainer::evaluate`].
@@ -77,15 +77,14 @@ impl Trainer {
         Ok(None)
     }
 
-    /// Takes in an evaluation of the present update: the stopping decision and its notices are added to it. To be called once
-    /// for each.
+    /// Processes an evaluation of the present update: the stopping decision and its notices are added to it. To be called once for each.
     pub fn judge(&mut self, evaluation: &mut EvaluationRecord) {
         self.count(evaluation);
         let decides = evaluation.judged.trust.is_sound();
         evaluation.record.scalar(Run::Tracker, "decides", f64::from(u8::from(decides)));
         let Some(validation) = evaluation.validation else { return };
         if self.updates == 0 {
-            // An untrained model is easy to measure and no candidate.
+            // An untrained model is no candidate: its log Z is easy, and its likelihood low.
             return;
         }
         let settings = self.config.training.early_stopping;
@@ -106,7 +105,7 @@ impl Trainer {
             parameters: self.evaluated_parameters(),
             states: self.known_states(),
         };
-        // A tracked value in doubt that an audit stands in for needs a second one at the end, as all that were in doubt do.
+        // A tracked value in doubt that an audit replaced needs a second audit at the end, as all values in doubt do.
         let exact = evaluation.judged.source == Source::Exact;
         match evaluation.trust.is_sound() || exact {
             true => self.judge.candidates.propose(candidate),
@@ -122,12 +121,12 @@ impl Trainer {
         evaluation.decision = Some(decision);
     }
 
-    /// Models of sound evaluations that may be the best, highest tracked likelihood first.
+    /// Candidates of sound evaluations, highest tracked likelihood first.
     pub fn candidates(&self) -> &[Candidate] {
         self.judge.candidates.candidates()
     }
 
-    /// How the evaluations went so far.
+    /// Counts of the evaluations so far.
     pub fn standing(&self) -> &Standing {
         &self.judge.standing
     }
@@ -158,7 +157,7 @@ impl Trainer {
         }
     }
 
-    /// The model that evaluations are about: the running average, or the current one where there is none.
+    /// The model of evaluations: the running average, or the current parameters without averaging.
     pub fn evaluated_parameters(&self) -> Arc<Parameters> {
         match &self.averaged {
             Some(averaged) => Arc::new(averaged.parameters().clone()),
@@ -168,17 +167,17 @@ impl Trainer {
 }
 
 impl EvaluationRecord {
-    /// Whether decisions can go by it.
+    /// Whether it can be used for decisions.
     pub fn is_sound(&self) -> bool {
         self.judged.trust.is_sound()
     }
 
-    /// A word of doubt for the live line, if there is any.
+    /// The doubts for the live display, if there are any.
     pub fn doubt(&self) -> Option<String> {
         (!self.is_sound()).then(|| format!("in doubt: {}", self.judged.trust.names()))
     }
 
-    /// Whether the log-likelihoods are told with an exact log Z.
+    /// Whether the log-likelihoods use an exact log Z.
     pub fn is_exact(&self) -> bool {
         self.judged.source == Source::Exact
     }

@@ -1,4 +1,4 @@
-//! States of the model that its chains and particles have reached: what a model file carries of a run, and no row of its data.
+//! States of the model that its chains and particles have reached, for the model file. They are not rows of the data.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ const CHAINS: usize = 128;
 const PARTICLES: usize = 64;
 
 impl Trainer {
-    /// States at beta = 1, each once: of the tracker's chains by their weights, and of the particles. `None` before tracking
-    /// starts. The streams of the run are not touched.
+    /// States at beta = 1, each once: of the tracker's chains by their weights, and of the particles. `None` before tracking starts. The
+    /// random streams of the run do not change.
     pub fn known_states(&self) -> Option<BitMatrix> {
         let tracker = self.tracker.as_ref()?;
         let mut stream = Streams::new(self.config.seed, Purpose::KnownStates, self.updates).row(0);

@@ -1,14 +1,14 @@
-//! What the live display is told: the latest values with the updates they belong to, how near the end is.
+//! Values for the live display: the latest values with their updates, and the time left.
 
 use std::collections::VecDeque;
 
 use super::{EvaluationRecord, Trainer};
 use crate::record::{AuditedLogZ, Patience, Progress};
 
-/// Evaluations over which the pace is measured.
+/// Number of evaluations from which the pace is measured.
 const WINDOW: usize = 6;
 
-/// What is known between evaluations.
+/// State between evaluations.
 #[derive(Default)]
 pub(super) struct Live {
     pub evaluation: Option<EvaluationRecord>,
@@ -16,8 +16,7 @@ pub(super) struct Live {
     pace: Pace,
 }
 
-/// Seconds an update takes, evaluations included, measured over the recent past. Audits come so rarely that they are
-/// counted on their own.
+/// Seconds per update, evaluations included, measured over recent updates. Audits are rare and counted separately.
 #[derive(Default)]
 struct Pace {
     /// Updates, and seconds without those of audits, at the latest evaluations.
@@ -27,7 +26,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// To be called when tracking begins or goes on, and after evaluations; `audit`: seconds of them that an audit took.
+    /// To be called when tracking starts or continues, and after evaluations; `audit`: seconds of them that an audit took.
     fn mark(&mut self, updates: u64, seconds: f64, audit: Option<f64>) {
         self.audits += audit.unwrap_or(0.0);
         self.last_audit = audit.or(self.last_audit);
@@ -37,7 +36,7 @@ impl Pace {
         }
     }
 
-    /// Expected seconds of the updates and audits that are left.
+    /// Expected seconds of the remaining updates and audits.
     fn left(&self, updates: u64, seconds: f64, updates_left: u64, audits_left: u64) -> Option<f64> {
         let &(first, start) = self.marks.front()?;
         let rate = (seconds - self.audits - start) / updates.checked_sub(first)? as f64;
@@ -47,14 +46,14 @@ impl Pace {
 }
 
 impl Live {
-    /// The clock starts: for a run that goes on, and for a new one once its tracker has started.
+    /// Starts the clock: for a resumed run, and for a new one once its tracker has started.
     pub fn start(&mut self, trainer: &Trainer) {
         if self.pace.marks.is_empty() && trainer.tracker.is_some() {
             self.pace.mark(trainer.updates, trainer.seconds(), None);
         }
     }
 
-    /// Takes in an evaluation that began at `start` seconds.
+    /// Includes an evaluation that began at `start` seconds.
     pub fn evaluated(&mut self, trainer: &Trainer, evaluation: EvaluationRecord, start: f64) {
         let seconds = trainer.seconds();
         let audit = trainer.sampled_audit_due().then_some(seconds - start);
@@ -73,7 +72,7 @@ impl Live {
         self.evaluation = Some(evaluation);
     }
 
-    /// `doing`: what comes next and takes its time.
+    /// `doing`: the next long task.
     pub fn progress(&self, trainer: &Trainer, doing: Option<&str>) -> Progress {
         let (updates, total) = (trainer.updates, trainer.total);
         let seconds = trainer.seconds();
@@ -94,7 +93,7 @@ impl Live {
         }
         if let Some(evaluation) = &self.evaluation {
             progress.note = evaluation.doubt();
-            // Between evaluations tracked log Z lags, and its error bar does not know.
+            // Between evaluations tracked log Z lags, and its error bar does not include this.
             progress.log_z = Some(evaluation.log_z);
             progress.evaluated_at = evaluation.record.update;
             progress.train_log_likelihood =

@@ -1,4 +1,4 @@
-//! The trainer: gradient, update, tracker, likelihoods, stopping decision; state and record apart.
+//! The trainer: gradient, update, tracker, likelihoods, stopping decision; state and record are separate.
 
 mod agreement;
 mod audit;

@@ -1,4 +1,4 @@
-//! A model as the trainer hands it around: parameters on the host and the operations made from them.
+//! A model in the trainer: parameters on the host and the operations made from them.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use crate::config::Kernel;
 use crate::model::{Device, Parameters};
 use crate::tracking::Model;
 
-/// The model with the operations of the configuration. Ranks share the work of the fused kernels; each does that of the others,
-/// which are there to compare with, for itself.
+/// The model with the operations of the configuration. Ranks divide the work of the fused kernels; with the others, which are a reference,
+/// each rank does all of it.
 pub(super) fn model(
     parameters: impl Into<Arc<Parameters>>,
     kernel: Kernel,
@@ -30,7 +30,7 @@ fn composed(parameters: Arc<Parameters>, device: &Device) -> Model {
     Model { parameters, ops }
 }
 
-/// A configuration that asks for it is refused when it is checked.
+/// A configuration with it is refused when it is checked.
 #[cfg(not(feature = "burn"))]
 fn composed(parameters: Arc<Parameters>, _: &Device) -> Model {
     Model::fused_on(parameters, collective::current())

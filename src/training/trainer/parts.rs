@@ -1,4 +1,4 @@
-//! The state of a run, and where it stands.
+//! The state of a run.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,12 +29,12 @@ pub struct Trainer {
     pub(super) rows: RowSets,
     pub(super) sizes: Sizes,
     pub(super) plan: Plan,
-    /// theta: what the gradient and the update rule see.
+    /// theta: the parameters of the gradient and the update rule.
     pub(super) current: Model,
     /// theta-bar, once tracking has started; `None` without averaging.
     pub(super) averaged: Option<Averaged>,
     pub(super) rule: Box<dyn UpdateRule>,
-    /// Memory of the last one, for the next.
+    /// Of the last evaluation, for the next.
     pub(super) gradient: Gradient,
     pub(super) negative_phase: Box<dyn NegativePhase>,
     pub(super) centering: Option<Centering>,
@@ -45,7 +45,7 @@ pub struct Trainer {
     pub(super) tracker: Option<ModelTracker>,
     /// The update after which that step was.
     pub(super) tracked_at: u64,
-    /// What the last evaluation looked at, where that is a copy of the tracker.
+    /// The copy of the tracker that the last evaluation used, if it is a copy.
     pub(super) view: Option<ModelTracker>,
     pub(super) judge: Judge,
     pub(super) updates: u64,
@@ -59,7 +59,7 @@ pub struct Trainer {
     /// Of the gradient of the last evaluated update; NaN before the first.
     pub(super) gradient_norm: f64,
     pub(super) identity: Identity,
-    /// Records handed to a recorder so far.
+    /// Records given to a recorder so far.
     pub(super) recorded: Written,
 }
 
@@ -84,7 +84,7 @@ impl Trainer {
         self.seconds_before + self.started.elapsed().as_secs_f64()
     }
 
-    /// The model of the run as it is now: the average of the parameters where they are averaged (`averaging.window`).
+    /// The current model of the run: the average of the parameters if they are averaged (`averaging.window`).
     pub fn parameters(&self) -> Parameters {
         match &self.averaged {
             Some(averaged) => averaged.parameters().clone(),
@@ -92,12 +92,12 @@ impl Trainer {
         }
     }
 
-    /// What a model file says of the training rows.
+    /// Description of the training rows for a model file.
     pub fn trained_on(&self) -> &TrainedOn {
         &self.rows.trained_on
     }
 
-    /// The parameters the next gradient is taken at, averaged or not.
+    /// The parameters of the next gradient, averaged or not.
     pub fn current_parameters(&self) -> &Parameters {
         &self.current.parameters
     }
@@ -107,8 +107,8 @@ impl Trainer {
         self.pretrained
     }
 
-    /// The tracker, once pre-training is over. Where it does not step at every update (`tempering.every`) it is up to date
-    /// after its steps and wherever an evaluation is due.
+    /// The tracker, once pre-training is over. If it does not make a step at every update (`tempering.every`), it is up to date after its
+    /// steps and at every evaluation.
     pub fn tracker(&self) -> Option<&ChainTracker> {
         self.reported().map(ModelTracker::chains)
     }
@@ -119,17 +119,17 @@ impl Trainer {
         Some((found.value, found.std_error))
     }
 
-    /// Early stopping so far.
+    /// State of early stopping.
     pub fn early_stopping(&self) -> &EarlyStopping {
         &self.judge.stopping
     }
 
-    /// How often the tracker's chains had missed a mode that data or particles know, and started again from it.
+    /// Number of times the tracker's chains had missed a mode of the data or particles and were re-initialised from it.
     pub fn restarts(&self) -> u64 {
         self.tracker.as_ref().map_or(0, |tracker| tracker.restarts)
     }
 
-    /// What the user should know of what the program chose by itself.
+    /// Notices about automatic settings.
     pub fn notices(&self) -> &[Notice] {
         &self.plan.notices
     }
@@ -139,7 +139,7 @@ impl Trainer {
         self.rows.image
     }
 
-    /// Where the time went so far.
+    /// Time by part so far.
     pub fn times(&self) -> &Times {
         &self.times
     }
@@ -154,7 +154,7 @@ impl Trainer {
         &self.plan.ladder
     }
 
-    /// Where paths start.
+    /// Base distribution of the paths.
     pub fn base(&self) -> &BaseDistribution {
         &self.base
     }
@@ -169,8 +169,7 @@ impl Trainer {
         self.rows.validation.as_ref()
     }
 
-    /// Seconds that a sweep of so many tempered chains takes on a usual core, by the numbers of operations: the same on
-    /// every machine.
+    /// Seconds of a sweep of so many tempered chains on a typical core, from the numbers of operations: the same on every machine.
     pub fn seconds_of_sweep(&self, chains: usize) -> f64 {
         let sizes = Sizes { temperatures: self.plan.ladder.len(), ..self.sizes };
         1e-9 * sizes.tempered(chains, 1, BetaUpdate::Collapsed)

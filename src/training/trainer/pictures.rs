@@ -10,7 +10,7 @@ use crate::training::gradient::Carriers;
 /// Most filters and samples shown.
 const SHOWN: usize = 100;
 const COLUMNS: usize = 10;
-/// Pixels a side that small pictures are scaled up to.
+/// Pixels per side to which small pictures are enlarged.
 const SMALLEST_SIDE: usize = 300;
 
 impl Trainer {
@@ -44,8 +44,8 @@ impl Trainer {
         Ok(())
     }
 
-    /// States that the model has drawn at beta = 1: the gradient's particles, then the chains that are there now, those of the
-    /// tracker and those of the tempered gradient; the chains with the largest weight there if none is.
+    /// States of the model at beta = 1: the gradient's particles, then the current chains at beta = 1, those of the tracker and those of
+    /// the tempered gradient; if there are none, the chains with the largest weight there.
     fn states_at_one<'a>(&'a self, tracker: &'a ChainTracker) -> Vec<(&'a BitMatrix, usize)> {
         let top = self.plan.ladder.len() as u32 - 1;
         let particles = self.negative_phase.particles().into_iter();

@@ -1,4 +1,4 @@
-//! What a run does by itself: settings left to `"auto"`, chosen from sizes, gradient and length.
+//! Values of settings left at `"auto"`, chosen from sizes, gradient and length.
 
 use super::cost::{Sizes, temperatures};
 use crate::config::{Config, GradientConfig, SettlingConfig};
@@ -8,37 +8,37 @@ use crate::record::Notice;
 use crate::tempering::Ladder;
 use crate::tracking::TrackerOptions;
 
-/// Share of the history that is averaged over.
+/// Fraction of the history that is averaged over.
 const WINDOW: f64 = 0.1;
-/// Updates per step of the tracker: a two hundredth of the updates so far, while the averaged model moves in proportion to
-/// them, and not more than this many. Less often where `tempering.share` asks for it.
+/// Updates per step of the tracker: a two hundredth of the updates so far, because the averaged model changes at this rate, and at most
+/// this many. Less often if `tempering.share` requires it.
 const MOST_UPDATES: u64 = 20;
 const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
-/// Share of the time for tracking that is set aside for settling, and fewest and most sweeps of it.
+/// Fraction of the time for tracking that is reserved for equilibration, and fewest and most sweeps of it.
 const SETTLING_SHARE: f64 = 0.8;
 const FEWEST_SWEEPS: usize = 24;
 const MOST_SWEEPS: usize = 2000;
-/// Share of a block of updates that enumeration may cost to be done at every evaluation.
+/// Largest fraction of the cost of the updates between two evaluations that enumeration at every evaluation may add.
 const EXACT_SHARE: f64 = 0.5;
-/// Sizes of the smaller layer that are enumerated at evaluations by themselves, at most.
+/// Largest smaller layer that is enumerated at evaluations by default.
 const LARGEST_EXACT: usize = 23;
 
-/// When the tracker steps.
+/// When the tracker makes a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Steps {
-    /// After every so many updates.
+    /// After every n updates.
     Every(u64),
-    /// After a part of the updates so far.
+    /// After a fraction of the updates so far.
     PartOfHistory(u64),
 }
 
 impl Steps {
-    /// What follows an averaged model closely enough, whatever it costs.
+    /// Often enough for an averaged model, at any cost.
     pub fn of_an_average() -> Self {
         Self::PartOfHistory(PARTS_OF_HISTORY[0])
     }
 
-    /// Whether the tracker steps after update `updates`, the step before being after update `last`.
+    /// Whether the tracker makes a step after update `updates` if its last step was after update `last`.
     pub fn due(self, updates: u64, last: u64) -> bool {
         match self {
             Self::Every(every) => updates.is_multiple_of(every),
@@ -46,7 +46,7 @@ impl Steps {
         }
     }
 
-    /// Steps in a run of this many updates, about.
+    /// Approximate number of steps in a run of this many updates.
     pub fn count(self, updates: f64) -> f64 {
         match self {
             Self::Every(every) => updates / every as f64,
@@ -64,10 +64,10 @@ impl Steps {
     }
 }
 
-/// The choices.
+/// The chosen values.
 pub(super) struct Plan {
     pub ladder: Ladder,
-    /// Share of the history that is averaged over; 0 for none.
+    /// Fraction of the history that is averaged over; 0 for none.
     pub window: f64,
     pub tracker: TrackerOptions,
     /// Of the chains of the tempered gradient.
@@ -75,16 +75,16 @@ pub(super) struct Plan {
     pub steps: Steps,
     /// The tempered gradient has chains beside the tracker's.
     pub gradient_chains: bool,
-    /// What one update costs, the chains of the gradient counted and those of the tracker not.
+    /// Cost of one update, including the chains of the gradient and not those of the tracker.
     pub update: f64,
     /// log Z is enumerated at every evaluation.
     pub exact: bool,
-    /// What the user should know of the choices.
+    /// Notices about the choices.
     pub notices: Vec<Notice>,
 }
 
 impl Plan {
-    /// `sizes.temperatures` is not read; `total`: updates planned.
+    /// `sizes.temperatures` is not used; `total`: updates planned.
     pub fn new(config: &Config, mut sizes: Sizes, total: u64) -> Result<Self> {
         let tempering = &config.tempering;
         let ladder = tempering.ladder(temperatures(sizes.visible, sizes.hidden))?;
@@ -140,7 +140,7 @@ impl Plan {
     }
 }
 
-/// Whether log Z is enumerated at every evaluation; `block`: what the updates between two cost.
+/// Whether log Z is enumerated at every evaluation; `block`: cost of the updates between two evaluations.
 fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
     let smaller = sizes.visible.min(sizes.hidden);
     let cheap = smaller <= LARGEST_EXACT && sizes.enumeration() <= EXACT_SHARE * block;
@@ -156,15 +156,16 @@ fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
     Ok(exact)
 }
 
-/// Chains that step with the model, those of the second population among them, and chains that settle: these and rows of data.
+/// Chains that make steps with the model, including those of the second population, and chains that equilibrate: these and data-initialised
+/// ones.
 fn tracked_chains(config: &Config) -> [usize; 2] {
     let chains = config.tempering.chains;
     let all = if config.tempering.mixture > 0 { chains + chains / 2 } else { chains };
     [all, all + chains / 4]
 }
 
-/// Sweeps of settling that can be paid for: what steps leave of the share of a block of updates between two evaluations. `update`: what
-/// one update costs.
+/// Affordable equilibration sweeps: those that the tracker's steps leave of the allowed fraction of a block of updates between two
+/// evaluations. `update`: cost of one update.
 fn affordable_settling(
     config: &Config,
     sizes: &Sizes,
@@ -181,7 +182,7 @@ fn affordable_settling(
     (left.max(0.0) / sweep) as usize
 }
 
-/// The most frequent steps that keep to `tempering.share` of `training`, the cost of all updates; a notice where none does.
+/// The most frequent steps within `tempering.share` of `training`, the cost of all updates; a notice if there are none.
 fn automatic_steps(
     config: &Config,
     sizes: &Sizes,
@@ -224,7 +225,7 @@ mod tests {
                     }
                 }
                 let expected = steps.count(total as f64);
-                // Whole numbers of updates between steps are shorter than the fractions counted with.
+                // Intervals are whole numbers of updates, shorter than the fractions in the estimate.
                 assert!(
                     (0.75..1.5).contains(&((count + 1.0) / (expected + 1.0))),
                     "{steps:?} {total}: {count} {expected}"
@@ -233,7 +234,8 @@ mod tests {
         }
     }
 
-    /// What settling gets is what steps leave of the share: nothing where they take it all, more with more between two evaluations.
+    /// Equilibration gets what steps leave of the allowed cost: nothing if they use all of it, more with more updates between two
+    /// evaluations.
     #[test]
     fn settling_takes_what_steps_leave() {
         let sizes = Sizes { visible: 64, hidden: 16, batch: 50, particles: 50, temperatures: 20 };
@@ -257,7 +259,7 @@ mod tests {
         assert!(affordable(&config, 1e6, rare).abs_diff(2 * half) <= 1);
     }
 
-    /// What "auto" becomes for every key that has it.
+    /// The value of "auto" for every key that has it.
     #[test]
     fn auto_is_what_the_documentation_says() {
         let plan = |settings: &str, hidden: usize| {

@@ -1,4 +1,4 @@
-//! What an evaluation tells recorders of chains, model and likelihoods.
+//! Values of chains, model and likelihoods for recorders at an evaluation.
 
 use super::{Audit, Trainer};
 use crate::numerics::sigmoid;

@@ -1,4 +1,4 @@
-//! The rows a run works on: minibatches for the gradient, fixed binary sets for evaluation.
+//! The rows of a run: minibatches for the gradient, fixed binary sets for evaluation.
 
 use rand::seq::SliceRandom;
 
@@ -14,18 +14,18 @@ use crate::ops::random::{Purpose, Streams};
 pub(super) struct RowSets {
     train: Dataset,
     binarizer: Binarizer,
-    /// Order of the rows, with the seed and the epoch it was drawn for.
+    /// Order of the rows, with its seed and epoch.
     order: Option<([u64; 2], Vec<usize>)>,
     /// Training rows that are evaluated.
     pub train_evaluated: BitMatrix,
     /// Ones in each column of all training rows, binarized once (base distribution).
     pub column_counts: Vec<u64>,
-    /// The same as shares of the rows (visible bias, centering).
+    /// The same as fractions of the rows (visible bias, centering).
     pub marginals: Vec<f64>,
     pub validation: Option<BitMatrix>,
     pub test: Option<BitMatrix>,
     pub image: Option<ImageShape>,
-    /// What a model file says of the training rows.
+    /// Description of the training rows for a model file.
     pub trained_on: TrainedOn,
 }
 
@@ -61,7 +61,7 @@ impl RowSets {
             binarizer,
             order: None,
             train: {
-                // A fixed binarization makes grey levels superfluous: bits take an eighth of the memory.
+                // With a fixed binarization grey levels are not needed: bits take an eighth of the memory.
                 if !matches!(config.binarization, crate::data::Binarization::Stochastic) {
                     train.values = Values::Binary(all);
                 }

@@ -1,4 +1,4 @@
-//! The training loop: steps, evaluations, records, checkpoints, until the end, a stop or an interruption.
+//! The training loop: steps, evaluations, records and checkpoints until the end, early stopping or an interruption.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -13,10 +13,10 @@ use crate::record::{Notice, Recorder, row};
 use crate::tempering::{RoundsEnd, RoundsRecord};
 use crate::tracking::TrackRecord;
 
-/// Updates in which a model may leap before anything is evaluated, at most: later leaps are warnings, however rare evaluations are.
+/// Most updates in which large changes before the first evaluation are normal: later ones are warnings, however rare evaluations are.
 const FIRST_UPDATES: u64 = 100;
 
-/// Where a run's models and states are kept.
+/// Storage of a run's models and states.
 pub trait Checkpoints {
     /// Keeps the model of an evaluation that is the best so far.
     ///
@@ -30,7 +30,7 @@ pub trait Checkpoints {
     /// Writing failed.
     fn state(&mut self, trainer: &Trainer) -> Result<()>;
 
-    /// Keeps a state from just before a step that could not be finished; `name` is its [`Trainer::state_name`].
+    /// Keeps a state from before a step that could not be completed; `name` is its [`Trainer::state_name`].
     ///
     /// # Errors
     /// Writing failed.
@@ -61,7 +61,7 @@ pub enum StopReason {
     Finished,
     /// Early stopping.
     EarlyStopping,
-    /// A signal asked for it; the run can be resumed.
+    /// A signal arrived; the run can be resumed.
     Interrupted,
 }
 
@@ -75,8 +75,7 @@ pub struct Outcome {
 }
 
 impl Trainer {
-    /// Why the run is over, if it is. Asked of the state, not of the last evaluation: a run that is resumed may have come to
-    /// its end.
+    /// Why the run is over, if it is. It depends on the state, not on the last evaluation, because a resumed run may already be at its end.
     pub fn over(&self) -> Option<StopReason> {
         let stopping = self.config.training.early_stopping;
         if stopping.is_some_and(|settings| self.judge.stopping.stopped(&settings)) {
@@ -99,7 +98,7 @@ pub fn run(
     let mut live = Live::default();
     let ranks = collective::current();
     let every = trainer.config.checkpoint.every;
-    // A run that goes on has told them already.
+    // A resumed run has shown them already.
     let new = trainer.tracker.is_none();
     for notice in trainer.notices().iter().filter(|_| new) {
         recorder.notice(notice, trainer.updates)?;
@@ -123,13 +122,13 @@ pub fn run(
         match done {
             Ok(()) => {}
             Err(Error::Interrupted) => {
-                // What was interrupted is done again after a resume; what came before need not be.
+                // An interrupted step is repeated after a resume; earlier ones need not be.
                 recorder.sync()?;
                 before.keep(checkpoints)?;
                 return Ok(Outcome { reason: StopReason::Interrupted, last: live.evaluation });
             }
             Err(error) => {
-                // The error says what happened; a disk that is full may have no room for the state either.
+                // The error says what happened; a full disk may have no room for the state either.
                 let _ = before.keep(checkpoints);
                 return Err(error);
             }
@@ -148,8 +147,8 @@ pub fn run(
     Ok(Outcome { reason, last: live.evaluation })
 }
 
-/// The state before a step that ends in an evaluation: whatever ends that, a signal in a long audit or a full disk, costs
-/// one update and not the way from the last checkpoint.
+/// The state before a step that ends in an evaluation: if a signal in a long audit or a full disk ends it, one update is lost and not all
+/// since the last checkpoint.
 struct Before(Option<(String, StateWriter)>);
 
 impl Before {
@@ -221,7 +220,7 @@ fn audited(evaluation: &EvaluationRecord) -> f64 {
     evaluation.audit.as_ref().map_or(0.0, |audit| audit.estimate.seconds)
 }
 
-/// `first`: the model is young, and nothing has been evaluated since the start, so that no number was told that could be wrong.
+/// `first`: an early model, without any evaluation since the start, so that no reported number can be wrong.
 fn report(
     record: &TrackRecord,
     recorder: &mut dyn Recorder,

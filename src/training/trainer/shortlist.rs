@@ -1,4 +1,4 @@
-//! Models kept for the audits at the end of a run, in which the best is found.
+//! Models kept for the audits at the end of a run, which select the best.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::ops::BitMatrix;
 
 /// Models kept.
 const MOST: usize = 4;
-/// They lie at least this share of the run apart: neighbours are the same model to the eye of an audit.
+/// They are at least this fraction of the run apart, because an audit cannot distinguish neighbouring models.
 const APART: f64 = 0.05;
 
-/// A model that may be the best of its run.
+/// A candidate for the best model of its run.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// The update after which it was evaluated.
     pub update: u64,
     /// Mean log-likelihood of the validation rows, nats.
     pub value: f64,
-    /// The part of its standard error that log Z is to blame for; 0 where log Z was exact.
+    /// The part of its standard error from log Z; 0 if log Z was exact.
     pub log_z_error: f64,
     /// Tracked log Z and its standard error at that time.
     pub log_z: (f64, f64),
     /// The model.
     pub parameters: Arc<Parameters>,
-    /// States of it, as [`super::Trainer::known_states`] gave them at that time.
+    /// States of it, from [`super::Trainer::known_states`] at that time.
     pub states: Option<BitMatrix>,
 }
 
@@ -54,7 +54,7 @@ impl Shortlist {
         &self.0
     }
 
-    /// Takes a candidate in if it is better than the last of the list, or than one near it in the run.
+    /// Adds a candidate if it is better than the last of the list, or than one near it in the run.
     pub fn propose(&mut self, candidate: Candidate) {
         let (update, value) = (candidate.update, candidate.value);
         if !value.is_finite() {
@@ -68,7 +68,7 @@ impl Shortlist {
             self.0.remove(i);
         }
         self.0.push(candidate);
-        // Stable: of equal ones the earlier stays.
+        // Stable: of equal ones the earlier comes first.
         self.0.sort_by(|a, b| b.value.total_cmp(&a.value));
         self.0.truncate(MOST);
     }

@@ -31,33 +31,33 @@ struct Position {
     /// Lower bound of log Z at the last evaluation.
     #[serde(with = "crate::checkpoint::float")]
     bound: f64,
-    /// log Z from known states at the last evaluation.
+    /// log Z from reference states at the last evaluation.
     known: KnownShare,
     restarts: u64,
 }
 
-/// Where checkpoints keep the model the tracker is at, where that is not the current one.
+/// Name in checkpoints of the tracker's model, if that is not the current one.
 const TRACKED: &str = "tracked.";
-/// Where they keep the averaged parameters.
+/// Name in checkpoints of the averaged parameters.
 const AVERAGED: &str = "averaged.";
 
 impl Trainer {
-    /// What the run was started with.
+    /// Configuration and rows at the start of the run.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The same, to be told what was forced upon the run.
+    /// The same, mutable, to record forced changes.
     pub fn identity_mut(&mut self) -> &mut Identity {
         &mut self.identity
     }
 
-    /// Evaluations that [`super::run`] handed to its recorder, those before a resume included.
+    /// Evaluations that [`super::run`] has given to its recorder, including those before a resume.
     pub fn recorded(&self) -> Written {
         self.recorded
     }
 
-    /// Goes on with rows of metrics.csv as they are, whose checksum is `sum`.
+    /// Continues with the rows of metrics.csv, whose checksum is `sum`.
     pub fn take_rows(&mut self, sum: Option<u64>) {
         self.recorded.sum = sum;
     }
@@ -92,7 +92,7 @@ impl Trainer {
         state.json("identity", &self.identity);
         state.json("recorded", &self.recorded);
         self.judge.save(state);
-        // Of the last gradient: an evaluation right after a resume tells it.
+        // Of the last gradient: an evaluation right after a resume reports it.
         state.f64s("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
         self.rule.save(state);
         if let Some(Centering { visible, hidden }) = &self.centering {
@@ -109,7 +109,7 @@ impl Trainer {
         self.negative_phase.save(state);
     }
 
-    /// Continues the run a checkpoint was taken of.
+    /// Continues the run of a checkpoint.
     ///
     /// # Errors
     /// A checkpoint of another configuration, other rows or another model size.
@@ -163,7 +163,7 @@ impl Trainer {
         Ok(trainer)
     }
 
-    /// Whether a checkpoint's position is one this run can be at.
+    /// Whether this run can be at a checkpoint's position.
     fn check(&self, position: &Position) -> Result<()> {
         let &Position { updates, pretrained, tracking, tracked_at, .. } = position;
         if updates > self.total {

@@ -15,14 +15,14 @@ use crate::tracking::TrackRecord;
 use crate::training::gradient::{ContrastiveDivergence, Moments, Now, moments, write_gradient};
 use crate::training::update::{Sgd, SgdConfig, UpdateRule};
 
-/// What one call of [`Trainer::step`] did.
+/// Result of one call of [`Trainer::step`].
 #[derive(Clone, Debug)]
 pub enum StepRecord {
     /// One CD-1 update of the pre-training phase.
     Pretrained,
     /// The tracker started: initial rounds were run.
     TrackingStarted(RoundsRecord),
-    /// One update; with what the tracker found, unless its next step is still to come (`tempering.every`).
+    /// One update, with the tracker's result unless its next step comes later (`tempering.every`).
     Updated(Option<TrackRecord>),
 }
 
@@ -30,8 +30,8 @@ impl Trainer {
     /// One pre-training update, the start of the tracker, or one update with tracking.
     ///
     /// # Errors
-    /// [`Error::Diverged`] when the parameters are not finite or beyond all measure: the run has diverged, and the
-    /// trainer must not be used any more; and what a negative phase of one's own refuses.
+    /// [`Error::Diverged`] when the parameters are not finite or too large: the run has diverged, and the trainer must not be used any
+    /// more. Errors of a custom negative phase.
     pub fn step(&mut self) -> Result<StepRecord> {
         let Sizes { visible, hidden, batch, .. } = self.sizes;
         awake(batch * visible * hidden, || self.step_awake())
@@ -115,7 +115,7 @@ impl Trainer {
         }
     }
 
-    /// Checks the parameters a rule has moved and makes the operations of the new model.
+    /// Checks the parameters after an update and makes the operations of the new model.
     fn take_moved(&mut self) -> Result<()> {
         let parameters = self.current.parameters.clone();
         if let Some(what) = parameters.beyond_measure() {
@@ -124,7 +124,7 @@ impl Trainer {
                 self.updates + 1
             )));
         }
-        // Nobody else has the operations, unless a tracker is at this very model.
+        // No one else holds the operations, unless a tracker is at this model.
         let ops = Arc::get_mut(&mut self.current.ops);
         if !ops.is_some_and(|ops| ops.reload(&parameters)) {
             self.current = model(parameters, self.config.model.kernel, &self.device);

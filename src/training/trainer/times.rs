@@ -1,10 +1,10 @@
-//! Where the time of a run goes.
+//! Time of a run by part.
 
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-/// Seconds of wall time by part; what is left of a run's time went into records and checkpoints.
+/// Seconds of wall time by part; the remaining time of a run is for records and checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Times {
@@ -23,13 +23,13 @@ pub struct Times {
 }
 
 impl Times {
-    /// Seconds with a name for people each, in the order of the fields.
+    /// Seconds with a readable name each, in the order of the fields.
     pub fn parts(&self) -> [(&'static str, f64); 6] {
         [
             ("updates", self.updates),
             ("initial rounds", self.initial_rounds),
             ("tracking log Z", self.tracking),
-            ("settling for evaluations", self.settling),
+            ("equilibration for evaluations", self.settling),
             ("evaluations", self.evaluations),
             ("audits", self.audits),
         ]

@@ -1,7 +1,7 @@
-//! The tracker's side of training: its start, its steps, and what it finds for an evaluation.
+//! Tracking during training: its start, its steps, and its values for an evaluation.
 //!
-//! The tracker follows the averaged model, and its chains only measure. Where they are the negative phase as well (the
-//! tempered gradient without averaging), an evaluation, which must not change the run, looks at a copy.
+//! The tracker follows the averaged model, and its chains only measure. If they are the negative phase as well (the tempered gradient
+//! without averaging), an evaluation, which must not change the run, uses a copy.
 
 use std::time::Instant;
 
@@ -59,8 +59,7 @@ impl Trainer {
         rounds
     }
 
-    /// After an update: a step of the negative phase's chains; a step of the tracker where one is due; settling for an
-    /// evaluation.
+    /// After an update: a step of the negative phase's chains; a step of the tracker if one is due; equilibration for an evaluation.
     pub(super) fn track(&mut self) -> Option<TrackRecord> {
         self.view = None;
         timed(&mut self.times.updates, || self.negative_phase.follow(&self.current));
@@ -83,7 +82,7 @@ impl Trainer {
         record
     }
 
-    /// Settling for an evaluation: of a copy where the tracker's chains are the gradient, which must not change.
+    /// Equilibration for an evaluation: of a copy if the tracker's chains are those of the gradient, which must not change.
     fn settle(&mut self) {
         let carriers = self.negative_phase.carriers();
         let one_tracker = matches!(carriers, Carriers::Tracker);
@@ -98,8 +97,8 @@ impl Trainer {
             update: self.updates,
         };
         let Some(tracker) = &mut self.tracker else { return };
-        // Settling comes before evaluations alone, before which a state is kept.
-        let (_task, _permit) = (progress::task("settling for an evaluation"), interrupt::permit());
+        // Equilibration happens only before evaluations, before which a state is kept.
+        let (_task, _permit) = (progress::task("equilibrating the chains"), interrupt::permit());
         if one_tracker {
             let mut view = tracker.clone();
             view.settle(known);

@@ -39,8 +39,8 @@ impl UpdateRuleConfig {
         }
     }
 
-    /// The rule for a model of this size. `initial_learning_rate` is the schedule's first value, to which steps given on
-    /// their own (the biases' in RMSspectral) are tied.
+    /// The rule for a model of this size. `initial_learning_rate` is the schedule's first value, to which separately given steps (the
+    /// biases' in RMSspectral) refer.
     pub fn build(
         &self,
         n_visible: usize,

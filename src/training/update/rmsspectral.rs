@@ -20,8 +20,7 @@ pub struct RmsSpectralConfig {
     pub memory: f64,
     /// eps_d > 0; 1e-4 to 1e-2 regularises an RBM, 1e-8 does nothing.
     pub damping: f64,
-    /// eps_b >= 0, the biases' step at the schedule's start: the step of W, whose scale carries the nuclear norm, is far
-    /// too small for them.
+    /// eps_b >= 0, the biases' step at the schedule's start: the step of W, which includes the nuclear norm, is far too small for them.
     pub bias_learning_rate: f64,
     /// Largest change of any weight in one update; the whole step of W is shortened to respect it. > 0.
     pub max_step: f64,
@@ -76,7 +75,7 @@ impl RmsSpectral {
         Self { config, initial_learning_rate, updates: 0, square }
     }
 
-    /// Takes the gradient into the mean squares; their bias-corrected roots plus eps_d, for W, c and b.
+    /// Includes the gradient in the mean squares; returns their bias-corrected roots plus eps_d, for W, c and b.
     fn damped_roots(&mut self, gradient: &Gradient) -> [Vec<f32>; 3] {
         let RmsSpectralConfig { memory, damping, .. } = self.config;
         let (keep, new) = (memory as f32, (1.0 - memory) as f32);

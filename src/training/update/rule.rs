@@ -1,4 +1,4 @@
-//! What an update rule is.
+//! The interface of update rules.
 
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
@@ -7,16 +7,16 @@ use crate::model::Parameters;
 /// The gradient of the mean log-likelihood with respect to W, c and b (uphill): one number for each parameter.
 pub type Gradient = Parameters;
 
-/// A rule that turns gradients into steps, with its own memory.
+/// A rule that turns gradients into steps, with its own state.
 pub trait UpdateRule: Send {
-    /// One step uphill: `gradient` is that of the mean log-likelihood. A gradient that is not finite makes parameters that are
-    /// not finite, for the caller to detect.
+    /// One step uphill: `gradient` is that of the mean log-likelihood. A gradient that is not finite gives parameters that are not finite,
+    /// which the caller detects.
     fn step(&mut self, parameters: &mut Parameters, gradient: &Gradient, learning_rate: f64);
 
-    /// Adds the memory to a checkpoint, under names that begin with `update.`.
+    /// Adds the state to a checkpoint, under names that begin with `update.`.
     fn save(&self, state: &mut StateWriter);
 
-    /// Takes the memory from a checkpoint; afterwards steps continue bit for bit.
+    /// Restores the state from a checkpoint; steps then continue bit for bit.
     ///
     /// # Errors
     /// The checkpoint is of another rule or another model size.

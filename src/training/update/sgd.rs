@@ -38,7 +38,7 @@ pub struct Sgd {
 }
 
 impl Sgd {
-    /// At rest.
+    /// Zero velocity.
     pub fn new(config: SgdConfig, n_visible: usize, n_hidden: usize) -> Self {
         Self { config, velocity: Parameters::zeros(n_visible, n_hidden) }
     }

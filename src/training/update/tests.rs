@@ -21,7 +21,7 @@ fn configs() -> Vec<UpdateRuleConfig> {
     ]
 }
 
-/// The gradient of update t: any numbers of the size of an RBM's.
+/// The gradient of update t: arbitrary numbers of the size of an RBM's.
 fn gradient(t: u64) -> Gradient {
     gaussian_parameters(M, J, 0.1, 100 + t)
 }
@@ -45,7 +45,7 @@ fn start() -> Parameters {
     gaussian_parameters(M, J, 0.01, 99)
 }
 
-/// Columns of U S, rows of V' and S by one-sided Jacobi rotations: another route than the one under test.
+/// Columns of U S, rows of V' and S by one-sided Jacobi rotations, a different method than the one under test.
 struct Svd {
     us: Vec<Vec<f64>>,
     v: Vec<Vec<f64>>,
