@@ -11,7 +11,7 @@ pub(crate) fn add_scaled(q: &[f64], scale: f64, sum: &mut [f64]) {
 }
 
 /// The index that a uniform number in [0, 1) selects from probabilities that sum to 1.
-pub(crate) fn choose(q: &[f64], uniform: f64) -> u32 {
+pub fn choose(q: &[f64], uniform: f64) -> u32 {
     choose_with(InstructionSet::detect(), q, uniform)
 }
 
