@@ -73,7 +73,7 @@ impl KnownShare {
     }
 
     /// Whether reference states have much of the model's mass, by their coverage and by a tracked value.
-    pub fn is_large_beside(&self, tracked: f64) -> bool {
+    fn is_large_beside(&self, tracked: f64) -> bool {
         self.bound.is_finite() && self.middle(tracked) >= SMALLEST
     }
 

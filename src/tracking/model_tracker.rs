@@ -222,7 +222,7 @@ impl ModelTracker {
             false => f64::NEG_INFINITY,
         };
         let first = self.chains.log_z();
-        let trust = self.chains.trust_if(self.known.is_large_beside(first));
+        let trust = self.chains.trust_if(self.known.beside(first).is_some());
         let std_error = self.chains.std_error();
         let first = LogZ { value: first, std_error, trust }.held_against(bound);
         let mut found = match &self.second {
