@@ -7,13 +7,12 @@
 
 mod support;
 
-use support::continuous::{by_method, estimates};
+use support::continuous::{
+    ContinuousTempering, GaussianMixture, StepSizes, TransitionKernel, by_method, estimates,
+};
 use support::{Errors, Options, progress};
 use ztrack::Result;
 use ztrack::record::{Chart, Look, Series};
-use ztrack::tempering::continuous::{
-    ContinuousTempering, GaussianMixture, StepSizes, TransitionKernel,
-};
 use ztrack::tempering::{Ladder, Prior};
 
 const PAPER_SD: f64 = 3.0;

@@ -9,14 +9,13 @@
 mod support;
 
 use indicatif::ProgressBar;
-use support::continuous::{by_method, estimates};
+use support::continuous::{
+    ContinuousTempering, GaussianMixture, StepSizes, TransitionKernel, by_method, estimates,
+};
 use support::{Errors, Options, progress};
 use ztrack::Result;
 use ztrack::estimators::{Estimate, rts};
 use ztrack::record::{Chart, Series};
-use ztrack::tempering::continuous::{
-    ContinuousTempering, GaussianMixture, StepSizes, TransitionKernel,
-};
 use ztrack::tempering::{InitialRounds, Ladder, Prior, SimulatedTempering};
 
 const CHAINS: usize = 10;

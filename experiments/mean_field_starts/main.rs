@@ -8,6 +8,7 @@
 //! instead of the paper's ten.
 
 mod sets;
+mod transfer_matrix;
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -3,10 +3,12 @@
 use ztrack::Result;
 use ztrack::model::plus_minus::Units;
 use ztrack::model::test_systems::{
-    SpinModel, gaussian_moments, ring, ring_log_partition, square, square_ising_log_partition,
+    SpinModel, gaussian_moments, ring, square, square_ising_log_partition,
 };
 use ztrack::model::{Parameters, exact};
 use ztrack::ops::random::Stream;
+
+use super::transfer_matrix::ring_log_partition;
 
 /// One random model in its own units, with log Z in those units.
 pub struct Model {

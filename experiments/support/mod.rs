@@ -1,7 +1,7 @@
 //! Code shared by the experiments: options, errors over repeats, and the folder of the results.
 
 // Each example is a crate of its own and uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 pub mod bootstrap;
 pub mod continuous;

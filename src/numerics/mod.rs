@@ -1,6 +1,7 @@
 //! Functions and tables for all modules, in f64. Kernels in [`crate::ops`] have vectorised versions of their own.
 
 mod betting;
+mod categorical;
 mod influence;
 mod log_sum_exp;
 mod scalar;
@@ -8,6 +9,7 @@ pub(crate) mod statistics;
 mod table;
 
 pub use betting::betting_lower_bound;
+pub(crate) use categorical::index_at;
 pub use influence::{Influence, pairs};
 pub(crate) use log_sum_exp::LogSumExp;
 pub use log_sum_exp::log_sum_exp;

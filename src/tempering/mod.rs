@@ -4,7 +4,6 @@ mod annealing;
 mod base;
 mod beta_update;
 mod chains;
-pub mod continuous;
 mod geometric;
 mod initial_rounds;
 mod ladder;

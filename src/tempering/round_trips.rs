@@ -72,7 +72,8 @@ impl RoundTrips {
         [all(|t| u32::from(t.direction)), all(|t| t.since_crossing), all(|t| t.family)]
     }
 
-    pub(crate) fn travellers_mut(&mut self) -> &mut [Traveller] {
+    /// The chains' travellers, `[S]`, to share among tasks that call [`RoundTrips::advance`].
+    pub fn travellers_mut(&mut self) -> &mut [Traveller] {
         &mut self.travellers
     }
 
@@ -89,7 +90,7 @@ impl RoundTrips {
     }
 
     /// Forgets directions, but not the round trips.
-    pub(crate) fn forget_directions(&mut self) {
+    pub fn forget_directions(&mut self) {
         self.travellers.iter_mut().for_each(|t| t.direction = NEITHER);
     }
 
@@ -99,7 +100,7 @@ impl RoundTrips {
     }
 
     /// Records the temperatures after a sweep of the chains from `first` on; returns the number of completed round trips.
-    pub(crate) fn advance(
+    pub fn advance(
         travellers: &mut [Traveller],
         first: u32,
         temperatures: &[u32],
@@ -124,7 +125,8 @@ impl RoundTrips {
         completed
     }
 
-    pub(crate) fn add(&mut self, trips: u64, sweeps: usize) {
+    /// Counts the round trips that all chains completed in so many sweeps.
+    pub fn add(&mut self, trips: u64, sweeps: usize) {
         let (count, length) = &mut self.recent[0];
         *count += trips;
         *length += sweeps as u64;

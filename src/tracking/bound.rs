@@ -13,7 +13,7 @@ use super::likelihood::log_f;
 use super::settle::Samples;
 use crate::collective::Parts;
 use crate::model::Parameters;
-use crate::numerics::{log_sum_exp, softplus};
+use crate::numerics::{index_at, log_sum_exp, softplus};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
 use crate::tempering::{GeometricPath, TemperedPath, rows_per_task};
@@ -101,12 +101,8 @@ impl HiddenStates {
         let choose = |(row, &k): (usize, &u32)| {
             let log_f = &along[k as usize];
             let total = log_sum_exp(log_f.iter().copied());
-            let mut left = streams.row(row as u32).uniform();
-            let chosen = log_f.iter().position(|log_f| {
-                left -= (log_f - total).exp();
-                left < 0.0
-            });
-            chosen.unwrap_or(0)
+            let weights = log_f.iter().map(|log_f| (log_f - total).exp());
+            index_at(weights, streams.row(row as u32).uniform()).unwrap_or(0)
         };
         let chosen: Vec<usize> = temperatures.iter().enumerate().map(choose).collect();
         let inputs = self.visible_inputs(path, &chosen);

@@ -4,7 +4,7 @@ use super::bound::HiddenStates;
 use super::filter::AnyFilter;
 use super::{ChainTracker, TrackerOptions};
 use crate::interrupt;
-use crate::numerics::log_sum_exp;
+use crate::numerics::{index_at, log_sum_exp};
 use crate::ops::random::{Purpose, Streams};
 use crate::tempering::{GeometricPath, RoundsRecord, TemperedPath, Tempering, systematic};
 
@@ -45,11 +45,8 @@ impl ChainTracker {
                 let weights: Vec<f64> =
                     own.iter().zip(self.posterior.rows()).map(|(w, q)| w * q[t]).collect();
                 let total: f64 = weights.iter().sum();
-                let mut left = total * streams.row((s + chain) as u32).uniform();
-                let chosen = weights.iter().position(|w| {
-                    left -= w;
-                    left < 0.0
-                });
+                let uniform = streams.row((s + chain) as u32).uniform();
+                let chosen = index_at(weights, total * uniform);
                 self.chains.visible.row(chosen.unwrap_or(chain))
             };
             visible.row_mut(chain).copy_from_slice(row);

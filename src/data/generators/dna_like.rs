@@ -18,6 +18,7 @@ use super::COPIES;
 use crate::data::limits::{check_room, check_shape};
 use crate::data::{Dataset, Values};
 use crate::error::{Error, Result};
+use crate::numerics::index_at;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, Stream, Streams};
 
@@ -134,15 +135,8 @@ fn conditional(class: usize, i: usize, sequence: &[usize; LENGTH]) -> [f64; 4] {
 
 /// An index with probability proportional to its weight.
 fn draw(weights: &[f64], stream: &mut Stream) -> usize {
-    let mut rest = stream.uniform() * weights.iter().sum::<f64>();
-    let last = weights.len() - 1;
-    weights[..last]
-        .iter()
-        .position(|weight| {
-            rest -= weight;
-            rest < 0.0
-        })
-        .unwrap_or(last)
+    let point = stream.uniform() * weights.iter().sum::<f64>();
+    index_at(weights.iter().copied(), point).unwrap_or(weights.len() - 1)
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ fn expected(group: &Group, ladder: &Ladder, zeta: &[f64]) -> (Vec<f64>, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numerics::Table;
+    use crate::numerics::{Table, index_at};
     use crate::ops::random::{Purpose, Streams};
     use crate::tempering::{Prior, PseudoPrior};
 
@@ -109,11 +109,7 @@ mod tests {
         for (s, row) in group.occupancy.rows_mut().enumerate() {
             let mut stream = Streams::new(seed, Purpose::Choice, 0).row(s as u32);
             for _ in 0..sweeps {
-                let mut u = stream.uniform();
-                let k = p.iter().position(|p| {
-                    u -= p;
-                    u < 0.0
-                });
+                let k = index_at(p.iter().copied(), stream.uniform());
                 row[k.unwrap_or(K - 1)] += 1.0 / sweeps as f64;
             }
         }

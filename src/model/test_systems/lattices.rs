@@ -1,8 +1,7 @@
-//! Spin models on the usual graphs: ring, square lattice on a torus, complete graph (Sherrington and Kirkpatrick 1975).
+//! Spin models on the usual graphs: ring, square lattice on a torus.
 
 use super::SpinModel;
 use crate::error::{Error, Result};
-use crate::ops::random::{Purpose, Streams};
 
 /// A periodic chain: `couplings[i]` joins spins i and i + 1, the last one closes the ring. An even number of spins is
 /// bipartite. Equal couplings: Ising model; random ones: spin glass.
@@ -40,18 +39,6 @@ pub fn square(
         ]
     });
     SpinModel::new(pairs.collect(), fields.to_vec())
-}
-
-/// Every pair of n spins coupled by J_ab from N(0, beta^2/n), no field; a function of the seed alone.
-///
-/// # Errors
-/// Fewer than two spins, or a beta that is not finite.
-pub fn sherrington_kirkpatrick(spins: usize, beta: f64, seed: u64) -> Result<SpinModel> {
-    let mut stream = Streams::new(seed, Purpose::TestSystem, 0).row(4);
-    let scale = beta / (spins as f64).sqrt();
-    let pairs = (0..spins).flat_map(|a| (a + 1..spins).map(move |b| (a, b)));
-    let couplings = pairs.map(|(a, b)| (a, b, scale * stream.normal())).collect();
-    SpinModel::new(couplings, vec![0.0; spins])
 }
 
 fn check(name: &str, values: &[f64], expected: usize) -> Result<()> {

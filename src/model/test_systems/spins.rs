@@ -190,8 +190,17 @@ fn inverse_cosh_of_exp(x: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::model::exact;
-    use crate::model::test_systems::{ring, sherrington_kirkpatrick, square};
+    use crate::model::test_systems::{ring, square};
     use crate::ops::random::{Purpose, Streams};
+
+    /// The complete graph of Sherrington and Kirkpatrick (1975): every pair of n spins coupled by J_ab from N(0, beta^2/n), no field.
+    fn sherrington_kirkpatrick(spins: usize, beta: f64, seed: u64) -> Result<SpinModel> {
+        let mut stream = Streams::new(seed, Purpose::TestSystem, 0).row(4);
+        let scale = beta / (spins as f64).sqrt();
+        let pairs = (0..spins).flat_map(|a| (a + 1..spins).map(move |b| (a, b)));
+        let couplings = pairs.map(|(a, b)| (a, b, scale * stream.normal())).collect();
+        SpinModel::new(couplings, vec![0.0; spins])
+    }
 
     /// Spin glasses whose graphs are bipartite (ring of 10, 4 x 4, chain with a free spin) and not (ring of 9, 3 x 4,
     /// complete). K without its sign fails here.

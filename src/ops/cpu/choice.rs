@@ -3,6 +3,7 @@
 use super::InstructionSet;
 use super::instruction_set::for_every_instruction_set;
 use super::softmax::LANES;
+use crate::numerics::index_at;
 
 /// sum_k += scale q_k. Both of length K.
 pub(crate) fn add_scaled(q: &[f64], scale: f64, sum: &mut [f64]) {
@@ -10,7 +11,7 @@ pub(crate) fn add_scaled(q: &[f64], scale: f64, sum: &mut [f64]) {
 }
 
 /// The index that a uniform number in [0, 1) selects from probabilities that sum to 1.
-pub(crate) fn choose(q: &[f64], uniform: f64) -> u32 {
+pub fn choose(q: &[f64], uniform: f64) -> u32 {
     choose_with(InstructionSet::detect(), q, uniform)
 }
 
@@ -37,11 +38,7 @@ fn choose_body(q: &[f64], uniform: f64) -> u32 {
             _ => block.iter().sum(),
         };
         if uniform < below + sum {
-            let mut rest = uniform - below;
-            let inside = block.iter().position(|q| {
-                rest -= q;
-                rest < 0.0
-            });
+            let inside = index_at(block.iter().copied(), uniform - below);
             // Sums in another order may differ by rounding: then the last index is drawn.
             return (i * LANES + inside.unwrap_or(block.len() - 1)) as u32;
         }

@@ -27,7 +27,8 @@ mod softplus;
 mod tuning;
 
 pub(crate) use centered::{HiddenTerms, VisibleTerms, centered_row};
-pub(crate) use choice::{add_scaled, choose};
+pub(crate) use choice::add_scaled;
+pub use choice::choose;
 #[cfg(feature = "burn")]
 pub(crate) use draw_row::uniform;
 pub use fused::Fused;
@@ -36,5 +37,6 @@ pub(crate) use means::add_rows;
 use panels::Panels;
 pub(crate) use selected_sum::selected_sum;
 pub use shape::{Product, Shape};
-pub(crate) use softmax::{reweigh, softmax, softmax_of_line};
+pub use softmax::softmax;
+pub(crate) use softmax::{reweigh, softmax_of_line};
 pub use tuning::Tuning;

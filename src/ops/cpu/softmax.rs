@@ -9,7 +9,7 @@ use super::math::exp_f64;
 pub(super) const LANES: usize = 8;
 
 /// q_k = softmax_k(log_f_k + tilt_k), every entry positive (exponents are cut at -700). All of length K.
-pub(crate) fn softmax(log_f: &[f64], tilt: &[f64], q: &mut [f64]) {
+pub fn softmax(log_f: &[f64], tilt: &[f64], q: &mut [f64]) {
     softmax_with(InstructionSet::detect(), log_f, tilt, q);
 }
 

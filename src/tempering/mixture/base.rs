@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::Parameters;
-use crate::numerics::{log_sum_exp, sigmoid, softplus};
+use crate::numerics::{index_at, log_sum_exp, sigmoid, softplus};
 use crate::ops::cpu::math::exp_f64;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Fused, Layer, RbmOps, padded};
@@ -83,11 +83,8 @@ impl MixtureBase {
         let streams = Streams::new(seed, Purpose::ChainStart, step);
         for row in 0..rows {
             let mut stream = streams.row(row as u32);
-            let mut rest = stream.uniform();
-            let chosen = self.log_shares.iter().position(|share| {
-                rest -= share.exp();
-                rest < 0.0
-            });
+            let shares = self.log_shares.iter().map(|share| share.exp());
+            let chosen = index_at(shares, stream.uniform());
             let component = &self.components[chosen.unwrap_or(self.components.len() - 1)];
             for (i, &a) in component.logits().iter().enumerate() {
                 bits.set(row, i, stream.uniform() < sigmoid(f64::from(a)));
@@ -162,11 +159,7 @@ impl MixtureBase {
         };
         let largest = exponents().fold(f64::NEG_INFINITY, f64::max);
         let total: f64 = exponents().map(|x| (x - largest).exp()).sum();
-        let mut rest = uniform * total;
-        let chosen = exponents().position(|x| {
-            rest -= (x - largest).exp();
-            rest < 0.0
-        });
-        chosen.unwrap_or(self.len() - 1)
+        index_at(exponents().map(|x| (x - largest).exp()), uniform * total)
+            .unwrap_or(self.len() - 1)
     }
 }

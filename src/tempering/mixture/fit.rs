@@ -8,7 +8,7 @@
 use super::MixtureBase;
 use crate::error::Result;
 use crate::model::Parameters;
-use crate::numerics::{log_sum_exp, sigmoid};
+use crate::numerics::{index_at, log_sum_exp, sigmoid};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
 use crate::tempering::BaseDistribution;
@@ -162,14 +162,8 @@ fn seeds(dense: &[Vec<f64>], components: usize, seed: u64) -> Vec<usize> {
         if total <= 0.0 {
             break;
         }
-        let mut rest = stream.uniform() * total;
-        let next = nearest
-            .iter()
-            .position(|weight| {
-                rest -= weight;
-                rest < 0.0
-            })
-            .unwrap_or(dense.len() - 1);
+        let next = index_at(nearest.iter().copied(), stream.uniform() * total);
+        let next = next.unwrap_or(dense.len() - 1);
         for (weight, row) in nearest.iter_mut().zip(dense) {
             let distance: f64 = row.iter().zip(&dense[next]).map(|(a, b)| (a - b).abs()).sum();
             let square = distance * distance;

@@ -3,7 +3,8 @@
 use ztrack::Result;
 use ztrack::estimators::{Estimate, Sams, WangLandau, rts};
 use ztrack::tempering::InitialRounds;
-use ztrack::tempering::continuous::ContinuousTempering;
+
+use super::ContinuousTempering;
 
 /// Every method's estimate with so many sweeps of its own copy of the chains. Estimators that share tempered samples join
 /// here.

@@ -1,9 +1,10 @@
 //! Transitions keep the tempered density invariant, step sizes meet their target, RTS is right within its own error.
 
 use super::*;
-use crate::estimators::{Sams, WangLandau, rts};
-use crate::ops::random::{Purpose, Streams};
-use crate::tempering::{InitialRounds, Ladder, Prior, SimulatedTempering};
+use ztrack::estimators::{Sams, WangLandau, rts};
+use ztrack::ops::cpu::choose;
+use ztrack::ops::random::{Purpose, Streams};
+use ztrack::tempering::{InitialRounds, Ladder, Prior, SimulatedTempering};
 
 const BASE_SD: f64 = 2.0;
 
@@ -61,7 +62,7 @@ fn sweeps_leave_the_joint_distribution_of_state_and_temperature_alone() {
         for s in 0..CHAINS {
             let mut stream = streams.row(s as u32);
             let q: Vec<f64> = ladder.log_prior().iter().map(|log_r| log_r.exp()).collect();
-            let k = crate::ops::cpu::choose(&q, stream.uniform());
+            let k = choose(&q, stream.uniform());
             let Tempered { mean, covariance: [xx, xy, yy], .. } = &exact[k as usize];
             let (a, b) = (stream.normal(), stream.normal());
             let x = &mut chains.states[2 * s..][..2];

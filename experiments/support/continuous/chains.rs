@@ -11,12 +11,11 @@ use super::acceptance::Trial;
 use super::kernel::Scratch;
 use super::target::{Densities, TemperedTarget};
 use super::{LogDensity, TransitionKernel};
-use crate::error::{Error, Result};
-use crate::numerics::{Table, log_sum_exp};
-use crate::ops::cpu::{choose, softmax};
-use crate::ops::random::{Purpose, Stream, Streams};
-use crate::tempering::round_trips::RoundTrips;
-use crate::tempering::{Ladder, PseudoPrior, SimulatedTempering, Slopes, Swept, rows_per_task};
+use ztrack::numerics::{Table, log_sum_exp};
+use ztrack::ops::cpu::{choose, softmax};
+use ztrack::ops::random::{Purpose, Stream, Streams};
+use ztrack::tempering::{Ladder, PseudoPrior, RoundTrips, SimulatedTempering, Slopes, Swept};
+use ztrack::{Error, Result};
 
 /// Chains in (x, k), and the position of their random streams.
 #[derive(Clone)]
@@ -324,6 +323,12 @@ impl Tally {
     fn new(k: usize) -> Self {
         Self { transitions: vec![0.0; k * k], round_trips: 0, accepted: vec![(0.0, 0); k] }
     }
+}
+
+/// Chains of one parallel task, a function of their number alone: tallies are added task by task, so that their sums do not depend on
+/// the number of threads.
+fn rows_per_task(chains: usize) -> usize {
+    chains.div_ceil(8).clamp(50, 256)
 }
 
 fn fill(log_f: &mut [f64], ladder: &Ladder, densities: &Densities) {

@@ -10,9 +10,9 @@
 
 use super::ContinuousTempering;
 use super::acceptance::AcceptanceModel;
-use crate::error::Result;
-use crate::ops::random::Stream;
-use crate::tempering::SimulatedTempering;
+use ztrack::Result;
+use ztrack::ops::random::Stream;
+use ztrack::tempering::SimulatedTempering;
 
 /// Transitions at either end.
 const AT_ENDS: usize = 200;

@@ -2,6 +2,7 @@
 
 mod acceptance;
 mod chains;
+mod estimators;
 mod gaussian_mixture;
 mod kernel;
 mod step_sizes;
@@ -10,6 +11,7 @@ mod target;
 mod tests;
 
 pub use chains::ContinuousTempering;
+pub use estimators::{by_method, estimates};
 pub use gaussian_mixture::GaussianMixture;
 pub use kernel::TransitionKernel;
 pub use step_sizes::StepSizes;

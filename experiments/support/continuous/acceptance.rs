@@ -5,7 +5,7 @@
 //! between). The log-likelihood is concave, the constraints are a cone: projected gradient ascent, the projection by
 //! Dykstra's alternating scheme (Boyle and Dykstra 1986) between isotonic regression and the half-spaces l_j <= u_j.
 
-use crate::numerics::sigmoid;
+use ztrack::numerics::sigmoid;
 
 /// One proposal: temperature, step size, and acceptance probability.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,7 @@ fn make_falling(values: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use ztrack::ops::random::{Purpose, Streams};
 
     /// Accepted-or-not trials of a known falling model; a few hundred each, so logits are known to about .25. Broken versions that failed:
     /// no projection (not monotone), the gradient of l_j reversed (acceptance .31 instead of .651).

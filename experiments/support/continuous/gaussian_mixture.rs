@@ -3,7 +3,7 @@
 //! f(x) = sum_c exp(-(x - m_c)' P (x - m_c)/2), one precision P for all; log Z = log C + (d log 2 pi - log det P)/2.
 
 use super::LogDensity;
-use crate::error::{Error, Result};
+use ztrack::{Error, Result};
 
 /// Gaussian bumps of equal height and shape.
 #[derive(Clone, Debug, PartialEq)]
