@@ -9,7 +9,7 @@ const ACCURACY: f64 = 1e-3;
 /// Nats below the logarithm of the sample mean beyond which a bound is useless.
 const FARTHEST: f64 = 500.0;
 
-/// Logarithm of a number that is at most the mean of the distribution of the weights, shape [S], with probability 1 - `failure`; -infinity
+/// Logarithm of a number that is at most the mean of the distribution of the weights, shape `[S]`, with probability 1 - `failure`; -infinity
 /// if the weights give none. The wealth of a gambler who stakes the fraction l on each weight, prod_s (1 - l + l w_s/m), has at most mean 1
 /// if the mean is m or less; the average over stakes exceeds 1/failure with at most the probability `failure` (Waudby-Smith and Ramdas
 /// 2023, section 4).
