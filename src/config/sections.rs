@@ -81,6 +81,10 @@ pub struct ModelConfig {
     pub kernel: Kernel,
 }
 
+fn default_exchange() -> bool {
+    true
+}
+
 fn default_weight_scale() -> f64 {
     0.01
 }
@@ -121,6 +125,9 @@ pub struct TrainingConfig {
     pub batch: usize,
     /// Negative phase of the gradient.
     pub gradient: GradientConfig,
+    /// Whether the particles of PCD exchange states with tempered chains at the parameters that are trained.
+    #[serde(default = "default_exchange")]
+    pub exchange: bool,
     /// Centered gradient (Melchior, Fischer, Wiskott 2016).
     #[serde(default)]
     pub centering: bool,

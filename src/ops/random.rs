@@ -99,6 +99,8 @@ pub enum Purpose {
     Settling = 43,
     /// States of chains and particles that model files carry.
     KnownStates = 44,
+    /// Seed of the chains that exchange states with particles, and the particles they exchange with.
+    Exchange = 45,
 }
 
 /// The seed of the `n`-th computation of a kind inside of one with seed `seed`: no two of them, and none of other seeds, share

@@ -192,6 +192,20 @@ impl ModelTracker {
         record
     }
 
+    /// Swaps the states of the chains at beta = 1 with rows of `particles`, one each from row `first` on, around the end. Both are
+    /// distributed by the model, so the joint distribution stays as it is. Only for chains without weights, which speak of states.
+    pub fn swap(&mut self, particles: &mut BitMatrix, first: usize) {
+        let Self { chains: tracker, model, ladder, base, .. } = self;
+        let chains = &mut tracker.chains;
+        let top = ladder.len() as u32 - 1;
+        let at_one = (0..chains.len()).filter(|&s| chains.temperatures[s] == top);
+        for (i, s) in at_one.take(particles.rows()).enumerate() {
+            let row = particles.row_mut((first + i) % particles.rows());
+            chains.visible.row_mut(s).swap_with_slice(row);
+        }
+        tracker.look(&GeometricPath { ops: model.ops.as_ref(), ladder, base });
+    }
+
     /// Sweeps of a copy of the chains at fixed parameters for an evaluation. Where states that are known alone make log Z larger
     /// than what comes out, the chains start again with these states among them.
     pub fn settle(&mut self, known: KnownStates<'_>) {

@@ -19,7 +19,8 @@ use crate::record::Written;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
 use crate::training::Identity;
 use crate::training::gradient::{
-    Centering, ContrastiveDivergence, NegativePhase, Particles, PersistentDivergence, Tempered,
+    Centering, ContrastiveDivergence, Exchange, NegativePhase, Particles, PersistentDivergence,
+    Tempered,
 };
 
 /// Bytes a weight takes while a checkpoint is written, beside chains and kernels: the state before an evaluation, its
@@ -72,7 +73,7 @@ impl Trainer {
         let mixture = config.tempering.mixture_of(&rows.train_evaluated, config.seed)?;
         let parameters = initial_parameters(config, &rows.marginals);
         let negative_phase =
-            phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles));
+            phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles, device));
         let current = model(parameters, config.model.kernel, device);
         Ok(Self {
             device: device.clone(),
@@ -139,6 +140,7 @@ fn negative_phase(
     plan: &Plan,
     base: &BaseDistribution,
     particles: usize,
+    device: &Device,
 ) -> Box<dyn NegativePhase> {
     let seed = config.seed;
     match config.training.gradient {
@@ -146,7 +148,11 @@ fn negative_phase(
         Gradient::Pcd { sweeps, .. } => {
             let visible = base.sample(particles, seed, 1);
             let particles = Particles { visible, seed, sweeps: 0 };
-            Box::new(PersistentDivergence { sweeps, particles })
+            let particles = PersistentDivergence { sweeps, particles };
+            let Some(exchange) = plan.exchange else { return Box::new(particles) };
+            let (kernel, device) = (config.model.kernel, device.clone());
+            let rebuild = move |parameters| model(parameters, kernel, &device);
+            Box::new(Exchange::new(particles, exchange, config.tempering.chains, Box::new(rebuild)))
         }
         Gradient::Tempered {} if plan.gradient_chains => {
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))
