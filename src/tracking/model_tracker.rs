@@ -14,6 +14,7 @@ use crate::checkpoint::StateWriter;
 use crate::collective::{Ranks, Solo};
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, Streams};
+use crate::ops::cpu::choose;
 use crate::ops::{BitMatrix, Fused, RbmOps};
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
 use crate::trust::Trust;
@@ -192,18 +193,30 @@ impl ModelTracker {
         record
     }
 
-    /// Swaps the states of the chains at beta = 1 with rows of `particles`, one each from row `first` on, around the end. Both are
-    /// distributed by the model, so the joint distribution stays as it is. Only for chains without weights, which speak of states.
-    pub fn swap(&mut self, particles: &mut BitMatrix, first: usize) {
+    /// Proposes to each chain to swap states with a particle at beta = 1, rows of `particles` from `first` on, around the end: chain v and
+    /// particle u swap with probability min(1, q(K|v)/q(K|u)), which leaves the distribution of both as it is at any temperature of
+    /// the chain. Only for chains without weights, which speak of states. Returns how many did.
+    pub fn swap(&mut self, particles: &mut BitMatrix, first: usize, streams: Streams) -> usize {
         let Self { chains: tracker, model, ladder, base, .. } = self;
-        let chains = &mut tracker.chains;
-        let top = ladder.len() as u32 - 1;
-        let at_one = (0..chains.len()).filter(|&s| chains.temperatures[s] == top);
-        for (i, s) in at_one.take(particles.rows()).enumerate() {
-            let row = particles.row_mut((first + i) % particles.rows());
-            chains.visible.row_mut(s).swap_with_slice(row);
+        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
+        let n = particles.rows();
+        let proposed: Vec<usize> =
+            (0..tracker.chains.len().min(n)).map(|s| (first + s) % n).collect();
+        let theirs = tracker.posterior_at(&path, &particles.select(proposed.iter().copied()));
+        let mut swapped = 0;
+        for (s, &row) in proposed.iter().enumerate() {
+            let mut stream = streams.row(s as u32);
+            let at_one = |q: &[f64]| q[q.len() - 1];
+            let own = at_one(tracker.posterior.row(s));
+            if stream.uniform() * at_one(theirs.row(s)) < own {
+                let chains = &mut tracker.chains;
+                chains.visible.row_mut(s).swap_with_slice(particles.row_mut(row));
+                chains.temperatures[s] = choose(theirs.row(s), stream.uniform());
+                swapped += 1;
+            }
         }
-        tracker.look(&GeometricPath { ops: model.ops.as_ref(), ladder, base });
+        tracker.look(&path);
+        swapped
     }
 
     /// Sweeps of a copy of the chains at fixed parameters for an evaluation. Where states that are known alone make log Z larger

@@ -11,6 +11,7 @@ use super::shift::Shift;
 use super::verdict::{Evidence, FROZEN, verdict};
 use crate::interrupt;
 use crate::numerics::{Influence, Table};
+use crate::ops::BitMatrix;
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, PseudoPrior, RoundsRecord, TemperedChains,
     TemperedPath, Tempering, Transitions, effective_number,
@@ -329,6 +330,11 @@ impl ChainTracker {
             true => self.chains.round_trips.of_families(influence),
             false => influence.clone(),
         }
+    }
+
+    /// q(k|v) of any states, [rows, K].
+    pub(super) fn posterior_at(&self, path: &dyn TemperedPath, visible: &BitMatrix) -> Table {
+        posterior_of(path, &self.pseudo_prior, &path.evaluate(visible))
     }
 
     /// Looks at the chains' states under a path.

@@ -1,7 +1,7 @@
 //! PCD whose particles exchange states with tempered chains at the parameters that are trained (algorithms.md, section 4).
 //!
-//! Particles at beta = 1 stay in the modes they are in while the model moves mass between these. Tempered chains travel. A chain
-//! at beta = 1 and a particle have the same distribution, so swapping their states needs no acceptance and makes no copies.
+//! Particles stay in the modes they are in while the model moves mass between these; tempered chains travel. Swaps of states between
+//! both, accepted so that neither distribution changes, make no copies.
 
 use super::{Moments, NegativePhase, Now, PersistentDivergence, Start};
 use crate::checkpoint::{StateReader, StateWriter};
@@ -56,9 +56,11 @@ impl Exchange {
             return;
         }
         let particles = &mut self.particles.particles;
-        let mut stream = Streams::new(particles.seed, Purpose::Exchange, updates).row(1);
-        let first = (stream.uniform() * particles.visible.rows() as f64) as usize;
-        chains.swap(&mut particles.visible, first);
+        let streams = Streams::new(particles.seed, Purpose::Exchange, updates);
+        // The rows below are the chains'.
+        let place = streams.row(u32::MAX).uniform();
+        let first = (place * particles.visible.rows() as f64) as usize;
+        chains.swap(&mut particles.visible, first, streams);
     }
 }
 
@@ -93,11 +95,97 @@ impl NegativePhase for Exchange {
     fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
         self.particles.load(state, start)?;
         let Some(Start { model, ladder, base }) = start else { return Ok(()) };
+        // Runs begun without the chains go on without them.
+        if !state.has(&format!("{PREFIX}weights")) {
+            return Ok(());
+        }
         let Parameters { n_visible, n_hidden, .. } = *model.parameters;
         let model = (self.rebuild)(state.parameters(PREFIX, n_visible, n_hidden)?);
         let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
         let chains = ChainTracker::read(PREFIX, &path, self.count, self.options.tracker, state)?;
         self.chains = Some(ModelTracker::of(chains, model, ladder, base));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
+    use crate::tracking::{Settling, Smoothing};
+    use crate::training::gradient::Particles;
+
+    fn exchange(model: &Model, rounds: InitialRounds) -> Exchange {
+        let base = BaseDistribution::uniform(12);
+        let ladder = Ladder::linear(4, &Prior::Uniform).unwrap();
+        let tracker = TrackerOptions {
+            smoothing: Smoothing::Kalman,
+            sweeps: 1,
+            weighted: false,
+            settling: Settling { sweeps: 0, most: 0 },
+            without: None,
+            beta_update: BetaUpdate::Collapsed,
+            initial_rounds: rounds,
+        };
+        let particles = Particles { visible: base.sample(30, 3, 1), seed: 3, sweeps: 0 };
+        let particles = PersistentDivergence { sweeps: 1, particles };
+        let options = ExchangeOptions { every: 1, tracker };
+        let mut exchange = Exchange::new(particles, options, 20, Box::new(Model::fused));
+        exchange.start(Start { model, ladder: &ladder, base: &base });
+        exchange
+    }
+
+    /// Particles stay as they are until the chains have travelled, and then take states of theirs.
+    #[test]
+    fn nothing_is_taken_from_chains_that_have_not_travelled() {
+        let model = Model::fused(gaussian_parameters(12, 6, 0.5, 1));
+        let rounds = InitialRounds { sweeps: 1, most: 1, annealed_start: false };
+        let mut exchange = exchange(&model, rounds);
+        let mixed = |exchange: &Exchange| {
+            let chains = exchange.chains.as_ref().unwrap().chains();
+            chains.chains.round_trips.mixed()
+        };
+        let (mut without, mut with) = (0, 0);
+        for update in 1..200 {
+            let before = exchange.particles.particles.visible.clone();
+            exchange.exchange(&model, update);
+            let changed = exchange.particles.particles.visible != before;
+            if mixed(&exchange) {
+                with += u64::from(changed);
+            } else {
+                without += 1;
+                assert!(!changed, "{update}");
+            }
+        }
+        assert!(without > 0 && with > 100, "{without} {with}");
+    }
+
+    /// No state is copied or lost: chains and particles together are the same states after swaps as before.
+    #[test]
+    fn swaps_keep_every_state() {
+        let model = Model::fused(gaussian_parameters(12, 6, 0.5, 2));
+        let mut exchange = exchange(&model, InitialRounds::default());
+        let chains = exchange.chains.as_mut().unwrap();
+        let particles = &mut exchange.particles.particles.visible;
+        let states = |chains: &ModelTracker, particles: &BitMatrix| {
+            let all = chains.chains().chains.visible.followed_by(particles);
+            let mut rows: Vec<Vec<u64>> = (0..all.rows()).map(|i| all.row(i).to_vec()).collect();
+            rows.sort();
+            rows
+        };
+        let (before, old) = (states(chains, particles), particles.clone());
+        let streams = Streams::new(1, Purpose::Exchange, 1);
+        assert!((1..20).contains(&chains.swap(particles, 28, streams)));
+        assert!(*particles != old);
+        assert_eq!(states(chains, particles), before);
+        let evaluated = chains.chains().evaluated().inputs.clone();
+        let path = GeometricPath {
+            ops: model.ops.as_ref(),
+            ladder: chains.ladder(),
+            base: &BaseDistribution::uniform(12),
+        };
+        use crate::tempering::TemperedPath;
+        assert_eq!(evaluated, path.evaluate(&chains.chains().chains.visible).inputs);
     }
 }

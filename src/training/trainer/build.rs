@@ -152,7 +152,8 @@ fn negative_phase(
             let Some(exchange) = plan.exchange else { return Box::new(particles) };
             let (kernel, device) = (config.model.kernel, device.clone());
             let rebuild = move |parameters| model(parameters, kernel, &device);
-            Box::new(Exchange::new(particles, exchange, config.tempering.chains, Box::new(rebuild)))
+            let count = std::env::var("ZX_CHAINS").ok().and_then(|x| x.parse().ok()).unwrap_or(config.tempering.chains);
+            Box::new(Exchange::new(particles, exchange, count, Box::new(rebuild)))
         }
         Gradient::Tempered {} if plan.gradient_chains => {
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))

@@ -155,9 +155,9 @@ fn exchange(config: &Config, sizes: &Sizes, update: f64) -> Option<ExchangeOptio
         settling: Settling { sweeps: 0, most: 0 },
         ..config.tempering.tracker_options()
     };
+    let var = |n: &str| std::env::var(n).ok().and_then(|x| x.parse::<u64>().ok());
     let step = sizes.tracking_step(config.tempering.chains, &tracker);
     let every = (step / (EXCHANGE_SHARE * update)).ceil().max(1.0) as u64;
-    let var = |n: &str| std::env::var(n).ok().and_then(|x| x.parse::<u64>().ok());
     let every = var("ZX_EVERY").unwrap_or(every);
     let tracker = TrackerOptions { sweeps: var("ZX_SWEEPS").unwrap_or(1) as usize, ..tracker };
     (pcd && config.training.exchange).then_some(ExchangeOptions { every, tracker })
@@ -218,6 +218,7 @@ fn automatic_steps(
     let [stepping, settling] = tracked_chains(config);
     let settling = sizes.tempered(settling, tracker.settling.sweeps, tracker.beta_update)
         * (updates / config.evaluation.every as f64);
+    let var = |n: &str| std::env::var(n).ok().and_then(|x| x.parse::<u64>().ok());
     let step = sizes.tracking_step(stepping, tracker);
     let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
     let steps = |part: &u64| cost(part) - settling;
