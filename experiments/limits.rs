@@ -35,15 +35,9 @@ const EARLY: u64 = 500;
 
 const RECIPES: [(&str, &[&str]); 4] = [
     ("default", &[]),
-    ("no exchange", &["training.exchange=false"]),
+    ("exchange", &["training.exchange=true", "tempering.chains=200"]),
     ("tempered", &["training.gradient=tempered"]),
-    (
-        "PCD-10",
-        &[
-            "training.gradient={ kind = 'pcd', sweeps = 10, particles = 500 }",
-            "training.exchange=false",
-        ],
-    ),
+    ("PCD-10", &["training.gradient={ kind = 'pcd', sweeps = 10, particles = 500 }"]),
 ];
 
 /// Options.

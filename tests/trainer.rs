@@ -43,7 +43,7 @@ fn trained(mut trainer: Trainer) -> Parameters {
 #[test]
 fn without_exchange_pcd_is_plain() {
     let settings = ["training.updates=60", "training.gradient={ kind = \"pcd\", particles = 40 }"];
-    let without = [&settings[..], &["training.exchange=false"]].concat();
+    let with = |on: &str| [&settings[..], &[on]].concat();
     let own = |settings: &[&str]| {
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let config = Config::parse(common::TINY, &settings).unwrap();
@@ -55,8 +55,8 @@ fn without_exchange_pcd_is_plain() {
         Trainer::with_negative_phase(&config, splits, &Device::default(), plain).unwrap()
     };
     let plain = trained(own(&settings));
-    assert_eq!(trained(trainer(&without)), plain);
-    assert_ne!(trained(trainer(&settings)), plain);
+    assert_eq!(trained(trainer(&with("training.exchange=false"))), plain);
+    assert_ne!(trained(trainer(&with("training.exchange=true"))), plain);
 }
 
 /// The same rule, batch and rate: with the batches and streams of CD-1's first update pre-training would give its parameters.

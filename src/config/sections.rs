@@ -81,10 +81,6 @@ pub struct ModelConfig {
     pub kernel: Kernel,
 }
 
-fn default_exchange() -> bool {
-    true
-}
-
 fn default_weight_scale() -> f64 {
     0.01
 }
@@ -126,7 +122,7 @@ pub struct TrainingConfig {
     /// Negative phase of the gradient.
     pub gradient: GradientConfig,
     /// Whether the particles of PCD exchange states with tempered chains at the parameters that are trained.
-    #[serde(default = "default_exchange")]
+    #[serde(default)]
     pub exchange: bool,
     /// Centered gradient (Melchior, Fischer, Wiskott 2016).
     #[serde(default)]

@@ -13,8 +13,8 @@ use super::{
 use crate::checkpoint::StateWriter;
 use crate::collective::{Ranks, Solo};
 use crate::model::Parameters;
-use crate::ops::random::{Purpose, Streams};
 use crate::ops::cpu::choose;
+use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Fused, RbmOps};
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
 use crate::trust::Trust;

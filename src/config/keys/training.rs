@@ -86,10 +86,10 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "training.exchange",
         Flag,
-        Is("true"),
+        Is("false"),
         "",
-        "false",
-        "Whether the particles of PCD exchange states with tempered chains that follow the parameters: particles alone can lose modes of the data, and then the likelihood falls by many nats. Costs about a fifth of the updates' time; without effect on \"cd\" and \"tempered\".",
+        "true",
+        "Whether the particles of PCD exchange states with `tempering.chains` tempered chains that follow the parameters. Particles alone can lose modes of the data, and then the likelihood falls by many nats. Takes about two to three times as long; without effect on \"cd\" and \"tempered\".",
     ),
     Key::new(
         "training.centering",

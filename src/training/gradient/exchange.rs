@@ -6,78 +6,56 @@
 use super::{Moments, NegativePhase, Now, PersistentDivergence, Start};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
-use crate::model::Parameters;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, Streams, derived_seed};
 use crate::tempering::GeometricPath;
 use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
 
-/// Where checkpoints keep the chains and the parameters they are at.
+/// Where checkpoints keep the chains.
 const PREFIX: &str = "exchange.";
-
-/// How the chains are run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ExchangeOptions {
-    /// Updates between steps of the chains, each of which is followed by swaps.
-    pub every: u64,
-    /// Of the chains, which carry no weights.
-    pub tracker: TrackerOptions,
-}
-
-/// Makes the operations of parameters.
-pub type Rebuild = Box<dyn Fn(Parameters) -> Model + Send>;
 
 /// Persistent contrastive divergence with exchange.
 pub struct Exchange {
     particles: PersistentDivergence,
-    options: ExchangeOptions,
     count: usize,
-    rebuild: Rebuild,
+    options: TrackerOptions,
     chains: Option<ModelTracker>,
 }
 
 impl Exchange {
-    /// With `count` chains; their seed is derived from that of the particles.
-    pub fn new(
-        particles: PersistentDivergence,
-        options: ExchangeOptions,
-        count: usize,
-        rebuild: Rebuild,
-    ) -> Self {
-        Self { particles, options, count, rebuild, chains: None }
-    }
-
-    /// A step of the chains to the model, and swaps where they travel: chains that lost the ladder or make no round trips do not
-    /// know the model better than the particles do.
-    fn exchange(&mut self, model: &Model, updates: u64) {
-        let Some(chains) = &mut self.chains else { return };
-        let lost = chains.step(model.clone()).rounds.is_some();
-        if lost || !chains.chains().chains.round_trips.mixed() {
-            return;
-        }
-        let particles = &mut self.particles.particles;
-        let streams = Streams::new(particles.seed, Purpose::Exchange, updates);
-        // The rows below are the chains'.
-        let place = streams.row(u32::MAX).uniform();
-        let first = (place * particles.visible.rows() as f64) as usize;
-        chains.swap(&mut particles.visible, first, streams);
+    /// With `count` chains without weights; their seed is derived from that of the particles.
+    pub fn new(particles: PersistentDivergence, count: usize, options: TrackerOptions) -> Self {
+        Self { particles, count, options, chains: None }
     }
 }
 
 impl NegativePhase for Exchange {
     fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
-        if now.updates > 0 && now.updates.is_multiple_of(self.options.every) {
-            self.exchange(now.model, now.updates);
-        }
         self.particles.moments(now)
     }
 
     fn start(&mut self, Start { model, ladder, base }: Start<'_>) {
         let seed = derived_seed(self.particles.particles.seed, Purpose::Exchange, 0);
-        let options = self.options.tracker;
-        let (chains, _) =
-            ModelTracker::start(model.clone(), ladder, base, self.count, seed, options);
+        let (count, options) = (self.count, self.options);
+        let (chains, _) = ModelTracker::start(model.clone(), ladder, base, count, seed, options);
         self.chains = Some(chains);
+    }
+
+    /// A step of the chains, and swaps where they travel: chains that lost the ladder or make no round trips do not know the model
+    /// better than the particles do.
+    fn follow(&mut self, new: &Model) {
+        let Some(chains) = &mut self.chains else { return };
+        let lost = chains.step(new.clone()).rounds.is_some();
+        let state = &chains.chains().chains;
+        if lost || !state.round_trips.mixed() {
+            return;
+        }
+        let particles = &mut self.particles.particles;
+        let streams = Streams::new(particles.seed, Purpose::Exchange, state.sweeps);
+        // The rows below are the chains'.
+        let place = streams.row(u32::MAX).uniform();
+        let first = (place * particles.visible.rows() as f64) as usize;
+        chains.swap(&mut particles.visible, first, streams);
     }
 
     fn particles(&self) -> Option<&BitMatrix> {
@@ -87,7 +65,6 @@ impl NegativePhase for Exchange {
     fn save(&self, state: &mut StateWriter) {
         self.particles.save(state);
         if let Some(chains) = &self.chains {
-            state.parameters(PREFIX, &chains.model().parameters);
             chains.chains().write(PREFIX, state);
         }
     }
@@ -95,15 +72,9 @@ impl NegativePhase for Exchange {
     fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
         self.particles.load(state, start)?;
         let Some(Start { model, ladder, base }) = start else { return Ok(()) };
-        // Runs begun without the chains go on without them.
-        if !state.has(&format!("{PREFIX}weights")) {
-            return Ok(());
-        }
-        let Parameters { n_visible, n_hidden, .. } = *model.parameters;
-        let model = (self.rebuild)(state.parameters(PREFIX, n_visible, n_hidden)?);
         let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
-        let chains = ChainTracker::read(PREFIX, &path, self.count, self.options.tracker, state)?;
-        self.chains = Some(ModelTracker::of(chains, model, ladder, base));
+        let chains = ChainTracker::read(PREFIX, &path, self.count, self.options, state)?;
+        self.chains = Some(ModelTracker::of(chains, model.clone(), ladder, base));
         Ok(())
     }
 }
@@ -112,7 +83,9 @@ impl NegativePhase for Exchange {
 mod tests {
     use super::*;
     use crate::model::test_systems::gaussian_parameters;
-    use crate::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
+    use crate::tempering::{
+        BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, TemperedPath,
+    };
     use crate::tracking::{Settling, Smoothing};
     use crate::training::gradient::Particles;
 
@@ -130,8 +103,7 @@ mod tests {
         };
         let particles = Particles { visible: base.sample(30, 3, 1), seed: 3, sweeps: 0 };
         let particles = PersistentDivergence { sweeps: 1, particles };
-        let options = ExchangeOptions { every: 1, tracker };
-        let mut exchange = Exchange::new(particles, options, 20, Box::new(Model::fused));
+        let mut exchange = Exchange::new(particles, 20, tracker);
         exchange.start(Start { model, ladder: &ladder, base: &base });
         exchange
     }
@@ -149,7 +121,7 @@ mod tests {
         let (mut without, mut with) = (0, 0);
         for update in 1..200 {
             let before = exchange.particles.particles.visible.clone();
-            exchange.exchange(&model, update);
+            exchange.follow(&model);
             let changed = exchange.particles.particles.visible != before;
             if mixed(&exchange) {
                 with += u64::from(changed);
@@ -185,7 +157,6 @@ mod tests {
             ladder: chains.ladder(),
             base: &BaseDistribution::uniform(12),
         };
-        use crate::tempering::TemperedPath;
         assert_eq!(evaluated, path.evaluate(&chains.chains().chains.visible).inputs);
     }
 }

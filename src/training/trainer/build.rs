@@ -73,7 +73,7 @@ impl Trainer {
         let mixture = config.tempering.mixture_of(&rows.train_evaluated, config.seed)?;
         let parameters = initial_parameters(config, &rows.marginals);
         let negative_phase =
-            phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles, device));
+            phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles));
         let current = model(parameters, config.model.kernel, device);
         Ok(Self {
             device: device.clone(),
@@ -140,7 +140,6 @@ fn negative_phase(
     plan: &Plan,
     base: &BaseDistribution,
     particles: usize,
-    device: &Device,
 ) -> Box<dyn NegativePhase> {
     let seed = config.seed;
     match config.training.gradient {
@@ -150,10 +149,7 @@ fn negative_phase(
             let particles = Particles { visible, seed, sweeps: 0 };
             let particles = PersistentDivergence { sweeps, particles };
             let Some(exchange) = plan.exchange else { return Box::new(particles) };
-            let (kernel, device) = (config.model.kernel, device.clone());
-            let rebuild = move |parameters| model(parameters, kernel, &device);
-            let count = std::env::var("ZX_CHAINS").ok().and_then(|x| x.parse().ok()).unwrap_or(config.tempering.chains);
-            Box::new(Exchange::new(particles, exchange, count, Box::new(rebuild)))
+            Box::new(Exchange::new(particles, config.tempering.chains, exchange))
         }
         Gradient::Tempered {} if plan.gradient_chains => {
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))

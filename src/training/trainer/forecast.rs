@@ -39,9 +39,6 @@ impl Trainer {
         let tempered = matches!(config.training.gradient, GradientConfig::Tempered {});
         let update = plan.update;
         let tracker = &plan.tracker;
-        let exchange = plan.exchange.map_or(0.0, |options| {
-            sizes.tracking_step(chains, &options.tracker) / options.every as f64
-        });
         // With the tempered gradient and no average, the tracker's chains are the gradient's.
         let separate = !(tempered && plan.window == 0.0);
         let step = if separate { sizes.tracking_step(chains, tracker) } else { 0.0 };
@@ -67,11 +64,11 @@ impl Trainer {
             updates: self.total,
             updates_per_epoch: self.rows.updates_per_epoch(config.training.batch),
             parameters: sizes.visible * sizes.hidden + sizes.visible + sizes.hidden,
-            training: (update + exchange) * updates,
+            training: update * updates,
             tracking: step * steps + settling * evaluations,
             audits,
             exact_audits: enumerated,
-            first_update: update + exchange + step,
+            first_update: update + step,
         }
     }
 }

@@ -7,7 +7,6 @@ use crate::model::exact::MAX_UNITS;
 use crate::record::Notice;
 use crate::tempering::Ladder;
 use crate::tracking::{Settling, TrackerOptions};
-use crate::training::gradient::ExchangeOptions;
 
 /// Share of the history that is averaged over.
 const WINDOW: f64 = 0.1;
@@ -19,8 +18,6 @@ const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
 const SETTLING_SHARE: f64 = 0.8;
 const FEWEST_SWEEPS: usize = 24;
 const MOST_SWEEPS: usize = 2000;
-/// Share of the cost of updates that steps of the chains of the exchange may add.
-const EXCHANGE_SHARE: f64 = 0.2;
 /// Share of a block of updates that enumeration may cost to be done at every evaluation.
 const EXACT_SHARE: f64 = 0.5;
 /// Sizes of the smaller layer that are enumerated at evaluations by themselves, at most.
@@ -79,8 +76,8 @@ pub(super) struct Plan {
     /// The tempered gradient has chains beside the tracker's.
     pub gradient_chains: bool,
     /// Chains that the particles exchange states with.
-    pub exchange: Option<ExchangeOptions>,
-    /// What one update costs, the chains of the gradient counted, those of the tracker and of the exchange not.
+    pub exchange: Option<TrackerOptions>,
+    /// What one update costs, the chains of the gradient and of the exchange counted and those of the tracker not.
     pub update: f64,
     /// log Z is enumerated at every evaluation.
     pub exact: bool,
@@ -111,6 +108,8 @@ impl Plan {
         if tempered {
             update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update);
         }
+        let exchange = exchange(config);
+        update += exchange.map_or(0.0, |options| sizes.tracking_step(chains, &options));
         let block = update * config.evaluation.every as f64;
         let mut notices = Vec::new();
         tracker.settling = tempering.settling.or(FEWEST_SWEEPS, FEWEST_SWEEPS);
@@ -137,7 +136,7 @@ impl Plan {
             tracker,
             gradient,
             gradient_chains,
-            exchange: exchange(config, &sizes, update),
+            exchange,
             steps,
             update,
             exact,
@@ -146,21 +145,15 @@ impl Plan {
     }
 }
 
-/// Exchange for PCD, as often as its share of the cost of updates allows.
-fn exchange(config: &Config, sizes: &Sizes, update: f64) -> Option<ExchangeOptions> {
+/// How the chains of the exchange are run, for PCD where it is asked for.
+fn exchange(config: &Config) -> Option<TrackerOptions> {
     let pcd = matches!(config.training.gradient, GradientConfig::Pcd { .. });
-    let tracker = TrackerOptions {
+    (pcd && config.training.exchange).then(|| TrackerOptions {
         sweeps: 1,
         weighted: false,
         settling: Settling { sweeps: 0, most: 0 },
         ..config.tempering.tracker_options()
-    };
-    let var = |n: &str| std::env::var(n).ok().and_then(|x| x.parse::<u64>().ok());
-    let step = sizes.tracking_step(config.tempering.chains, &tracker);
-    let every = (step / (EXCHANGE_SHARE * update)).ceil().max(1.0) as u64;
-    let every = var("ZX_EVERY").unwrap_or(every);
-    let tracker = TrackerOptions { sweeps: var("ZX_SWEEPS").unwrap_or(1) as usize, ..tracker };
-    (pcd && config.training.exchange).then_some(ExchangeOptions { every, tracker })
+    })
 }
 
 /// Whether log Z is enumerated at every evaluation; `block`: what the updates between two cost.
@@ -218,7 +211,6 @@ fn automatic_steps(
     let [stepping, settling] = tracked_chains(config);
     let settling = sizes.tempered(settling, tracker.settling.sweeps, tracker.beta_update)
         * (updates / config.evaluation.every as f64);
-    let var = |n: &str| std::env::var(n).ok().and_then(|x| x.parse::<u64>().ok());
     let step = sizes.tracking_step(stepping, tracker);
     let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
     let steps = |part: &u64| cost(part) - settling;
