@@ -135,6 +135,7 @@ fn trackers(setting: &Setting, path: GeometricPath<'_>) -> Vec<ChainTracker> {
                 initial_rounds,
                 weighted,
                 settling,
+                without: Default::default(),
             };
             ChainTracker::start(&path, chains, options).0
         })

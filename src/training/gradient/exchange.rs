@@ -97,7 +97,7 @@ mod tests {
             sweeps: 1,
             weighted: false,
             settling: Settling { sweeps: 0, most: 0 },
-            without: None,
+            without: Default::default(),
             beta_update: BetaUpdate::Collapsed,
             initial_rounds: rounds,
         };
