@@ -43,7 +43,7 @@ fn trained(mut trainer: Trainer) -> Parameters {
 #[test]
 fn without_exchange_pcd_is_plain() {
     let settings = ["training.updates=60", "training.gradient={ kind = \"pcd\", particles = 40 }"];
-    let with = |on: &str| [&settings[..], &[on]].concat();
+    let with = |on: &'static str| [&settings[..], &[on]].concat();
     let own = |settings: &[&str]| {
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let config = Config::parse(common::TINY, &settings).unwrap();
