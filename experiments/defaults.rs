@@ -156,11 +156,11 @@ fn train(set: &TrainingSet, settings: &[&str]) -> Result<Outcome> {
     let text = Suggestion { source: "my.csv", data, brings: [true, true] }.toml();
     let settings: Vec<String> = [HIDDEN].iter().chain(settings).map(ToString::to_string).collect();
     let config = Config::parse(&text, &settings)?;
-    let (start, cpu) = (Instant::now(), cpu_seconds());
+    let (start, cpu) = (Instant::now(), support::cpu_seconds());
     let mut trainer = Trainer::new(&config, splits.clone(), &Device::default())?;
     run(&mut trainer, &mut Nothing, &mut NoCheckpoints, &AtomicBool::new(false))?;
     let best = trainer.audited_best()?;
-    let seconds = match (cpu, cpu_seconds()) {
+    let seconds = match (cpu, support::cpu_seconds()) {
         (Some(before), Some(after)) => after - before,
         _ => start.elapsed().as_secs_f64(),
     };
@@ -179,15 +179,6 @@ fn train(set: &TrainingSet, settings: &[&str]) -> Result<Outcome> {
         updates: trainer.updates(),
         seconds,
     })
-}
-
-/// User and system time of this process so far, where the system tells, in ticks of 10 ms.
-fn cpu_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field, the name in parentheses, may hold spaces.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |field: usize| fields.get(field)?.parse::<f64>().ok();
-    Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
 /// Keeps nothing.

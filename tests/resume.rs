@@ -16,9 +16,10 @@ use ztrack::data::{SplitOptions, load};
 use ztrack::ops::random::{Purpose, Streams};
 use ztrack::training::{Changes, StepRecord, Trainer};
 
-/// Pre-training, persistent chains, Adam, centering, Kalman: all that has a state.
+/// Pre-training, persistent chains with exchange, Adam, centering, Kalman: all that has a state.
 const PERSISTENT: &[&str] = &[
     "training.updates=300",
+    "training.exchange=true",
     "tempering.every=3",
     "training.centering=true",
     "training.weight_decay=0.0001",

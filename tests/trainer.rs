@@ -6,6 +6,8 @@ use std::path::Path;
 
 use ztrack::config::Config;
 use ztrack::data::{SplitOptions, load};
+use ztrack::model::Parameters;
+use ztrack::training::gradient::{Particles, PersistentDivergence};
 use ztrack::training::{StepRecord, Trainer};
 use ztrack::{Device, Error};
 
@@ -27,6 +29,34 @@ fn the_tracker_steps_at_its_own_updates_before_evaluations_and_at_the_end() {
         }
     }
     assert_eq!(tracked, [7, 10, 14, 20, 21, 28, 30, 33]);
+}
+
+/// Parameters after some updates, with one particle a row of the batch.
+fn trained(mut trainer: Trainer) -> Parameters {
+    while trainer.updates() < 60 {
+        trainer.step().unwrap();
+    }
+    trainer.current_parameters().clone()
+}
+
+/// `training.exchange = false` is PCD and nothing else; with exchange the gradient is another one.
+#[test]
+fn without_exchange_pcd_is_plain() {
+    let settings = ["training.updates=60", "training.gradient={ kind = \"pcd\", particles = 40 }"];
+    let with = |on: &'static str| [&settings[..], &[on]].concat();
+    let own = |settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+        let config = Config::parse(common::TINY, &settings).unwrap();
+        let splits = load(&config.data.source, &SplitOptions::default(), Path::new("")).unwrap();
+        let trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
+        let visible = trainer.base().sample(40, config.seed, 1);
+        let particles = Particles { visible, seed: config.seed, sweeps: 0 };
+        let plain = Box::new(PersistentDivergence { sweeps: 1, particles });
+        Trainer::with_negative_phase(&config, splits, &Device::default(), plain).unwrap()
+    };
+    let plain = trained(own(&settings));
+    assert_eq!(trained(trainer(&with("training.exchange=false"))), plain);
+    assert_ne!(trained(trainer(&with("training.exchange=true"))), plain);
 }
 
 /// The same rule, batch and rate: with the batches and streams of CD-1's first update pre-training would give its parameters.

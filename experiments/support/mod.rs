@@ -92,6 +92,15 @@ pub fn progress(steps: usize) -> ProgressBar {
     style.map(|style| bar.clone().with_style(style)).unwrap_or(bar)
 }
 
+/// User and system time of this process so far, where the system tells, in ticks of 10 ms.
+pub fn cpu_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The second field, the name in parentheses, may hold spaces.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field)?.parse::<f64>().ok();
+    Some((ticks(11)? + ticks(12)?) / 100.0)
+}
+
 /// Errors of repeated estimates of one number.
 #[derive(Clone, Copy, Debug)]
 pub struct Errors {

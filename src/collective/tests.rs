@@ -116,7 +116,7 @@ fn trained(settings: &[&str]) -> Trained {
 #[test]
 fn runs_have_the_same_bytes_on_any_number_of_ranks() {
     for settings in [
-        &["training.centering=true"][..],
+        &["training.centering=true", "training.exchange=true"][..],
         &["tempering.beta_update={ joint = 2 }", "training.gradient={ kind = \"cd\", sweeps = 2 }"],
         &["training.gradient={ kind = \"tempered\" }", "training.update={ rule = \"adam\" }"],
         &[

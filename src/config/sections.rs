@@ -121,6 +121,9 @@ pub struct TrainingConfig {
     pub batch: usize,
     /// Negative phase of the gradient.
     pub gradient: GradientConfig,
+    /// Whether the particles of PCD exchange states with tempered chains at the parameters that are trained.
+    #[serde(default)]
+    pub exchange: bool,
     /// Centered gradient (Melchior, Fischer, Wiskott 2016).
     #[serde(default)]
     pub centering: bool,

@@ -97,6 +97,8 @@ pub enum Purpose {
     Settling = 43,
     /// States of chains and particles in model files.
     KnownStates = 44,
+    /// Seed of the chains that exchange states with particles, and the particles they exchange with.
+    Exchange = 45,
 }
 
 /// The seed of the `n`-th computation of a kind inside of one with seed `seed`: different ones, also of other seeds, share random numbers

@@ -13,6 +13,7 @@ use super::{
 use crate::checkpoint::StateWriter;
 use crate::collective::{Ranks, Solo};
 use crate::model::Parameters;
+use crate::ops::cpu::choose;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Fused, RbmOps};
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
@@ -182,6 +183,32 @@ impl ModelTracker {
         // The bound of the previous model does not hold for this one.
         (self.bound, self.known) = (f64::NEG_INFINITY, KnownShare::NONE);
         record
+    }
+
+    /// Proposes to each chain to swap states with a particle at beta = 1, rows of `particles` from `first` on, around the end: chain v and
+    /// particle u swap with probability min(1, q(K|v)/q(K|u)), which leaves the distribution of both as it is at any temperature of
+    /// the chain. Only for chains without weights, which speak of states. Returns how many did.
+    pub fn swap(&mut self, particles: &mut BitMatrix, first: usize, streams: Streams) -> usize {
+        let Self { chains: tracker, model, ladder, base, .. } = self;
+        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
+        let n = particles.rows();
+        let proposed: Vec<usize> =
+            (0..tracker.chains.len().min(n)).map(|s| (first + s) % n).collect();
+        let theirs = tracker.posterior_at(&path, &particles.select(proposed.iter().copied()));
+        let mut swapped = 0;
+        for (s, &row) in proposed.iter().enumerate() {
+            let mut stream = streams.row(s as u32);
+            let at_one = |q: &[f64]| q[q.len() - 1];
+            let own = at_one(tracker.posterior.row(s));
+            if stream.uniform() * at_one(theirs.row(s)) < own {
+                let chains = &mut tracker.chains;
+                chains.visible.row_mut(s).swap_with_slice(particles.row_mut(row));
+                chains.temperatures[s] = choose(theirs.row(s), stream.uniform());
+                swapped += 1;
+            }
+        }
+        tracker.look(&path);
+        swapped
     }
 
     /// Sweeps of a copy of the chains at fixed parameters for an evaluation. If the sum over reference states is larger than the resulting

@@ -11,6 +11,7 @@ use super::verdict::{Evidence, verdict};
 use super::{Part, Parts};
 use crate::interrupt;
 use crate::numerics::{Influence, Table};
+use crate::ops::BitMatrix;
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, PseudoPrior, RoundsRecord, TemperedChains,
     TemperedPath, Tempering, Transitions, effective_number,
@@ -299,6 +300,11 @@ impl ChainTracker {
             true => self.chains.round_trips.of_families(influence),
             false => influence.clone(),
         }
+    }
+
+    /// q(k|v) of any states, [rows, K].
+    pub(super) fn posterior_at(&self, path: &dyn TemperedPath, visible: &BitMatrix) -> Table {
+        posterior_of(path, &self.pseudo_prior, &path.evaluate(visible))
     }
 
     /// Evaluates the chains' states under a path.

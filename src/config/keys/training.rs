@@ -84,6 +84,14 @@ pub const KEYS: &[Key] = &[
     )
     .of(&["pcd"]),
     Key::new(
+        "training.exchange",
+        Flag,
+        Is("false"),
+        "",
+        "true",
+        "Whether the particles of PCD exchange states with `tempering.chains` tempered chains that follow the parameters. Particles alone can lose modes of the data, and then the likelihood falls by many nats. Takes about two to three times as long; without effect on \"cd\" and \"tempered\".",
+    ),
+    Key::new(
         "training.centering",
         Flag,
         Is("false"),

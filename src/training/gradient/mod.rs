@@ -2,6 +2,7 @@
 
 mod centering;
 mod contrastive;
+mod exchange;
 mod moments;
 mod negative_phase;
 mod particles;
@@ -11,6 +12,7 @@ mod tempered;
 pub(crate) use centering::write_gradient;
 pub use centering::{Centering, gradient};
 pub use contrastive::ContrastiveDivergence;
+pub use exchange::Exchange;
 pub use moments::{Moments, moments, moments_from_inputs};
 pub use negative_phase::{Carriers, NegativePhase, Now, Start};
 pub use particles::Particles;

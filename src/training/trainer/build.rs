@@ -19,7 +19,8 @@ use crate::record::Written;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
 use crate::training::Identity;
 use crate::training::gradient::{
-    Centering, ContrastiveDivergence, NegativePhase, Particles, PersistentDivergence, Tempered,
+    Centering, ContrastiveDivergence, Exchange, NegativePhase, Particles, PersistentDivergence,
+    Tempered,
 };
 
 /// Bytes that a weight takes while a checkpoint is written, beside chains and kernels: the state before an evaluation, its file,
@@ -145,7 +146,9 @@ fn negative_phase(
         Gradient::Pcd { sweeps, .. } => {
             let visible = base.sample(particles, seed, 1);
             let particles = Particles { visible, seed, sweeps: 0 };
-            Box::new(PersistentDivergence { sweeps, particles })
+            let particles = PersistentDivergence { sweeps, particles };
+            let Some(exchange) = plan.exchange else { return Box::new(particles) };
+            Box::new(Exchange::new(particles, config.tempering.chains, exchange))
         }
         Gradient::Tempered {} if plan.gradient_chains => {
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))

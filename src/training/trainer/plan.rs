@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::model::exact::MAX_UNITS;
 use crate::record::Notice;
 use crate::tempering::Ladder;
-use crate::tracking::TrackerOptions;
+use crate::tracking::{Settling, TrackerOptions};
 
 /// Fraction of the history that is averaged over.
 const WINDOW: f64 = 0.1;
@@ -75,7 +75,9 @@ pub(super) struct Plan {
     pub steps: Steps,
     /// The tempered gradient has chains beside the tracker's.
     pub gradient_chains: bool,
-    /// Cost of one update, including the chains of the gradient and not those of the tracker.
+    /// Chains that the particles exchange states with.
+    pub exchange: Option<TrackerOptions>,
+    /// Cost of one update, including the chains of the gradient and of the exchange and not those of the tracker.
     pub update: f64,
     /// log Z is enumerated at every evaluation.
     pub exact: bool,
@@ -106,6 +108,8 @@ impl Plan {
         if tempered {
             update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update);
         }
+        let exchange = exchange(config);
+        update += exchange.map_or(0.0, |options| sizes.tracking_step(chains, &options));
         let block = update * config.evaluation.every as f64;
         let mut notices = Vec::new();
         tracker.settling = tempering.settling.or(FEWEST_SWEEPS, FEWEST_SWEEPS);
@@ -132,12 +136,24 @@ impl Plan {
             tracker,
             gradient,
             gradient_chains,
+            exchange,
             steps,
             update,
             exact,
             notices,
         })
     }
+}
+
+/// How the chains of the exchange are run, for PCD where it is asked for.
+fn exchange(config: &Config) -> Option<TrackerOptions> {
+    let pcd = matches!(config.training.gradient, GradientConfig::Pcd { .. });
+    (pcd && config.training.exchange).then(|| TrackerOptions {
+        sweeps: 1,
+        weighted: false,
+        settling: Settling { sweeps: 0, most: 0 },
+        ..config.tempering.tracker_options()
+    })
 }
 
 /// Whether log Z is enumerated at every evaluation; `block`: cost of the updates between two evaluations.

@@ -1,0 +1,273 @@
+//! How far does training end from the best that is possible? Two-dimensional Ising models below, at and above the critical coupling, rows
+//! by cluster updates (Swendsen and Wang 1987), and the log-likelihood that the source itself gives the validation rows (Kaufman 1949).
+//!
+//!     RAYON_NUM_THREADS=1 cargo run --release --example limits [-- --quick | --sides 10 --couplings 0.5 --hidden 50 --seeds 3]
+//!
+//! A row of the table: validation minus this limit at the end of the run, the lowest after update 500, the share of evaluations that
+//! are sound, CPU seconds. Exit code 1 if sampled energies contradict Kaufman's formula.
+
+mod support;
+
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use burn::tensor::Device;
+use clap::Parser;
+use ztrack::Result;
+use ztrack::config::Config;
+use ztrack::data::{Dataset, Splits, Values};
+use ztrack::model::test_systems::square_ising_log_partition;
+use ztrack::ops::BitMatrix;
+use ztrack::ops::random::{Purpose, Stream, Streams};
+use ztrack::record::{Record, Recorder, Run};
+use ztrack::training::{NoCheckpoints, Trainer, run};
+
+/// Rows for training, and as many for validation.
+const ROWS: usize = 2000;
+/// Cluster updates before the first row and between rows.
+const FIRST: usize = 500;
+const BETWEEN: usize = 10;
+/// Standard errors by which the mean energy of the rows may differ from Kaufman's.
+const AGREES: f64 = 5.0;
+/// Updates that the lowest likelihood leaves out.
+const EARLY: u64 = 500;
+
+const RECIPES: [(&str, &[&str]); 4] = [
+    ("default", &[]),
+    ("exchange", &["training.exchange=true", "tempering.chains=200"]),
+    ("tempered", &["training.gradient=tempered"]),
+    ("PCD-10", &["training.gradient={ kind = 'pcd', sweeps = 10, particles = 500 }"]),
+];
+
+/// Options.
+#[derive(Parser)]
+struct Options {
+    #[command(flatten)]
+    common: support::Options,
+    /// Sides of the torus
+    #[arg(long, value_delimiter = ',', default_value = "8,10,12")]
+    sides: Vec<usize>,
+    /// Couplings J/T; .4407 is critical
+    #[arg(long, value_delimiter = ',', default_value = "0.3,0.44,0.5")]
+    couplings: Vec<f64>,
+    /// Hidden units
+    #[arg(long, value_delimiter = ',', default_value = "50,200")]
+    hidden: Vec<usize>,
+    /// Seeds, from 1
+    #[arg(long, default_value_t = 3)]
+    seeds: u64,
+    /// Parameter updates
+    #[arg(long, default_value_t = 8000)]
+    updates: u64,
+    /// Only these recipes [default: all]
+    #[arg(long, value_delimiter = ',')]
+    recipes: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let mut options = Options::parse();
+    if options.common.quick {
+        (options.sides, options.couplings) = (vec![8], vec![0.5]);
+        (options.hidden, options.seeds, options.updates) = (vec![20], 1, 600);
+    }
+    options.common = options.common.named("limits");
+    support::exit_code(report(&options))
+}
+
+fn report(options: &Options) -> Result<bool> {
+    println!(
+        "{} updates; validation minus the limit, nats a row: at the end, lowest after update {EARLY}; CPU seconds.\n",
+        options.updates
+    );
+    println!(
+        "{:<6}{:>9}{:>8}{:>6}  {:<14}{:>9}{:>10}{:>8}{:>9}",
+        "side", "coupling", "hidden", "seed", "recipe", "end", "lowest", "sound", "seconds"
+    );
+    let (mut agree, mut rows) = (true, Vec::new());
+    for (&side, &coupling) in
+        options.sides.iter().flat_map(|s| options.couplings.iter().map(move |c| (s, c)))
+    {
+        let ising = Ising::sampled(side, coupling)?;
+        if ising.difference_in_errors.abs() > AGREES {
+            agree = false;
+            println!(
+                "the sampled energy is {:.1} errors from Kaufman's",
+                ising.difference_in_errors
+            );
+        }
+        for (&hidden, seed) in
+            options.hidden.iter().flat_map(|h| (1..=options.seeds).map(move |s| (h, s)))
+        {
+            for (name, settings) in RECIPES {
+                if !options.recipes.is_empty() && !options.recipes.iter().any(|r| r == name) {
+                    continue;
+                }
+                let config = config(hidden, seed, options.updates, settings)?;
+                let (found, seconds) = train(&config, &ising)?;
+                let cells = [found.last, found.lowest, found.sound_share(), seconds];
+                println!(
+                    "{side:<6}{coupling:>9}{hidden:>8}{seed:>6}  {name:<14}{:>9.2}{:>10.1}{:>8.2}{:>9.1}",
+                    cells[0], cells[1], cells[2], cells[3]
+                );
+                let mut row = vec![
+                    side.to_string(),
+                    coupling.to_string(),
+                    hidden.to_string(),
+                    seed.to_string(),
+                    name.into(),
+                ];
+                row.extend(cells.map(|cell| format!("{cell:.3}")));
+                rows.push(row);
+            }
+        }
+    }
+    let header =
+        ["side", "coupling", "hidden", "seed", "recipe", "end", "lowest", "sound", "seconds"];
+    options.common.save_csv("limits.csv", &header, &rows)?;
+    Ok(agree)
+}
+
+fn config(hidden: usize, seed: u64, updates: u64, settings: &[&str]) -> Result<Config> {
+    // The source is not read: the trainer gets the rows.
+    let text = "[data]\nsource = { name = 'bars-and-stripes', side = 3 }\n[evaluation]\nimages_every = 0\n[audit]\nevery = 0";
+    let own = [
+        format!("seed={seed}"),
+        format!("model.hidden={hidden}"),
+        format!("training.updates={updates}"),
+    ];
+    let settings = settings.iter().map(ToString::to_string);
+    Config::parse(text, &own.into_iter().chain(settings).collect::<Vec<_>>())
+}
+
+/// Validation likelihoods of a run, minus the limit.
+struct Curve {
+    limit: f64,
+    last: f64,
+    lowest: f64,
+    sound: usize,
+    evaluations: usize,
+}
+
+impl Curve {
+    fn sound_share(&self) -> f64 {
+        self.sound as f64 / self.evaluations.max(1) as f64
+    }
+}
+
+impl Recorder for Curve {
+    fn record(&mut self, record: &Record) -> Result<()> {
+        let Some(value) = record.get(Run::Validation, "log_likelihood") else { return Ok(()) };
+        self.last = value - self.limit;
+        self.evaluations += 1;
+        self.sound += usize::from(record.get(Run::Tracker, "sound") == Some(1.0));
+        if record.update > EARLY {
+            self.lowest = self.lowest.min(self.last);
+        }
+        Ok(())
+    }
+}
+
+fn train(config: &Config, ising: &Ising) -> Result<(Curve, f64)> {
+    let (start, cpu) = (Instant::now(), support::cpu_seconds());
+    let mut trainer = Trainer::new(config, ising.splits.clone(), &Device::default())?;
+    let mut curve = Curve {
+        limit: ising.limit,
+        last: f64::NAN,
+        lowest: f64::INFINITY,
+        sound: 0,
+        evaluations: 0,
+    };
+    run(&mut trainer, &mut curve, &mut NoCheckpoints, &AtomicBool::new(false))?;
+    let seconds = match (cpu, support::cpu_seconds()) {
+        (Some(before), Some(after)) => after - before,
+        _ => start.elapsed().as_secs_f64(),
+    };
+    Ok((curve, seconds))
+}
+
+/// Rows of an Ising model on a torus.
+struct Ising {
+    splits: Splits,
+    /// Mean log-probability of the validation rows under the model they are from: no model of the source is better in expectation.
+    limit: f64,
+    /// Sampled minus exact mean of the sum over neighbours, in standard errors.
+    difference_in_errors: f64,
+}
+
+impl Ising {
+    fn sampled(side: usize, coupling: f64) -> Result<Self> {
+        let log_z = |k| square_ising_log_partition(side, side, k);
+        let mut spins = Lattice { side, up: vec![true; side * side] };
+        let mut stream =
+            Streams::new(1, Purpose::Generator, side as u64).row(coupling.to_bits() as u32);
+        (0..FIRST).for_each(|_| spins.cluster_update(coupling, &mut stream));
+        let (mut rows, mut sums) = (Vec::new(), Vec::new());
+        for _ in 0..2 * ROWS {
+            (0..BETWEEN).for_each(|_| spins.cluster_update(coupling, &mut stream));
+            rows.push(spins.up.clone());
+            sums.push(spins.aligned());
+        }
+        let step = 1e-4;
+        let exact = (log_z(coupling + step)? - log_z(coupling - step)?) / (2.0 * step);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let (all, n) = (mean(&sums), sums.len() as f64);
+        let variance = sums.iter().map(|x| (x - all).powi(2)).sum::<f64>() / n;
+        let part = |name: &str, rows: &[Vec<bool>]| {
+            let bits = BitMatrix::from_fn(rows.len(), side * side, |row, i| rows[row][i]);
+            Dataset::new(name, Values::Binary(bits), None, None)
+        };
+        let (train, validation) = rows.split_at(ROWS);
+        Ok(Self {
+            splits: Splits {
+                train: part("train", train)?,
+                validation: Some(part("validation", validation)?),
+                test: None,
+            },
+            limit: coupling * mean(&sums[ROWS..]) - log_z(coupling)?,
+            difference_in_errors: (all - exact) / (variance / n).sqrt(),
+        })
+    }
+}
+
+struct Lattice {
+    side: usize,
+    up: Vec<bool>,
+}
+
+impl Lattice {
+    /// The neighbours to the right of a site and below it.
+    fn neighbours(&self, i: usize) -> [usize; 2] {
+        let (row, column, n) = (i / self.side, i % self.side, self.side);
+        [row * n + (column + 1) % n, (row + 1) % n * n + column]
+    }
+
+    /// Sum over neighbours of the products of their spins.
+    fn aligned(&self) -> f64 {
+        let pairs = (0..self.up.len()).flat_map(|i| self.neighbours(i).map(|j| (i, j)));
+        pairs.map(|(i, j)| if self.up[i] == self.up[j] { 1.0 } else { -1.0 }).sum()
+    }
+
+    /// Bonds between equal spins with probability 1 - exp(-2K); every cluster gets a new spin.
+    fn cluster_update(&mut self, coupling: f64, stream: &mut Stream) {
+        let bond = -(-2.0 * coupling).exp_m1();
+        let mut cluster: Vec<usize> = (0..self.up.len()).collect();
+        for i in 0..self.up.len() {
+            for j in self.neighbours(i) {
+                if stream.uniform() < bond && self.up[i] == self.up[j] {
+                    let (a, b) = (root(&cluster, i), root(&cluster, j));
+                    cluster[a.max(b)] = a.min(b);
+                }
+            }
+        }
+        let drawn: Vec<bool> = self.up.iter().map(|_| stream.uniform() < 0.5).collect();
+        (0..self.up.len()).for_each(|i| self.up[i] = drawn[root(&cluster, i)]);
+    }
+}
+
+fn root(cluster: &[usize], mut i: usize) -> usize {
+    while cluster[i] != i {
+        i = cluster[i];
+    }
+    i
+}

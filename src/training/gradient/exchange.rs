@@ -1,0 +1,162 @@
+//! PCD whose particles exchange states with tempered chains at the parameters that are trained (algorithms.md, section 4).
+//!
+//! Particles stay in the modes they are in while the model moves mass between these; tempered chains travel. Swaps of states between
+//! both, accepted so that neither distribution changes, make no copies.
+
+use super::{Moments, NegativePhase, Now, PersistentDivergence, Start};
+use crate::checkpoint::{StateReader, StateWriter};
+use crate::error::Result;
+use crate::ops::BitMatrix;
+use crate::ops::random::{Purpose, Streams, derived_seed};
+use crate::tempering::GeometricPath;
+use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
+
+/// Where checkpoints keep the chains.
+const PREFIX: &str = "exchange.";
+
+/// Persistent contrastive divergence with exchange.
+pub struct Exchange {
+    particles: PersistentDivergence,
+    count: usize,
+    options: TrackerOptions,
+    chains: Option<ModelTracker>,
+}
+
+impl Exchange {
+    /// With `count` chains without weights; their seed is derived from that of the particles.
+    pub fn new(particles: PersistentDivergence, count: usize, options: TrackerOptions) -> Self {
+        Self { particles, count, options, chains: None }
+    }
+}
+
+impl NegativePhase for Exchange {
+    fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
+        self.particles.moments(now)
+    }
+
+    fn start(&mut self, Start { model, ladder, base }: Start<'_>) {
+        let seed = derived_seed(self.particles.particles.seed, Purpose::Exchange, 0);
+        let (count, options) = (self.count, self.options);
+        let (chains, _) = ModelTracker::start(model.clone(), ladder, base, count, seed, options);
+        self.chains = Some(chains);
+    }
+
+    /// A step of the chains, and swaps where they travel: chains that lost the ladder or make no round trips do not know the model
+    /// better than the particles do.
+    fn follow(&mut self, new: &Model) {
+        let Some(chains) = &mut self.chains else { return };
+        let lost = chains.step(new.clone()).rounds.is_some();
+        let state = &chains.chains().chains;
+        if lost || !state.round_trips.mixed() {
+            return;
+        }
+        let particles = &mut self.particles.particles;
+        let streams = Streams::new(particles.seed, Purpose::Exchange, state.sweeps);
+        // The rows below are the chains'.
+        let place = streams.row(u32::MAX).uniform();
+        let first = (place * particles.visible.rows() as f64) as usize;
+        chains.swap(&mut particles.visible, first, streams);
+    }
+
+    fn particles(&self) -> Option<&BitMatrix> {
+        self.particles.particles()
+    }
+
+    fn save(&self, state: &mut StateWriter) {
+        self.particles.save(state);
+        if let Some(chains) = &self.chains {
+            chains.chains().write(PREFIX, state);
+        }
+    }
+
+    fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
+        self.particles.load(state, start)?;
+        let Some(Start { model, ladder, base }) = start else { return Ok(()) };
+        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
+        let chains = ChainTracker::read(PREFIX, &path, self.count, self.options, state)?;
+        self.chains = Some(ModelTracker::of(chains, model.clone(), ladder, base));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::{
+        BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, TemperedPath,
+    };
+    use crate::tracking::{Settling, Smoothing};
+    use crate::training::gradient::Particles;
+
+    fn exchange(model: &Model, rounds: InitialRounds) -> Exchange {
+        let base = BaseDistribution::uniform(12);
+        let ladder = Ladder::linear(4, &Prior::Uniform).unwrap();
+        let tracker = TrackerOptions {
+            smoothing: Smoothing::Kalman,
+            sweeps: 1,
+            weighted: false,
+            settling: Settling { sweeps: 0, most: 0 },
+            without: Default::default(),
+            beta_update: BetaUpdate::Collapsed,
+            initial_rounds: rounds,
+        };
+        let particles = Particles { visible: base.sample(30, 3, 1), seed: 3, sweeps: 0 };
+        let particles = PersistentDivergence { sweeps: 1, particles };
+        let mut exchange = Exchange::new(particles, 20, tracker);
+        exchange.start(Start { model, ladder: &ladder, base: &base });
+        exchange
+    }
+
+    /// Particles stay as they are until the chains have travelled, and then take states of theirs.
+    #[test]
+    fn nothing_is_taken_from_chains_that_have_not_travelled() {
+        let model = Model::fused(gaussian_parameters(12, 6, 0.5, 1));
+        let rounds = InitialRounds { sweeps: 1, most: 1, annealed_start: false };
+        let mut exchange = exchange(&model, rounds);
+        let mixed = |exchange: &Exchange| {
+            let chains = exchange.chains.as_ref().unwrap().chains();
+            chains.chains.round_trips.mixed()
+        };
+        let (mut without, mut with) = (0, 0);
+        for update in 1..200 {
+            let before = exchange.particles.particles.visible.clone();
+            exchange.follow(&model);
+            let changed = exchange.particles.particles.visible != before;
+            if mixed(&exchange) {
+                with += u64::from(changed);
+            } else {
+                without += 1;
+                assert!(!changed, "{update}");
+            }
+        }
+        assert!(without > 0 && with > 100, "{without} {with}");
+    }
+
+    /// No state is copied or lost: chains and particles together are the same states after swaps as before.
+    #[test]
+    fn swaps_keep_every_state() {
+        let model = Model::fused(gaussian_parameters(12, 6, 0.5, 2));
+        let mut exchange = exchange(&model, InitialRounds::default());
+        let chains = exchange.chains.as_mut().unwrap();
+        let particles = &mut exchange.particles.particles.visible;
+        let states = |chains: &ModelTracker, particles: &BitMatrix| {
+            let all = chains.chains().chains.visible.followed_by(particles);
+            let mut rows: Vec<Vec<u64>> = (0..all.rows()).map(|i| all.row(i).to_vec()).collect();
+            rows.sort();
+            rows
+        };
+        let (before, old) = (states(chains, particles), particles.clone());
+        let streams = Streams::new(1, Purpose::Exchange, 1);
+        assert!((1..20).contains(&chains.swap(particles, 28, streams)));
+        assert!(*particles != old);
+        assert_eq!(states(chains, particles), before);
+        let evaluated = chains.chains().evaluated().inputs.clone();
+        let path = GeometricPath {
+            ops: model.ops.as_ref(),
+            ladder: chains.ladder(),
+            base: &BaseDistribution::uniform(12),
+        };
+        assert_eq!(evaluated, path.evaluate(&chains.chains().chains.visible).inputs);
+    }
+}
