@@ -2,7 +2,7 @@
 //! compared with exact log Z, which the run does not use: at 16 hidden units, where hidden states are enumerated, and at 300 hidden units on
 //! tables of at most 18 columns, where the bound over hidden states is loose and visible states are enumerated.
 //!
-//!     cargo run --release --example ablation [-- --quick | --without lag,memory --seeds 3 --first-seed 21]
+//!     cargo run --release --example ablation [-- --quick | --without memory,families --seeds 3 --first-seed 21]
 
 mod support;
 
@@ -78,7 +78,7 @@ fn report(mut options: Options) -> Result<bool> {
     }
     if quick {
         options.updates = 200;
-        options.without = vec!["lag".into(), "weights".into()];
+        options.without = vec!["families".into(), "weights".into()];
         groups.iter_mut().for_each(|(_, _, sets)| sets.truncate(1));
     }
     let names = BY_KEY.iter().map(|(name, _)| *name);
