@@ -127,7 +127,7 @@ fn marginals(shared: &Path, n_visible: usize) -> Result<Option<BaseDistribution>
     }
     let splits = load(&Source::Mnist {}, &SplitOptions::default(), &folder)?;
     let rows = Binarizer::new(Binarization::Threshold(0.5))?.binarize(&splits.train, 0, 0)?;
-    Ok(Some(BaseDistribution::from_marginals(&rows, 1.0)?))
+    Ok(Some(BaseDistribution::from_marginals(&rows, 1.0, &ztrack::units::Variables::BITS)?))
 }
 
 /// One line of the table.

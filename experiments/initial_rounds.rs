@@ -92,7 +92,7 @@ fn model(quick: bool) -> Result<(Parameters, BaseDistribution, String)> {
     }
     let splits = load(&Source::Mnist {}, &SplitOptions::default(), &folder)?;
     let rows = Binarizer::new(Binarization::Threshold(0.5))?.binarize(&splits.train, 0, 0)?;
-    let base = BaseDistribution::from_marginals(&rows, 1.0)?;
+    let base = BaseDistribution::from_marginals(&rows, 1.0, &ztrack::units::Variables::BITS)?;
     Ok((parameters, base, "mnist-h10, base of training marginals".into()))
 }
 

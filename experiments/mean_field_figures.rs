@@ -110,7 +110,7 @@ fn figure_3(options: &Options) -> Result<()> {
                 let scale = |values: &mut [f32]| values.iter_mut().for_each(|x| *x *= beta as f32);
                 model.arrays_mut().into_iter().for_each(scale);
                 let truth = exact::log_partition(&model)?;
-                let means = from_means(&exact::moments(&model)?.visible)?;
+                let means = from_means(exact::moments(&model)?.visible, &model.variables)?;
                 for (right, base) in right.iter_mut().zip([BaseDistribution::uniform(m), means]) {
                     let ratio = anneal(&model, &base, temperatures, seed)? / truth;
                     *right += usize::from((ratio - 1.0).abs() <= RIGHT);

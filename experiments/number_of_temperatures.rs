@@ -133,7 +133,12 @@ fn paper_model() -> Option<Model> {
     Some(Model {
         name: "mnist-cd25-h500",
         parameters: shared_model("mnist-cd25-h500")?,
-        base: BaseDistribution::from_marginals(&training_rows()?, 1.0).ok()?,
+        base: BaseDistribution::from_marginals(
+            &training_rows()?,
+            1.0,
+            &ztrack::units::Variables::BITS,
+        )
+        .ok()?,
         truths: vec![("our reference", 451.20), ("the paper's", 451.255)],
     })
 }

@@ -87,7 +87,8 @@ fn from_above(model: &Model, budget: usize, seed: u64) -> Result<Vec<f64>> {
 /// The shared models, or `None` if one of them or MNIST is missing.
 fn mnist_models(quick: bool) -> Option<Vec<Model>> {
     let rows = training_rows()?;
-    let base = BaseDistribution::from_marginals(&rows, 1.0).ok()?;
+    let base =
+        BaseDistribution::from_marginals(&rows, 1.0, &ztrack::units::Variables::BITS).ok()?;
     let mut models = Vec::new();
     if !quick {
         models.push(Model {

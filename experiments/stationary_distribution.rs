@@ -119,7 +119,9 @@ fn spread(estimates: &[f64]) -> f64 {
 
 /// The shared models, or `None` if one of them or MNIST is missing.
 fn mnist_models(quick: bool) -> Option<Vec<Model>> {
-    let base = BaseDistribution::from_marginals(&training_rows()?, 1.0).ok()?;
+    let base =
+        BaseDistribution::from_marginals(&training_rows()?, 1.0, &ztrack::units::Variables::BITS)
+            .ok()?;
     let parameters = shared_model("mnist-h10")?;
     let mut models = vec![Model {
         name: "mnist-h10",

@@ -265,7 +265,11 @@ struct Judge {
 impl Judge {
     fn new(set: &TrainingSet, options: &Options) -> Result<Self> {
         let validation = validation(set)?;
-        let base = BaseDistribution::from_marginals(&binary(set, &set.splits.train)?, 1.0)?;
+        let base = BaseDistribution::from_marginals(
+            &binary(set, &set.splits.train)?,
+            1.0,
+            &ztrack::units::Variables::BITS,
+        )?;
         Ok(Self { validation, base, temperatures: options.temperatures, seed: options.seed })
     }
 

@@ -87,6 +87,7 @@ pub mod tempering;
 pub mod tracking;
 pub mod training;
 mod trust;
+pub mod units;
 
 pub use config::Config;
 pub use data::Dataset;

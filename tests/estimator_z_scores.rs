@@ -135,7 +135,10 @@ fn rts_finds_log_z_of_an_mnist_model() {
         let splits = load(&Source::Mnist {}, &SplitOptions::default(), &folder).unwrap();
         let binarizer = Binarizer::new(Binarization::Threshold(0.5)).unwrap();
         let rows = binarizer.binarize(&splits.train, 0, 0).unwrap();
-        bases.push(("marginals", BaseDistribution::from_marginals(&rows, 1.0).unwrap()));
+        bases.push((
+            "marginals",
+            BaseDistribution::from_marginals(&rows, 1.0, &ztrack::units::Variables::BITS).unwrap(),
+        ));
     }
     let ops = Fused::new(&model);
     for (name, base) in bases {

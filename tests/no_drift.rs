@@ -208,7 +208,7 @@ fn tempered(parameters: &Parameters, logits: &[f32], beta: f64) -> Parameters {
         weights: scaled(&parameters.weights),
         visible_bias: bias.collect(),
         hidden_bias: scaled(&parameters.hidden_bias),
-        ..*parameters
+        ..parameters.clone()
     }
 }
 

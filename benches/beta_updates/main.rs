@@ -206,7 +206,7 @@ fn model(folder: &FilePath, name: &str) -> Option<Parameters> {
 fn marginals() -> Option<BaseDistribution> {
     let splits = load(&Source::Mnist {}, &SplitOptions::default(), &find_folder(None)).ok()?;
     let rows = Binarizer::new(Binarization::Threshold(0.5)).ok()?.binarize(&splits.train, 0, 0);
-    BaseDistribution::from_marginals(&rows.ok()?, 1.0).ok()
+    BaseDistribution::from_marginals(&rows.ok()?, 1.0, &ztrack::units::Variables::BITS).ok()
 }
 
 fn measure(parameters: &Parameters, size: &Size) -> Vec<Figure> {

@@ -97,7 +97,7 @@ fn equal_budget_on_cd25(out: &FilePath) -> Result<()> {
     let case = Case {
         name: "mnist-cd25-h500".into(),
         ops: Fused::new(&parameters),
-        base: BaseDistribution::from_marginals(&rows, 1.0)?,
+        base: BaseDistribution::from_marginals(&rows, 1.0, &ztrack::units::Variables::BITS)?,
         temperatures: 100,
         sweeps: 1000,
         exact: CD25,

@@ -246,7 +246,11 @@ fn train(set: &Set, hidden: usize, seed: u64, options: &Options) -> Result<Train
 /// a mixture fitted to the modes that were found.
 fn bounds(set: &Set, parameters: &Parameters, seed: u64) -> Result<[LogLikelihood; 3]> {
     let ops = Fused::new(parameters);
-    let base = ztrack::tempering::BaseDistribution::from_marginals(&set.train, 1.0)?;
+    let base = ztrack::tempering::BaseDistribution::from_marginals(
+        &set.train,
+        1.0,
+        &ztrack::units::Variables::BITS,
+    )?;
     let known = Known { marginals: Some(&base), rows: Some(&set.train), ..Known::default() };
     let found = Automatic::new(seed)?.start(parameters, known, &mut |_| ())?;
     let request = Request {

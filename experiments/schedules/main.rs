@@ -105,7 +105,9 @@ impl Options {
         let (models, rivals) = self.chosen()?;
         let data = data(SEED)?;
         let base = match self.base {
-            Base::Marginals => BaseDistribution::from_marginals(&data, 1.0)?,
+            Base::Marginals => {
+                BaseDistribution::from_marginals(&data, 1.0, &ztrack::units::Variables::BITS)?
+            }
             Base::Uniform => BaseDistribution::uniform(data.columns()),
         };
         let mut runs = Vec::new();

@@ -34,7 +34,7 @@ pub fn train(
     (updates, rate): (usize, f64),
     seed: u64,
 ) -> Result<Parameters> {
-    let marginals = BaseDistribution::from_marginals(data, 1.0)?;
+    let marginals = BaseDistribution::from_marginals(data, 1.0, &ztrack::units::Variables::BITS)?;
     let (m, rows) = (data.columns(), data.rows());
     let mut parameters = Parameters {
         visible_bias: marginals.logits().to_vec(),

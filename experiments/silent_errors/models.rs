@@ -147,6 +147,7 @@ fn two_modes((m, j): (usize, usize), w: f32, noise: f32, stream: &mut Stream) ->
     Parameters {
         n_visible: m,
         n_hidden: j,
+        variables: ztrack::units::Variables::BITS,
         weights: (0..m * j).map(|_| w + noise * normal()).collect(),
         visible_bias: vec![-0.5 * w * j as f32 + 0.3; m],
         hidden_bias: vec![-0.5 * w * m as f32 + 0.3; j],
@@ -165,7 +166,14 @@ fn patterns((m, j): (usize, usize), n: usize, w: f32, stream: &mut Stream) -> Pa
     let column = |u: usize| (0..m).map(|i| weights[i * j + u]).sum::<f32>();
     let visible_bias = (0..m).map(|i| -0.5 * row(i)).collect();
     let hidden_bias = (0..j).map(|u| -0.5 * column(u)).collect();
-    Parameters { n_visible: m, n_hidden: j, visible_bias, hidden_bias, weights }
+    Parameters {
+        n_visible: m,
+        n_hidden: j,
+        visible_bias,
+        hidden_bias,
+        weights,
+        variables: ztrack::units::Variables::BITS,
+    }
 }
 
 /// At most 2000 training rows.

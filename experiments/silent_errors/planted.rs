@@ -89,6 +89,7 @@ fn needle(switches: usize, decoys: usize, weight: f32, stream: &mut Stream) -> (
         hidden_bias,
         visible_bias: signs.iter().map(|sign| -FIELD * sign).collect(),
         weights,
+        variables: ztrack::units::Variables::BITS,
     };
     let (mut log_z, mut log_ways) = (Vec::new(), 0.0);
     for d in 0..=COLUMNS {
@@ -141,7 +142,17 @@ fn low_rank(
         log + units.map(|(a, b)| softplus(f64::from(*b) + x(*t, a))).sum::<f64>()
     };
     let log_z = log_sum(ways.iter().map(log_f));
-    (Parameters { n_visible: m, n_hidden: j, weights, visible_bias, hidden_bias }, log_z)
+    (
+        Parameters {
+            n_visible: m,
+            n_hidden: j,
+            weights,
+            visible_bias,
+            hidden_bias,
+            variables: ztrack::units::Variables::BITS,
+        },
+        log_z,
+    )
 }
 
 /// log Z is the sum of the blocks' own.

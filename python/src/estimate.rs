@@ -96,7 +96,9 @@ pub fn sample<'py>(
         let all =
             |rows: Option<&[u8]>| rows.map(|rows| bits(rows, parameters.n_visible)).transpose();
         let (rows, states) = (all(rows)?, all(states)?);
-        let marginals = rows.as_ref().map(|rows| BaseDistribution::from_marginals(rows, 1.0));
+        let marginals = rows
+            .as_ref()
+            .map(|rows| BaseDistribution::from_marginals(rows, 1.0, &parameters.variables));
         let marginals = marginals.transpose()?;
         let (rows, states) = (rows.as_ref(), states.as_ref());
         let known = Known { marginals: marginals.as_ref(), rows, states, ..Known::default() };

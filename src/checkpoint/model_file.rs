@@ -33,6 +33,8 @@ const STATES: &str = "states";
 const MOST_STATES: usize = 10_000;
 /// Key of the metadata for the orientation of the weights, which only this program writes.
 const LAYOUT: &str = "layout";
+/// Key of the metadata for what the visible columns stand for; without it they are bits.
+const VARIABLES: &str = "variables";
 /// Key of the metadata that the command writes, with its version; in older files the only sign of their origin.
 const PROGRAM: &str = "ztrack";
 
@@ -70,7 +72,7 @@ impl ModelFile {
     }
 
     fn npz(&self) -> std::result::Result<Vec<u8>, String> {
-        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } =
+        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } =
             &self.parameters;
         let weights = ArrayView2::from_shape((*n_visible, *n_hidden), weights);
         let mut file = NpzWriter::new(Cursor::new(Vec::new()));
@@ -83,7 +85,7 @@ impl ModelFile {
     }
 
     fn safetensors(&self) -> std::result::Result<Vec<u8>, String> {
-        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } =
+        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } =
             &self.parameters;
         let array = |shape: &[usize], values: &[f32]| Array {
             dtype: Dtype::F32,
@@ -99,6 +101,9 @@ impl ModelFile {
         let mut arrays: BTreeMap<String, Array> = names.into_iter().zip(arrays).collect();
         let mut metadata = self.metadata.clone();
         metadata.insert(LAYOUT.into(), Layout::VisibleHidden.name().into());
+        if !self.parameters.variables.is_bits() {
+            metadata.insert(VARIABLES.into(), self.parameters.variables.to_string());
+        }
         if let Some(trained_on) = &self.trained_on {
             trained_on.describe(&mut metadata);
             arrays.insert(MEANS.into(), array(&[trained_on.means.len()], &trained_on.means));
@@ -143,6 +148,9 @@ impl ModelFile {
         let marked = metadata.remove(LAYOUT).is_some();
         let ours = marked || metadata.contains_key(PROGRAM);
         let parameters = assemble(&mut arrays, layout, ours).map_err(error)?;
+        let variables = metadata.remove(VARIABLES).unwrap_or_default();
+        let variables = variables.parse().and_then(|variables| parameters.of(variables));
+        let parameters = variables.map_err(|e| error(format!("`{VARIABLES}`: {e}")))?;
         let trained_on = arrays.remove(MEANS).map(|means| {
             TrainedOn::found(means, parameters.n_visible, &mut metadata)
                 .map_err(|problem| error(format!("`{MEANS}` {problem}")))

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::limited::read_file_of_run;
 use crate::model::Parameters;
 use crate::ops::{BitMatrix, words_per_row};
+use crate::units::Variables;
 
 /// Largest state, in bytes.
 const LARGEST: u64 = 64 << 30;
@@ -183,8 +184,23 @@ impl StateReader {
         let weights = self.f32s(&weights, &[n_visible, n_hidden])?;
         let visible_bias = self.f32s(&format!("{prefix}visible_bias"), &[n_visible])?;
         let hidden_bias = self.f32s(&format!("{prefix}hidden_bias"), &[n_hidden])?;
+        let variables = self.variables(prefix)?;
         Parameters::new(n_visible, n_hidden, weights, visible_bias, hidden_bias)
+            .and_then(|parameters| parameters.of(variables))
             .map_err(|e| self.wrong(e.to_string()))
+    }
+
+    /// What visible columns stand for.
+    ///
+    /// # Errors
+    /// A text that names no variables.
+    pub fn variables(&self, prefix: &str) -> Result<Variables> {
+        let name = format!("{prefix}variables");
+        if !self.metadata.contains_key(&format!("json.{name}")) {
+            return Ok(Variables::BITS);
+        }
+        let text: String = self.json(&name)?;
+        text.parse().map_err(|e: Error| self.wrong(format!("`{name}`: {e}")))
     }
 
     /// A value stored as JSON.

@@ -16,6 +16,7 @@ use super::write_bytes;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::ops::BitMatrix;
+use crate::units::Variables;
 
 /// Value of `format`.
 pub(super) const FORMAT: &str = "ztrack-state";
@@ -73,10 +74,20 @@ impl StateWriter {
 
     /// Stores a model under `weights`, `visible_bias` and `hidden_bias`, each after `prefix`.
     pub fn parameters(&mut self, prefix: &str, parameters: &Parameters) -> &mut Self {
-        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } = parameters;
+        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, variables } =
+            parameters;
         self.f32s(&format!("{prefix}weights"), &[*n_visible, *n_hidden], weights)
             .f32s(&format!("{prefix}visible_bias"), &[*n_visible], visible_bias)
             .f32s(&format!("{prefix}hidden_bias"), &[*n_hidden], hidden_bias)
+            .variables(prefix, variables)
+    }
+
+    /// Stores what the visible columns stand for; nothing for bits.
+    pub fn variables(&mut self, prefix: &str, variables: &Variables) -> &mut Self {
+        match variables.is_bits() {
+            true => self,
+            false => self.json(&format!("{prefix}variables"), &variables.to_string()),
+        }
     }
 
     /// Stores a value as JSON: finite floats and all integers come back exactly. JSON has no NaN and no infinity: such

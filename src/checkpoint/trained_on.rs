@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::data::Binarization;
 use crate::error::Result;
 use crate::tempering::BaseDistribution;
+use crate::units::Variables;
 
 /// Keys in the metadata of a safetensors file.
 const DATA: &str = "data";
@@ -29,10 +30,10 @@ impl TrainedOn {
     ///
     /// # Errors
     /// Smoothing that leaves infinite logits.
-    pub fn base(&self, smoothing: f64) -> Result<BaseDistribution> {
+    pub fn base(&self, smoothing: f64, variables: &Variables) -> Result<BaseDistribution> {
         let count = |mean: &f32| (f64::from(*mean) * self.rows as f64).round() as u64;
         let counts: Vec<u64> = self.means.iter().map(count).collect();
-        BaseDistribution::from_column_counts(&counts, self.rows as usize, smoothing)
+        BaseDistribution::from_column_counts(&counts, self.rows as usize, smoothing, variables)
     }
 
     /// Metadata of a file besides the means.

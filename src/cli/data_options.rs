@@ -17,6 +17,7 @@ use crate::data::{
 };
 use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
+use crate::units::Variables;
 
 /// Pseudo-count of base marginals, as in training.
 pub const BASE_SMOOTHING: f64 = 1.0;
@@ -50,6 +51,8 @@ pub struct Data {
     binarization: Option<Binarization>,
     /// Seed of a stochastic binarization.
     seed: u64,
+    /// What the model's visible columns stand for: every row has to be a state of them.
+    variables: Variables,
 }
 
 /// Data settings of a configuration.
@@ -119,23 +122,33 @@ impl DataOptions {
         // A model of binary rows says nothing about grey levels.
         let trained = model.file.trained_on.as_ref().map(|trained_on| trained_on.binarization);
         let trained = trained.filter(|trained| *trained != Binarization::None);
-        Ok(Data { splits, binarization: self.binarization.or(binarization).or(trained), seed })
+        let binarization = self.binarization.or(binarization).or(trained);
+        let variables = model.file.parameters.variables.clone();
+        Ok(Data { splits, binarization, seed, variables })
     }
 }
 
 /// The base distribution from a model file.
-pub fn stored_base(trained_on: &TrainedOn) -> Result<(BaseDistribution, String)> {
+pub fn stored_base(
+    trained_on: &TrainedOn,
+    variables: &Variables,
+) -> Result<(BaseDistribution, String)> {
     let name = format!("marginals of {}, in the model file", trained_on.data);
-    Ok((trained_on.base(BASE_SMOOTHING)?, name))
+    Ok((trained_on.base(BASE_SMOOTHING, variables)?, name))
 }
 
 impl Data {
     /// Rows as zeros and ones, as a run with the same seed evaluates them.
     pub fn binarized(&self, dataset: &Dataset) -> Result<BitMatrix> {
-        let binarization = self.binarization.unwrap_or(Binarization::None);
-        Binarizer::new(binarization)?
-            .binarize(dataset, EVALUATION_EPOCH, self.seed)
-            .context("--binarization")
+        self.bits(dataset, Binarization::None).context("--binarization")
+    }
+
+    /// Rows as zeros and ones, grey levels as `usual` where nothing was chosen; each has to be a state of the model's variables.
+    fn bits(&self, dataset: &Dataset, usual: Binarization) -> crate::Result<BitMatrix> {
+        let binarizer = Binarizer::new(self.binarization.unwrap_or(usual))?;
+        let rows = binarizer.binarize(dataset, EVALUATION_EPOCH, self.seed)?;
+        self.variables.check(&rows, &dataset.name)?;
+        Ok(rows)
     }
 
     /// Warns if rows become zeros and ones in another way than the training rows of the model.
@@ -162,16 +175,14 @@ impl Data {
 
     /// Training rows as zeros and ones. Grey levels are probabilities by default.
     pub fn binarized_or_drawn(&self) -> Result<BitMatrix> {
-        let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::Stochastic))?;
-        Ok(binarizer.binarize(&self.splits.train, EVALUATION_EPOCH, self.seed)?)
+        Ok(self.bits(&self.splits.train, Binarization::Stochastic)?)
     }
 
     /// Validation and test rows as zeros and ones; `None` if there are none.
     pub fn all_held_out(&self) -> Result<Option<BitMatrix>> {
-        let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::Stochastic))?;
         let mut all: Option<BitMatrix> = None;
         for rows in [&self.splits.validation, &self.splits.test].into_iter().flatten() {
-            let rows = binarizer.binarize(rows, EVALUATION_EPOCH, self.seed)?;
+            let rows = self.bits(rows, Binarization::Stochastic)?;
             all = Some(all.map_or_else(|| rows.clone(), |all| all.followed_by(&rows)));
         }
         Ok(all)
@@ -179,14 +190,14 @@ impl Data {
 
     /// Test rows as zeros and ones, else validation rows; `None` if there are none.
     pub fn held_out(&self) -> Result<Option<BitMatrix>> {
-        let binarizer = Binarizer::new(self.binarization.unwrap_or(Binarization::Stochastic))?;
         let held_out = self.splits.test.as_ref().or(self.splits.validation.as_ref());
-        let bits = |rows| binarizer.binarize(rows, EVALUATION_EPOCH, self.seed);
+        let bits = |rows| self.bits(rows, Binarization::Stochastic);
         Ok(held_out.map(bits).transpose()?)
     }
 
     /// Smoothed marginals of the training rows.
     pub fn base(&self) -> Result<BaseDistribution> {
-        Ok(BaseDistribution::from_marginals(&self.binarized_or_drawn()?, BASE_SMOOTHING)?)
+        let rows = self.binarized_or_drawn()?;
+        Ok(BaseDistribution::from_marginals(&rows, BASE_SMOOTHING, &self.variables)?)
     }
 }

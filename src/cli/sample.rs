@@ -97,9 +97,12 @@ impl Sample {
         let (model, format) = self.checked()?;
         let data = self.rows_near(&model)?;
         let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
+        let variables = &model.file.parameters.variables;
         let marginals = match (&rows, &model.file.trained_on) {
-            (Some(rows), _) => Some(BaseDistribution::from_marginals(rows, BASE_SMOOTHING)?),
-            (None, Some(trained_on)) => Some(stored_base(trained_on)?.0),
+            (Some(rows), _) => {
+                Some(BaseDistribution::from_marginals(rows, BASE_SMOOTHING, variables)?)
+            }
+            (None, Some(trained_on)) => Some(stored_base(trained_on, variables)?.0),
             (None, None) => None,
         };
         let (marginals, states) = (marginals.as_ref(), model.file.states.as_ref());

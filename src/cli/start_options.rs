@@ -138,7 +138,9 @@ impl StartOptions {
             (StartName::Marginals, Some(data), _) => {
                 (data.base()?, format!("marginals of {}", data.splits.train.name))
             }
-            (StartName::Marginals, None, Some(stored)) => stored_base(stored)?,
+            (StartName::Marginals, None, Some(stored)) => {
+                stored_base(stored, &parameters.variables)?
+            }
             (StartName::Marginals, None, None) => {
                 bail!("--start marginals: name the data with --data")
             }

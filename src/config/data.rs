@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::DataConfig;
-use crate::data::{SplitOptions, Splits, find_folder, load};
-use crate::error::Result;
+use crate::data::{Dataset, SplitOptions, Splits, Values, find_folder, find_variables, load};
+use crate::error::{Error, Result};
+use crate::ops::BitMatrix;
+use crate::units::Variables;
 
 impl DataConfig {
     /// The rows in their parts; `folder` of data sets in place of `data.folder`, where one is given.
@@ -19,5 +21,24 @@ impl DataConfig {
             seed: self.split_seed,
         };
         load(&self.source, &options, &folder)
+    }
+
+    /// What the columns of the training rows stand for: as given, else as found in binary rows; `bits` are the rows as zeros and ones.
+    ///
+    /// # Errors
+    /// Variables that do not fit the rows.
+    pub fn variables(&self, train: &Dataset, bits: &BitMatrix) -> Result<Variables> {
+        let Some(text) = &self.variables else {
+            let binary = matches!(train.values, Values::Binary(_));
+            return Ok(if self.groups && binary { find_variables(bits) } else { Variables::BITS });
+        };
+        let wrong = |problem: String| Error::config("data.variables", problem);
+        let variables: Variables = text.parse().map_err(|e: Error| wrong(e.to_string()))?;
+        if !variables.fit(bits.columns()) {
+            let columns = bits.columns();
+            return Err(wrong(format!("`{text}` does not have the {columns} columns of the rows")));
+        }
+        variables.check(bits, &train.name).map_err(|e| wrong(e.to_string()))?;
+        Ok(variables)
     }
 }

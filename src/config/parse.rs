@@ -15,6 +15,7 @@ use crate::ops::BitMatrix;
 use crate::tempering::mixture::{MixtureBase, fit_rows};
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder, Prior};
 use crate::tracking::{Parts, Smoothing, TrackerOptions};
+use crate::units::Variables;
 
 /// Pseudo-count of base marginals: every unit keeps a chance to be 0 and 1.
 const BASE_SMOOTHING: f64 = 1.0;
@@ -105,22 +106,34 @@ impl TemperingConfig {
     ///
     /// # Errors
     /// No rows.
-    pub fn mixture_of(&self, rows: &BitMatrix, seed: u64) -> Result<Option<MixtureBase>> {
-        (self.mixture > 0).then(|| fit_rows(rows, self.mixture, seed)).transpose()
+    pub fn mixture_of(
+        &self,
+        rows: &BitMatrix,
+        variables: &Variables,
+        seed: u64,
+    ) -> Result<Option<MixtureBase>> {
+        (self.mixture > 0).then(|| fit_rows(rows, variables, self.mixture, seed)).transpose()
     }
 
-    /// The base distribution for `rows` training rows with these numbers of ones in their columns.
+    /// The base distribution of `variables` for `rows` training rows with these numbers of ones in their columns.
     ///
     /// # Errors
     /// Given logits that are not finite or not one per visible unit.
-    pub fn base(&self, column_counts: &[u64], rows: usize) -> Result<BaseDistribution> {
+    pub fn base(
+        &self,
+        column_counts: &[u64],
+        rows: usize,
+        variables: &Variables,
+    ) -> Result<BaseDistribution> {
         let columns = column_counts.len();
         match &self.base {
             Base::Marginals => {
-                BaseDistribution::from_column_counts(column_counts, rows, BASE_SMOOTHING)
+                BaseDistribution::from_column_counts(column_counts, rows, BASE_SMOOTHING, variables)
             }
-            Base::Uniform => Ok(BaseDistribution::uniform(columns)),
-            Base::Given(logits) if logits.len() == columns => BaseDistribution::from_logits(logits),
+            Base::Uniform => Ok(BaseDistribution::uniform(columns).of(variables)),
+            Base::Given(logits) if logits.len() == columns => {
+                Ok(BaseDistribution::from_logits(logits)?.of(variables))
+            }
             Base::Given(logits) => Err(Error::config(
                 "tempering.base.given",
                 format!("{} logits for {columns} visible units", logits.len()),

@@ -59,9 +59,19 @@ pub struct DataConfig {
     /// Seed of the split.
     #[serde(default, with = "super::seed")]
     pub split_seed: u64,
+    /// Whether adjacent columns of which at most one is set are found and become categorical variables.
+    #[serde(default = "yes")]
+    pub groups: bool,
+    /// What the columns stand for, as in `"60*3+,4,1+"` ([`crate::units::Variables`]), instead of what is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables: Option<String>,
     /// Data folder; else the environment variable ZTRACK_DATA, else `datasets`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// `[model]`: size and start of the RBM.

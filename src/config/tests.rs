@@ -88,6 +88,7 @@ fn with_everything() -> Vec<Config> {
             let mut config = whole.clone();
             config.data.source = source;
             config.data.folder = Some(PathBuf::from("x"));
+            config.data.variables = Some("3+".into());
             config.data.binarization = Binarization::Threshold(0.5);
             config.training.epochs = Some(3);
             config.training.gradient = gradients[at(3, i)];

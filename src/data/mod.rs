@@ -17,6 +17,7 @@ mod splits;
 mod table;
 #[cfg(feature = "burn")]
 mod tensors;
+mod variables;
 
 pub use baselines::{Baseline, PartLikelihood, baselines};
 pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};
@@ -30,3 +31,4 @@ pub(crate) use readers::{Kind, NpyHeader, open_entry};
 pub use source::{Files, Source, find_folder, resolve_name};
 pub use splits::{SplitOptions, Splits, load};
 pub use table::{Column, Columns, Separator};
+pub use variables::find_variables;

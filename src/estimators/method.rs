@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 use super::tempered::{self, KeptRun, Reader, TemperedRun};
 use super::{Estimate, Request, Sams, Tap, TapOrder, WangLandau};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::model::exact::MAX_UNITS;
 use crate::ops::random::{Purpose, derived_seed};
@@ -110,7 +110,21 @@ methods! {
     TiSpline, "ti-spline", Comparison, "Thermodynamic integration, cubic spline", kept(tempered::spline::ti_spline);
 }
 
+/// Refuses a model with categorical variables.
+///
+/// # Errors
+/// It has one.
+pub(super) fn bits_only(parameters: &Parameters, what: &str) -> Result<()> {
+    match parameters.variables.is_bits() {
+        true => Ok(()),
+        false => Err(Error::Invalid(format!(
+            "{what} are of binary units, and this model has categorical variables: choose another method, such as ais, rts or exact"
+        ))),
+    }
+}
+
 fn tap(order: TapOrder, parameters: &Parameters, seed: u64) -> Result<Estimate> {
+    bits_only(parameters, "the expansions of tap")?;
     Tap { order, seed, ..Tap::default() }.run(parameters)
 }
 
@@ -120,10 +134,14 @@ impl Method {
         let small = parameters.n_visible.min(parameters.n_hidden) <= MAX_UNITS;
         let asked = move |method: &Self| match method.asked_by() {
             For::All => *method != Self::Exact || small,
-            For::Comparison => comparison,
+            For::Comparison => comparison && (!method.is_tap() || parameters.variables.is_bits()),
             For::Name => false,
         };
         Self::LIST.iter().copied().filter(asked)
+    }
+
+    fn is_tap(self) -> bool {
+        matches!(self, Self::TapNaive | Self::TapSecond | Self::TapThird)
     }
 
     /// Whether it can be selected.

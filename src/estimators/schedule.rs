@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::method::bits_only;
 use super::{Estimate, MomentAveraging, Request};
 use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, derived_seed};
@@ -128,6 +129,7 @@ impl ScheduleSettings {
             }
             PathKind::Moments => {
                 let fit = MomentAveraging { seed, ..MomentAveraging::default() };
+                bits_only(problem.parameters, "moment averages (--path moments)")?;
                 let base = problem.product("--path moments")?;
                 let knots = fit.fit(base, problem.parameters)?;
                 (ladder, spent) = self.planned(plan, |ladder| survey(&knots.path(ladder), seed))?;

@@ -166,9 +166,7 @@ impl EstimateSettings {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Estimates> {
         let base = match rows {
-            Some(rows) => {
-                BaseDistribution::from_column_counts(&rows.column_counts(), rows.rows(), SMOOTHING)?
-            }
+            Some(rows) => BaseDistribution::from_marginals(rows, SMOOTHING, &parameters.variables)?,
             None => Start::VisibleBias.base(parameters, Units::Binary, self.seed)?,
         };
         let (informed, held_out) = (rows.is_some(), None);

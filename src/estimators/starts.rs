@@ -22,9 +22,9 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::model::plus_minus::{Units, to_binary};
 use crate::model::{Parameters, exact};
-use crate::numerics::logit;
 use crate::ops::random::{Purpose, Streams};
 use crate::tempering::BaseDistribution;
+use crate::units::Variables;
 
 /// Smallest mean of a unit, and 1 - the largest.
 pub const SMALLEST_MEAN: f64 = 0.01;
@@ -59,33 +59,31 @@ impl Start {
         units: Units,
         seed: u64,
     ) -> Result<BaseDistribution> {
+        let variables = &parameters.variables;
+        let from_means = |means| from_means(means, variables);
         match self {
-            Self::Uniform => Ok(BaseDistribution::uniform(parameters.n_visible)),
+            Self::Uniform => Ok(BaseDistribution::uniform(parameters.n_visible).of(variables)),
             Self::VisibleBias => {
                 let scale = if units == Units::Binary { 1.0 } else { 2.0 };
                 let logits: Vec<f32> = parameters.visible_bias.iter().map(|c| scale * c).collect();
-                BaseDistribution::from_logits(&logits)
+                Ok(BaseDistribution::from_logits(&logits)?.of(variables))
             }
             Self::MeanField => {
                 let converted = to_binary(parameters, units)?;
-                from_means(&exact::moments(&converted.parameters)?.visible)
+                from_means(exact::moments(&converted.parameters)?.visible)
             }
-            Self::Pinv => from_means(&stationary_means(parameters, units)?),
-            Self::Signs => from_means(&sign_means(parameters, units, seed)),
+            Self::Pinv => from_means(stationary_means(parameters, units)?),
+            Self::Signs => from_means(sign_means(parameters, units, seed)),
         }
     }
 }
 
-/// The product distribution with the given means of units in {0, 1}, shape `[M]`, cut to [.01, .99].
+/// The product distribution with the given means of units in {0, 1}, shape `[M]`, no state less probable than .01.
 ///
 /// # Errors
 /// A mean is NaN.
-pub fn from_means(means: &[f64]) -> Result<BaseDistribution> {
-    let logit = |mean: &f64| {
-        let p = mean.clamp(SMALLEST_MEAN, 1.0 - SMALLEST_MEAN);
-        logit(p) as f32
-    };
-    BaseDistribution::from_logits(&means.iter().map(logit).collect::<Vec<f32>>())
+pub fn from_means(means: Vec<f64>, variables: &Variables) -> Result<BaseDistribution> {
+    BaseDistribution::from_means(means, SMALLEST_MEAN, variables)
 }
 
 /// x = -(W^+)'b as means of units in {0, 1}: the smallest x that comes closest to b + W'x = 0.
@@ -243,9 +241,9 @@ mod tests {
 
     #[test]
     fn means_of_zero_and_one_stay_within_reach() {
-        let base = from_means(&[0.0, 1.0, 0.5, -3.0]).unwrap();
+        let base = from_means(vec![0.0, 1.0, 0.5, -3.0], &Variables::BITS).unwrap();
         let expected = [-(99f32.ln()), 99f32.ln(), 0.0, -(99f32.ln())];
         assert!(base.logits().iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5));
-        assert!(from_means(&[f64::NAN]).is_err());
+        assert!(from_means(vec![f64::NAN], &Variables::BITS).is_err());
     }
 }

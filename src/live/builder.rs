@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
 use crate::tempering::{check_memory, tempering_bytes};
 use crate::training::temperatures;
+use crate::units::Variables;
 
 /// Default number of chains of models of at most this many weights, and of larger ones.
 const CHAINS: [usize; 2] = [500, 200];
@@ -55,18 +56,26 @@ pub struct LogZTrackerBuilder<'a> {
     seed: u64,
     window: f64,
     tempering: TemperingConfig,
+    variables: Variables,
 }
 
 impl<'a> LogZTrackerBuilder<'a> {
     pub(super) fn new(data: TrackedData<'a>) -> Self {
         let tempering = TemperingConfig::default();
-        Self { data, hidden: 0, chains: None, seed: 0, window: AVERAGING, tempering }
+        let (hidden, chains, seed, variables) = (0, None, 0, Variables::BITS);
+        Self { data, hidden, chains, seed, window: AVERAGING, tempering, variables }
     }
 
     /// Number of hidden units, J; required.
     #[must_use]
     pub fn hidden(self, hidden: usize) -> Self {
         Self { hidden, ..self }
+    }
+
+    /// What the columns of the data stand for, as in the parameters that are tracked. Default: bits.
+    #[must_use]
+    pub fn variables(self, variables: Variables) -> Self {
+        Self { variables, ..self }
     }
 
     /// Number of tempered chains, S, at least 2. Default: 500, and 200 for models of more than 100 000 weights. The error bar falls with
@@ -156,6 +165,13 @@ impl<'a> LogZTrackerBuilder<'a> {
                 shape.0, shape.1
             )));
         }
+        let variables = &self.variables;
+        if !variables.fit(visible) {
+            return Err(Error::Mismatch(format!(
+                "variables `{variables}` do not have the {visible} columns of the data"
+            )));
+        }
+        rows.map_or(Ok(()), |rows| variables.check(rows, "the data of the tracker"))?;
         let mut tempering = self.tempering;
         tempering.chains =
             self.chains.unwrap_or(CHAINS[usize::from(visible * self.hidden > SMALL)]);
@@ -183,10 +199,10 @@ impl<'a> LogZTrackerBuilder<'a> {
         let what = format!("{} chains and {} temperatures", tempering.chains, ladder.len());
         check_memory(bytes, &what).map_err(Error::TooLarge)?;
         if let Some(marginals) = marginals {
-            tempering.base = Base::Given(logits(marginals)?);
+            tempering.base = Base::Given(logits(marginals, variables)?);
         }
         let counts = rows.map_or_else(|| vec![0; visible], BitMatrix::column_counts);
-        let base = tempering.base(&counts, shape.0)?;
+        let base = tempering.base(&counts, shape.0, variables)?;
         let settings =
             Settings { hidden: self.hidden, tempering, seed: self.seed, window: self.window };
         Ok(LogZTracker::new(settings, ladder, base, rows.cloned()))
@@ -196,14 +212,10 @@ impl<'a> LogZTrackerBuilder<'a> {
 /// Largest value of any setting; beyond, arithmetic on sizes could overflow.
 const LARGEST: usize = 10_000_000;
 
-/// log p/(1 - p) of every marginal.
-fn logits(marginals: &[f64]) -> Result<Vec<f32>> {
-    let logit = |(i, &p): (usize, &f64)| {
-        if !(0.0..=1.0).contains(&p) {
-            return Err(Error::Invalid(format!("marginal {i} is {p}, not in [0, 1]")));
-        }
-        let p = p.clamp(LEAST_MARGINAL, 1.0 - LEAST_MARGINAL);
-        Ok((p / (1.0 - p)).ln() as f32)
-    };
-    marginals.iter().enumerate().map(logit).collect()
+/// Natural parameters with these marginals.
+fn logits(marginals: &[f64], variables: &Variables) -> Result<Vec<f32>> {
+    match marginals.iter().enumerate().find(|(_, p)| !(0.0..=1.0).contains(*p)) {
+        Some((i, p)) => Err(Error::Invalid(format!("marginal {i} is {p}, not in [0, 1]"))),
+        None => Ok(variables.logits(marginals.to_vec(), LEAST_MARGINAL)),
+    }
 }

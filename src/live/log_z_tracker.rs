@@ -122,7 +122,9 @@ impl LogZTracker {
             let Settings { seed, window, .. } = self.settings;
             let ladder = &self.ladder;
             let mixture = match &self.data {
-                Some(rows) => self.settings.tempering.mixture_of(rows, seed)?,
+                Some(rows) => {
+                    self.settings.tempering.mixture_of(rows, self.base.variables(), seed)?
+                }
                 None => None,
             };
             let second = mixture.map(|mixture| {
@@ -326,6 +328,13 @@ impl LogZTracker {
             return Err(Error::Mismatch(format!(
                 "the tracker is of a model of {} visible and {} hidden units, got parameters of {} and {}",
                 expected.0, expected.1, found.0, found.1
+            )));
+        }
+        if parameters.variables != *self.base.variables() {
+            return Err(Error::Mismatch(format!(
+                "the tracker is of variables `{}`, the parameters of `{}` (nothing: bits): give both the same",
+                self.base.variables(),
+                parameters.variables
             )));
         }
         match parameters.beyond_measure() {

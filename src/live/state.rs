@@ -88,6 +88,7 @@ impl LogZTracker {
             },
         );
         state.f32s("base", &[self.visible()], self.base.logits());
+        state.variables("base.", self.base.variables());
         if let Some(data) = &self.data {
             state.bits("data", data);
         }
@@ -128,7 +129,12 @@ impl LogZTracker {
             return Err(Error::Invalid(format!("a window of {}, not in [0, 1]", saved.window)));
         }
         let ladder = saved.tempering.ladder(temperatures(m, j))?;
+        let variables = state.variables("base.")?;
         let base = BaseDistribution::from_logits(&state.f32s("base", &[m])?)?;
+        if !variables.fit(m) {
+            return Err(Error::Mismatch(format!("variables `{variables}` for {m} columns")));
+        }
+        let base = base.of(&variables);
         let bits = |name: &str, rows: Option<usize>| {
             rows.map(|rows| state.bits(name, rows, m)).transpose()
         };

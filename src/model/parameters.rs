@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
+use crate::units::Variables;
 
 /// Weights beyond this size saturate every unit.
 const LARGEST_WEIGHT: f32 = 1e3;
@@ -24,6 +25,8 @@ pub struct Parameters {
     pub visible_bias: Vec<f32>,
     /// b, shape `[J]`.
     pub hidden_bias: Vec<f32>,
+    /// What the visible columns stand for; hidden units are bits.
+    pub variables: Variables,
 }
 
 impl Parameters {
@@ -52,7 +55,9 @@ impl Parameters {
                 )));
             }
         }
-        let parameters = Self { n_visible, n_hidden, weights, visible_bias, hidden_bias };
+        let variables = Variables::BITS;
+        let parameters =
+            Self { n_visible, n_hidden, weights, visible_bias, hidden_bias, variables };
         match parameters.not_finite() {
             Some(name) => Err(Error::Invalid(format!("`{name}` contains NaN or infinity"))),
             None => Ok(parameters),
@@ -83,6 +88,7 @@ impl Parameters {
             weights: vec![0.0; n_visible * n_hidden],
             visible_bias: vec![0.0; n_visible],
             hidden_bias: vec![0.0; n_hidden],
+            variables: Variables::BITS,
         }
     }
 
@@ -97,7 +103,21 @@ impl Parameters {
         parameters
     }
 
-    /// The same model with its layers exchanged: W transposed, biases swapped. log Z is the same.
+    /// The same model, whose visible columns stand for `variables`.
+    ///
+    /// # Errors
+    /// Variables of another number of columns.
+    pub fn of(self, variables: Variables) -> Result<Self> {
+        if variables.fit(self.n_visible) {
+            return Ok(Self { variables, ..self });
+        }
+        Err(Error::Mismatch(format!(
+            "variables `{variables}` do not have the {} columns of the visible layer",
+            self.n_visible
+        )))
+    }
+
+    /// The same model with its layers exchanged: W transposed, biases swapped. Of bits log Z is the same; hidden units are always bits.
     pub fn transposed(&self) -> Self {
         let mut weights = Vec::with_capacity(self.weights.len());
         for j in 0..self.n_hidden {
@@ -109,6 +129,7 @@ impl Parameters {
             weights,
             visible_bias: self.hidden_bias.clone(),
             hidden_bias: self.visible_bias.clone(),
+            variables: Variables::BITS,
         }
     }
 

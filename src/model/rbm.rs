@@ -9,6 +9,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use super::Parameters;
 use crate::error::Result;
 use crate::ops::random::Streams;
+use crate::units::Variables;
 
 /// Sizes of a model and its random start.
 ///
@@ -58,7 +59,7 @@ pub struct Rbm {
 impl Rbm {
     /// Moves host parameters to a device.
     pub fn from_parameters(parameters: &Parameters, device: &Device) -> Self {
-        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } = parameters;
+        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } = parameters;
         Self::from_tensors(
             Tensor::from_data(TensorData::new(weights.clone(), [*n_visible, *n_hidden]), device),
             Tensor::from_data(TensorData::new(visible_bias.clone(), [*n_visible]), device),
@@ -88,6 +89,7 @@ impl Rbm {
             weights: host(self.weights.val()),
             visible_bias: host(self.visible_bias.val()),
             hidden_bias: host(self.hidden_bias.val()),
+            variables: Variables::BITS,
         }
     }
 

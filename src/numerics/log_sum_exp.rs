@@ -24,7 +24,9 @@ impl LogSumExp {
     /// Adds exp(value).
     #[inline]
     pub(crate) fn add(&mut self, value: f64) {
-        if value <= self.maximum {
+        if value == f64::NEG_INFINITY {
+            // exp(value) is 0, and -infinity has no distance from itself.
+        } else if value <= self.maximum {
             self.sum += (value - self.maximum).exp();
         } else {
             self.sum = self.sum * (self.maximum - value).exp() + 1.0;
@@ -58,7 +60,9 @@ mod tests {
         };
         assert!(near(&[1000.0, 1000.0], 1000.0 + 2f64.ln()));
         assert!(near(&[-2000.0, -1999.0, -2001.0], -1998.5923940356));
+        assert!(near(&[f64::NEG_INFINITY, 3.0, f64::NEG_INFINITY], 3.0));
         assert_eq!(LogSumExp::of([]), f64::NEG_INFINITY);
+        assert_eq!(LogSumExp::of([f64::NEG_INFINITY]), f64::NEG_INFINITY);
         assert_eq!(log_sum_exp([].into_iter()), f64::NEG_INFINITY);
     }
 }

@@ -9,18 +9,27 @@ use super::cpu::uniform;
 use super::matrix::padded;
 use super::{BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, RbmOps, words_per_row};
 use crate::model::{Rbm, host};
+use crate::units::Variables;
 
 /// [`RbmOps`] composed of Burn tensor operations.
 #[derive(Clone, Debug)]
 pub struct Composed {
     rbm: Rbm,
     device: Device,
+    variables: Variables,
 }
 
 impl Composed {
     /// For the parameters of `rbm`, on its device.
     pub fn new(rbm: &Rbm) -> Self {
-        Self { rbm: rbm.clone(), device: rbm.weights.val().device() }
+        let variables = Variables::BITS;
+        Self { rbm: rbm.clone(), device: rbm.weights.val().device(), variables }
+    }
+
+    /// The same, whose visible columns stand for `variables`.
+    #[must_use]
+    pub fn of(self, variables: Variables) -> Self {
+        Self { variables, ..self }
     }
 
     fn states(&self, rows: usize, columns: usize, words: &[u64]) -> Tensor<2> {
@@ -65,6 +74,10 @@ impl RbmOps for Composed {
             target[..columns].copy_from_slice(source);
             target[columns..].fill(PADDING);
         }
+    }
+
+    fn variables(&self) -> &Variables {
+        &self.variables
     }
 
     fn draw(&self, draw: &Draw<'_>, out: &mut [u64]) {

@@ -1,9 +1,11 @@
 //! The narrow trait of all algorithms. Every kernel has a property test against [`super::Composed`].
 
+use super::cpu::{InstructionSet, draw_categorical};
 use super::random::Streams;
 use super::{BetaGrid, Matrix};
 use crate::collective::{Collective, Solo};
 use crate::model::Parameters;
+use crate::units::{Variable, Variables};
 
 /// One of the two layers of an RBM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +74,20 @@ pub trait RbmOps: Send + Sync {
         self.inputs(layer, given, out);
     }
 
-    /// Draws rows of states from Bernoulli(sigma(beta_s x_s + (1 - beta_s) a)) into packed rows.
+    /// What the visible columns stand for.
+    fn variables(&self) -> &Variables;
+
+    /// Draws rows of bits from Bernoulli(sigma(beta_s x_s + (1 - beta_s) a)) into packed rows.
     fn draw(&self, draw: &Draw<'_>, out: &mut [u64]);
+
+    /// The same of visible states: natural parameters eta = beta_s x_s + (1 - beta_s) a of the variables.
+    fn draw_visible(&self, draw: &Draw<'_>, out: &mut [u64]) {
+        let variables = self.variables().categorical();
+        if variables.is_empty() || variables.iter().any(Variable::is_bit) {
+            self.draw(draw, out);
+        }
+        draw_categorical(InstructionSet::detect(), draw, variables, out);
+    }
 
     /// sum_j softplus(beta_k x_j) for every row and every beta_k: `out` is [rows, K], f64.
     fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]);

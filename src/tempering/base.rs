@@ -1,50 +1,70 @@
-//! The base distribution p1(v) = prod_i Bernoulli(sigma(a_i)) at inverse temperature 0.
+//! The base distribution p1(v) = exp(a.v - A(a)) at inverse temperature 0; of bits prod_i Bernoulli(sigma(a_i)).
 
 use crate::error::{Error, Result};
-use crate::numerics::{logit, sigmoid, softplus};
 use crate::ops::cpu::selected_sum;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, padded};
+use crate::units::Variables;
 
-/// Independent visible units with logits a_i; sampled exactly, log Z_1 known exactly.
+/// Independent visible variables with natural parameters a, for bits their logits; sampled exactly, log Z_1 known exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BaseDistribution {
     logits: Vec<f32>,
     n_visible: usize,
+    variables: Variables,
 }
 
 impl BaseDistribution {
-    /// From given logits, shape `[M]`.
+    /// Of bits, from their logits, shape `[M]`.
     pub fn from_logits(logits: &[f32]) -> Result<Self> {
         if let Some(i) = logits.iter().position(|a| !a.is_finite()) {
             return Err(Error::Invalid(format!("base logit {i} is {}", logits[i])));
         }
         let mut padded_logits = logits.to_vec();
         padded_logits.resize(padded(logits.len()), 0.0);
-        Ok(Self { logits: padded_logits, n_visible: logits.len() })
+        let (n_visible, variables) = (logits.len(), Variables::BITS);
+        Ok(Self { logits: padded_logits, n_visible, variables })
     }
 
     /// a_i = 0: every visible state has the same probability.
     pub fn uniform(n_visible: usize) -> Self {
-        Self { logits: vec![0.0; padded(n_visible)], n_visible }
+        let variables = Variables::BITS;
+        Self { logits: vec![0.0; padded(n_visible)], n_visible, variables }
     }
 
-    /// a_i = logit((n_i + s)/(N + 2s)) from the column counts of N rows of training data (algorithms.md, section 1).
-    pub fn from_marginals(data: &BitMatrix, smoothing: f64) -> Result<Self> {
-        Self::from_column_counts(&data.column_counts(), data.rows(), smoothing)
+    /// The same natural parameters of other variables.
+    ///
+    /// # Panics
+    /// Variables of another number of columns.
+    #[must_use]
+    pub fn of(self, variables: &Variables) -> Self {
+        assert!(variables.fit(self.n_visible), "{variables} has not {} columns", self.n_visible);
+        Self { variables: variables.clone(), ..self }
+    }
+
+    /// With these probabilities of the columns, none below `least`.
+    ///
+    /// # Errors
+    /// A mean is NaN.
+    pub fn from_means(means: Vec<f64>, least: f64, variables: &Variables) -> Result<Self> {
+        Ok(Self::from_logits(&variables.logits(means, least))?.of(variables))
+    }
+
+    /// From the column counts of N rows of training data, s rows added to every state: of bits a_i = logit((n_i + s)/(N + 2s))
+    /// (algorithms.md, section 1).
+    pub fn from_marginals(data: &BitMatrix, smoothing: f64, variables: &Variables) -> Result<Self> {
+        Self::from_column_counts(&data.column_counts(), data.rows(), smoothing, variables)
     }
 
     /// The same from the counts n_i, shape `[M]`, and N.
-    pub fn from_column_counts(counts: &[u64], rows: usize, smoothing: f64) -> Result<Self> {
-        let rows = rows as f64;
-        let logits: Vec<f32> = counts
-            .iter()
-            .map(|&count| {
-                let p = (count as f64 + smoothing) / (rows + 2.0 * smoothing);
-                logit(p) as f32
-            })
-            .collect();
-        Self::from_logits(&logits)
+    pub fn from_column_counts(
+        counts: &[u64],
+        rows: usize,
+        smoothing: f64,
+        variables: &Variables,
+    ) -> Result<Self> {
+        let logits = variables.logits_of_counts(counts, rows, smoothing);
+        Ok(Self::from_logits(&logits)?.of(variables))
     }
 
     /// a_i, shape `[M]`.
@@ -57,10 +77,24 @@ impl BaseDistribution {
         &self.logits
     }
 
-    /// log Z_1 = J log 2 + sum_i softplus(a_i), exact.
+    /// What the columns stand for.
+    pub fn variables(&self) -> &Variables {
+        &self.variables
+    }
+
+    /// A(a), of bits sum_i softplus(a_i).
+    pub(crate) fn visible_log_partition(&self) -> f64 {
+        self.variables.log_partition(self.logits().iter().map(|&a| f64::from(a)))
+    }
+
+    /// log Z_1 = J log 2 + A(a), exact.
     pub fn log_partition(&self, n_hidden: usize) -> f64 {
-        let visible: f64 = self.logits().iter().map(|&a| softplus(f64::from(a))).sum();
-        n_hidden as f64 * std::f64::consts::LN_2 + visible
+        n_hidden as f64 * std::f64::consts::LN_2 + self.visible_log_partition()
+    }
+
+    /// The probabilities that columns are set, shape `[M]`.
+    pub fn means(&self) -> Vec<f64> {
+        self.variables.means(self.logits().iter().map(|&a| f64::from(a)))
     }
 
     /// a.v for one packed row.
@@ -71,12 +105,10 @@ impl BaseDistribution {
     /// Independent exact samples, one per row.
     pub fn sample(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
         let mut bits = BitMatrix::zeros(rows, self.n_visible);
-        let streams = Streams::new(seed, Purpose::ChainStart, step);
+        let (streams, means) = (Streams::new(seed, Purpose::ChainStart, step), self.means());
         for row in 0..rows {
             let mut stream = streams.row(row as u32);
-            for (i, &a) in self.logits().iter().enumerate() {
-                bits.set(row, i, stream.uniform() < sigmoid(f64::from(a)));
-            }
+            self.variables.draw(&means, || stream.uniform(), |i| bits.set(row, i, true));
         }
         bits
     }

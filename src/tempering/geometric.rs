@@ -102,7 +102,7 @@ impl<'a> Drawer<'a> {
     pub fn visible(&self, beta: &[f32], base: Option<&[f32]>, streams: Streams, out: &mut [u64]) {
         let (n_units, first_row) = (self.ops.n_units(Layer::Visible), self.first_row);
         let inputs = self.visible_inputs.as_slice();
-        self.ops.draw(&Draw { n_units, inputs, beta, base, streams, first_row }, out);
+        self.ops.draw_visible(&Draw { n_units, inputs, beta, base, streams, first_row }, out);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rigorous lower bounds of log Z: sums over distinct states.
 //!
-//! log Z >= log sum over any distinct v of f(v), and the same over distinct h of f(h) = e^(b.h) prod_i (1 + e^(c_i + W_i h)).
+//! log Z >= log sum over any distinct v of f(v), and the same over distinct h of f(h) = e^(b.h + A(c + W h)).
 //! Hidden states drawn from data and from the gradient's particles represent whole modes of the model, so with few hidden units the second
 //! bound is close to log Z. A tracked value below it has missed a mode.
 
@@ -13,9 +13,9 @@ use super::likelihood::log_f;
 use super::settle::Samples;
 use crate::collective::Parts;
 use crate::model::Parameters;
-use crate::numerics::{index_at, log_sum_exp, softplus};
+use crate::numerics::{index_at, log_sum_exp};
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
+use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, for_each_set_bit, words_per_row};
 use crate::tempering::{GeometricPath, TemperedPath, rows_per_task};
 
 /// Distinct hidden states of a model and log f(h) of each, largest first.
@@ -38,8 +38,7 @@ impl HiddenStates {
         let mut known = HashSet::with_capacity(hidden.rows());
         let distinct =
             hidden.select((0..hidden.rows()).filter(|&row| known.insert(hidden.row(row).to_vec())));
-        // With the layers exchanged, hidden states are visible ones.
-        let values = log_f(&Fused::new(&parameters.transposed()), &distinct);
+        let values = hidden_log_f(parameters, ops, &distinct);
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
         Self {
@@ -68,14 +67,15 @@ impl HiddenStates {
     }
 
     /// log f_k(h) of the most probable states at every inverse temperature of a path of this model, [K, states]:
-    /// beta_k b.h + sum_i softplus(beta_k (c_i + W_i h) + (1 - beta_k) a_i).
+    /// beta_k b.h + A(beta_k (c + W h) + (1 - beta_k) a).
     pub(super) fn along(&self, path: GeometricPath<'_>) -> Vec<Vec<f64>> {
         let rows = self.log_f.len().min(MOST_STATES);
         let n_visible = path.n_visible();
         let inputs = self.visible_inputs(path, &(0..rows).collect::<Vec<_>>());
         let visible_part = |x: &[f32], beta: f64| -> f64 {
             let logits = x[..n_visible].iter().zip(path.base.logits());
-            logits.map(|(x, a)| softplus(beta * f64::from(*x) + (1.0 - beta) * f64::from(*a))).sum()
+            let eta = logits.map(|(x, a)| beta * f64::from(*x) + (1.0 - beta) * f64::from(*a));
+            path.base.variables().log_partition(eta)
         };
         // b.h is log f(h) without the visible units.
         let hidden_part: Vec<f64> =
@@ -117,7 +117,7 @@ impl HiddenStates {
             streams: Streams::new(seed, Purpose::KnownModes, step + 1),
             first_row: 0,
         };
-        path.ops.draw(&draw, visible.words_mut());
+        path.ops.draw_visible(&draw, visible.words_mut());
         visible
     }
 
@@ -127,6 +127,24 @@ impl HiddenStates {
         path.ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
         inputs
     }
+}
+
+/// log f(h) = b.h + A(c + W h) of hidden states, [N, J].
+fn hidden_log_f(parameters: &Parameters, ops: &dyn RbmOps, hidden: &BitMatrix) -> Vec<f64> {
+    // With the layers exchanged, hidden states are visible ones; for bits that is faster.
+    if parameters.variables.is_bits() {
+        return log_f(&Fused::new(&parameters.transposed()), hidden);
+    }
+    let n_visible = parameters.n_visible;
+    let mut inputs = Matrix::filled(hidden.rows(), n_visible, 0.0);
+    ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
+    let value = |row: usize| {
+        let eta = inputs.row(row)[..n_visible].iter().map(|x| f64::from(*x));
+        let mut linear = 0.0;
+        for_each_set_bit(hidden.row(row), |j| linear += f64::from(parameters.hidden_bias[j]));
+        linear + parameters.variables.log_partition(eta)
+    };
+    (0..hidden.rows()).into_par_iter().map(value).collect()
 }
 
 /// A hidden state drawn from each row of `visible`.

@@ -94,7 +94,9 @@ impl SecondPopulation {
         let components = state.shape(&name("log_shares"))?.iter().product();
         let shares = state.f64s(&name("log_shares"), &[components])?;
         let logits = state.f32s(&name("logits"), &[components, visible])?;
-        let bases = logits.chunks_exact(visible).map(BaseDistribution::from_logits);
+        let base =
+            |logits| Ok(BaseDistribution::from_logits(logits)?.of(&model.parameters.variables));
+        let bases = logits.chunks_exact(visible).map(base);
         let base = MixtureBase::of_log_shares(bases.collect::<Result<_>>()?, shares)
             .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
         let path = MixturePath { ops: model.ops.as_ref(), ladder, base: &base };

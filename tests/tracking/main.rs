@@ -57,7 +57,8 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
     let data = BitMatrix::from_fn(400, M, |row, i| {
         prototypes[row % 5 * M + i] != (stream.uniform() < 0.1)
     });
-    let base = BaseDistribution::from_marginals(&data, 1.0).unwrap();
+    let base =
+        BaseDistribution::from_marginals(&data, 1.0, &ztrack::units::Variables::BITS).unwrap();
     let ladder = ladder();
     let path = |ops| GeometricPath { ops, ladder: &ladder, base: &base };
     let mut parameters = gaussian_parameters(M, J, 0.01, seed);

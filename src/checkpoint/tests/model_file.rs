@@ -17,6 +17,7 @@ use crate::model::test_systems::gaussian_parameters;
 use crate::model::{Parameters, exact};
 use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
+use crate::units::Variables;
 
 fn example() -> ModelFile {
     let metadata = [("update", "1000"), ("log_z", "226.1 é\n"), ("a", "b"), ("zz", "")];
@@ -287,8 +288,10 @@ fn stored_means_give_the_base_of_the_rows() {
         let counts: Vec<u64> = (0..=50).map(|i| i * rows / 50).collect();
         let means = counts.iter().map(|&n| (n as f64 / rows as f64) as f32).collect();
         let trained_on = TrainedOn { means, rows, ..example().trained_on.unwrap() };
-        let expected = BaseDistribution::from_column_counts(&counts, rows as usize, 1.0).unwrap();
-        assert_eq!(trained_on.base(1.0).unwrap(), expected, "{rows} rows");
+        let expected =
+            BaseDistribution::from_column_counts(&counts, rows as usize, 1.0, &Variables::BITS)
+                .unwrap();
+        assert_eq!(trained_on.base(1.0, &Variables::BITS).unwrap(), expected, "{rows} rows");
     }
 }
 

@@ -1,9 +1,10 @@
 //! `seed` and `[data]`.
 
 use super::LeftOut::{Is, Nothing, Required};
-use super::Takes::{Number, Other, Section, Seed, Text, Whole, Word};
+use super::Takes::{Flag, Number, Other, Section, Seed, Text, Whole, Word};
 use super::{Key, Short, WordValue, Worded};
 use crate::data::{Column, Columns, Separator};
+use crate::units::Variables;
 
 /// Names of the known data sets.
 const SETS: &[&str] = &["bars-and-stripes", "dna-like", "dna", "mnist", "binarized-mnist"];
@@ -157,6 +158,25 @@ pub const KEYS: &[Key] = &[
         "share of the rows",
         "0.2",
         "Share of the training rows that becomes the test set where the source brings none.",
+    ),
+    Key::new(
+        "data.groups",
+        Flag,
+        Is("true"),
+        "",
+        "false",
+        "Whether adjacent columns that exclude each other, such as one-hot columns, become one categorical variable. They are found in the training rows; `ztrack data describe` shows them. false: every column is a bit.",
+    ),
+    Key::new(
+        "data.variables",
+        Other {
+            wanted: "numbers of columns, as in \"60*3+,4,1+\"",
+            right: |value| value.as_str().is_some_and(|text| text.parse::<Variables>().is_ok()),
+        },
+        Nothing("what is found in the training rows"),
+        "",
+        "\"60*3+,4,1+\"",
+        "What the columns stand for: the number of columns of each variable, with + where \"no column is set\" is a state, and a factor where several in a row are alike. 1+ is a bit.",
     ),
     Key::new("data.split_seed", Seed, Is("0"), "", "1", "Seed of the split."),
     Key::new(

@@ -1,20 +1,21 @@
 //! Search for the modes of a layer's distribution, and the rigorous lower bound of log Z from every visited state.
 //!
-//! With the other layer summed out, log f(s) = bias.s + sum_i softplus(x_i(s)), x = other bias + W's, is convex in s as a
+//! With the other layer summed out, log f(s) = bias.s + A(x(s)), x = other bias + W's, A = sum of softplus for bits, is convex in s as a
 //! function on [0,1]^n. So its linearisation at s is a lower bound, and the state that maximises the linearisation,
-//! s'_a = 1[bias_a + sum_i W_ai sigma(x_i) > 0], is no worse than s (the concave-convex procedure, Yuille and Rangarajan 2003):
-//! whole states are flipped at once until nothing changes, then single units while one of them helps.
+//! s' with the largest slope bias_a + sum_i W_ai A'(x)_i of every variable (for bits 1[slope > 0]), is no worse than s (the concave-convex procedure, Yuille and Rangarajan 2003):
+//! whole states change at once until nothing changes, then single variables while one of them helps.
 //!
 //! log Z >= log sum f(s) over any set of DISTINCT states; all states ever evaluated are kept for it, in f64. Cost: one pass over W per
-//! step; n passes over the other layer for the single flips of a state.
+//! step; n passes over the other layer for the moves of single variables of a state.
 
 use std::collections::HashMap;
 
 use crate::model::Parameters;
-use crate::numerics::{log_sum_exp, sigmoid};
+use crate::numerics::log_sum_exp;
 use crate::ops::cpu::math::exp_f64;
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, words_per_row};
+use crate::ops::{BitMatrix, Layer, words_per_row};
+use crate::units::{Variable, Variables};
 
 /// Most states that are kept for the bound.
 const MOST_STATES: usize = 100_000;
@@ -25,7 +26,7 @@ const LARGEST_SCAN: usize = 50_000;
 /// Fractions of units that are on in random starting states.
 const DENSITIES: [f64; 7] = [0.5, 0.1, 0.9, 0.3, 0.7, 0.02, 0.98];
 
-/// A maximum of log f over single flips.
+/// A maximum of log f over moves of single variables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mode {
     /// The state, packed.
@@ -40,18 +41,31 @@ pub struct ModeSearch {
     other_bias: Vec<f64>,
     /// Row a: contribution of unit a to x.
     weights: Vec<Vec<f64>>,
+    /// What the units of this layer, and those of the other one, stand for.
+    own: Variables,
+    other: Variables,
     seen: HashMap<Vec<u64>, f64>,
     modes: Vec<Mode>,
 }
 
 impl ModeSearch {
-    /// Over the visible layer; over the hidden one of the transposed parameters.
-    pub fn new(parameters: &Parameters) -> Self {
+    /// Over a layer of a model.
+    pub fn new(model: &Parameters, layer: Layer) -> Self {
+        let transposed;
+        let (parameters, own, other) = match layer {
+            Layer::Visible => (model, model.variables.clone(), Variables::BITS),
+            Layer::Hidden => {
+                transposed = model.transposed();
+                (&transposed, Variables::BITS, model.variables.clone())
+            }
+        };
         let doubles = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
         Self {
             bias: doubles(&parameters.visible_bias),
             other_bias: doubles(&parameters.hidden_bias),
             weights: parameters.weights.chunks_exact(parameters.n_hidden).map(doubles).collect(),
+            own,
+            other,
             seen: HashMap::new(),
             modes: Vec::new(),
         }
@@ -68,7 +82,9 @@ impl ModeSearch {
                 1 => 1.0,
                 row => DENSITIES[(row - 2) % DENSITIES.len()],
             };
-            let start = BitMatrix::from_fn(1, n, |_, _| stream.uniform() < density);
+            let means = self.own.spread(n, density);
+            let mut start = BitMatrix::zeros(1, n);
+            self.own.draw(&means, || stream.uniform(), |unit| start.set(0, unit, true));
             self.ascend(start.row(0));
         }
     }
@@ -77,8 +93,11 @@ impl ModeSearch {
     /// `most` highest of these, which are returned: a pattern that only a few of many units favour is not visible in an average over units.
     pub fn from_units(&mut self, most: usize) -> BitMatrix {
         let (units, others) = (self.bias.len(), self.other_bias.len());
-        let preferred =
-            BitMatrix::from_fn(others, units, |other, unit| self.weights[unit][other] > 0.0);
+        let mut preferred = BitMatrix::zeros(others, units);
+        for other in 0..others {
+            let slopes: Vec<f64> = self.weights.iter().map(|row| row[other]).collect();
+            self.own.likeliest(&slopes, |unit| preferred.set(other, unit, true));
+        }
         let highest = self.highest(&preferred, most);
         self.from_rows(&highest);
         highest
@@ -122,11 +141,12 @@ impl ModeSearch {
                     continue;
                 }
             }
-            match self.best_flip(&state, &x, value) {
-                Some((unit, better)) => {
-                    let sign = if state[unit / 64] >> (unit % 64) & 1 == 1 { -1.0 } else { 1.0 };
-                    state[unit / 64] ^= 1 << (unit % 64);
-                    x.iter_mut().zip(&self.weights[unit]).for_each(|(x, w)| *x += sign * w);
+            match self.best_move(&state, &x, value) {
+                Some((change, better)) => {
+                    for (unit, sign) in change.units() {
+                        x.iter_mut().zip(&self.weights[unit]).for_each(|(x, w)| *x += sign * w);
+                    }
+                    change.make(&mut state);
                     value = better;
                 }
                 None => break,
@@ -153,9 +173,17 @@ impl ModeSearch {
         (log_sum_exp(values.iter().copied()), values.len())
     }
 
-    /// Means of the other layer given a state, sigma(x).
+    /// Means of the other layer given a state, A'(x).
     pub fn other_means(&self, state: &[u64]) -> Vec<f64> {
-        self.inputs(state).into_iter().map(sigmoid).collect()
+        self.other.means(self.inputs(state))
+    }
+
+    /// A(x) of the other layer.
+    fn other_part(&self, x: impl ExactSizeIterator<Item = f64>) -> f64 {
+        match self.other.is_bits() {
+            true => softplus_sum(x),
+            false => self.other.log_partition(x),
+        }
     }
 
     fn inputs(&self, state: &[u64]) -> Vec<f64> {
@@ -174,7 +202,7 @@ impl ModeSearch {
         }
         let on = |unit: &usize| state[unit / 64] >> (unit % 64) & 1 == 1;
         let linear: f64 = (0..self.bias.len()).filter(on).map(|unit| self.bias[unit]).sum();
-        let value = linear + softplus_sum(x.iter().copied());
+        let value = linear + self.other_part(x.iter().copied());
         if self.seen.len() < MOST_STATES {
             self.seen.insert(state.to_vec(), value);
         }
@@ -183,42 +211,78 @@ impl ModeSearch {
 
     /// argmax of the linearisation of log f.
     fn linearised(&self, x: &[f64]) -> Vec<u64> {
-        let means: Vec<f64> = x.iter().map(|x| 1.0 / (1.0 + exp_f64(-x))).collect();
+        let means: Vec<f64> = match self.other.is_bits() {
+            true => x.iter().map(|x| 1.0 / (1.0 + exp_f64(-x))).collect(),
+            false => self.other.means(x.iter().copied()),
+        };
+        let slope = |(row, bias): (&Vec<f64>, &f64)| {
+            bias + row.iter().zip(&means).map(|(w, m)| w * m).sum::<f64>()
+        };
+        let slopes: Vec<f64> = self.weights.iter().zip(&self.bias).map(slope).collect();
         let mut state = vec![0; words_per_row(self.bias.len())];
-        for (unit, (row, bias)) in self.weights.iter().zip(&self.bias).enumerate() {
-            let slope = bias + row.iter().zip(&means).map(|(w, m)| w * m).sum::<f64>();
-            if slope > 0.0 {
-                state[unit / 64] |= 1 << (unit % 64);
-            }
-        }
+        self.own.likeliest(&slopes, |unit| state[unit / 64] |= 1 << (unit % 64));
         state
     }
 
-    /// The single flip that raises log f most, if any does.
-    fn best_flip(&mut self, state: &[u64], x: &[f64], value: f64) -> Option<(usize, f64)> {
+    /// The move of a single variable that raises log f most, if any does.
+    fn best_move(&mut self, state: &[u64], x: &[f64], value: f64) -> Option<(Move, f64)> {
         if self.bias.len() * self.other_bias.len() > LARGEST_SCAN {
             return None;
         }
-        let linear = value - softplus_sum(x.iter().copied());
-        let mut best = None;
-        for unit in 0..self.bias.len() {
-            let on = state[unit / 64] >> (unit % 64) & 1 == 1;
-            let sign = if on { -1.0 } else { 1.0 };
-            let row = &self.weights[unit];
-            let sum = softplus_sum(x.iter().zip(row).map(|(x, w)| x + sign * w));
-            let there = linear + sign * self.bias[unit] + sum;
+        let linear = value - self.other_part(x.iter().copied());
+        let mut best: Option<(Move, f64)> = None;
+        for change in moves(&self.own, self.bias.len(), state) {
+            let bias: f64 = change.units().map(|(unit, sign)| sign * self.bias[unit]).sum();
+            let weight = |i: usize| -> f64 {
+                change.units().map(|(unit, sign)| sign * self.weights[unit][i]).sum()
+            };
+            let sum = self.other_part(x.iter().enumerate().map(|(i, x)| x + weight(i)));
+            let there = linear + bias + sum;
             if self.seen.len() < MOST_STATES {
                 let mut neighbour = state.to_vec();
-                neighbour[unit / 64] ^= 1 << (unit % 64);
+                change.make(&mut neighbour);
                 self.seen.entry(neighbour).or_insert(there);
             }
             // A rounding difference is not an improvement.
-            if there > best.map_or(value + 1e-9 * (1.0 + value.abs()), |(_, best)| best) {
-                best = Some((unit, there));
+            let least = value + 1e-9 * (1.0 + value.abs());
+            if there > best.as_ref().map_or(least, |(_, best)| *best) {
+                best = Some((change, there));
             }
         }
         best
     }
+}
+
+/// A variable goes to another state: a column is cleared, another one set, or one of both.
+#[derive(Clone, Copy)]
+struct Move {
+    cleared: Option<usize>,
+    set: Option<usize>,
+}
+
+impl Move {
+    /// The units that change, with their signs.
+    fn units(&self) -> impl Iterator<Item = (usize, f64)> {
+        let signed = |unit: Option<usize>, sign| unit.map(|unit| (unit, sign));
+        [signed(self.cleared, -1.0), signed(self.set, 1.0)].into_iter().flatten()
+    }
+
+    fn make(&self, state: &mut [u64]) {
+        self.units().for_each(|(unit, _)| state[unit / 64] ^= 1 << (unit % 64));
+    }
+}
+
+/// All moves of single variables from a state, in the order of the columns.
+fn moves(variables: &Variables, units: usize, state: &[u64]) -> Vec<Move> {
+    let on = |unit: &usize| state[unit / 64] >> (unit % 64) & 1 == 1;
+    let of = |variable: Variable| {
+        let cleared = variable.range().find(on);
+        let to_implicit =
+            cleared.filter(|_| variable.implicit).map(|_| Move { cleared, set: None });
+        let others = variable.range().filter(move |unit| Some(*unit) != cleared);
+        to_implicit.into_iter().chain(others.map(move |unit| Move { cleared, set: Some(unit) }))
+    };
+    variables.of(units).flat_map(of).collect()
 }
 
 /// sum_i log(1 + exp x_i) = sum max(x, 0) + log prod (1 + exp(-|x|)): one logarithm for 512 factors of at most 2.
@@ -247,13 +311,18 @@ mod tests {
     fn the_bound_is_below_log_z_and_reaches_it() {
         for seed in 0..5 {
             let p = gaussian_parameters(9, 6, 2.0, seed);
+            // Every other model has categorical variables.
+            let variables = if seed % 2 == 0 { "3+,4,2*1+" } else { "" };
+            let p = p.of(variables.parse().unwrap()).unwrap();
             let exact = log_partition(&p).unwrap();
-            for p in [p.clone(), p.transposed()] {
-                let mut search = ModeSearch::new(&p);
+            for (layer, units) in [(Layer::Visible, 9), (Layer::Hidden, 6)] {
+                let mut search = ModeSearch::new(&p, layer);
                 search.from_random(10, 1);
                 let (bound, states) = search.bound();
                 assert!(states > 9 && bound < exact + 1e-9, "{bound} {exact}");
-                let all = BitMatrix::from_fn(1 << p.n_visible, p.n_visible, |r, i| r >> i & 1 == 1);
+                let all = BitMatrix::from_fn(1 << units, units, |r, i| r >> i & 1 == 1);
+                let own = &search.own;
+                let all = all.select((0..all.rows()).filter(|&row| own.allow(all.row(row))));
                 search.note(&all);
                 assert!((search.bound().0 - exact).abs() < 1e-9);
             }
@@ -265,7 +334,7 @@ mod tests {
     fn both_modes_are_found() {
         let bias = |n: f32| -0.5 * n + 0.3;
         let p = Parameters::new(20, 12, vec![1.0; 240], vec![bias(12.0); 20], vec![bias(20.0); 12]);
-        let mut search = ModeSearch::new(&p.unwrap());
+        let mut search = ModeSearch::new(&p.unwrap(), Layer::Visible);
         search.from_random(20, 3);
         let counts: Vec<u32> =
             search.modes().iter().map(|mode| mode.state[0].count_ones()).collect();

@@ -4,6 +4,7 @@ use super::{Bound, Known, ModeSearch};
 use crate::model::Parameters;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
+use crate::units::Variables;
 
 /// Random starts of the search in the hidden layer; a quarter of that in the visible one.
 const RANDOM_STARTS: usize = 64;
@@ -34,10 +35,11 @@ fn quenched(ops: &Fused, seed: u64) -> BitMatrix {
         let streams = Streams::new(seed, Purpose::ModeSearch, 2 + step as u64);
         let (n_units, beta) = (units[to], &vec![beta; QUENCHED]);
         let inputs = inputs.as_slice();
-        ops.draw(
-            &Draw { n_units, inputs, beta, base: None, streams, first_row: 0 },
-            out.words_mut(),
-        );
+        let draw = Draw { n_units, inputs, beta, base: None, streams, first_row: 0 };
+        match to {
+            0 => ops.draw_visible(&draw, out.words_mut()),
+            _ => ops.draw(&draw, out.words_mut()),
+        }
     };
     let [visible, hidden] = &mut states;
     draw(0, 0.0, 0, &inputs[0], visible);
@@ -56,6 +58,7 @@ pub(super) struct Search {
     hidden: ModeSearch,
     visible: ModeSearch,
     n_visible: usize,
+    variables: Variables,
     /// A bound from other sources.
     known: Option<Bound>,
 }
@@ -63,9 +66,10 @@ pub(super) struct Search {
 impl Search {
     pub(super) fn new(parameters: &Parameters, known: Known<'_>, seed: u64) -> Self {
         let mut search = Self {
-            hidden: ModeSearch::new(&parameters.transposed()),
-            visible: ModeSearch::new(parameters),
+            hidden: ModeSearch::new(parameters, Layer::Hidden),
+            visible: ModeSearch::new(parameters, Layer::Visible),
             n_visible: parameters.n_visible,
+            variables: parameters.variables.clone(),
             known: known.bound,
         };
         search.hidden.from_random(RANDOM_STARTS, seed);
@@ -108,9 +112,7 @@ impl Search {
             let means = self.hidden.other_means(&mode.state);
             for row in m * each..(m + 1) * each {
                 let mut stream = streams.row(row as u32);
-                means.iter().enumerate().for_each(|(i, mean)| {
-                    rows.set(row, i, stream.uniform() < *mean);
-                });
+                self.variables.draw(&means, || stream.uniform(), |i| rows.set(row, i, true));
             }
         }
         rows

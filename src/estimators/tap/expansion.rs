@@ -27,7 +27,7 @@ pub(super) struct Expansion {
 
 impl Expansion {
     pub(super) fn new(parameters: &Parameters, order: TapOrder) -> Self {
-        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } = parameters;
+        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } = parameters;
         let orders =
             1 + [TapOrder::Second, TapOrder::Third].iter().filter(|o| **o <= order).count();
         let weight = |i: usize, j: usize| f64::from(weights[i * n_hidden + j]);

@@ -1,9 +1,9 @@
 //! All states of one layer in Gray-code order, with the other layer summed out of each.
 //!
-//! log f(s) = bias.s + sum_i softplus(x_i(s)),   x_i(s) = other_bias_i + sum_{a in s} W_ai
+//! log f(s) = bias.s + A(x(s)),   x_i(s) = other_bias_i + sum_{a in s} W_ai,   A(x) = sum_i softplus(x_i) where the other layer is of bits
 //!
 //! Neighbouring states differ in one unit. While every |x_i| stays below [`ODDS_LIMIT`] the walk carries the odds
-//! exp(x_i): a flip multiplies them by exp(+-W_ai) and prod_i (1 + exp(x_i)) needs one logarithm a state and no
+//! exp(x_i): a flip multiplies them by exp(+-W_ai) and exp A needs one logarithm a state and no
 //! exponential. Models beyond that range take the plain route: add +-W_ai, evaluate softplus. Both start afresh every
 //! [`BLOCK`] states, which keeps the rounding error of log f below about 1e-10.
 
@@ -14,6 +14,7 @@ use crate::interrupt;
 use crate::model::Parameters;
 use crate::numerics::{sigmoid, softplus};
 use crate::progress;
+use crate::units::Variables;
 
 /// States between two fresh starts.
 pub(super) const BLOCK: u64 = 512;
@@ -39,6 +40,10 @@ pub(super) struct Enumeration {
     safe_factors: usize,
     /// States visited so far by all threads, for the display of progress.
     visited: AtomicU64,
+    /// What the enumerated units stand for; other states have log f = -infinity.
+    own: Variables,
+    /// What the other units stand for.
+    pub(super) other: Variables,
 }
 
 /// The current state.
@@ -51,12 +56,17 @@ pub(super) struct Visit<'a> {
     pub(super) log_f: f64,
     values: &'a [f64],
     are_odds: bool,
+    other: &'a Variables,
 }
 
 impl Visit<'_> {
     /// P(other unit i is on | state), in order of i.
     pub(super) fn for_each_probability(&self, mut use_it: impl FnMut(usize, f64)) {
-        if self.are_odds {
+        if !self.other.is_bits() {
+            let eta = self.values.iter().map(|x| if self.are_odds { x.ln() } else { *x });
+            let means = self.other.means(eta);
+            means.into_iter().enumerate().for_each(|(i, p)| use_it(i, p));
+        } else if self.are_odds {
             self.values.iter().enumerate().for_each(|(i, odds)| use_it(i, odds / (1.0 + odds)));
         } else {
             self.values.iter().enumerate().for_each(|(i, x)| use_it(i, sigmoid(*x)));
@@ -104,7 +114,10 @@ impl Enumeration {
         // 700 < log(largest f64), less a factor 2 that may already be in the lane.
         let safe_factors = (700.0 / softplus(largest)) as usize;
         let visited = AtomicU64::new(0);
-        Self { bias, n_other, other_bias, weights, ratios, safe_factors, visited }
+        let variables = parameters.variables.clone();
+        let (own, other) =
+            if visible { (variables, Variables::BITS) } else { (Variables::BITS, variables) };
+        Self { bias, n_other, other_bias, weights, ratios, safe_factors, visited, own, other }
     }
 
     /// Enumerates the smaller layer.
@@ -150,11 +163,13 @@ impl Enumeration {
                             let row = &self.weights[unit];
                             values.iter_mut().zip(row).for_each(|(x, w)| *x += sign * w);
                         }
-                        values.iter().map(|&x| softplus(x)).sum()
+                        self.other.log_partition(values.iter().copied())
                     }
                 };
+            let log_f = if self.own.allow(&[state]) { log_f } else { f64::NEG_INFINITY };
             let values = &values[..self.n_other];
-            visit(Visit { state, flipped: (!fresh).then_some(unit), log_f, values, are_odds });
+            let (flipped, other) = ((!fresh).then_some(unit), &self.other);
+            visit(Visit { state, flipped, log_f, values, are_odds, other });
         }
     }
 
@@ -175,6 +190,9 @@ impl Enumeration {
 
     /// sum_i log(1 + odds_i), after odds_i *= ratios_i if `FLIP`.
     fn log_product<const FLIP: bool>(&self, odds: &mut [f64], ratios: &[f64]) -> f64 {
+        if !self.other.is_bits() {
+            return self.log_sums::<FLIP>(odds, ratios);
+        }
         let mut products = [1.0f64; LANES];
         let mut exponents = [0i64; LANES];
         let span = LANES * self.safe_factors;
@@ -200,6 +218,23 @@ impl Enumeration {
         }
         exponents.iter().sum::<i64>() as f64 * std::f64::consts::LN_2
             + products.iter().product::<f64>().ln()
+    }
+
+    /// The same for categorical variables: the sum over them of log(i + sum_a odds_a).
+    fn log_sums<const FLIP: bool>(&self, odds: &mut [f64], ratios: &[f64]) -> f64 {
+        if FLIP {
+            odds.iter_mut().zip(ratios).for_each(|(odds, ratio)| *odds *= ratio);
+        }
+        let (mut product, mut logarithms) = (1.0f64, 0.0);
+        for variable in self.other.categorical() {
+            let implicit = if variable.implicit { 1.0 } else { 0.0 };
+            product *= odds[variable.range()].iter().fold(implicit, |sum, odds| sum + odds);
+            if !(1e-150..1e150).contains(&product) {
+                logarithms += product.ln();
+                product = 1.0;
+            }
+        }
+        logarithms + product.ln()
     }
 }
 

@@ -26,7 +26,7 @@ pub fn mean_log_likelihood(parameters: &Parameters, data: &BitMatrix) -> Result<
 /// # Errors
 /// Another number of columns than the model has visible units.
 pub fn log_weights(parameters: &Parameters, data: &BitMatrix) -> Result<Vec<f64>> {
-    let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias } = parameters;
+    let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } = parameters;
     if data.columns() != *n_visible {
         return Err(Error::Mismatch(format!(
             "the data has {} columns, the model {n_visible} visible units",

@@ -50,12 +50,14 @@ pub fn samples(parameters: &Parameters, count: usize, seed: u64) -> Result<BitMa
                 let mut stream = streams.row(target.row as u32);
                 // The first number chose the state.
                 stream.uniform();
-                let mut ones = Vec::new();
-                visit.for_each_probability(|i, p| {
-                    if stream.uniform() < p && i < n_visible {
-                        ones.push(i);
+                let (mut means, mut ones) = (Vec::new(), Vec::new());
+                visit.for_each_probability(|_, p| means.push(p));
+                let draw = |i| {
+                    if i < n_visible {
+                        ones.push(i)
                     }
-                });
+                };
+                parameters.variables.draw(&means, || stream.uniform(), draw);
                 ones
             })
         })

@@ -8,6 +8,7 @@ use super::TestSystem;
 use crate::error::Result;
 use crate::model::{Parameters, exact};
 use crate::ops::random::{Purpose, Streams};
+use crate::units::Variables;
 
 /// Mean and standard deviation of the mean of a model's weights (GWGM).
 const MEAN: (f64, f64) = (-10.0, 10.0);
@@ -57,6 +58,7 @@ fn normal_parameters(
         (0..count).map(|_| (mean + deviation * stream.normal()) as f32).collect::<Vec<f32>>()
     };
     Parameters {
+        variables: Variables::BITS,
         n_visible,
         n_hidden,
         weights: normals(0, n_visible * n_hidden),

@@ -12,6 +12,7 @@ use crate::ops::matrix::padded;
 use crate::ops::{
     BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, Workers, words_per_row,
 };
+use crate::units::Variables;
 
 /// Fewest visible units of a task of outer products.
 const UNITS_PER_TASK: usize = 64;
@@ -27,6 +28,7 @@ pub struct Fused {
     transposed: Panels,
     visible_bias: Vec<f32>,
     hidden_bias: Vec<f32>,
+    variables: Variables,
 }
 
 impl Fused {
@@ -54,6 +56,7 @@ impl Fused {
             transposed: Panels::zeros(j, m),
             visible_bias: vec![PADDING; padded(m)],
             hidden_bias: vec![PADDING; padded(j)],
+            variables: parameters.variables.clone(),
         };
         fused.take(parameters);
         fused
@@ -97,7 +100,8 @@ impl RbmOps for Fused {
 
     fn reload(&mut self, parameters: &Parameters) -> bool {
         let same_size = self.n_units(Layer::Visible) == parameters.n_visible
-            && self.n_units(Layer::Hidden) == parameters.n_hidden;
+            && self.n_units(Layer::Hidden) == parameters.n_hidden
+            && self.variables == parameters.variables;
         if same_size {
             self.take(parameters);
         }
@@ -110,6 +114,10 @@ impl RbmOps for Fused {
 
     fn inputs_by_all(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
         self.inputs_by(Workers::All, layer, given, out);
+    }
+
+    fn variables(&self) -> &Variables {
+        &self.variables
     }
 
     fn draw(&self, draw: &Draw<'_>, out: &mut [u64]) {

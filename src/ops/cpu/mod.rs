@@ -1,6 +1,7 @@
 //! The fused CPU kernel: packed states in, packed states out.
 
 mod accumulate;
+mod categorical;
 mod centered;
 mod choice;
 mod draw;
@@ -26,6 +27,7 @@ mod softmax;
 mod softplus;
 mod tuning;
 
+pub use categorical::draw_categorical;
 pub(crate) use centered::{HiddenTerms, VisibleTerms, centered_row};
 pub(crate) use choice::add_scaled;
 pub use choice::choose;

@@ -1,12 +1,13 @@
-//! The mixture p1(v) = sum_m pi_m prod_i Bernoulli(sigma(a_mi)) at inverse temperature 0.
+//! The mixture p1(v) = sum_m pi_m exp(a_m.v - A(a_m)) at inverse temperature 0.
 
 use crate::error::{Error, Result};
 use crate::model::Parameters;
-use crate::numerics::{index_at, log_sum_exp, sigmoid, softplus};
+use crate::numerics::{index_at, log_sum_exp};
 use crate::ops::cpu::math::exp_f64;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Fused, Layer, RbmOps, padded};
 use crate::tempering::BaseDistribution;
+use crate::units::Variables;
 
 /// C product distributions with positive weights that sum to 1; sampled exactly, normalised exactly.
 #[derive(Clone, Debug)]
@@ -14,7 +15,7 @@ pub struct MixtureBase {
     components: Vec<BaseDistribution>,
     /// log pi_m, shape `[C]`.
     log_shares: Vec<f64>,
-    /// log p_m(v) = sum_i a_mi v_i - sum_i softplus(a_mi) as the inputs of C hidden units.
+    /// log p_m(v) = a_m.v - A(a_m) as the inputs of C hidden units.
     densities: Fused,
 }
 
@@ -43,16 +44,17 @@ impl MixtureBase {
                 log_shares.len()
             )));
         }
-        let norm = |base: &BaseDistribution| -> f64 {
-            base.logits().iter().map(|&a| softplus(f64::from(a))).sum()
-        };
         let logits = |i: usize| components.iter().map(move |base| base.logits()[i]);
         let densities = Parameters {
             n_visible,
             n_hidden: components.len(),
             weights: (0..n_visible).flat_map(logits).collect(),
             visible_bias: vec![0.0; n_visible],
-            hidden_bias: components.iter().map(|base| -norm(base) as f32).collect(),
+            hidden_bias: components
+                .iter()
+                .map(|base| -base.visible_log_partition() as f32)
+                .collect(),
+            variables: Variables::BITS,
         };
         Ok(Self { log_shares, densities: Fused::new(&densities), components })
     }
@@ -81,14 +83,14 @@ impl MixtureBase {
     pub fn sample(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
         let mut bits = BitMatrix::zeros(rows, self.components[0].logits().len());
         let streams = Streams::new(seed, Purpose::ChainStart, step);
+        let means: Vec<Vec<f64>> = self.components.iter().map(BaseDistribution::means).collect();
         for row in 0..rows {
             let mut stream = streams.row(row as u32);
             let shares = self.log_shares.iter().map(|share| share.exp());
             let chosen = index_at(shares, stream.uniform());
-            let component = &self.components[chosen.unwrap_or(self.components.len() - 1)];
-            for (i, &a) in component.logits().iter().enumerate() {
-                bits.set(row, i, stream.uniform() < sigmoid(f64::from(a)));
-            }
+            let chosen = chosen.unwrap_or(self.components.len() - 1);
+            let variables = self.components[chosen].variables();
+            variables.draw(&means[chosen], || stream.uniform(), |i| bits.set(row, i, true));
         }
         bits
     }

@@ -8,10 +8,11 @@
 use super::MixtureBase;
 use crate::error::Result;
 use crate::model::Parameters;
-use crate::numerics::{index_at, log_sum_exp, sigmoid};
+use crate::numerics::{index_at, log_sum_exp};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
 use crate::tempering::BaseDistribution;
+use crate::units::Variables;
 
 const ITERATIONS: usize = 10;
 /// Number of rows with the overall means that are added to every component.
@@ -62,7 +63,8 @@ pub fn fit(
     components: usize,
     seed: u64,
 ) -> Result<MixtureBase> {
-    fit_to(&soft_rows(parameters, &rows.visible, seed), &rows.weights, components, seed)
+    let soft = soft_rows(parameters, &rows.visible, seed);
+    fit_to(&soft, &rows.weights, components, seed, &parameters.variables)
 }
 
 /// Largest number of values of a fit (rows times columns), and most rows.
@@ -73,28 +75,38 @@ const MOST_ROWS: usize = 1000;
 ///
 /// # Errors
 /// No rows.
-pub fn fit_rows(rows: &BitMatrix, components: usize, seed: u64) -> Result<MixtureBase> {
+pub fn fit_rows(
+    rows: &BitMatrix,
+    variables: &Variables,
+    components: usize,
+    seed: u64,
+) -> Result<MixtureBase> {
     let m = rows.columns();
     let rows = rows.spread((MOST_NUMBERS / m.max(1)).clamp(2, MOST_ROWS));
     let numbers = |row| (0..m).map(|i| f64::from(u8::from(rows.get(row, i)))).collect();
     let dense: Vec<Vec<f64>> = (0..rows.rows()).map(numbers).collect();
-    fit_to(&dense, &vec![1.0; rows.rows()], components, seed)
+    fit_to(&dense, &vec![1.0; rows.rows()], components, seed, variables)
 }
 
 /// Expectation maximisation on rows of means with weights.
-fn fit_to(soft: &[Vec<f64>], weights: &[f64], components: usize, seed: u64) -> Result<MixtureBase> {
+fn fit_to(
+    soft: &[Vec<f64>],
+    weights: &[f64],
+    components: usize,
+    seed: u64,
+    variables: &Variables,
+) -> Result<MixtureBase> {
+    let clamped = |means: Vec<f64>| variables.clamped(means, SMALLEST_MEAN);
     let m = soft.first().map_or(0, Vec::len);
     let all: f64 = weights.iter().sum();
     let column =
         |i: usize| soft.iter().zip(weights).map(move |(row, w)| w * row[i]).sum::<f64>() / all;
     let overall: Vec<f64> = (0..m).map(|i| 0.99 * column(i) + 0.005).collect();
-    let mut means: Vec<Vec<f64>> = seeds(soft, components, seed)
-        .into_iter()
-        .map(|row| soft[row].iter().map(|x| clamp(*x)).collect())
-        .collect();
+    let mut means: Vec<Vec<f64>> =
+        seeds(soft, components, seed).into_iter().map(|row| clamped(soft[row].clone())).collect();
     let mut shares = vec![1.0 / means.len().max(1) as f64; means.len()];
     for _ in 0..ITERATIONS {
-        let responsibilities = responsibilities(soft, &means, &shares);
+        let responsibilities = responsibilities(soft, &means, &shares, variables);
         for (c, (mean, share)) in means.iter_mut().zip(&mut shares).enumerate() {
             let r = || responsibilities.iter().zip(weights).map(|(r, w)| w * r[c]);
             let total: f64 = r().sum();
@@ -104,25 +116,20 @@ fn fit_to(soft: &[Vec<f64>], weights: &[f64], components: usize, seed: u64) -> R
                     sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += r * x);
                 }
             }
-            *mean = sums.iter().map(|sum| clamp(sum / (total + PRIOR_ROWS))).collect();
+            *mean = clamped(sums.iter().map(|sum| sum / (total + PRIOR_ROWS)).collect());
             *share = total.max(SMALLEST_SHARE * all / components as f64);
         }
     }
-    let mut bases: Vec<BaseDistribution> =
-        means.iter().map(|mean| product(mean)).collect::<Result<_>>()?;
+    let product = |means| BaseDistribution::from_means(means, SMALLEST_MEAN, variables);
+    let mut bases: Vec<BaseDistribution> = means.into_iter().map(product).collect::<Result<_>>()?;
     let total: f64 = shares.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     shares.iter_mut().for_each(|share| *share *= (1.0 - BROAD[0] - BROAD[1]) / total);
-    bases.extend([product(&overall)?, BaseDistribution::uniform(m)]);
+    bases.extend([product(overall)?, BaseDistribution::uniform(m).of(variables)]);
     shares.extend(BROAD);
     MixtureBase::new(bases, &shares)
 }
 
-fn product(means: &[f64]) -> Result<BaseDistribution> {
-    let logit = |mean: &f64| (clamp(*mean) / (1.0 - clamp(*mean))).ln() as f32;
-    BaseDistribution::from_logits(&means.iter().map(logit).collect::<Vec<f32>>())
-}
-
-/// For every visible state the means sigma(c + W h) of the states that a sweep from it would draw, h ~ p(h | v): a fit to those has less
+/// For every visible state the means A'(c + W h) of the states that a sweep from it would draw, h ~ p(h | v): a fit to those has less
 /// noise than one to the states themselves.
 fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f64>> {
     let ops = Fused::new(parameters);
@@ -143,13 +150,9 @@ fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f6
     ops.inputs(Layer::Visible, hidden.words(), visible.as_mut_slice());
     let means = |row: usize| {
         let x = &visible.row(row)[..rows.columns()];
-        x.iter().map(|x| sigmoid(f64::from(*x))).collect()
+        parameters.variables.means(x.iter().map(|x| f64::from(*x)))
     };
     (0..n).map(means).collect()
-}
-
-fn clamp(mean: f64) -> f64 {
-    mean.clamp(SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
 }
 
 /// Rows far from each other; fewer than requested if there are no more different ones.
@@ -175,13 +178,18 @@ fn seeds(dense: &[Vec<f64>], components: usize, seed: u64) -> Vec<usize> {
 }
 
 /// p(m | v) of every row, shape [N, C].
-fn responsibilities(dense: &[Vec<f64>], means: &[Vec<f64>], shares: &[f64]) -> Vec<Vec<f64>> {
+fn responsibilities(
+    dense: &[Vec<f64>],
+    means: &[Vec<f64>],
+    shares: &[f64],
+    variables: &Variables,
+) -> Vec<Vec<f64>> {
     let tables: Vec<(f64, Vec<f64>)> = means
         .iter()
         .zip(shares)
         .map(|(mean, share)| {
-            let off: f64 = mean.iter().map(|m| (1.0 - m).ln()).sum();
-            (share.ln() + off, mean.iter().map(|m| (m / (1.0 - m)).ln()).collect())
+            let (logits, constant) = variables.natural(mean.clone());
+            (share.ln() + constant, logits)
         })
         .collect();
     let of_row = |row: &Vec<f64>| {

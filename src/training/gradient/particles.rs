@@ -46,20 +46,28 @@ impl Particles {
             let mut hidden_inputs = Matrix::filled(rows, n_hidden, 0.0);
             let mut visible_inputs = Matrix::filled(rows, n_visible, 0.0);
             for step in first_step..first_step + sweeps as u64 {
-                let draw = |n_units, inputs: &Matrix, purpose, out: &mut [u64]| {
+                let draw = |layer, inputs: &Matrix, out: &mut [u64]| {
+                    let purpose = match layer {
+                        Layer::Hidden => Purpose::ParticleHidden,
+                        Layer::Visible => Purpose::ParticleVisible,
+                    };
                     let (inputs, streams) = (inputs.as_slice(), Streams::new(seed, purpose, step));
-                    let (base, first_row) = (None, first);
+                    let (n_units, base, first_row) = (ops.n_units(layer), None, first);
                     let draw = Draw { n_units, inputs, beta: &beta, base, streams, first_row };
-                    if alone { draw_by_all(ops, &draw, out) } else { ops.draw(&draw, out) }
+                    let part = |draw: &Draw<'_>, out: &mut [u64]| match layer {
+                        Layer::Hidden => ops.draw(draw, out),
+                        Layer::Visible => ops.draw_visible(draw, out),
+                    };
+                    if alone { by_all(&draw, out, part) } else { part(&draw, out) }
                 };
                 let inputs = |layer, given: &[u64], out: &mut Matrix| match alone {
                     true => ops.inputs_by_all(layer, given, out.as_mut_slice()),
                     false => ops.inputs(layer, given, out.as_mut_slice()),
                 };
                 inputs(Layer::Hidden, visible, &mut hidden_inputs);
-                draw(n_hidden, &hidden_inputs, Purpose::ParticleHidden, hidden.words_mut());
+                draw(Layer::Hidden, &hidden_inputs, hidden.words_mut());
                 inputs(Layer::Visible, hidden.words(), &mut visible_inputs);
-                draw(n_visible, &visible_inputs, Purpose::ParticleVisible, visible);
+                draw(Layer::Visible, &visible_inputs, visible);
             }
         };
         parts.share(|| {
@@ -70,8 +78,8 @@ impl Particles {
     }
 }
 
-/// Each row by itself, by all threads.
-fn draw_by_all(ops: &dyn RbmOps, draw: &Draw<'_>, out: &mut [u64]) {
+/// Each row by itself, by all threads; `part` draws some of them.
+fn by_all(draw: &Draw<'_>, out: &mut [u64], part: impl Fn(&Draw<'_>, &mut [u64]) + Sync) {
     let rows = draw.beta.len();
     let threads = Workers::All.for_products(rows * draw.n_units * AS_AN_EXPONENTIAL);
     let task = rows.div_ceil(threads);
@@ -83,6 +91,6 @@ fn draw_by_all(ops: &dyn RbmOps, draw: &Draw<'_>, out: &mut [u64]) {
     );
     tasks.into_par_iter().enumerate().for_each(|(i, (inputs, beta, out))| {
         let first_row = draw.first_row + (i * task) as u32;
-        ops.draw(&Draw { inputs, beta, first_row, ..*draw }, out);
+        part(&Draw { inputs, beta, first_row, ..*draw }, out);
     });
 }

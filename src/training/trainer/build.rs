@@ -14,7 +14,6 @@ use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig
 use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::{Device, Parameters};
-use crate::numerics::logit;
 use crate::record::Written;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
 use crate::training::Identity;
@@ -22,6 +21,7 @@ use crate::training::gradient::{
     Centering, ContrastiveDivergence, Exchange, NegativePhase, Particles, PersistentDivergence,
     Tempered,
 };
+use crate::units::Variables;
 
 /// Bytes that a weight takes while a checkpoint is written, beside chains and kernels: the state before an evaluation, its file,
 /// histograms. 784x50000 takes 60 bytes per weight in all with SGD, 72 with Adam.
@@ -68,9 +68,10 @@ impl Trainer {
             (None, epochs) => epochs.unwrap_or(1).saturating_mul(rows.updates_per_epoch(batch)),
         };
         let plan = Plan::new(config, sizes, total)?;
-        let base = config.tempering.base(&rows.column_counts, rows.len())?;
-        let mixture = config.tempering.mixture_of(&rows.train_evaluated, config.seed)?;
-        let parameters = initial_parameters(config, &rows.marginals);
+        let variables = &rows.variables;
+        let base = config.tempering.base(&rows.column_counts, rows.len(), variables)?;
+        let mixture = config.tempering.mixture_of(&rows.train_evaluated, variables, config.seed)?;
+        let parameters = initial_parameters(config, &rows.marginals, variables)?;
         let negative_phase =
             phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles));
         let current = model(parameters, config.model.kernel, device);
@@ -157,17 +158,20 @@ fn negative_phase(
     }
 }
 
-fn initial_parameters(config: &Config, marginals: &[f64]) -> Parameters {
+/// Smallest probability of a state in the initial visible bias, which is finite by it where a column is always 0 or 1.
+const LEAST_MARGINAL: f64 = 0.001;
+
+fn initial_parameters(
+    config: &Config,
+    marginals: &[f64],
+    variables: &Variables,
+) -> Result<Parameters> {
     let ModelConfig { hidden, weight_scale, .. } = config.model;
     let mut parameters = Parameters::random(marginals.len(), hidden, weight_scale, config.seed);
     if config.model.visible_bias == VisibleBias::Marginals {
-        for (bias, p) in parameters.visible_bias.iter_mut().zip(marginals) {
-            // Units that are always 0 or 1 get a finite bias.
-            let p = p.clamp(0.001, 0.999);
-            *bias = logit(p) as f32;
-        }
+        parameters.visible_bias = variables.logits(marginals.to_vec(), LEAST_MARGINAL);
     }
-    parameters
+    parameters.of(variables.clone())
 }
 
 /// A part of a run that takes memory.

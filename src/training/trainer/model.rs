@@ -26,7 +26,8 @@ fn composed(parameters: Arc<Parameters>, device: &Device) -> Model {
     use crate::model::Rbm;
     use crate::ops::Composed;
 
-    let ops = Arc::new(Composed::new(&Rbm::from_parameters(&parameters, device)));
+    let rbm = Rbm::from_parameters(&parameters, device);
+    let ops = Arc::new(Composed::new(&rbm).of(parameters.variables.clone()));
     Model { parameters, ops }
 }
 

@@ -1,7 +1,6 @@
 //! Values of chains, model and likelihoods for recorders at an evaluation.
 
 use super::{Audit, Trainer};
-use crate::numerics::sigmoid;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, Draw, Layer, Matrix, for_each_set_bit};
 use crate::record::{Record, Run};
@@ -77,7 +76,7 @@ impl Trainer {
         record.histogram(Run::Tracker, "hidden_activity", self.hidden_activity.clone());
     }
 
-    /// Mean squared error of v against sigma(c + Wh), h drawn from v, over the first training rows evaluated.
+    /// Mean squared error of v against A'(c + Wh), h drawn from v, over the first training rows evaluated.
     fn reconstruction_error(&self, model: &Model) -> f64 {
         let rows = self.rows.train_evaluated.rows().min(RECONSTRUCTED);
         let visible = self.rows.train_evaluated.select(0..rows);
@@ -103,8 +102,8 @@ impl Trainer {
         ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
         let mut sum = 0.0;
         for row in 0..rows {
-            let means = inputs.row(row).iter().map(|&x| sigmoid(f64::from(x)));
-            let means: Vec<f64> = means.collect();
+            let eta = inputs.row(row)[..m].iter().map(|&x| f64::from(x));
+            let means = ops.variables().means(eta);
             // (v - p)^2 is p^2 for zeros and p^2 + 1 - 2p for ones.
             sum += means.iter().map(|p| p * p).sum::<f64>();
             for_each_set_bit(visible.row(row), |i| sum += 1.0 - 2.0 * means[i]);

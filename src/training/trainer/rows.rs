@@ -8,6 +8,7 @@ use crate::data::{Binarizer, Dataset, EVALUATION_EPOCH, ImageShape, Splits, Valu
 use crate::error::Result;
 use crate::ops::BitMatrix;
 use crate::ops::random::{Purpose, Streams};
+use crate::units::Variables;
 
 /// Training rows, evaluation sets and the order of minibatches.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub(super) struct RowSets {
     pub validation: Option<BitMatrix>,
     pub test: Option<BitMatrix>,
     pub image: Option<ImageShape>,
+    /// What the columns stand for.
+    pub variables: Variables,
     /// Description of the training rows for a model file.
     pub trained_on: TrainedOn,
 }
@@ -39,6 +42,7 @@ impl RowSets {
             rows => rows.min(train.rows()),
         };
         let all = fixed(&train)?;
+        let variables = config.variables(&train, &all)?;
         let n = all.rows() as f64;
         let column_counts = all.column_counts();
         let marginals: Vec<f64> = column_counts.iter().map(|&count| count as f64 / n).collect();
@@ -54,6 +58,7 @@ impl RowSets {
             validation: validation.as_ref().map(&fixed).transpose()?,
             test: test.as_ref().map(&fixed).transpose()?,
             image: train.image,
+            variables,
             trained_on,
             train_evaluated,
             column_counts,
@@ -68,6 +73,9 @@ impl RowSets {
                 train
             },
         };
+        for (part, name) in [(&rows.validation, "validation rows"), (&rows.test, "test rows")] {
+            part.as_ref().map_or(Ok(()), |part| rows.variables.check(part, name))?;
+        }
         Ok(rows)
     }
 

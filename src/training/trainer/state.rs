@@ -126,6 +126,15 @@ impl Trainer {
         let (m, j) = (trainer.rows.columns(), config.model.hidden);
         let model = |parameters| model(parameters, config.model.kernel, device);
         trainer.current = model(state.parameters("", m, j)?);
+        if trainer.current.parameters.variables != trainer.rows.variables {
+            return Err(Error::config(
+                "data.groups",
+                format!(
+                    "the checkpoint is of variables `{}`, the training rows have `{}` (nothing: bits): resume with data.groups or data.variables as in the run",
+                    trainer.current.parameters.variables, trainer.rows.variables
+                ),
+            ));
+        }
         let position: Position = state.json("position")?;
         trainer.check(&position)?;
         trainer.updates = position.updates;

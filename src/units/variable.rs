@@ -1,0 +1,114 @@
+//! One variable: a bit or a categorical variable.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::numerics::{index_at, sigmoid, softplus};
+
+/// A group of adjacent columns of which at most one is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its first column.
+    pub first: usize,
+    /// Number of its columns, q.
+    pub columns: usize,
+    /// Whether "no column is set" is a state, with natural parameter 0 (i = 1).
+    pub implicit: bool,
+}
+
+impl Variable {
+    /// The bit of a column.
+    pub fn bit(column: usize) -> Self {
+        Self { first: column, columns: 1, implicit: true }
+    }
+
+    /// Whether it is a bit.
+    pub fn is_bit(&self) -> bool {
+        self.columns == 1
+    }
+
+    /// Its columns.
+    pub fn range(&self) -> Range<usize> {
+        self.first..self.first + self.columns
+    }
+
+    /// Number of its states, q + i.
+    pub fn states(&self) -> usize {
+        self.columns + usize::from(self.implicit)
+    }
+
+    /// A(eta) of its natural parameters, shape `[q]`.
+    pub fn log_partition(&self, eta: &[f64]) -> f64 {
+        if self.is_bit() {
+            return softplus(eta[0]);
+        }
+        let (largest, odds) = self.largest(eta);
+        largest + (odds + eta.iter().map(|x| (x - largest).exp()).sum::<f64>()).ln()
+    }
+
+    /// Replaces its natural parameters by the probabilities A'(eta) of its columns, shape `[q]`.
+    pub fn to_means(self, eta: &mut [f64]) {
+        if self.is_bit() {
+            eta[0] = sigmoid(eta[0]);
+            return;
+        }
+        let (largest, odds) = self.largest(eta);
+        eta.iter_mut().for_each(|x| *x = (*x - largest).exp());
+        let total = odds + eta.iter().sum::<f64>();
+        eta.iter_mut().for_each(|x| *x /= total);
+    }
+
+    /// The largest natural parameter, and exp(-largest) where the implicit state counts, else 0.
+    fn largest(&self, eta: &[f64]) -> (f64, f64) {
+        let start = if self.implicit { 0.0 } else { f64::NEG_INFINITY };
+        let largest = eta.iter().copied().fold(start, f64::max);
+        (largest, if self.implicit { (-largest).exp() } else { 0.0 })
+    }
+
+    /// Raises probabilities below `least` to it, those of the implicit state too, and makes their sum 1 again.
+    pub(super) fn clamp(&self, means: &mut [f64], least: f64) {
+        if self.is_bit() {
+            means[0] = means[0].clamp(least, 1.0 - least);
+            return;
+        }
+        let rest = 1.0 - means.iter().sum::<f64>();
+        let rest = if self.implicit { rest.max(least) } else { 0.0 };
+        means.iter_mut().for_each(|p| *p = p.max(least));
+        let total = rest + means.iter().sum::<f64>();
+        means.iter_mut().for_each(|p| *p /= total);
+    }
+
+    /// Replaces probabilities by natural parameters; -A(eta) of these.
+    pub(super) fn to_natural(self, means: &mut [f64]) -> f64 {
+        let rest = if self.implicit { 1.0 - means.iter().sum::<f64>() } else { 1.0 };
+        means.iter_mut().for_each(|p| *p = (*p / rest).ln());
+        rest.ln()
+    }
+
+    /// The column drawn by one uniform number from probabilities, shape `[q]`; `None` for the implicit state.
+    pub(super) fn draw(&self, means: &[f64], uniform: f64) -> Option<usize> {
+        let last = (!self.implicit).then_some(self.columns - 1);
+        index_at(means.iter().copied(), uniform).or(last).map(|column| self.first + column)
+    }
+
+    /// The column with the largest natural parameter; `None` where the implicit state has it.
+    pub(super) fn likeliest(&self, eta: &[f64]) -> Option<usize> {
+        let (mut best, mut column) = (if self.implicit { 0.0 } else { f64::NEG_INFINITY }, None);
+        for (i, &x) in eta.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
+            if x > best {
+                (best, column) = (x, Some(self.first + i));
+            }
+        }
+        column.or((!self.implicit).then_some(self.first))
+    }
+}
+
+/// Columns counted from 1, as files and messages count them.
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.columns {
+            1 => write!(f, "column {}", self.first + 1),
+            _ => write!(f, "columns {} to {}", self.first + 1, self.first + self.columns),
+        }
+    }
+}
