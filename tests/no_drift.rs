@@ -21,11 +21,20 @@ use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, Ladder, Prior, TemperedChains,
 };
 use ztrack::training::gradient::Particles;
+use ztrack::units::Variables;
 
 const BASE_LOGITS: [f32; 5] = [-2.0, 0.7, 1.5, -0.4, 0.2];
 const SWEEPS: usize = 6;
 const UPDATES: [BetaUpdate; 3] =
     [BetaUpdate::Collapsed, BetaUpdate::Joint { repeats: 1 }, BetaUpdate::Joint { repeats: 3 }];
+
+/// Hidden units, scale of the weights, and variables of the five visible columns.
+const KINDS: [(usize, f64, &str); 4] =
+    [(4, 1.0, ""), (70, 0.25, ""), (4, 1.0, "2+,3"), (5, 1.0, "1+,3+,1+")];
+
+fn variables(kind: &str) -> Variables {
+    kind.parse().unwrap()
+}
 
 fn ladder() -> Ladder {
     Ladder::new(&[0.0, 0.2, 0.5, 0.8, 1.0], &Prior::Exponential(1.0)).unwrap()
@@ -83,6 +92,7 @@ fn kernels(parameters: &Parameters) -> Vec<(String, Box<dyn RbmOps>, usize)> {
         kernels.push((format!("{set:?}"), fused, 40_000));
     }
     let composed = Composed::new(&Rbm::from_parameters(parameters, &Device::default()));
+    let composed = composed.of(parameters.variables.clone());
     kernels.push(("composed".into(), Box::new(composed), 20_000));
     kernels
 }
@@ -90,9 +100,9 @@ fn kernels(parameters: &Parameters) -> Vec<(String, Box<dyn RbmOps>, usize)> {
 #[test]
 fn tempered_chains_stay_in_the_exact_joint_distribution_of_state_and_temperature() {
     // 70 hidden units fill more than one word of packed bits.
-    for (n_hidden, scale) in [(4, 1.0), (70, 0.25)] {
-        let parameters = gaussian_parameters(5, n_hidden, scale, 1);
-        let base = BaseDistribution::from_logits(&BASE_LOGITS).unwrap();
+    for (n_hidden, scale, kind) in KINDS {
+        let parameters = gaussian_parameters(5, n_hidden, scale, 1).of(variables(kind)).unwrap();
+        let base = BaseDistribution::from_logits(&BASE_LOGITS).unwrap().of(&parameters.variables);
         let ladder = ladder();
         let zeta = log_z(&parameters, &base, &ladder);
         let exact = joint(&parameters, &base, &ladder);
@@ -107,13 +117,14 @@ fn tempered_chains_stay_in_the_exact_joint_distribution_of_state_and_temperature
                     (chains.temperatures[s] as usize) << 5 | chains.visible.row(s)[0] as usize
                 });
                 let tv = total_variation(cells, &exact);
-                assert!(tv < 2.0, "{kernel}, {update:?}, {n_hidden} hidden: {tv:.2} x the floor");
+                let case = format!("{kernel}, {update:?}, {n_hidden} hidden, variables `{kind}`");
+                assert!(tv < 2.0, "{case}: {tv:.2} x the floor");
 
                 // The statistics of the same sweeps: c_k = r_k, within 5 standard errors of the mean over chains.
                 for (k, log_r) in ladder.log_prior().iter().enumerate() {
                     let (mean, error) = mean_and_error(record.occupancy.column(k));
                     let z = (mean - log_r.exp()) / error;
-                    assert!(z.abs() < 5.0, "{kernel}, {update:?}: c_{k} is {z:.1} errors off");
+                    assert!(z.abs() < 5.0, "{case}: c_{k} is {z:.1} errors off");
                 }
             }
         }
@@ -122,18 +133,18 @@ fn tempered_chains_stay_in_the_exact_joint_distribution_of_state_and_temperature
 
 #[test]
 fn particles_stay_in_the_exact_distribution_of_the_model() {
-    let parameters = gaussian_parameters(7, 4, 1.2, 4);
-    let exact: Vec<f64> = log_probabilities_of_visible_at(&parameters, &[0.0; 7], 1.0)
-        .unwrap()
-        .into_iter()
-        .map(f64::exp)
-        .collect();
-    for (kernel, ops, count) in kernels(&parameters) {
-        let start = draw(&exact, count, 5);
-        let mut particles = Particles { visible: bits(&start, 7), seed: 6, sweeps: 0 };
-        particles.sweep(ops.as_ref(), SWEEPS);
-        let tv = total_variation((0..count).map(|s| particles.visible.row(s)[0] as usize), &exact);
-        assert!(tv < 2.0, "{kernel}: {tv:.2} x the floor");
+    for kind in ["", "3+,4", "2,1+,3,1+"] {
+        let parameters = gaussian_parameters(7, 4, 1.2, 4).of(variables(kind)).unwrap();
+        let exact = log_probabilities_of_visible_at(&parameters, &[0.0; 7], 1.0).unwrap();
+        let exact: Vec<f64> = exact.into_iter().map(f64::exp).collect();
+        for (kernel, ops, count) in kernels(&parameters) {
+            let start = draw(&exact, count, 5);
+            let mut particles = Particles { visible: bits(&start, 7), seed: 6, sweeps: 0 };
+            particles.sweep(ops.as_ref(), SWEEPS);
+            let cells = (0..count).map(|s| particles.visible.row(s)[0] as usize);
+            let tv = total_variation(cells, &exact);
+            assert!(tv < 2.0, "{kernel}, variables `{kind}`: {tv:.2} x the floor");
+        }
     }
 }
 

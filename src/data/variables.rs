@@ -5,6 +5,9 @@
 //! - at most one is set in every row, for as many columns as give evidence: a variable with the implicit state "no column is set";
 //! - neither: a bit.
 //!
+//! Where most variables found are of one size with an implicit state, and blocks of that size from the first column on break no row, the
+//! table is taken for a sequence of such variables: at some positions all letters but one are rare.
+//!
 //! Evidence for a column is the number of rows in which it would be set together with an earlier column of the variable if they were
 //! independent, at least [`EXPECTED`]: rare columns that never meet by chance stay bits. The probability that independent columns never
 //! meet where 20 meetings are expected is e^-20.
@@ -26,6 +29,7 @@ pub fn find_variables(rows: &BitMatrix) -> Variables {
         sizes.push(size);
         first += size.0;
     }
+    let sizes = columns.periodic(&sizes).unwrap_or(sizes);
     Variables::new(sizes).unwrap_or_default()
 }
 
@@ -46,6 +50,21 @@ impl Columns {
 
     fn rows(&self) -> u64 {
         self.bits.columns() as u64
+    }
+
+    /// Blocks of one size with an implicit state, if more than half of the columns are in such variables and no block is broken.
+    fn periodic(&self, found: &[(usize, bool)]) -> Option<Vec<(usize, bool)>> {
+        let mut sizes: Vec<usize> = found.iter().map(|(size, _)| *size).collect();
+        sizes.sort_unstable();
+        let size = sizes[sizes.len() / 2];
+        let alike = found.iter().filter(|variable| **variable == (size, true)).count();
+        let regular = size > 1 && self.len().is_multiple_of(size) && alike * size * 2 > self.len();
+        let whole = |first: usize| {
+            let mut union = vec![0; self.bits.row(first).len()];
+            (first..first + size).all(|column| self.joins(column, &mut union))
+        };
+        let blocks = || (0..self.len()).step_by(size);
+        (regular && blocks().all(whole)).then(|| blocks().map(|_| (size, true)).collect())
     }
 
     /// Adds a column to the union of others; whether it is set in none of their rows.
@@ -132,6 +151,17 @@ mod tests {
         // Ten rows are no evidence.
         let few = rows(&"20*3+".parse().unwrap(), 60, 10);
         assert!(find_variables(&few).is_bits());
+    }
+
+    /// Two positions at which nearly all rows have the implicit state.
+    #[test]
+    fn a_sequence_is_found_where_single_positions_have_no_evidence() {
+        let variables: Variables = "20*3+".parse().unwrap();
+        let all = rows(&variables, 60, 2000);
+        let rare = BitMatrix::from_fn(2000, 60, |row, i| {
+            all.get(row, i) && (!(12..15).contains(&i) && !(57..60).contains(&i) || row % 40 == 0)
+        });
+        assert_eq!(find_variables(&rare), variables);
     }
 
     /// A state that no training row has belongs to no variable where it comes last, and to its own where it does not.

@@ -1,0 +1,168 @@
+//! Categorical visible units from the table to the number: log Z against enumeration, files, states, refusals.
+
+use burn::tensor::Device;
+use ztrack::checkpoint::ModelFile;
+use ztrack::config::Config;
+use ztrack::data::{Dataset, Splits, Values};
+use ztrack::estimators::EstimateSettings;
+use ztrack::model::exact::{log_partition, log_partition_at, moments, samples};
+use ztrack::model::test_systems::gaussian_parameters;
+use ztrack::ops::BitMatrix;
+use ztrack::training::Trainer;
+use ztrack::{Parameters, units::Variables};
+
+const VARIABLES: &str = "4*3+,3*4,2*1+";
+const COLUMNS: usize = 26;
+
+/// A model without biases, in whose samples few states are rare.
+fn model(hidden: usize, scale: f64, seed: u64) -> Parameters {
+    let mut model = gaussian_parameters(COLUMNS, hidden, scale, seed);
+    model.visible_bias.fill(0.0);
+    model.of(VARIABLES.parse().unwrap()).unwrap()
+}
+
+fn splits(rows: usize) -> Splits {
+    let part = |seed| {
+        let rows = Values::Binary(samples(&model(6, 0.7, 1), rows, seed).unwrap());
+        Dataset::new("rows", rows, None, None).unwrap()
+    };
+    Splits { train: part(1), validation: Some(part(2)), test: None }
+}
+
+fn config(settings: &[&str]) -> Config {
+    let text = r#"
+        seed = 1
+        [data]
+        source = "rows.csv"
+        [model]
+        hidden = 8
+        [training]
+        updates = 600
+        batch = 50
+        gradient = "pcd"
+        learning_rate = 0.1
+        [evaluation]
+        every = 50
+        exact = false
+        [audit]
+        every = 0
+    "#;
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    Config::parse(text, &settings).unwrap()
+}
+
+fn device() -> Device {
+    #[allow(deprecated)]
+    Device::ndarray()
+}
+
+/// Both layers are enumerated: 2^6 hidden states, and the visible states that the variables allow among 2^9.
+#[test]
+fn enumeration_of_either_layer_agrees() {
+    for kind in ["3+,4,2*1+", "3*3", "2,3+,4"] {
+        let variables: Variables = kind.parse().unwrap();
+        let of_hidden = gaussian_parameters(9, 6, 1.5, 3).of(variables.clone()).unwrap();
+        // Ten hidden units, of which four do nothing: the visible layer is the smaller one.
+        let mut of_visible = Parameters::zeros(9, 10).of(variables).unwrap();
+        of_visible.visible_bias.clone_from(&of_hidden.visible_bias);
+        of_visible.hidden_bias[..6].copy_from_slice(&of_hidden.hidden_bias);
+        for (to, from) in of_visible.weights.chunks_mut(10).zip(of_hidden.weights.chunks(6)) {
+            to[..6].copy_from_slice(from);
+        }
+        let idle = 4.0 * 2f64.ln();
+        let logits: Vec<f64> = (0..9).map(|i| 0.3 * f64::from(i) - 1.0).collect();
+        for beta in [0.0, 0.4, 1.0] {
+            let [one, other] = [&of_hidden, &of_visible]
+                .map(|model| log_partition_at(model, &logits, beta).unwrap());
+            assert!((one + idle - other).abs() < 1e-9, "{kind}, {beta}: {one} {other}");
+        }
+        let [one, other] = [&of_hidden, &of_visible].map(|model| moments(model).unwrap().visible);
+        assert!(one.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-9), "{kind}");
+    }
+}
+
+/// Every estimator that a model allows, by z-scores: of some 50 sound ones beyond 4 errors none, and not more than a tenth beyond 2.
+#[test]
+fn estimators_are_right_within_their_errors() {
+    let (mut all, mut wide, mut beyond) = (0, 0, Vec::new());
+    for seed in 0..6 {
+        let parameters = model(9, 1.2, 20 + seed);
+        let truth = log_partition(&parameters).unwrap();
+        let rows = samples(&parameters, 300, seed).unwrap();
+        let settings = EstimateSettings {
+            methods: ["rts", "ais", "mbar", "sandwich", "auto"]
+                .map(|name| name.parse().unwrap())
+                .to_vec(),
+            seed,
+            ..EstimateSettings::default()
+        };
+        let found = settings.run(&parameters, Some(&rows), &mut |_| ()).unwrap();
+        for estimate in
+            found.estimates.iter().filter(|it| it.trust.is_sound() && it.std_error > 0.0)
+        {
+            let z = (estimate.value - truth) / estimate.std_error;
+            all += 1;
+            wide += usize::from(z.abs() > 2.0);
+            if z.abs() > 4.0 {
+                beyond.push(format!("{:?} seed {seed}: {z:.1}", estimate.method));
+            }
+        }
+        assert!(found.bound.is_none_or(|bound| bound.value < truth + 1e-6));
+    }
+    assert!(beyond.is_empty() && all >= 30 && wide * 10 <= all, "{wide} of {all}: {beyond:?}");
+}
+
+/// Groups are found, the tracked log Z is right within its errors, and the model finds what the rows have.
+#[test]
+fn training_tracks_log_z_and_learns_variables() {
+    let config = config(&[]);
+    let mut trainer = Trainer::new(&config, splits(2000), &device()).unwrap();
+    let (mut sound, mut beyond, mut last) = (0, 0, f64::NAN);
+    while let Some(evaluation) = trainer.next_evaluation().unwrap() {
+        let exact = log_partition(&trainer.parameters()).unwrap();
+        let (value, error) = evaluation.log_z;
+        sound += usize::from(evaluation.trust.is_sound());
+        beyond += usize::from(evaluation.trust.is_sound() && (value - exact).abs() > 4.0 * error);
+        last = evaluation.validation.map_or(f64::NAN, |likelihood| likelihood.value);
+    }
+    assert_eq!(trainer.parameters().variables.to_string(), VARIABLES);
+    assert!(sound >= 8 && beyond == 0, "{sound} of 12 sound, {beyond} beyond 4 errors");
+    // Independent variables of the same marginals, and the entropy of the source.
+    let rows = samples(&model(6, 0.7, 1), 2000, 1).unwrap();
+    let source = ztrack::model::exact::mean_log_likelihood(&model(6, 0.7, 1), &rows).unwrap();
+    assert!(last < source + 0.3 && last > source - 1.0, "{last} {source}");
+}
+
+#[test]
+fn model_files_keep_the_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let parameters = model(3, 1.0, 5);
+    ModelFile::from(parameters.clone()).save(&path).unwrap();
+    let loaded = ModelFile::load(&path).unwrap();
+    assert_eq!(loaded.parameters, parameters);
+    assert!(loaded.metadata.is_empty(), "{:?}", loaded.metadata);
+}
+
+#[test]
+fn rows_that_break_a_variable_are_refused() {
+    let mut bad = splits(500);
+    let Some(Dataset { values: Values::Binary(rows), .. }) = &mut bad.validation else { panic!() };
+    *rows =
+        BitMatrix::from_fn(rows.rows(), COLUMNS, |row, i| rows.get(row, i) || (row == 6 && i < 2));
+    let refused = |settings: &[&str], splits: Splits| {
+        Trainer::new(&config(settings), splits, &device()).map(|_| ()).unwrap_err().to_string()
+    };
+    let message = refused(&[], bad.clone());
+    assert!(message.contains("validation rows, row 7: 2 of the columns 1 to 3"), "{message}");
+    // As bits they are rows like others.
+    assert!(Trainer::new(&config(&["data.groups=false"]), bad, &device()).is_ok());
+    for (variables, expected) in [("3*3+", "26 columns"), ("26*1+", ""), ("13*2", "row 1")] {
+        let setting = format!("data.variables=\"{variables}\"");
+        let made = Trainer::new(&config(&[&setting]), splits(500), &device());
+        match made {
+            Ok(trainer) => assert!(expected.is_empty() && trainer.parameters().variables.is_bits()),
+            Err(error) => assert!(!expected.is_empty() && error.to_string().contains(expected)),
+        }
+    }
+}
