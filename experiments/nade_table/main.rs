@@ -21,7 +21,7 @@ use burn::tensor::Device;
 use clap::Parser;
 use sets::Set;
 use ztrack::config::{Config, Suggestion};
-use ztrack::data::{Baseline, Splits, baselines, describe};
+use ztrack::data::{Baseline, Grouping, Splits, baselines, describe, find_variables};
 use ztrack::estimators::{Automatic, Known, Method, Request, estimate};
 use ztrack::tempering::{Ladder, Prior};
 use ztrack::tracking::{LogLikelihood, mean_log_f};
@@ -116,7 +116,11 @@ fn print_set(set: &Set, options: &Options) -> Result<()> {
         rows(&set.test),
         set.train.columns()
     );
-    for Baseline { name, detail, parts } in baselines(&set.parts(), 1)? {
+    let variables = find_variables(&set.train);
+    if let Some(found) = Grouping::of(&variables, &set.train.column_counts(), set.train.rows()) {
+        println!("  {found}");
+    }
+    for Baseline { name, detail, parts } in baselines(&set.parts(), &variables, 1)? {
         let Some(test) = parts.iter().find(|part| part.part == "test") else { continue };
         println!("  {:<38}{:>9.3} +- {:.3}  {detail}", name, test.mean, test.std_error);
     }
@@ -249,7 +253,7 @@ fn bounds(set: &Set, parameters: &Parameters, seed: u64) -> Result<[LogLikelihoo
     let base = ztrack::tempering::BaseDistribution::from_marginals(
         &set.train,
         1.0,
-        &ztrack::units::Variables::BITS,
+        &parameters.variables,
     )?;
     let known = Known { marginals: Some(&base), rows: Some(&set.train), ..Known::default() };
     let found = Automatic::new(seed)?.start(parameters, known, &mut |_| ())?;

@@ -25,6 +25,9 @@ const FETCHED: [Fetched; 4] = [
     ("web", 300, "w6a", Some("w6a.t"), (3188.0 / 17_188.0, 0.0)),
 ];
 
+/// Sets with the split of Larochelle and Murray 2011, as nade/NAME.train.csv.gz and so on in the data folder.
+const SPLIT: [&str; 4] = ["adult", "connect4", "mushrooms", "nips"];
+
 /// Rows in three parts.
 pub struct Set {
     pub name: String,
@@ -64,6 +67,21 @@ pub fn all(more: Option<&Path>) -> Result<Vec<Set>> {
         };
         let (validation_fraction, test_fraction) = shares;
         let options = SplitOptions { validation_fraction, test_fraction, seed: 0 };
+        sets.push(Set::of(name, load(&Source::Files(files), &options, Path::new(""))?)?);
+    }
+    for name in SPLIT {
+        let file = |part: &str| data.join("nade").join(format!("{name}.{part}.csv.gz"));
+        if !file("train").is_file() || sets.iter().any(|set| set.name == name) {
+            continue;
+        }
+        // Where the test rows are not at hand, validation rows are looked at once, as test rows, and training rows decide.
+        let (validation, test, share) = match file("test").is_file() {
+            true => (Some(file("valid")), file("test"), 0.0),
+            false => (None, file("valid"), 0.1),
+        };
+        let files =
+            Files { train: file("train"), validation, test: Some(test), ..Files::default() };
+        let options = SplitOptions { validation_fraction: share, test_fraction: 0.0, seed: 0 };
         sets.push(Set::of(name, load(&Source::Files(files), &options, Path::new(""))?)?);
     }
     let Some(more) = more else { return Ok(sets) };

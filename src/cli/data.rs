@@ -16,8 +16,9 @@ use super::teller::Teller;
 use crate::data::download::{self, Check, FetchProgress, Mirrors, REMOTE_SETS};
 use crate::data::{
     Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, PartLikelihood, SplitOptions,
-    Splits, baselines, describe, find_folder, load, resolve_name,
+    Splits, Values, baselines, describe, find_folder, find_variables, load, resolve_name,
 };
+use crate::units::Variables;
 
 /// Describe data sets, or fetch one
 #[derive(Args)]
@@ -52,7 +53,7 @@ struct Describe {
     #[arg(long, value_name = "DIR")]
     data_folder: Option<PathBuf>,
     /// Also what simple densities fitted to the training rows make of each part: independent sites, a Chow-Liu tree, a
-    /// mixture of Bernoullis; mean log-likelihoods in nats a row
+    /// mixture of products; mean log-likelihoods in nats a row
     #[arg(long)]
     baselines: bool,
     /// Grey levels to zeros and ones for --baselines: stochastic, or a threshold such as 0.5
@@ -148,7 +149,14 @@ fn fit(splits: &Splits, how: Binarization, seed: u64) -> Result<Vec<Baseline>> {
     let parts: Vec<_> = parts.iter().map(|(part, rows)| (*part, rows)).collect();
     let mut teller = Teller::new();
     teller.method("baselines", true);
-    Ok(baselines(&parts, seed)?)
+    let variables = match &splits.train.values {
+        Values::Binary(rows) => find_variables(rows),
+        Values::Intensity(_) => Variables::BITS,
+    };
+    for (part, rows) in parts.iter().skip(1) {
+        variables.check(rows, part)?;
+    }
+    Ok(baselines(&parts, &variables, seed)?)
 }
 
 /// Text of the baselines, one line each.

@@ -62,8 +62,10 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
             at_every(every)
         ),
     };
+    let variables =
+        trainer.grouping().map_or(String::new(), |found| format!("variables   {found}\n"));
     Ok(format!(
-        "data        {rows}\n\
+        "data        {rows}\n{variables}\
          model       {} hidden units, {} parameters\n\
          memory      about {}{free}, beside the data\n\
          length      {stopping}{} updates, {:.1} epochs of {} updates; evaluated every {} updates\n\

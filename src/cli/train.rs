@@ -136,6 +136,9 @@ impl Train {
             let on =
                 if ranks.size() > 1 { format!(", {} ranks", ranks.size()) } else { String::new() };
             tell(&format!("run folder {}{on}", out.display()));
+            if let Some(found) = trainer.grouping() {
+                tell(&format!("columns: {found}; --set data.groups=false takes all as bits"));
+            }
         }
         if trainer.over().is_none() {
             folder.remove_end()?;

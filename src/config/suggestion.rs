@@ -54,6 +54,9 @@ impl Suggestion<'_> {
             let _ =
                 writeln!(text, "# {} columns are the same in every row.", data.constant_columns);
         }
+        if let Some(variables) = &data.variables {
+            let _ = writeln!(text, "# {variables} (data.groups = false).");
+        }
         if let Some(labels) = &data.labels {
             let shown: Vec<_> = labels
                 .iter()

@@ -7,7 +7,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::content::{hex, sha256_hex};
-use super::{Dataset, ImageShape, Values};
+use super::{Dataset, Grouping, ImageShape, Values, find_variables};
 use crate::ops::for_each_set_bit;
 
 /// Facts about a data set.
@@ -31,6 +31,8 @@ pub struct Description {
     pub distinct_rows: usize,
     /// Rows that are equal to an earlier one: rows - distinct rows.
     pub duplicate_rows: usize,
+    /// The categorical variables that `data.groups` finds in these rows; `None` where all columns are bits.
+    pub variables: Option<Grouping>,
     /// Number of rows of each label.
     pub labels: Option<BTreeMap<i64, usize>>,
     /// The column of a table that was taken for the labels because of its name.
@@ -44,12 +46,13 @@ pub struct Description {
 /// Counts and checksums a data set. Cost: one pass over the cells, and a hash set over the rows.
 pub fn describe(dataset: &Dataset) -> Description {
     let (rows, columns) = (dataset.rows(), dataset.columns());
-    let (kind, sums, constant_columns, distinct_rows) = match &dataset.values {
+    let (kind, sums, constant_columns, distinct_rows, variables) = match &dataset.values {
         Values::Binary(bits) => {
             let counts = bits.column_counts();
             let constant = counts.iter().filter(|&&n| n == 0 || n == rows as u64).count();
             let distinct = (0..rows).map(|row| bits.row(row)).collect::<HashSet<_>>().len();
-            ("binary", counts.iter().sum::<u64>() as f64, constant, distinct)
+            let variables = Grouping::of(&find_variables(bits), &counts, rows);
+            ("binary", counts.iter().sum::<u64>() as f64, constant, distinct, variables)
         }
         Values::Intensity(grey) => {
             let sum: u64 = grey.levels().iter().map(|&level| u64::from(level)).sum();
@@ -61,7 +64,7 @@ pub fn describe(dataset: &Dataset) -> Description {
             }
             let constant = varies.iter().filter(|&&varies| !varies).count();
             let distinct = (0..rows).map(|row| grey.row(row)).collect::<HashSet<_>>().len();
-            ("intensity", sum as f64 / 255.0, constant, distinct)
+            ("intensity", sum as f64 / 255.0, constant, distinct, None)
         }
     };
     let labels = dataset.labels.as_ref().map(|labels| {
@@ -80,6 +83,7 @@ pub fn describe(dataset: &Dataset) -> Description {
         constant_columns,
         distinct_rows,
         duplicate_rows: rows - distinct_rows,
+        variables,
         labels,
         label_column: dataset.label_column.clone(),
         sha256: checksum(dataset),
@@ -122,6 +126,9 @@ impl fmt::Display for Description {
         writeln!(f, "  constant columns  {}", self.constant_columns)?;
         writeln!(f, "  distinct rows     {}", self.distinct_rows)?;
         writeln!(f, "  duplicate rows    {}", self.duplicate_rows)?;
+        if let Some(variables) = &self.variables {
+            writeln!(f, "  variables         {variables}")?;
+        }
         if let Some(labels) = &self.labels {
             let shown = 20;
             let counts: Vec<_> =

@@ -31,4 +31,4 @@ pub(crate) use readers::{Kind, NpyHeader, open_entry};
 pub use source::{Files, Source, find_folder, resolve_name};
 pub use splits::{SplitOptions, Splits, load};
 pub use table::{Column, Columns, Separator};
-pub use variables::find_variables;
+pub use variables::{Grouping, find_variables};

@@ -2,21 +2,28 @@
 //!
 //! From left to right, the first of these that holds from a column on:
 //! - exactly one column is set in every row: a variable of one-hot columns, the fewest columns for which it is so;
-//! - at most one is set in every row, for as many columns as give evidence: a variable with the implicit state "no column is set";
+//! - at most one is set in every row, up to the first column that meets an earlier one, if there is evidence: a variable with the
+//!   implicit state "no column is set";
 //! - neither: a bit.
 //!
 //! Where most variables found are of one size with an implicit state, and blocks of that size from the first column on break no row, the
 //! table is taken for a sequence of such variables: at some positions all letters but one are rare.
 //!
-//! Evidence for a column is the number of rows in which it would be set together with an earlier column of the variable if they were
-//! independent, at least [`EXPECTED`]: rare columns that never meet by chance stay bits. The probability that independent columns never
-//! meet where 20 meetings are expected is e^-20.
+//! Evidence is the number of rows in which two of the columns would be set together if they were independent, at least [`EXPECTED`]: rare
+//! columns that never meet by chance stay bits. The probability that independent columns never meet where 20 meetings are expected is
+//! e^-20.
+
+use std::fmt;
+
+use serde::Serialize;
 
 use crate::ops::BitMatrix;
 use crate::units::Variables;
 
 /// Fewest meetings expected of independent columns that never meet.
 const EXPECTED: f64 = 20.0;
+/// The same of the last column with the others: without it a rare bit would be taken for a state of the variable before it.
+const EXPECTED_OF_LAST: f64 = 5.0;
 /// Most columns of a variable.
 const MOST_COLUMNS: usize = 1000;
 
@@ -25,12 +32,63 @@ pub fn find_variables(rows: &BitMatrix) -> Variables {
     let columns = Columns::of(rows);
     let (mut first, mut sizes) = (0, Vec::new());
     while first < columns.len() {
-        let size = columns.one_hot(first).unwrap_or_else(|| columns.exclusive(first));
-        sizes.push(size);
-        first += size.0;
+        let found = match columns.one_hot(first) {
+            Some(size) => vec![(size, false)],
+            None => columns.exclusive(first),
+        };
+        first += found.iter().map(|(size, _)| size).sum::<usize>();
+        sizes.extend(found);
     }
     let sizes = columns.periodic(&sizes).unwrap_or(sizes);
     Variables::new(sizes).unwrap_or_default()
+}
+
+/// What categorical variables gain over bits in a description by independent sites.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Grouping {
+    /// The variables as text, see [`Variables`].
+    pub variables: String,
+    /// Number of categorical variables.
+    pub categorical: usize,
+    /// Number of bits.
+    pub bits: usize,
+    /// Mean log-likelihood of the rows under independent variables with their marginals, in nats a row.
+    pub independent: f64,
+    /// The same of independent bits.
+    pub independent_bits: f64,
+}
+
+impl Grouping {
+    /// Of rows with these numbers of ones in their columns; `None` for bits.
+    pub fn of(variables: &Variables, counts: &[u64], rows: usize) -> Option<Self> {
+        let independent = |variables: &Variables| {
+            let eta = variables.logits_of_counts(counts, rows, PSEUDO_COUNT);
+            let linear: f64 = eta.iter().zip(counts).map(|(a, n)| f64::from(*a) * *n as f64).sum();
+            linear / rows as f64 - variables.log_partition(eta.into_iter().map(f64::from))
+        };
+        let (categorical, bits) = variables.counts(counts.len());
+        (!variables.is_bits()).then(|| Self {
+            variables: variables.to_string(),
+            categorical,
+            bits,
+            independent: independent(variables),
+            independent_bits: independent(&Variables::BITS),
+        })
+    }
+}
+
+/// Rows added to every state of an independent variable (Krichevsky and Trofimov 1981: a half).
+const PSEUDO_COUNT: f64 = 0.5;
+
+impl fmt::Display for Grouping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = if self.bits > 0 { format!(" and {} bits", self.bits) } else { String::new() };
+        write!(
+            f,
+            "{} categorical variables{bits} ({}): independent sites have {:.2} nats a row with them, {:.2} as bits",
+            self.categorical, self.variables, self.independent, self.independent_bits
+        )
+    }
 }
 
 /// The columns as packed rows of their own.
@@ -78,7 +136,7 @@ impl Columns {
     }
 
     /// The fewest columns from `first` on of which exactly one is set in every row.
-    fn one_hot(&self, first: usize) -> Option<(usize, bool)> {
+    fn one_hot(&self, first: usize) -> Option<usize> {
         let mut union = vec![0; self.bits.row(first).len()];
         let mut set = 0;
         for column in first..self.len().min(first + MOST_COLUMNS) {
@@ -88,26 +146,36 @@ impl Columns {
             set += self.ones[column];
             if set == self.rows() {
                 let size = column + 1 - first;
-                return (size > 1 && set as f64 > EXPECTED).then_some((size, false));
+                return (size > 1 && set as f64 > EXPECTED).then_some(size);
             }
         }
         None
     }
 
-    /// As many columns from `first` on as exclude each other with evidence; a bit if there is only one.
-    fn exclusive(&self, first: usize) -> (usize, bool) {
-        let mut union = self.bits.row(first).to_vec();
-        let mut set = self.ones[first];
-        let mut column = first + 1;
-        while column < self.len().min(first + MOST_COLUMNS) {
-            let expected = self.ones[column] as f64 * set as f64 / self.rows().max(1) as f64;
-            if expected < EXPECTED || !self.joins(column, &mut union) {
+    /// The columns from `first` up to one that meets them, if there is evidence, else a bit.
+    fn exclusive(&self, first: usize) -> Vec<(usize, bool)> {
+        let mut union = vec![0; self.bits.row(first).len()];
+        let (mut set, mut expected) = (0, Vec::new());
+        for column in first..self.len().min(first + MOST_COLUMNS) {
+            if !self.joins(column, &mut union) {
                 break;
             }
+            expected.push(self.ones[column] as f64 * set as f64 / self.rows().max(1) as f64);
             set += self.ones[column];
-            column += 1;
         }
-        (column - first, true)
+        let all = expected.len();
+        // Rare columns at the end may be bits, unless a one-hot variable begins where they end.
+        let end = first + all;
+        if end < self.len() && self.one_hot(end).is_none() {
+            while expected.last().is_some_and(|last| *last < EXPECTED_OF_LAST) {
+                expected.pop();
+            }
+        }
+        if expected.iter().sum::<f64>() < EXPECTED {
+            return vec![(1, true)];
+        }
+        let bits = std::iter::repeat_n((1, true), all - expected.len());
+        [(expected.len(), true)].into_iter().chain(bits).collect()
     }
 }
 

@@ -108,12 +108,18 @@ impl Variables {
 
     /// Natural parameters of `rows` rows with these numbers of ones in their columns, `smoothing` rows added to every state.
     pub fn logits_of_counts(&self, counts: &[u64], rows: usize, smoothing: f64) -> Vec<f32> {
+        let means = self.smoothed(counts, rows, smoothing);
+        self.natural(means).0.into_iter().map(|x| x as f32).collect()
+    }
+
+    /// The means of the same.
+    pub fn smoothed(&self, counts: &[u64], rows: usize, smoothing: f64) -> Vec<f64> {
         let mut means = Vec::with_capacity(counts.len());
         for variable in self.of(counts.len()) {
             let all = rows as f64 + variable.states() as f64 * smoothing;
             means.extend(counts[variable.range()].iter().map(|&n| (n as f64 + smoothing) / all));
         }
-        self.natural(means).0.into_iter().map(|x| x as f32).collect()
+        means
     }
 
     /// Draws every variable from its means by one number of `uniform` each; calls `set` with the columns that are set.

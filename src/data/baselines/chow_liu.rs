@@ -4,23 +4,40 @@ use rayon::prelude::*;
 
 use super::{Density, PSEUDO_COUNT};
 use crate::ops::BitMatrix;
+use crate::units::{Variable, Variables};
 
-/// p(v) = prod_i p(v_i | v_parent(i)).
+/// p(v) = prod_i p(v_i | v_parent(i)), i over variables.
 pub(super) struct ChowLiu {
-    /// The parent of each unit; none for the root. Shape `[M]`.
+    variables: Vec<Variable>,
+    /// The parent of each variable; none for the root.
     parents: Vec<Option<usize>>,
-    /// log p(v_i | v_parent), shape [M, 2, 2]: by the parent's value, then the unit's own. The root has twice the same row.
-    log_p: Vec<[[f64; 2]; 2]>,
+    /// log p(v_i | v_parent) of every variable.
+    log_p: Vec<States>,
+}
+
+/// A table over the states of two variables; a variable's states are the implicit one, where it is one, and its columns.
+struct States {
+    columns: usize,
+    values: Vec<f64>,
+}
+
+impl States {
+    fn at(&self, row: usize, column: usize) -> f64 {
+        self.values[row * self.columns + column]
+    }
+
+    fn rows(&self) -> std::slice::ChunksExact<'_, f64> {
+        self.values.chunks_exact(self.columns)
+    }
 }
 
 impl ChowLiu {
     /// Cost: N M^2 / 64 for the counts of pairs, M^2 for the tree (Prim 1957).
-    pub fn fit(train: &BitMatrix) -> Self {
-        let units = train.columns();
-        let (columns, ones) = (train.transposed(), train.column_counts());
-        let pairs = Pairs { columns, ones, rows: train.rows() as f64 };
+    pub fn fit(train: &BitMatrix, variables: &Variables) -> Self {
+        let pairs = Pairs::of(train, variables);
+        let units = pairs.variables.len();
         let mut parents = vec![None; units];
-        // The best edge from each unit outside to the tree, which begins with unit 0.
+        // The best edge from each variable outside to the tree, which begins with variable 0.
         let mut outside: Vec<usize> = (1..units).collect();
         let mut best: Vec<(f64, usize)> = pairs.ties(&outside, 0);
         while let Some(next) = (0..outside.len()).max_by(|&a, &b| best[a].0.total_cmp(&best[b].0)) {
@@ -34,7 +51,7 @@ impl ChowLiu {
             }
         }
         let log_p = (0..units).map(|unit| pairs.conditional(unit, parents[unit])).collect();
-        Self { parents, log_p }
+        Self { variables: pairs.variables, parents, log_p }
     }
 
     /// Number of edges.
@@ -45,57 +62,113 @@ impl ChowLiu {
 
 impl Density for ChowLiu {
     fn log_probability(&self, row: &[u64]) -> f64 {
-        let bit = |unit: usize| (row[unit / 64] >> (unit % 64) & 1) as usize;
+        let state = |unit: usize| {
+            let variable = &self.variables[unit];
+            let set = variable.range().position(|i| row[i / 64] >> (i % 64) & 1 == 1);
+            set.map_or(0, |column| column + usize::from(variable.implicit))
+        };
         let of = |(unit, parent): (usize, &Option<usize>)| {
-            self.log_p[unit][parent.map_or(0, bit)][bit(unit)]
+            self.log_p[unit].at(parent.map_or(0, state), state(unit))
         };
         self.parents.iter().enumerate().map(of).sum()
     }
 }
 
-/// Counts of units and pairs.
+/// Counts of columns and pairs.
 struct Pairs {
-    /// Rows of units, shape [M, N].
+    variables: Vec<Variable>,
+    /// Rows of columns, shape [M, N].
     columns: BitMatrix,
     ones: Vec<u64>,
     rows: f64,
 }
 
 impl Pairs {
-    /// Smoothed p(v_i, v_j); its margins are the smoothed ones of the units.
-    fn joint(&self, i: usize, j: usize) -> [[f64; 2]; 2] {
-        let words = self.columns.row(i).iter().zip(self.columns.row(j));
-        let both: u64 = words.map(|(a, b)| u64::from((a & b).count_ones())).sum();
-        let (both, of_i, of_j) = (both as f64, self.ones[i] as f64, self.ones[j] as f64);
-        let p = |count: f64| (count + 0.25 * PSEUDO_COUNT) / (self.rows + PSEUDO_COUNT);
-        [[p(self.rows - of_i - of_j + both), p(of_j - both)], [p(of_i - both), p(both)]]
+    fn of(train: &BitMatrix, variables: &Variables) -> Self {
+        Self {
+            variables: variables.of(train.columns()).collect(),
+            columns: train.transposed(),
+            ones: train.column_counts(),
+            rows: train.rows() as f64,
+        }
     }
 
-    /// Mutual information of units with `unit`, in nats, and `unit`.
+    /// Rows in which the state of each variable is the given one; `None` stands for the implicit state.
+    fn count(&self, i: &Variable, j: &Variable, a: Option<usize>, b: Option<usize>) -> f64 {
+        let ones = |unit: usize| self.ones[unit] as f64;
+        match (a, b) {
+            (Some(a), Some(b)) => {
+                let words = self.columns.row(a).iter().zip(self.columns.row(b));
+                words.map(|(a, b)| u64::from((a & b).count_ones())).sum::<u64>() as f64
+            }
+            (Some(a), None) => {
+                ones(a) - j.range().map(|b| self.count(i, j, Some(a), Some(b))).sum::<f64>()
+            }
+            (None, Some(b)) => {
+                ones(b) - i.range().map(|a| self.count(i, j, Some(a), Some(b))).sum::<f64>()
+            }
+            (None, None) => {
+                let of_j = self.rows - j.range().map(ones).sum::<f64>();
+                of_j - i.range().map(|a| self.count(i, j, Some(a), None)).sum::<f64>()
+            }
+        }
+    }
+
+    /// Smoothed p(v_i, v_j); of bits its margins are the smoothed ones of the units.
+    fn joint(&self, i: usize, j: usize) -> States {
+        let (i, j) = (self.variables[i], self.variables[j]);
+        let cells = 0.25 * PSEUDO_COUNT * (i.states() * j.states()) as f64;
+        let mut values = Vec::with_capacity(i.states() * j.states());
+        for a in states(&i) {
+            for b in states(&j) {
+                let count = self.count(&i, &j, a, b);
+                values.push((count + 0.25 * PSEUDO_COUNT) / (self.rows + cells));
+            }
+        }
+        States { columns: j.states(), values }
+    }
+
+    /// Mutual information of variables with `unit`, in nats, and `unit`.
     fn ties(&self, others: &[usize], unit: usize) -> Vec<(f64, usize)> {
         let tie = |&other: &usize| (mutual_information(&self.joint(other, unit)), unit);
         others.par_iter().map(tie).collect()
     }
 
-    fn conditional(&self, unit: usize, parent: Option<usize>) -> [[f64; 2]; 2] {
-        match parent {
-            Some(parent) => self.joint(parent, unit).map(|row| {
-                let total = row[0] + row[1];
-                row.map(|p| (p / total).ln())
-            }),
-            None => {
-                let p = super::smoothed(self.ones[unit] as f64, self.rows);
-                [[(-p).ln_1p(), p.ln()]; 2]
-            }
+    fn conditional(&self, unit: usize, parent: Option<usize>) -> States {
+        let Some(parent) = parent else {
+            let variable = self.variables[unit];
+            let states = variable.states() as f64;
+            let set: f64 = variable.range().map(|i| self.ones[i] as f64).sum();
+            let count =
+                |state: Option<usize>| state.map_or(self.rows - set, |i| self.ones[i] as f64);
+            let p = |state| {
+                (count(state) + 0.5 * PSEUDO_COUNT) / (self.rows + 0.5 * PSEUDO_COUNT * states)
+            };
+            let values = self::states(&variable).map(|state| p(state).ln()).collect();
+            return States { columns: variable.states(), values };
+        };
+        let mut joint = self.joint(parent, unit);
+        for row in joint.values.chunks_exact_mut(joint.columns) {
+            let total: f64 = row.iter().sum();
+            row.iter_mut().for_each(|p| *p = (*p / total).ln());
         }
+        joint
     }
 }
 
-fn mutual_information(joint: &[[f64; 2]; 2]) -> f64 {
-    let row = joint.map(|row| row[0] + row[1]);
-    let column = [joint[0][0] + joint[1][0], joint[0][1] + joint[1][1]];
-    let term = |(a, b): (usize, usize)| joint[a][b] * (joint[a][b] / (row[a] * column[b])).ln();
-    [(0, 0), (0, 1), (1, 0), (1, 1)].into_iter().map(term).sum()
+/// The implicit state, where it is one, and the columns.
+fn states(variable: &Variable) -> impl Iterator<Item = Option<usize>> + use<> {
+    variable.implicit.then_some(None).into_iter().chain(variable.range().map(Some))
+}
+
+fn mutual_information(joint: &States) -> f64 {
+    let mut column = vec![0.0; joint.columns];
+    joint.rows().for_each(|row| column.iter_mut().zip(row).for_each(|(sum, p)| *sum += p));
+    let of_row = |row: &[f64]| {
+        let total: f64 = row.iter().sum();
+        row.iter().zip(&column).map(|(p, column)| p * (p / (total * column)).ln()).sum::<f64>()
+    };
+    joint.rows().map(of_row).sum()
 }
 
 #[cfg(test)]
@@ -140,10 +213,9 @@ mod tests {
                     train.set(row, (step * (1 + seed as usize % 4) + seed as usize) % 5, value);
                 }
             }
-            let tree = ChowLiu::fit(&train);
+            let tree = ChowLiu::fit(&train, &Variables::BITS);
             assert_eq!(tree.edges(), 4);
-            let pairs =
-                Pairs { columns: train.transposed(), ones: train.column_counts(), rows: 60.0 };
+            let pairs = Pairs::of(&train, &Variables::BITS);
             let tie = |&(a, b): &(usize, usize)| mutual_information(&pairs.joint(a, b));
             let total = |edges: &Vec<(usize, usize)>| edges.iter().map(tie).sum::<f64>();
             let best = all_trees().iter().map(total).fold(f64::MIN, f64::max);
@@ -158,12 +230,11 @@ mod tests {
     #[test]
     fn likelihoods_gain_the_mutual_information() {
         let train = crate::data::baselines::tests::two_patterns(20_000, 2, 7);
-        let pairs =
-            Pairs { columns: train.transposed(), ones: train.column_counts(), rows: 20_000.0 };
+        let pairs = Pairs::of(&train, &Variables::BITS);
         let gain = mutual_information(&pairs.joint(0, 1));
-        let tree = mean_log_likelihood(&ChowLiu::fit(&train), &train).0;
-        let alone =
-            mean_log_likelihood(&crate::data::baselines::Independent::fit(&train), &train).0;
+        let tree = mean_log_likelihood(&ChowLiu::fit(&train, &Variables::BITS), &train).0;
+        let alone = crate::data::baselines::Independent::fit(&train, &Variables::BITS);
+        let alone = mean_log_likelihood(&alone, &train).0;
         assert!((tree - alone - gain).abs() < 1.3e-4, "{tree} - {alone} beside {gain}");
     }
 }

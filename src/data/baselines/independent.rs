@@ -1,31 +1,28 @@
-//! Independent sites: each unit by itself.
+//! Independent sites: each variable by itself.
 
-use super::{Density, smoothed};
+use super::{Density, PSEUDO_COUNT};
 use crate::ops::{BitMatrix, for_each_set_bit};
+use crate::units::Variables;
 
-/// p(v) = prod_i p_i^v_i (1 - p_i)^(1 - v_i).
+/// p(v) = exp(a.v - A(a)), of bits prod_i p_i^v_i (1 - p_i)^(1 - v_i).
 pub(super) struct Independent {
-    /// log p(0), all units off.
-    log_off: f64,
-    /// log p_i - log(1 - p_i), shape `[M]`.
+    /// -A(a).
+    constant: f64,
+    /// a, for bits log p_i - log(1 - p_i), shape `[M]`.
     logits: Vec<f64>,
 }
 
 impl Independent {
-    pub fn fit(train: &BitMatrix) -> Self {
-        let rows = train.rows() as f64;
-        let counts = train.column_counts();
-        let means: Vec<f64> = counts.iter().map(|&count| smoothed(count as f64, rows)).collect();
-        Self {
-            log_off: means.iter().map(|p| (-p).ln_1p()).sum(),
-            logits: means.iter().map(|p| p.ln() - (-p).ln_1p()).collect(),
-        }
+    pub fn fit(train: &BitMatrix, variables: &Variables) -> Self {
+        let means = variables.smoothed(&train.column_counts(), train.rows(), 0.5 * PSEUDO_COUNT);
+        let (logits, constant) = variables.natural(means);
+        Self { constant, logits }
     }
 }
 
 impl Density for Independent {
     fn log_probability(&self, row: &[u64]) -> f64 {
-        let mut log_p = self.log_off;
+        let mut log_p = self.constant;
         for_each_set_bit(row, |unit| log_p += self.logits[unit]);
         log_p
     }

@@ -2,20 +2,21 @@
 //!
 //! All are fitted to the training rows and normalised, so their log-likelihoods are exact, in nats per row.
 
-mod bernoulli_mixture;
 mod chow_liu;
 mod independent;
+mod product_mixture;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
-use self::bernoulli_mixture::BernoulliMixture;
 use self::chow_liu::ChowLiu;
 use self::independent::Independent;
+use self::product_mixture::ProductMixture;
 use crate::error::Result;
 use crate::ops::BitMatrix;
+use crate::units::Variables;
 
-/// Pseudo-counts of a unit's two values together (Krichevsky and Trofimov 1981: a half each).
+/// Pseudo-counts of a bit's two values together (Krichevsky and Trofimov 1981: a half each); other variables have a half for each state.
 const PSEUDO_COUNT: f64 = 1.0;
 /// Most columns for which all pairs are counted.
 const MOST_PAIRED: usize = 4096;
@@ -58,17 +59,22 @@ pub struct PartLikelihood {
 ///
 /// # Errors
 /// Parts without rows.
-pub fn baselines(parts: &[(&'static str, &BitMatrix)], seed: u64) -> Result<Vec<Baseline>> {
+pub fn baselines(
+    parts: &[(&'static str, &BitMatrix)],
+    variables: &Variables,
+    seed: u64,
+) -> Result<Vec<Baseline>> {
     let Some((_, train)) = parts.first() else { return Ok(Vec::new()) };
-    let mut found = vec![of("independent sites", String::new(), &Independent::fit(train), parts)];
+    let mut found =
+        vec![of("independent sites", String::new(), &Independent::fit(train, variables), parts)];
     if train.columns() <= MOST_PAIRED {
-        let tree = ChowLiu::fit(train);
+        let tree = ChowLiu::fit(train, variables);
         found.push(of("Chow-Liu tree", format!("{} edges", tree.edges()), &tree, parts));
     }
     let validation = parts.iter().find(|(part, _)| *part == "validation").map(|(_, rows)| *rows);
-    let mixture = BernoulliMixture::chosen(train, validation, seed);
+    let mixture = ProductMixture::chosen(train, validation, variables, seed);
     let detail = format!("{} components", mixture.components());
-    found.push(of("mixture of Bernoullis", detail, &mixture, parts));
+    found.push(of("mixture of products", detail, &mixture, parts));
     Ok(found)
 }
 
@@ -97,11 +103,6 @@ fn mean_log_likelihood(density: &dyn Density, rows: &BitMatrix) -> (f64, f64) {
     (mean, if n > 1.0 { (squares / (n - 1.0) / n).sqrt() } else { f64::NAN })
 }
 
-/// (n + a)/(N + 2a) with the pseudo-counts of a unit.
-fn smoothed(count: f64, rows: f64) -> f64 {
-    (count + 0.5 * PSEUDO_COUNT) / (rows + PSEUDO_COUNT)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,15 +126,20 @@ mod tests {
     /// Probabilities of all states of few units sum to one.
     #[test]
     fn densities_are_normalised() {
-        let train = two_patterns(50, 7, 1);
-        let all: Vec<Box<dyn Density>> = vec![
-            Box::new(Independent::fit(&train)),
-            Box::new(ChowLiu::fit(&train)),
-            Box::new(BernoulliMixture::fit(&train, 3, 5)),
-        ];
-        for density in all {
-            let total: f64 = (0..128u64).map(|v| density.log_probability(&[v]).exp()).sum();
-            assert!((total - 1.0).abs() < 1e-9, "{total}");
+        for kind in ["", "3+,2,2*1+", "7"] {
+            let variables: Variables = kind.parse().unwrap();
+            let allowed = || (0..128u64).filter(|v| variables.allow(&[*v]));
+            let rows: Vec<u64> = allowed().cycle().take(50).collect();
+            let train = BitMatrix::from_fn(50, 7, |row, i| rows[row * row % 50] >> i & 1 == 1);
+            let all: Vec<Box<dyn Density>> = vec![
+                Box::new(Independent::fit(&train, &variables)),
+                Box::new(ChowLiu::fit(&train, &variables)),
+                Box::new(ProductMixture::fit(&train, &variables, 3, 5)),
+            ];
+            for density in all {
+                let total: f64 = allowed().map(|v| density.log_probability(&[v]).exp()).sum();
+                assert!((total - 1.0).abs() < 1e-9, "`{kind}`: {total}");
+            }
         }
     }
 
@@ -143,7 +149,7 @@ mod tests {
         let columns = 12;
         let (train, test) = (two_patterns(4000, columns, 2), two_patterns(4000, columns, 3));
         let parts = [("train", &train), ("validation", &test), ("test", &test)];
-        let found = baselines(&parts, 4).unwrap();
+        let found = baselines(&parts, &Variables::BITS, 4).unwrap();
         let means: Vec<f64> = found.iter().map(|baseline| baseline.parts[2].mean).collect();
         assert!(means[0] < means[1] && means[1] < means[2], "{means:?}");
         // log p of a row under the truth: a half for each pattern.

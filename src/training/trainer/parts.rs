@@ -10,6 +10,7 @@ use super::rows::RowSets;
 use super::times::Times;
 use crate::checkpoint::TrainedOn;
 use crate::config::Config;
+use crate::data::Grouping;
 use crate::data::ImageShape;
 use crate::model::{Device, Parameters};
 use crate::ops::BitMatrix;
@@ -90,6 +91,12 @@ impl Trainer {
             Some(averaged) => averaged.parameters().clone(),
             None => self.current.parameters.as_ref().clone(),
         }
+    }
+
+    /// The categorical variables of the columns, if there are any, and what they gain over bits.
+    pub fn grouping(&self) -> Option<Grouping> {
+        let rows = &self.rows;
+        Grouping::of(&rows.variables, &rows.column_counts, rows.len())
     }
 
     /// Description of the training rows for a model file.

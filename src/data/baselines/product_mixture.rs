@@ -1,12 +1,13 @@
-//! A mixture of products of Bernoullis, fitted by expectation maximization.
+//! A mixture of products of independent variables, fitted by expectation maximization.
 
 use rand::RngExt;
 use rayon::prelude::*;
 
-use super::{Density, mean_log_likelihood, smoothed};
+use super::{Density, PSEUDO_COUNT, mean_log_likelihood};
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, for_each_set_bit};
 use crate::progress;
+use crate::units::Variables;
 
 /// Numbers of components that are tried, until twice as many are no better.
 const COMPONENTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -20,12 +21,12 @@ const OF_A_ROW: f64 = 0.5;
 /// Rows of a task: sums do not depend on the number of threads.
 const TASK: usize = 256;
 
-/// p(v) = sum_k pi_k prod_i p_ki^v_i (1 - p_ki)^(1 - v_i).
-pub(super) struct BernoulliMixture {
+/// p(v) = sum_k pi_k exp(a_k.v - A(a_k)), of bits sum_k pi_k prod_i p_ki^v_i (1 - p_ki)^(1 - v_i).
+pub(super) struct ProductMixture {
     components: usize,
-    /// log pi_k + sum_i log(1 - p_ki), shape `[K]`.
+    /// log pi_k - A(a_k), shape `[K]`.
     offsets: Vec<f64>,
-    /// logit p_ki, shape [M, K].
+    /// a_ki, shape [M, K].
     logits: Vec<f64>,
 }
 
@@ -38,9 +39,14 @@ struct Sums {
     ones: Vec<f64>,
 }
 
-impl BernoulliMixture {
+impl ProductMixture {
     /// The one with the number of components that is best on validation rows, or on a tenth of the training rows.
-    pub fn chosen(train: &BitMatrix, validation: Option<&BitMatrix>, seed: u64) -> Self {
+    pub fn chosen(
+        train: &BitMatrix,
+        validation: Option<&BitMatrix>,
+        variables: &Variables,
+        seed: u64,
+    ) -> Self {
         let held_out = |row: &usize| row.is_multiple_of(HELD_OUT);
         let some = |wanted| train.select((0..train.rows()).filter(|row| held_out(row) == wanted));
         let own =
@@ -54,8 +60,8 @@ impl BernoulliMixture {
             if components > fitted.rows() {
                 break;
             }
-            progress::at("mixtures of Bernoullis", i, COMPONENTS.len());
-            let mixture = Self::fit(fitted, components, seed);
+            progress::at("mixtures of products", i, COMPONENTS.len());
+            let mixture = Self::fit(fitted, variables, components, seed);
             let value = mean_log_likelihood(&mixture, judged).0;
             match &best {
                 Some((best, _)) if value <= *best => break,
@@ -63,28 +69,28 @@ impl BernoulliMixture {
             }
         }
         // There is at least one row, and so a mixture of one.
-        best.map_or_else(|| Self::fit(train, 1, seed), |(_, mixture)| mixture)
+        best.map_or_else(|| Self::fit(train, variables, 1, seed), |(_, mixture)| mixture)
     }
 
     /// Starts halfway between the means of all rows and rows drawn by seed.
-    pub fn fit(train: &BitMatrix, components: usize, seed: u64) -> Self {
+    pub fn fit(train: &BitMatrix, variables: &Variables, components: usize, seed: u64) -> Self {
         let (rows, units) = (train.rows(), train.columns());
-        let counts = train.column_counts();
+        let all = variables.smoothed(&train.column_counts(), rows, 0.5 * PSEUDO_COUNT);
         let mut draw = Streams::new(seed, Purpose::Choice, components as u64).row(0);
         let chosen: Vec<usize> = (0..components).map(|_| draw.random_range(0..rows)).collect();
         let mut means = vec![0.0; units * components];
-        for (unit, means) in means.chunks_exact_mut(components).enumerate() {
-            let all = smoothed(counts[unit] as f64, rows as f64);
-            for (mean, row) in means.iter_mut().zip(&chosen) {
-                let own = smoothed(f64::from(u8::from(train.get(*row, unit))), 1.0);
-                *mean = OF_A_ROW * own + (1.0 - OF_A_ROW) * all;
+        for (k, row) in chosen.into_iter().enumerate() {
+            let counts: Vec<u64> = (0..units).map(|i| u64::from(train.get(row, i))).collect();
+            let own = variables.smoothed(&counts, 1, 0.5 * PSEUDO_COUNT);
+            for (unit, (own, all)) in own.iter().zip(&all).enumerate() {
+                means[unit * components + k] = OF_A_ROW * own + (1.0 - OF_A_ROW) * all;
             }
         }
-        let mut mixture = Self::new(&vec![1.0 / components as f64; components], &means);
+        let mut mixture = Self::new(variables, &vec![1.0 / components as f64; components], &means);
         let mut before = f64::NEG_INFINITY;
         for _ in 0..ITERATIONS {
             let sums = mixture.sums(train);
-            mixture = sums.maximum(rows as f64);
+            mixture = sums.maximum(rows as f64, variables);
             let now = sums.log_likelihood / rows as f64;
             if now - before < SMALLEST_GAIN {
                 break;
@@ -95,13 +101,17 @@ impl BernoulliMixture {
     }
 
     /// From pi, shape `[K]`, and p, shape [M, K].
-    fn new(shares: &[f64], means: &[f64]) -> Self {
-        let mut offsets: Vec<f64> = shares.iter().map(|share| share.ln()).collect();
-        for row in means.chunks_exact(shares.len()) {
-            offsets.iter_mut().zip(row).for_each(|(offset, p)| *offset += (-p).ln_1p());
+    fn new(variables: &Variables, shares: &[f64], means: &[f64]) -> Self {
+        let components = shares.len();
+        let (mut offsets, mut logits) = (Vec::with_capacity(components), vec![0.0; means.len()]);
+        for (k, share) in shares.iter().enumerate() {
+            let own = means.iter().skip(k).step_by(components).copied().collect();
+            let (natural, constant) = variables.natural(own);
+            offsets.push(share.ln() + constant);
+            let places = logits.iter_mut().skip(k).step_by(components);
+            places.zip(natural).for_each(|(place, a)| *place = a);
         }
-        let logits = means.iter().map(|p| p.ln() - (-p).ln_1p()).collect();
-        Self { components: shares.len(), offsets, logits }
+        Self { components, offsets, logits }
     }
 
     /// Number of components.
@@ -150,7 +160,7 @@ impl BernoulliMixture {
     }
 }
 
-impl Density for BernoulliMixture {
+impl Density for ProductMixture {
     fn log_probability(&self, row: &[u64]) -> f64 {
         self.log_joint(row, &mut Vec::with_capacity(self.components))
     }
@@ -172,12 +182,21 @@ impl Sums {
     }
 
     /// The maximization step, with the pseudo-counts of a unit in every component.
-    fn maximum(&self, rows: f64) -> BernoulliMixture {
+    fn maximum(&self, rows: f64, variables: &Variables) -> ProductMixture {
         let k = self.weights.len();
         let shares: Vec<f64> = self.weights.iter().map(|w| (w + 1.0) / (rows + k as f64)).collect();
-        let of = |(i, ones): (usize, &f64)| smoothed(*ones, self.weights[i % k].max(*ones));
-        let means: Vec<f64> = self.ones.iter().enumerate().map(of).collect();
-        BernoulliMixture::new(&shares, &means)
+        let mut means = vec![0.0; self.ones.len()];
+        for variable in variables.of(means.len() / k) {
+            let states = 0.5 * PSEUDO_COUNT * variable.states() as f64;
+            for (unit, k) in variable.range().flat_map(|unit| (0..k).map(move |k| (unit, k))) {
+                // Rounding must not bring the sum of a variable's means above 1.
+                let own = variable.range().map(|i| self.ones[i * shares.len() + k]).sum::<f64>();
+                let ones = self.ones[unit * shares.len() + k];
+                let all = self.weights[k].max(own);
+                means[unit * shares.len() + k] = (ones + 0.5 * PSEUDO_COUNT) / (all + states);
+            }
+        }
+        ProductMixture::new(variables, &shares, &means)
     }
 }
 
@@ -191,10 +210,10 @@ mod tests {
     #[test]
     fn steps_of_expectation_maximization_climb() {
         let train = two_patterns(200, 10, 5);
-        let mut mixture = BernoulliMixture::fit(&train, 1, 0);
+        let mut mixture = ProductMixture::fit(&train, &Variables::BITS, 1, 0);
         assert_eq!(mixture.components(), 1);
         let start: Vec<f64> = (0..30).map(|i| 0.3 + 0.4 * f64::from(i % 7) / 7.0).collect();
-        mixture = BernoulliMixture::new(&[0.2, 0.3, 0.5], &start);
+        mixture = ProductMixture::new(&Variables::BITS, &[0.2, 0.3, 0.5], &start);
         let mut before = f64::NEG_INFINITY;
         for _ in 0..30 {
             let sums = mixture.sums(&train);
@@ -211,7 +230,7 @@ mod tests {
             let objective = sums.log_likelihood + units + shares;
             assert!(objective > before - 1e-9, "{objective} after {before}");
             before = objective;
-            mixture = sums.maximum(200.0);
+            mixture = sums.maximum(200.0, &Variables::BITS);
         }
     }
 
@@ -219,8 +238,8 @@ mod tests {
     #[test]
     fn one_component_is_independent_sites() {
         let train = two_patterns(300, 9, 6);
-        let one = mean_log_likelihood(&BernoulliMixture::fit(&train, 1, 3), &train);
-        let sites = mean_log_likelihood(&Independent::fit(&train), &train);
+        let one = mean_log_likelihood(&ProductMixture::fit(&train, &Variables::BITS, 1, 3), &train);
+        let sites = mean_log_likelihood(&Independent::fit(&train, &Variables::BITS), &train);
         assert!((one.0 - sites.0).abs() < 1e-9 && (one.1 - sites.1).abs() < 1e-9);
     }
 }
