@@ -1,5 +1,6 @@
 //! Bytes of numpy arrays as the library's arrays.
 
+use ztrack::units::Variables;
 use ztrack::{BitMatrix, Error, Parameters, Result};
 
 /// Little-endian f32 values.
@@ -8,10 +9,16 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(value).collect()
 }
 
-/// A model from W [M, J], c `[M]` and b `[J]`, f32 in C order.
-pub fn parameters(weights: &[u8], visible_bias: &[u8], hidden_bias: &[u8]) -> Result<Parameters> {
+/// A model from W [M, J], c `[M]` and b `[J]`, f32 in C order, and what its visible columns stand for.
+pub fn parameters(
+    weights: &[u8],
+    visible_bias: &[u8],
+    hidden_bias: &[u8],
+    variables: &Variables,
+) -> Result<Parameters> {
     let (m, j) = (visible_bias.len() / 4, hidden_bias.len() / 4);
-    Parameters::new(m, j, floats(weights), floats(visible_bias), floats(hidden_bias))
+    Parameters::new(m, j, floats(weights), floats(visible_bias), floats(hidden_bias))?
+        .of(variables.clone())
 }
 
 /// The model as bytes again.

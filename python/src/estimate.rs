@@ -24,13 +24,14 @@ struct Found {
 
 /// JSON of all estimates.
 #[pyfunction]
-#[pyo3(signature = (weights, visible_bias, hidden_bias, rows, states, methods, chains, temperatures, sweeps, budget, seed, progress))]
+#[pyo3(signature = (weights, visible_bias, hidden_bias, groups, rows, states, methods, chains, temperatures, sweeps, budget, seed, progress))]
 #[allow(clippy::too_many_arguments)]
 pub fn log_partition(
     py: Python<'_>,
     weights: &[u8],
     visible_bias: &[u8],
     hidden_bias: &[u8],
+    groups: &str,
     rows: Option<&[u8]>,
     states: Option<&[u8]>,
     methods: Vec<String>,
@@ -42,10 +43,14 @@ pub fn log_partition(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let found = long(py, progress.as_ref(), true, |tell| {
-        let parameters = parameters(weights, visible_bias, hidden_bias)?;
-        let all =
-            |rows: Option<&[u8]>| rows.map(|rows| bits(rows, parameters.n_visible)).transpose();
-        let (rows, states) = (all(rows)?, all(states)?);
+        let parameters = parameters(weights, visible_bias, hidden_bias, &groups.parse()?)?;
+        let all = |rows: Option<&[u8]>, name: &str| -> Result<_> {
+            let Some(rows) = rows else { return Ok(None) };
+            let rows = bits(rows, parameters.n_visible)?;
+            parameters.variables.check(&rows, name)?;
+            Ok(Some(rows))
+        };
+        let (rows, states) = (all(rows, "`data`")?, all(states, "`states`")?);
         let methods = methods.iter().map(|name| name.parse()).collect::<Result<_>>()?;
         let settings = EstimateSettings {
             methods,
@@ -74,13 +79,14 @@ pub fn log_partition(
 
 /// `count` samples, one byte a cell, and words of doubt.
 #[pyfunction]
-#[pyo3(signature = (weights, visible_bias, hidden_bias, rows, states, count, chains, temperatures, burn_in, spacing, budget, seed))]
+#[pyo3(signature = (weights, visible_bias, hidden_bias, groups, rows, states, count, chains, temperatures, burn_in, spacing, budget, seed))]
 #[allow(clippy::too_many_arguments)]
 pub fn sample<'py>(
     py: Python<'py>,
     weights: &[u8],
     visible_bias: &[u8],
     hidden_bias: &[u8],
+    groups: &str,
     rows: Option<&[u8]>,
     states: Option<&[u8]>,
     count: usize,
@@ -92,10 +98,14 @@ pub fn sample<'py>(
     seed: u64,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
     let samples = long(py, None, false, |_tell| {
-        let parameters = parameters(weights, visible_bias, hidden_bias)?;
-        let all =
-            |rows: Option<&[u8]>| rows.map(|rows| bits(rows, parameters.n_visible)).transpose();
-        let (rows, states) = (all(rows)?, all(states)?);
+        let parameters = parameters(weights, visible_bias, hidden_bias, &groups.parse()?)?;
+        let all = |rows: Option<&[u8]>, name: &str| -> Result<_> {
+            let Some(rows) = rows else { return Ok(None) };
+            let rows = bits(rows, parameters.n_visible)?;
+            parameters.variables.check(&rows, name)?;
+            Ok(Some(rows))
+        };
+        let (rows, states) = (all(rows, "`data`")?, all(states, "`states`")?);
         let marginals = rows
             .as_ref()
             .map(|rows| BaseDistribution::from_marginals(rows, 1.0, &parameters.variables));

@@ -43,6 +43,7 @@ struct Found {
     validation: Option<LogLikelihood>,
     reason: String,
     curves: Vec<Value>,
+    groups: String,
 }
 
 /// Tells what it hears to Python.
@@ -117,6 +118,7 @@ pub fn fit<'py>(
             .and_then(|value| value.as_str().map(String::from))
             .unwrap_or_default(),
         curves: fit.curves.records.iter().map(row).collect(),
+        groups: fit.parameters.variables.to_string(),
     };
     let found = serde_json::to_string(&found)
         .map_err(|error| named(py, "InternalError", error.to_string()))?;

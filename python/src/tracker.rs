@@ -29,6 +29,7 @@ struct Settings {
     averaging: f64,
     settling: Option<(usize, usize)>,
     seed: u64,
+    groups: String,
 }
 
 impl Tracker {
@@ -77,8 +78,9 @@ impl Tracker {
                 }
             };
             let Settings { hidden, chains, temperatures, sweeps, every, .. } = settings;
-            let Settings { averaging, settling, seed, .. } = settings;
+            let Settings { averaging, settling, seed, groups, .. } = settings;
             builder = builder.hidden(hidden).averaging(averaging).seed(seed);
+            builder = builder.variables(groups.parse()?);
             if let Some(every) = every {
                 builder = builder.every(every);
             }
@@ -109,7 +111,9 @@ impl Tracker {
     ) -> PyResult<()> {
         let started = self.reading(py, |tracker| Ok(tracker.running().is_ok()))?;
         let step = |tracker: &mut LogZTracker| {
-            tracker.update(&parameters(weights, visible_bias, hidden_bias)?).map(|_| ())
+            let variables = tracker.variables().clone();
+            let new = parameters(weights, visible_bias, hidden_bias, &variables)?;
+            tracker.update(&new).map(|_| ())
         };
         if started { self.reading(py, step) } else { self.on_copy(py, step) }
     }
@@ -157,6 +161,11 @@ impl Tracker {
         let rows = (0..found.visible.len()).flat_map(|i| found.products.row(i).iter());
         let bytes: Vec<u8> = rows.flat_map(|value| value.to_le_bytes()).collect();
         Ok((PyBytes::new(py, &bytes), found.visible, found.hidden))
+    }
+
+    /// What the visible columns stand for.
+    fn groups(&self, py: Python<'_>) -> PyResult<String> {
+        self.reading(py, |tracker| Ok(tracker.variables().to_string()))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

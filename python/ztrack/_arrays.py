@@ -74,6 +74,23 @@ def rows(value, columns=None, name="data"):
     return np.ascontiguousarray(found, dtype=np.uint8)
 
 
+def groups(value):
+    """What the visible columns stand for, as the library's text; "" for bits.
+
+    None: bits. A sequence of numbers of columns: each a one-hot variable, 1 for a bit. A text: "60*3+,4,1+" are 60 variables of three
+    columns with the state "no column is set", a one-hot variable of four columns, and a bit.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    try:
+        sizes = [whole(size, "groups", 1) for size in value]
+    except TypeError as error:
+        raise InvalidError(f"`groups` is {value!r}: a text such as '60*3+,4,1+' or a sequence of numbers of columns is needed") from error
+    return ",".join("1+" if size == 1 else str(size) for size in sizes)
+
+
 def whole(value, name, least):
     """An integer of at least ``least``."""
     try:

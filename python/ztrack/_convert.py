@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._arrays import array, parameters, rows, whole
+from ._arrays import groups as as_groups
 from ._errors import FileError, InvalidError
 from ._estimate import LogLikelihood, LogPartition, _log_f, log_likelihood, log_partition, sample
 from ._packages import need
@@ -28,7 +29,12 @@ _TORCH_NAMES = (
 
 @dataclass
 class Model:
-    """An RBM with units in {0, 1}: log f(v, h) = v.W h + c.v + b.h."""
+    """An RBM with units in {0, 1}: log f(v, h) = v.W h + c.v + b.h.
+
+    Visible columns are bits, unless ``groups`` makes adjacent ones of which at most one is set a categorical variable: a sequence of
+    numbers of columns (each a one-hot variable, 1 for a bit), or a text such as "60*3+,4,1+" (60 variables of three columns with the
+    state "no column is set", a one-hot variable of four columns, a bit).
+    """
 
     #: W, float32 [visible, hidden].
     weights: np.ndarray
@@ -40,6 +46,8 @@ class Model:
     log_constant: float = 0.0
     #: States that its chains visited, uint8 [rows, visible], as model files of ``ztrack`` have them: they tell where its mass lies.
     states: np.ndarray | None = None
+    #: What the visible columns stand for, as a text; "" for bits.
+    groups: str | Sequence[int] | None = ""
 
     def __post_init__(self):
         self.weights, self.visible_bias, self.hidden_bias = parameters(
@@ -47,6 +55,7 @@ class Model:
         )
         if self.states is not None:
             self.states = rows(self.states, self.n_visible, "states")
+        self.groups = as_groups(self.groups)
 
     def _all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.weights, self.visible_bias, self.hidden_bias
@@ -63,14 +72,14 @@ class Model:
 
     def log_partition(self, **options: Any) -> LogPartition:
         """log Z of this model (without :attr:`log_constant`); options as of :func:`ztrack.log_partition`."""
-        return log_partition(*self._all(), **{"states": self.states, **options})
+        return log_partition(*self._all(), **{"states": self.states, "groups": self.groups, **options})
 
     def log_likelihood(
         self, data: ArrayLike, log_z: LogPartition | float | tuple[float, float] | None = None, **options: Any
     ) -> LogLikelihood:
         """Mean log-likelihood of rows, see :func:`ztrack.log_likelihood`."""
         if log_z is None:
-            options = {"states": self.states, **options}
+            options = {"states": self.states, "groups": self.groups, **options}
         return log_likelihood(*self._all(), data, log_z, **options)
 
     def log_f(self, data: ArrayLike) -> np.ndarray:
@@ -79,10 +88,12 @@ class Model:
 
     def sample(self, count: int = 100, **options: Any) -> np.ndarray:
         """Samples, see :func:`ztrack.sample`."""
-        return sample(*self._all(), count, **{"states": self.states, **options})
+        return sample(*self._all(), count, **{"states": self.states, "groups": self.groups, **options})
 
     def transposed(self) -> "Model":
-        """The layers exchanged; log Z is the same."""
+        """The layers exchanged; log Z is the same. Of a model of bits."""
+        if self.groups:
+            raise InvalidError("hidden units are bits: a model with categorical variables has no transpose")
         return Model(self.weights.T, self.hidden_bias, self.visible_bias, self.log_constant)
 
     # Files that the command `ztrack` reads as well.
@@ -92,8 +103,11 @@ class Model:
         arrays = dict(zip(("weights", "visible_bias", "hidden_bias"), self._all()))
         if str(path).endswith(".safetensors"):
             states = {} if self.states is None else {"states": self.states}
-            need("safetensors.numpy").save_file({**arrays, **states}, str(path))
+            metadata = {"layout": "visible-hidden", "variables": self.groups} if self.groups else None
+            need("safetensors.numpy").save_file({**arrays, **states}, str(path), metadata)
         elif str(path).endswith(".npz"):
+            if self.groups:
+                raise InvalidError(f"{path}: an npz file has no place for the variables of the columns: use .safetensors")
             np.savez(path, **arrays)
         else:
             raise InvalidError(f"{path}: a model file is called .npz or .safetensors")
@@ -103,12 +117,15 @@ class Model:
         """Reads what :meth:`save` or the command wrote."""
         if str(path).endswith(".safetensors"):
             arrays = need("safetensors.numpy").load_file(str(path))
+            with need("safetensors").safe_open(str(path), "numpy") as file:
+                groups = (file.metadata() or {}).get("variables", "")
         else:
+            groups = ""
             with np.load(path, allow_pickle=False) as file:
                 arrays = dict(file)
         try:
             parts = (arrays[name] for name in ("weights", "visible_bias", "hidden_bias"))
-            return cls(*parts, states=arrays.get("states"))
+            return cls(*parts, states=arrays.get("states"), groups=groups)
         except KeyError as error:
             raise FileError(f"{path}: no array {error}; found {', '.join(sorted(arrays))}") from error
 

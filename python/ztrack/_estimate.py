@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from . import _native
 from ._arrays import array, parameters, rows, whole
+from ._arrays import groups as as_groups
 from ._errors import InvalidError
 from ._packages import need
 
@@ -139,6 +140,7 @@ def log_partition(
     sweeps: int = 1000,
     budget: float = 20.0,
     states: ArrayLike | None = None,
+    groups: str | Sequence[int] | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> LogPartition:
     """log Z of the RBM log f(v, h) = v.W h + c.v + b.h with units in {0, 1}.
@@ -165,6 +167,8 @@ def log_partition(
         Work that "auto" may do while in doubt, in seconds of one usual core.
     states : array [rows, visible] of 0 and 1, optional
         States of the model that its chains visited, as the model files of ``ztrack`` have them.
+    groups : str or sequence of int, optional
+        What the visible columns stand for, see :class:`Model`; default: bits.
     progress : callable, optional
         Gets a line of text after each step; returning False ends the call with :class:`Interrupted`.
 
@@ -184,6 +188,7 @@ def log_partition(
             w.tobytes(),
             c.tobytes(),
             b.tobytes(),
+            as_groups(groups),
             cells,
             visited,
             names,
@@ -318,13 +323,15 @@ def sample(
     spacing: int = 10,
     budget: float = 20.0,
     states: ArrayLike | None = None,
+    groups: str | Sequence[int] | None = None,
 ) -> np.ndarray:
     """``count`` samples of the model, uint8 [count, visible] of 0 and 1.
 
     Exact and independent where the smaller layer has at most 20 units. Else of tempered chains that search for modes, move
     and are judged as those of :func:`log_partition`, by ``burn_in`` sweeps and more of them for ``budget`` seconds while
     they are in doubt, with ``spacing`` sweeps between two samples of a chain. A warning where doubt is left.
-    ``data`` [rows, visible]: training rows, places to start from; ``states`` [rows, visible]: states that its chains visited.
+    ``data`` [rows, visible]: training rows, places to start from; ``states`` [rows, visible]: states that its chains visited;
+    ``groups``: what the visible columns stand for, see :class:`Model`.
     """
     import warnings
 
@@ -335,7 +342,7 @@ def sample(
         (chains, "chains", 4), (temperatures, "temperatures", 2), (burn_in, "burn_in", 1), (spacing, "spacing", 1),
     )]
     found, doubts = _native.sample(
-        w.tobytes(), c.tobytes(), b.tobytes(), cells, visited, count, *numbers, float(budget), whole(seed, "seed", 0)
+        w.tobytes(), c.tobytes(), b.tobytes(), as_groups(groups), cells, visited, count, *numbers, float(budget), whole(seed, "seed", 0)
     )
     for doubt in doubts:
         warnings.warn(f"samples in doubt: {doubt}", RuntimeWarning, stacklevel=2)

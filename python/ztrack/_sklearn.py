@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _native
 from ._arrays import rows, whole
+from ._arrays import groups as as_groups
 from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import _estimate, _log_f
@@ -44,6 +45,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Tempered chains of the tracker.
     threshold : float or None
         Cells above it count as 1. None: data must be 0 and 1, anything else is an error.
+    groups : str, sequence of int or None
+        What the columns stand for, see :class:`ztrack.Model`; "auto": adjacent columns that exclude each other in ``X`` become
+        categorical variables. None: bits, the only kind of :meth:`partial_fit`.
     progress : callable or None
         Gets a dict (update, updates, seconds, log_z, ...) some times a second; returning False ends the call with
         :class:`ztrack.Interrupted`.
@@ -78,6 +82,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         validation_fraction: float = 0.1,
         chains: int = 200,
         threshold: float | None = None,
+        groups: str | Sequence[int] | None = None,
         progress: Callable[[dict[str, Any]], object] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ):
@@ -89,6 +94,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.validation_fraction = validation_fraction
         self.chains = chains
         self.threshold = threshold
+        self.groups = groups
         self.progress = progress
         self.random_state = random_state
 
@@ -109,7 +115,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             "evaluations": 20,
             "chains": whole(self.chains, "chains", 2),
             "seed": self._seed(),
-            "settings": [],
+            "settings": self._columns(),
         }
         progress = self.progress
         told = None if progress is None else (lambda line: progress(json.loads(line)))
@@ -118,6 +124,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._keep(w.reshape(len(c), len(b)), c, b)
         found = json.loads(found)
         log_z = _estimate(found["log_z"])
+        self._groups = found["groups"]
         self._tracker = self._particles = None
         self._log_z = (log_z.value, log_z.std_error)
         self.curves_ = found["curves"]
@@ -127,6 +134,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def partial_fit(self, X: ArrayLike, y: Any = None) -> "RBM":
         """One update of PCD-1 with ``X`` [rows, visible] as the minibatch, tracked; for loops of one's own."""
+        if self.groups is not None or getattr(self, "_groups", ""):
+            raise InvalidError("`partial_fit` is of bits: take `fit`, or a `ztrack.Tracker` with `groups` beside a loop of your own")
         first = not hasattr(self, "components_")
         cells = self._rows(X, reset=first)
         if first:
@@ -211,12 +220,20 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._log_z
 
     def _model(self):
-        return Model(self.components_.T, self.intercept_visible_, self.intercept_hidden_)
+        groups = getattr(self, "_groups", "")
+        return Model(self.components_.T, self.intercept_visible_, self.intercept_hidden_, groups=groups)
 
     def _keep(self, w, c, b):
         self.components_ = np.array(w, dtype=np.float64).T
         self.intercept_visible_ = np.array(c, dtype=np.float64)
         self.intercept_hidden_ = np.array(b, dtype=np.float64)
+
+    def _columns(self):
+        if self.groups is None:
+            return ["data.groups=false"]
+        if isinstance(self.groups, str) and self.groups == "auto":
+            return []
+        return [f'data.variables="{as_groups(self.groups)}"']
 
     def _seed(self):
         if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:

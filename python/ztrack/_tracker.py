@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from . import _native
 from ._arrays import array, parameters, rows, whole
+from ._arrays import groups as as_groups
 from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import LogLikelihood, Trust
@@ -55,6 +56,8 @@ class Tracker:
         Fewest and most sweeps at fixed parameters before a value is told.
     transposed : bool
         W is given as [hidden, visible].
+    groups : str or sequence of int, optional
+        What the visible columns stand for, see :class:`Model`; default: bits.
 
     Two threads may use trackers of their own at the same time; one that is shared serves them in turn.
     """
@@ -73,6 +76,7 @@ class Tracker:
         sweeps: int | None = None,
         settling: tuple[int, int] | None = None,
         transposed: bool = False,
+        groups: str | Sequence[int] | None = None,
     ):
         if (data is None) == (marginals is None):
             raise InvalidError("a tracker needs `data` or `marginals`, one of them")
@@ -88,6 +92,7 @@ class Tracker:
             "averaging": _number(averaging, "averaging"),
             "settling": None if settling is None else _pair(settling),
             "seed": whole(seed, "seed", 0),
+            "groups": as_groups(groups),
         }
         self._transposed = bool(transposed)
         if data is not None:
@@ -147,7 +152,7 @@ class Tracker:
         if parts is None:
             return None
         w, c, b = (np.frombuffer(part, dtype=np.float32) for part in parts)
-        return Model(w.reshape(len(c), len(b)).copy(), c.copy(), b.copy())
+        return Model(w.reshape(len(c), len(b)).copy(), c.copy(), b.copy(), groups=self._native.groups())
 
     def samples(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the chains, uint8 [chains, visible], and their weights [chains], which add up to 1."""

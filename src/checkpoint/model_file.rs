@@ -62,7 +62,7 @@ impl ModelFile {
     /// numpy's `savez` writes them.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, or npz for a model with categorical variables.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let npz = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npz"));
@@ -72,6 +72,9 @@ impl ModelFile {
     }
 
     fn npz(&self) -> std::result::Result<Vec<u8>, String> {
+        if !self.parameters.variables.is_bits() {
+            return Err("an npz file has no place for its categorical variables: give it a name that ends in .safetensors".into());
+        }
         let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } =
             &self.parameters;
         let weights = ArrayView2::from_shape((*n_visible, *n_hidden), weights);

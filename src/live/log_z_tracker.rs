@@ -13,6 +13,7 @@ use crate::tracking::{
 use crate::training::Averaged;
 use crate::training::gradient::{Moments, moments_from_inputs};
 use crate::trust::Trust;
+use crate::units::Variables;
 
 /// log Z of a model in training, with an error bar, from one call after every update of any loop.
 ///
@@ -319,6 +320,11 @@ impl LogZTracker {
 
     fn started(&self) -> Result<&ModelTracker> {
         self.tracker.as_ref().ok_or_else(not_started)
+    }
+
+    /// What the visible columns stand for.
+    pub fn variables(&self) -> &Variables {
+        self.base.variables()
     }
 
     fn check(&self, parameters: &Parameters) -> Result<()> {
