@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ztrack::config::Config;
 use ztrack::data::{
-    Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Source, SplitOptions, Splits, Values, load,
+    Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions, Splits,
+    Values, load,
 };
 use ztrack::ops::BitMatrix;
 use ztrack::ops::random::{Purpose, Streams};
@@ -70,6 +71,25 @@ pub fn all() -> Result<Vec<TrainingSet>> {
     ];
     sets.extend(multimodal());
     sets.extend(real()?);
+    sets.extend(categorical()?);
+    Ok(sets)
+}
+
+/// One-hot columns of categorical variables: 20 variables of 4 states around five prototypes, made here, and connect-4 and
+/// mushrooms where the data folder has them. dna and dna-like have categorical variables too.
+pub fn categorical() -> Result<Vec<TrainingSet>> {
+    let mut sets = vec![TrainingSet { name: "potts", splits: made(80, 2000, potts) }];
+    for (name, file) in [("connect-4", "connect4"), ("mushrooms", "mushrooms")] {
+        let path = |part: &str| folder().join("nade").join(format!("{file}.{part}.csv.gz"));
+        if path("train").is_file() {
+            let test = Some(path("test")).filter(|path| path.is_file());
+            let (train, validation) = (path("train"), Some(path("valid")));
+            let files = Files { train, validation, test, ..Files::default() };
+            let options = SplitOptions { test_fraction: 0.1, ..SplitOptions::default() };
+            let splits = load(&Source::Files(files), &options, Path::new(""))?;
+            sets.push(TrainingSet { name, splits });
+        }
+    }
     Ok(sets)
 }
 
@@ -138,6 +158,19 @@ fn made(columns: usize, rows: usize, cell: impl Fn(usize, usize) -> Vec<bool>) -
         validation: Some(part("validation", train..train + validation)),
         test: Some(part("test", train + validation..rows)),
     }
+}
+
+/// Variables of four states around five prototypes; a variable has another state with probability .2.
+fn potts(columns: usize, row: usize) -> Vec<bool> {
+    let prototype = Streams::new(31, Purpose::Generator, 4).row((row % 5) as u32);
+    let (mut own, mut noise) = (prototype, Streams::new(32, Purpose::Generator, 5).row(row as u32));
+    let mut state = || {
+        let usual = (own.uniform() * 4.0) as usize;
+        let other = (noise.uniform() * 4.0) as usize;
+        if noise.uniform() < 0.2 { other } else { usual }
+    };
+    let states: Vec<usize> = (0..columns / 4).map(|_| state()).collect();
+    (0..columns).map(|i| states[i / 4] == i % 4).collect()
 }
 
 /// Nearly all on or nearly all off, a tenth of the cells flipped: no path between the two has any probability.
