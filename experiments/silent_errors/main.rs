@@ -158,6 +158,7 @@ fn quick() -> Vec<Subject> {
         Recipe::Gaussian(12, 10, 20.0),
         Recipe::Planted(Planted::Needle { switches: 60, decoys: 240, weight: 0.4 }),
         Recipe::Planted(Planted::Blocks(6, 1.0)),
+        Recipe::Categorical("8*3+,6*4,10*1+", 10, 1.0),
     ];
     recipes.into_iter().map(|recipe| Subject { recipe, seed: 0 }).collect()
 }
@@ -180,7 +181,36 @@ fn all() -> Vec<Subject> {
     }
     recipes.extend(further());
     recipes.extend(planted());
+    recipes.extend(categorical());
     recipes.into_iter().map(|recipe| Subject { recipe, seed: 0 }).collect()
+}
+
+/// Forty models with categorical variables: random ones, and trained ones of one-hot tables.
+fn categorical() -> Vec<Recipe> {
+    let mut recipes = Vec::new();
+    for (kind, hidden) in
+        [("30*3+", 10), ("20*4", 14), ("10*10", 12), ("5*20,10*1+", 16), ("8*3+,6*4,10*1+", 14)]
+    {
+        recipes.extend([0.5, 1.0, 2.0, 4.0].map(|scale| Recipe::Categorical(kind, hidden, scale)));
+    }
+    let tables = [
+        Data::Table("connect4"),
+        Data::Table("mushrooms"),
+        Data::Potts(20, 5, 0.2),
+        Data::Potts(12, 3, 0.05),
+        Data::Potts(60, 8, 0.5),
+    ];
+    for data in tables {
+        for (gradient, hidden, rate, updates) in [
+            ("pcd", 12, 0.05, 2000),
+            ("cd", 16, 0.1, 2000),
+            ("tempered", 14, 0.05, 1000),
+            ("pcd", 16, 0.3, 600),
+        ] {
+            recipes.push(Recipe::Trained(data, gradient, hidden, rate, updates));
+        }
+    }
+    recipes
 }
 
 /// Models of up to 400 columns and hidden units that cannot be enumerated.

@@ -8,12 +8,15 @@ use burn::tensor::Device;
 use ztrack::Parameters;
 use ztrack::checkpoint::ModelFile;
 use ztrack::config::Config;
-use ztrack::data::{Binarization, Binarizer, Dataset, Source, SplitOptions, Splits, Values, load};
+use ztrack::data::{
+    Binarization, Binarizer, Dataset, Files, Source, SplitOptions, Splits, Values, load,
+};
 use ztrack::model::exact;
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::ops::BitMatrix;
 use ztrack::ops::random::{Purpose, Stream, Streams};
 use ztrack::training::Trainer;
+use ztrack::units::Variables;
 
 /// Where a model comes from.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub enum Recipe {
     Trained(Data, &'static str, usize, f64, u64),
     /// Gaussian weights and biases: visible, hidden units, standard deviation.
     Gaussian(usize, usize, f64),
+    /// The same of categorical variables: variables, hidden units, standard deviation.
+    Categorical(&'static str, usize, f64),
     /// Two modes, all units off and all on: visible, hidden units, weight, and the standard deviation of what is added to every
     /// weight.
     TwoModes(usize, usize, f32, f32),
@@ -40,6 +45,10 @@ pub enum Data {
     Dna,
     /// Bars and stripes of this side.
     Bars(usize),
+    /// One-hot columns of ../shared/datasets/nade, by the name of the file.
+    Table(&'static str),
+    /// Variables of four states around prototypes: variables, prototypes, share of other states.
+    Potts(usize, u64, f64),
     /// Two prototypes with noise: columns, share of flipped units, share of the second prototype.
     TwoModes(usize, f64, f64),
 }
@@ -67,11 +76,16 @@ impl Subject {
                     Data::Mnist => "mnist".into(),
                     Data::Dna => "dna".into(),
                     Data::Bars(side) => format!("bars{side}"),
+                    Data::Table(name) => (*name).into(),
+                    Data::Potts(m, n, noise) => format!("potts{m}-{n}-{noise}"),
                     Data::TwoModes(m, noise, share) => format!("twomode{m}-{noise}-{share}"),
                 };
                 format!("{data}-{gradient}-h{hidden}-rate{rate}-{updates}-s{seed}")
             }
             Recipe::Gaussian(m, j, scale) => format!("gaussian-{m}x{j}-{scale}-s{seed}"),
+            Recipe::Categorical(kind, j, scale) => {
+                format!("categorical-{}x{j}-{scale}-s{seed}", kind.replace('*', "of"))
+            }
             Recipe::TwoModes(m, j, w, noise) => format!("allon-{m}x{j}-{w}-{noise}-s{seed}"),
             Recipe::Patterns(m, j, n, w) => format!("patterns-{m}x{j}-{n}-{w}-s{seed}"),
             Recipe::Planted(planted) => format!("{}-s{seed}", planted.name()),
@@ -84,6 +98,8 @@ impl Subject {
             Recipe::Shared(_) => "published",
             Recipe::Trained(Data::Mnist, ..) => "mnist",
             Recipe::Trained(Data::Dna, ..) => "dna",
+            Recipe::Trained(Data::Table(_) | Data::Potts(..), ..) => "categorical data",
+            Recipe::Categorical(..) => "categorical",
             Recipe::Trained(Data::Bars(_), ..) => "bars",
             Recipe::Trained(Data::TwoModes(..), ..) => "two-mode data",
             Recipe::Gaussian(_, _, scale) if *scale < 5.0 => "gaussian",
@@ -126,6 +142,11 @@ impl Subject {
                 if path.is_file() { Some(ModelFile::load(path)?.parameters) } else { None }
             }
             Recipe::Gaussian(m, j, scale) => Some(gaussian_parameters(m, j, scale, self.seed)),
+            Recipe::Categorical(kind, j, scale) => {
+                let variables: Variables = kind.parse()?;
+                let columns = variables.categorical().last().map_or(0, |last| last.range().end);
+                Some(gaussian_parameters(columns, j, scale, self.seed).of(variables)?)
+            }
             Recipe::TwoModes(m, j, w, noise) => Some(two_modes((m, j), w, noise, &mut stream())),
             Recipe::Planted(_) => None,
             Recipe::Patterns(m, j, n, w) => Some(patterns((m, j), n, w, &mut stream())),
@@ -147,7 +168,7 @@ fn two_modes((m, j): (usize, usize), w: f32, noise: f32, stream: &mut Stream) ->
     Parameters {
         n_visible: m,
         n_hidden: j,
-        variables: ztrack::units::Variables::BITS,
+        variables: Variables::BITS,
         weights: (0..m * j).map(|_| w + noise * normal()).collect(),
         visible_bias: vec![-0.5 * w * j as f32 + 0.3; m],
         hidden_bias: vec![-0.5 * w * m as f32 + 0.3; j],
@@ -172,7 +193,7 @@ fn patterns((m, j): (usize, usize), n: usize, w: f32, stream: &mut Stream) -> Pa
         visible_bias,
         hidden_bias,
         weights,
-        variables: ztrack::units::Variables::BITS,
+        variables: Variables::BITS,
     }
 }
 
@@ -200,6 +221,31 @@ fn splits(data: Data, seed: u64) -> Result<Option<Splits>> {
             let text =
                 format!("name = \"bars-and-stripes\"\nside = {side}\nrows = 2000\nnoise = 0.02");
             load(&toml::from_str::<Source>(&text)?, &SplitOptions::default(), Path::new("."))?.train
+        }
+        Data::Table(name) => {
+            let path = shared().join(format!("datasets/nade/{name}.train.csv.gz"));
+            if !path.is_file() {
+                return Ok(None);
+            }
+            let files = Files { train: path, ..Files::default() };
+            let options = SplitOptions::default();
+            load(&Source::Files(files), &options, Path::new(""))?.train
+        }
+        Data::Potts(m, prototypes, noise) => {
+            let mut stream = Streams::new(seed, Purpose::Generator, 10).row(0);
+            let mut state = || (stream.uniform() * 4.0) as usize;
+            let usual: Vec<Vec<usize>> =
+                (0..prototypes).map(|_| (0..m).map(|_| state()).collect()).collect();
+            let mut bits = BitMatrix::zeros(2000, 4 * m);
+            for row in 0..2000 {
+                for variable in 0..m {
+                    let other = (stream.uniform() * 4.0) as usize;
+                    let usual = usual[row % prototypes as usize][variable];
+                    let state = if stream.uniform() < noise { other } else { usual };
+                    bits.set(row, 4 * variable + state, true);
+                }
+            }
+            binary(bits, "potts")?
         }
         Data::TwoModes(m, noise, share) => {
             let mut stream = Streams::new(seed, Purpose::Generator, 9).row(0);
