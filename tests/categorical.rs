@@ -1,9 +1,11 @@
 //! Categorical visible units from the table to the number: log Z against enumeration, files, states, refusals.
 
+use std::path::Path;
+
 use burn::tensor::Device;
 use ztrack::checkpoint::ModelFile;
 use ztrack::config::Config;
-use ztrack::data::{Dataset, Splits, Values};
+use ztrack::data::{Dataset, FileOptions, Splits, Values, read_bytes};
 use ztrack::estimators::EstimateSettings;
 use ztrack::model::exact::{log_partition, log_partition_at, moments, samples};
 use ztrack::model::test_systems::gaussian_parameters;
@@ -165,4 +167,132 @@ fn rows_that_break_a_variable_are_refused() {
             Err(error) => assert!(!expected.is_empty() && error.to_string().contains(expected)),
         }
     }
+}
+
+const TABLE: &str = "colour,size,\"likes, much\",flag,class\nred,1,yes,0,a\nblue,2,no,1,b\ngreen,10,yes,1,a\nred,2,no,0,b\n";
+
+fn read(text: &str, options: &FileOptions) -> ztrack::Result<Dataset> {
+    read_bytes(Path::new("x.csv"), text.as_bytes().to_vec(), options)
+}
+
+/// The rows many times over, so that no value is rare.
+fn table() -> String {
+    let (header, rows) = TABLE.split_once('\n').unwrap();
+    format!("{header}\n{}", rows.repeat(100))
+}
+
+#[test]
+fn tables_of_categories_become_one_hot_units_with_names() {
+    let data = read(&table(), &FileOptions::default()).unwrap();
+    let categories = data.categories.clone().unwrap();
+    assert_eq!(categories.variables().to_string(), "2*3,2,1+");
+    let names: Vec<&str> = categories.columns().iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["colour", "size", "likes, much", "flag"]);
+    assert_eq!(categories.columns()[1].states, ["1", "2", "10"], "numbers in their order");
+    let Values::Binary(rows) = &data.values else { panic!() };
+    assert_eq!((rows.rows(), rows.columns()), (400, 9));
+    assert_eq!(categories.cells(rows.row(2)), ["green", "10", "yes", "1"]);
+    assert_eq!(data.labels.unwrap()[..3], [0, 1, 0]);
+    // Other rows with the states of these.
+    let beside = FileOptions { categories: Some(categories), ..FileOptions::default() };
+    let other = read("colour,size,x,flag,class\nblue,1,no,1,a\n", &beside).unwrap();
+    let Values::Binary(rows) = &other.values else { panic!() };
+    assert_eq!(rows.row(0)[0], 0b1_01_001_001);
+    // Columns of bits beside one column of categories keep their encodings.
+    let votes = "a,b\n".to_string() + &"-1,x\n1,y\n-1,z\n".repeat(50);
+    let found = read(&votes, &FileOptions::default()).unwrap().categories.unwrap();
+    assert_eq!(found.variables().to_string(), "1+,3");
+}
+
+#[test]
+fn tables_that_are_no_categories_are_refused() {
+    let categories = read(&table(), &FileOptions::default()).unwrap().categories;
+    let beside = FileOptions { categories, ..FileOptions::default() };
+    let decimals: String = (0..100).map(|i| format!("x{},{}.5\n", i % 3, i)).collect();
+    let counts: String = (0..100).map(|i| format!("x{},{i}\n", i % 3)).collect();
+    let words: String = (0..300).map(|i| format!("0,word{i}\n")).collect();
+    for (text, options, expected) in [
+        (
+            table() + "red,1,,0,a\nred,?,no,0,a\n",
+            &FileOptions::default(),
+            "2 cells are empty or missing (NA, ?), the first in line 402, column 3",
+        ),
+        (
+            table().split_once('\n').unwrap().1.to_string(),
+            &FileOptions::default(),
+            "looks like a row",
+        ),
+        (
+            "a,b\n".to_string() + &decimals,
+            &FileOptions::default(),
+            "column 2 (b) has 100 different numbers, not all whole",
+        ),
+        (
+            "a,b\n".to_string() + &counts,
+            &FileOptions::default(),
+            "column 2 (b) has 100 different numbers: put them",
+        ),
+        (
+            "a,b\n".to_string() + &words,
+            &FileOptions::default(),
+            "line 258, column 2 (b): `word256` is one value more than the 256",
+        ),
+        (
+            "a,b\n".to_string() + &"0,1\n1,1\n1,0\n".repeat(99) + "0,O\n",
+            &FileOptions::default(),
+            "line 299, column 2 (b): `O` is neither 0 nor 1",
+        ),
+        (
+            "c,s,l,f,class\nred,1,yes,0,a\npink,1,yes,0,a\n".into(),
+            &beside,
+            "line 3, column 1 (c): `pink` is no value that the training rows have",
+        ),
+        ("c,s,class\nred,1,a\n".into(), &beside, "2 columns are units, the training rows have 4"),
+    ] {
+        let message = read(&text, options).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+/// Train, sample in the words of the table, evaluate the samples.
+#[test]
+fn a_table_of_categories_goes_from_the_command_to_samples_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(path("t.csv"), table()).unwrap();
+    let ztrack = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_ztrack"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
+        assert!(output.status.success(), "{arguments:?}: {text:?}");
+        text.concat()
+    };
+    let said = ztrack(&[
+        "train",
+        "t.csv",
+        "--out",
+        "run",
+        "--set",
+        "training.updates=300",
+        "--set",
+        "model.hidden=4",
+    ]);
+    assert!(said.contains("3 categorical variables and 1 bits (2*3,2,1+)"), "{said}");
+    ztrack(&["sample", "run", "--count", "50", "--out", "s.csv"]);
+    let samples = std::fs::read_to_string(path("s.csv")).unwrap();
+    assert!(samples.starts_with("colour,size,\"likes, much\",flag\n"), "{samples}");
+    assert!(samples.lines().skip(1).all(|line| line.split(',').count() == 4));
+    let said = ztrack(&["evaluate", "run", "--data", "s.csv"]);
+    assert!(said.contains("50"), "{said}");
+    std::fs::write(path("bad.csv"), "colour,size,l,flag\nred,3,yes,0\n").unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_ztrack"))
+        .args(["evaluate", "run", "--data", "bad.csv"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("line 2, column 2 (size): `3`"), "{said}");
 }

@@ -197,6 +197,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
                 rows: 9,
                 binarization: Binarization::Stochastic,
                 means: vec![0.5; 4],
+                categories: None,
             };
             let trained_on = Some(trained_on);
             let states = Some(BitMatrix::from_fn(3, 4, |row, unit| row == unit));

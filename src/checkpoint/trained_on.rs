@@ -1,8 +1,9 @@
 //! Description in a model file of the training rows: enough to start an estimate of log Z.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::data::Binarization;
+use crate::data::{Binarization, Categories};
 use crate::error::Result;
 use crate::tempering::BaseDistribution;
 use crate::units::Variables;
@@ -11,6 +12,7 @@ use crate::units::Variables;
 const DATA: &str = "data";
 const ROWS: &str = "training_rows";
 const BINARIZATION: &str = "binarization";
+const CATEGORIES: &str = "categories";
 
 /// The training rows of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +25,8 @@ pub struct TrainedOn {
     pub binarization: Binarization,
     /// Means of the rows as zeros and ones, shape `[M]`.
     pub means: Vec<f32>,
+    /// The names of the variables and states of a table of categories.
+    pub categories: Option<Arc<Categories>>,
 }
 
 impl TrainedOn {
@@ -41,12 +45,16 @@ impl TrainedOn {
         metadata.insert(DATA.into(), self.data.clone());
         metadata.insert(ROWS.into(), self.rows.to_string());
         metadata.insert(BINARIZATION.into(), self.binarization.to_string());
+        if let Some(Ok(categories)) = self.categories.as_ref().map(|it| it.to_json()) {
+            metadata.insert(CATEGORIES.into(), categories);
+        }
     }
 
     /// The means found in a file, with their description in its metadata, which is removed from there.
     pub(super) fn found(
         (shape, means): (Vec<usize>, Vec<f32>),
         n_visible: usize,
+        variables: &Variables,
         metadata: &mut BTreeMap<String, String>,
     ) -> std::result::Result<Self, String> {
         if shape != [n_visible] {
@@ -54,6 +62,11 @@ impl TrainedOn {
         } else if let Some(mean) = means.iter().find(|mean| !(0.0..=1.0).contains(*mean)) {
             return Err(format!("hold {mean}, which is no mean of zeros and ones"));
         }
+        let categories = metadata.remove(CATEGORIES).map(|text| {
+            let found = Categories::from_json(&text, variables, n_visible);
+            found.map(Arc::new).map_err(|problem| format!("come with {problem}"))
+        });
+        let categories = categories.transpose()?;
         let mut take = |key: &str| metadata.remove(key).unwrap_or_default();
         let (data, rows, binarization) = (take(DATA), take(ROWS), take(BINARIZATION));
         // More rows than a data set can have would overflow as a count.
@@ -69,6 +82,7 @@ impl TrainedOn {
                 .parse()
                 .map_err(|_| format!("come with `{BINARIZATION}` = `{binarization:.32}`"))?,
             means,
+            categories,
         })
     }
 }

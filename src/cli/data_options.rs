@@ -13,7 +13,7 @@ use crate::checkpoint::TrainedOn;
 use crate::config::Config;
 use crate::data::{
     Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions,
-    Splits, find_folder, load, resolve_name,
+    Splits, find_folder, load_as, resolve_name,
 };
 use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
@@ -109,7 +109,8 @@ impl DataOptions {
             self.validation_fraction.unwrap_or(options.validation_fraction);
         options.test_fraction = self.test_fraction.unwrap_or(options.test_fraction);
         options.seed = self.split_seed.unwrap_or(options.seed);
-        let splits = load(&source, &options, &folder)?;
+        let categories = model.file.trained_on.as_ref().and_then(|it| it.categories.clone());
+        let splits = load_as(&source, &options, &folder, &categories)?;
         if let Some(notice) = splits.notice("--columns 1-") {
             tell(&notice);
         }

@@ -14,7 +14,7 @@ use super::model_options::{Model, ModelOptions};
 use super::output::tell;
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
-use crate::data::{ImageShape, Neighbour, nearest_rows};
+use crate::data::{Categories, ImageShape, Neighbour, nearest_rows};
 use crate::error::Error;
 use crate::estimators::{Equilibrium, Known, automatic, automatic_settings, check_sizes};
 use crate::ops::BitMatrix;
@@ -29,14 +29,14 @@ const SMALLEST_SIDE: usize = 300;
 #[command(after_help = "Examples:\n  \
     ztrack sample runs/mnist --count 100 --out digits.png\n  \
     ztrack sample model.npz --count 10000 --out samples.npy --data dna\n\n\
-    An .npy file holds zeros and ones, uint8, shape [count, visible units].")]
+    A .csv file names the states of categories; an .npy file holds zeros and ones, uint8, shape [count, visible units].")]
 pub struct Sample {
     #[command(flatten)]
     model: ModelOptions,
     /// Number of samples
     #[arg(long, value_name = "N")]
     count: usize,
-    /// File to write: .npy for an array, .png for a sheet of pictures
+    /// File to write: .csv for a table, .npy for an array, .png for a sheet of pictures
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Overwrite the file
@@ -80,6 +80,7 @@ pub struct Sample {
 
 enum Format {
     Npy,
+    Csv,
     Png(ImageShape),
 }
 
@@ -125,6 +126,10 @@ impl Sample {
         };
         let bytes = match format {
             Format::Npy => npy(&samples.visible)?,
+            Format::Csv => {
+                let trained_on = model.file.trained_on.as_ref();
+                csv(&samples.visible, trained_on.and_then(|it| it.categories.as_deref()))
+            }
             Format::Png(shape) => sheet(&samples.visible, nearest.as_ref(), shape)?,
         };
         write_bytes(&self.out, &bytes)?;
@@ -184,6 +189,7 @@ impl Sample {
     fn format(&self, units: usize) -> Result<Format> {
         match self.out.extension().and_then(|extension| extension.to_str()) {
             Some("npy") => Ok(Format::Npy),
+            Some("csv") => Ok(Format::Csv),
             Some("png") => {
                 let shape = match self.shape {
                     Some(shape) => shape,
@@ -203,9 +209,35 @@ impl Sample {
                 );
                 Ok(Format::Png(shape))
             }
-            _ => bail!("--out {}: the name must end in .npy or .png", self.out.display()),
+            _ => bail!("--out {}: the name must end in .csv, .npy or .png", self.out.display()),
         }
     }
+}
+
+/// A table: the states of the model's variables by their names where it has them, else zeros and ones.
+fn csv(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
+    let mut text = String::new();
+    let mut line = |cells: Vec<&str>| {
+        let quoted = |cell: &&str| match cell.contains([',', '"']) {
+            true => format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => (*cell).to_string(),
+        };
+        text += &cells.iter().map(quoted).collect::<Vec<_>>().join(",");
+        text.push('\n');
+    };
+    if let Some(categories) = categories {
+        line(categories.columns().iter().map(|column| column.name.as_str()).collect());
+    }
+    for row in 0..rows.rows() {
+        match categories {
+            Some(categories) => line(categories.cells(rows.row(row))),
+            None => {
+                let cell = |i| if rows.get(row, i) { "1" } else { "0" };
+                line((0..rows.columns()).map(cell).collect());
+            }
+        }
+    }
+    text.into_bytes()
 }
 
 fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {

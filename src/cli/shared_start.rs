@@ -2,12 +2,14 @@
 //!
 //! They are one block of bytes with a checksum, in the form of a state file.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::collective::{Collective, broadcast_bytes, gather_one};
 use crate::config::Config;
-use crate::data::{Dataset, ImageShape, Intensities, Splits, Values};
+use crate::data::{Categories, Dataset, ImageShape, Intensities, Splits, Values};
 use crate::training::{Changes, Trainer};
 
 /// Name for messages, because it is not a file.
@@ -46,6 +48,7 @@ struct Header {
     label_column: Option<String>,
     /// Height and width.
     image: Option<(usize, usize)>,
+    categories: Option<Categories>,
 }
 
 /// The other ranks, if there are any, before they have received the start of a run.
@@ -133,7 +136,7 @@ pub fn check_rows(ranks: &dyn Collective, trainer: &Trainer) -> Result<()> {
 }
 
 fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
-    let Dataset { name: title, values, labels, image, label_column } = data;
+    let Dataset { name: title, values, labels, image, label_column, categories } = data;
     let header = Header {
         name: title.clone(),
         binary: matches!(values, Values::Binary(_)),
@@ -142,6 +145,7 @@ fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
         labels: labels.clone(),
         label_column: label_column.clone(),
         image: image.map(|image| (image.height, image.width)),
+        categories: categories.as_deref().cloned(),
     };
     block.json(name, &header);
     let cells = format!("{name}.cells");
@@ -152,7 +156,7 @@ fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
 }
 
 fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
-    let Header { name: title, binary, rows, columns, labels, label_column, image } =
+    let Header { name: title, binary, rows, columns, labels, label_column, image, categories } =
         block.json(name)?;
     let cells = format!("{name}.cells");
     let values = if binary {
@@ -162,7 +166,8 @@ fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
         Values::Intensity(grey.ok_or_else(|| anyhow::anyhow!("{NAME}: no whole rows"))?)
     };
     let image = image.map(|(height, width)| ImageShape { height, width });
-    Ok(Dataset { label_column, ..Dataset::new(title, values, labels, image)? })
+    let categories = categories.map(Arc::new);
+    Ok(Dataset { label_column, categories, ..Dataset::new(title, values, labels, image)? })
 }
 
 #[cfg(test)]

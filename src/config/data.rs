@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use super::DataConfig;
-use crate::data::{Dataset, SplitOptions, Splits, Values, find_folder, find_variables, load};
+use crate::data::{
+    Binarization, Dataset, SplitOptions, Splits, Values, find_folder, find_variables, load,
+};
 use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
 use crate::units::Variables;
@@ -28,7 +30,16 @@ impl DataConfig {
     /// # Errors
     /// Variables that do not fit the rows.
     pub fn variables(&self, train: &Dataset, bits: &BitMatrix) -> Result<Variables> {
+        if let (Some(_), true) = (&train.categories, self.binarization != Binarization::None) {
+            return Err(Error::config(
+                "data.binarization",
+                format!("is of grey levels, and {} holds categories: leave it out", train.name),
+            ));
+        }
         let Some(text) = &self.variables else {
+            if let (Some(categories), true) = (&train.categories, self.groups) {
+                return Ok(categories.variables());
+            }
             let binary = matches!(train.values, Values::Binary(_));
             return Ok(if self.groups && binary { find_variables(bits) } else { Variables::BITS });
         };

@@ -1,5 +1,8 @@
 //! A data set: rows of binary or grey visible units, with labels and image shape if known.
 
+use std::sync::Arc;
+
+use super::Categories;
 use super::limits::check_shape;
 use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
@@ -17,6 +20,8 @@ pub struct Dataset {
     pub label_column: Option<String>,
     /// Set where a row is an image in row-major order.
     pub image: Option<ImageShape>,
+    /// The variables and states that the units stand for, in a table of categories.
+    pub categories: Option<Arc<Categories>>,
 }
 
 /// Height and width of an image, in pixels.
@@ -114,7 +119,7 @@ impl Dataset {
                 "images of {height} x {width} pixels, but rows of {columns} columns"
             )));
         }
-        Ok(Self { name, values, labels, label_column: None, image })
+        Ok(Self { name, values, labels, label_column: None, image, categories: None })
     }
 
     /// Number of rows.
@@ -140,7 +145,8 @@ impl Dataset {
         let labels =
             self.labels.as_ref().map(|labels| rows.iter().map(|&row| labels[row]).collect());
         let (name, label_column) = (self.name.clone(), self.label_column.clone());
-        Self { name, values, labels, label_column, image: self.image }
+        let categories = self.categories.clone();
+        Self { name, values, labels, label_column, image: self.image, categories }
     }
 }
 

@@ -51,7 +51,11 @@ pub fn describe(dataset: &Dataset) -> Description {
             let counts = bits.column_counts();
             let constant = counts.iter().filter(|&&n| n == 0 || n == rows as u64).count();
             let distinct = (0..rows).map(|row| bits.row(row)).collect::<HashSet<_>>().len();
-            let variables = Grouping::of(&find_variables(bits), &counts, rows);
+            let variables = match &dataset.categories {
+                Some(categories) => categories.variables(),
+                None => find_variables(bits),
+            };
+            let variables = Grouping::of(&variables, &counts, rows);
             ("binary", counts.iter().sum::<u64>() as f64, constant, distinct, variables)
         }
         Values::Intensity(grey) => {

@@ -2,6 +2,7 @@
 
 mod baselines;
 mod binarization;
+mod categories;
 mod content;
 mod dataset;
 mod describe;
@@ -21,6 +22,7 @@ mod variables;
 
 pub use baselines::{Baseline, PartLikelihood, baselines};
 pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};
+pub use categories::{Categories, Category};
 pub use dataset::{Dataset, ImageShape, Intensities, Values};
 pub use describe::{Description, checksum, describe};
 pub(crate) use input::Input;
@@ -29,6 +31,6 @@ pub use neighbours::{Neighbour, nearest_rows};
 pub use readers::{FileOptions, load_file, read_bytes};
 pub(crate) use readers::{Kind, NpyHeader, open_entry};
 pub use source::{Files, Source, find_folder, resolve_name};
-pub use splits::{SplitOptions, Splits, load};
+pub use splits::{SplitOptions, Splits, load, load_as};
 pub use table::{Column, Columns, Separator};
 pub use variables::{Grouping, find_variables};

@@ -2,13 +2,14 @@
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::limits::check_room;
 use super::source::{find_file, locate};
-use super::{Columns, Dataset, FileOptions, Files, Source, load_file};
+use super::{Categories, Columns, Dataset, FileOptions, Files, Source, load_file};
 use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
 
@@ -48,6 +49,19 @@ pub struct Splits {
 /// Files that are missing or not sound; fractions that are not in [0, 1) or leave a part without rows; parts with
 /// different columns.
 pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Splits> {
+    load_as(source, options, folder, &None)
+}
+
+/// The same; tables of categories have the states given, which are those of a model.
+///
+/// # Errors
+/// As [`load`], and values that are none of the states.
+pub fn load_as(
+    source: &Source,
+    options: &SplitOptions,
+    folder: &Path,
+    categories: &Option<Arc<Categories>>,
+) -> Result<Splits> {
     check_fraction("data.validation_fraction", options.validation_fraction)?;
     check_fraction("data.test_fraction", options.test_fraction)?;
     let splits = match source {
@@ -74,7 +88,7 @@ pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Sp
             ];
             known(folder, "binarized-mnist", "binarized_mnist", files, &FileOptions::default())?
         }
-        Source::Files(files) => load_files(files, folder)?,
+        Source::Files(files) => load_files(files, folder, categories)?,
     };
     split_off(splits, options)
 }
@@ -87,16 +101,22 @@ fn generated(rows: Result<Dataset>) -> Result<Splits> {
     })
 }
 
-fn load_files(files: &Files, folder: &Path) -> Result<Splits> {
+fn load_files(
+    files: &Files,
+    folder: &Path,
+    categories: &Option<Arc<Categories>>,
+) -> Result<Splits> {
     let (columns, chosen) = match &files.columns {
         Some(Columns::Count(count)) => (Some(*count), None),
         Some(Columns::Chosen(chosen)) => (None, Some(chosen.clone())),
         None => (None, None),
     };
     let (label, separator) = (files.label.clone(), files.separator);
-    let mut options = FileOptions { columns, labels: None, label, chosen, separator };
+    let categories = categories.clone();
+    let mut options = FileOptions { columns, labels: None, label, chosen, separator, categories };
     let train = load_file(&locate(&files.train, folder), &options)?;
     options.columns = Some(train.columns());
+    options.categories.clone_from(&train.categories);
     let part = |path: &Option<PathBuf>| {
         path.as_ref().map(|path| load_file(&locate(path, folder), &options)).transpose()
     };

@@ -92,6 +92,11 @@ pub(super) fn is_missing(cell: &[u8]) -> bool {
     cell.is_empty() || MISSING.iter().any(|word| cell.eq_ignore_ascii_case(word.as_bytes()))
 }
 
+/// Whether a cell is there and holds no bit.
+pub(super) fn is_category(cell: &[u8]) -> bool {
+    !matches!(cell, b"0" | b"1") && !is_missing(cell) && written(cell).is_none()
+}
+
 /// The beginning of a cell, for messages.
 pub(super) fn shown(cell: &[u8]) -> String {
     String::from_utf8_lossy(&cell[..cell.len().min(4 * SHOWN)]).chars().take(SHOWN).collect()

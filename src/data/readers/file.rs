@@ -2,12 +2,13 @@
 
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::cells::first_records;
 use super::encoding::is_value;
 use super::{csv, idx, libsvm, npy, npz};
 use crate::data::input::{Form, Input};
-use crate::data::{Column, Dataset, Separator};
+use crate::data::{Categories, Column, Dataset, Separator};
 use crate::error::{Error, Result};
 
 /// Options of the caller.
@@ -24,9 +25,14 @@ pub struct FileOptions {
     pub chosen: Option<Vec<Column>>,
     /// The separator of the columns of a text table; by default, that of its first lines.
     pub separator: Option<Separator>,
+    /// The states of the columns of a text table, as the training rows have them; by default, those of the file.
+    pub categories: Option<Arc<Categories>>,
 }
 
-/// Reads a data file: IDX, npy, npz, LIBSVM text or a text table (CSV) of 0/1, each plain or gzipped.
+/// Reads a data file: IDX, npy, npz, LIBSVM text or a text table (CSV), each plain or gzipped.
+///
+/// A table of 0/1 (or -1/+1, true/false) has a unit a column. Where cells hold other values, each column is a categorical variable with a
+/// state, a one-hot unit, for each of its values.
 ///
 /// Labels of IDX images come from the label file beside them, where there is one (see `datasets/README.md`).
 ///
@@ -34,7 +40,7 @@ pub struct FileOptions {
 /// [`Error::Io`] where the file cannot be read, [`Error::File`] with the place and the remedy where its content is
 /// not sound.
 pub fn load_file(path: &Path, options: &FileOptions) -> Result<Dataset> {
-    let mut dataset = read(path, Input::open(path)?, options)?;
+    let mut dataset = read(path, &|| Input::open(path), options)?;
     if dataset.labels.is_none() && dataset.image.is_some() {
         dataset.labels = idx::labels_beside(path, dataset.rows(), options)?;
     }
@@ -43,10 +49,17 @@ pub fn load_file(path: &Path, options: &FileOptions) -> Result<Dataset> {
 
 /// Reads a data file from bytes, already decompressed; `path` gives the name and serves for messages.
 pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &FileOptions) -> Result<Dataset> {
-    read(path, Input::new(path, std::io::Cursor::new(bytes), Form::Plain)?, options)
+    let open = || Input::new(path, std::io::Cursor::new(&bytes[..]), Form::Plain);
+    read(path, &open, options)
 }
 
-fn read(path: &Path, mut input: Input<'_>, options: &FileOptions) -> Result<Dataset> {
+/// `open` opens the file, a second time if it is a table of categories.
+fn read<'a>(
+    path: &Path,
+    open: &dyn Fn() -> Result<Input<'a>>,
+    options: &FileOptions,
+) -> Result<Dataset> {
+    let mut input = open()?;
     if input.head().is_empty() {
         return Err(Error::file(path, "is empty"));
     }
@@ -67,10 +80,13 @@ fn read(path: &Path, mut input: Input<'_>, options: &FileOptions) -> Result<Data
         Some(Format::Npy) => npy::read(path, &mut input),
         Some(Format::Npz) => npz::read(path, &mut input),
         Some(Format::Libsvm) => libsvm::read(path, &mut input, options),
-        Some(Format::Csv) => csv::read(path, &mut input, options),
+        Some(Format::Csv) => match csv::read(path, &mut input, options)? {
+            Some(dataset) => Ok(dataset),
+            None => csv::read_states(path, &mut open()?, options),
+        },
         None => Err(Error::file(
             path,
-            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text and text tables (CSV) of 0/1 are read, plain or gzipped",
+            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text and text tables (CSV) are read, plain or gzipped",
         )),
     }?;
     match options.columns {

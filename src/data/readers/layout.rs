@@ -106,6 +106,12 @@ impl Layout {
         }
     }
 
+    /// The name of a column, else its number.
+    pub fn title(&self, column: usize) -> String {
+        let name = self.names.get(column).filter(|name| !name.is_empty());
+        name.cloned().unwrap_or_else(|| format!("column {}", column + 1))
+    }
+
     /// The column of labels, if none was given.
     pub fn guessed_label(&self) -> Option<String> {
         let column = self.roles.iter().position(|role| *role == Role::Label);

@@ -12,6 +12,7 @@ mod npy;
 mod npy_header;
 mod npz;
 mod rows;
+mod states;
 
 pub(crate) use npy_header::{Kind, NpyHeader};
 pub(crate) use npz::open_entry;

@@ -51,6 +51,7 @@ impl RowSets {
             rows: all.rows() as u64,
             binarization: binarizer.done_to(&train),
             means: marginals.iter().map(|&mean| mean as f32).collect(),
+            categories: train.categories.clone(),
         };
         let train_evaluated =
             if evaluated == all.rows() { all.clone() } else { all.spread(evaluated) };

@@ -1,0 +1,95 @@
+//! Names of the variables of a table and of their states: cells become states, and states cells.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::units::Variables;
+
+/// The columns of a table as variables with named states. The states of a column are one-hot units, in this order; a column of 0 and 1 is
+/// one unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Categories {
+    columns: Vec<Category>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Category {
+    /// Its name.
+    pub name: String,
+    /// Its states; none for a column of 0 and 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<String>,
+}
+
+impl Category {
+    /// Number of units. A column with a single value is one unit that is always set.
+    pub(super) fn units(&self) -> usize {
+        self.states.len().max(1)
+    }
+}
+
+impl Categories {
+    /// From columns.
+    pub(super) fn new(columns: Vec<Category>) -> Self {
+        Self { columns }
+    }
+
+    /// All columns, in order.
+    pub fn columns(&self) -> &[Category] {
+        &self.columns
+    }
+
+    /// Number of units.
+    pub fn units(&self) -> usize {
+        self.columns.iter().map(Category::units).sum()
+    }
+
+    /// The variables of the units.
+    pub fn variables(&self) -> Variables {
+        let sizes = self.columns.iter().map(|column| (column.units(), column.units() == 1));
+        Variables::new(sizes).unwrap_or_default()
+    }
+
+    /// The cells of a packed row, one a column.
+    pub fn cells(&self, row: &[u64]) -> Vec<&str> {
+        let mut first = 0;
+        let mut cells = Vec::with_capacity(self.columns.len());
+        for column in &self.columns {
+            let mut units = first..first + column.units();
+            first = units.end;
+            let start = units.start;
+            let set = units.find(|unit| row[unit / 64] >> (unit % 64) & 1 == 1);
+            cells.push(match (&column.states[..], set) {
+                ([], Some(_)) => "1",
+                ([], None) => "0",
+                ([one], _) => one.as_str(),
+                (states, Some(unit)) => states[unit - start].as_str(),
+                (_, None) => "",
+            });
+        }
+        cells
+    }
+
+    /// As text for a model file.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::Encoding(format!("categories: {error}")))
+    }
+
+    /// From the text of a model file of a model with these variables.
+    ///
+    /// # Errors
+    /// Text that is not of this kind, or of other variables.
+    pub fn from_json(text: &str, variables: &Variables, units: usize) -> Result<Self> {
+        let wrong = |problem: String| Error::Invalid(format!("names of categories: {problem}"));
+        let found: Self = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        if found.units() != units || found.variables() != *variables {
+            let (found, units) = (found.variables(), variables);
+            return Err(wrong(format!("they are of variables `{found}`, the model of `{units}`")));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,218 @@
+//! Tables with categories in their cells: every distinct value of a column is a state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::encoding::{Encoding, is_missing, number, shown};
+use super::layout::{Layout, Role};
+use crate::data::limits::{Checked, check_shape};
+use crate::data::{Categories, Category};
+use crate::memory::check_memory;
+use crate::ops::BitMatrix;
+
+/// Most states of a column of text, and of a column of integers, which are counts or measurements if they are more.
+const MOST_STATES: usize = 256;
+const MOST_INTEGERS: usize = 50;
+/// Longest name of a state, in bytes.
+const LONGEST: usize = 256;
+/// Values beside 0 and 1 in less than this share of the rows are mistakes.
+const MISTAKES: f64 = 0.01;
+/// Cells from which on growth is compared with the free memory.
+const MANY: usize = 1 << 22;
+
+/// Cells as they are read.
+#[derive(Default)]
+pub(super) struct StateRows {
+    columns: Vec<Column>,
+    /// Row after row, one number a unit column.
+    codes: Vec<u16>,
+    rows: usize,
+    missing: usize,
+    first_missing: Option<(usize, usize)>,
+    /// Those of the training rows, where these are other rows.
+    given: Option<Arc<Categories>>,
+}
+
+/// Distinct values of a column, with their numbers by first appearance.
+#[derive(Default)]
+struct Column {
+    known: BTreeMap<Vec<u8>, Value>,
+}
+
+struct Value {
+    code: u16,
+    rows: usize,
+    line: usize,
+}
+
+impl StateRows {
+    pub fn new(given: Option<Arc<Categories>>) -> Self {
+        Self { given, ..Self::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Begins a row of so many unit columns.
+    pub fn begin(&mut self, columns: usize) -> Checked<()> {
+        if let Some(given) = self.given.as_ref().filter(|given| given.columns().len() != columns) {
+            let expected = given.columns().len();
+            return Err(format!("{columns} columns are units, the training rows have {expected}"));
+        }
+        self.columns.resize_with(columns.max(self.columns.len()), Column::default);
+        self.rows += 1;
+        let all = self.codes.len() + columns;
+        if self.codes.len() + columns > self.codes.capacity() {
+            let more = self.codes.len().max(1024 * columns);
+            if more > MANY {
+                check_memory(2.0 * more as f64, "the cells of the rows to come")?;
+            }
+            let problem = |_| "does not fit into the memory that is free".to_string();
+            self.codes.try_reserve_exact(more).map_err(problem)?;
+        }
+        self.codes.resize(all, 0);
+        Ok(())
+    }
+
+    /// The next cell of the row.
+    pub fn push(&mut self, unit: usize, cell: &[u8], place: (usize, usize)) -> Checked<()> {
+        if is_missing(cell) {
+            self.missing += 1;
+            self.first_missing.get_or_insert(place);
+            return Ok(());
+        }
+        if cell.len() > LONGEST {
+            return Err(format!("`{}...` is longer than {LONGEST} bytes", shown(cell)));
+        }
+        let column = &mut self.columns[unit];
+        let code = match column.known.get_mut(cell) {
+            Some(value) => {
+                value.rows += 1;
+                value.code
+            }
+            None => {
+                let code = column.known.len() as u16;
+                if column.known.len() >= MOST_STATES {
+                    return Err(format!(
+                        "`{}` is one value more than the {MOST_STATES} states that a column may have: group the values, or choose other columns with `columns`",
+                        shown(cell)
+                    ));
+                }
+                column.known.insert(cell.to_vec(), Value { code, rows: 1, line: place.0 });
+                code
+            }
+        };
+        let row = self.codes.len() - self.columns.len();
+        self.codes[row + unit] = code;
+        Ok(())
+    }
+
+    /// Whether most of these names of unit columns are values in their columns: then they are a row and no line of names.
+    pub fn know<'a>(&self, names: impl Iterator<Item = (usize, &'a [u8])>) -> bool {
+        let known = names.filter(|(unit, name)| self.columns[*unit].known.contains_key(*name));
+        2 * known.count() > self.columns.len()
+    }
+
+    /// The rows as one-hot units.
+    pub fn finish(self, layout: &Layout) -> Checked<(BitMatrix, Arc<Categories>)> {
+        if let Some((line, column)) = self.first_missing {
+            return Err(format!(
+                "{} cells are empty or missing (NA, ?), the first in line {line}, column {column}: fill them in, leave out these rows, or choose other columns with `columns`",
+                self.missing
+            ));
+        }
+        let mut names = vec![(String::new(), String::new()); self.columns.len()];
+        for (column, role) in layout.roles.iter().enumerate() {
+            if let Role::Unit(unit) = role {
+                names[*unit] = (layout.title(column), layout.name(column));
+            }
+        }
+        let categories = match &self.given {
+            Some(given) => given.clone(),
+            None => {
+                let columns = self.columns.iter().zip(&names);
+                let found = columns.map(|(column, name)| column.category(name, self.rows));
+                Arc::new(Categories::new(found.collect::<Checked<_>>()?))
+            }
+        };
+        let mut maps = Vec::new();
+        let mut first = 0;
+        for ((column, category), (_, name)) in
+            self.columns.iter().zip(categories.columns()).zip(&names)
+        {
+            maps.push(column.units(category, name, first)?);
+            first += category.units();
+        }
+        check_shape(self.rows, first, true)?;
+        let mut bits = BitMatrix::zeros(self.rows, first);
+        for (row, codes) in self.codes.chunks_exact(self.columns.len().max(1)).enumerate() {
+            for (map, &code) in maps.iter().zip(codes) {
+                if let Some(unit) = map[code as usize] {
+                    bits.set(row, unit, true);
+                }
+            }
+        }
+        Ok((bits, categories))
+    }
+}
+
+impl Column {
+    /// The states of this column among `rows` rows, sorted; its name, and its number with it for messages.
+    fn category(&self, (title, name): &(String, String), rows: usize) -> Checked<Category> {
+        let is_bit = |value: &&Vec<u8>| Encoding::default().bit(value, (0, 0)).is_ok();
+        let others: Vec<_> = self.known.iter().filter(|(value, _)| !is_bit(value)).collect();
+        let few: usize = others.iter().map(|(_, value)| value.rows).sum();
+        let mut encoding = Encoding::default();
+        let one_encoding = self.known.keys().all(|value| encoding.bit(value, (0, 0)).is_ok());
+        if one_encoding {
+            return Ok(Category { name: title.clone(), states: Vec::new() });
+        }
+        if let Some((value, first)) = others.first()
+            && few as f64 <= (MISTAKES * rows as f64).max(1.0)
+        {
+            return Err(format!(
+                "line {}, column {name}: `{}` is neither 0 nor 1, as the other cells of this column are: correct it, or choose other columns with `columns`",
+                first.line,
+                shown(value)
+            ));
+        }
+        let numbers: Option<Vec<f64>> = self.known.keys().map(|value| number(value)).collect();
+        let mut states: Vec<String> =
+            self.known.keys().map(|value| String::from_utf8_lossy(value).into()).collect();
+        if let Some(numbers) = numbers {
+            let whole = numbers.iter().all(|x| x.fract() == 0.0);
+            if !whole || numbers.len() > MOST_INTEGERS {
+                return Err(format!(
+                    "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, or choose other columns with `columns`",
+                    numbers.len(),
+                    if whole { "" } else { ", not all whole" }
+                ));
+            }
+            let mut order: Vec<usize> = (0..states.len()).collect();
+            order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
+            states = order.into_iter().map(|i| std::mem::take(&mut states[i])).collect();
+        }
+        Ok(Category { name: title.clone(), states })
+    }
+
+    /// The unit that each value sets, if any, by its number; the units of this column start at `first`.
+    fn units(&self, category: &Category, name: &str, first: usize) -> Checked<Vec<Option<usize>>> {
+        let mut map = vec![None; self.known.len().max(1)];
+        for (value, Value { code, line, .. }) in &self.known {
+            let text = String::from_utf8_lossy(value);
+            let state = match &category.states[..] {
+                [] => Encoding::default().bit(value, (0, 0)).ok().map(|bit| bit.then_some(0)),
+                states => states.iter().position(|state| *state == text).map(Some),
+            };
+            let Some(state) = state else {
+                return Err(format!(
+                    "line {line}, column {name}: `{}` is no value that the training rows have: correct it, leave out the row, or train with it",
+                    shown(value)
+                ));
+            };
+            map[*code as usize] = state.map(|state| first + state);
+        }
+        Ok(map)
+    }
+}
