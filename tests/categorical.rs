@@ -280,7 +280,7 @@ fn a_table_of_categories_goes_from_the_command_to_samples_and_back() {
         "--set",
         "model.hidden=4",
     ]);
-    assert!(said.contains("3 categorical variables and 1 bits (2*3,2,1+)"), "{said}");
+    assert!(said.contains("3 categorical variables and 1 bit (2*3,2,1+)"), "{said}");
     ztrack(&["sample", "run", "--count", "50", "--out", "s.csv"]);
     let samples = std::fs::read_to_string(path("s.csv")).unwrap();
     assert!(samples.starts_with("colour,size,\"likes, much\",flag\n"), "{samples}");
@@ -295,4 +295,37 @@ fn a_table_of_categories_goes_from_the_command_to_samples_and_back() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("line 2, column 2 (size): `3`"), "{said}");
+}
+
+#[test]
+fn aligned_sequences_are_read() {
+    let read = |name: &str, text: &str| {
+        read_bytes(Path::new(name), text.as_bytes().to_vec(), &FileOptions::default())
+    };
+    let cells = |data: &Dataset, row: usize| {
+        let Values::Binary(rows) = &data.values else { panic!() };
+        data.categories.as_ref().unwrap().cells(rows.row(row)).concat()
+    };
+    let dna = read("x.fasta", ">a\nACGT\nacgn\n>b\n--GT\nA.CT\n").unwrap();
+    assert_eq!(dna.categories.as_ref().unwrap().variables().to_string(), "8*5");
+    assert_eq!([cells(&dna, 0), cells(&dna, 1)], ["ACGTACG-", "--GTA-CT"]);
+    let rna = read("x", ">a\nACGU\n").unwrap();
+    assert_eq!(cells(&rna, 0), "ACGU");
+    // Insertions of A3M are left out; X is none of the twenty.
+    let protein = read("x.a3m", ">a\nMKl.V-\n>b\nMXV-\n").unwrap();
+    assert_eq!(protein.categories.as_ref().unwrap().variables().to_string(), "4*21");
+    assert_eq!([cells(&protein, 0), cells(&protein, 1)], ["MKV-", "M-V-"]);
+    for (text, expected) in [
+        (
+            ">a\nACGT\n>b\nACG\n",
+            "sequence 2, which begins in line 3, has 3 positions, the first has 4",
+        ),
+        ("ACGT\n", "line 1: a sequence without a line that begins with >"),
+        (">a\nAC1T\n", "line 2: `1` is no letter"),
+        (">a\n", "no data"),
+        ("", "is empty"),
+    ] {
+        let message = read("x.fasta", text).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
 }

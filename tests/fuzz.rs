@@ -167,6 +167,8 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     let libsvm = b"1 1:1 3:1 9:1\n-2 2:1 4:0\n# comment\n3 5:1\n".to_vec();
     let csv = b"a,b,\"c,d\",e,f,g,h,i,j\n0,1,1,0,1,0,0,1,1\n1, 1,0,\"0\",1,1.0,0,0,1\n".to_vec();
     let table = b"class;b;x;d;e\r\ncat;0;7;1;1\r\ndog;1;8;0;1\r\n".to_vec();
+    let words = b"a,b,c\nred,1,0\nblue,2,1\n\"red\",3,0\nblue,1,?\n".to_vec();
+    let fasta = b">a b\nACGT-n\nAC.T\n>c\nACGU-XMKLV\n".to_vec();
     let signs = b"# numbers\n-1 1 +1 1 -1 -1 1 1 1\n1 -1 1 -1 -1 1 1 1 -1\n".to_vec();
     let npy = |big: bool| {
         let grey = array![[0.0f32, 0.5, 1.0], [0.25, 0.0, 1.0]];
@@ -184,10 +186,10 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     match name {
         "idx" => vec![idx],
         "libsvm" => vec![libsvm],
-        "csv" => vec![csv, table, signs],
+        "csv" => vec![csv, table, signs, words],
         "npy" => vec![npy(true), npy(false)],
         "npz" => vec![npz(true), npz(false)],
-        "any" => vec![idx, libsvm, csv, npy(true), npz(true)],
+        "any" => vec![idx, libsvm, csv, fasta, words, npy(true), npz(true)],
         "gzip" => vec![gzip(&idx), gzip(&libsvm), gzip(&npz(false))],
         "model" => {
             let path = folder.path().join("model");

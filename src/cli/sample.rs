@@ -14,7 +14,7 @@ use super::model_options::{Model, ModelOptions};
 use super::output::tell;
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
-use crate::data::{Categories, ImageShape, Neighbour, nearest_rows};
+use crate::data::{Categories, Category, ImageShape, Neighbour, nearest_rows};
 use crate::error::Error;
 use crate::estimators::{Equilibrium, Known, automatic, automatic_settings, check_sizes};
 use crate::ops::BitMatrix;
@@ -36,7 +36,7 @@ pub struct Sample {
     /// Number of samples
     #[arg(long, value_name = "N")]
     count: usize,
-    /// File to write: .csv for a table, .npy for an array, .png for a sheet of pictures
+    /// File to write: .csv for a table, .fasta for sequences, .npy for an array, .png for a sheet of pictures
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Overwrite the file
@@ -81,6 +81,7 @@ pub struct Sample {
 enum Format {
     Npy,
     Csv,
+    Fasta,
     Png(ImageShape),
 }
 
@@ -126,10 +127,8 @@ impl Sample {
         };
         let bytes = match format {
             Format::Npy => npy(&samples.visible)?,
-            Format::Csv => {
-                let trained_on = model.file.trained_on.as_ref();
-                csv(&samples.visible, trained_on.and_then(|it| it.categories.as_deref()))
-            }
+            Format::Csv => csv(&samples.visible, names(&model)),
+            Format::Fasta => fasta(&samples.visible, names(&model))?,
             Format::Png(shape) => sheet(&samples.visible, nearest.as_ref(), shape)?,
         };
         write_bytes(&self.out, &bytes)?;
@@ -190,6 +189,7 @@ impl Sample {
         match self.out.extension().and_then(|extension| extension.to_str()) {
             Some("npy") => Ok(Format::Npy),
             Some("csv") => Ok(Format::Csv),
+            Some("fasta" | "fa") => Ok(Format::Fasta),
             Some("png") => {
                 let shape = match self.shape {
                     Some(shape) => shape,
@@ -209,9 +209,28 @@ impl Sample {
                 );
                 Ok(Format::Png(shape))
             }
-            _ => bail!("--out {}: the name must end in .csv, .npy or .png", self.out.display()),
+            _ => bail!(
+                "--out {}: the name must end in .csv, .fasta, .npy or .png",
+                self.out.display()
+            ),
         }
     }
+}
+
+/// Names of the variables and states, where the model has them.
+fn names(model: &Model) -> Option<&Categories> {
+    model.file.trained_on.as_ref()?.categories.as_deref()
+}
+
+/// Sequences of a model of sequences.
+fn fasta(rows: &BitMatrix, categories: Option<&Categories>) -> Result<Vec<u8>> {
+    let letter = |column: &Category| column.states.iter().all(|state| state.chars().count() == 1);
+    let Some(categories) = categories.filter(|it| it.columns().iter().all(letter)) else {
+        bail!("--out: only a model of sequences writes .fasta: give .csv");
+    };
+    let sequence =
+        |row: usize| format!(">sample_{}\n{}\n", row + 1, categories.cells(rows.row(row)).concat());
+    Ok((0..rows.rows()).map(sequence).collect::<String>().into_bytes())
 }
 
 /// A table: the states of the model's variables by their names where it has them, else zeros and ones.

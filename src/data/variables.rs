@@ -82,11 +82,19 @@ const PSEUDO_COUNT: f64 = 0.5;
 
 impl fmt::Display for Grouping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bits = if self.bits > 0 { format!(" and {} bits", self.bits) } else { String::new() };
+        let bits = match self.bits {
+            0 => String::new(),
+            1 => " and 1 bit".into(),
+            bits => format!(" and {bits} bits"),
+        };
         write!(
             f,
-            "{} categorical variables{bits} ({}): independent sites have {:.2} nats a row with them, {:.2} as bits",
-            self.categorical, self.variables, self.independent, self.independent_bits
+            "{} categorical variable{}{bits} ({}): independent sites have {:.2} nats a row with them, {:.2} as bits",
+            self.categorical,
+            if self.categorical == 1 { "" } else { "s" },
+            self.variables,
+            self.independent,
+            self.independent_bits
         )
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::cells::first_records;
 use super::encoding::is_value;
-use super::{csv, idx, libsvm, npy, npz};
+use super::{csv, fasta, idx, libsvm, npy, npz};
 use crate::data::input::{Form, Input};
 use crate::data::{Categories, Column, Dataset, Separator};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ pub struct FileOptions {
     pub categories: Option<Arc<Categories>>,
 }
 
-/// Reads a data file: IDX, npy, npz, LIBSVM text or a text table (CSV), each plain or gzipped.
+/// Reads a data file: IDX, npy, npz, LIBSVM text, a text table (CSV) or aligned sequences (FASTA, A3M), each plain or gzipped.
 ///
 /// A table of 0/1 (or -1/+1, true/false) has a unit a column. Where cells hold other values, each column is a categorical variable with a
 /// state, a one-hot unit, for each of its values.
@@ -80,13 +80,14 @@ fn read<'a>(
         Some(Format::Npy) => npy::read(path, &mut input),
         Some(Format::Npz) => npz::read(path, &mut input),
         Some(Format::Libsvm) => libsvm::read(path, &mut input, options),
+        Some(Format::Fasta) => fasta::read(path, &mut input, options),
         Some(Format::Csv) => match csv::read(path, &mut input, options)? {
             Some(dataset) => Ok(dataset),
             None => csv::read_states(path, &mut open()?, options),
         },
         None => Err(Error::file(
             path,
-            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text and text tables (CSV) are read, plain or gzipped",
+            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text, text tables (CSV) and aligned sequences (FASTA, A3M) are read, plain or gzipped",
         )),
     }?;
     match options.columns {
@@ -103,6 +104,7 @@ enum Format {
     Npz,
     Libsvm,
     Csv,
+    Fasta,
 }
 
 /// The format of a file that begins with `head`.
@@ -123,11 +125,15 @@ fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
         "csv" | "tsv" | "tab" => return Some(Format::Csv),
         "libsvm" | "svm" | "svmlight" => return Some(Format::Libsvm),
         "idx" => return Some(Format::Idx),
+        "fasta" | "fa" | "fas" | "afa" | "fna" | "faa" | "a3m" => return Some(Format::Fasta),
         _ if name.ends_with("ubyte") => return Some(Format::Idx),
         _ => {}
     }
     if head.contains(&0) {
         return None;
+    }
+    if head.starts_with(b">") {
+        return Some(Format::Fasta);
     }
     let mut records = first_records(head);
     let first = records.clone().next()?;

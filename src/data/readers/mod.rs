@@ -3,6 +3,7 @@
 mod cells;
 mod csv;
 mod encoding;
+mod fasta;
 mod file;
 mod idx;
 mod labels;
