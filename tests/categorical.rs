@@ -197,7 +197,7 @@ fn tables_of_categories_become_one_hot_units_with_names() {
     let beside = FileOptions { categories: Some(categories), ..FileOptions::default() };
     let other = read("colour,size,x,flag,class\nblue,1,no,1,a\n", &beside).unwrap();
     let Values::Binary(rows) = &other.values else { panic!() };
-    assert_eq!(rows.row(0)[0], 0b1_01_001_001);
+    assert_eq!(rows.row(0)[0], 0b1_0100_1001);
     // Columns of bits beside one column of categories keep their encodings.
     let votes = "a,b\n".to_string() + &"-1,x\n1,y\n-1,z\n".repeat(50);
     let found = read(&votes, &FileOptions::default()).unwrap().categories.unwrap();
