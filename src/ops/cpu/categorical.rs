@@ -10,6 +10,8 @@ use crate::units::Variable;
 const BLOCKS: u32 = 1 << 30;
 /// Variables whose numbers come from one call of the vectorised generator.
 const LANES: usize = 64;
+/// Natural parameters up to this size have odds whose sums do not overflow.
+const IN_RANGE: f32 = 80.0;
 /// Spacing of the uniform numbers.
 const UNIT: f64 = 1.0 / 4_294_967_296.0;
 
@@ -26,7 +28,11 @@ fn body(draw: &Draw<'_>, variables: &[Variable], out: &mut [u64]) {
     let mixed = variables.iter().any(Variable::is_bit);
     let stride = padded(draw.n_units);
     // The odds of all columns, then those of the implicit states.
-    let mut odds = vec![0.0f32; stride + variables.len()];
+    let mut odds = vec![1.0f32; stride + variables.len()];
+    let has_implicit: Vec<f32> =
+        variables.iter().map(|variable| f32::from(u8::from(variable.implicit))).collect();
+    let widths: Vec<Option<usize>> = variables.chunks(LANES).map(common_width).collect();
+    let (mut uniform, mut columns) = ([0.0f64; LANES], [0usize; LANES]);
     let rows = out.chunks_exact_mut(words_per_row(draw.n_units)).zip(draw.beta);
     for (row, (packed, &beta)) in rows.enumerate() {
         let row = draw.row(row, beta);
@@ -39,57 +45,107 @@ fn body(draw: &Draw<'_>, variables: &[Variable], out: &mut [u64]) {
             }
             None => eta.iter_mut().zip(row.inputs).for_each(|(eta, x)| *eta = beta * x),
         }
-        // Relative to the most probable state odds do not overflow.
-        for (variable, implicit) in variables.iter().zip(implicit) {
-            let eta = &mut eta[variable.range()];
-            let start = if variable.implicit { 0.0 } else { f32::NEG_INFINITY };
-            let largest =
-                eta.iter().fold(start, |largest, &x| if x > largest { x } else { largest });
-            eta.iter_mut().for_each(|x| *x -= largest);
-            *implicit = -largest;
+        let largest = eta[..draw.n_units].iter().fold(0.0f32, |most, x| most.max(x.abs()));
+        implicit.fill(0.0);
+        if largest > IN_RANGE {
+            relative_to_largest(variables, eta, implicit);
         }
-        odds.iter_mut().for_each(|x| *x = exp_f32(*x));
+        eta.iter_mut().for_each(|x| *x = exp_f32(*x));
+        implicit.iter_mut().zip(&has_implicit).for_each(|(x, has)| *x = exp_f32(*x) * has);
         if !mixed {
             packed.fill(0);
         }
         let (key, fixed) = row.stream.words();
-        for (group, variables) in variables.chunks(LANES).enumerate() {
+        for (group, (variables, width)) in variables.chunks(LANES).zip(&widths).enumerate() {
             let random = philox_lanes::<16>(BLOCKS + group as u32 * 16, fixed, key);
-            for (n, variable) in variables.iter().enumerate() {
+            for (uniform, random) in uniform.iter_mut().zip(random.as_flattened()) {
+                *uniform = (f64::from(*random) + 0.5) * UNIT;
+            }
+            let implicit = &implicit[group * LANES..][..variables.len()];
+            let here = &eta[variables[0].first..];
+            match width {
+                Some(2) => chosen::<2>(here, implicit, &uniform, &mut columns),
+                Some(3) => chosen::<3>(here, implicit, &uniform, &mut columns),
+                Some(4) => chosen::<4>(here, implicit, &uniform, &mut columns),
+                Some(5) => chosen::<5>(here, implicit, &uniform, &mut columns),
+                _ => {
+                    for (n, variable) in variables.iter().enumerate() {
+                        let odds = &eta[variable.range()];
+                        columns[n] = chosen_of_many(odds, implicit[n], uniform[n]);
+                    }
+                }
+            }
+            for (variable, &column) in variables.iter().zip(&columns) {
                 if variable.is_bit() {
                     continue;
                 }
                 if mixed {
                     variable.range().for_each(|i| packed[i / 64] &= !(1 << (i % 64)));
                 }
-                let implicit = match variable.implicit {
-                    true => f64::from(odds[stride + group * LANES + n]),
-                    false => 0.0,
-                };
-                let uniform = (f64::from(random[n / 16][n % 16]) + 0.5) * UNIT;
-                if let Some(i) = chosen(variable, &odds[variable.range()], implicit, uniform) {
-                    packed[i / 64] |= 1 << (i % 64);
-                }
+                // The bit of the implicit state, which is beyond the columns, is not set.
+                let i = variable.first + column.min(variable.columns - 1);
+                packed[i / 64] |= u64::from(column < variable.columns) << (i % 64);
             }
         }
     }
 }
 
-/// The column that a uniform number selects, the implicit state before the columns; `None` for the implicit state.
+/// Number of columns of each of adjacent variables; `None` where they differ.
+fn common_width(variables: &[Variable]) -> Option<usize> {
+    let width = variables[0].columns;
+    let same =
+        |pair: &[Variable]| pair[1].columns == width && pair[1].first == pair[0].first + width;
+    variables.windows(2).all(same).then_some(width)
+}
+
+/// Natural parameters relative to the largest of each variable, whose odds do not overflow.
 #[inline(always)]
-fn chosen(variable: &Variable, odds: &[f32], implicit: f64, uniform: f64) -> Option<usize> {
+fn relative_to_largest(variables: &[Variable], eta: &mut [f32], implicit: &mut [f32]) {
+    for (variable, implicit) in variables.iter().zip(implicit.iter_mut()) {
+        let eta = &mut eta[variable.range()];
+        let start = if variable.implicit { 0.0 } else { f32::NEG_INFINITY };
+        let largest = eta.iter().fold(start, |largest, &x| if x > largest { x } else { largest });
+        eta.iter_mut().for_each(|x| *x -= largest);
+        *implicit = -largest;
+    }
+}
+
+/// The columns that uniform numbers select for adjacent variables of Q columns, the implicit state before the columns; Q for the implicit
+/// state. Without branches, so that many variables are drawn at once.
+#[inline(always)]
+fn chosen<const Q: usize>(
+    odds: &[f32],
+    implicit: &[f32],
+    uniform: &[f64; LANES],
+    columns: &mut [usize; LANES],
+) {
+    let (odds, _) = odds.as_chunks::<Q>();
+    let variables = odds.iter().zip(implicit).zip(uniform).zip(columns);
+    variables.for_each(|(((odds, &implicit), &uniform), column)| {
+        let odds = odds.map(f64::from);
+        let total = odds.iter().fold(f64::from(implicit), |sum, odds| sum + odds);
+        let mut rest = uniform * total - f64::from(implicit);
+        let mut chosen = if rest < 0.0 { Q } else { 0 };
+        for odds in &odds[..Q - 1] {
+            rest -= odds;
+            chosen += usize::from(rest >= 0.0);
+        }
+        *column = chosen;
+    });
+}
+
+/// The same for one variable of any number of columns.
+#[inline(always)]
+fn chosen_of_many(odds: &[f32], implicit: f32, uniform: f64) -> usize {
+    let implicit = f64::from(implicit);
     let total = odds.iter().fold(implicit, |sum, &odds| sum + f64::from(odds));
     let mut rest = uniform * total - implicit;
-    if rest < 0.0 {
-        return None;
-    }
-    let mut column = 0;
+    let mut column = if rest < 0.0 { odds.len() } else { 0 };
     for &odds in &odds[..odds.len() - 1] {
         rest -= f64::from(odds);
-        // Without a branch: which state is drawn cannot be predicted.
         column += usize::from(rest >= 0.0);
     }
-    Some(variable.first + column)
+    column
 }
 
 #[cfg(test)]
