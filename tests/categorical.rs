@@ -329,3 +329,62 @@ fn aligned_sequences_are_read() {
         assert!(message.contains(expected), "{message}");
     }
 }
+
+/// The model has bits, of which the names of states say nothing: a file with them could not be read.
+#[test]
+fn a_table_of_categories_taken_as_bits_has_a_model_file_that_can_be_read() {
+    let data = read(&table(), &FileOptions::default()).unwrap();
+    let splits = || Splits { train: data.clone(), validation: None, test: None };
+    let folder = tempfile::tempdir().unwrap();
+    for (setting, named) in [
+        ("data.groups=true", true),
+        ("data.groups=false", false),
+        ("data.variables=\"3,2*3+\"", false),
+        ("data.variables=\"2*3,2,1+\"", true),
+    ] {
+        let trainer = Trainer::new(&config(&[setting]), splits(), &device()).unwrap();
+        let file = ModelFile {
+            trained_on: Some(trainer.trained_on().clone()),
+            ..ModelFile::from(trainer.parameters())
+        };
+        let path = folder.path().join("model.safetensors");
+        file.save(&path).unwrap();
+        let found = ModelFile::load(&path).unwrap().trained_on.unwrap();
+        assert_eq!(found.categories.is_some(), named, "{setting}");
+    }
+}
+
+#[test]
+fn sequences_of_another_kind_than_the_training_rows_are_refused() {
+    let read = |text: &str, options: &FileOptions| {
+        read_bytes(Path::new("x.fasta"), text.as_bytes().to_vec(), options)
+    };
+    let beside = |text: &str| FileOptions {
+        categories: read(text, &FileOptions::default()).unwrap().categories,
+        ..FileOptions::default()
+    };
+    let (dna, protein) = (beside(">a\nACGT\n"), beside(">a\nMKVL\n"));
+    for (text, options, expected) in [
+        (">a\nACGT\n>b\nACGU\n", &dna, "sequence 2, position 4: `U` is none of the letters ACGT-"),
+        (">a\nMKVL\n", &dna, "position 4: `L` is none of the letters"),
+        (
+            ">a\nACGT\n>b\nUUCA\n",
+            &FileOptions::default(),
+            "position 4: `T` is none of the letters ACGU-",
+        ),
+    ] {
+        let message = match read(text, options) {
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("{text} is read"),
+        };
+        assert!(message.contains(expected), "{message}");
+    }
+    assert!(read(">a\nNRYK\n", &dna).is_ok() && read(">a\nXBZU\n", &protein).is_ok());
+    // A table with as many columns as there are positions.
+    let table = "a,b\n".to_string() + &"x,u\ny,v\nz,w\n".repeat(9);
+    let table =
+        read_bytes(Path::new("x.csv"), table.into_bytes(), &FileOptions::default()).unwrap();
+    let beside = FileOptions { categories: table.categories, ..FileOptions::default() };
+    let message = read(">a\nAC\n", &beside).unwrap_err().to_string();
+    assert!(message.contains("holds sequences, the training rows are a table"), "{message}");
+}
