@@ -339,7 +339,7 @@ fn a_table_of_categories_taken_as_bits_has_a_model_file_that_can_be_read() {
     for (setting, named) in [
         ("data.groups=true", true),
         ("data.groups=false", false),
-        ("data.variables=\"3,2*3+\"", false),
+        ("data.variables=\"3,3+,3*1+\"", false),
         ("data.variables=\"2*3,2,1+\"", true),
     ] {
         let trainer = Trainer::new(&config(&[setting]), splits(), &device()).unwrap();
