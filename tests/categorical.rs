@@ -254,6 +254,38 @@ fn tables_that_are_no_categories_are_refused() {
     }
 }
 
+/// Spellings of one value are one state, and names with quotes come back from a table of samples.
+#[test]
+fn cells_that_say_the_same_are_the_same_state() {
+    let numbers = "a,b\n".to_string() + &"1,x\n1.0,y\n+2,x\n3,01\n".repeat(50);
+    let found = read(&numbers, &FileOptions::default()).unwrap().categories.unwrap();
+    assert_eq!(found.columns()[0].states, ["1", "2", "3"]);
+    assert_eq!(found.columns()[1].states, ["01", "x", "y"]);
+    let quoted = "\"the \"\"a\"\"\",b\n".to_string()
+        + &"\"say \"\"x\"\", ok\",u\nplain,\"v,w\"\n".repeat(50);
+    let found = read(&quoted, &FileOptions::default()).unwrap().categories.unwrap();
+    assert_eq!(found.columns()[0].name, "the \"a\"");
+    assert_eq!(found.columns()[0].states, ["plain", "say \"x\", ok"]);
+}
+
+/// A table of grey levels is said to be one of categories.
+#[test]
+fn tables_of_grey_levels_are_told() {
+    let rows = |most: usize| -> String {
+        let line = |row: usize| {
+            let cells: Vec<_> = (0..16).map(|i| ((7 * row + 3 * i) % most).to_string()).collect();
+            cells.join(",") + "\n"
+        };
+        let names: Vec<_> = (0..16).map(|i| format!("p{i}")).collect();
+        names.join(",") + "\n" + &(0..200).map(line).collect::<String>()
+    };
+    for (most, told) in [(17, true), (5, false)] {
+        let train = read(&rows(most), &FileOptions::default()).unwrap();
+        let notice = Splits { train, validation: None, test: None }.notice("--columns 1-");
+        assert_eq!(notice.is_some_and(|it| it.contains("grey levels")), told, "{most}");
+    }
+}
+
 /// Train, sample in the words of the table, evaluate the samples.
 #[test]
 fn a_table_of_categories_goes_from_the_command_to_samples_and_back() {

@@ -237,7 +237,8 @@ fn fasta(rows: &BitMatrix, categories: Option<&Categories>) -> Result<Vec<u8>> {
 fn csv(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
     let mut text = String::new();
     let mut line = |cells: Vec<&str>| {
-        let quoted = |cell: &&str| match cell.contains([',', '"']) {
+        // A line that begins with # would be a comment, and the separator is found from the first lines.
+        let quoted = |cell: &&str| match cell.contains([',', ';', '\t', '#', '"']) {
             true => format!("\"{}\"", cell.replace('"', "\"\"")),
             false => (*cell).to_string(),
         };

@@ -1,9 +1,14 @@
 //! Names of the variables of a table and of their states: cells become states, and states cells.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::units::Variables;
+
+/// Fewest columns and different numbers that look like pictures.
+const GREY: (usize, usize) = (16, 10);
 
 /// The columns of a table as variables with named states. The states of a column are one-hot units, in this order; a column of 0 and 1 is
 /// one unit.
@@ -49,6 +54,14 @@ impl Categories {
     pub fn variables(&self) -> Variables {
         let sizes = self.columns.iter().map(|column| (column.units(), column.units() == 1));
         Variables::new(sizes).unwrap_or_default()
+    }
+
+    /// Whether all columns hold whole numbers from 0 on, of the same few: more likely the grey levels of pictures than names.
+    pub fn look_grey(&self) -> bool {
+        let states = || self.columns.iter().flat_map(|column| &column.states);
+        let distinct: HashSet<&String> = states().collect();
+        let level = |state: &&String| state.parse::<u8>().is_ok();
+        self.columns.len() >= GREY.0 && distinct.len() >= GREY.1 && distinct.iter().all(level)
     }
 
     /// The cells of a packed row, one a column.
