@@ -420,3 +420,50 @@ fn sequences_of_another_kind_than_the_training_rows_are_refused() {
     let message = read(">a\nAC\n", &beside).unwrap_err().to_string();
     assert!(message.contains("holds sequences, the training rows are a table"), "{message}");
 }
+
+/// Train on sequences, sample them, evaluate the samples; a table writes no sequences.
+#[test]
+fn sequences_go_from_the_command_to_samples_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let ztrack = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_ztrack"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
+        (output.status.success(), text.concat())
+    };
+    std::fs::write(path("s.a3m"), ">a\nACaGT-\n>b\nAC-TA\n>c\nTTGTA\n".repeat(100)).unwrap();
+    std::fs::write(path("t.csv"), table()).unwrap();
+    let quick = ["--set", "training.updates=200", "--set", "model.hidden=3"];
+    let weighted = ["--set", "data.similarity=0.8"];
+    let (right, said) =
+        ztrack(&[&["train", "s.a3m", "--out", "run"], &quick[..], &weighted].concat());
+    assert!(right && said.contains("5 categorical variables (5*5)"), "{said}");
+    assert!(said.contains("weights: the training rows count as"), "{said}");
+    let (right, said) = ztrack(&["sample", "run", "--count", "40", "--out", "s.fasta"]);
+    assert!(right, "{said}");
+    let samples = std::fs::read_to_string(path("s.fasta")).unwrap();
+    assert!(samples.starts_with(">sample_1\n") && samples.lines().count() == 80, "{samples}");
+    let (right, said) = ztrack(&["evaluate", "run", "--data", "s.fasta"]);
+    assert!(right && said.contains("40"), "{said}");
+    // The weighted likelihood of the run's own training rows is that of the run.
+    let summary = std::fs::read_to_string(path("run/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let (right, said) = ztrack(&["evaluate", "run", "--split", "train", "--json"]);
+    assert!(right, "{said}");
+    // Remarks on standard error follow.
+    let mut found = serde_json::Deserializer::from_str(&said).into_iter::<serde_json::Value>();
+    let found = found.next().unwrap().unwrap();
+    for name in ["value", "data_std_error"] {
+        let found = found["log_likelihoods"][0][name].as_f64().unwrap();
+        let expected = summary["best"]["train_log_likelihood"][name].as_f64().unwrap();
+        assert!((found - expected).abs() < 1e-6, "{name}: {found} {expected}");
+    }
+    let (right, said) = ztrack(&[&["train", "t.csv", "--out", "table"], &quick[..]].concat());
+    assert!(right, "{said}");
+    let (right, said) = ztrack(&["sample", "table", "--count", "4", "--out", "t.fasta"]);
+    assert!(!right && said.contains("only a model of sequences writes .fasta"), "{said}");
+}

@@ -56,6 +56,13 @@ impl Categories {
         Variables::new(sizes).unwrap_or_default()
     }
 
+    /// Whether the columns are positions of sequences: their states are letters, the gap last.
+    pub fn are_positions(&self) -> bool {
+        let letter = |state: &String| state.len() == 1;
+        let gap = |column: &Category| column.states.last().is_some_and(|state| state == "-");
+        self.columns.iter().all(|column| gap(column) && column.states.iter().all(letter))
+    }
+
     /// Whether all columns hold whole numbers from 0 on, of the same few: more likely the grey levels of pictures than names.
     pub fn look_grey(&self) -> bool {
         let states = || self.columns.iter().flat_map(|column| &column.states);

@@ -52,7 +52,7 @@ pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) ->
             let expected = given.columns().len();
             return Err(error(format!("has {length} positions, {expected} expected")));
         }
-        Some(given) if !given.columns().iter().all(is_position) => {
+        Some(given) if !given.are_positions() => {
             return Err(error("holds sequences, the training rows are a table".into()));
         }
         Some(given) => given.clone(),
@@ -150,12 +150,6 @@ fn categories(alphabet: &str, length: usize) -> Categories {
     let states: Vec<String> = alphabet.chars().map(String::from).collect();
     let column = |i: usize| Category { name: (i + 1).to_string(), states: states.clone() };
     Categories::new((0..length).map(column).collect())
-}
-
-/// Whether a column has letters as its states, the gap last.
-fn is_position(column: &Category) -> bool {
-    let letters = column.states.iter().all(|state| state.len() == 1);
-    letters && column.states.last().is_some_and(|state| state == "-")
 }
 
 /// Letters that were not determined count as the last state, the gap.
