@@ -50,9 +50,10 @@ fn with_all_states(rows: &BitMatrix, variables: &Variables) -> BitMatrix {
     all
 }
 
-/// Number of rows of the same weight whose mean has the same error: (sum w)^2 / sum w^2.
+/// Number of independent rows that rows with similarity weights are worth, sum w: rows that are alike count as one, for errors too. The
+/// number of independent rows with these weights, (sum w)^2 / sum w^2, is larger, and is that of all rows where each is there twice.
 pub fn effective_rows(weights: &[f64]) -> f64 {
-    weights.iter().sum::<f64>().powi(2) / weights.iter().map(|w| w * w).sum::<f64>()
+    weights.iter().sum()
 }
 
 #[cfg(test)]
@@ -88,9 +89,11 @@ mod tests {
     }
 
     #[test]
-    fn effective_rows_are_those_of_equal_weights() {
-        assert_eq!(effective_rows(&[0.5; 8]), 8.0);
-        assert_eq!(effective_rows(&[1.0, 0.0, 1.0]), 2.0);
+    fn rows_that_are_there_twice_count_as_one() {
+        assert_eq!(effective_rows(&[0.5; 8]), 4.0);
+        let rows = BitMatrix::from_fn(8, 9, |row, column| (row / 2) >> column & 1 == 1);
+        let weights = similarity_weights(&rows, &Variables::BITS, 1.0).unwrap();
+        assert_eq!(weights, [0.5; 8]);
     }
 
     #[test]

@@ -73,7 +73,8 @@ pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
     log_sum_exp(values.iter().copied())
 }
 
-/// [`mean_log_f`] with a weight for each row: weighted mean, and its error from (sum w)^2 / sum w^2 rows.
+/// [`mean_log_f`] with a weight for each row: weighted mean, and its error from as many rows as they are worth
+/// ([`effective_rows`]).
 pub fn weighted_log_f(ops: &dyn RbmOps, data: &BitMatrix, weights: &[f64]) -> MeanLogF {
     let values = log_f(ops, data);
     let total: f64 = weights.iter().sum();

@@ -99,7 +99,7 @@ impl Trainer {
         Grouping::of(&rows.variables, &rows.column_counts, rows.len())
     }
 
-    /// Number of independent rows that weighted training rows are worth, (sum w)^2 / sum w^2; `None` where all rows count the same.
+    /// Number of independent rows that weighted training rows are worth; `None` where all rows count the same.
     pub fn effective_rows(&self) -> Option<f64> {
         self.rows.effective()
     }
