@@ -362,27 +362,35 @@ fn aligned_sequences_are_read() {
     }
 }
 
-/// The model has bits, of which the names of states say nothing: a file with them could not be read.
+/// A model of bits of a table of categories: its file can be read, its run evaluated; samples may have several states set and are bits.
 #[test]
-fn a_table_of_categories_taken_as_bits_has_a_model_file_that_can_be_read() {
-    let data = read(&table(), &FileOptions::default()).unwrap();
-    let splits = || Splits { train: data.clone(), validation: None, test: None };
+fn a_table_of_categories_can_be_taken_as_bits() {
     let folder = tempfile::tempdir().unwrap();
-    for (setting, named) in [
-        ("data.groups=true", true),
-        ("data.groups=false", false),
-        ("data.variables=\"3,3+,3*1+\"", false),
-        ("data.variables=\"2*3,2,1+\"", true),
-    ] {
-        let trainer = Trainer::new(&config(&[setting]), splits(), &device()).unwrap();
-        let file = ModelFile {
-            trained_on: Some(trainer.trained_on().clone()),
-            ..ModelFile::from(trainer.parameters())
-        };
-        let path = folder.path().join("model.safetensors");
-        file.save(&path).unwrap();
-        let found = ModelFile::load(&path).unwrap().trained_on.unwrap();
-        assert_eq!(found.categories.is_some(), named, "{setting}");
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(path("t.csv"), table()).unwrap();
+    let ztrack = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_ztrack"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
+        assert!(output.status.success(), "{arguments:?}: {text:?}");
+    };
+    for (run, setting) in [("bits", "data.groups=false"), ("given", "data.variables=\"3,3+,3*1+\"")]
+    {
+        let quick = ["--set", "training.updates=100", "--set", "model.hidden=2"];
+        ztrack(&[&["train", "t.csv", "--out", run, "--set", setting], &quick[..]].concat());
+        let file = ModelFile::load(folder.path().join(run).join("last.safetensors")).unwrap();
+        assert!(file.trained_on.unwrap().categories.is_some());
+        ztrack(&["evaluate", run]);
+        ztrack(&["evaluate", run, "--data", "t.csv"]);
+        let samples = format!("{run}.csv");
+        ztrack(&["sample", run, "--count", "5", "--out", &samples]);
+        for line in std::fs::read_to_string(path(&samples)).unwrap().lines() {
+            let cells: Vec<&str> = line.split(',').collect();
+            assert!(cells.len() == 9 && cells.iter().all(|it| matches!(*it, "0" | "1")), "{line}");
+        }
     }
 }
 

@@ -223,9 +223,10 @@ impl Sample {
     }
 }
 
-/// Names of the variables and states, where the model has them.
+/// Names of the variables and states, where the model has them: samples of other variables, such as bits, may have several states set.
 fn names(model: &Model) -> Option<&Categories> {
-    model.file.trained_on.as_ref()?.categories.as_deref()
+    let categories = model.file.trained_on.as_ref()?.categories.as_deref()?;
+    (categories.variables() == model.file.parameters.variables).then_some(categories)
 }
 
 /// Sequences in the letters of a model of them.

@@ -99,16 +99,16 @@ impl Categories {
         serde_json::to_string(self).map_err(|error| Error::Encoding(format!("categories: {error}")))
     }
 
-    /// From the text of a model file of a model with these variables.
+    /// From the text of a model file of a model with so many visible units. Their variables may be others, where the configuration says so.
     ///
     /// # Errors
-    /// Text that is not of this kind, or of other variables.
-    pub fn from_json(text: &str, variables: &Variables, units: usize) -> Result<Self> {
+    /// Text that is not of this kind, or of another number of units.
+    pub fn from_json(text: &str, units: usize) -> Result<Self> {
         let wrong = |problem: String| Error::Invalid(format!("names of categories: {problem}"));
         let found: Self = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
-        if found.units() != units || found.variables() != *variables {
-            let (found, units) = (found.variables(), variables);
-            return Err(wrong(format!("they are of variables `{found}`, the model of `{units}`")));
+        if found.units() != units {
+            let found = found.units();
+            return Err(wrong(format!("they are of {found} units, the model has {units}")));
         }
         Ok(found)
     }

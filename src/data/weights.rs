@@ -9,18 +9,18 @@ use crate::units::Variables;
 /// Words that may be compared: about ten minutes of one usual core.
 const MOST_WORK: f64 = 1e12;
 
-/// The weights of rows, [N]; rows are similar if at least the fraction `share` of their variables are in the same state. Cost: every row is
+/// The weights of rows, shape `[N]`; rows are similar if at least the fraction `share` of their variables are in the same state. Cost: every row is
 /// compared with every other.
 ///
 /// # Errors
-/// So many rows that comparing them takes hours.
+/// So many rows that comparing them takes longer than that.
 pub fn similarity_weights(rows: &BitMatrix, variables: &Variables, share: f64) -> Result<Vec<f64>> {
     let states = with_all_states(rows, variables);
     let sites = variables.of(rows.columns()).count();
     let work = (rows.rows() as f64).powi(2) * states.row(0).len() as f64;
     if work > MOST_WORK {
         return Err(Error::TooLarge(format!(
-            "comparing {} rows with one another takes hours: give fewer rows",
+            "comparing {} rows with one another takes more than ten minutes: give fewer rows",
             rows.rows()
         )));
     }

@@ -63,8 +63,7 @@ impl RowSets {
             rows: all.rows() as u64,
             binarization: binarizer.done_to(&train),
             means: marginals.iter().map(|&mean| mean as f32).collect(),
-            // Names of other variables than the model has would make its file unreadable.
-            categories: train.categories.clone().filter(|it| it.variables() == variables),
+            categories: train.categories.clone(),
         };
         let train_evaluated =
             if evaluated == all.rows() { all.clone() } else { all.spread(evaluated) };
