@@ -17,8 +17,14 @@ use ztrack::ops::{BetaGrid, BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
 
 const COUNTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions.csv");
 const HEADER: &str = "kernel,instructions,misses_l1,misses_l2";
-const KERNELS: [&str; 5] =
-    ["hidden inputs", "visible inputs", "hidden draw", "softplus sums", "outer products"];
+const KERNELS: [&str; 6] = [
+    "hidden inputs",
+    "visible inputs",
+    "hidden draw",
+    "categorical draw",
+    "softplus sums",
+    "outer products",
+];
 /// Growth of the instructions that fails.
 const LIMIT: f64 = 1.1;
 /// Rows of one call.
@@ -43,10 +49,14 @@ fn main() -> Result<ExitCode, Failure> {
 /// The work of one kernel, `times` times over.
 fn call(kernel: &str, times: usize) {
     let (n_visible, n_hidden) = UNITS;
-    let ops = Fused::new(&gaussian_parameters(n_visible, n_hidden, 0.1, 1));
+    let bits = gaussian_parameters(n_visible, n_hidden, 0.1, 1);
+    let ops = Fused::new(&bits);
+    // 196 variables of four states.
+    let variables = "196*4".parse().expect("variables");
+    let categorical = Fused::new(&bits.of(variables).expect("784 columns"));
     let mut stream = Streams::new(1, Purpose::ChainStart, 0).row(0);
-    let mut bits = |units| BitMatrix::from_fn(ROWS, units, |_, _| stream.uniform() < 0.5);
-    let (visible, mut hidden) = (bits(n_visible), bits(n_hidden));
+    let mut rows = |units| BitMatrix::from_fn(ROWS, units, |_, _| stream.uniform() < 0.5);
+    let (visible, mut hidden, mut drawn) = (rows(n_visible), rows(n_hidden), rows(n_visible));
     let mut hidden_inputs = Matrix::filled(ROWS, n_hidden, 0.3);
     let mut visible_inputs = Matrix::filled(ROWS, n_visible, 0.0);
     let betas: Vec<f64> = (0..50).map(|k| f64::from(k) / 49.0).collect();
@@ -70,6 +80,17 @@ fn call(kernel: &str, times: usize) {
                     first_row: 0,
                 };
                 ops.draw(&draw, hidden.words_mut());
+            }
+            "categorical draw" => {
+                let draw = Draw {
+                    n_units: n_visible,
+                    inputs: visible_inputs.as_slice(),
+                    beta: &[1.0; ROWS],
+                    base: None,
+                    streams: Streams::new(1, Purpose::ParticleVisible, step),
+                    first_row: 0,
+                };
+                categorical.draw_visible(&draw, drawn.words_mut());
             }
             "softplus sums" => {
                 ops.softplus_sums(n_hidden, hidden_inputs.as_slice(), &grid, &mut sums);

@@ -103,6 +103,22 @@ fn parts(
     });
 }
 
+/// Whole sweeps of 60 variables of four states beside those of as many bits.
+fn categorical(criterion: &mut Criterion) {
+    let bits = gaussian_parameters(240, 500, 0.1, 1);
+    let variables = "60*4".parse().expect("variables");
+    let categorical = bits.clone().of(variables).expect("240 columns");
+    let mut group = criterion.benchmark_group("240x500/2000");
+    group.sample_size(20).measurement_time(Duration::from_secs(3));
+    for (name, parameters) in [("sweep, bits", bits), ("sweep, 60 variables", categorical)] {
+        let ops = Fused::new(&parameters);
+        let mut states = particles(2000, 240);
+        states.sweep(&ops, 10);
+        group.bench_function(name, |bencher| bencher.iter(|| states.sweep(&ops, 1)));
+    }
+    group.finish();
+}
+
 /// The product for few rows, where summing set bits and looking sums up cross.
 fn crossover(criterion: &mut Criterion) {
     let ops = Fused::new(&gaussian_parameters(784, 500, 0.1, 1));
@@ -119,5 +135,5 @@ fn crossover(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, kernels, crossover);
+criterion_group!(benches, kernels, categorical, crossover);
 criterion_main!(benches);
