@@ -17,6 +17,7 @@ pub const READERS: &[(&str, Reader)] = &[
     ("idx", idx),
     ("libsvm", libsvm),
     ("csv", csv),
+    ("sequences", sequences),
     ("npy", npy),
     ("npz", npz),
     ("any", any),
@@ -52,6 +53,17 @@ pub fn csv(bytes: &[u8]) -> Result<(), String> {
     let options = FileOptions { label: "1".parse().ok(), chosen, ..FileOptions::default() };
     let chosen = read_bytes(Path::new("x.csv"), bytes.to_vec(), &options);
     data("x.csv", bytes).or(chosen.map(drop).map_err(|e| e.to_string()))
+}
+
+/// Aligned sequences: as A3M, as FASTA, and beside sequences of DNA.
+pub fn sequences(bytes: &[u8]) -> Result<(), String> {
+    let read = |name: &str, bytes: &[u8], options: &FileOptions| {
+        read_bytes(Path::new(name), bytes.to_vec(), options).map_err(|e| e.to_string())
+    };
+    let plain = FileOptions::default();
+    let categories = read("x.fasta", b">a\nACGT-\n", &plain)?.categories;
+    let beside = read("x.fasta", bytes, &FileOptions { categories, ..FileOptions::default() });
+    data("x.a3m", bytes).or(read("x.fasta", bytes, &plain).map(drop)).or(beside.map(drop))
 }
 
 pub fn npy(bytes: &[u8]) -> Result<(), String> {

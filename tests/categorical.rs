@@ -254,6 +254,38 @@ fn tables_that_are_no_categories_are_refused() {
     }
 }
 
+/// Spellings of one value are one state, and names with quotes come back from a table of samples.
+#[test]
+fn cells_that_say_the_same_are_the_same_state() {
+    let numbers = "a,b\n".to_string() + &"1,x\n1.0,y\n+2,x\n3,01\n".repeat(50);
+    let found = read(&numbers, &FileOptions::default()).unwrap().categories.unwrap();
+    assert_eq!(found.columns()[0].states, ["1", "2", "3"]);
+    assert_eq!(found.columns()[1].states, ["01", "x", "y"]);
+    let quoted = "\"the \"\"a\"\"\",b\n".to_string()
+        + &"\"say \"\"x\"\", ok\",u\nplain,\"v,w\"\n".repeat(50);
+    let found = read(&quoted, &FileOptions::default()).unwrap().categories.unwrap();
+    assert_eq!(found.columns()[0].name, "the \"a\"");
+    assert_eq!(found.columns()[0].states, ["plain", "say \"x\", ok"]);
+}
+
+/// A table of grey levels is said to be one of categories.
+#[test]
+fn tables_of_grey_levels_are_told() {
+    let rows = |most: usize| -> String {
+        let line = |row: usize| {
+            let cells: Vec<_> = (0..16).map(|i| ((7 * row + 3 * i) % most).to_string()).collect();
+            cells.join(",") + "\n"
+        };
+        let names: Vec<_> = (0..16).map(|i| format!("p{i}")).collect();
+        names.join(",") + "\n" + &(0..200).map(line).collect::<String>()
+    };
+    for (most, told) in [(17, true), (5, false)] {
+        let train = read(&rows(most), &FileOptions::default()).unwrap();
+        let notice = Splits { train, validation: None, test: None }.notice("--columns 1-");
+        assert_eq!(notice.is_some_and(|it| it.contains("grey levels")), told, "{most}");
+    }
+}
+
 /// Train, sample in the words of the table, evaluate the samples.
 #[test]
 fn a_table_of_categories_goes_from_the_command_to_samples_and_back() {
@@ -328,4 +360,118 @@ fn aligned_sequences_are_read() {
         let message = read("x.fasta", text).unwrap_err().to_string();
         assert!(message.contains(expected), "{message}");
     }
+}
+
+/// A model of bits of a table of categories: its file can be read, its run evaluated; samples may have several states set and are bits.
+#[test]
+fn a_table_of_categories_can_be_taken_as_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(path("t.csv"), table()).unwrap();
+    let ztrack = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_ztrack"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
+        assert!(output.status.success(), "{arguments:?}: {text:?}");
+    };
+    for (run, setting) in [("bits", "data.groups=false"), ("given", "data.variables=\"3,3+,3*1+\"")]
+    {
+        let quick = ["--set", "training.updates=100", "--set", "model.hidden=2"];
+        ztrack(&[&["train", "t.csv", "--out", run, "--set", setting], &quick[..]].concat());
+        let file = ModelFile::load(folder.path().join(run).join("last.safetensors")).unwrap();
+        assert!(file.trained_on.unwrap().categories.is_some());
+        ztrack(&["evaluate", run]);
+        ztrack(&["evaluate", run, "--data", "t.csv"]);
+        let samples = format!("{run}.csv");
+        ztrack(&["sample", run, "--count", "5", "--out", &samples]);
+        for line in std::fs::read_to_string(path(&samples)).unwrap().lines() {
+            let cells: Vec<&str> = line.split(',').collect();
+            assert!(cells.len() == 9 && cells.iter().all(|it| matches!(*it, "0" | "1")), "{line}");
+        }
+    }
+}
+
+#[test]
+fn sequences_of_another_kind_than_the_training_rows_are_refused() {
+    let read = |text: &str, options: &FileOptions| {
+        read_bytes(Path::new("x.fasta"), text.as_bytes().to_vec(), options)
+    };
+    let beside = |text: &str| FileOptions {
+        categories: read(text, &FileOptions::default()).unwrap().categories,
+        ..FileOptions::default()
+    };
+    let (dna, protein) = (beside(">a\nACGT\n"), beside(">a\nMKVL\n"));
+    for (text, options, expected) in [
+        (">a\nACGT\n>b\nACGU\n", &dna, "sequence 2, position 4: `U` is none of the letters ACGT-"),
+        (">a\nMKVL\n", &dna, "position 4: `L` is none of the letters"),
+        (
+            ">a\nACGT\n>b\nUUCA\n",
+            &FileOptions::default(),
+            "position 4: `T` is none of the letters ACGU-",
+        ),
+    ] {
+        let message = match read(text, options) {
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("{text} is read"),
+        };
+        assert!(message.contains(expected), "{message}");
+    }
+    assert!(read(">a\nNRYK\n", &dna).is_ok() && read(">a\nXBZU\n", &protein).is_ok());
+    // A table with as many columns as there are positions.
+    let table = "a,b\n".to_string() + &"x,u\ny,v\nz,w\n".repeat(9);
+    let table =
+        read_bytes(Path::new("x.csv"), table.into_bytes(), &FileOptions::default()).unwrap();
+    let beside = FileOptions { categories: table.categories, ..FileOptions::default() };
+    let message = read(">a\nAC\n", &beside).unwrap_err().to_string();
+    assert!(message.contains("holds sequences, the training rows are a table"), "{message}");
+}
+
+/// Train on sequences, sample them, evaluate the samples; a table writes no sequences.
+#[test]
+fn sequences_go_from_the_command_to_samples_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let ztrack = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_ztrack"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
+        (output.status.success(), text.concat())
+    };
+    std::fs::write(path("s.a3m"), ">a\nACaGT-\n>b\nAC-TA\n>c\nTTGTA\n".repeat(100)).unwrap();
+    std::fs::write(path("t.csv"), table()).unwrap();
+    let quick = ["--set", "training.updates=200", "--set", "model.hidden=3"];
+    let weighted = ["--set", "data.similarity=0.8"];
+    let (right, said) =
+        ztrack(&[&["train", "s.a3m", "--out", "run"], &quick[..], &weighted].concat());
+    assert!(right && said.contains("5 categorical variables (5*5)"), "{said}");
+    assert!(said.contains("weights: the training rows count as"), "{said}");
+    let (right, said) = ztrack(&["sample", "run", "--count", "40", "--out", "s.fasta"]);
+    assert!(right, "{said}");
+    let samples = std::fs::read_to_string(path("s.fasta")).unwrap();
+    assert!(samples.starts_with(">sample_1\n") && samples.lines().count() == 80, "{samples}");
+    let (right, said) = ztrack(&["evaluate", "run", "--data", "s.fasta"]);
+    assert!(right && said.contains("40"), "{said}");
+    // The weighted likelihood of the run's own training rows is that of the run.
+    let summary = std::fs::read_to_string(path("run/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let (right, said) = ztrack(&["evaluate", "run", "--split", "train", "--json"]);
+    assert!(right, "{said}");
+    // Remarks on standard error follow.
+    let mut found = serde_json::Deserializer::from_str(&said).into_iter::<serde_json::Value>();
+    let found = found.next().unwrap().unwrap();
+    for name in ["value", "data_std_error"] {
+        let found = found["log_likelihoods"][0][name].as_f64().unwrap();
+        let expected = summary["best"]["train_log_likelihood"][name].as_f64().unwrap();
+        assert!((found - expected).abs() < 1e-6, "{name}: {found} {expected}");
+    }
+    let (right, said) = ztrack(&[&["train", "t.csv", "--out", "table"], &quick[..]].concat());
+    assert!(right, "{said}");
+    let (right, said) = ztrack(&["sample", "table", "--count", "4", "--out", "t.fasta"]);
+    assert!(!right && said.contains("only a model of sequences writes .fasta"), "{said}");
 }

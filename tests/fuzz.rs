@@ -187,6 +187,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "idx" => vec![idx],
         "libsvm" => vec![libsvm],
         "csv" => vec![csv, table, signs, words],
+        "sequences" => vec![fasta, b">a\nAC-GT\n>b\n.NACGa-T\n".to_vec()],
         "npy" => vec![npy(true), npy(false)],
         "npz" => vec![npz(true), npz(false)],
         "any" => vec![idx, libsvm, csv, fasta, words, npy(true), npz(true)],

@@ -155,7 +155,7 @@ impl ModelFile {
         let variables = variables.parse().and_then(|variables| parameters.of(variables));
         let parameters = variables.map_err(|e| error(format!("`{VARIABLES}`: {e}")))?;
         let trained_on = arrays.remove(MEANS).map(|means| {
-            TrainedOn::found(means, parameters.n_visible, &parameters.variables, &mut metadata)
+            TrainedOn::found(means, parameters.n_visible, &mut metadata)
                 .map_err(|problem| error(format!("`{MEANS}` {problem}")))
         });
         let states = states.map(|states| {

@@ -54,7 +54,6 @@ impl TrainedOn {
     pub(super) fn found(
         (shape, means): (Vec<usize>, Vec<f32>),
         n_visible: usize,
-        variables: &Variables,
         metadata: &mut BTreeMap<String, String>,
     ) -> std::result::Result<Self, String> {
         if shape != [n_visible] {
@@ -63,7 +62,7 @@ impl TrainedOn {
             return Err(format!("hold {mean}, which is no mean of zeros and ones"));
         }
         let categories = metadata.remove(CATEGORIES).map(|text| {
-            let found = Categories::from_json(&text, variables, n_visible);
+            let found = Categories::from_json(&text, n_visible);
             found.map(Arc::new).map_err(|problem| format!("come with {problem}"))
         });
         let categories = categories.transpose()?;

@@ -13,7 +13,7 @@ use crate::checkpoint::TrainedOn;
 use crate::config::Config;
 use crate::data::{
     Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions,
-    Splits, find_folder, load_as, resolve_name,
+    Splits, find_folder, load_as, resolve_name, similarity_weights,
 };
 use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
@@ -49,6 +49,8 @@ pub struct DataOptions {
 pub struct Data {
     pub splits: Splits,
     binarization: Option<Binarization>,
+    /// `data.similarity` of the configuration that the data are from.
+    similarity: Option<f64>,
     /// Seed of a stochastic binarization.
     seed: u64,
     /// What the model's visible columns stand for: every row has to be a state of them.
@@ -61,6 +63,7 @@ pub struct Configured {
     pub split: SplitOptions,
     pub folder: Option<PathBuf>,
     pub binarization: Binarization,
+    pub similarity: Option<f64>,
     pub seed: u64,
 }
 
@@ -81,7 +84,7 @@ impl Configured {
             seed: data.split_seed,
         };
         let (source, folder, binarization) = (data.source, data.folder, data.binarization);
-        Ok(Some(Self { source, split, folder, binarization, seed }))
+        Ok(Some(Self { source, split, folder, binarization, similarity: data.similarity, seed }))
     }
 }
 
@@ -93,6 +96,7 @@ impl DataOptions {
         let configured = Configured::find(name)?;
         let configured_folder =
             configured.as_ref().and_then(|configured| configured.folder.clone());
+        let similarity = configured.as_ref().and_then(|configured| configured.similarity);
         let folder = find_folder(self.data_folder.as_deref().or(configured_folder.as_deref()));
         let (source, mut options, binarization, seed) = match configured {
             Some(it) => (it.source, it.split, Some(it.binarization), it.seed),
@@ -125,7 +129,7 @@ impl DataOptions {
         let trained = trained.filter(|trained| *trained != Binarization::None);
         let binarization = self.binarization.or(binarization).or(trained);
         let variables = model.file.parameters.variables.clone();
-        Ok(Data { splits, binarization, seed, variables })
+        Ok(Data { splits, binarization, similarity, seed, variables })
     }
 }
 
@@ -150,6 +154,12 @@ impl Data {
         let rows = binarizer.binarize(dataset, EVALUATION_EPOCH, self.seed)?;
         self.variables.check(&rows, &dataset.name)?;
         Ok(rows)
+    }
+
+    /// Weights of the training rows, as a run with this configuration gives them; `None` where all rows count the same.
+    pub fn weights(&self, train: &BitMatrix) -> Result<Option<Vec<f64>>> {
+        let weights = |share| similarity_weights(train, &self.variables, share);
+        self.similarity.map(weights).transpose().context("data.similarity")
     }
 
     /// Warns if rows become zeros and ones in another way than the training rows of the model.

@@ -64,8 +64,12 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
     };
     let variables =
         trainer.grouping().map_or(String::new(), |found| format!("variables   {found}\n"));
+    let weights = trainer.effective_rows();
+    let weights = weights.map_or(String::new(), |rows| {
+        format!("weights     the training rows count as {rows:.0} independent ones\n")
+    });
     Ok(format!(
-        "data        {rows}\n{variables}\
+        "data        {rows}\n{variables}{weights}\
          model       {} hidden units, {} parameters\n\
          memory      about {}{free}, beside the data\n\
          length      {stopping}{} updates, {:.1} epochs of {} updates; evaluated every {} updates\n\

@@ -17,7 +17,7 @@ use super::row_options::RowOptions;
 use super::table::{remarks, table};
 use crate::estimators::{Agreement, Bound, Estimate, Estimates, Starting};
 use crate::ops::{BitMatrix, Fused};
-use crate::tracking::{LogLikelihood, log_f, mean_log_f};
+use crate::tracking::{LogLikelihood, log_f, mean_log_f, weighted_log_f};
 
 /// Mean log-likelihood of data, with the standard error of log Z and data together
 #[derive(Args)]
@@ -91,7 +91,11 @@ impl Evaluate {
         let ops = Fused::new(parameters);
         let mut log_likelihoods = Vec::new();
         for (split, rows) in &rows {
-            let mean = mean_log_f(&ops, rows);
+            let weights = if *split == "train" { data.weights(rows)? } else { None };
+            let mean = match weights {
+                Some(weights) => weighted_log_f(&ops, rows, &weights),
+                None => mean_log_f(&ops, rows),
+            };
             for estimate in &estimates {
                 log_likelihoods.push(Line {
                     split,

@@ -14,7 +14,7 @@ use super::model_options::{Model, ModelOptions};
 use super::output::tell;
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
-use crate::data::{Categories, Category, ImageShape, Neighbour, nearest_rows};
+use crate::data::{Categories, ImageShape, Neighbour, nearest_rows};
 use crate::error::Error;
 use crate::estimators::{Equilibrium, Known, automatic, automatic_settings, check_sizes};
 use crate::ops::BitMatrix;
@@ -128,7 +128,7 @@ impl Sample {
         let bytes = match format {
             Format::Npy => npy(&samples.visible)?,
             Format::Csv => csv(&samples.visible, names(&model)),
-            Format::Fasta => fasta(&samples.visible, names(&model))?,
+            Format::Fasta => fasta(&samples.visible, names(&model)),
             Format::Png(shape) => sheet(&samples.visible, nearest.as_ref(), shape)?,
         };
         write_bytes(&self.out, &bytes)?;
@@ -154,6 +154,12 @@ impl Sample {
         let model = self.model.load()?;
         let (m, j) = (model.file.parameters.n_visible, model.file.parameters.n_hidden);
         let format = self.format(m)?;
+        ensure!(
+            !matches!(format, Format::Fasta)
+                || names(&model).is_some_and(Categories::are_positions),
+            "--out {}: only a model of sequences writes .fasta: give a name that ends in .csv",
+            self.out.display()
+        );
         let bytes = tempering_bytes(self.chains, self.temperatures, m, j);
         check_sizes(self.chains, self.temperatures, bytes)?;
         // Bits, bytes of pixels, and the encoded file.
@@ -217,27 +223,26 @@ impl Sample {
     }
 }
 
-/// Names of the variables and states, where the model has them.
+/// Names of the variables and states, where the model has them: samples of other variables, such as bits, may have several states set.
 fn names(model: &Model) -> Option<&Categories> {
-    model.file.trained_on.as_ref()?.categories.as_deref()
+    let categories = model.file.trained_on.as_ref()?.categories.as_deref()?;
+    (categories.variables() == model.file.parameters.variables).then_some(categories)
 }
 
-/// Sequences of a model of sequences.
-fn fasta(rows: &BitMatrix, categories: Option<&Categories>) -> Result<Vec<u8>> {
-    let letter = |column: &Category| column.states.iter().all(|state| state.chars().count() == 1);
-    let Some(categories) = categories.filter(|it| it.columns().iter().all(letter)) else {
-        bail!("--out: only a model of sequences writes .fasta: give .csv");
-    };
-    let sequence =
-        |row: usize| format!(">sample_{}\n{}\n", row + 1, categories.cells(rows.row(row)).concat());
-    Ok((0..rows.rows()).map(sequence).collect::<String>().into_bytes())
+/// Sequences in the letters of a model of them.
+fn fasta(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
+    let letters =
+        |row: usize| categories.map_or(String::new(), |it| it.cells(rows.row(row)).concat());
+    let sequence = |row: usize| format!(">sample_{}\n{}\n", row + 1, letters(row));
+    (0..rows.rows()).map(sequence).collect::<String>().into_bytes()
 }
 
 /// A table: the states of the model's variables by their names where it has them, else zeros and ones.
 fn csv(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
     let mut text = String::new();
     let mut line = |cells: Vec<&str>| {
-        let quoted = |cell: &&str| match cell.contains([',', '"']) {
+        // A line that begins with # would be a comment, and the separator is found from the first lines.
+        let quoted = |cell: &&str| match cell.contains([',', ';', '\t', '#', '"']) {
             true => format!("\"{}\"", cell.replace('"', "\"\"")),
             false => (*cell).to_string(),
         };

@@ -65,6 +65,10 @@ impl Config {
         if let Some(stopping) = &training.early_stopping {
             stopping.check().map_err(|e| e.within("training.early_stopping"))?;
         }
+        if self.data.similarity.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            let problem = "a fraction above 0 and at most 1 is expected";
+            return Err(Error::config("data.similarity", problem));
+        }
         crate::data::Binarizer::new(self.data.binarization)
             .map_err(|error| Error::config("data.binarization", error.to_string()))?;
         self.tempering.check()

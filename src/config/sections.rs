@@ -65,6 +65,10 @@ pub struct DataConfig {
     /// What the columns stand for, as in `"60*3+,4,1+"` ([`crate::units::Variables`]), instead of what is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<String>,
+    /// Weight of a training row: 1 / the number of training rows that have at least this fraction of the variables in the same state, itself
+    /// included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<f64>,
     /// Data folder; else the environment variable ZTRACK_DATA, else `datasets`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,

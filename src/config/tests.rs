@@ -89,6 +89,7 @@ fn with_everything() -> Vec<Config> {
             config.data.source = source;
             config.data.folder = Some(PathBuf::from("x"));
             config.data.variables = Some("3+".into());
+            config.data.similarity = Some(0.8);
             config.data.binarization = Binarization::Threshold(0.5);
             config.training.epochs = Some(3);
             config.training.gradient = gradients[at(3, i)];

@@ -1,9 +1,14 @@
 //! Names of the variables of a table and of their states: cells become states, and states cells.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::units::Variables;
+
+/// Fewest columns and different numbers that look like pictures.
+const GREY: (usize, usize) = (16, 10);
 
 /// The columns of a table as variables with named states. The states of a column are one-hot units, in this order; a column of 0 and 1 is
 /// one unit.
@@ -51,6 +56,21 @@ impl Categories {
         Variables::new(sizes).unwrap_or_default()
     }
 
+    /// Whether the columns are positions of sequences: their states are letters, the gap last.
+    pub fn are_positions(&self) -> bool {
+        let letter = |state: &String| state.len() == 1;
+        let gap = |column: &Category| column.states.last().is_some_and(|state| state == "-");
+        self.columns.iter().all(|column| gap(column) && column.states.iter().all(letter))
+    }
+
+    /// Whether all columns hold whole numbers from 0 on, of the same few: more likely the grey levels of pictures than names.
+    pub fn look_grey(&self) -> bool {
+        let states = || self.columns.iter().flat_map(|column| &column.states);
+        let distinct: HashSet<&String> = states().collect();
+        let level = |state: &&String| state.parse::<u8>().is_ok();
+        self.columns.len() >= GREY.0 && distinct.len() >= GREY.1 && distinct.iter().all(level)
+    }
+
     /// The cells of a packed row, one a column.
     pub fn cells(&self, row: &[u64]) -> Vec<&str> {
         let mut first = 0;
@@ -79,16 +99,16 @@ impl Categories {
         serde_json::to_string(self).map_err(|error| Error::Encoding(format!("categories: {error}")))
     }
 
-    /// From the text of a model file of a model with these variables.
+    /// From the text of a model file of a model with so many visible units. Their variables may be others, where the configuration says so.
     ///
     /// # Errors
-    /// Text that is not of this kind, or of other variables.
-    pub fn from_json(text: &str, variables: &Variables, units: usize) -> Result<Self> {
+    /// Text that is not of this kind, or of another number of units.
+    pub fn from_json(text: &str, units: usize) -> Result<Self> {
         let wrong = |problem: String| Error::Invalid(format!("names of categories: {problem}"));
         let found: Self = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
-        if found.units() != units || found.variables() != *variables {
-            let (found, units) = (found.variables(), variables);
-            return Err(wrong(format!("they are of variables `{found}`, the model of `{units}`")));
+        if found.units() != units {
+            let found = found.units();
+            return Err(wrong(format!("they are of {found} units, the model has {units}")));
         }
         Ok(found)
     }

@@ -19,6 +19,7 @@ mod table;
 #[cfg(feature = "burn")]
 mod tensors;
 mod variables;
+mod weights;
 
 pub use baselines::{Baseline, PartLikelihood, baselines};
 pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};
@@ -34,3 +35,4 @@ pub use source::{Files, Source, find_folder, resolve_name};
 pub use splits::{SplitOptions, Splits, load, load_as};
 pub use table::{Column, Columns, Separator};
 pub use variables::{Grouping, find_variables};
+pub use weights::{effective_rows, similarity_weights};

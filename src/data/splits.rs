@@ -126,10 +126,15 @@ fn load_files(
 impl Splits {
     /// A note on how the data were read, if there is one; `all` is the option that makes all columns units.
     pub fn notice(&self, all: &str) -> Option<String> {
-        let Dataset { name, label_column, .. } = &self.train;
-        label_column.as_ref().map(|column| {
+        let Dataset { name, label_column, categories, .. } = &self.train;
+        let label = label_column.as_ref().map(|column| {
             format!("{name}: column {column} holds labels, by its name, and is no unit; {all} makes all columns units")
-        })
+        });
+        let grey = categories.as_ref().filter(|it| it.look_grey()).map(|_| {
+            format!("{name}: every number in a column is a state of its own, without an order; if they are grey levels, save them as an npy file of numbers from 0 to 255 and choose data.binarization")
+        });
+        let notices: Vec<String> = label.into_iter().chain(grey).collect();
+        (!notices.is_empty()).then(|| notices.join("\n"))
     }
 
     /// Splits a data set, as [`load`] does.

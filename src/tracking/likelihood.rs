@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::collective::Parts;
+use crate::data::effective_rows;
 use crate::numerics::log_sum_exp;
 use crate::ops::{BetaGrid, BitMatrix, Layer, Matrix, RbmOps, words_per_row};
 
@@ -70,6 +71,24 @@ pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
     let first = (0..rows.rows()).filter(|&row| seen.insert(rows.row(row)));
     let values: Vec<f64> = first.map(|row| log_f[row]).collect();
     log_sum_exp(values.iter().copied())
+}
+
+/// [`mean_log_f`] with a weight for each row: weighted mean, and its error from as many rows as they are worth
+/// ([`effective_rows`]).
+pub fn weighted_log_f(ops: &dyn RbmOps, data: &BitMatrix, weights: &[f64]) -> MeanLogF {
+    let values = log_f(ops, data);
+    let total: f64 = weights.iter().sum();
+    let mean_of = |f: &dyn Fn(f64) -> f64| {
+        values.iter().zip(weights).map(|(&x, w)| w * f(x)).sum::<f64>() / total
+    };
+    let mean = mean_of(&|x| x);
+    let variance = mean_of(&|x| (x - mean).powi(2));
+    MeanLogF {
+        mean,
+        std_error: (variance / (effective_rows(weights) - 1.0).max(1.0)).sqrt(),
+        rows: data.rows(),
+        log_z_bound: over_distinct(data, &values),
+    }
 }
 
 /// Mean of log f(v) over all rows; the result does not depend on the number of threads.

@@ -178,6 +178,20 @@ pub const KEYS: &[Key] = &[
         "\"60*3+,4,1+\"",
         "What the columns stand for: the number of columns of each variable, with + where \"no column is set\" is a state, and a factor where several in a row are alike. 1+ is a bit.",
     ),
+    Key::new(
+        "data.similarity",
+        Other {
+            wanted: "a fraction above 0 and at most 1",
+            right: |value| {
+                let number = value.as_float().or(value.as_integer().map(|x| x as f64));
+                number.is_some_and(|x| x > 0.0 && x <= 1.0)
+            },
+        },
+        Nothing("all rows have the same weight"),
+        "share of the variables",
+        "0.8",
+        "Weights training rows, as is usual for related sequences: a row counts as 1 / the number of training rows that agree with it in at least this fraction of the variables, itself included. Weights are used in the gradient, the marginals and the likelihood of the training rows; validation and test rows all count as one.",
+    ),
     Key::new("data.split_seed", Seed, Is("0"), "", "1", "Seed of the split."),
     Key::new(
         "data.folder",

@@ -1,5 +1,7 @@
 //! A line of a table cut into cells, and what separates them.
 
+use std::borrow::Cow;
+
 use crate::data::Separator;
 
 /// Lines that are read to find the separator.
@@ -56,6 +58,19 @@ impl<'a> Iterator for Cells<'a> {
         let unquoted = cell.strip_prefix(b"\"").and_then(|cell| cell.strip_suffix(b"\""));
         Some(unquoted.map_or(cell, <[u8]>::trim_ascii))
     }
+}
+
+/// A cell with a quote where it has two of them, as quoted cells write it.
+pub(super) fn unescaped(cell: &[u8]) -> Cow<'_, [u8]> {
+    if !cell.windows(2).any(|two| two == b"\"\"") {
+        return cell.into();
+    }
+    let mut previous = false;
+    let keep = |byte: &&u8| {
+        previous = **byte == b'"' && !previous;
+        **byte != b'"' || previous
+    };
+    cell.iter().filter(keep).copied().collect::<Vec<_>>().into()
 }
 
 /// The first records in the first bytes of a table, the last of them perhaps cut off.

@@ -18,6 +18,8 @@ use crate::ops::BitMatrix;
 
 const DNA: &str = "ACGT-";
 const RNA: &str = "ACGU-";
+/// Amino acids that are none of the twenty, or were not determined.
+const OTHER_AMINO_ACIDS: &[u8] = b"BJOUXZ";
 const PROTEIN: &str = "ACDEFGHIKLMNPQRSTVWY-";
 /// Letters of a nucleotide that was not determined, beside those of DNA and RNA.
 const AMBIGUOUS: &[u8] = b"NRYKMSWBDHVX";
@@ -49,6 +51,9 @@ pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) ->
         Some(given) if given.columns().len() != length => {
             let expected = given.columns().len();
             return Err(error(format!("has {length} positions, {expected} expected")));
+        }
+        Some(given) if !given.are_positions() => {
+            return Err(error("holds sequences, the training rows are a table".into()));
         }
         Some(given) => given.clone(),
         None => Arc::new(categories(alphabet(&letters), length)),
@@ -147,22 +152,35 @@ fn categories(alphabet: &str, length: usize) -> Categories {
     Categories::new((0..length).map(column).collect())
 }
 
-/// Letters that are no state count as the last one, the gap.
+/// Letters that were not determined count as the last state, the gap.
 fn one_hot(letters: &[u8], rows: usize, categories: &Categories) -> Checked<BitMatrix> {
     let units = categories.units();
     check_shape(rows, units, true)?;
     let mut bits = BitMatrix::zeros(rows, units);
     let mut first = 0;
     for (position, column) in categories.columns().iter().enumerate() {
-        let mut unit = [column.units() - 1; 256];
+        let mut unit = [None; 256];
+        let gap = column.units() - 1;
+        let protein = column.states.iter().any(|state| state == "E");
+        let unknown = if protein { OTHER_AMINO_ACIDS } else { AMBIGUOUS };
+        unknown.iter().for_each(|letter| unit[*letter as usize] = Some(gap));
         for (state, name) in column.states.iter().enumerate() {
             if let [letter] = name.as_bytes() {
-                unit[*letter as usize] = state;
+                unit[*letter as usize] = Some(state);
             }
         }
         for row in 0..rows {
             let letter = letters[row * categories.columns().len() + position];
-            bits.set(row, first + unit[letter as usize], true);
+            let Some(unit) = unit[letter as usize] else {
+                return Err(format!(
+                    "sequence {}, position {}: `{}` is none of the letters {}: correct it, or give sequences of one kind (DNA, RNA or protein)",
+                    row + 1,
+                    position + 1,
+                    char::from(letter),
+                    column.states.concat()
+                ));
+            };
+            bits.set(row, first + unit, true);
         }
         first += column.units();
     }

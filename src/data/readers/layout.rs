@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::FileOptions;
-use super::cells::Cells;
+use super::cells::{Cells, unescaped};
 use super::encoding::is_value;
 use crate::data::limits::Checked;
 use crate::data::{Column, Separator};
@@ -48,7 +48,9 @@ pub(super) fn is_header(record: &[u8], separator: Separator) -> bool {
 
 /// The names in a header.
 pub(super) fn names(header: &[u8], separator: Separator) -> Vec<String> {
-    Cells::of(header, separator).map(|cell| String::from_utf8_lossy(cell).into()).collect()
+    Cells::of(header, separator)
+        .map(|cell| String::from_utf8_lossy(&unescaped(cell)).into())
+        .collect()
 }
 
 impl Layout {

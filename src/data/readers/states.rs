@@ -1,8 +1,10 @@
 //! Tables with categories in their cells: every distinct value of a column is a state.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::cells::unescaped;
 use super::encoding::{Encoding, is_missing, number, shown};
 use super::layout::{Layout, Role};
 use crate::data::limits::{Checked, check_shape};
@@ -31,6 +33,17 @@ pub(super) struct StateRows {
     first_missing: Option<(usize, usize)>,
     /// Those of the training rows, where these are other rows.
     given: Option<Arc<Categories>>,
+}
+
+/// The name of a cell's state: 1.0 and +1 are 1, as programs write whole numbers of which some rows have none.
+fn state_of(cell: &[u8]) -> Cow<'_, [u8]> {
+    let spelled = cell.iter().any(|byte| matches!(byte, b'.' | b'+'));
+    // Beyond 2^53 not every integer is a float.
+    let whole = |x: &f64| x.fract() == 0.0 && x.abs() < 9e15;
+    match number(cell).filter(|x| spelled && whole(x)) {
+        Some(x) => (x as i64).to_string().into_bytes().into(),
+        None => unescaped(cell),
+    }
 }
 
 /// Distinct values of a column, with their numbers by first appearance.
@@ -86,7 +99,8 @@ impl StateRows {
             return Err(format!("`{}...` is longer than {LONGEST} bytes", shown(cell)));
         }
         let column = &mut self.columns[unit];
-        let code = match column.known.get_mut(cell) {
+        let state = state_of(cell);
+        let code = match column.known.get_mut(&*state) {
             Some(value) => {
                 value.rows += 1;
                 value.code
@@ -99,7 +113,7 @@ impl StateRows {
                         shown(cell)
                     ));
                 }
-                column.known.insert(cell.to_vec(), Value { code, rows: 1, line: place.0 });
+                column.known.insert(state.into_owned(), Value { code, rows: 1, line: place.0 });
                 code
             }
         };
@@ -110,7 +124,8 @@ impl StateRows {
 
     /// Whether most of these names of unit columns are values in their columns: then they are a row and no line of names.
     pub fn know<'a>(&self, names: impl Iterator<Item = (usize, &'a [u8])>) -> bool {
-        let known = names.filter(|(unit, name)| self.columns[*unit].known.contains_key(*name));
+        let known =
+            names.filter(|(unit, name)| self.columns[*unit].known.contains_key(&*state_of(name)));
         2 * known.count() > self.columns.len()
     }
 

@@ -270,9 +270,9 @@ impl Trainer {
 
     fn audited_likelihood(&self, parameters: &Parameters, pass: Pass) -> Result<FinalLikelihood> {
         let model = model(parameters.clone(), self.config.model.kernel, &self.device);
-        let RowSets { train_evaluated, validation, test, .. } = &self.rows;
+        let RowSets { validation, test, .. } = &self.rows;
         let mean = |rows: &BitMatrix| mean_log_f(model.ops.as_ref(), rows);
-        let train = mean(train_evaluated);
+        let train = self.rows.train_log_f(model.ops.as_ref());
         let (validation, test) = (validation.as_ref().map(mean), test.as_ref().map(mean));
         let log_z = if self.plan.exact || self.smaller_layer() <= LARGEST_EXACT {
             self.exact_audit(parameters)?

@@ -72,7 +72,7 @@ impl Trainer {
         let Some(reported) = self.reported() else { return Ok(None) };
         let (tracker, model) = (reported.chains(), reported.model());
         let mean = |rows: &BitMatrix| mean_log_f(model.ops.as_ref(), rows);
-        let train_f = mean(&self.rows.train_evaluated);
+        let train_f = self.rows.train_log_f(model.ops.as_ref());
         let validation_f = self.rows.validation.as_ref().map(mean);
         let of_rows = [Some(&train_f), validation_f.as_ref()].into_iter().flatten();
         let bound = of_rows.fold(reported.bound, |bound, rows| bound.max(rows.log_z_bound));

@@ -99,6 +99,11 @@ impl Trainer {
         Grouping::of(&rows.variables, &rows.column_counts, rows.len())
     }
 
+    /// Number of independent rows that weighted training rows are worth; `None` where all rows count the same.
+    pub fn effective_rows(&self) -> Option<f64> {
+        self.rows.effective()
+    }
+
     /// Description of the training rows for a model file.
     pub fn trained_on(&self) -> &TrainedOn {
         &self.rows.trained_on

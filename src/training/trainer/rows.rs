@@ -4,16 +4,22 @@ use rand::seq::SliceRandom;
 
 use crate::checkpoint::TrainedOn;
 use crate::config::DataConfig;
-use crate::data::{Binarizer, Dataset, EVALUATION_EPOCH, ImageShape, Splits, Values};
-use crate::error::Result;
-use crate::ops::BitMatrix;
+use crate::data::{
+    Binarizer, Dataset, EVALUATION_EPOCH, ImageShape, Splits, Values, effective_rows,
+    similarity_weights,
+};
+use crate::error::{Error, Result};
 use crate::ops::random::{Purpose, Streams};
+use crate::ops::{BitMatrix, RbmOps};
+use crate::tracking::{MeanLogF, mean_log_f, weighted_log_f};
 use crate::units::Variables;
 
 /// Training rows, evaluation sets and the order of minibatches.
 #[derive(Clone, Debug)]
 pub(super) struct RowSets {
     train: Dataset,
+    /// Weights of all training rows, and of those that are evaluated; `None` where all rows count the same.
+    weights: Option<(Vec<f64>, Vec<f64>)>,
     binarizer: Binarizer,
     /// Order of the rows, with its seed and epoch.
     order: Option<([u64; 2], Vec<usize>)>,
@@ -44,7 +50,13 @@ impl RowSets {
         let all = fixed(&train)?;
         let variables = config.variables(&train, &all)?;
         let n = all.rows() as f64;
-        let column_counts = all.column_counts();
+        let weights = config.similarity.map(|share| similarity_weights(&all, &variables, share));
+        let weights =
+            weights.transpose().map_err(|e| Error::config("data.similarity", e.to_string()))?;
+        let column_counts = match &weights {
+            None => all.column_counts(),
+            Some(weights) => weighted_counts(&all, weights),
+        };
         let marginals: Vec<f64> = column_counts.iter().map(|&count| count as f64 / n).collect();
         let trained_on = TrainedOn {
             data: train.name.clone(),
@@ -55,7 +67,13 @@ impl RowSets {
         };
         let train_evaluated =
             if evaluated == all.rows() { all.clone() } else { all.spread(evaluated) };
+        let weights = weights.map(|weights| {
+            let rows = |i| weights[i * all.rows() / evaluated];
+            let evaluated = (0..evaluated).map(rows).collect();
+            (weights, evaluated)
+        });
         let rows = Self {
+            weights,
             validation: validation.as_ref().map(&fixed).transpose()?,
             test: test.as_ref().map(&fixed).transpose()?,
             image: train.image,
@@ -80,6 +98,19 @@ impl RowSets {
         Ok(rows)
     }
 
+    /// Number of independent rows that weighted training rows are worth; `None` where all rows count the same.
+    pub fn effective(&self) -> Option<f64> {
+        self.weights.as_ref().map(|(weights, _)| effective_rows(weights))
+    }
+
+    /// Mean of log f over the training rows that are evaluated.
+    pub fn train_log_f(&self, ops: &dyn RbmOps) -> MeanLogF {
+        match &self.weights {
+            None => mean_log_f(ops, &self.train_evaluated),
+            Some((_, weights)) => weighted_log_f(ops, &self.train_evaluated, weights),
+        }
+    }
+
     /// Number of training rows.
     pub fn len(&self) -> usize {
         self.train.rows()
@@ -101,8 +132,12 @@ impl RowSets {
         let per_epoch = self.updates_per_epoch(batch);
         let (epoch, index) = (update / per_epoch, (update % per_epoch) as usize);
         if self.order.as_ref().is_none_or(|(drawn_for, _)| *drawn_for != [seed, epoch]) {
-            let mut order: Vec<usize> = (0..self.len()).collect();
-            order.shuffle(&mut Streams::new(seed, Purpose::Shuffle, epoch).row(0));
+            let mut stream = Streams::new(seed, Purpose::Shuffle, epoch).row(0);
+            let mut order = match &self.weights {
+                None => (0..self.len()).collect(),
+                Some((weights, _)) => drawn(weights, stream.uniform()),
+            };
+            order.shuffle(&mut stream);
             self.order = Some(([seed, epoch], order));
         }
         let order = self.order.as_ref().map_or(&[][..], |(_, order)| order);
@@ -111,5 +146,68 @@ impl RowSets {
             Values::Binary(bits) => Ok(bits.select(rows.iter().copied())),
             Values::Intensity(_) => self.binarizer.binarize_rows(&self.train, rows, epoch, seed),
         }
+    }
+}
+
+/// Ones in each column by weighted rows, in a total of as many rows as there are.
+fn weighted_counts(rows: &BitMatrix, weights: &[f64]) -> Vec<u64> {
+    let mut sums = vec![0.0; rows.columns()];
+    for (row, weight) in weights.iter().enumerate() {
+        let set = (0..rows.columns()).filter(|&column| rows.get(row, column));
+        set.for_each(|column| sums[column] += weight);
+    }
+    let scale = rows.rows() as f64 / weights.iter().sum::<f64>();
+    sums.into_iter().map(|sum| (sum * scale).round() as u64).collect()
+}
+
+/// As many rows as there are, each about as often as in proportion to its weight: one of the two whole numbers around it, and in the mean
+/// over `uniform` in [0, 1) exactly.
+fn drawn(weights: &[f64], uniform: f64) -> Vec<usize> {
+    let step = weights.iter().sum::<f64>() / weights.len() as f64;
+    let (mut rows, mut sum) = (Vec::with_capacity(weights.len()), 0.0);
+    for (row, weight) in weights.iter().enumerate() {
+        sum += weight;
+        while rows.len() < weights.len() && (rows.len() as f64 + uniform) * step < sum {
+            rows.push(row);
+        }
+    }
+    // Rounding of the sums can leave the last one out.
+    rows.resize(weights.len(), weights.len() - 1);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_drawn_in_proportion_to_their_weights() {
+        let weights = [0.5, 1.0, 0.25, 1.0, 0.25, 1.0];
+        let (steps, mut counts) = (1000, [0usize; 6]);
+        for step in 0..steps {
+            let rows = drawn(&weights, (step as f64 + 0.5) / steps as f64);
+            assert_eq!(rows.len(), 6);
+            for (row, count) in counts.iter_mut().enumerate() {
+                let times = rows.iter().filter(|drawn| **drawn == row).count();
+                let expected = 6.0 * weights[row] / 4.0;
+                assert!((times as f64 - expected).abs() < 1.0, "row {row}: {times} times");
+                *count += times;
+            }
+        }
+        for (count, weight) in counts.iter().zip(weights) {
+            let expected = 6.0 * weight / 4.0;
+            assert!((*count as f64 / steps as f64 - expected).abs() < 2.0 / steps as f64);
+        }
+        assert_eq!(drawn(&[1.0; 5], 0.3), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn weighted_counts_are_weighted_means() {
+        let rows = BitMatrix::from_fn(4, 3, |row, column| {
+            row < 3 && column == 0 || row == 3 && column == 1
+        });
+        let third = 1.0 / 3.0;
+        assert_eq!(weighted_counts(&rows, &[third, third, third, 1.0]), [2, 2, 0]);
+        assert_eq!(weighted_counts(&rows, &[1.0; 4]), rows.column_counts());
     }
 }

@@ -1,0 +1,105 @@
+//! Weights of rows that are alike: a row counts as 1 / the number of rows similar to it, itself included.
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::ops::BitMatrix;
+use crate::units::Variables;
+
+/// Words that may be compared: about ten minutes of one usual core.
+const MOST_WORK: f64 = 1e12;
+
+/// The weights of rows, shape `[N]`; rows are similar if at least the fraction `share` of their variables are in the same state. Cost: every row is
+/// compared with every other.
+///
+/// # Errors
+/// So many rows that comparing them takes longer than that.
+pub fn similarity_weights(rows: &BitMatrix, variables: &Variables, share: f64) -> Result<Vec<f64>> {
+    let states = with_all_states(rows, variables);
+    let sites = variables.of(rows.columns()).count();
+    let work = (rows.rows() as f64).powi(2) * states.row(0).len() as f64;
+    if work > MOST_WORK {
+        return Err(Error::TooLarge(format!(
+            "comparing {} rows with one another takes more than ten minutes: give fewer rows",
+            rows.rows()
+        )));
+    }
+    // The same fraction as a number of variables, whatever its last digits.
+    let needed = (share * sites as f64 - 1e-9).ceil().max(0.0) as u32;
+    let same =
+        |a: &[u64], b: &[u64]| -> u32 { a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum() };
+    let weight = |row: usize| {
+        let similar = |other: &usize| same(states.row(row), states.row(*other)) >= needed;
+        1.0 / (0..states.rows()).filter(similar).count() as f64
+    };
+    Ok((0..rows.rows()).into_par_iter().map(weight).collect())
+}
+
+/// Rows with one column for every state, the implicit ones too: variables in the same state have one set column in common.
+fn with_all_states(rows: &BitMatrix, variables: &Variables) -> BitMatrix {
+    let columns = variables.of(rows.columns()).map(|variable| variable.states()).sum();
+    let mut all = BitMatrix::zeros(rows.rows(), columns);
+    for row in 0..rows.rows() {
+        let mut first = 0;
+        for variable in variables.of(rows.columns()) {
+            let set = variable.range().position(|column| rows.get(row, column));
+            all.set(row, first + set.unwrap_or(variable.states() - 1), true);
+            first += variable.states();
+        }
+    }
+    all
+}
+
+/// Number of independent rows that rows with similarity weights are worth, sum w: rows that are alike count as one, for errors too. The
+/// number of independent rows with these weights, (sum w)^2 / sum w^2, is larger, and is that of all rows where each is there twice.
+pub fn effective_rows(weights: &[f64]) -> f64 {
+    weights.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::random::{Purpose, Streams};
+
+    /// Against a comparison of variables one by one.
+    #[test]
+    fn weights_count_rows_with_the_same_states() {
+        let variables: Variables = "3*3+,4,2*1+,2".parse().unwrap();
+        let columns = 17;
+        let mut rows = BitMatrix::zeros(60, columns);
+        let streams = Streams::new(5, Purpose::TestSystem, 0);
+        for row in 0..60 {
+            let mut stream = streams.row(row as u32);
+            let means = variables.means(vec![1.0; columns]);
+            variables.draw(&means, || stream.uniform(), |i| rows.set(row, i, true));
+        }
+        for share in [0.1, 0.4, 4.0 / 7.0, 0.8, 1.0] {
+            let weights = similarity_weights(&rows, &variables, share).unwrap();
+            for (row, weight) in weights.iter().enumerate() {
+                let alike = |other: &usize| {
+                    let same = variables.of(columns).filter(|variable| {
+                        variable.range().all(|i| rows.get(row, i) == rows.get(*other, i))
+                    });
+                    same.count() as f64 + 1e-9 >= share * 7.0
+                };
+                let similar = (0..60).filter(alike).count();
+                assert_eq!(*weight, 1.0 / similar as f64, "row {row} at {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_there_twice_count_as_one() {
+        assert_eq!(effective_rows(&[0.5; 8]), 4.0);
+        let rows = BitMatrix::from_fn(8, 9, |row, column| (row / 2) >> column & 1 == 1);
+        let weights = similarity_weights(&rows, &Variables::BITS, 1.0).unwrap();
+        assert_eq!(weights, [0.5; 8]);
+    }
+
+    #[test]
+    fn too_many_rows_are_refused() {
+        let rows = BitMatrix::zeros(2_000_000, 1);
+        let message = similarity_weights(&rows, &Variables::BITS, 0.8).unwrap_err().to_string();
+        assert!(message.contains("give fewer rows"), "{message}");
+    }
+}
