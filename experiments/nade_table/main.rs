@@ -165,6 +165,8 @@ struct Trained {
     parameters: Parameters,
     /// By the best log Z there is: exact, or that of the last audit.
     test: LogLikelihood,
+    /// Of the validation rows, which decide.
+    validation: Option<LogLikelihood>,
     tracked_test: LogLikelihood,
     /// Tracked and exact log Z of the best model.
     log_z: (f64, f64, f64),
@@ -183,7 +185,13 @@ impl Trained {
     }
 
     fn how(&self) -> String {
-        format!("best of {} updates: {}, {:.0} s", self.updates, self.update, self.seconds)
+        let validation = self.validation.map_or(String::new(), |validation| {
+            format!(", validation {:.3} +- {:.3}", validation.value, validation.std_error)
+        });
+        format!(
+            "best of {} updates: {}{validation}, {:.0} s",
+            self.updates, self.update, self.seconds
+        )
     }
 }
 
@@ -243,7 +251,18 @@ fn train(set: &Set, hidden: usize, seed: u64, options: &Options) -> Result<Train
     let tracked_test = set.test_likelihood(&parameters, log_z, std_error)?;
     let log_z = (log_z, std_error, found.log_z.value);
     let updates = trainer.updates();
-    Ok(Trained { parameters, test, tracked_test, log_z, scores, sound, update, updates, seconds })
+    Ok(Trained {
+        parameters,
+        test,
+        validation: found.validation,
+        tracked_test,
+        log_z,
+        scores,
+        sound,
+        update,
+        updates,
+        seconds,
+    })
 }
 
 /// Test log-likelihoods by reverse annealing, by Bennett's ratio of both passes, and by annealing: in expectation below, between and above, on a path from

@@ -40,6 +40,11 @@ impl TrainedOn {
         BaseDistribution::from_column_counts(&counts, self.rows as usize, smoothing, variables)
     }
 
+    /// Names of the variables and states of a model with these variables; others, such as bits, may have several states set.
+    pub fn names(&self, variables: &Variables) -> Option<&Categories> {
+        self.categories.as_deref().filter(|categories| categories.variables() == *variables)
+    }
+
     /// Metadata of a file besides the means.
     pub(super) fn describe(&self, metadata: &mut BTreeMap<String, String>) {
         metadata.insert(DATA.into(), self.data.clone());

@@ -20,6 +20,7 @@ use crate::estimators::{Equilibrium, Known, automatic, automatic_settings, check
 use crate::ops::BitMatrix;
 use crate::record::Image;
 use crate::tempering::{BaseDistribution, check_memory, tempering_bytes};
+use crate::units::Variables;
 
 /// Pixels per side to which small sheets are enlarged.
 const SMALLEST_SIDE: usize = 300;
@@ -122,7 +123,9 @@ impl Sample {
         let samples = Equilibrium::of(&model.file.parameters, &settings, known, amount, &mut told)?;
         drop(teller);
         let nearest = match &rows {
-            Some(rows) if self.nearest => nearest_rows(&samples.visible, rows).map(|it| (rows, it)),
+            Some(rows) if self.nearest => {
+                nearest_rows(&samples.visible, rows, variables).map(|it| (rows, it))
+            }
             _ => None,
         };
         let bytes = match format {
@@ -134,7 +137,7 @@ impl Sample {
         write_bytes(&self.out, &bytes)?;
         self.tell(&samples);
         if let (Some((rows, nearest)), Some(data)) = (&nearest, &data) {
-            tell_distances(rows, nearest, data)?;
+            tell_distances(rows, nearest, data, variables)?;
         }
         let refused = self.strict && !samples.trust.is_sound();
         Ok(if refused { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
@@ -223,10 +226,9 @@ impl Sample {
     }
 }
 
-/// Names of the variables and states, where the model has them: samples of other variables, such as bits, may have several states set.
+/// Names of the variables and states, where the model has them.
 fn names(model: &Model) -> Option<&Categories> {
-    let categories = model.file.trained_on.as_ref()?.categories.as_deref()?;
-    (categories.variables() == model.file.parameters.variables).then_some(categories)
+    model.file.trained_on.as_ref()?.names(&model.file.parameters.variables)
 }
 
 /// Sequences in the letters of a model of them.
@@ -273,25 +275,31 @@ fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {
 }
 
 /// Distances of samples from training rows, and of held-out rows, if there are any.
-fn tell_distances(rows: &BitMatrix, nearest: &[Neighbour], data: &Data) -> Result<()> {
+fn tell_distances(
+    rows: &BitMatrix,
+    nearest: &[Neighbour],
+    data: &Data,
+    variables: &Variables,
+) -> Result<()> {
+    let what = if variables.is_bits() { "units" } else { "variables" };
     let distances = nearest.iter().map(|it| it.distance);
-    let mut text = format!("from sample to nearest training row: {}", spread(distances));
+    let mut text = format!("from sample to nearest training row: {}", spread(distances, what));
     if let Some(held_out) = data.held_out()?
-        && let Some(theirs) = nearest_rows(&held_out, rows)
+        && let Some(theirs) = nearest_rows(&held_out, rows, variables)
     {
-        let theirs = spread(theirs.iter().map(|it| it.distance));
+        let theirs = spread(theirs.iter().map(|it| it.distance), what);
         text += &format!("; from held-out row: {theirs}");
     }
     tell(&text);
     Ok(())
 }
 
-/// Median and quartiles of numbers of units that differ.
-fn spread(distances: impl Iterator<Item = u32>) -> String {
+/// Median and quartiles of numbers of units or variables that differ.
+fn spread(distances: impl Iterator<Item = u32>, what: &str) -> String {
     let mut sorted: Vec<u32> = distances.collect();
     sorted.sort_unstable();
     let at = |share: f64| sorted[(share * (sorted.len() - 1) as f64).round() as usize];
-    format!("{} units differ in the median, quartiles {} and {}", at(0.5), at(0.25), at(0.75))
+    format!("{} {what} differ in the median, quartiles {} and {}", at(0.5), at(0.25), at(0.75))
 }
 
 /// Samples, each with the nearest training row to its right if known.

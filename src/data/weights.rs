@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::neighbours::with_all_states;
 use crate::error::{Error, Result};
 use crate::ops::BitMatrix;
 use crate::units::Variables;
@@ -33,21 +34,6 @@ pub fn similarity_weights(rows: &BitMatrix, variables: &Variables, share: f64) -
         1.0 / (0..states.rows()).filter(similar).count() as f64
     };
     Ok((0..rows.rows()).into_par_iter().map(weight).collect())
-}
-
-/// Rows with one column for every state, the implicit ones too: variables in the same state have one set column in common.
-fn with_all_states(rows: &BitMatrix, variables: &Variables) -> BitMatrix {
-    let columns = variables.of(rows.columns()).map(|variable| variable.states()).sum();
-    let mut all = BitMatrix::zeros(rows.rows(), columns);
-    for row in 0..rows.rows() {
-        let mut first = 0;
-        for variable in variables.of(rows.columns()) {
-            let set = variable.range().position(|column| rows.get(row, column));
-            all.set(row, first + set.unwrap_or(variable.states() - 1), true);
-            first += variable.states();
-        }
-    }
-    all
 }
 
 /// Number of independent rows that rows with similarity weights are worth, sum w: rows that are alike count as one, for errors too. The

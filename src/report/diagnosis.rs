@@ -14,6 +14,7 @@ use crate::tempering::{
     Tempering, Transitions,
 };
 use crate::training::Trainer;
+use crate::training::gradient::Particles;
 
 /// Most chains; more could not be shown.
 const CHAINS: usize = 100;
@@ -25,6 +26,9 @@ const ANNEALED: (usize, usize) = (100, 10_000);
 const EXACT: usize = 20;
 /// Samples of a model that is enumerated.
 const EXACT_SAMPLES: usize = 1000;
+/// States for moments of a model that is not enumerated, and Gibbs sweeps between those of a chain.
+const STATES: usize = 5000;
+const SPACING: usize = 10;
 /// Training rows for a lower bound of log Z.
 const BOUND_ROWS: usize = 500;
 
@@ -41,8 +45,10 @@ pub struct Diagnosis {
     pub estimates: Vec<Estimate>,
     /// A lower bound of log Z; `None` if log Z is exact.
     pub bound: Option<Bound>,
-    /// Samples of the model, shape [N, M], or the reason for their absence.
+    /// Samples of the model, one of each chain, shape [N, M], or the reason for their absence.
     pub samples: std::result::Result<BitMatrix, String>,
+    /// The samples, and later states of their chains at beta = 1: more rows for moments, which are not independent.
+    pub states: BitMatrix,
 }
 
 /// S chains at each of a number of sweeps with one pseudo-prior.
@@ -118,8 +124,27 @@ impl Diagnosis {
         if let Some(bound) = &bound {
             estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound.value));
         }
-        Ok(Self { ladder, chains, estimates, bound, samples, parameters })
+        let states = match &samples {
+            Ok(samples) if !small => later_states(samples, &ops, seed, affordable(0.1)),
+            Ok(samples) => samples.clone(),
+            Err(_) => BitMatrix::zeros(0, parameters.n_visible),
+        };
+        Ok(Self { ladder, chains, estimates, bound, samples, states, parameters })
     }
+}
+
+/// Samples, then their states after every [`SPACING`] Gibbs sweeps, of at most so many.
+fn later_states(samples: &BitMatrix, ops: &Fused, seed: u64, sweeps: usize) -> BitMatrix {
+    let rounds = (sweeps / SPACING).min(STATES.div_ceil(samples.rows()));
+    let mut particles = Particles { visible: samples.clone(), seed, sweeps: 0 };
+    let mut all = vec![samples.clone()];
+    for _ in 1..rounds {
+        particles.sweep(ops, SPACING);
+        all.push(particles.visible.clone());
+    }
+    BitMatrix::from_fn(all.len() * samples.rows(), samples.columns(), |row, column| {
+        all[row / samples.rows()].get(row % samples.rows(), column)
+    })
 }
 
 impl Traces {

@@ -15,6 +15,7 @@ pub mod several;
 mod stopping;
 pub mod summary;
 mod verdict;
+mod words;
 
 pub use curves::{likelihoods, log_z};
 pub use diagnosis::Diagnosis;

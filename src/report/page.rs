@@ -40,7 +40,8 @@ impl Section {
     #[must_use]
     pub fn broad(self, title: &str, picture: Element, words: (&str, String)) -> Self {
         let mut section = self.figure(title, vec![picture], words);
-        section.figures = section.figures.drain(..).map(|figure| figure.class("broad")).collect();
+        let figure = section.figures.pop();
+        section.figures.extend(figure.map(|figure| figure.class("broad")));
         section
     }
 

@@ -6,7 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use super::curves::picture;
 use super::diagnosis::Diagnosis;
 use super::page::Section;
-use crate::data::ImageShape;
+use super::words;
+use crate::data::{ImageShape, Neighbour, nearest_rows};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::numerics::statistics::{correlation, mean};
@@ -15,12 +16,15 @@ use crate::ops::{BitMatrix, for_each_set_bit};
 use crate::record::markup::Element;
 use crate::record::{Chart, Image, Look, Series};
 use crate::training::Trainer;
+use crate::units::Variables;
 
 /// Filters and samples shown.
 const FILTERS: usize = 100;
 /// Pairs of a sample and a row beside each other.
 const PAIRS_A_LINE: usize = 4;
 const SAMPLES: usize = 20;
+/// The same in letters or words.
+const LINES: usize = 8;
 /// Pixels per side to which small pictures are enlarged, and most pixels of a picture.
 const SIDE: usize = 400;
 /// Height of a row that is not a picture.
@@ -57,29 +61,69 @@ pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
         Err(problem) => return section.paragraph(format!("No samples could be drawn: {problem}.")),
     };
     let rows = trainer.train_rows();
-    let near = Nearest::of(samples, rows);
+    let variables = &diagnosis.parameters.variables;
+    let searched = rows.select(0..rows.rows().min(SEARCHED));
+    let near = nearest_rows(samples, &searched, variables).unwrap_or_default();
     let shape = trainer.image();
+    let names = trainer.trained_on().names(variables);
+    let (title, shown) = match (shape, names) {
+        (Some(_), _) => {
+            ("each with the nearest training row to its right", pairs(samples, rows, &near, shape))
+        }
+        (None, Some(names)) => {
+            let near = &near[..near.len().min(LINES)];
+            (
+                "each with the nearest training row below",
+                Ok(words::pairs(samples, rows, near, names)),
+            )
+        }
+        (None, None) => {
+            ("each with the nearest training row below", pairs(samples, rows, &near, shape))
+        }
+    };
+    let copies = ("samples look like data and are not copies of rows", {
+        near_words(&near, &searched, trainer, variables)
+    });
+    let title = format!("Samples of the model, {title}");
+    section = match names {
+        Some(_) => section.broad(&title, shown.unwrap_or_default(), copies),
+        None => section.figure(&title, shown.into_iter().collect(), copies),
+    };
+    let states = &diagnosis.states;
+    let (ours, theirs) = (unit_means(states), unit_means(rows));
+    if let Some(names) = names.filter(|names| names.are_positions()) {
+        let (logo, found) = words::logos(&ours, &theirs, names);
+        let healthy = "both logos have the same letters at the same heights";
+        section = section.broad(
+            "Letters of states of the model, above, and of training rows",
+            logo,
+            (healthy, found),
+        );
+    }
+    let (single, pairs) = match variables.is_bits() {
+        true => ("Means of single units", "Covariances of pairs of units"),
+        false => ("Frequencies of states", "Covariances of pairs of states of two variables"),
+    };
+    let covariances = pair_covariances(states, rows, variables);
     section
         .figure(
-            if shape.is_some() {
-                "Samples of the model, each with the nearest training row to its right"
-            } else {
-                "Samples of the model, each with the nearest training row below"
-            },
-            pairs(samples, rows, &near, shape).into_iter().collect(),
-            ("samples look like data and are not copies of rows", near.words(trainer)),
+            single,
+            picture(&scatter(
+                ["mean over training rows", "mean over states of the model"],
+                both(&theirs, &ours),
+            )),
+            ("points on the diagonal", moment_words(&ours, &theirs)),
         )
         .figure(
-            "Means of single units",
-            picture(&means(samples, rows)),
-            ("points on the diagonal", moment_words(&unit_means(samples), &unit_means(rows))),
-        )
-        .figure(
-            "Covariances of pairs of units",
-            picture(&covariances(samples, rows)),
+            pairs,
+            picture(&scatter(
+                ["covariance over training rows", "covariance over states of the model"],
+                both(&covariances.1, &covariances.0),
+            )),
             (
-                "points along the diagonal, scattered by the number of samples alone",
-                covariance_words(samples, rows),
+                "points along the diagonal, scattered by the number of states alone",
+                moment_words(&covariances.0, &covariances.1)
+                    + &format!(", {} states of {} chains", states.rows(), samples.rows()),
             ),
         )
 }
@@ -116,57 +160,45 @@ fn filter_words(parameters: &Parameters) -> String {
     )
 }
 
-/// The training row nearest to each sample, with the number of units that differ.
-struct Nearest(Vec<(usize, u32)>);
-
-fn distance(a: &[u64], b: &[u64]) -> u32 {
-    a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
-}
-
-impl Nearest {
-    fn of(samples: &BitMatrix, rows: &BitMatrix) -> Self {
-        let searched = rows.rows().min(SEARCHED);
-        let nearest = |sample: usize| {
-            let far = |row: usize| (row, distance(samples.row(sample), rows.row(row)));
-            (0..searched).map(far).min_by_key(|(_, distance)| *distance)
-        };
-        Self((0..samples.rows()).filter_map(nearest).collect())
+/// Distances of samples from training rows, and of validation rows.
+fn near_words(
+    near: &[Neighbour],
+    rows: &BitMatrix,
+    trainer: &Trainer,
+    variables: &Variables,
+) -> String {
+    let average = |near: &[Neighbour]| {
+        mean(&near.iter().map(|it| f64::from(it.distance)).collect::<Vec<_>>())
+    };
+    let copies = near.iter().filter(|it| it.distance == 0).count();
+    let what = if variables.is_bits() { "units" } else { "variables" };
+    let mut words = format!(
+        "{} samples differ from their nearest training row in {:.1} of {} {what} on average, {copies} are equal to one",
+        near.len(),
+        average(near),
+        variables.of(rows.columns()).count()
+    );
+    if let Some(validation) = trainer.validation_rows() {
+        let some = validation.select(0..validation.rows().min(near.len()));
+        let theirs = nearest_rows(&some, rows, variables).unwrap_or_default();
+        words += &format!("; validation rows differ in {:.1}", average(&theirs));
     }
-
-    fn mean(&self) -> f64 {
-        mean(&self.0.iter().map(|(_, distance)| f64::from(*distance)).collect::<Vec<_>>())
-    }
-
-    fn words(&self, trainer: &Trainer) -> String {
-        let copies = self.0.iter().filter(|(_, distance)| *distance == 0).count();
-        let mut words = format!(
-            "{} samples differ from their nearest training row in {:.1} of {} units on average, {copies} are equal to one",
-            self.0.len(),
-            self.mean(),
-            trainer.train_rows().columns()
-        );
-        if let Some(validation) = trainer.validation_rows() {
-            let some = validation.select(0..validation.rows().min(self.0.len()));
-            let theirs = Self::of(&some, trainer.train_rows()).mean();
-            words += &format!("; validation rows differ in {theirs:.1}");
-        }
-        words
-    }
+    words
 }
 
 fn pairs(
     samples: &BitMatrix,
     rows: &BitMatrix,
-    near: &Nearest,
+    near: &[Neighbour],
     shape: Option<ImageShape>,
 ) -> Result<Element> {
     let (height, width) = shape.map_or((1, samples.columns()), |s| (s.height, s.width));
     let columns = if shape.is_some() { PAIRS_A_LINE } else { 1 };
     let mut images = Vec::new();
-    for (sample, (row, _)) in near.0.iter().enumerate().take(SAMPLES) {
+    for (sample, it) in near.iter().enumerate().take(SAMPLES) {
         let pair = vec![
             Image::from_bits(samples, sample, height, width)?,
-            Image::from_bits(rows, *row, height, width)?,
+            Image::from_bits(rows, it.row, height, width)?,
         ];
         let pair = match shape {
             Some(_) => Image::tile(&enlarged(pair, 2 * columns), 2, 2)?,
@@ -200,9 +232,8 @@ fn scatter(label: [&str; 2], points: Vec<(f64, f64)>) -> Chart {
     }
 }
 
-fn means(samples: &BitMatrix, rows: &BitMatrix) -> Chart {
-    let points = unit_means(rows).into_iter().zip(unit_means(samples)).collect();
-    scatter(["mean over training rows", "mean over samples"], points)
+fn both(x: &[f64], y: &[f64]) -> Vec<(f64, f64)> {
+    x.iter().copied().zip(y.iter().copied()).collect()
 }
 
 fn moment_words(samples: &[f64], rows: &[f64]) -> String {
@@ -210,13 +241,20 @@ fn moment_words(samples: &[f64], rows: &[f64]) -> String {
     format!("correlation {:.3}, largest difference {largest:.3}", correlation(samples, rows))
 }
 
-/// Covariances of the same randomly chosen pairs of units in samples and rows.
-fn pair_covariances(samples: &BitMatrix, rows: &BitMatrix) -> (Vec<f64>, Vec<f64>) {
+/// Covariances of the same randomly chosen pairs of units, of different variables, in samples and rows.
+fn pair_covariances(
+    samples: &BitMatrix,
+    rows: &BitMatrix,
+    variables: &Variables,
+) -> (Vec<f64>, Vec<f64>) {
     let columns = rows.columns();
+    let variables = variables.of(columns).enumerate();
+    let variable_of: Vec<usize> =
+        variables.flat_map(|(n, variable)| variable.range().map(move |_| n)).collect();
+    let apart = |(i, j): &(usize, usize)| variable_of[*i] != variable_of[*j];
     let mut stream = Streams::new(0, Purpose::Choice, 0).row(0);
     let mut unit = || (stream.uniform() * columns as f64) as usize;
-    let pairs: Vec<(usize, usize)> =
-        (0..PAIRS).map(|_| (unit(), unit())).filter(|(i, j)| i != j).collect();
+    let pairs: Vec<(usize, usize)> = (0..PAIRS).map(|_| (unit(), unit())).filter(apart).collect();
     let of = |rows: &BitMatrix| {
         let means = unit_means(rows);
         let mut joint = vec![0.0; pairs.len()];
@@ -234,34 +272,14 @@ fn pair_covariances(samples: &BitMatrix, rows: &BitMatrix) -> (Vec<f64>, Vec<f64
     (of(samples), of(&rows.select(0..rows.rows().min(SEARCHED))))
 }
 
-fn covariances(samples: &BitMatrix, rows: &BitMatrix) -> Chart {
-    let (ours, theirs) = pair_covariances(samples, rows);
-    let points = theirs.into_iter().zip(ours).collect();
-    scatter(["covariance over training rows", "covariance over samples"], points)
-}
-
-fn covariance_words(samples: &BitMatrix, rows: &BitMatrix) -> String {
-    let (ours, theirs) = pair_covariances(samples, rows);
-    moment_words(&ours, &theirs) + &format!(", {} samples", samples.rows())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_row_is_found() {
-        let rows = BitMatrix::from_fn(4, 70, |row, unit| unit % 4 == row);
-        let samples = BitMatrix::from_fn(2, 70, |row, unit| unit % 4 == row + 1 || unit == 69);
-        let near = Nearest::of(&samples, &rows);
-        assert_eq!(near.0, [(1, 0), (2, 1)]);
-        assert_eq!(near.mean(), 0.5);
-    }
-
-    #[test]
     fn covariances_of_equal_rows_are_equal() {
         let rows = BitMatrix::from_fn(50, 12, |row, unit| (row * 7 + unit * unit) % 5 < 2);
-        let (ours, theirs) = pair_covariances(&rows, &rows);
+        let (ours, theirs) = pair_covariances(&rows, &rows, &Variables::BITS);
         assert!(ours == theirs && ours.iter().any(|c| c.abs() > 0.05));
         assert!(
             moment_words(&ours, &theirs).starts_with("correlation 1.000, largest difference 0.000")

@@ -32,7 +32,8 @@ fn page(path: &Path) -> String {
     for figure in document.descendants().filter(|node| node.has_tag_name("figure")) {
         let parts = |name| figure.descendants().filter(move |node| node.has_tag_name(name));
         let title = parts("h3").next().unwrap().text().unwrap();
-        assert!(parts("svg").chain(parts("img")).chain(parts("table")).count() > 0, "{title}");
+        let shown = parts("svg").chain(parts("img")).chain(parts("table")).chain(parts("pre"));
+        assert!(shown.count() > 0, "{title}");
         let sentence = parts("figcaption").next().unwrap().text().unwrap();
         assert!(sentence.starts_with("Healthy: ") && sentence.contains("; here: "), "{title}");
         assert!(!sentence.contains("here: .") && sentence.ends_with('.'), "{title}: {sentence}");
@@ -52,6 +53,38 @@ fn contains(page: &str, expected: &[&str]) {
 /// A finished tiny run.
 fn finished(folder: &Path, out: &Path, settings: &[&str]) {
     train(&tiny(folder), out, settings, &["-q"]);
+}
+
+/// Samples are letters with their logos, or cells with the names of columns and states.
+#[test]
+fn samples_are_in_the_words_of_the_data() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_string_lossy().into_owned()
+    };
+    let sequences = file("s.fasta", ">a\nACAGT-\n>b\nAC-TAA\n>c\nTTGTAA\n".repeat(60));
+    let pets =
+        file("p.csv", format!("kind,size\n{}", "cat,small\ndog,big\ndog,small\n".repeat(60)));
+    let page_of = |data: &str| {
+        let out = format!("{data}.run");
+        let settings = ["--set", "training.updates=200", "--set", "model.hidden=3", "-q"];
+        succeed(&[&["train", data, "--out", &out], &settings[..]].concat());
+        page(&Path::new(&out).join("report.html"))
+    };
+    let of_sequences = page_of(&sequences);
+    let expected =
+        ["Letters of states of the model, above", "of 6 variables on average", ">A</text>"];
+    contains(&of_sequences, &expected);
+    let samples = of_sequences.lines().filter(|line| line.contains("row, ")).count();
+    assert!(samples >= 8 && of_sequences.contains("two variables"), "{samples}");
+    let of_pets = page_of(&pets);
+    contains(
+        &of_pets,
+        &["<th>kind</th><th>size</th>", "<td>dog</td><td>big</td>", "Frequencies of states"],
+    );
+    assert!(!of_pets.contains("Letters of states"));
 }
 
 #[test]
