@@ -49,7 +49,7 @@ const CHAINS: usize = 200;
 const TEMPERATURES: usize = 10_000;
 
 /// Options.
-#[derive(Parser)]
+#[derive(Clone, Parser)]
 struct Options {
     #[command(flatten)]
     common: support::Options,
@@ -65,6 +65,9 @@ struct Options {
     /// Number of seeds, from 1
     #[arg(long, default_value_t = 1)]
     seeds: u64,
+    /// Train large models again on training and validation rows together, for as many updates as were best
+    #[arg(long)]
+    refit: bool,
     /// Only these sets [default: all]
     #[arg(long, value_delimiter = ',')]
     sets: Vec<String>,
@@ -143,7 +146,11 @@ fn print_set(set: &Set, options: &Options) -> Result<()> {
             trained.sound
         );
         for &hidden in &options.large {
-            let trained = train(set, hidden, seed, options)?;
+            let mut trained = train(set, hidden, seed, options)?;
+            if options.refit {
+                println!("  {:<38}{}  {}", "  before refit", shown(trained.test), trained.how());
+                trained = train(&set.merged(), hidden, seed, &options.updates(trained.update))?;
+            }
             let [lower, between, upper] = bounds(set, &trained.parameters, seed)?;
             let name = format!("RBM, {hidden} hidden units, estimated");
             println!("  {name:<38}{}  seed {seed}, {}", shown(between), trained.how());
@@ -158,6 +165,15 @@ fn print_set(set: &Set, options: &Options) -> Result<()> {
 
 fn shown(value: LogLikelihood) -> String {
     format!("{:>9.3} +- {:.3}", value.value, value.std_error)
+}
+
+impl Options {
+    /// The same with another number of updates.
+    fn updates(&self, updates: u64) -> Self {
+        let mut options = self.clone();
+        options.settings.push(format!("training.updates={updates}"));
+        options
+    }
 }
 
 /// A model trained by the defaults of the program.
@@ -199,7 +215,8 @@ impl Trained {
 fn train(set: &Set, hidden: usize, seed: u64, options: &Options) -> Result<Trained> {
     let exact = hidden <= EXACT;
     let data = describe(&set.dataset("train", &set.train)?);
-    let text = Suggestion { source: "rows", data: &data, brings: [true, true] }.toml();
+    let text =
+        Suggestion { source: "rows", data: &data, brings: [set.validation.is_some(), true] }.toml();
     let mut settings = vec![
         format!("seed={seed}"),
         format!("model.hidden={hidden}"),

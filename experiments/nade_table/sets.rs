@@ -133,6 +133,20 @@ impl Set {
         })
     }
 
+    /// The set with the validation rows among those to train on.
+    pub fn merged(&self) -> Self {
+        let Self { name, train, validation, test } = self;
+        let more = validation.as_ref().map_or(0, BitMatrix::rows);
+        let train =
+            BitMatrix::from_fn(train.rows() + more, train.columns(), |row, column| {
+                match (row.checked_sub(train.rows()), validation) {
+                    (Some(row), Some(validation)) => validation.get(row, column),
+                    _ => train.get(row, column),
+                }
+            });
+        Self { name: name.clone(), train, validation: None, test: test.clone() }
+    }
+
     /// Parts by their names.
     pub fn parts(&self) -> Vec<(&'static str, &BitMatrix)> {
         let mut parts = vec![("train", &self.train)];

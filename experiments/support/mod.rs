@@ -19,7 +19,7 @@ use ztrack::record::Chart;
 use ztrack::{Error, Result, checkpoint};
 
 /// Options of every reproduction.
-#[derive(Parser)]
+#[derive(Clone, Parser)]
 pub struct Options {
     /// A smaller version, for continuous integration
     #[arg(long)]
