@@ -235,7 +235,7 @@ fn run(config: &Config, folder: &Path, most: usize) -> Result<Run> {
 
 /// The estimate with rows, where it is sound and that from the bare weights does not find more.
 fn judge(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Result<Option<Value>> {
-    let marginals = BaseDistribution::from_marginals(rows, 1.0, &ztrack::units::Variables::BITS)?;
+    let marginals = BaseDistribution::from_marginals(rows, 1.0, &parameters.variables)?;
     let rows = rows.spread(2000);
     let known = Known { marginals: Some(&marginals), rows: Some(&rows), ..Known::default() };
     let of = |known, seed| -> Result<_> {

@@ -257,7 +257,7 @@ fn config(
 /// Tells the validation log-likelihood of a model: exact, or by annealing where that takes too long.
 struct Judge {
     validation: BitMatrix,
-    base: BaseDistribution,
+    train: BitMatrix,
     temperatures: usize,
     seed: u64,
 }
@@ -265,12 +265,8 @@ struct Judge {
 impl Judge {
     fn new(set: &TrainingSet, options: &Options) -> Result<Self> {
         let validation = validation(set)?;
-        let base = BaseDistribution::from_marginals(
-            &binary(set, &set.splits.train)?,
-            1.0,
-            &ztrack::units::Variables::BITS,
-        )?;
-        Ok(Self { validation, base, temperatures: options.temperatures, seed: options.seed })
+        let train = binary(set, &set.splits.train)?;
+        Ok(Self { validation, train, temperatures: options.temperatures, seed: options.seed })
     }
 
     fn value(&self, parameters: &Parameters) -> Result<f64> {
@@ -278,8 +274,9 @@ impl Judge {
             return mean_log_likelihood(parameters, &self.validation);
         }
         let ops = Fused::new(parameters);
+        let base = BaseDistribution::from_marginals(&self.train, 1.0, &parameters.variables)?;
         let ladder = Ladder::linear(self.temperatures, &Prior::Uniform)?;
-        let log_z = Ais { chains: CHAINS, ladder, seed: self.seed }.run(&ops, &self.base)?.value;
+        let log_z = Ais { chains: CHAINS, ladder, seed: self.seed }.run(&ops, &base)?.value;
         Ok(mean_log_f(&ops, &self.validation).mean - log_z)
     }
 }

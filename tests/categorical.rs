@@ -6,10 +6,11 @@ use burn::tensor::Device;
 use ztrack::checkpoint::ModelFile;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, FileOptions, Splits, Values, read_bytes};
-use ztrack::estimators::EstimateSettings;
+use ztrack::estimators::{Ais, Automatic, EstimateSettings, Known};
 use ztrack::model::exact::{log_partition, log_partition_at, moments, samples};
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::BitMatrix;
+use ztrack::ops::{BitMatrix, Fused};
+use ztrack::tempering::{BaseDistribution, Ladder, Prior};
 use ztrack::training::Trainer;
 use ztrack::{Parameters, units::Variables};
 
@@ -144,6 +145,26 @@ fn model_files_keep_the_variables() {
     let loaded = ModelFile::load(&path).unwrap();
     assert_eq!(loaded.parameters, parameters);
     assert!(loaded.metadata.is_empty(), "{:?}", loaded.metadata);
+}
+
+/// A base of bits for a model with categorical variables, or rows that are none of its states, would give log Z of no model.
+#[test]
+fn estimators_refuse_a_base_and_rows_of_other_variables() {
+    let variables: Variables = "2*3+,4".parse().unwrap();
+    let parameters = gaussian_parameters(10, 4, 0.5, 1).of(variables).unwrap();
+    let ops = Fused::new(&parameters);
+    let base = BaseDistribution::uniform(10);
+    let ladder = Ladder::linear(10, &Prior::Uniform).unwrap();
+    let ais = Ais { chains: 10, ladder: ladder.clone(), seed: 1 }.run(&ops, &base);
+    let known = Known { marginals: Some(&base), ..Known::default() };
+    let automatic = Automatic::new(1).unwrap().run(&parameters, known, &mut |_| ());
+    for message in [ais.unwrap_err(), automatic.unwrap_err()].map(|error| error.to_string()) {
+        assert!(message.contains("of 10 bits, the model of variables `2*3+,4`"), "{message}");
+    }
+    let rows = BitMatrix::from_fn(3, 10, |row, _| row == 1);
+    let known = Known { rows: Some(&rows), ..Known::default() };
+    let refused = Automatic::new(1).unwrap().run(&parameters, known, &mut |_| ()).unwrap_err();
+    assert!(refused.to_string().contains("rows, row 1"), "{refused}");
 }
 
 #[test]

@@ -35,6 +35,7 @@ impl Ais {
     /// # Errors
     /// Fewer than two chains.
     pub fn run(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
+        base.check_for(ops)?;
         ais(&GeometricPath { ops, ladder: &self.ladder, base }, self.chains, self.seed)
     }
 }

@@ -126,6 +126,7 @@ impl Request<'_> {
 /// # Errors
 /// Too few chains or sweeps, and errors of the method.
 pub fn estimate(request: &Request<'_>, method: Method, ladder: &Ladder) -> Result<Vec<Estimate>> {
+    request.base.check_for(request.ops)?;
     if let Some(reader) = method.reader() {
         let shared = request.shared(ladder, matches!(reader, Reader::Kept(_)))?;
         return Ok(shared.read(reader).into_iter().collect());

@@ -62,8 +62,9 @@ impl Rts {
         &self,
         ops: &dyn RbmOps,
         base: &BaseDistribution,
-        run: impl FnOnce(&mut dyn SimulatedTempering) -> T,
-    ) -> T {
+        run: impl FnOnce(&mut dyn SimulatedTempering) -> Result<T>,
+    ) -> Result<T> {
+        base.check_for(ops)?;
         let path = GeometricPath { ops, ladder: &self.ladder, base };
         let visible = base.sample(self.chains, self.seed, 0);
         let mut chains = TemperedChains::new(visible, self.ladder.len(), self.seed);

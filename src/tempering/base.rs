@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::ops::cpu::selected_sum;
 use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, padded};
+use crate::ops::{BitMatrix, Layer, RbmOps, padded};
 use crate::units::Variables;
 
 /// Independent visible variables with natural parameters a, for bits their logits; sampled exactly, log Z_1 known exactly.
@@ -80,6 +80,24 @@ impl BaseDistribution {
     /// What the columns stand for.
     pub fn variables(&self) -> &Variables {
         &self.variables
+    }
+
+    /// # Errors
+    /// A base of other variables than those of the model: log Z along its path would be that of no model.
+    pub(crate) fn check_for(&self, ops: &dyn RbmOps) -> Result<()> {
+        let (own, units) = (&self.variables, ops.n_units(Layer::Visible));
+        if (own, self.n_visible) == (ops.variables(), units) {
+            return Ok(());
+        }
+        let name = |variables: &Variables, units: usize| match variables.is_bits() {
+            true => format!("{units} bits"),
+            false => format!("variables `{variables}`"),
+        };
+        Err(Error::Invalid(format!(
+            "the base distribution is of {}, the model of {}: make it with the variables of the parameters",
+            name(own, self.n_visible),
+            name(ops.variables(), units)
+        )))
     }
 
     /// A(a), of bits sum_i softplus(a_i).

@@ -111,6 +111,10 @@ impl<'a> Exploration<'a> {
         ops: &'a Fused,
         known: Known<'_>,
     ) -> Result<Self> {
+        known.marginals.map_or(Ok(()), |marginals| marginals.check_for(ops))?;
+        for (rows, name) in [(known.rows, "rows"), (known.states, "states")] {
+            rows.map_or(Ok(()), |rows| parameters.variables.check(rows, name))?;
+        }
         let mut search = Search::new(parameters, known, settings.seed);
         let mut found = Candidates::new(parameters, ops, settings.seed);
         found.try_all(known, &mut search)?;
