@@ -1,8 +1,12 @@
 //! Categorical visible units from the table to the number: log Z against enumeration, files, states, refusals.
 
+#[path = "../experiments/support/potts.rs"]
+mod potts;
+
 use std::path::Path;
 
 use burn::tensor::Device;
+use potts::Potts;
 use ztrack::checkpoint::ModelFile;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, FileOptions, Splits, Values, read_bytes};
@@ -145,6 +149,30 @@ fn model_files_keep_the_variables() {
     let loaded = ModelFile::load(&path).unwrap();
     assert_eq!(loaded.parameters, parameters);
     assert!(loaded.metadata.is_empty(), "{:?}", loaded.metadata);
+}
+
+/// Potts models on rings and a torus as RBMs, far too large to enumerate: log Z by transfer matrices against estimates from the weights.
+#[test]
+fn potts_models_have_the_log_partition_of_their_transfer_matrix() {
+    // By definition first: 3 sites of 2 states; all equal or two of three.
+    let small = Potts { width: 1, length: 3, states: 2, coupling: 0.7 };
+    let definition = (2.0 * 2.1f64.exp() + 6.0 * 0.7f64.exp()).ln();
+    assert!((small.log_partition() - definition).abs() < 1e-12);
+    let (model, log_z) = small.rbm().unwrap();
+    assert!((log_partition(&model).unwrap() - log_z).abs() < 1e-4);
+    let square = Potts { width: 2, length: 3, states: 3, coupling: 0.4 };
+    let (model, log_z) = square.rbm().unwrap();
+    assert!((log_partition(&model).unwrap() - log_z).abs() < 1e-4);
+    for (seed, (width, length, states, coupling)) in
+        [(1, 40, 4, 1.5), (1, 60, 21, 2.0), (4, 4, 3, 0.9), (4, 5, 4, 1.3)].into_iter().enumerate()
+    {
+        let (model, log_z) = Potts { width, length, states, coupling }.rbm().unwrap();
+        let found = Automatic::new(seed as u64).unwrap();
+        let found = found.run(&model, Known::default(), &mut |_| ()).unwrap().estimate;
+        let z = (found.value - log_z) / found.std_error;
+        assert!(found.trust.is_sound(), "{width}x{length}, {states} states: {:?}", found.trust);
+        assert!(z.abs() < 4.0 && found.std_error < 0.5, "{width}x{length}, {states} states: {z}");
+    }
 }
 
 /// A base of bits for a model with categorical variables, or rows that are none of its states, would give log Z of no model.

@@ -7,6 +7,7 @@ pub mod bootstrap;
 pub mod continuous;
 pub mod glyphs;
 pub mod mnist;
+pub mod potts;
 pub mod training_sets;
 
 use std::fmt::Display;
