@@ -21,7 +21,9 @@ use burn::tensor::Device;
 use clap::Parser;
 use sets::Set;
 use ztrack::config::{Config, Suggestion};
-use ztrack::data::{Baseline, Grouping, Splits, baselines, describe, find_variables};
+use ztrack::data::{
+    Baseline, Grouping, MOST_COMPONENTS, Splits, baselines, describe, find_variables,
+};
 use ztrack::estimators::{Automatic, Known, Method, Request, estimate};
 use ztrack::tempering::{Ladder, Prior};
 use ztrack::tracking::{LogLikelihood, mean_log_f};
@@ -123,7 +125,8 @@ fn print_set(set: &Set, options: &Options) -> Result<()> {
     if let Some(found) = Grouping::of(&variables, &set.train.column_counts(), set.train.rows()) {
         println!("  {found}");
     }
-    for Baseline { name, detail, parts } in baselines(&set.parts(), &variables, 1)? {
+    for Baseline { name, detail, parts } in baselines(&set.parts(), &variables, MOST_COMPONENTS, 1)?
+    {
         let Some(test) = parts.iter().find(|part| part.part == "test") else { continue };
         println!("  {:<38}{:>9.3} +- {:.3}  {detail}", name, test.mean, test.std_error);
     }

@@ -15,8 +15,9 @@ use super::output::{print, print_json, tell};
 use super::teller::Teller;
 use crate::data::download::{self, Check, FetchProgress, Mirrors, REMOTE_SETS};
 use crate::data::{
-    Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, PartLikelihood, SplitOptions,
-    Splits, Values, baselines, describe, find_folder, find_variables, load, resolve_name,
+    Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, MOST_COMPONENTS,
+    PartLikelihood, SplitOptions, Splits, Values, baselines, describe, find_folder, find_variables,
+    load, resolve_name,
 };
 use crate::units::Variables;
 
@@ -156,7 +157,7 @@ fn fit(splits: &Splits, how: Binarization, seed: u64) -> Result<Vec<Baseline>> {
     for (part, rows) in parts.iter().skip(1) {
         variables.check(rows, part)?;
     }
-    Ok(baselines(&parts, &variables, seed)?)
+    Ok(baselines(&parts, &variables, MOST_COMPONENTS, seed)?)
 }
 
 /// Text of the baselines, one line each.

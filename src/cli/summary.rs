@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::provenance::Provenance;
 use super::run_folder::{REPORT, RunFolder};
@@ -14,16 +15,20 @@ use crate::training::{FinalLikelihood, LastAudits, StopReason, Trainer};
 impl Summary {
     /// Audits the candidates of the run and keeps the best of them as best.safetensors.
     pub fn conclude(trainer: &Trainer, folder: &RunFolder, reason: StopReason) -> Result<Self> {
-        let best = match trainer.last_audits()? {
+        let (best, parameters) = match trainer.last_audits()? {
             LastAudits::Best(found) => {
                 folder.write_best(trainer, &found)?;
                 let candidate = found.candidate;
                 let tracked = Some(candidate.log_z);
                 let best = Best::new(candidate.update, found.audited, tracked, found.likelihood);
-                Best { evaluation_in_doubt: found.in_doubt, ..best }
+                (Best { evaluation_in_doubt: found.in_doubt, ..best }, candidate.parameters)
             }
-            LastAudits::Last(last) => Best::new(trainer.updates(), 0, None, last),
+            LastAudits::Last(last) => {
+                let best = Best::new(trainer.updates(), 0, None, last);
+                (best, Arc::new(trainer.parameters()))
+            }
         };
+        let comparison = trainer.comparison(&parameters, (best.log_z, best.log_z_std_error))?;
         let provenance = Provenance::now();
         let standing = trainer.standing();
         let last = standing.last.as_ref();
@@ -47,6 +52,7 @@ impl Summary {
             },
             notices: NoticeLog::counts(folder.notices())?,
             best,
+            comparison,
             forced: trainer.identity().forced().to_vec(),
             version: env!("CARGO_PKG_VERSION").into(),
             command: provenance.command,
@@ -81,6 +87,9 @@ impl Summary {
         };
         let _ = writeln!(text, "tracked log Z sound at {sound} of {all} evaluations{decided}");
         self.best.write(&mut text);
+        for line in self.yardstick() {
+            let _ = writeln!(text, "{line}");
+        }
         for notice in &self.forced {
             let _ = writeln!(text, "forced: {notice}");
         }

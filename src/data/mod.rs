@@ -21,7 +21,7 @@ mod tensors;
 mod variables;
 mod weights;
 
-pub use baselines::{Baseline, PartLikelihood, baselines};
+pub use baselines::{Baseline, MOST_COMPONENTS, PartLikelihood, baselines};
 pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};
 pub use categories::{Categories, Category};
 pub use dataset::{Dataset, ImageShape, Intensities, Values};

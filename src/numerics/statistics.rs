@@ -13,6 +13,11 @@ pub fn variance(values: &[f64]) -> f64 {
     square / (values.len() as f64 - 1.0)
 }
 
+/// Mean of independent values and its standard error, NaN for a single one.
+pub fn mean_with_error(values: &[f64]) -> (f64, f64) {
+    (mean(values), (variance(values) / values.len() as f64).sqrt())
+}
+
 /// Root mean square.
 pub fn rms(values: &[f64]) -> f64 {
     (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::tracking::LogLikelihood;
-use crate::training::{StopReason, Times};
+use crate::training::{Comparison, StopReason, Times};
 
 /// The file. Fields that older versions did not write are empty.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,6 +39,9 @@ pub struct Summary {
     pub notices: BTreeMap<String, u64>,
     /// The model in best.safetensors (last.safetensors without validation rows), log Z audited.
     pub best: Best,
+    /// The best model beside the best of three simple ones, if there are held-out rows.
+    #[serde(default)]
+    pub comparison: Option<Comparison>,
     /// Changes that a resume accepted by force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forced: Vec<String>,
@@ -125,5 +128,39 @@ impl Best {
             ("test", self.test_log_likelihood),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}
+
+/// Differences of likelihoods, in standard errors, from which on they count.
+const CLEAR: f64 = 2.0;
+
+impl Summary {
+    /// The best model beside the best simple one, and whether the size of the model limits it.
+    pub fn yardstick(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Some(it) = &self.comparison {
+            let Comparison { name, part, difference, difference_std_error: error, .. } = it;
+            let detail = if it.detail.is_empty() { "" } else { &format!(", {}", it.detail) };
+            let (size, better) =
+                (difference.abs(), if *difference < 0.0 { "worse" } else { "better" });
+            let remedy = match *difference < -CLEAR * error {
+                true => {
+                    ": more hidden units (model.hidden), a longer run (training.preset = \"best\") or weight decay may help"
+                }
+                false => "",
+            };
+            words.push(format!(
+                "The best of three simple models ({name}{detail}) has {part} log-likelihood {:.3} +- {:.3}; this model is {size:.2} +- {error:.2} nats per row {better}{remedy}.",
+                it.mean, it.std_error
+            ));
+        }
+        if let Some(held) = self.best.validation_log_likelihood {
+            let train = self.best.train_log_likelihood;
+            let error = train.data_std_error.hypot(held.data_std_error);
+            if (train.value - held.value).abs() < CLEAR * error {
+                words.push("Training and validation log-likelihood agree within two errors: more hidden units (model.hidden) may give a better model.".into());
+            }
+        }
+        words
     }
 }

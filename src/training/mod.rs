@@ -15,6 +15,7 @@ pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluatio
 pub use identity::{Changes, Identity, fields};
 pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
-    Audit, Best, Candidate, Checkpoints, EvaluationRecord, FinalLikelihood, Forecast, Judged,
-    LastAudits, NoCheckpoints, Outcome, Source, StepRecord, StopReason, Times, Trainer, run,
+    Audit, Best, Candidate, Checkpoints, Comparison, EvaluationRecord, FinalLikelihood, Forecast,
+    Judged, LastAudits, NoCheckpoints, Outcome, Source, StepRecord, StopReason, Times, Trainer,
+    run,
 };

@@ -147,6 +147,39 @@ fn the_summary_says_what_the_run_was() {
     assert!(times.len() == 6 && known > 0.0 && known <= number(&summary["seconds"]), "{times:?}");
 }
 
+/// The best simple model on held-out rows stands beside the RBM, with the error of the mean of the differences: a model that is too small
+/// is below it, and the last lines and the verdict say so.
+#[test]
+fn a_run_that_is_worse_than_a_simple_model_says_so() {
+    let folder = TempDir::new().unwrap();
+    // Two bits of ten are copies of others: a tree has them, one hidden unit after few updates not.
+    let row = |n: usize| {
+        let bit = |i: usize| (n * 2_654_435_761) >> (i % 8 + 3) & 1;
+        (0..10).map(|i| bit(i).to_string()).collect::<Vec<_>>().join(",") + "\n"
+    };
+    let data = folder.path().join("rows.csv");
+    fs::write(&data, (0..900).map(row).collect::<String>()).unwrap();
+    let out = folder.path().join("out");
+    let settings = ["--set", "model.hidden=1", "--set", "training.updates=100", "-q"];
+    let said = succeed(&[&["train", &text(&data), "--out", &text(&out)], &settings[..]].concat());
+    assert!(said.contains("three simple models (Chow-Liu tree"), "{said}");
+    assert!(said.contains("nats per row worse: more hidden units"), "{said}");
+    contains(&page(&out.join("report.html")), &["nats per row worse: more hidden units"]);
+    let summary = summary(&out);
+    let (best, simple) = (&summary["best"]["test_log_likelihood"], &summary["comparison"]);
+    assert_eq!(simple["part"], "test");
+    let difference = number(&best["value"]) - number(&simple["mean"]);
+    assert!((difference - number(&simple["difference"])).abs() < 1e-9);
+    let (error, apart) = (
+        number(&simple["difference_std_error"]),
+        number(&best["std_error"]).hypot(number(&simple["std_error"])),
+    );
+    assert!(
+        difference < -2.0 * error && error > 0.0 && error < 5.0 * apart,
+        "{difference} {error}"
+    );
+}
+
 /// The same page is made again from the folder alone, but for the path it is called by.
 #[test]
 fn the_command_makes_the_page_again() {

@@ -11,8 +11,10 @@ use serde::Serialize;
 
 use self::chow_liu::ChowLiu;
 use self::independent::Independent;
+pub use self::product_mixture::MOST_COMPONENTS;
 use self::product_mixture::ProductMixture;
 use crate::error::Result;
+use crate::numerics::statistics::mean_with_error;
 use crate::ops::BitMatrix;
 use crate::units::Variables;
 
@@ -49,11 +51,14 @@ pub struct PartLikelihood {
     pub mean: f64,
     /// Standard error of the mean over the rows.
     pub std_error: f64,
+    /// log p of each row, nats.
+    #[serde(skip)]
+    pub values: Vec<f64>,
 }
 
 /// Fits all baselines to the training rows (the first part), and says what they make of every part. The number of
-/// components of the mixture is the one that is best on the validation rows (the part of that name), else on a tenth of the
-/// training rows, which then does not count for the fit.
+/// components of the mixture, at most `components`, is the one that is best on the validation rows (the part of that name), else on a
+/// tenth of the training rows, which then does not count for the fit.
 ///
 /// Cost: rows x columns^2 / 64 for the tree; rows x columns x components x iterations for the mixture.
 ///
@@ -62,6 +67,7 @@ pub struct PartLikelihood {
 pub fn baselines(
     parts: &[(&'static str, &BitMatrix)],
     variables: &Variables,
+    components: usize,
     seed: u64,
 ) -> Result<Vec<Baseline>> {
     let Some((_, train)) = parts.first() else { return Ok(Vec::new()) };
@@ -72,7 +78,7 @@ pub fn baselines(
         found.push(of("Chow-Liu tree", format!("{} edges", tree.edges()), &tree, parts));
     }
     let validation = parts.iter().find(|(part, _)| *part == "validation").map(|(_, rows)| *rows);
-    let mixture = ProductMixture::chosen(train, validation, variables, seed);
+    let mixture = ProductMixture::chosen(train, validation, variables, components, seed);
     let detail = format!("{} components", mixture.components());
     found.push(of("mixture of products", detail, &mixture, parts));
     Ok(found)
@@ -85,22 +91,16 @@ fn of(
     parts: &[(&'static str, &BitMatrix)],
 ) -> Baseline {
     let likelihood = |(part, rows): &(&'static str, &BitMatrix)| {
-        let (mean, std_error) = mean_log_likelihood(density, rows);
-        PartLikelihood { part, rows: rows.rows(), mean, std_error }
+        let values = log_likelihoods(density, rows);
+        let (mean, std_error) = mean_with_error(&values);
+        PartLikelihood { part, rows: rows.rows(), mean, std_error, values }
     };
     Baseline { name, detail, parts: parts.iter().map(likelihood).collect() }
 }
 
-/// Mean of log p(v) over rows, and its standard error.
-fn mean_log_likelihood(density: &dyn Density, rows: &BitMatrix) -> (f64, f64) {
-    let values: Vec<f64> = (0..rows.rows())
-        .into_par_iter()
-        .map(|row| density.log_probability(rows.row(row)))
-        .collect();
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, if n > 1.0 { (squares / (n - 1.0) / n).sqrt() } else { f64::NAN })
+/// log p(v) of rows.
+fn log_likelihoods(density: &dyn Density, rows: &BitMatrix) -> Vec<f64> {
+    (0..rows.rows()).into_par_iter().map(|row| density.log_probability(rows.row(row))).collect()
 }
 
 #[cfg(test)]
@@ -149,7 +149,7 @@ mod tests {
         let columns = 12;
         let (train, test) = (two_patterns(4000, columns, 2), two_patterns(4000, columns, 3));
         let parts = [("train", &train), ("validation", &test), ("test", &test)];
-        let found = baselines(&parts, &Variables::BITS, 4).unwrap();
+        let found = baselines(&parts, &Variables::BITS, MOST_COMPONENTS, 4).unwrap();
         let means: Vec<f64> = found.iter().map(|baseline| baseline.parts[2].mean).collect();
         assert!(means[0] < means[1] && means[1] < means[2], "{means:?}");
         // log p of a row under the truth: a half for each pattern.

@@ -3,14 +3,15 @@
 use rand::RngExt;
 use rayon::prelude::*;
 
-use super::{Density, PSEUDO_COUNT, mean_log_likelihood};
+use super::{Density, PSEUDO_COUNT, log_likelihoods};
+use crate::numerics::statistics::mean;
 use crate::ops::random::{Purpose, Streams};
 use crate::ops::{BitMatrix, for_each_set_bit};
 use crate::progress;
 use crate::units::Variables;
 
-/// Numbers of components that are tried, until twice as many are no better.
-const COMPONENTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// Most components; powers of two up to this are tried, until twice as many are no better.
+pub const MOST_COMPONENTS: usize = 128;
 /// Most iterations, and the gain in nats per row at which they end.
 const ITERATIONS: usize = 100;
 const SMALLEST_GAIN: f64 = 1e-4;
@@ -45,6 +46,7 @@ impl ProductMixture {
         train: &BitMatrix,
         validation: Option<&BitMatrix>,
         variables: &Variables,
+        most: usize,
         seed: u64,
     ) -> Self {
         let held_out = |row: &usize| row.is_multiple_of(HELD_OUT);
@@ -56,13 +58,12 @@ impl ProductMixture {
             (None, validation) => (train, validation.unwrap_or(train)),
         };
         let mut best: Option<(f64, Self)> = None;
-        for (i, components) in COMPONENTS.into_iter().enumerate() {
-            if components > fitted.rows() {
-                break;
-            }
-            progress::at("mixtures of products", i, COMPONENTS.len());
+        let steps = 1 + most.min(fitted.rows()).max(1).ilog2() as usize;
+        for i in 0..steps {
+            let components = 1 << i;
+            progress::at("mixtures of products", i, steps);
             let mixture = Self::fit(fitted, variables, components, seed);
-            let value = mean_log_likelihood(&mixture, judged).0;
+            let value = mean(&log_likelihoods(&mixture, judged));
             match &best {
                 Some((best, _)) if value <= *best => break,
                 _ => best = Some((value, mixture)),

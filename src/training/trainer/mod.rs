@@ -3,6 +3,7 @@
 mod agreement;
 mod audit;
 mod build;
+mod comparison;
 mod cost;
 mod evaluation;
 mod forecast;
@@ -26,6 +27,7 @@ pub(crate) use cost::temperatures;
 pub(crate) use plan::Steps;
 
 pub use audit::{Audit, Best, FinalLikelihood, LastAudits};
+pub use comparison::Comparison;
 pub use evaluation::{EvaluationRecord, Judged, Source};
 pub use forecast::Forecast;
 pub use parts::Trainer;

@@ -111,6 +111,11 @@ impl RowSets {
         }
     }
 
+    /// All training rows, as they are evaluated.
+    pub fn all(&self, seed: u64) -> Result<BitMatrix> {
+        self.binarizer.binarize(&self.train, EVALUATION_EPOCH, seed)
+    }
+
     /// Number of training rows.
     pub fn len(&self) -> usize {
         self.train.rows()
