@@ -38,8 +38,9 @@ const MOST: usize = 1000;
 /// Updates that the lowest likelihood leaves out.
 const EARLY: u64 = 500;
 
-const RECIPES: [(&str, &[&str]); 4] = [
+const RECIPES: [(&str, &[&str]); 5] = [
     ("default", &[]),
+    ("PCD-1", &["training.exchange=false"]),
     ("exchange", &["training.exchange=true", "tempering.chains=200"]),
     ("tempered", &["training.gradient=tempered"]),
     ("PCD-10", &["training.gradient={ kind = 'pcd', sweeps = 10, particles = 500 }"]),

@@ -4,11 +4,15 @@ mod common;
 
 use std::path::Path;
 
+use ztrack::checkpoint::{StateReader, StateWriter};
 use ztrack::config::Config;
-use ztrack::data::{SplitOptions, load};
+use ztrack::data::{Dataset, SplitOptions, Splits, Values, load};
 use ztrack::model::Parameters;
+use ztrack::ops::BitMatrix;
+use ztrack::ops::random::{Purpose, Streams};
+use ztrack::record::Notice;
 use ztrack::training::gradient::{Particles, PersistentDivergence};
-use ztrack::training::{StepRecord, Trainer};
+use ztrack::training::{Changes, StepRecord, Trainer, TrainingState};
 use ztrack::{Device, Error};
 
 fn trainer(settings: &[&str]) -> Trainer {
@@ -56,7 +60,65 @@ fn without_exchange_pcd_is_plain() {
     };
     let plain = trained(own(&settings));
     assert_eq!(trained(trainer(&with("training.exchange=false"))), plain);
+    // Automatic: nothing is exchanged unless the training fails.
+    assert_eq!(trained(trainer(&settings)), plain);
     assert_ne!(trained(trainer(&with("training.exchange=true"))), plain);
+}
+
+/// Two modes of unequal size that the particles leave: the fall of the likelihood is found, the exchange starts, the training recovers, and a
+/// run that is resumed afterwards has the same parameters.
+#[test]
+fn a_training_that_fails_is_mended() {
+    let streams = Streams::new(3, Purpose::TestSystem, 0);
+    let rows = |first: u32, n: usize| {
+        let rows: Vec<Vec<bool>> = (0..n)
+            .map(|row| {
+                let mut stream = streams.row(first + row as u32);
+                let mode = if stream.uniform() < 0.7 { 5 } else { 11 };
+                (0..30).map(|i| (i * i * mode % 13 < 6) ^ (stream.uniform() < 0.01)).collect()
+            })
+            .collect();
+        let bits = BitMatrix::from_fn(n, 30, |row, i| rows[row][i]);
+        Dataset::new("two modes", Values::Binary(bits), None, None).unwrap()
+    };
+    let splits = Splits { train: rows(0, 480), validation: Some(rows(480, 120)), test: None };
+    let settings = [
+        "training.updates=600",
+        "training.batch=20",
+        "training.gradient={ kind = \"pcd\", particles = 20 }",
+        "training.learning_rate={ initial = 1.0, schedule = \"linear-to-zero\" }",
+        "training.early_stopping={ patience = 1, patience_factor = 1.0 }",
+        "evaluation.every=50",
+        "model.hidden=8",
+        "data.groups=false",
+    ];
+    let config = Config::parse(common::TINY, &settings.map(String::from)).unwrap();
+    let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
+    let (mut states, mut mended, mut saved) = (Vec::new(), None, None);
+    while let Some(evaluation) = trainer.next_evaluation().unwrap() {
+        states.push(evaluation.training);
+        if evaluation.training == TrainingState::Failing {
+            // Early stopping waits.
+            assert_eq!(evaluation.decision, None);
+        }
+        let starts = |notice: &Notice| matches!(notice, Notice::TrainingFails { mended: true, .. });
+        if evaluation.notices.iter().any(starts) {
+            assert_eq!(mended.replace(trainer.updates()), None, "mended twice");
+            let mut state = StateWriter::new();
+            trainer.save(&mut state);
+            saved = Some(StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap());
+        }
+    }
+    let health = trainer.standing().training;
+    assert_eq!(health.mended_at, mended);
+    assert!(mended.is_some() && health.failing > 0, "{states:?}");
+    assert_eq!(states.last(), Some(&TrainingState::Healthy), "{states:?}");
+    let mut resumed =
+        Trainer::resume(&config, splits, &Device::default(), &saved.unwrap(), Changes::Refused)
+            .unwrap();
+    while resumed.next_evaluation().unwrap().is_some() {}
+    assert_eq!(resumed.parameters(), trainer.parameters());
+    assert_eq!(resumed.standing(), trainer.standing());
 }
 
 /// The same rule, batch and rate: with the batches and streams of CD-1's first update pre-training would give its parameters.

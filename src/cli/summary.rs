@@ -52,6 +52,7 @@ impl Summary {
             },
             notices: NoticeLog::counts(folder.notices())?,
             best,
+            training: standing.training,
             comparison,
             forced: trainer.identity().forced().to_vec(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -87,7 +88,7 @@ impl Summary {
         };
         let _ = writeln!(text, "tracked log Z sound at {sound} of {all} evaluations{decided}");
         self.best.write(&mut text);
-        for line in self.yardstick() {
+        for line in self.remarks() {
             let _ = writeln!(text, "{line}");
         }
         for notice in &self.forced {

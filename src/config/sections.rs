@@ -135,9 +135,10 @@ pub struct TrainingConfig {
     pub batch: usize,
     /// Negative phase of the gradient.
     pub gradient: GradientConfig,
-    /// Whether the particles of PCD exchange states with tempered chains at the parameters that are trained.
+    /// Whether the particles of PCD exchange states with tempered chains at the parameters that are trained; automatic: from the evaluation
+    /// on at which the training fails ([`crate::training::Health`]).
     #[serde(default)]
-    pub exchange: bool,
+    pub exchange: Automatic<bool>,
     /// Centered gradient (Melchior, Fischer, Wiskott 2016).
     #[serde(default)]
     pub centering: bool,

@@ -79,6 +79,20 @@ pub enum Notice {
         /// `audit.every`: only audits are used for decisions; 0 if there are none.
         audit_every: u64,
     },
+    /// Training rows are far below their value at the best evaluation.
+    TrainingFails {
+        /// Update of that evaluation.
+        update: u64,
+        /// By how much, nats per row.
+        fallen: f64,
+        /// Whether the exchange of states has started because of it.
+        mended: bool,
+    },
+    /// Validation rows are below the best evaluation, training rows are not.
+    Overfits {
+        /// Update of that evaluation.
+        update: u64,
+    },
     /// The run ended early.
     EarlyStopping {
         /// Evaluations without improvement.
@@ -124,6 +138,8 @@ impl Notice {
             Self::ChainsCollapsed { .. } => "chains-collapsed",
             Self::NarrowPassage { .. } => "narrow-passage",
             Self::InDoubt { .. } => "in-doubt",
+            Self::TrainingFails { .. } => "training-fails",
+            Self::Overfits { .. } => "overfits",
             Self::EarlyStopping { .. } => "early-stopping",
         }
     }
@@ -135,6 +151,7 @@ impl Notice {
             | Self::InitialRounds { .. }
             | Self::FirstLeaps
             | Self::ModeMissed
+            | Self::Overfits { .. }
             | Self::EarlyStopping { .. } => Level::Info,
             _ => Level::Warning,
         }
@@ -178,6 +195,15 @@ impl Notice {
                 return Some(format!(
                     "decisions use audits alone, one in {audit_every} evaluations; follow the advice of the doubts"
                 ));
+            }
+            Self::TrainingFails { mended: true, .. } => {
+                "from this update on the particles exchange states with tempered chains (training.exchange), so that they follow the model to all its modes"
+            }
+            Self::TrainingFails { .. } => {
+                "the particles of the gradient no longer represent the model, or the steps are too large; set training.gradient = \"tempered\" or lower training.learning_rate.initial. Early stopping waits until the training has recovered"
+            }
+            Self::Overfits { .. } => {
+                "the best model is kept; weight decay (training.weight_decay) or fewer hidden units may give a better one"
             }
             Self::EarlyStopping { .. } => {
                 "to continue, raise training.early_stopping.patience and resume"
@@ -242,6 +268,13 @@ impl fmt::Display for Notice {
             Self::InDoubt { evaluations, doubts, .. } => {
                 write!(f, "log Z of {evaluations} evaluations in a row is in doubt ({doubts})")
             }
+            Self::TrainingFails { update, fallen, .. } => write!(
+                f,
+                "the training fails: the log-likelihood of the training rows is {fallen:.1} nats below that of update {update}"
+            ),
+            Self::Overfits { update } => {
+                write!(f, "the model overfits: validation rows are below their value at update {update}, training rows are not")
+            }
             Self::EarlyStopping { evaluations, improved } => write!(
                 f,
                 "early stopping: no improvement since update {improved} ({evaluations} evaluations)"
@@ -275,6 +308,8 @@ pub(super) mod tests {
             Notice::ChainsCollapsed { chains: 100, states: 1 },
             Notice::NarrowPassage { beta: 0.5 },
             Notice::InDoubt { evaluations: 5, doubts: "drift".into(), audit_every: 10 },
+            Notice::TrainingFails { update: 300, fallen: 41.3, mended: false },
+            Notice::Overfits { update: 2000 },
             Notice::EarlyStopping { evaluations: 30, improved: 5400 },
         ]
     }

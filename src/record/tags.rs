@@ -136,6 +136,8 @@ pub static TAGS: &[Tag] = &[
     column(MIXING, "tracker_consistency", "moving mean of squared standardised innovations; about 1 when the error bar is honest"),
     column(LOG_Z, "sound", "1 if log_z and its error bar can be trusted, else 0"),
     Tag { column: Some("doubts"), ..of(Run::Tracker, Kind::Text, LOG_Z, "doubts", "why not, where not: short names") },
+    Tag { column: Some("training"), ..of(Run::Train, Kind::Text, MODEL, "training", "healthy, failing (training rows fell far below their best) or overfitting (validation rows alone did)") },
+    train(MODEL, "training_failing", None, "1 if the training is failing, else 0"),
     column(AUDIT, "decides", "1 when decisions go by the evaluation: log_z is sound, exact or audited; else 0"),
     column(LOG_Z, "log_z_bound", "sum over distinct states of data, particles and chains: log Z is at least that, nats"),
     column(MIXING, "settled_log_z", "log Z from the sweeps at fixed parameters alone, nats"),

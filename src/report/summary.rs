@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::tracking::LogLikelihood;
-use crate::training::{Comparison, StopReason, Times};
+use crate::training::{Comparison, Health, StopReason, Times, TrainingState};
 
 /// The file. Fields that older versions did not write are empty.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,6 +39,9 @@ pub struct Summary {
     pub notices: BTreeMap<String, u64>,
     /// The model in best.safetensors (last.safetensors without validation rows), log Z audited.
     pub best: Best,
+    /// Whether the training works, at the last evaluation.
+    #[serde(default)]
+    pub training: Health,
     /// The best model beside the best of three simple ones, if there are held-out rows.
     #[serde(default)]
     pub comparison: Option<Comparison>,
@@ -135,9 +138,23 @@ impl Best {
 const CLEAR: f64 = 2.0;
 
 impl Summary {
-    /// The best model beside the best simple one, and whether the size of the model limits it.
-    pub fn yardstick(&self) -> Vec<String> {
+    /// Whether the training works, the best model beside the best simple one, and whether the size of the model limits it.
+    pub fn remarks(&self) -> Vec<String> {
         let mut words = Vec::new();
+        let (failing, all) = (self.training.failing, self.evaluations.all);
+        let mended = self.training.mended_at.map_or(String::new(), |update| {
+            format!(" From update {update} on its particles exchanged states with tempered chains.")
+        });
+        if let (TrainingState::Failing, Some(best)) = (self.training.state, self.training.best) {
+            words.push(format!(
+                "The training failed: at the end the training rows are far below their log-likelihood at update {}.{mended} training.gradient = \"tempered\" or a smaller training.learning_rate.initial may help.",
+                best.update
+            ));
+        } else if failing > 0 {
+            words.push(format!(
+                "The training failed at {failing} of {all} evaluations and recovered.{mended}"
+            ));
+        }
         if let Some(it) = &self.comparison {
             let Comparison { name, part, difference, difference_std_error: error, .. } = it;
             let detail = if it.detail.is_empty() { "" } else { &format!(", {}", it.detail) };

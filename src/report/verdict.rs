@@ -158,7 +158,7 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
     if let Some(gap) = gap {
         words += &format!(" Training rows score {gap:.2} nats better than validation rows.");
     }
-    summary.yardstick().iter().for_each(|line| words += &format!(" {line}"));
+    summary.remarks().iter().for_each(|line| words += &format!(" {line}"));
     if let Some((name, count)) = run.metrics.doubts().first() {
         words += &format!(" Most frequent doubt: `{name}`, {count} times: {}.", remedy(name));
     }

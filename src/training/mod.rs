@@ -3,6 +3,7 @@
 mod averaging;
 mod early_stopping;
 pub mod gradient;
+mod health;
 mod identity;
 mod learning_rate;
 mod trainer;
@@ -12,6 +13,7 @@ pub(crate) use trainer::{Steps, temperatures};
 
 pub use averaging::Averaged;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};
+pub use health::{Health, Likelihoods, TrainingState};
 pub use identity::{Changes, Identity, fields};
 pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{

@@ -19,13 +19,19 @@ pub struct Exchange {
     particles: PersistentDivergence,
     count: usize,
     options: TrackerOptions,
+    from_start: bool,
     chains: Option<ModelTracker>,
 }
 
 impl Exchange {
-    /// With `count` chains without weights; their seed is derived from that of the particles.
-    pub fn new(particles: PersistentDivergence, count: usize, options: TrackerOptions) -> Self {
-        Self { particles, count, options, chains: None }
+    /// With `count` chains without weights, from the start or when the training fails; their seed is derived from that of the particles.
+    pub fn new(
+        particles: PersistentDivergence,
+        count: usize,
+        options: TrackerOptions,
+        from_start: bool,
+    ) -> Self {
+        Self { particles, count, options, from_start, chains: None }
     }
 }
 
@@ -34,11 +40,22 @@ impl NegativePhase for Exchange {
         self.particles.moments(now)
     }
 
-    fn start(&mut self, Start { model, ladder, base }: Start<'_>) {
+    fn start(&mut self, start: Start<'_>) {
+        if self.from_start {
+            self.mend(start);
+        }
+    }
+
+    /// Starts the chains.
+    fn mend(&mut self, Start { model, ladder, base }: Start<'_>) -> bool {
+        if self.chains.is_some() {
+            return false;
+        }
         let seed = derived_seed(self.particles.particles.seed, Purpose::Exchange, 0);
         let (count, options) = (self.count, self.options);
         let (chains, _) = ModelTracker::start(model.clone(), ladder, base, count, seed, options);
         self.chains = Some(chains);
+        true
     }
 
     /// A step of the chains, and swaps where they travel: chains that lost the ladder or make no round trips do not know the model
@@ -72,6 +89,9 @@ impl NegativePhase for Exchange {
     fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
         self.particles.load(state, start)?;
         let Some(Start { model, ladder, base }) = start else { return Ok(()) };
+        if !self.from_start && !state.has(&format!("{PREFIX}chains.visible")) {
+            return Ok(());
+        }
         let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
         let chains = ChainTracker::read(PREFIX, &path, self.count, self.options, state)?;
         self.chains = Some(ModelTracker::of(chains, model.clone(), ladder, base));
@@ -103,7 +123,7 @@ mod tests {
         };
         let particles = Particles { visible: base.sample(30, 3, 1), seed: 3, sweeps: 0 };
         let particles = PersistentDivergence { sweeps: 1, particles };
-        let mut exchange = Exchange::new(particles, 20, tracker);
+        let mut exchange = Exchange::new(particles, 20, tracker, true);
         exchange.start(Start { model, ladder: &ladder, base: &base });
         exchange
     }

@@ -149,7 +149,8 @@ fn negative_phase(
             let particles = Particles { visible, seed, sweeps: 0 };
             let particles = PersistentDivergence { sweeps, particles };
             let Some(exchange) = plan.exchange else { return Box::new(particles) };
-            Box::new(Exchange::new(particles, config.tempering.chains, exchange))
+            let from_start = config.training.exchange.or(false);
+            Box::new(Exchange::new(particles, config.tempering.chains, exchange, from_start))
         }
         Gradient::Tempered {} if plan.gradient_chains => {
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::ops::BitMatrix;
 use crate::record::{Notice, Record, Run};
 use crate::tracking::{ChainTracker, LogLikelihood, LogZ, TrackRecord, mean_log_f};
-use crate::training::Decision;
 use crate::training::gradient::Carriers;
+use crate::training::{Decision, TrainingState};
 use crate::trust::Trust;
 
 /// Fraction of effective chains of a tempered gradient below which most of the work on it is lost.
@@ -34,6 +34,8 @@ pub struct EvaluationRecord {
     pub audit: Option<Audit>,
     /// What early stopping decided; `None` without validation rows, or before [`Trainer::judge`].
     pub decision: Option<Decision>,
+    /// The verdict on the training; healthy before [`Trainer::judge`].
+    pub training: TrainingState,
     /// Messages for the user.
     pub notices: Vec<Notice>,
 }
@@ -123,6 +125,7 @@ impl Trainer {
             validation,
             audit,
             decision,
+            training: TrainingState::Healthy,
             notices,
         }))
     }

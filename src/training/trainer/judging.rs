@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
-use crate::training::{EarlyStopping, Evaluation};
+use crate::training::gradient::Start;
+use crate::training::{EarlyStopping, Evaluation, Health, Likelihoods, TrainingState};
 
 /// Number of successive evaluations that are not sound after which a notice says that audits decide.
 const UNSOUND: u64 = 5;
@@ -37,6 +38,9 @@ pub struct Standing {
     pub judged: u64,
     /// Number of latest evaluations that cannot.
     pub unsound_in_a_row: u64,
+    /// Whether the training works.
+    #[serde(default)]
+    pub training: Health,
     /// The last evaluation.
     pub last: Option<LastEvaluation>,
 }
@@ -82,9 +86,10 @@ impl Trainer {
         self.count(evaluation);
         let decides = evaluation.judged.trust.is_sound();
         evaluation.record.scalar(Run::Tracker, "decides", f64::from(u8::from(decides)));
+        self.examine(evaluation);
         let Some(validation) = evaluation.validation else { return };
-        if self.updates == 0 {
-            // An untrained model is no candidate: its log Z is easy, and its likelihood low.
+        // An untrained model is no candidate: its log Z is easy, and its likelihood low. A run whose training fails is not at its end.
+        if self.updates == 0 || evaluation.training == TrainingState::Failing {
             return;
         }
         let settings = self.config.training.early_stopping;
@@ -119,6 +124,42 @@ impl Trainer {
             });
         }
         evaluation.decision = Some(decision);
+    }
+
+    /// The verdict on the training, with a notice where it changes.
+    fn examine(&mut self, evaluation: &mut EvaluationRecord) {
+        let health = &mut self.judge.standing.training;
+        let before = health.state;
+        let (train, validation) = (evaluation.train.value, evaluation.validation);
+        let finite = train.is_finite() && validation.is_none_or(|it| it.value.is_finite());
+        if self.updates > 0 && evaluation.judged.trust.is_sound() && finite {
+            health.observe(Likelihoods {
+                update: self.updates,
+                train,
+                validation: validation.map(|it| it.value),
+                log_z_std_error: evaluation.judged.std_error,
+            });
+        }
+        let failing = health.state == TrainingState::Failing;
+        evaluation.training = health.state;
+        evaluation.record.text(Run::Train, "training", health.state.name().into());
+        evaluation.record.scalar(Run::Train, "training_failing", f64::from(u8::from(failing)));
+        let (ladder, base) = (&self.plan.ladder, &self.base);
+        let start = Start { model: &self.current, ladder, base };
+        let mended = failing && self.negative_phase.mend(start);
+        if mended {
+            health.mended_at = Some(self.updates);
+        }
+        if let Some(best) = health.best.filter(|_| health.state != before) {
+            let (update, fallen) = (best.update, best.train - train);
+            match health.state {
+                TrainingState::Healthy => {}
+                TrainingState::Failing => {
+                    evaluation.notices.push(Notice::TrainingFails { update, fallen, mended });
+                }
+                TrainingState::Overfitting => evaluation.notices.push(Notice::Overfits { update }),
+            }
+        }
     }
 
     /// Candidates of sound evaluations, highest tracked likelihood first.
@@ -172,9 +213,12 @@ impl EvaluationRecord {
         self.judged.trust.is_sound()
     }
 
-    /// The doubts for the live display, if there are any.
+    /// The doubts for the live display, if there are any, or that the training fails.
     pub fn doubt(&self) -> Option<String> {
-        (!self.is_sound()).then(|| format!("in doubt: {}", self.judged.trust.names()))
+        if !self.is_sound() {
+            return Some(format!("in doubt: {}", self.judged.trust.names()));
+        }
+        (self.training == TrainingState::Failing).then(|| "training is failing".into())
     }
 
     /// Whether the log-likelihoods use an exact log Z.

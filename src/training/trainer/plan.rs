@@ -75,7 +75,7 @@ pub(super) struct Plan {
     pub steps: Steps,
     /// The tempered gradient has chains beside the tracker's.
     pub gradient_chains: bool,
-    /// Chains that the particles exchange states with.
+    /// Chains that the particles exchange states with, from the start or when the training fails.
     pub exchange: Option<TrackerOptions>,
     /// Cost of one update, including the chains of the gradient and of the exchange and not those of the tracker.
     pub update: f64,
@@ -109,7 +109,8 @@ impl Plan {
             update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update);
         }
         let exchange = exchange(config);
-        update += exchange.map_or(0.0, |options| sizes.tracking_step(chains, &options));
+        let from_start = exchange.filter(|_| config.training.exchange.or(false));
+        update += from_start.map_or(0.0, |options| sizes.tracking_step(chains, &options));
         let block = update * config.evaluation.every as f64;
         let mut notices = Vec::new();
         tracker.settling = tempering.settling.or(FEWEST_SWEEPS, FEWEST_SWEEPS);
@@ -145,10 +146,10 @@ impl Plan {
     }
 }
 
-/// How the chains of the exchange are run, for PCD where it is asked for.
+/// How the chains of the exchange are run, for PCD where it is not switched off.
 fn exchange(config: &Config) -> Option<TrackerOptions> {
     let pcd = matches!(config.training.gradient, GradientConfig::Pcd { .. });
-    (pcd && config.training.exchange).then(|| TrackerOptions {
+    (pcd && config.training.exchange.or(true)).then(|| TrackerOptions {
         sweeps: 1,
         weighted: false,
         settling: Settling { sweeps: 0, most: 0 },

@@ -1,0 +1,120 @@
+//! A verdict on the training, beside that on log Z: does the model still improve, has it lost what it had learned, or does it overfit?
+//!
+//! The evaluation with the highest log-likelihood of the validation rows (of the training rows if there are none) is the reference. Where
+//! the training rows have fallen clearly below it, the gradient works against the likelihood: the particles of the negative phase no longer
+//! represent the model, whose mass is in modes that they have left (Fischer and Igel 2010), or the learning rate is too large. Where
+//! training rows have kept their value and validation rows have fallen, the model overfits.
+
+use serde::{Deserialize, Serialize};
+
+/// Smallest falls that count, in nats per row: of the training rows, and of the validation rows alone.
+const FALLS: (f64, f64) = (1.0, 0.2);
+/// The same in standard errors of the difference of both log Z.
+const IN_ERRORS: f64 = 4.0;
+
+/// What the log-likelihoods say about the training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrainingState {
+    /// Neither of the others.
+    #[default]
+    Healthy,
+    /// Training rows are far below the best evaluation.
+    Failing,
+    /// Validation rows are below the best evaluation, training rows are not.
+    Overfitting,
+}
+
+impl TrainingState {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Healthy => "healthy",
+            Self::Failing => "failing",
+            Self::Overfitting => "overfitting",
+        }
+    }
+}
+
+/// Log-likelihoods of an evaluation, nats per row.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Likelihoods {
+    /// The update it was made after.
+    pub update: u64,
+    /// Mean over the training rows.
+    pub train: f64,
+    /// Mean over the validation rows, if there are any.
+    pub validation: Option<f64>,
+    /// Standard error of log Z.
+    pub log_z_std_error: f64,
+}
+
+/// The state of the training and the evaluation that it is measured by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// The verdict at the last evaluation.
+    pub state: TrainingState,
+    /// The best evaluation so far.
+    pub best: Option<Likelihoods>,
+    /// Number of evaluations in which the training was failing.
+    pub failing: u64,
+    /// The update from which on the negative phase does something about it.
+    #[serde(default)]
+    pub mended_at: Option<u64>,
+}
+
+impl Health {
+    /// Adds an evaluation whose log Z can be trusted, finite values.
+    pub fn observe(&mut self, new: Likelihoods) -> TrainingState {
+        let height = |it: &Likelihoods| it.validation.unwrap_or(it.train);
+        let Some(best) = self.best.filter(|best| height(best) >= height(&new)) else {
+            (self.best, self.state) = (Some(new), TrainingState::Healthy);
+            return self.state;
+        };
+        let error = IN_ERRORS * new.log_z_std_error.hypot(best.log_z_std_error);
+        let fall = best.train - new.train;
+        self.state = if fall > FALLS.0.max(error) {
+            TrainingState::Failing
+        } else if fall <= error && height(&best) - height(&new) > FALLS.1.max(error) {
+            TrainingState::Overfitting
+        } else {
+            TrainingState::Healthy
+        };
+        self.failing += u64::from(self.state == TrainingState::Failing);
+        self.state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TrainingState::{Failing, Healthy, Overfitting};
+
+    #[test]
+    fn curves_have_their_verdicts() {
+        let states = |curve: &[(f64, Option<f64>)], log_z_std_error: f64| -> Vec<TrainingState> {
+            let mut health = Health::default();
+            let observe = |(update, &(train, validation)): (usize, &(f64, Option<f64>))| {
+                health.observe(Likelihoods {
+                    update: update as u64,
+                    train,
+                    validation,
+                    log_z_std_error,
+                })
+            };
+            curve.iter().enumerate().map(observe).collect()
+        };
+        let rises = [(-9.0, Some(-9.5)), (-8.0, Some(-8.6)), (-7.9, Some(-8.7))];
+        assert_eq!(states(&rises, 0.05), [Healthy; 3]);
+        // Validation falls by half a nat while training rows gain.
+        let overfits = [(-9.0, Some(-9.5)), (-8.0, Some(-9.0)), (-7.0, Some(-9.5))];
+        assert_eq!(states(&overfits, 0.05), [Healthy, Healthy, Overfitting]);
+        // The same fall is within four errors of .1 sqrt(2).
+        assert_eq!(states(&overfits, 0.1), [Healthy; 3]);
+        let fails =
+            [(-9.0, Some(-9.1)), (-60.0, Some(-61.0)), (-9.5, Some(-9.6)), (-8.0, Some(-8.1))];
+        assert_eq!(states(&fails, 0.05), [Healthy, Failing, Healthy, Healthy]);
+        let alone = [(-9.0, None), (-12.0, None), (-9.4, None)];
+        assert_eq!(states(&alone, 0.05), [Healthy, Failing, Healthy]);
+    }
+}
