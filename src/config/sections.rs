@@ -136,7 +136,7 @@ pub struct TrainingConfig {
     /// Negative phase of the gradient.
     pub gradient: GradientConfig,
     /// Whether the particles of PCD exchange states with tempered chains at the parameters that are trained; automatic: from the evaluation
-    /// on at which the training fails ([`crate::training::Health`]).
+    /// on at which the training collapses ([`crate::training::Health`]).
     #[serde(default)]
     pub exchange: Automatic<bool>,
     /// Centered gradient (Melchior, Fischer, Wiskott 2016).

@@ -197,7 +197,7 @@ impl Notice {
                 ));
             }
             Self::TrainingFails { mended: true, .. } => {
-                "from this update on the particles exchange states with tempered chains (training.exchange), so that they follow the model to all its modes"
+                "from this update on the particles exchange states with tempered chains (training.exchange), so that they follow the model to all its modes; if this continues, lower training.learning_rate.initial or set training.gradient = \"tempered\""
             }
             Self::TrainingFails { .. } => {
                 "the particles of the gradient no longer represent the model, or the steps are too large; set training.gradient = \"tempered\" or lower training.learning_rate.initial. Early stopping waits until the training has recovered"

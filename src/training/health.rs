@@ -12,6 +12,10 @@ const FALLS: (f64, f64) = (1.0, 0.2);
 /// The same in standard errors of the difference of both log Z.
 const IN_ERRORS: f64 = 4.0;
 
+/// Fall of the training rows, nats per row, from which on the exchange of states starts: smaller ones often pass, and the chains that it rests
+/// on may know the model no better than the particles do.
+const COLLAPSE: f64 = 10.0;
+
 /// What the log-likelihoods say about the training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -64,6 +68,12 @@ pub struct Health {
 }
 
 impl Health {
+    /// Whether training rows with this mean have lost so much that the negative phase must be mended.
+    pub fn collapsed(&self, train: f64) -> bool {
+        let fall = self.best.map_or(0.0, |best| best.train - train);
+        self.state == TrainingState::Failing && fall > COLLAPSE
+    }
+
     /// Adds an evaluation whose log Z can be trusted, finite values.
     pub fn observe(&mut self, new: Likelihoods) -> TrainingState {
         let height = |it: &Likelihoods| it.validation.unwrap_or(it.train);
@@ -116,5 +126,12 @@ mod tests {
         assert_eq!(states(&fails, 0.05), [Healthy, Failing, Healthy, Healthy]);
         let alone = [(-9.0, None), (-12.0, None), (-9.4, None)];
         assert_eq!(states(&alone, 0.05), [Healthy, Failing, Healthy]);
+        let mut health = Health::default();
+        let mut collapses = |update, train| {
+            health.observe(Likelihoods { update, train, validation: None, log_z_std_error: 0.1 });
+            health.collapsed(train)
+        };
+        assert!(!collapses(1, -9.0) && !collapses(2, -18.0) && collapses(3, -20.0));
+        assert!(!collapses(4, -8.0));
     }
 }

@@ -86,7 +86,7 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "training.exchange",
         Flag,
-        Auto("false until the log-likelihood of the training rows falls far below its best, then true"),
+        Auto("false until the log-likelihood of the training rows falls 10 nats below its best, then true"),
         "",
         "true",
         "Whether the particles of PCD exchange states with `tempering.chains` tempered chains that follow the parameters. Particles alone can lose modes of the data, and then the likelihood falls by many nats. Takes about two to three times as long; without effect on \"cd\" and \"tempered\".",

@@ -146,7 +146,7 @@ impl Trainer {
         evaluation.record.scalar(Run::Train, "training_failing", f64::from(u8::from(failing)));
         let (ladder, base) = (&self.plan.ladder, &self.base);
         let start = Start { model: &self.current, ladder, base };
-        let mended = failing && self.negative_phase.mend(start);
+        let mended = health.collapsed(train) && self.negative_phase.mend(start);
         if mended {
             health.mended_at = Some(self.updates);
         }
