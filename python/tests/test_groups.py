@@ -104,3 +104,35 @@ def test_rows_that_break_a_variable_are_named():
     bad[2] = 1
     with pytest.raises(ztrack.InvalidError, match="`data`, row 3"):
         m.log_partition(method="ais", data=bad)
+
+
+def test_zero_sum_is_the_same_distribution():
+    m = model()
+    gauged = m.zero_sum()
+    one_hot = slice(6, 10)
+    assert np.abs(gauged.weights[one_hot].sum(axis=0)).max() < 1e-5
+    assert abs(gauged.visible_bias[one_hot].sum()) < 1e-5
+    # The other variables have a state without columns, and no freedom.
+    assert (gauged.weights[:6] == m.weights[:6]).all()
+    assert np.allclose(gauged.log_f(states()) + gauged.log_constant, m.log_f(states()), atol=1e-4)
+    assert exact(gauged) + gauged.log_constant == pytest.approx(exact(m), abs=1e-4)
+
+
+def test_archives_of_potts_models_of_rbms(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    random = np.random.default_rng(1)
+    m = ztrack.Model(random.standard_normal((12, 4)), random.standard_normal(12), random.standard_normal(4), groups="4*3")
+    path = tmp_path / "potts.h5"
+    ztrack.to_rbms(m, path, 5, log_z=1.5)
+    with h5py.File(path) as file:
+        params = file["update_5"]["params"]
+        assert params["weight_matrix"].shape == (4, 3, 4) and params["vbias"].shape == (4, 3)
+        assert params["weight_matrix"][2, 1, 3] == m.weights[7, 3] and file["model_type"].asstr()[()] == "PBRBM"
+    again = ztrack.from_rbms(path)
+    assert again.groups == "4*3" and (again.weights == m.weights).all()
+    assert again.log_partition().value == pytest.approx(m.log_partition().value, abs=1e-6)
+    bits = ztrack.Model(m.weights, m.visible_bias, m.hidden_bias)
+    with pytest.raises(ztrack.InvalidError, match="archive of PBRBM"):
+        ztrack.to_rbms(bits, path, 6)
+    with pytest.raises(ztrack.InvalidError, match="one number of states"):
+        ztrack.to_rbms(model(), tmp_path / "mixed.h5", 1)

@@ -96,6 +96,23 @@ class Model:
             raise InvalidError("hidden units are bits: a model with categorical variables has no transpose")
         return Model(self.weights.T, self.hidden_bias, self.visible_bias, self.log_constant)
 
+    def zero_sum(self) -> "Model":
+        """The same distribution with weights and visible biases that sum to zero over the columns of each one-hot variable.
+
+        One-hot variables have this freedom: a constant added to all their columns changes nothing but log Z (:attr:`log_constant`) and
+        the hidden biases. Comparing weights of two models needs a choice; variables with the state "no column is set" have none.
+        """
+        w, c, b = (x.astype(np.float64) for x in self._all())
+        constant, first = self.log_constant, 0
+        for columns, implicit in _variables(self.groups, self.n_visible):
+            own = slice(first, first + columns)
+            first += columns
+            if not implicit:
+                mean_w, mean_c = w[own].mean(axis=0), c[own].mean()
+                w[own], c[own] = w[own] - mean_w, c[own] - mean_c
+                b, constant = b + mean_w, constant + mean_c
+        return Model(w, c, b, float(constant), self.states, self.groups)
+
     # Files that the command `ztrack` reads as well.
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -220,9 +237,18 @@ def rbms_updates(path: str | PathLike[str]) -> list[int]:
     return sorted(int(key) for key in found if key.isdigit())
 
 
+def _variables(groups: str, columns: int) -> list[tuple[int, bool]]:
+    """Number of columns of each variable, and whether "no column is set" is a state, from a text such as "60*3+,4,1+"; "" for bits."""
+    found = []
+    for part in (groups or f"{columns}*1+").split(","):
+        count, star, size = part.strip().rpartition("*")
+        found += [(int(size.rstrip("+")), size.endswith("+"))] * (int(count) if star else 1)
+    return found
+
+
 def from_rbms(path: str | PathLike[str], update: int | None = None) -> Model:
-    """From an HDF5 archive of the package rbms (``update_N/params/{weight_matrix, vbias, hbias}``); the last update unless one is
-    named."""
+    """From an HDF5 archive of the package rbms (``update_N/params/{weight_matrix, vbias, hbias}``) of binary or Potts visible units, each
+    of which becomes a one-hot variable (:attr:`Model.groups`); the last update unless one is named."""
     updates = rbms_updates(path)
     if not updates:
         raise FileError(f"{path}: no group update_N: this is no archive of rbms")
@@ -232,23 +258,42 @@ def from_rbms(path: str | PathLike[str], update: int | None = None) -> Model:
     with need("h5py").File(path, "r") as file:
         try:
             group = file[f"update_{update}"]["params"]
-            return Model(group["weight_matrix"][()], group["vbias"][()], group["hbias"][()])
+            w, c, b = (group[name][()] for name in ("weight_matrix", "vbias", "hbias"))
+            if w.ndim == 3 and c.shape == w.shape[:2]:
+                units, states, hidden = w.shape
+                return Model(w.reshape(-1, hidden), c.reshape(-1), b, groups=f"{units}*{states}")
+            return Model(w, c, b)
         except KeyError as error:
-            raise FileError(f"{path}: update {update} holds no parameters of a binary RBM: {error}") from error
+            raise FileError(f"{path}: update {update} holds no parameters of a binary or Potts RBM: {error}") from error
 
 
 def to_rbms(model: Model, path: str | PathLike[str], update: int, log_z: float | None = None) -> None:
-    """Adds ``update_N/params`` to an HDF5 archive of rbms, or makes one; ``log_z`` is written beside it."""
+    """Adds ``update_N/params`` to an HDF5 archive of rbms, or makes one; ``log_z`` is written beside it.
+
+    Visible units are bits, or one-hot variables of the same number of states.
+    """
     update = whole(update, "update", 0)
+    (w, c, b), kind = model._all(), "BBRBM"
+    if model.groups:
+        variables = set(_variables(model.groups, model.n_visible))
+        states, implicit = next(iter(variables))
+        if len(variables) > 1 or implicit:
+            raise InvalidError(
+                f"rbms has one-hot variables of one number of states, this model has variables {model.groups}: save it as .safetensors"
+            )
+        w, c, kind = w.reshape(-1, states, model.n_hidden), c.reshape(-1, states), "PBRBM"
     with need("h5py").File(path, "a") as file:
+        if "model_type" in file and file["model_type"].asstr()[()] != kind:
+            other = file["model_type"].asstr()[()]
+            raise InvalidError(f"{path} is an archive of {other}, this model is a {kind}: give another file")
         name = f"update_{update}"
         if name in file:
             del file[name]
         group = file.create_group(name)
         params = group.create_group("params")
-        params["weight_matrix"], params["vbias"], params["hbias"] = model._all()
+        params["weight_matrix"], params["vbias"], params["hbias"] = w, c, b
         if "model_type" not in file:
-            file["model_type"] = "BBRBM"
+            file["model_type"] = kind
         if log_z is not None:
             group["log_z"] = float(log_z)
 
