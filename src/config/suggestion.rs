@@ -8,10 +8,11 @@ use crate::data::{Description, Source};
 
 /// Fewest rows of which some are held out.
 const FEWEST: usize = 20;
-/// Hidden units of small models: few enough that log Z can be enumerated at every evaluation.
-const SMALL: usize = 16;
-/// Hidden units suggested at most.
-const LARGE: usize = 500;
+/// Hidden units: a multiple of this, at least as many.
+const UNIT: usize = 16;
+/// As many as columns up to here, then a quarter of them where that is more, and at most so many (docs/results.md, Number of hidden units).
+const AS_COLUMNS: usize = 128;
+const LARGE: usize = 512;
 /// Labels shown in a comment.
 const LABELS: usize = 10;
 
@@ -29,10 +30,8 @@ pub struct Suggestion<'a> {
 impl Suggestion<'_> {
     /// Hidden units that fit the number of columns.
     pub fn hidden(&self) -> usize {
-        match self.data.columns {
-            0..=64 => SMALL,
-            columns => (columns / 4).next_multiple_of(8).min(LARGE),
-        }
+        let columns = self.data.columns;
+        columns.min(AS_COLUMNS).max(columns / 4).next_multiple_of(UNIT).clamp(UNIT, LARGE)
     }
 
     /// Rows per minibatch that fit the number of rows.
@@ -118,7 +117,7 @@ mod tests {
     #[test]
     fn suggestions_can_be_read_and_fit() {
         for (rows, columns, hidden, batch) in
-            [(5, 9, 16, 1), (300, 64, 16, 30), (3000, 180, 48, 100), (9, 784, 200, 1)]
+            [(5, 9, 16, 1), (300, 64, 64, 30), (3000, 180, 128, 100), (9, 784, 208, 1)]
         {
             let bits = BitMatrix::from_fn(rows, columns, |i, j| (i + j) % 3 == 0);
             let labels = Some((0..rows as i64).collect());

@@ -178,6 +178,12 @@ pub fn find(run: Run, tag: &str) -> Option<&'static Tag> {
     TAGS.iter().find(|line| line.run == run && line.tag == tag)
 }
 
+/// Whether a column of metrics.csv is known and has numbers.
+pub fn is_number(column: &str) -> bool {
+    let of_numbers = |tag: &Tag| tag.kind != Kind::Text && tag.column == Some(column);
+    FIXED_COLUMNS.contains(&column) || TAGS.iter().any(of_numbers)
+}
+
 /// All columns of metrics.csv in order.
 pub fn columns() -> impl Iterator<Item = &'static str> {
     FIXED_COLUMNS.into_iter().chain(TAGS.iter().filter_map(|line| line.column))

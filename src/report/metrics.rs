@@ -42,9 +42,8 @@ impl Metrics {
                 continue;
             };
             metrics.rows += 1;
-            let known = |name: &str| tags::columns().any(|column| column == name);
             let bad = |(name, cell): (&String, &str)| {
-                name != "doubts" && !cell.is_empty() && cell.parse::<f64>().is_err() && known(name)
+                !cell.is_empty() && cell.parse::<f64>().is_err() && tags::is_number(name)
             };
             if names.iter().zip(&row).any(bad) {
                 metrics.damaged.push(line);
