@@ -31,7 +31,9 @@ const LONG: &[&str] = &[
 /// Goes on with a run for some more updates than its last state has.
 fn go_on(out: &Path, more: &[&str]) {
     let states = fs::read_dir(out.join("checkpoints/state")).unwrap();
-    let names = states.map(|entry| entry.unwrap().path());
+    // A process that was killed can leave a file that it was writing.
+    let paths = states.map(|entry| entry.unwrap().path());
+    let names = paths.filter(|path| path.extension().is_some_and(|it| it == "state"));
     let number = |path: PathBuf| {
         path.file_stem().unwrap().to_str().unwrap().trim_start_matches("update-").parse().unwrap()
     };

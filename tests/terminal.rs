@@ -51,8 +51,18 @@ fn names_and_content_are_escaped_and_cut() {
         text(&path)
     };
     refused(&["data", "describe", &format!("no{evil}")], "u{1b}");
+    // A table of categories: its states may be any text.
+    let described =
+        run(&["data", "describe", &write("a.csv", format!("0,{evil}\n1,1\n0,x").as_bytes())]);
+    let shown = String::from_utf8([described.stdout, described.stderr].concat()).unwrap();
+    assert!(described.status.success(), "{shown:?}");
+    assert!(shown.lines().all(|line| !line.contains(char::is_control)), "{shown:?}");
     refused(
-        &["data", "describe", &write("a.csv", format!("0,{evil}\n1,1\n0,x").as_bytes())],
+        &[
+            "data",
+            "describe",
+            &write("e.csv", format!("0,{}\n1,1\n0,x", evil.repeat(90)).as_bytes()),
+        ],
         "u{1b}",
     );
     refused(&["data", "describe", &write("b.libsvm", format!("{evil} 1:1\n").as_bytes())], "u{1b}");
