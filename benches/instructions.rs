@@ -71,25 +71,11 @@ fn call(kernel: &str, times: usize) {
                 ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
             }
             "hidden draw" => {
-                let draw = Draw {
-                    n_units: n_hidden,
-                    inputs: hidden_inputs.as_slice(),
-                    beta: &[1.0; ROWS],
-                    base: None,
-                    streams: Streams::new(1, Purpose::ParticleHidden, step),
-                    first_row: 0,
-                };
+                let draw = draw(&hidden_inputs, Purpose::ParticleHidden, step);
                 ops.draw(&draw, hidden.words_mut());
             }
             "categorical draw" => {
-                let draw = Draw {
-                    n_units: n_visible,
-                    inputs: visible_inputs.as_slice(),
-                    beta: &[1.0; ROWS],
-                    base: None,
-                    streams: Streams::new(1, Purpose::ParticleVisible, step),
-                    first_row: 0,
-                };
+                let draw = draw(&visible_inputs, Purpose::ParticleVisible, step);
                 categorical.draw_visible(&draw, drawn.words_mut());
             }
             "softplus sums" => {
@@ -176,4 +162,16 @@ fn compare(write: bool) -> Result<ExitCode, Failure> {
         );
     }
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A draw at beta = 1 from inputs of shape [ROWS, units].
+fn draw(inputs: &Matrix, purpose: Purpose, step: u64) -> Draw<'_> {
+    Draw {
+        n_units: inputs.columns(),
+        inputs: inputs.as_slice(),
+        beta: &[1.0; ROWS],
+        base: None,
+        streams: Streams::new(1, purpose, step),
+        first_row: 0,
+    }
 }

@@ -1,5 +1,6 @@
 //! Categorical visible units from the table to the number: log Z against enumeration, files, states, refusals.
 
+mod common;
 #[path = "../experiments/support/potts.rs"]
 mod potts;
 
@@ -335,22 +336,21 @@ fn tables_of_grey_levels_are_told() {
     }
 }
 
+/// Runs the command in a folder, where it must succeed; what it printed on both streams.
+fn succeeds_in(folder: &Path, arguments: &[&str]) -> String {
+    let output = common::ztrack().args(arguments).current_dir(folder).output().unwrap();
+    let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
+    assert!(output.status.success(), "{arguments:?}: {text:?}");
+    text.concat()
+}
+
 /// Train, sample in the words of the table, evaluate the samples.
 #[test]
 fn a_table_of_categories_goes_from_the_command_to_samples_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     std::fs::write(path("t.csv"), table()).unwrap();
-    let ztrack = |arguments: &[&str]| {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_ztrack"))
-            .args(arguments)
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
-        assert!(output.status.success(), "{arguments:?}: {text:?}");
-        text.concat()
-    };
+    let ztrack = |arguments: &[&str]| succeeds_in(folder.path(), arguments);
     let said = ztrack(&[
         "train",
         "t.csv",
@@ -369,7 +369,7 @@ fn a_table_of_categories_goes_from_the_command_to_samples_and_back() {
     let said = ztrack(&["evaluate", "run", "--data", "s.csv"]);
     assert!(said.contains("50"), "{said}");
     std::fs::write(path("bad.csv"), "colour,size,l,flag\nred,3,yes,0\n").unwrap();
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_ztrack"))
+    let output = common::ztrack()
         .args(["evaluate", "run", "--data", "bad.csv"])
         .current_dir(folder.path())
         .output()
@@ -417,15 +417,7 @@ fn a_table_of_categories_can_be_taken_as_bits() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     std::fs::write(path("t.csv"), table()).unwrap();
-    let ztrack = |arguments: &[&str]| {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_ztrack"))
-            .args(arguments)
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
-        assert!(output.status.success(), "{arguments:?}: {text:?}");
-    };
+    let ztrack = |arguments: &[&str]| succeeds_in(folder.path(), arguments);
     for (run, setting) in [("bits", "data.groups=false"), ("given", "data.variables=\"3,3+,3*1+\"")]
     {
         let quick = ["--set", "training.updates=100", "--set", "model.hidden=2"];

@@ -82,7 +82,7 @@ fn leaps_of_the_first_updates_are_no_warnings_and_later_ones_are() {
     let notices: Vec<Value> =
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |kind: &str| notices.iter().filter(|n| n["kind"] == kind).cloned().collect::<Vec<_>>();
-    let (first, later) = (of("first-leaps"), of("model-moved"));
+    let (first, later) = (of("first-corrections"), of("model-moved"));
     assert!(!first.is_empty() && !later.is_empty(), "{lines}");
     assert!(first.iter().all(|n| n["update"].as_u64() < Some(100) && n["level"] == "info"));
     assert!(later.iter().all(|n| n["update"].as_u64() >= Some(100) && n["level"] == "warning"));

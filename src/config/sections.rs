@@ -233,7 +233,7 @@ impl Default for TemperingConfig {
 pub struct SettlingConfig {
     /// Sweeps; 0 for none. Chosen by itself: 60, as few as 24 where `tempering.share` asks for it.
     pub sweeps: Automatic<usize>,
-    /// Most sweeps, where chains are not at rest. Chosen by itself: what `tempering.share` leaves, at most 2000.
+    /// Most sweeps, where chains have not equilibrated. Chosen by itself: what `tempering.share` leaves, at most 2000.
     pub most: Automatic<usize>,
 }
 

@@ -23,7 +23,7 @@ pub enum Notice {
         rounds: usize,
     },
     /// The model changed a lot before the first evaluation, which is normal; the tracker has corrected for it.
-    FirstLeaps,
+    FirstCorrections,
     /// The occupancy of the temperatures collapsed, and initial rounds were run again.
     LadderLost {
         /// The number of rounds.
@@ -128,7 +128,7 @@ impl Notice {
             Self::TrackingCost { .. } => "tracking-cost",
             Self::InitialRounds { .. } => "initial-rounds",
             Self::RoundsNotConverged { .. } => "rounds-not-converged",
-            Self::FirstLeaps => "first-leaps",
+            Self::FirstCorrections => "first-corrections",
             Self::LadderLost { .. } => "ladder-lost",
             Self::ModeMissed => "mode-missed",
             Self::ModelMoved { .. } => "model-moved",
@@ -149,7 +149,7 @@ impl Notice {
         match self {
             Self::TrackingCost { .. }
             | Self::InitialRounds { .. }
-            | Self::FirstLeaps
+            | Self::FirstCorrections
             | Self::ModeMissed
             | Self::Overfits { .. }
             | Self::EarlyStopping { .. } => Level::Info,
@@ -167,7 +167,7 @@ impl Notice {
             Self::RoundsNotConverged { .. } => {
                 "raise tempering.initial_rounds.most or tempering.temperatures"
             }
-            Self::FirstLeaps => {
+            Self::FirstCorrections => {
                 "no action is needed, unless warnings continue after the first evaluation"
             }
             Self::LadderLost { .. } => {
@@ -235,7 +235,7 @@ impl fmt::Display for Notice {
             Self::RoundsNotConverged { rounds } => {
                 write!(f, "initial rounds did not converge: after {rounds} the chains do not visit every temperature evenly")
             }
-            Self::FirstLeaps => f.write_str(
+            Self::FirstCorrections => f.write_str(
                 "the first updates change the model a lot, which is normal: the tracker widens its error bar and re-initialises chains whose occupancy of the temperatures collapses",
             ),
             Self::LadderLost { rounds, converged } => write!(
@@ -293,7 +293,7 @@ pub(super) mod tests {
             Notice::TrackingCost { times: 2.5, share: 1.0 },
             Notice::InitialRounds { rounds: 3 },
             Notice::RoundsNotConverged { rounds: 20 },
-            Notice::FirstLeaps,
+            Notice::FirstCorrections,
             Notice::LadderLost { rounds: 7, converged: true },
             Notice::ModeMissed,
             Notice::ModelMoved { nats: 12.0 },

@@ -240,7 +240,7 @@ impl ModelTracker {
         self.known = samples.map_or(KnownShare::NONE, share);
     }
 
-    /// Tracked log Z: the values of both populations, combined with the estimate from reference states; or its lower bound if that is
+    /// Tracked log Z: the value of both populations, combined with the estimate from reference states; or its lower bound if that is
     /// larger, [`ModelTracker::bound`] or `bound` of the same model. Since log Z is at least the bound, this is never further from log Z
     /// than the value without it.
     pub fn log_z(&self, bound: f64) -> LogZ {
@@ -256,11 +256,7 @@ impl ModelTracker {
             Some(SecondPopulation { chains, .. }) => {
                 let (value, std_error) = (chains.log_z(), chains.std_error());
                 let second = LogZ { value, std_error, trust: chains.trust() };
-                together(
-                    first,
-                    second.held_against(bound),
-                    self.chains.options.has(Part::ScaleFactor),
-                )
+                together(first, second.held_against(bound))
             }
             None => first,
         };

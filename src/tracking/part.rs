@@ -19,8 +19,6 @@ pub enum Part {
     KnownShare,
     /// Chains that missed reference states are re-initialised from these.
     Restart,
-    /// Errors increase if two values of log Z differ by more than their errors.
-    ScaleFactor,
 }
 
 /// Some of them.
@@ -42,7 +40,7 @@ impl Parts {
 
 impl Part {
     /// All of them with their names.
-    pub const LIST: [(&str, Self); 9] = [
+    pub const LIST: [(&str, Self); 8] = [
         ("backward shift", Self::BackwardShift),
         ("families", Self::Families),
         ("shared weights", Self::SharedWeights),
@@ -51,6 +49,5 @@ impl Part {
         ("bound", Self::Bound),
         ("known share", Self::KnownShare),
         ("restart", Self::Restart),
-        ("scale factor", Self::ScaleFactor),
     ];
 }

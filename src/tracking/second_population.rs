@@ -3,7 +3,7 @@
 //! All chains of one population can miss the same part of a model, and their spread does not show it: chains from the marginals of the data
 //! rarely enter narrow modes, and components of a mixture may separate the chains if there are many columns. So a second population follows
 //! the model on the ladder from a mixture fitted to the training rows ([`crate::tempering::mixture`]), with its own random streams, log
-//! Z_k, filter and error bar. The two values are combined, or are in doubt if they contradict each other. If the components of the mixture
+//! Z_k, filter and error bar. Its value is reported, or is in doubt if the two contradict each other. If the components of the mixture
 //! separate the chains, so that their occupancy collapses or they make hardly any round trips, the second population is dropped.
 
 use std::sync::Arc;
@@ -11,12 +11,11 @@ use std::sync::Arc;
 use super::{ChainTracker, LogZ, Model, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
-use crate::numerics::joined;
 use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
 use crate::tempering::{BaseDistribution, Ladder, TemperedChains, TemperedPath};
 
-/// Combined errors by which two populations may differ.
+/// Errors by which two populations may differ.
 const CONSISTENT: f64 = 3.0;
 /// Prefix of the names of arrays in a state file.
 const PREFIX: &str = "mixture.";
@@ -105,37 +104,29 @@ impl SecondPopulation {
     }
 }
 
-/// The combined value of two populations. A population in doubt contradicts the other only if it is higher, because chains that miss a part
-/// of a model give values that are too low.
-pub(super) fn together(first: LogZ, second: LogZ, scaled: bool) -> LogZ {
-    let error = first.std_error.hypot(second.std_error);
-    let differ = (first.value - second.value).abs() > CONSISTENT * error;
-    let reason = || {
+/// The value of two populations. Chains that miss a part of a model give values that are too low, by more than their error bar. So a sound
+/// value that is far below the other does not count: the other is reported if it is sound, and there is a doubt if not, or if both error
+/// bars together do not explain the difference. Otherwise the second population speaks, which starts nearer to the model.
+pub(super) fn together(first: LogZ, second: LogZ) -> LogZ {
+    let second_is_higher = second.value > first.value;
+    let (lower, higher) = if second_is_higher { (&first, &second) } else { (&second, &first) };
+    let above = higher.value - lower.value;
+    let far = above > CONSISTENT * lower.std_error;
+    let explained =
+        higher.trust.is_sound() && above <= CONSISTENT * lower.std_error.hypot(higher.std_error);
+    let reason = (lower.trust.is_sound() && far && !explained).then(|| {
         format!(
             "chains from the marginals of the data say {:.3} +- {:.3}, chains from a mixture fitted to the rows {:.3} +- {:.3}: one of them misses a part of the model; raise tempering.chains or lower the learning rate",
             first.value, first.std_error, second.value, second.std_error
         )
-    };
-    let (lower_is_sound, differing) = if first.value < second.value {
-        (first.trust.is_sound(), &first)
-    } else {
-        (second.trust.is_sound(), &second)
-    };
-    let contradiction = (differ && lower_is_sound && differing.value.is_finite()).then(reason);
+    });
     let mut found = match (first.trust.is_sound(), second.trust.is_sound()) {
-        (true, true) => {
-            let pair = |log_z: &LogZ| (log_z.value, log_z.std_error);
-            let (value, mut std_error) = joined(&[pair(&first), pair(&second)]);
-            if !scaled {
-                std_error = first.std_error * second.std_error / error;
-            }
-            LogZ { value, std_error, trust: first.trust }
-        }
-        (false, true) => second,
-        (false, false) if differ && second.value > first.value => second,
+        (true, true) if far && !second_is_higher => first,
+        (_, true) => second,
+        (false, false) if far && second_is_higher => second,
         _ => first,
     };
-    if let Some(reason) = contradiction {
+    if let Some(reason) = reason {
         found.trust.doubt("populations-differ", reason);
     }
     found
@@ -152,26 +143,30 @@ mod tests {
     }
 
     #[test]
-    fn populations_are_joined_or_contradict_or_one_speaks_alone() {
+    fn the_second_population_speaks_or_both_contradict_each_other_or_one_is_alone() {
         let found = |first: (f64, bool), second: (f64, bool)| {
-            let found = together(of(first.0, first.1), of(second.0, second.1), true);
+            let found = together(of(first.0, first.1), of(second.0, second.1));
             ((found.value * 1000.0).round() / 1000.0, found.trust.names())
         };
         let differ = "populations-differ".to_string();
-        assert_eq!(found((5.0, true), (5.2, true)), (5.1, String::new()));
-        assert_eq!(found((5.0, true), (6.0, true)), (5.5, differ.clone()));
+        assert_eq!(found((5.0, true), (5.2, true)), (5.2, String::new()));
+        assert_eq!(found((5.2, true), (5.0, true)), (5.0, String::new()));
+        assert_eq!(found((5.0, true), (6.0, true)), (6.0, differ.clone()));
         // A low value in doubt does not contradict the other.
         assert_eq!(found((5.0, false), (6.0, true)), (6.0, String::new()));
         assert_eq!(found((6.0, true), (5.0, false)), (6.0, String::new()));
         // A high value in doubt has found what the other misses, or is wrong.
         assert_eq!(found((6.0, false), (5.0, true)), (5.0, differ.clone()));
-        assert_eq!(found((5.0, true), (6.0, false)), (5.0, differ));
+        assert_eq!(found((5.0, true), (6.0, false)), (5.0, differ.clone()));
         assert_eq!(found((5.0, true), (5.1, false)), (5.0, String::new()));
         assert_eq!(found((5.0, false), (5.1, false)), (5.0, "doubt".into()));
         assert_eq!(found((5.0, false), (7.0, false)), (7.0, "doubt".into()));
         assert_eq!(found((5.0, true), (f64::NAN, false)), (5.0, String::new()));
-        // The combined error reaches from the mean to both.
-        let far = together(of(5.0, true), of(5.3, true), true);
-        assert!((far.std_error - 0.15).abs() < 1e-9, "{}", far.std_error);
+        // A large error bar of the higher value explains the difference only where that value is sound.
+        let wide = |value, sound| LogZ { std_error: 1.0, ..of(value, sound) };
+        assert_eq!(together(of(5.0, true), wide(6.0, true)), wide(6.0, true));
+        assert_eq!(together(wide(6.0, true), of(5.0, true)), wide(6.0, true));
+        assert_eq!(together(wide(5.2, true), of(5.0, true)), of(5.0, true));
+        assert_eq!(together(of(5.0, true), wide(6.0, false)).trust.names(), differ);
     }
 }

@@ -150,7 +150,7 @@ impl ChainTracker {
             movement: self.movement_per_round_trip(),
             new: self.steps == 0,
             settled: self.settled.as_ref(),
-            round_trips: self.chains.round_trips.per_chain(),
+            round_trips: &self.chains.round_trips,
             known,
         })
     }

@@ -4,6 +4,7 @@
 //! sound values is beyond four errors; other seeds, sizes and data are in docs/results.md.
 
 use super::Settled;
+use crate::tempering::{NEEDED_PER_CHAIN, RoundTrips};
 use crate::trust::Trust;
 
 /// Number of sweeps in which a chain must have gone from one end of the ladder to the other.
@@ -31,8 +32,8 @@ pub(super) struct Evidence<'a> {
     pub new: bool,
     /// Result of the equilibration, if it was run.
     pub settled: Option<&'a Settled>,
-    /// Round trips per chain in the window, the only criterion without equilibration.
-    pub round_trips: f64,
+    /// Round trips of the chains in the window: without any an equilibrated copy does not show what the chains miss.
+    pub round_trips: &'a RoundTrips,
     /// Whether reference states have most of the model's mass, see [`super::KnownShare`].
     pub known: bool,
 }
@@ -47,15 +48,16 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
             format!("only {families:.0} of {chains} chains are independent and count: raise tempering.chains"),
         );
     }
-    let Some(settled) = settled else {
-        if round_trips < crate::tempering::NEEDED_PER_CHAIN {
-            trust.doubt(
-                "round-trips",
-                format!("{round_trips:.2} round trips per chain in 1000 sweeps: raise tempering.sweeps or temperatures"),
-            );
-        }
-        return trust;
-    };
+    // A rate, because chains that were re-initialised have a short window.
+    let returning = || round_trips.rate().is_none_or(|rate| rate >= NEEDED_PER_CHAIN);
+    let travels = if settled.is_some() { known || returning() } else { round_trips.mixed() };
+    if !travels {
+        trust.doubt(
+            "round-trips",
+            format!("{:.2} round trips per chain in 1000 sweeps: raise tempering.sweeps or temperatures", round_trips.per_chain()),
+        );
+    }
+    let Some(settled) = settled else { return trust };
     let drift = settled.drift_in_errors;
     if drift.is_nan() || drift.abs() > DRIFT {
         trust.doubt(
@@ -96,38 +98,45 @@ mod tests {
 
     #[test]
     fn each_doubt_has_its_cause() {
-        let doubts = |families, movement, round_trips, settled: Option<&Settled>| {
+        let doubts = |families, movement, per_chain: u64, settled: Option<&Settled>| {
+            let mut round_trips = RoundTrips::new(100);
+            round_trips.add(100 * per_chain, 1000);
+            let round_trips = &round_trips;
             let new = movement == 0.0;
             let known = false;
             let evidence =
                 Evidence { chains: 100, families, movement, new, settled, round_trips, known };
             let doubts = verdict(&evidence).names();
             // Reference states make up for chains that lag, and for nothing else.
-            let lags = movement < MOVEMENT_OF_THE_KNOWN && doubts == "lag";
+            let lags = movement < MOVEMENT_OF_THE_KNOWN && doubts == "lag"
+                || settled.is_some() && doubts == "round-trips";
             let of_known = verdict(&Evidence { known: true, ..evidence }).names();
             assert_eq!(of_known, if lags { String::new() } else { doubts.clone() });
             doubts
         };
-        assert_eq!(doubts(80.0, 1.0, 0.0, Some(&SETTLED)), "");
-        assert_eq!(doubts(5.0, 1.0, 0.0, Some(&SETTLED)), "few-chains");
-        assert_eq!(doubts(80.0, 20.0, 0.0, Some(&SETTLED)), "lag");
-        assert_eq!(doubts(80.0, 50.0, 0.0, Some(&SETTLED)), "lag");
-        assert_eq!(doubts(80.0, 0.0, 0.0, Some(&SETTLED)), "new-chains");
+        assert_eq!(doubts(80.0, 1.0, 1, Some(&SETTLED)), "");
+        assert_eq!(doubts(5.0, 1.0, 1, Some(&SETTLED)), "few-chains");
+        assert_eq!(doubts(80.0, 20.0, 1, Some(&SETTLED)), "lag");
+        assert_eq!(doubts(80.0, 50.0, 1, Some(&SETTLED)), "lag");
+        assert_eq!(doubts(80.0, 0.0, 1, Some(&SETTLED)), "new-chains");
         let drifting = Settled { drift_in_errors: f64::NAN, ..SETTLED };
-        assert_eq!(doubts(80.0, 1.0, 0.0, Some(&drifting)), "drift");
-        assert_eq!(doubts(80.0, 1.0, 0.0, None), "round-trips");
-        assert_eq!(doubts(80.0, 1.0, 0.5, None), "");
+        assert_eq!(doubts(80.0, 1.0, 1, Some(&drifting)), "drift");
+        assert_eq!(doubts(80.0, 1.0, 0, Some(&SETTLED)), "round-trips");
+        assert_eq!(doubts(80.0, 1.0, 0, None), "round-trips");
+        assert_eq!(doubts(80.0, 1.0, 1, None), "");
     }
 
     #[test]
     fn two_chains_are_never_an_error_bar() {
+        let mut round_trips = RoundTrips::new(2);
+        round_trips.add(18, 1000);
         let evidence = Evidence {
             chains: 2,
             families: 2.0,
             movement: 0.0,
             new: false,
             settled: Some(&SETTLED),
-            round_trips: 9.0,
+            round_trips: &round_trips,
             known: true,
         };
         assert_eq!(verdict(&evidence).names(), "few-chains");

@@ -130,7 +130,7 @@ pub const KEYS: &[Key] = &[
         Auto("what `tempering.share` leaves, at most 2000"),
         "Gibbs sweeps",
         "500",
-        "Most sweeps, where chains are not at rest.",
+        "Most sweeps, where chains have not equilibrated.",
     ),
     Key::new(
         "tempering.beta_update",

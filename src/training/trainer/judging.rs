@@ -88,8 +88,8 @@ impl Trainer {
         evaluation.record.scalar(Run::Tracker, "decides", f64::from(u8::from(decides)));
         self.examine(evaluation);
         let Some(validation) = evaluation.validation else { return };
-        // An untrained model is no candidate: its log Z is easy, and its likelihood low. A run whose training fails is not at its end.
-        if self.updates == 0 || evaluation.training == TrainingState::Failing {
+        // An untrained model is no candidate: its log Z is easy, and its likelihood low.
+        if self.updates == 0 {
             return;
         }
         let settings = self.config.training.early_stopping;
@@ -99,9 +99,6 @@ impl Trainer {
             log_z_std_error: validation.log_z_std_error,
             sound: evaluation.judged.trust.is_sound(),
         };
-        let mut decision = self.judge.stopping.observe(&settings.unwrap_or_default(), observed);
-        // Without early stopping the best model is still kept, but nothing ends the run.
-        decision.stop &= settings.is_some();
         let candidate = Candidate {
             update: observed.update,
             value: observed.value,
@@ -116,6 +113,13 @@ impl Trainer {
             true => self.judge.candidates.propose(candidate),
             false => self.judge.doubtful.propose(candidate),
         }
+        // A run whose training fails is not at its end.
+        if evaluation.training == TrainingState::Failing {
+            return;
+        }
+        let mut decision = self.judge.stopping.observe(&settings.unwrap_or_default(), observed);
+        // Without early stopping the best model is still kept, but nothing ends the run.
+        decision.stop &= settings.is_some();
         if decision.stop {
             let stopping = &self.judge.stopping;
             evaluation.notices.push(Notice::EarlyStopping {
@@ -150,7 +154,7 @@ impl Trainer {
         if mended {
             health.mended_at = Some(self.updates);
         }
-        if let Some(best) = health.best.filter(|_| health.state != before) {
+        if let Some(best) = health.best.filter(|_| health.state != before || mended) {
             let (update, fallen) = (best.update, best.train - train);
             match health.state {
                 TrainingState::Healthy => {}
@@ -213,8 +217,8 @@ impl EvaluationRecord {
         self.judged.trust.is_sound()
     }
 
-    /// The doubts for the live display, if there are any, or that the training fails.
-    pub fn doubt(&self) -> Option<String> {
+    /// What the live display warns of: the doubts, or that the training fails.
+    pub fn warning(&self) -> Option<String> {
         if !self.is_sound() {
             return Some(format!("in doubt: {}", self.judged.trust.names()));
         }

@@ -92,7 +92,7 @@ impl Live {
             progress.note = Some(format!("pre-training, {} updates", trainer.pretrained));
         }
         if let Some(evaluation) = &self.evaluation {
-            progress.note = evaluation.doubt();
+            progress.note = evaluation.warning();
             // Between evaluations tracked log Z lags, and its error bar does not include this.
             progress.log_z = Some(evaluation.log_z);
             progress.evaluated_at = evaluation.record.update;

@@ -230,7 +230,7 @@ fn report(
     let converged = |rounds: &RoundsRecord| rounds.end == RoundsEnd::Converged;
     let leapt = record.rounds.is_some() || record.jump.is_some() || record.distrust;
     if first && leapt && record.rounds.as_ref().is_none_or(converged) {
-        return recorder.notice(&Notice::FirstLeaps, update);
+        return recorder.notice(&Notice::FirstCorrections, update);
     }
     if let Some(rounds) = &record.rounds {
         let converged = converged(rounds);
