@@ -35,6 +35,31 @@ fn the_tracker_steps_at_its_own_updates_before_evaluations_and_at_the_end() {
     assert_eq!(tracked, [7, 10, 14, 20, 21, 28, 30, 33]);
 }
 
+/// What an audit finds above the tracker is still missed at the next evaluation.
+#[test]
+fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
+    let settings = ["training.updates=60", "evaluation.every=10", "evaluation.exact=false"];
+    let mut trainer = trainer(&settings);
+    let mut missed = [0.0, 30.0, 0.0].into_iter();
+    let mut doubts = Vec::new();
+    while trainer.updates() < 60 {
+        trainer.step().unwrap();
+        if trainer.updates() == 0 || !trainer.evaluation_due(trainer.updates()) {
+            continue;
+        }
+        let mut evaluation = trainer.evaluate(None).unwrap().unwrap();
+        match &mut evaluation.audit {
+            Some(audit) => {
+                audit.difference = -missed.next().unwrap();
+                audit.in_errors = audit.difference;
+            }
+            None => doubts.push(evaluation.trust.names().contains("audit")),
+        }
+        trainer.judge(&mut evaluation);
+    }
+    assert_eq!(doubts, [false, false, true]);
+}
+
 /// Parameters after some updates, with one particle a row of the batch.
 fn trained(mut trainer: Trainer) -> Parameters {
     while trainer.updates() < 60 {

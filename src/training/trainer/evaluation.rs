@@ -80,6 +80,9 @@ impl Trainer {
         let bound = of_rows.fold(reported.bound, |bound, rows| bound.max(rows.log_z_bound));
         let LogZ { value: log_z, std_error, mut trust } = reported.log_z(bound);
         let audit = self.audit_if_due(model, (log_z, std_error), bound)?;
+        if let (None, Some(update)) = (&audit, self.judge.standing.contradicted_at) {
+            trust.doubt("audit", format!("the audit at update {update} found a higher log Z; in doubt until an audit agrees (audit.every)"));
+        }
         let mut notices = Vec::new();
         let judged = judged(log_z, std_error, &mut trust, audit.as_ref(), &mut notices);
         let likelihood =

@@ -38,6 +38,9 @@ pub struct Standing {
     pub judged: u64,
     /// Number of latest evaluations that cannot.
     pub unsound_in_a_row: u64,
+    /// The update of the last audit, if that found a higher log Z than the tracker.
+    #[serde(default)]
+    pub contradicted_at: Option<u64>,
     /// Whether the training works.
     #[serde(default)]
     pub training: Health,
@@ -185,6 +188,10 @@ impl Trainer {
             train: evaluation.train,
             validation: evaluation.validation,
         });
+        if let Some(audit) = &evaluation.audit {
+            let higher = audit.disagrees() && audit.difference < 0.0;
+            standing.contradicted_at = higher.then_some(self.updates);
+        }
         if self.updates == 0 {
             return;
         }
