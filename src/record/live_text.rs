@@ -138,11 +138,12 @@ fn audit(progress: &Progress) -> String {
 
 fn waiting(patience: Patience, update: u64) -> String {
     let Patience { without_improvement, patience, not_before } = patience;
-    let until = match without_improvement >= patience && not_before > update {
-        true => format!(", stops at {not_before}"),
-        false => String::new(),
-    };
-    format!("{without_improvement} of {patience} evaluations without improvement{until}")
+    if without_improvement >= patience && not_before > update {
+        return format!(
+            "{without_improvement} evaluations without improvement, stops at {not_before}"
+        );
+    }
+    format!("{without_improvement} of {patience} evaluations without improvement")
 }
 
 fn times(progress: &Progress, waited: f64) -> String {
@@ -220,10 +221,7 @@ mod tests {
         fresh.patience = Some(Patience { without_improvement: 31, patience: 30, not_before: 1250 });
         let line = Parts::of(&fresh, 0.0).line();
         assert!(line.contains("left  train -88.212"), "{line}");
-        assert!(
-            line.ends_with("31 of 30 evaluations without improvement, stops at 1250"),
-            "{line}"
-        );
+        assert!(line.ends_with("31 evaluations without improvement, stops at 1250"), "{line}");
     }
 
     #[test]
