@@ -11,12 +11,11 @@ use ::safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use ndarray::{ArrayView1, ArrayView2};
 use ndarray_npy::{NpzWriter, WriteNpzError};
 use serde_json::{Map, Value};
-use zip::ZipArchive;
 
 use super::naming::{Found, Layout, NAMINGS, all_names, assemble};
 use super::safetensors::{Array, Element, encode, shape_text};
 use super::{TrainedOn, write_bytes};
-use crate::data::{Input, Kind, NpyHeader, open_entry};
+use crate::data::{Input, Kind, NpyHeader, open_archive, open_entry};
 use crate::error::{Error, Result};
 use crate::limited::read_up_to;
 use crate::memory::check_memory;
@@ -264,9 +263,7 @@ fn floats(name: &str, view: &TensorView) -> std::result::Result<Vec<f32>, String
 }
 
 fn read_npz(path: &Path, file: File) -> Result<Arrays> {
-    let damaged =
-        |e: &dyn Display| Error::file(path, format!("damaged npz file ({e}): write it again"));
-    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|e| damaged(&e))?;
+    let mut archive = open_archive(path, BufReader::new(file))?;
     let mut arrays = BTreeMap::new();
     for name in all_names().chain([MEANS]) {
         let entries = [format!("{name}.npy"), name.to_string()];

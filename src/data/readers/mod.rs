@@ -16,6 +16,6 @@ mod rows;
 mod states;
 
 pub(crate) use npy_header::{Kind, NpyHeader};
-pub(crate) use npz::open_entry;
+pub(crate) use npz::{open_archive, open_entry};
 
 pub use file::{FileOptions, load_file, read_bytes};
