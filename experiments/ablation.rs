@@ -78,7 +78,7 @@ fn report(mut options: Options) -> Result<bool> {
     }
     if quick {
         options.updates = 200;
-        options.without = vec!["families".into(), "weights".into()];
+        options.without = vec!["lineages".into(), "weights".into()];
         groups.iter_mut().for_each(|(_, _, sets)| sets.truncate(1));
     }
     let names = BY_KEY.iter().map(|(name, _)| *name);

@@ -13,7 +13,7 @@ use ztrack::ops::random::{Purpose, Streams};
 use ztrack::record::Notice;
 use ztrack::training::gradient::{Particles, PersistentDivergence};
 use ztrack::training::{Changes, StepRecord, Trainer, TrainingState};
-use ztrack::{Device, Error};
+use ztrack::{Device, Error, Trust};
 
 fn trainer(settings: &[&str]) -> Trainer {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
@@ -38,11 +38,12 @@ fn the_tracker_steps_at_its_own_updates_before_evaluations_and_at_the_end() {
 /// What an audit finds above the tracker is still missed at the next evaluation.
 #[test]
 fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
-    let settings = ["training.updates=60", "evaluation.every=10", "evaluation.exact=false"];
+    let settings = ["training.updates=90", "evaluation.every=10", "evaluation.exact=false"];
     let mut trainer = trainer(&settings);
-    let mut missed = [0.0, 30.0, 0.0].into_iter();
+    // What each audit finds above the tracker, and whether it is sound.
+    let mut audits = [(0.0, true), (30.0, true), (0.0, false), (0.0, true)].into_iter();
     let mut doubts = Vec::new();
-    while trainer.updates() < 60 {
+    while trainer.updates() < 90 {
         trainer.step().unwrap();
         if trainer.updates() == 0 || !trainer.evaluation_due(trainer.updates()) {
             continue;
@@ -50,14 +51,16 @@ fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
         let mut evaluation = trainer.evaluate(None).unwrap().unwrap();
         match &mut evaluation.audit {
             Some(audit) => {
-                audit.difference = -missed.next().unwrap();
-                audit.in_errors = audit.difference;
+                let (missed, sound) = audits.next().unwrap();
+                (audit.difference, audit.in_errors) = (-missed, -missed);
+                let reason = (!sound).then_some("reason");
+                audit.estimate.trust = Trust::unless("name", reason);
             }
             None => doubts.push(evaluation.trust.names().contains("audit")),
         }
         trainer.judge(&mut evaluation);
     }
-    assert_eq!(doubts, [false, false, true]);
+    assert_eq!(doubts, [false, false, true, true, false]);
 }
 
 /// Parameters after some updates, with one particle a row of the batch.

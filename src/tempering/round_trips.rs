@@ -167,16 +167,20 @@ impl RoundTrips {
         trips as f64 / self.travellers.len().max(1) as f64
     }
 
+    /// Length of the window, which grows to 1000 sweeps at most.
+    pub fn sweeps(&self) -> u64 {
+        self.recent[0].1 + self.recent[1].1
+    }
+
     /// Round trips per chain and 1000 sweeps in the window; `None` before the first sweep.
     pub fn rate(&self) -> Option<f64> {
-        let sweeps = self.recent[0].1 + self.recent[1].1;
+        let sweeps = self.sweeps();
         (sweeps > 0).then(|| self.per_chain() * 1000.0 / sweeps as f64)
     }
 
     /// Whether chains make round trips, as far as half a window of sweeps shows.
     pub fn travel(&self) -> bool {
-        let sweeps = self.recent[0].1 + self.recent[1].1;
-        sweeps < WINDOW / 2 || self.rate() >= Some(NEEDED_PER_CHAIN)
+        self.sweeps() < WINDOW / 2 || self.rate() >= Some(NEEDED_PER_CHAIN)
     }
 
     /// Whether chains made enough round trips for a reliable error bar.

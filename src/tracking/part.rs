@@ -6,7 +6,7 @@ pub enum Part {
     /// The shift of log Z is measured from the new model back to the old one; without, forward.
     BackwardShift,
     /// Chains with a common ancestor after resampling count as one in errors.
-    Families,
+    Lineages,
     /// Chains at beta = 0 share their weights.
     SharedWeights,
     /// Equilibration sweeps are continued until the diagnostics of the thirds agree; without, only the first sweeps are run.
@@ -42,7 +42,7 @@ impl Part {
     /// All of them with their names.
     pub const LIST: [(&str, Self); 8] = [
         ("backward shift", Self::BackwardShift),
-        ("families", Self::Families),
+        ("lineages", Self::Lineages),
         ("shared weights", Self::SharedWeights),
         ("equilibration", Self::Equilibration),
         ("memory", Self::Memory),

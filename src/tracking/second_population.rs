@@ -152,6 +152,7 @@ mod tests {
         assert_eq!(found((5.0, true), (5.2, true)), (5.2, String::new()));
         assert_eq!(found((5.2, true), (5.0, true)), (5.0, String::new()));
         assert_eq!(found((5.0, true), (6.0, true)), (6.0, differ.clone()));
+        assert_eq!(found((6.0, true), (5.0, true)), (6.0, differ.clone()));
         // A low value in doubt does not contradict the other.
         assert_eq!(found((5.0, false), (6.0, true)), (6.0, String::new()));
         assert_eq!(found((6.0, true), (5.0, false)), (6.0, String::new()));

@@ -296,7 +296,7 @@ impl ChainTracker {
 
     /// Contributions to an error, those of one lineage summed.
     pub(super) fn of_families(&self, influence: &Influence) -> Influence {
-        match self.options.has(Part::Families) {
+        match self.options.has(Part::Lineages) {
             true => self.chains.round_trips.of_families(influence),
             false => influence.clone(),
         }

@@ -54,7 +54,7 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     if !travels {
         trust.doubt(
             "round-trips",
-            format!("{:.2} round trips per chain in 1000 sweeps: raise tempering.sweeps or temperatures", round_trips.per_chain()),
+            format!("{:.2} round trips per chain in the last {} sweeps: raise tempering.sweeps or temperatures", round_trips.per_chain(), round_trips.sweeps()),
         );
     }
     let Some(settled) = settled else { return trust };
@@ -124,6 +124,25 @@ mod tests {
         assert_eq!(doubts(80.0, 1.0, 0, Some(&SETTLED)), "round-trips");
         assert_eq!(doubts(80.0, 1.0, 0, None), "round-trips");
         assert_eq!(doubts(80.0, 1.0, 1, None), "");
+    }
+
+    /// Chains that were re-initialised a few sweeps ago have not yet shown that they travel.
+    #[test]
+    fn a_short_window_without_round_trips_is_a_doubt() {
+        for (trips, expected) in [(1, "round-trips"), (10, "")] {
+            let mut round_trips = RoundTrips::new(100);
+            round_trips.add(trips, 160);
+            let evidence = Evidence {
+                chains: 100,
+                families: 80.0,
+                movement: 1.0,
+                new: false,
+                settled: Some(&SETTLED),
+                round_trips: &round_trips,
+                known: false,
+            };
+            assert_eq!(verdict(&evidence).names(), expected);
+        }
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl Trainer {
         let LogZ { value: log_z, std_error, mut trust } = reported.log_z(bound);
         let audit = self.audit_if_due(model, (log_z, std_error), bound)?;
         if let (None, Some(update)) = (&audit, self.judge.standing.contradicted_at) {
-            trust.doubt("audit", format!("the audit at update {update} found a higher log Z; in doubt until an audit agrees (audit.every)"));
+            trust.doubt("audit", format!("the audit at update {update} found a higher log Z; in doubt until a sound audit agrees (audit.every)"));
         }
         let mut notices = Vec::new();
         let judged = judged(log_z, std_error, &mut trust, audit.as_ref(), &mut notices);

@@ -38,7 +38,7 @@ pub struct Standing {
     pub judged: u64,
     /// Number of latest evaluations that cannot.
     pub unsound_in_a_row: u64,
-    /// The update of the last audit, if that found a higher log Z than the tracker.
+    /// The update of the last audit that found a higher log Z than the tracker, if no sound one has agreed since.
     #[serde(default)]
     pub contradicted_at: Option<u64>,
     /// Whether the training works.
@@ -189,8 +189,12 @@ impl Trainer {
             validation: evaluation.validation,
         });
         if let Some(audit) = &evaluation.audit {
-            let higher = audit.disagrees() && audit.difference < 0.0;
-            standing.contradicted_at = higher.then_some(self.updates);
+            // An audit in doubt may find more, but its agreement says little.
+            if audit.disagrees() && audit.difference < 0.0 {
+                standing.contradicted_at = Some(self.updates);
+            } else if !audit.disagrees() && audit.estimate.trust.is_sound() {
+                standing.contradicted_at = None;
+            }
         }
         if self.updates == 0 {
             return;
