@@ -11,9 +11,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, RbmOps};
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BetaGrid, BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
 
 const COUNTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions.csv");
 const HEADER: &str = "kernel,instructions,misses_l1,misses_l2";
@@ -50,10 +50,10 @@ fn main() -> Result<ExitCode, Failure> {
 fn call(kernel: &str, times: usize) {
     let (n_visible, n_hidden) = UNITS;
     let bits = gaussian_parameters(n_visible, n_hidden, 0.1, 1);
-    let ops = Fused::new(&bits);
+    let engine = Host::new(&bits);
     // 196 variables of four states.
     let variables = "196*4".parse().expect("variables");
-    let categorical = Fused::new(&bits.of(variables).expect("784 columns"));
+    let categorical = Host::new(&bits.of(variables).expect("784 columns"));
     let mut stream = Streams::new(1, Purpose::ChainStart, 0).row(0);
     let mut rows = |units| BitMatrix::from_fn(ROWS, units, |_, _| stream.uniform() < 0.5);
     let (visible, mut hidden, mut drawn) = (rows(n_visible), rows(n_hidden), rows(n_visible));
@@ -65,23 +65,23 @@ fn call(kernel: &str, times: usize) {
     for step in 0..times as u64 {
         match kernel {
             "hidden inputs" => {
-                ops.inputs(Layer::Hidden, visible.words(), hidden_inputs.as_mut_slice());
+                engine.inputs(Layer::Hidden, visible.words(), hidden_inputs.as_mut_slice());
             }
             "visible inputs" => {
-                ops.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
+                engine.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
             }
             "hidden draw" => {
                 let draw = draw(&hidden_inputs, Purpose::ParticleHidden, step);
-                ops.draw(&draw, hidden.words_mut());
+                engine.draw(&draw, hidden.words_mut());
             }
             "categorical draw" => {
                 let draw = draw(&visible_inputs, Purpose::ParticleVisible, step);
                 categorical.draw_visible(&draw, drawn.words_mut());
             }
             "softplus sums" => {
-                ops.softplus_sums(n_hidden, hidden_inputs.as_slice(), &grid, &mut sums);
+                engine.softplus_sums(n_hidden, hidden_inputs.as_slice(), &grid, &mut sums);
             }
-            _ => drop(ops.outer_products(&visible, &hidden_inputs)),
+            _ => drop(engine.outer_products(&visible, &hidden_inputs)),
         }
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use burn::tensor::Device;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
+use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::{BetaGrid, BitMatrix, Composed, Draw, Host, Layer, Matrix, RbmOps};
 use ztrack::model::{Parameters, Rbm, test_systems::gaussian_parameters};
-use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BetaGrid, BitMatrix, Composed, Draw, Fused, Layer, Matrix, RbmOps};
 use ztrack::training::gradient::Particles;
 
 const SIZES: [(usize, usize); 2] = [(180, 500), (784, 500)];
@@ -31,15 +31,15 @@ fn composed(parameters: &Parameters) -> Composed {
 fn kernels(criterion: &mut Criterion) {
     for (n_visible, n_hidden) in SIZES {
         let parameters = gaussian_parameters(n_visible, n_hidden, 0.1, 1);
-        let ops = Fused::new(&parameters);
+        let engine = Host::new(&parameters);
         let reference = composed(&parameters);
         for chains in CHAINS {
             let mut group = criterion.benchmark_group(format!("{n_visible}x{n_hidden}/{chains}"));
             group.sample_size(20).measurement_time(Duration::from_secs(2));
             let mut states = particles(chains, n_visible);
-            states.sweep(&ops, 10);
-            parts(&mut group, &ops, &states, n_hidden);
-            group.bench_function("sweep", |bencher| bencher.iter(|| states.sweep(&ops, 1)));
+            states.sweep(&engine, 10);
+            parts(&mut group, &engine, &states, n_hidden);
+            group.bench_function("sweep", |bencher| bencher.iter(|| states.sweep(&engine, 1)));
             group.sample_size(10);
             group.bench_function("sweep, composed reference", |bencher| {
                 bencher.iter(|| states.sweep(&reference, 1));
@@ -52,7 +52,7 @@ fn kernels(criterion: &mut Criterion) {
 /// What sweeps and gradients are made of, in the order of a sweep: each part takes what the last one left.
 fn parts(
     group: &mut BenchmarkGroup<'_, WallTime>,
-    ops: &Fused,
+    engine: &Host,
     states: &Particles,
     n_hidden: usize,
 ) {
@@ -65,7 +65,7 @@ fn parts(
     group.bench_function("hidden inputs", |bencher| {
         bencher.iter(|| {
             let given = black_box(states.visible.words());
-            ops.inputs(Layer::Hidden, given, hidden_inputs.as_mut_slice());
+            engine.inputs(Layer::Hidden, given, hidden_inputs.as_mut_slice());
         });
     });
     group.bench_function("hidden draw", |bencher| {
@@ -80,13 +80,13 @@ fn parts(
                 streams: Streams::new(1, Purpose::ParticleHidden, step),
                 first_row: 0,
             };
-            ops.draw(&draw, hidden.words_mut());
+            engine.draw(&draw, hidden.words_mut());
         });
     });
     group.bench_function("visible inputs", |bencher| {
         bencher.iter(|| {
             let given = black_box(hidden.words());
-            ops.inputs(Layer::Visible, given, visible_inputs.as_mut_slice());
+            engine.inputs(Layer::Visible, given, visible_inputs.as_mut_slice());
         });
     });
     let grid: Vec<f64> = (0..100).map(|k| f64::from(k) / 99.0).collect();
@@ -95,11 +95,11 @@ fn parts(
     group.bench_function("softplus sums at 100 temperatures", |bencher| {
         bencher.iter(|| {
             let inputs = black_box(hidden_inputs.as_slice());
-            ops.softplus_sums(n_hidden, inputs, &grid, &mut sums);
+            engine.softplus_sums(n_hidden, inputs, &grid, &mut sums);
         });
     });
     group.bench_function("outer products", |bencher| {
-        bencher.iter(|| ops.outer_products(black_box(&states.visible), &hidden_inputs));
+        bencher.iter(|| engine.outer_products(black_box(&states.visible), &hidden_inputs));
     });
 }
 
@@ -111,17 +111,17 @@ fn categorical(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("240x500/2000");
     group.sample_size(20).measurement_time(Duration::from_secs(3));
     for (name, parameters) in [("sweep, bits", bits), ("sweep, 60 variables", categorical)] {
-        let ops = Fused::new(&parameters);
+        let engine = Host::new(&parameters);
         let mut states = particles(2000, 240);
-        states.sweep(&ops, 10);
-        group.bench_function(name, |bencher| bencher.iter(|| states.sweep(&ops, 1)));
+        states.sweep(&engine, 10);
+        group.bench_function(name, |bencher| bencher.iter(|| states.sweep(&engine, 1)));
     }
     group.finish();
 }
 
 /// The product for few rows, where summing set bits and looking sums up cross.
 fn crossover(criterion: &mut Criterion) {
-    let ops = Fused::new(&gaussian_parameters(784, 500, 0.1, 1));
+    let engine = Host::new(&gaussian_parameters(784, 500, 0.1, 1));
     let mut group = criterion.benchmark_group("crossover");
     group.sample_size(20).measurement_time(Duration::from_secs(1));
     for rows in [4, 8, 12, 16, 20, 24, 32, 48] {
@@ -129,7 +129,7 @@ fn crossover(criterion: &mut Criterion) {
         let mut out = Matrix::filled(rows, 500, 0.0);
         group.bench_function(format!("{rows} rows"), |bencher| {
             let given = black_box(states.words());
-            bencher.iter(|| ops.inputs(Layer::Hidden, given, out.as_mut_slice()));
+            bencher.iter(|| engine.inputs(Layer::Hidden, given, out.as_mut_slice()));
         });
     }
     group.finish();

@@ -5,8 +5,8 @@
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Distribution, Tensor};
 use ztrack::data::Rows;
+use ztrack::engine::BitMatrix;
 use ztrack::model::exact;
-use ztrack::ops::BitMatrix;
 use ztrack::{LogZTracker, Parameters, Result};
 
 const HIDDEN: usize = 16;

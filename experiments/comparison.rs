@@ -15,10 +15,10 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use ztrack::checkpoint::ModelFile;
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
+use ztrack::engine::Host;
 use ztrack::estimators::{Ais, Estimate, Rts, Tap, TapOrder, exact};
 use ztrack::model::exact::MAX_UNITS;
 use ztrack::model::{Parameters, test_systems};
-use ztrack::ops::Fused;
 use ztrack::record::{Chart, Look, Series};
 use ztrack::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
 
@@ -139,7 +139,7 @@ struct Line {
 
 fn lines(subject: &Subject, base: &BaseDistribution, quick: bool) -> Result<Vec<Line>> {
     let Subject { name, parameters, printed, .. } = subject;
-    let ops = Fused::new(parameters);
+    let engine = Host::new(parameters);
     let mut lines = Vec::new();
     let mut add = |what, estimate: Estimate, paper: Option<String>| {
         eprint!("\r{name}: {what} done {:20}", "");
@@ -173,8 +173,12 @@ fn lines(subject: &Subject, base: &BaseDistribution, quick: bool) -> Result<Vec<
     let ais = Ais { chains, ladder: Ladder::linear(10_000 / scale, &Prior::Uniform)?, seed: 1 };
     let printed_ais =
         paper(&|p| format!("{:.2} +- {:.2} (3 sd), {:.0} s", p.ais.0, p.ais.1, p.seconds.0));
-    add("AIS, b initialised", ais.run(&ops, base)?, printed_ais);
-    add("AIS from uniform", ais.run(&ops, &BaseDistribution::uniform(parameters.n_visible))?, None);
+    add("AIS, b initialised", ais.run(&engine, base)?, printed_ais);
+    add(
+        "AIS from uniform",
+        ais.run(&engine, &BaseDistribution::uniform(parameters.n_visible))?,
+        None,
+    );
     let rts = Rts {
         chains,
         sweeps: 5000 / scale,
@@ -184,7 +188,7 @@ fn lines(subject: &Subject, base: &BaseDistribution, quick: bool) -> Result<Vec<
         seed: 1,
     };
     let printed_rts = paper(&|p| format!("{:.2}, {:.0} s; not RTS", p.rts, p.seconds.1));
-    add("RTS", rts.run(&ops, base)?, printed_rts);
+    add("RTS", rts.run(&engine, base)?, printed_rts);
     Ok(lines)
 }
 

@@ -15,10 +15,10 @@ use support::Options;
 use ztrack::Result;
 use ztrack::checkpoint::{ModelFile, write_bytes};
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, find_folder, load};
+use ztrack::engine::Host;
 use ztrack::model::Parameters;
 use ztrack::model::exact::log_partition_at;
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::Fused;
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, SimulatedTempering,
@@ -58,8 +58,8 @@ fn report() -> Result<()> {
          round          with: log Z    worst  balance      without: log Z    worst  balance",
         exact[TEMPERATURES - 1]
     );
-    let ops = Fused::new(&parameters);
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+    let engine = Host::new(&parameters);
+    let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
     let with = rounds(path, true);
     let without = rounds(path, false);
     for (i, (one, other)) in with.iter().zip(&without).enumerate() {

@@ -15,11 +15,11 @@ use std::process::ExitCode;
 use support::Options;
 use ztrack::Result;
 use ztrack::checkpoint::{ModelFile, write_bytes};
+use ztrack::engine::Host;
 use ztrack::estimators::{Estimate, ais};
 use ztrack::model::Parameters;
 use ztrack::model::exact::log_partition;
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::Fused;
 use ztrack::record::{Chart, Image, Series};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, NEEDED_PER_CHAIN,
@@ -52,9 +52,9 @@ fn report() -> Result<()> {
     println!(
         "{what}, uniform base, {CHAINS} chains, {TEMPERATURES} temperatures; log Z = {truth:.3}\n"
     );
-    let (ops, base) = (Fused::new(&parameters), BaseDistribution::uniform(parameters.n_visible));
+    let (engine, base) = (Host::new(&parameters), BaseDistribution::uniform(parameters.n_visible));
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
     let (looks, transitions) = run(path, truth, options.quick)?;
     let conductance = conductance(transitions.sums());
     if let Some(knot) = transitions.knot() {

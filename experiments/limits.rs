@@ -20,9 +20,9 @@ use support::potts::Potts;
 use ztrack::Result;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};
+use ztrack::engine::BitMatrix;
+use ztrack::engine::random::{Purpose, Stream, Streams};
 use ztrack::model::test_systems::square_ising_log_partition;
-use ztrack::ops::BitMatrix;
-use ztrack::ops::random::{Purpose, Stream, Streams};
 use ztrack::record::{Record, Recorder, Run};
 use ztrack::training::{NoCheckpoints, Trainer, run};
 

@@ -13,12 +13,12 @@ use support::{Options, mnist};
 use ztrack::Result;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};
+use ztrack::engine::Host;
 use ztrack::estimators::starts::from_means;
 use ztrack::estimators::{Ais, Start};
 use ztrack::model::plus_minus::Units;
 use ztrack::model::test_systems::gaussian_moments;
 use ztrack::model::{Parameters, exact};
-use ztrack::ops::Fused;
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{BaseDistribution, Ladder, Prior};
 use ztrack::training::Trainer;
@@ -38,7 +38,7 @@ fn anneal(
     seed: u64,
 ) -> Result<f64> {
     let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
-    Ok(Ais { chains: CHAINS, ladder, seed }.run(&Fused::new(parameters), base)?.value)
+    Ok(Ais { chains: CHAINS, ladder, seed }.run(&Host::new(parameters), base)?.value)
 }
 
 /// Rows of numbers on standard output and in a CSV.

@@ -34,7 +34,7 @@ use ztrack::estimators::tempered::{KeptRun, bar, mbar, ti, ti_corrected, ti_rb, 
 use ztrack::model::test_systems::gaussian;
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{BaseDistribution, RoundsEnd};
-use ztrack::{Error, Estimate, Fused, Parameters, Result};
+use ztrack::{Error, Estimate, Host, Parameters, Result};
 
 const CHAINS: usize = Pool::CHAINS;
 /// MBAR, of cost K^2 a state, is left out above.
@@ -207,12 +207,12 @@ fn main() -> Result<ExitCode> {
         "{}: {samples} samples of {CHAINS} chains for each K (the paper: 3 million), {} estimates (MBAR {}) from {} bootstrapped states",
         model.name, size.repeats, size.mbar_repeats, size.bootstrapped
     );
-    let ops = Fused::new(&model.parameters);
+    let engine = Host::new(&model.parameters);
     let bar = progress(size.temperatures.len() * (Pool::STEPS + size.repeats));
     let (mut found, mut rows) = (Vec::new(), Vec::new());
     for &k in size.temperatures {
         bar.set_message(format!("K = {k}: long run"));
-        let pool = Pool::run(&ops, &model.base, k, samples / CHAINS, &bar)?;
+        let pool = Pool::run(&engine, &model.base, k, samples / CHAINS, &bar)?;
         bar.set_message(format!("K = {k}: bootstrap"));
         let points = bootstrap(&pool, k, &size, &model, &bar);
         bar.suspend(|| report(k, &pool, &model, &points));

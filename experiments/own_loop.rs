@@ -12,9 +12,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use support::mnist::training_rows;
+use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::{BitMatrix, Host};
 use ztrack::estimators::EstimateSettings;
-use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BitMatrix, Fused};
 use ztrack::training::gradient::{Particles, moments};
 use ztrack::{LogZTracker, Parameters, Result};
 
@@ -150,11 +150,11 @@ fn run(
     tracker.update(&model)?;
     let judging = rows.select((0..JUDGING).map(|i| i * rows.rows() / JUDGING));
     for update in 1..=options.updates {
-        let ops = Fused::new(&model);
+        let engine = Host::new(&model);
         let rate = RATE * (1.0 - 0.9 * update as f64 / (options.updates + 1) as f64);
-        let data = moments(&ops, &batch(), None);
-        particles.sweep(&ops, 1);
-        let chains = moments(&ops, &particles.visible, None);
+        let data = moments(&engine, &batch(), None);
+        particles.sweep(&engine, 1);
+        let chains = moments(&engine, &particles.visible, None);
         for i in 0..model.n_visible {
             let difference = data.products.row(i).iter().zip(chains.products.row(i));
             let weights = model.weights[i * options.hidden..(i + 1) * options.hidden].iter_mut();

@@ -17,16 +17,16 @@ use std::process::ExitCode;
 use indicatif::ProgressBar;
 use support::mnist::{shared_model, training_rows};
 use support::{Errors, Options, progress};
+use ztrack::engine::BitMatrix;
 use ztrack::estimators::raise;
 use ztrack::model::exact::samples;
 use ztrack::model::test_systems::gaussian;
-use ztrack::ops::BitMatrix;
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Occupancy, Prior,
     SimulatedTempering, TemperedChains, Tempering,
 };
-use ztrack::{Ais, Fused, Parameters, Result};
+use ztrack::{Ais, Host, Parameters, Result};
 
 const CHAINS: usize = 100;
 const TEMPERATURES: usize = 100;
@@ -53,8 +53,8 @@ const METHODS: [Method; 3] =
 
 fn rts(model: &Model, budget: usize, seed: u64) -> Result<Vec<f64>> {
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
-    let ops = Fused::new(&model.parameters);
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &model.base };
+    let engine = Host::new(&model.parameters);
+    let path = GeometricPath { engine: &engine, ladder: &ladder, base: &model.base };
     let mut chains = TemperedChains::new(model.base.sample(CHAINS, seed, 0), TEMPERATURES, seed);
     let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
     let rounds = InitialRounds { sweeps: 50, most: 10, annealed_start: true };
@@ -72,14 +72,14 @@ fn rts(model: &Model, budget: usize, seed: u64) -> Result<Vec<f64>> {
 
 fn ais(model: &Model, budget: usize, seed: u64) -> Result<Vec<f64>> {
     let settings = Ais { chains: CHAINS, ladder: Ladder::linear(budget, &Prior::Uniform)?, seed };
-    Ok(vec![settings.run(&Fused::new(&model.parameters), &model.base)?.value])
+    Ok(vec![settings.run(&Host::new(&model.parameters), &model.base)?.value])
 }
 
 /// RAISE from training rows, as the paper has it.
 fn from_above(model: &Model, budget: usize, seed: u64) -> Result<Vec<f64>> {
     let ladder = Ladder::linear(budget, &Prior::Uniform)?;
-    let ops = Fused::new(&model.parameters);
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &model.base };
+    let engine = Host::new(&model.parameters);
+    let path = GeometricPath { engine: &engine, ladder: &ladder, base: &model.base };
     let first = seed as usize * CHAINS % (model.rows.rows() - CHAINS + 1);
     Ok(vec![raise(&path, &model.rows.select(first..first + CHAINS), seed)?.value])
 }

@@ -22,13 +22,13 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 use support::mnist::{shared_model, training_rows};
 use support::{Errors, Options, progress};
+use ztrack::engine::random::{Purpose, Streams};
 use ztrack::estimators::tempered::{KeptRun, rsd, sd};
 use ztrack::model::exact::log_partition;
 use ztrack::model::test_systems::gaussian;
-use ztrack::ops::random::{Purpose, Streams};
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
-use ztrack::{Estimate, Fused, Parameters, Result, Rts};
+use ztrack::{Estimate, Host, Parameters, Result, Rts};
 
 const CHAINS: usize = 100;
 const TEMPERATURES: usize = 100;
@@ -58,7 +58,7 @@ fn run(model: &Model, sweeps: usize, seed: u64) -> Result<[f64; METHODS.len()]> 
         initial_rounds: InitialRounds::default(),
         seed,
     };
-    let run = settings.sample_and_keep(&Fused::new(&model.parameters), &model.base)?;
+    let run = settings.sample_and_keep(&Host::new(&model.parameters), &model.base)?;
     Ok(METHODS.map(|(_, method)| method(&run).value))
 }
 

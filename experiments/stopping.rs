@@ -17,10 +17,10 @@ use rayon::prelude::*;
 use support::training_sets::{TrainingSet, all, binary, chosen, few, validation};
 use ztrack::Result;
 use ztrack::config::Config;
+use ztrack::engine::{BitMatrix, Host};
 use ztrack::estimators::Ais;
 use ztrack::model::Parameters;
 use ztrack::model::exact::mean_log_likelihood;
-use ztrack::ops::{BitMatrix, Fused};
 use ztrack::tempering::{BaseDistribution, Ladder, Prior};
 use ztrack::tracking::mean_log_f;
 use ztrack::training::Trainer;
@@ -273,10 +273,10 @@ impl Judge {
         if parameters.n_visible.min(parameters.n_hidden) <= EXACT {
             return mean_log_likelihood(parameters, &self.validation);
         }
-        let ops = Fused::new(parameters);
+        let engine = Host::new(parameters);
         let base = BaseDistribution::from_marginals(&self.train, 1.0, &parameters.variables)?;
         let ladder = Ladder::linear(self.temperatures, &Prior::Uniform)?;
-        let log_z = Ais { chains: CHAINS, ladder, seed: self.seed }.run(&ops, &base)?.value;
-        Ok(mean_log_f(&ops, &self.validation).mean - log_z)
+        let log_z = Ais { chains: CHAINS, ladder, seed: self.seed }.run(&engine, &base)?.value;
+        Ok(mean_log_f(&engine, &self.validation).mean - log_z)
     }
 }

@@ -60,7 +60,7 @@
 //!
 //! Data flows in one direction: [`data`] -> [`training`] (gradient, update rule) -> [`model`] -> [`tempering`] (chains, RTS statistics) ->
 //! [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`] -> [`report`]. [`live`] and [`mod@fit`] are for custom loops and
-//! for arrays. Algorithms are written in the operations of [`ops`]; [`estimators`] are for fixed models; [`config`], [`checkpoint`] and
+//! for arrays. Algorithms are written in the operations of [`engine`]; [`estimators`] are for fixed models; [`config`], [`checkpoint`] and
 //! [`cli`] are input and output. [`interrupt`] ends long computations at a signal, [`progress`] reports how far they are.
 
 pub mod checkpoint;
@@ -69,6 +69,7 @@ pub mod cli;
 pub mod collective;
 pub mod config;
 pub mod data;
+pub mod engine;
 mod error;
 pub mod estimators;
 pub mod fit;
@@ -79,7 +80,6 @@ mod memory;
 pub mod model;
 mod nearest;
 pub mod numerics;
-pub mod ops;
 pub mod progress;
 pub mod record;
 pub mod report;
@@ -91,6 +91,7 @@ pub mod units;
 
 pub use config::Config;
 pub use data::Dataset;
+pub use engine::{BitMatrix, Host, RbmOps};
 pub use error::{Error, Result};
 pub use estimators::{Ais, Estimate, Rts};
 pub use fit::{Fit, Options, fit};
@@ -98,7 +99,6 @@ pub use live::LogZTracker;
 #[cfg(feature = "burn")]
 pub use model::Rbm;
 pub use model::{Device, Parameters};
-pub use ops::{BitMatrix, Fused, RbmOps};
 pub use record::Recorder;
 pub use training::{Trainer, run};
 pub use trust::{Doubt, Trust};

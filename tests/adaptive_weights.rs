@@ -6,9 +6,9 @@
 //! Deliberately broken versions that were tried: the error bar without temperature 1's part (deviation 1.8 and 1.9); without
 //! the decay of a chain's part (.03 and .05).
 
+use ztrack::engine::Host;
 use ztrack::estimators::{Estimate, Sams, WangLandau};
 use ztrack::model::test_systems::gaussian;
-use ztrack::ops::Fused;
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, Ladder, Prior, SimulatedTempering, TemperedChains,
     Tempering,
@@ -27,8 +27,8 @@ fn z_scores(
     let scores: Vec<f64> = (0..RUNS)
         .map(|seed| {
             let system = gaussian(16, 8, 0.6, 100 + seed).unwrap();
-            let ops = Fused::new(&system.parameters);
-            let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+            let engine = Host::new(&system.parameters);
+            let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
             let mut chains = TemperedChains::new(base.sample(100, seed, 0), ladder.len(), seed);
             let found = estimate(&mut Tempering::new(path, &mut chains, BetaUpdate::Collapsed));
             assert!(found.trust.is_sound(), "{}", found.trust);

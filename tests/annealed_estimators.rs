@@ -8,12 +8,12 @@ mod statistics;
 
 use statistics::{data_like, mean_and_deviation};
 use ztrack::BitMatrix;
+use ztrack::engine::Host;
 use ztrack::estimators::{
     Equilibrium, Estimate, MomentAveraging, MomentKnots, ais, raise, reverse_ais, sandwich,
 };
 use ztrack::model::test_systems::{TestSystem, gaussian, gaussian_parameters};
 use ztrack::model::{Parameters, exact};
-use ztrack::ops::Fused;
 use ztrack::tempering::schedules::{SlopeVariance, linear};
 use ztrack::tempering::{BaseDistribution, GeometricPath, Keep, Ladder, Prior, anneal};
 
@@ -27,8 +27,8 @@ fn standing(errors: &[f64]) -> f64 {
     mean * (errors.len() as f64).sqrt() / deviation
 }
 
-fn equilibrium(system: &TestSystem, ops: &Fused, count: usize, seed: u64) -> Equilibrium {
-    Equilibrium::draw(&system.parameters, ops, &data_like(16), count, seed).unwrap()
+fn equilibrium(system: &TestSystem, engine: &Host, count: usize, seed: u64) -> Equilibrium {
+    Equilibrium::draw(&system.parameters, engine, &data_like(16), count, seed).unwrap()
 }
 
 /// A coarse ladder, so that weights spread and every bias shows. Tried: log weights on the way down 2 % too large, which puts
@@ -36,12 +36,12 @@ fn equilibrium(system: &TestSystem, ops: &Fused, count: usize, seed: u64) -> Equ
 #[test]
 fn bounds_hold_in_expectation_and_weights_are_unbiased() {
     let system = gaussian(16, 8, 0.8, 7).unwrap();
-    let (ops, base, ladder) = (Fused::new(&system.parameters), data_like(16), ladder(10));
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+    let (engine, base, ladder) = (Host::new(&system.parameters), data_like(16), ladder(10));
+    let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
     let errors = |run: &dyn Fn(u64) -> Estimate| -> Vec<f64> {
         (0..500).map(|seed| run(seed).value - system.log_partition).collect()
     };
-    let start = |seed| equilibrium(&system, &ops, 5, seed);
+    let start = |seed| equilibrium(&system, &engine, 5, seed);
     let low = errors(&|seed| ais(&path, 5, seed).unwrap());
     let high = errors(&|seed| reverse_ais(&path, &start(seed), seed).unwrap());
     let bound = errors(&|seed| raise(&path, &start(seed).visible, seed).unwrap());
@@ -69,9 +69,11 @@ fn reverse_ais_and_the_sandwich_are_right_within_their_error_bars() {
     let scores: Vec<[f64; 2]> = (0..RUNS)
         .map(|seed| {
             let system = gaussian(16, 8, 0.6, 100 + seed).unwrap();
-            let (ops, base, ladder) = (Fused::new(&system.parameters), data_like(16), ladder(100));
-            let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
-            let found = sandwich(&path, 200, &equilibrium(&system, &ops, 100, seed), seed).unwrap();
+            let (engine, base, ladder) =
+                (Host::new(&system.parameters), data_like(16), ladder(100));
+            let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
+            let found =
+                sandwich(&path, 200, &equilibrium(&system, &engine, 100, seed), seed).unwrap();
             [found.upper, found.between].map(|estimate| {
                 assert!(estimate.trust.is_sound(), "{}", estimate.trust);
                 (estimate.value - system.log_partition) / estimate.std_error
@@ -102,12 +104,12 @@ fn equilibrium_of_a_large_model_comes_from_tempered_chains() {
     let parameters =
         Parameters::new(m + more, j + more, weights, visible_bias, hidden_bias).unwrap();
     let truth = small.log_partition + 2.0 * more as f64 * std::f64::consts::LN_2;
-    let ops = Fused::new(&parameters);
+    let engine = Host::new(&parameters);
     let base = BaseDistribution::uniform(m + more);
-    let start = Equilibrium::draw(&parameters, &ops, &base, 100, 1).unwrap();
+    let start = Equilibrium::draw(&parameters, &engine, &base, 100, 1).unwrap();
     assert!(start.gibbs_sweeps > 0 && start.trust.is_sound(), "{}", start.trust);
     let ladder = ladder(100);
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
     for estimate in sandwich(&path, 100, &start, 1).unwrap().estimates() {
         let z = (estimate.value - truth) / estimate.std_error;
         println!("{}: z = {z:.2}", estimate.method);
@@ -124,7 +126,7 @@ fn annealing_along_any_knots_is_unbiased_for_z() {
     let wild = [0.2, 0.35, 0.8].map(|beta| (beta, gaussian_parameters(16, 8, 0.3, 40)));
     let fit = MomentAveraging { knots: 3, chains: 100, updates: 60, ..MomentAveraging::default() };
     let ladder = ladder(12);
-    let ops = Fused::new(&system.parameters);
+    let engine = Host::new(&system.parameters);
     for (name, knots) in [
         ("wild", MomentKnots::new(&base, &wild, &system.parameters).unwrap()),
         ("fitted", fit.fit(&base, &system.parameters).unwrap()),
@@ -135,7 +137,7 @@ fn annealing_along_any_knots_is_unbiased_for_z() {
             .collect();
         let down: Vec<f64> = (0..400)
             .map(|seed| {
-                let start = equilibrium(&system, &ops, 10, seed);
+                let start = equilibrium(&system, &engine, 10, seed);
                 let found = reverse_ais(&path, &start, seed).unwrap().value;
                 (system.log_partition - found).exp() - 1.0
             })
@@ -149,9 +151,9 @@ fn annealing_along_any_knots_is_unbiased_for_z() {
 #[test]
 fn a_path_without_knots_is_the_geometric_one() {
     let parameters = gaussian_parameters(16, 8, 0.8, 7);
-    let (ops, base, ladder) = (Fused::new(&parameters), data_like(16), ladder(50));
+    let (engine, base, ladder) = (Host::new(&parameters), data_like(16), ladder(50));
     let knots = MomentKnots::new(&base, &[], &parameters).unwrap();
-    let one = ais(&GeometricPath { ops: &ops, ladder: &ladder, base: &base }, 50, 1).unwrap();
+    let one = ais(&GeometricPath { engine: &engine, ladder: &ladder, base: &base }, 50, 1).unwrap();
     let other = ais(&knots.path(&ladder), 50, 1).unwrap();
     // A draw may differ where a uniform number falls between two roundings: not in 50 x 50 x 24 of them.
     assert!((one.value - other.value).abs() < 1e-4, "{} {}", one.value, other.value);
@@ -168,11 +170,11 @@ fn temperatures_needed(
     share: f64,
 ) -> usize {
     const CHAINS: usize = 1000;
-    let (ops, base) = (Fused::new(parameters), BaseDistribution::uniform(parameters.n_visible));
+    let (engine, base) = (Host::new(parameters), BaseDistribution::uniform(parameters.n_visible));
     let mut k = 10;
     loop {
         let ladder = Ladder::new(&schedule(k), &Prior::Uniform).unwrap();
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let effective = anneal(&path, CHAINS, 1, 0, Keep::Last).mean_weight(0).effective;
         if effective > share * CHAINS as f64 || k > 5000 {
             return k;
@@ -186,10 +188,10 @@ fn temperatures_needed(
 #[test]
 fn varopt_needs_fewer_temperatures_than_linear() {
     for parameters in [mixture(30), gaussian_parameters(20, 10, 1.0, 3)] {
-        let (ops, base) =
-            (Fused::new(&parameters), BaseDistribution::uniform(parameters.n_visible));
+        let (engine, base) =
+            (Host::new(&parameters), BaseDistribution::uniform(parameters.n_visible));
         let survey = ladder(300);
-        let path = GeometricPath { ops: &ops, ladder: &survey, base: &base };
+        let path = GeometricPath { engine: &engine, ladder: &survey, base: &base };
         let variance = SlopeVariance::from_annealing(&path, 300, 9);
         let varopt = temperatures_needed(&parameters, &|k| variance.schedule(k).unwrap(), 0.7);
         let even = temperatures_needed(&parameters, &|k| linear(k).unwrap(), 0.7);
@@ -211,8 +213,8 @@ fn mixture(n_visible: usize) -> Parameters {
 #[test]
 fn what_cannot_be_annealed_is_refused() {
     let system = gaussian(6, 4, 0.5, 1).unwrap();
-    let (ops, base, ladder) = (Fused::new(&system.parameters), data_like(6), ladder(5));
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+    let (engine, base, ladder) = (Host::new(&system.parameters), data_like(6), ladder(5));
+    let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
     assert!(ais(&path, 1, 0).is_err());
     assert!(raise(&path, &BitMatrix::zeros(1, 6), 0).is_err());
     let told = raise(&path, &BitMatrix::zeros(5, 7), 0).unwrap_err().to_string();

@@ -11,10 +11,10 @@ use potts::Potts;
 use ztrack::checkpoint::ModelFile;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, FileOptions, Splits, Values, read_bytes};
+use ztrack::engine::{BitMatrix, Host};
 use ztrack::estimators::{Ais, Automatic, EstimateSettings, Known};
 use ztrack::model::exact::{log_partition, log_partition_at, moments, samples};
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::{BitMatrix, Fused};
 use ztrack::tempering::{BaseDistribution, Ladder, Prior};
 use ztrack::training::Trainer;
 use ztrack::{Parameters, units::Variables};
@@ -181,10 +181,10 @@ fn potts_models_have_the_log_partition_of_their_transfer_matrix() {
 fn estimators_refuse_a_base_and_rows_of_other_variables() {
     let variables: Variables = "2*3+,4".parse().unwrap();
     let parameters = gaussian_parameters(10, 4, 0.5, 1).of(variables).unwrap();
-    let ops = Fused::new(&parameters);
+    let engine = Host::new(&parameters);
     let base = BaseDistribution::uniform(10);
     let ladder = Ladder::linear(10, &Prior::Uniform).unwrap();
-    let ais = Ais { chains: 10, ladder: ladder.clone(), seed: 1 }.run(&ops, &base);
+    let ais = Ais { chains: 10, ladder: ladder.clone(), seed: 1 }.run(&engine, &base);
     let known = Known { marginals: Some(&base), ..Known::default() };
     let automatic = Automatic::new(1).unwrap().run(&parameters, known, &mut |_| ());
     for message in [ais.unwrap_err(), automatic.unwrap_err()].map(|error| error.to_string()) {

@@ -12,7 +12,7 @@ use ztrack::data::{
     Column, Columns, Dataset, FileOptions, Files, ImageShape, Separator, Source, SplitOptions,
     Splits, Values, load, load_file, read_bytes,
 };
-use ztrack::ops::BitMatrix;
+use ztrack::engine::BitMatrix;
 
 fn read(name: &str, bytes: impl Into<Vec<u8>>) -> Dataset {
     read_bytes(Path::new(name), bytes.into(), &FileOptions::default()).unwrap()

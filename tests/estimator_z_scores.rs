@@ -13,9 +13,9 @@ use common::shared;
 use statistics::{data_like, mean_and_deviation};
 use ztrack::checkpoint::ModelFile;
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
+use ztrack::engine::Host;
 use ztrack::estimators::{Ais, Estimate, Rts, exact};
 use ztrack::model::test_systems::{TestSystem, gaussian, independent_units, one_hidden_unit};
-use ztrack::ops::Fused;
 use ztrack::tempering::{
     self, BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, TemperedChains, Tempering,
 };
@@ -59,7 +59,7 @@ fn rts_is_right_within_its_own_error_bar() {
     ] {
         let scores = z_scores(|system, seed| {
             let settings = Rts { beta_update, ..rts(&prior, 100, 150, seed) };
-            settings.run(&Fused::new(&system.parameters), &data_like(16)).unwrap()
+            settings.run(&Host::new(&system.parameters), &data_like(16)).unwrap()
         });
         let (mean, deviation) = mean_and_deviation(&scores);
         let what =
@@ -73,11 +73,11 @@ fn rts_is_right_within_its_own_error_bar() {
 fn ais_is_unbiased_for_z_and_low_for_log_z() {
     // One model and a coarse ladder, so that weights spread and the bias of log Z shows.
     let system = gaussian(16, 8, 0.8, 7).unwrap();
-    let ops = Fused::new(&system.parameters);
+    let engine = Host::new(&system.parameters);
     let errors: Vec<f64> = (0..1000)
         .map(|seed| {
             let ais = Ais { chains: 5, ladder: linear(10), seed };
-            ais.run(&ops, &data_like(16)).unwrap().value - system.log_partition
+            ais.run(&engine, &data_like(16)).unwrap().value - system.log_partition
         })
         .collect();
     let n = errors.len() as f64;
@@ -94,7 +94,7 @@ fn ais_is_unbiased_for_z_and_low_for_log_z() {
 fn ais_is_right_within_its_own_error_bar_when_weights_are_even() {
     let scores = z_scores(|system, seed| {
         let ais = Ais { chains: 200, ladder: linear(200), seed };
-        ais.run(&Fused::new(&system.parameters), &data_like(16)).unwrap()
+        ais.run(&Host::new(&system.parameters), &data_like(16)).unwrap()
     });
     let (mean, deviation) = mean_and_deviation(&scores);
     println!("mean z {mean:.2}, deviation {deviation:.2}");
@@ -108,12 +108,12 @@ fn closed_forms_are_met() {
         independent_units(visible.clone(), vec![1.0, -0.5, 0.2]).unwrap(),
         one_hidden_unit(vec![1.5, -2.0, 0.7, 1.0], visible, -0.4).unwrap(),
     ] {
-        let ops = Fused::new(&system.parameters);
+        let engine = Host::new(&system.parameters);
         let found = exact(&system.parameters).unwrap().value;
         assert!((found - system.log_partition).abs() < 1e-6, "{}: exact {found}", system.name);
         let base = BaseDistribution::uniform(4);
-        let ais = Ais { chains: 200, ladder: linear(50), seed: 1 }.run(&ops, &base).unwrap();
-        let rts = rts(&Prior::Uniform, 100, 200, 1).run(&ops, &base).unwrap();
+        let ais = Ais { chains: 200, ladder: linear(50), seed: 1 }.run(&engine, &base).unwrap();
+        let rts = rts(&Prior::Uniform, 100, 200, 1).run(&engine, &base).unwrap();
         for found in [ais, rts] {
             let z = (found.value - system.log_partition) / found.std_error;
             assert!(z.abs() < 4.0, "{} of {}: z = {z:.1}", found.method, system.name);
@@ -140,13 +140,13 @@ fn rts_finds_log_z_of_an_mnist_model() {
             BaseDistribution::from_marginals(&rows, 1.0, &ztrack::units::Variables::BITS).unwrap(),
         ));
     }
-    let ops = Fused::new(&model);
+    let engine = Host::new(&model);
     for (name, base) in bases {
         let scores: Vec<f64> = (0..SEEDS)
             .map(|seed| {
                 let ladder = Ladder::linear(100, &Prior::Uniform).unwrap();
                 let found = Rts { ladder, ..rts(&Prior::Uniform, 100, 200, seed) };
-                let found = found.run(&ops, &base).unwrap();
+                let found = found.run(&engine, &base).unwrap();
                 (found.value - truth) / found.std_error
             })
             .collect();
@@ -166,10 +166,10 @@ fn initial_rounds_settle_on_an_mnist_model_from_a_uniform_base() {
     let Some(path) = shared("models/mnist-h10.npz") else { return };
     let model = ModelFile::load(path).unwrap().parameters;
     let truth = exact(&model).unwrap().value;
-    let (ops, base) = (Fused::new(&model), BaseDistribution::uniform(model.n_visible));
+    let (engine, base) = (Host::new(&model), BaseDistribution::uniform(model.n_visible));
     let ladder = linear(100);
     for seed in 0..4 {
-        let path = tempering::GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let path = tempering::GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let mut chains = TemperedChains::new(base.sample(100, seed, 0), 100, seed);
         let update = BetaUpdate::Collapsed;
         let rounds = InitialRounds { most: 30, ..InitialRounds::default() };

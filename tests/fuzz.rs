@@ -24,9 +24,9 @@ use ztrack::checkpoint::{ModelFile, StateReader, StateWriter, TrainedOn};
 use ztrack::cli::terminal::message;
 use ztrack::config::Config;
 use ztrack::data::{Binarization, load};
+use ztrack::engine::BitMatrix;
+use ztrack::engine::random::{Purpose, Streams};
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::BitMatrix;
-use ztrack::ops::random::{Purpose, Streams};
 use ztrack::record::{Csv, Image, Record, Recorder, Run, TensorBoard};
 use ztrack::training::{Changes, Trainer};
 

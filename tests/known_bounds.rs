@@ -1,10 +1,10 @@
 //! What is known of a model for sure is used by every method: rows anywhere in a file and states of chains.
 
 use ztrack::Parameters;
+use ztrack::engine::BitMatrix;
+use ztrack::engine::random::{Purpose, Streams};
 use ztrack::estimators::{EstimateSettings, Start, Starting};
 use ztrack::model::plus_minus::Units;
-use ztrack::ops::BitMatrix;
-use ztrack::ops::random::{Purpose, Streams};
 
 const N: usize = 64;
 const NEEDLE: usize = 30;

@@ -9,10 +9,10 @@ use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use ztrack::config::Config;
 use ztrack::data::{Dataset, SplitOptions, Splits, Values, load};
+use ztrack::engine::BitMatrix;
+use ztrack::engine::random::{Purpose, Streams};
 use ztrack::model::Parameters;
 use ztrack::model::exact::log_partition;
-use ztrack::ops::BitMatrix;
-use ztrack::ops::random::{Purpose, Streams};
 use ztrack::training::Trainer;
 
 const BARS: &str = r#"

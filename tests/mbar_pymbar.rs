@@ -6,11 +6,11 @@ mod python;
 
 use ndarray::{Array1, ArrayView2};
 use ndarray_npy::write_npy;
+use ztrack::engine::Host;
 use ztrack::estimators::Rts;
 use ztrack::estimators::tempered::{KeptStates, Mbar};
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::numerics::Table;
-use ztrack::ops::Fused;
 use ztrack::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
 
 const K: usize = 12;
@@ -26,8 +26,8 @@ fn mbar_equals_pymbar() {
         initial_rounds: InitialRounds::default(),
         seed: 3,
     };
-    let ops = Fused::new(&gaussian_parameters(16, 8, 0.8, 3));
-    let run = settings.sample_and_keep(&ops, &BaseDistribution::uniform(16)).unwrap();
+    let engine = Host::new(&gaussian_parameters(16, 8, 0.8, 3));
+    let run = settings.sample_and_keep(&engine, &BaseDistribution::uniform(16)).unwrap();
     check(&python, &run.states, 50, &run.counted.zeta);
     let mut fewer = KeptStates::default();
     for (row, &at) in run.states.log_f.rows().zip(&run.states.generated_at) {

@@ -1,8 +1,8 @@
 //! The path from a mixture of product distributions, against enumeration.
 
+use ztrack::engine::Host;
 use ztrack::estimators::tempered::TemperedRun;
 use ztrack::model::{exact, test_systems};
-use ztrack::ops::Fused;
 use ztrack::tempering::mixture::{MixtureBase, MixturePath};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, InitialRounds, Keep, Ladder, Prior, TemperedChains, TemperedPath,
@@ -26,9 +26,9 @@ fn mixture(m: usize, variables: &Variables) -> MixtureBase {
 #[test]
 fn notes_serve_walkers_of_other_rows() {
     let parameters = test_systems::gaussian_parameters(14, 9, 0.7, 5);
-    let (ops, base) = (Fused::new(&parameters), mixture(14, &Variables::BITS));
+    let (engine, base) = (Host::new(&parameters), mixture(14, &Variables::BITS));
     let ladder = Ladder::linear(20, &Prior::Uniform).unwrap();
-    let path = MixturePath { ops: &ops, ladder: &ladder, base: &base };
+    let path = MixturePath { engine: &engine, ladder: &ladder, base: &base };
     let swept = |known: bool| {
         let mut chains = TemperedChains::new(base.sample(600, 1, 0), 20, 1);
         let start = known.then(|| path.evaluate(&chains.visible));
@@ -49,9 +49,9 @@ fn right_within_errors(kind: &str) {
     let variables: Variables = kind.parse().unwrap();
     let parameters = test_systems::gaussian_parameters(14, 9, 0.7, 5).of(variables).unwrap();
     let truth = exact::log_partition(&parameters).unwrap();
-    let (ops, base) = (Fused::new(&parameters), mixture(14, &parameters.variables));
+    let (engine, base) = (Host::new(&parameters), mixture(14, &parameters.variables));
     let ladder = Ladder::linear(20, &Prior::Uniform).unwrap();
-    let path = MixturePath { ops: &ops, ladder: &ladder, base: &base };
+    let path = MixturePath { engine: &engine, ladder: &ladder, base: &base };
     let (mut rts, mut annealed) = (Vec::new(), Vec::new());
     for seed in 0..40 {
         let mut chains = TemperedChains::new(base.sample(60, seed, 0), 20, seed);

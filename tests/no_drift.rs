@@ -11,12 +11,12 @@
 //! a row drawn from random blocks of the first (by the test of independence alone, and by `kernels.rs`).
 
 use burn::tensor::Device;
+use ztrack::engine::host::InstructionSet;
+use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::{BitMatrix, Composed, Draw, Host, Matrix, RbmOps, for_each_set_bit};
 use ztrack::model::exact::{log_partition_at, log_probabilities_of_visible_at, moments};
 use ztrack::model::test_systems::{gaussian_parameters, total_variation};
 use ztrack::model::{Parameters, Rbm};
-use ztrack::ops::cpu::InstructionSet;
-use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BitMatrix, Composed, Draw, Fused, Matrix, RbmOps, for_each_set_bit};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, Ladder, Prior, TemperedChains,
 };
@@ -88,7 +88,7 @@ fn bits(states: &[usize], columns: usize) -> BitMatrix {
 fn kernels(parameters: &Parameters) -> Vec<(String, Box<dyn RbmOps>, usize)> {
     let mut kernels: Vec<(String, Box<dyn RbmOps>, usize)> = Vec::new();
     for set in InstructionSet::available() {
-        let fused = Box::new(Fused::with_instruction_set(parameters, set));
+        let fused = Box::new(Host::with_instruction_set(parameters, set));
         kernels.push((format!("{set:?}"), fused, 40_000));
     }
     let composed = Composed::new(&Rbm::from_parameters(parameters, &Device::default()));
@@ -106,12 +106,12 @@ fn tempered_chains_stay_in_the_exact_joint_distribution_of_state_and_temperature
         let ladder = ladder();
         let zeta = log_z(&parameters, &base, &ladder);
         let exact = joint(&parameters, &base, &ladder);
-        for (kernel, ops, count) in kernels(&parameters) {
+        for (kernel, engine, count) in kernels(&parameters) {
             for update in UPDATES {
                 let start = draw(&exact, count, 2);
                 let mut chains = TemperedChains::new(bits(&start, 5), ladder.len(), 3);
                 chains.temperatures = start.iter().map(|cell| (cell >> 5) as u32).collect();
-                let path = GeometricPath { ops: ops.as_ref(), ladder: &ladder, base: &base };
+                let path = GeometricPath { engine: engine.as_ref(), ladder: &ladder, base: &base };
                 let record = chains.sweep(&path, &zeta, update, SWEEPS, None);
                 let cells = (0..count).map(|s| {
                     (chains.temperatures[s] as usize) << 5 | chains.visible.row(s)[0] as usize
@@ -137,10 +137,10 @@ fn particles_stay_in_the_exact_distribution_of_the_model() {
         let parameters = gaussian_parameters(7, 4, 1.2, 4).of(variables(kind)).unwrap();
         let exact = log_probabilities_of_visible_at(&parameters, &[0.0; 7], 1.0).unwrap();
         let exact: Vec<f64> = exact.into_iter().map(f64::exp).collect();
-        for (kernel, ops, count) in kernels(&parameters) {
+        for (kernel, engine, count) in kernels(&parameters) {
             let start = draw(&exact, count, 5);
             let mut particles = Particles { visible: bits(&start, 7), seed: 6, sweeps: 0 };
-            particles.sweep(ops.as_ref(), SWEEPS);
+            particles.sweep(engine.as_ref(), SWEEPS);
             let cells = (0..count).map(|s| particles.visible.row(s)[0] as usize);
             let tv = total_variation(cells, &exact);
             assert!(tv < 2.0, "{kernel}, variables `{kind}`: {tv:.2} x the floor");
@@ -181,12 +181,12 @@ fn tempered_chains_keep_exact_means_of_a_wide_visible_layer() {
         stream.uniform() < 1.0 / (1.0 + f64::from(-x).exp())
     });
     let exact: Vec<Vec<f64>> = at.iter().map(|model| moments(model).unwrap().visible).collect();
-    let ops = Fused::new(&parameters);
+    let engine = Host::new(&parameters);
     for update in UPDATES {
         let mut chains = TemperedChains::new(visible.clone(), ladder.len(), 10);
         chains.temperatures = start.iter().map(|cell| (cell >> J) as u32).collect();
         chains.sweep(
-            &GeometricPath { ops: &ops, ladder: &ladder, base: &base },
+            &GeometricPath { engine: &engine, ladder: &ladder, base: &base },
             &zeta,
             update,
             SWEEPS,
@@ -236,7 +236,7 @@ fn draws_of_units_rows_and_steps_are_independent() {
     const UNITS: usize = 130;
     const DRAWS: usize = 4000;
     let parameters = Parameters::zeros(UNITS, 1);
-    for (kernel, ops, _) in kernels(&parameters) {
+    for (kernel, engine, _) in kernels(&parameters) {
         let inputs = Matrix::filled(2, UNITS, 0.0);
         // Per step: two rows of visible units and two of what hidden units would get.
         let mut bits = BitMatrix::zeros(DRAWS, 4 * UNITS);
@@ -247,7 +247,7 @@ fn draws_of_units_rows_and_steps_are_independent() {
                 let mut out = BitMatrix::zeros(2, UNITS);
                 let streams = Streams::new(11, purpose, step as u64);
                 let x = inputs.as_slice();
-                ops.draw(
+                engine.draw(
                     &Draw {
                         n_units: UNITS,
                         inputs: x,

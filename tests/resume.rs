@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use ztrack::checkpoint::{StateReader, StateWriter};
 use ztrack::config::Config;
 use ztrack::data::{SplitOptions, load};
-use ztrack::ops::random::{Purpose, Streams};
+use ztrack::engine::random::{Purpose, Streams};
 use ztrack::training::{Changes, StepRecord, Trainer};
 
 /// Pre-training, persistent chains with exchange, Adam, centering, Kalman: all that has a state.

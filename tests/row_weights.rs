@@ -4,9 +4,9 @@ use burn::tensor::Device;
 use ztrack::checkpoint::{StateReader, StateWriter};
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};
+use ztrack::engine::BitMatrix;
 use ztrack::model::exact::{log_partition, samples};
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::BitMatrix;
 use ztrack::training::{Changes, Trainer};
 
 const COLUMNS: usize = 12;

@@ -11,12 +11,12 @@
 mod statistics;
 
 use statistics::{data_like, mean_and_deviation};
+use ztrack::engine::Host;
 use ztrack::estimators::tempered::spline::ti_spline;
 use ztrack::estimators::tempered::{KeptRun, free_curves, ti, ti_corrected, ti_rb};
 use ztrack::estimators::{Bias, Estimate, Method, Rts};
 use ztrack::model::exact::log_partition_at;
 use ztrack::model::test_systems::{TestSystem, gaussian, independent_units, one_hidden_unit};
-use ztrack::ops::Fused;
 use ztrack::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
 
 const TEMPERATURES: usize = 20;
@@ -41,7 +41,7 @@ fn run_on(
         initial_rounds: InitialRounds::default(),
         seed,
     };
-    settings.sample_and_keep(&Fused::new(&system.parameters), base).unwrap()
+    settings.sample_and_keep(&Host::new(&system.parameters), base).unwrap()
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use burn::tensor::Device;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};
+use ztrack::engine::BitMatrix;
+use ztrack::engine::random::{Purpose, Streams};
 use ztrack::fit::{Options, fit};
 use ztrack::live::{LogZTracker, LogZTrackerBuilder};
 use ztrack::model::exact::log_partition;
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::BitMatrix;
-use ztrack::ops::random::{Purpose, Streams};
 use ztrack::record::Run;
 use ztrack::training::{StepRecord, Trainer};
 use ztrack::{Parameters, Result};

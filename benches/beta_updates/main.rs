@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use ztrack::checkpoint::ModelFile;
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, find_folder, load};
+use ztrack::engine::Host;
 use ztrack::model::{Parameters, test_systems::gaussian_parameters};
-use ztrack::ops::Fused;
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Occupancy, Prior,
     PseudoPrior, TemperedChains, Tempering,
@@ -210,13 +210,13 @@ fn marginals() -> Option<BaseDistribution> {
 }
 
 fn measure(parameters: &Parameters, size: &Size) -> Vec<Figure> {
-    let ops = Fused::new(parameters);
+    let engine = Host::new(parameters);
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform).expect("a ladder");
     let base = marginals().unwrap_or_else(|| {
         println!("no MNIST in the data folder: the visible bias is the base distribution");
         BaseDistribution::from_logits(&parameters.visible_bias).expect("finite biases")
     });
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+    let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
     let total = size.groups * GROUP;
     let mut start = TemperedChains::new(base.sample(total, 1, 0), TEMPERATURES, 1);
     let rounds = InitialRounds { sweeps: 100, most: 4, annealed_start: true };

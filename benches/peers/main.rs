@@ -9,9 +9,9 @@ use std::time::Instant;
 use burn::tensor::Device;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Source, SplitOptions, Splits, Values, load};
+use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::{BitMatrix, Composed, Host};
 use ztrack::model::{Parameters, Rbm, test_systems::gaussian_parameters};
-use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BitMatrix, Composed, Fused};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, Ladder, Prior, TemperedChains,
 };
@@ -35,10 +35,10 @@ fn particles(chains: usize, n_visible: usize) -> Particles {
 
 /// One PCD-1 update with plain gradient ascent, as scikit-learn's `BernoulliRBM._fit`.
 fn update(parameters: &mut Parameters, data: &BitMatrix, particles: &mut Particles) {
-    let ops = Fused::new(parameters);
-    let data = moments(&ops, data, None);
-    particles.sweep(&ops, 1);
-    let model = moments(&ops, &particles.visible, None);
+    let engine = Host::new(parameters);
+    let data = moments(&engine, data, None);
+    particles.sweep(&engine, 1);
+    let model = moments(&engine, &particles.visible, None);
     let j = parameters.n_hidden;
     for (i, weights) in parameters.weights.chunks_exact_mut(j).enumerate() {
         let rows = data.products.row(i).iter().zip(model.products.row(i));
@@ -56,12 +56,12 @@ fn tempered(
     update: BetaUpdate,
     k: usize,
 ) -> Result<Work, Failure> {
-    let ops = Fused::new(parameters);
+    let engine = Host::new(parameters);
     let ladder = Ladder::linear(k, &Prior::Uniform)?;
     let base = BaseDistribution::uniform(parameters.n_visible);
     let mut chains = TemperedChains::new(base.sample(chains, 1, 0), k, 1);
     Ok(Box::new(move || {
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         // As in training, where some sweeps are made at once: the last one evaluates log f at all temperatures.
         drop(chains.sweep(&path, &vec![0.0; k], update, TEMPERED_SWEEPS, None));
     }))
@@ -127,7 +127,7 @@ fn work(what: &str, setting: &str) -> Result<Work, Failure> {
         return Err(format!("{setting}: VISIBLExHIDDENxCHAINS is expected").into());
     };
     let mut parameters = gaussian_parameters(n_visible, n_hidden, 0.1, 1);
-    let fused = Fused::new(&parameters);
+    let fused = Host::new(&parameters);
     let mut states = particles(chains, n_visible);
     if let Some((update, k)) =
         what.strip_prefix("ztrack tempered sweep, ").and_then(|rest| rest.split_once(", K = "))

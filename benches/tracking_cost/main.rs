@@ -18,9 +18,9 @@ mod tempered;
 use std::path::PathBuf;
 
 use clock::Clock;
+use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::{BitMatrix, Host};
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BitMatrix, Fused};
 use ztrack::tempering::{BetaUpdate, GeometricPath, InitialRounds, TemperedChains};
 use ztrack::tracking::{ChainTracker, Smoothing, TrackerOptions};
 use ztrack::training::gradient::Particles;
@@ -104,7 +104,7 @@ fn main() -> Result<(), Failure> {
 
 /// Data: states of another random model.
 fn data(setting: &Setting) -> BitMatrix {
-    let other = Fused::new(&gaussian_parameters(setting.n_visible, setting.n_hidden, 0.1, 2));
+    let other = Host::new(&gaussian_parameters(setting.n_visible, setting.n_hidden, 0.1, 2));
     let mut particles = random_particles(setting.batch, setting.n_visible, 3);
     particles.sweep(&other, 10);
     particles.visible

@@ -2,8 +2,8 @@
 
 use std::fs::File;
 
+use ztrack::engine::Host;
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::Fused;
 use ztrack::tempering::{BaseDistribution, GeometricPath, Ladder, Prior};
 use ztrack::training::gradient::{gradient, moments};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
@@ -48,10 +48,11 @@ fn measure(setting: &Setting) -> Result<Clock, Failure> {
     // Nearly independent units, so that no tracker ever loses the ladder: then times would be of initial rounds.
     let mut parameters = gaussian_parameters(m, j, 0.02, 1);
     let base = BaseDistribution::from_logits(&parameters.visible_bias)?;
-    let mut ops = Fused::new(&parameters);
+    let mut engine = Host::new(&parameters);
     let mut rule = Sgd::new(SgdConfig::default(), m, j);
     let mut particles = random_particles(chains, m, 4);
-    let mut trackers = trackers(setting, GeometricPath { ops: &ops, ladder: &ladder, base: &base });
+    let mut trackers =
+        trackers(setting, GeometricPath { engine: &engine, ladder: &ladder, base: &base });
     let mut aside = trackers[0].chains.clone();
     let mut clock = Clock::new(setting.threads);
     for update in 0..updates + 2 {
@@ -59,21 +60,21 @@ fn measure(setting: &Setting) -> Result<Clock, Failure> {
             clock.restart();
         }
         let new = clock.time("update", || {
-            let positive = moments(&ops, &data, None);
-            particles.sweep(&ops, 1);
-            let negative = moments(&ops, &particles.visible, None);
+            let positive = moments(&engine, &data, None);
+            particles.sweep(&engine, 1);
+            let negative = moments(&engine, &particles.visible, None);
             rule.step(&mut parameters, &gradient(&positive, &negative, None), 1e-4);
-            Fused::new(&parameters)
+            Host::new(&parameters)
         });
-        let before = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
-        let after = GeometricPath { ops: &new, ladder: &ladder, base: &base };
+        let before = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
+        let after = GeometricPath { engine: &new, ladder: &ladder, base: &base };
         for turn in 0..trackers.len() {
             let turn = (turn + update) % trackers.len();
             step(&mut trackers[turn], TRACKERS[turn].0, &before, &after, &mut clock)?;
         }
         let zeta = trackers[0].save().pseudo_prior;
         profile::parts(after, &mut aside, &zeta, setting.sweeps, &mut clock);
-        ops = new;
+        engine = new;
     }
     Ok(clock)
 }

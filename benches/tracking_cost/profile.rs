@@ -24,7 +24,7 @@ pub fn parts(
     clock.time("product h|v", || GeometricPath { ladder: &ends, ..path }.evaluate(&chains.visible));
     let known = clock.time("product h|v and log f", || path.evaluate(&chains.visible));
     let mut particles = Particles { visible: chains.visible.clone(), seed: 9, sweeps: 0 };
-    clock.time("sweeps at beta = 1", || particles.sweep(path.ops, sweeps));
+    clock.time("sweeps at beta = 1", || particles.sweep(path.engine, sweeps));
     let start = Some(known.clone());
     let joint = BetaUpdate::Joint { repeats: 1 };
     let record = clock.time("sweeps, joint", || chains.sweep(&path, zeta, joint, sweeps, start));

@@ -2,8 +2,8 @@
 
 use std::fs::File;
 
+use ztrack::engine::Host;
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::Fused;
 use ztrack::tempering::{BaseDistribution, GeometricPath, Ladder, Prior, TemperedChains};
 use ztrack::training::gradient::{gradient, moments, moments_from_inputs};
 use ztrack::training::update::{RmsSpectral, RmsSpectralConfig, UpdateRule};
@@ -46,9 +46,10 @@ fn measure(setting: &Setting) -> Result<Clock, Failure> {
     // Nearly independent units, so that no tracker ever loses the ladder: then times would be of initial rounds.
     let mut parameters = gaussian_parameters(m, j, 0.02, 1);
     let base = BaseDistribution::from_logits(&parameters.visible_bias)?;
-    let mut ops = Fused::new(&parameters);
+    let mut engine = Host::new(&parameters);
     let mut rule = RmsSpectral::new(RmsSpectralConfig::default(), m, j, 1e-5);
-    let mut trackers = trackers(setting, GeometricPath { ops: &ops, ladder: &ladder, base: &base });
+    let mut trackers =
+        trackers(setting, GeometricPath { engine: &engine, ladder: &ladder, base: &base });
     let mut bare: Vec<TemperedChains> =
         trackers.iter().map(|tracker| tracker.chains.clone()).collect();
     let mut aside = trackers[0].chains.clone();
@@ -60,17 +61,17 @@ fn measure(setting: &Setting) -> Result<Clock, Failure> {
         }
         let tracker = &trackers[0];
         let (positive, negative) = clock.time(UPDATE[0], || {
-            let positive = moments(&ops, &data, None);
+            let positive = moments(&engine, &data, None);
             let inputs = tracker.evaluated().inputs.clone();
             let (visible, weights) = (&tracker.chains.visible, tracker.weights());
-            (positive, moments_from_inputs(&ops, visible, inputs, Some(&weights)))
+            (positive, moments_from_inputs(&engine, visible, inputs, Some(&weights)))
         });
         clock.time(UPDATE[1], || {
             rule.step(&mut parameters, &gradient(&positive, &negative, None), 1e-5);
         });
-        let new = clock.time(UPDATE[2], || Fused::new(&parameters));
-        let before = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
-        let after = GeometricPath { ops: &new, ladder: &ladder, base: &base };
+        let new = clock.time(UPDATE[2], || Host::new(&parameters));
+        let before = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
+        let after = GeometricPath { engine: &new, ladder: &ladder, base: &base };
         for turn in 0..trackers.len() {
             let turn = (turn + update) % trackers.len();
             let (name, _, beta_update) = TRACKERS[turn];
@@ -81,7 +82,7 @@ fn measure(setting: &Setting) -> Result<Clock, Failure> {
             });
         }
         profile::parts(after, &mut aside, &zeta, sweeps, &mut clock);
-        ops = new;
+        engine = new;
     }
     Ok(clock)
 }

@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use rayon::prelude::*;
+use ztrack::engine::Host;
 use ztrack::estimators::{
     Equilibrium, Estimate, Method, Rts, Sams, WangLandau, exact, raise, sandwich,
 };
 use ztrack::model::Parameters;
-use ztrack::ops::Fused;
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, SimulatedTempering,
     TemperedChains, Tempering,
@@ -25,7 +25,7 @@ type Other = fn(&Case, u64) -> Result<Vec<Estimate>>;
 pub struct Case {
     pub name: String,
     pub parameters: Parameters,
-    pub ops: Fused,
+    pub engine: Host,
     pub base: BaseDistribution,
     pub temperatures: usize,
     pub sweeps: usize,
@@ -43,7 +43,7 @@ impl Case {
         Ok(Self {
             name,
             parameters: parameters.clone(),
-            ops: Fused::new(parameters),
+            engine: Host::new(parameters),
             base: BaseDistribution::from_logits(&parameters.visible_bias)?,
             temperatures,
             sweeps,
@@ -69,7 +69,7 @@ impl Case {
             initial_rounds: InitialRounds::default(),
             seed,
         };
-        let shared = chains.sample_and_keep(&self.ops, &self.base)?;
+        let shared = chains.sample_and_keep(&self.engine, &self.base)?;
         let mut found: Vec<Estimate> =
             Method::readers().map(|(_, reader)| reader.read(&shared)).collect();
         for other in OTHERS {
@@ -85,7 +85,7 @@ impl Case {
         estimate: impl FnOnce(&mut dyn SimulatedTempering) -> ztrack::Result<Estimate>,
     ) -> Result<Vec<Estimate>> {
         let ladder = Ladder::linear(self.temperatures, &Prior::Uniform)?;
-        let path = GeometricPath { ops: &self.ops, ladder: &ladder, base: &self.base };
+        let path = GeometricPath { engine: &self.engine, ladder: &ladder, base: &self.base };
         let visible = self.base.sample(CHAINS, seed, 0);
         let mut chains = TemperedChains::new(visible, self.temperatures, seed);
         let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
@@ -113,15 +113,15 @@ impl Case {
 /// AIS, reverse AIS from exact samples, and Bennett's acceptance ratio between them.
 fn annealed(case: &Case, seed: u64) -> Result<Vec<Estimate>> {
     let ladder = Ladder::linear(case.sweeps, &Prior::Uniform)?;
-    let path = GeometricPath { ops: &case.ops, ladder: &ladder, base: &case.base };
-    let start = Equilibrium::draw(&case.parameters, &case.ops, &case.base, CHAINS, seed)?;
+    let path = GeometricPath { engine: &case.engine, ladder: &ladder, base: &case.base };
+    let start = Equilibrium::draw(&case.parameters, &case.engine, &case.base, CHAINS, seed)?;
     Ok(sandwich(&path, CHAINS, &start, seed)?.estimates().into())
 }
 
 fn raise_from_samples(case: &Case, seed: u64) -> Result<Vec<Estimate>> {
     let ladder = Ladder::linear(case.sweeps, &Prior::Uniform)?;
-    let path = GeometricPath { ops: &case.ops, ladder: &ladder, base: &case.base };
-    let samples = Equilibrium::draw(&case.parameters, &case.ops, &case.base, CHAINS, seed)?;
+    let path = GeometricPath { engine: &case.engine, ladder: &ladder, base: &case.base };
+    let samples = Equilibrium::draw(&case.parameters, &case.engine, &case.base, CHAINS, seed)?;
     Ok(vec![raise(&path, &samples.visible, seed)?])
 }
 

@@ -22,8 +22,8 @@ use scores::{Score, csv_of, print, save, summarise};
 use support::Options;
 use ztrack::checkpoint::{ModelFile, write_bytes};
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
+use ztrack::engine::Host;
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::Fused;
 use ztrack::tempering::BaseDistribution;
 
 const MODELS: u64 = 20;
@@ -96,7 +96,7 @@ fn equal_budget_on_cd25(out: &FilePath) -> Result<()> {
     let parameters = ModelFile::load(&path)?.parameters;
     let case = Case {
         name: "mnist-cd25-h500".into(),
-        ops: Fused::new(&parameters),
+        engine: Host::new(&parameters),
         base: BaseDistribution::from_marginals(&rows, 1.0, &ztrack::units::Variables::BITS)?,
         temperatures: 100,
         sweeps: 1000,

@@ -16,12 +16,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use sets::{Draw, Model, SETS};
+use ztrack::engine::Host;
+use ztrack::engine::random::{Purpose, Streams};
 use ztrack::estimators::{Ais, Start};
 use ztrack::model::exact;
 use ztrack::model::plus_minus::to_binary;
 use ztrack::numerics::logit;
-use ztrack::ops::Fused;
-use ztrack::ops::random::{Purpose, Streams};
 use ztrack::record::{Chart, Look, Series};
 use ztrack::tempering::{BaseDistribution, Ladder, Prior};
 
@@ -222,11 +222,11 @@ impl Size {
     ) -> Result<()> {
         let Model { own, units, log_partition } = &case.model;
         let converted = to_binary(own, *units)?;
-        let ops = Fused::new(&converted.parameters);
+        let engine = Host::new(&converted.parameters);
         for ((name, start), share) in STARTS.iter().zip(&mut row.shares) {
             let Some(base) = case.base(start, seed)? else { continue };
             let ladder = Ladder::linear(self.temperatures, &Prior::Uniform)?;
-            let found = Ais { chains: self.chains, ladder, seed }.run(&ops, &base)?;
+            let found = Ais { chains: self.chains, ladder, seed }.run(&engine, &base)?;
             let value = found.value + converted.log_constant;
             let error = value / log_partition - 1.0;
             let share = share.get_or_insert(Share { right: 0, total: 0 });

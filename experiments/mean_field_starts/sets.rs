@@ -1,12 +1,12 @@
 //! The paper's recipes of random models, all with exact log Z.
 
 use ztrack::Result;
+use ztrack::engine::random::Stream;
 use ztrack::model::plus_minus::Units;
 use ztrack::model::test_systems::{
     SpinModel, gaussian_moments, ring, square, square_ising_log_partition,
 };
 use ztrack::model::{Parameters, exact};
-use ztrack::ops::random::Stream;
 
 use super::transfer_matrix::ring_log_partition;
 

@@ -28,7 +28,7 @@ use ztrack::estimators::{Automatic, Known, Method, Request, estimate};
 use ztrack::tempering::{Ladder, Prior};
 use ztrack::tracking::{LogLikelihood, mean_log_f};
 use ztrack::training::Trainer;
-use ztrack::{BitMatrix, Error, Fused, Parameters, Result};
+use ztrack::{BitMatrix, Error, Host, Parameters, Result};
 
 /// Test log-likelihoods of RBMs with 23 hidden units in Table 1 of Larochelle and Murray 2011, nats a row: from memory, not read off the
 /// paper. Their dna is another split of the rows than LIBSVM's.
@@ -288,7 +288,7 @@ fn train(set: &Set, hidden: usize, seed: u64, options: &Options) -> Result<Train
 /// Test log-likelihoods by reverse annealing, by Bennett's ratio of both passes, and by annealing: in expectation below, between and above, on a path from
 /// a mixture fitted to the modes that were found.
 fn bounds(set: &Set, parameters: &Parameters, seed: u64) -> Result<[LogLikelihood; 3]> {
-    let ops = Fused::new(parameters);
+    let engine = Host::new(parameters);
     let base = ztrack::tempering::BaseDistribution::from_marginals(
         &set.train,
         1.0,
@@ -298,7 +298,7 @@ fn bounds(set: &Set, parameters: &Parameters, seed: u64) -> Result<[LogLikelihoo
     let found = Automatic::new(seed)?.start(parameters, known, &mut |_| ())?;
     let request = Request {
         parameters,
-        ops: &ops,
+        engine: &engine,
         base: &base,
         found: Some(found),
         bound: None,
@@ -324,6 +324,6 @@ impl Set {
         error: f64,
     ) -> Result<LogLikelihood> {
         let test = self.test.as_ref().ok_or_else(|| Error::Invalid("no test rows".into()))?;
-        Ok(mean_log_f(&Fused::new(parameters), test).log_likelihood(log_z, error))
+        Ok(mean_log_f(&Host::new(parameters), test).log_likelihood(log_z, error))
     }
 }

@@ -19,9 +19,9 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use models::{MODELS, data, train};
 use rivals::{Along, RIVALS, Rival, Survey};
+use ztrack::engine::BitMatrix;
 use ztrack::estimators::MomentAveraging;
 use ztrack::model::exact::log_partition;
-use ztrack::ops::BitMatrix;
 use ztrack::tempering::{BaseDistribution, Keep, Ladder, Prior, TemperedPath, anneal};
 use ztrack::{Error, Parameters, Result};
 

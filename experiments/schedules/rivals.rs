@@ -2,8 +2,8 @@
 
 use std::cell::OnceCell;
 
+use ztrack::engine::Host;
 use ztrack::estimators::{MomentAveraging, MomentKnots};
-use ztrack::ops::Fused;
 use ztrack::tempering::schedules::{
     BinnedLinear, SlopeVariance, decelerate, linear, salakhutdinov_murray,
 };
@@ -80,7 +80,7 @@ pub fn paper_ess(hidden: usize, schedule: &str, model: usize) -> Option<f64> {
 /// What schedules go by, each part computed when it is first asked for.
 pub struct Survey<'a> {
     parameters: &'a Parameters,
-    ops: Fused,
+    engine: Host,
     base: &'a BaseDistribution,
     fit: &'a MomentAveraging,
     ladder: Ladder,
@@ -99,7 +99,7 @@ impl<'a> Survey<'a> {
     ) -> Result<Self> {
         Ok(Self {
             parameters,
-            ops: Fused::new(parameters),
+            engine: Host::new(parameters),
             base,
             fit,
             ladder: Ladder::new(&linear(SURVEY.1)?, &Prior::Uniform)?,
@@ -112,7 +112,7 @@ impl<'a> Survey<'a> {
 
     /// Along the geometric path.
     pub fn geometric<'b>(&'b self, ladder: &'b Ladder) -> GeometricPath<'b> {
-        GeometricPath { ops: &self.ops, ladder, base: self.base }
+        GeometricPath { engine: &self.engine, ladder, base: self.base }
     }
 
     /// Knots of the moment path.

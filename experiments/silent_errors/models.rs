@@ -11,10 +11,10 @@ use ztrack::config::Config;
 use ztrack::data::{
     Binarization, Binarizer, Dataset, Files, Source, SplitOptions, Splits, Values, load,
 };
+use ztrack::engine::BitMatrix;
+use ztrack::engine::random::{Purpose, Stream, Streams};
 use ztrack::model::exact;
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::BitMatrix;
-use ztrack::ops::random::{Purpose, Stream, Streams};
 use ztrack::training::Trainer;
 use ztrack::units::Variables;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use ztrack::Parameters;
+use ztrack::engine::random::Stream;
 use ztrack::model::exact;
 use ztrack::model::test_systems::gaussian_parameters;
-use ztrack::ops::random::Stream;
 
 /// How a model is built.
 #[derive(Clone, Copy, Debug, PartialEq)]

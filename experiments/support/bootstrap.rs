@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use indicatif::ProgressBar;
 use ztrack::Result;
+use ztrack::engine::RbmOps;
+use ztrack::engine::random::{Purpose, Streams};
 use ztrack::estimators::tempered::{Group, KeptRun, KeptStates, SlopeSums, TemperedRun};
 use ztrack::numerics::Table;
-use ztrack::ops::RbmOps;
-use ztrack::ops::random::{Purpose, Streams};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Occupancy, Prior,
     PseudoPrior, RoundsEnd, SimulatedTempering, Slopes, TemperedChains, Tempering,
@@ -49,7 +49,7 @@ impl Pool {
 
     /// Initial rounds, a fifth of the sweeps to settle, then `sweeps` (at least 1) with fixed zeta at K `temperatures`.
     pub fn run(
-        ops: &dyn RbmOps,
+        engine: &dyn RbmOps,
         base: &BaseDistribution,
         temperatures: usize,
         sweeps: usize,
@@ -57,7 +57,7 @@ impl Pool {
     ) -> Result<Self> {
         let (start, k) = (Instant::now(), temperatures);
         let ladder = Ladder::linear(k, &Prior::Uniform)?;
-        let path = GeometricPath { ops, ladder: &ladder, base };
+        let path = GeometricPath { engine, ladder: &ladder, base };
         // A seed of its own for every K: runs with the same random numbers may err alike.
         let seed = k as u64;
         let mut chains = TemperedChains::new(base.sample(CHAINS, seed, 0), k, seed);

@@ -1,8 +1,8 @@
 //! Pictures of 8 x 8 pixels: the ten digits, drawn on 5 x 7 pixels, shifted and with flipped pixels.
 
 use ztrack::data::{Dataset, ImageShape, Splits, Values};
-use ztrack::ops::BitMatrix;
-use ztrack::ops::random::{Purpose, Streams};
+use ztrack::engine::BitMatrix;
+use ztrack::engine::random::{Purpose, Streams};
 
 const SIDE: usize = 8;
 /// Probability that a pixel is flipped.

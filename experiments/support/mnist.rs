@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ztrack::checkpoint::ModelFile;
 use ztrack::data::{Binarization, Binarizer, Source, SplitOptions, load};
-use ztrack::ops::BitMatrix;
+use ztrack::engine::BitMatrix;
 use ztrack::{Parameters, Result};
 
 fn shared() -> PathBuf {

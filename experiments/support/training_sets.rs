@@ -8,8 +8,8 @@ use ztrack::data::{
     Binarization, Binarizer, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions, Splits,
     Values, load,
 };
-use ztrack::ops::BitMatrix;
-use ztrack::ops::random::{Purpose, Streams};
+use ztrack::engine::BitMatrix;
+use ztrack::engine::random::{Purpose, Streams};
 use ztrack::{Error, Result};
 
 /// One data set, split.

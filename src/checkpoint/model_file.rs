@@ -16,11 +16,11 @@ use super::naming::{Found, Layout, NAMINGS, all_names, assemble};
 use super::safetensors::{Array, Element, encode, shape_text};
 use super::{TrainedOn, write_bytes};
 use crate::data::{Input, Kind, NpyHeader, open_archive, open_entry};
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::limited::read_up_to;
 use crate::memory::check_memory;
 use crate::model::Parameters;
-use crate::ops::BitMatrix;
 
 /// Longest header of a safetensors file.
 const LONGEST_HEADER: u64 = 16 << 20;

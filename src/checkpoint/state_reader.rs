@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 
 use super::safetensors::{Element, shape_text};
 use super::state_writer::{FORMAT, NO_CHECKSUM, VERSION, checksum_place, hex_sha256};
+use crate::engine::{BitMatrix, words_per_row};
 use crate::error::{Error, Result};
 use crate::limited::read_file_of_run;
 use crate::model::Parameters;
-use crate::ops::{BitMatrix, words_per_row};
 use crate::units::Variables;
 
 /// Largest state, in bytes.

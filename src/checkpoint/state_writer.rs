@@ -13,9 +13,9 @@ use sha2::{Digest, Sha256};
 
 use super::safetensors::{Array, Element, encode, shape_text};
 use super::write_bytes;
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
-use crate::ops::BitMatrix;
 use crate::units::Variables;
 
 /// Value of `format`.
@@ -67,7 +67,7 @@ impl StateWriter {
 
     /// Stores packed states.
     pub fn bits(&mut self, name: &str, bits: &BitMatrix) -> &mut Self {
-        let words = crate::ops::words_per_row(bits.columns());
+        let words = crate::engine::words_per_row(bits.columns());
         self.metadata.insert(format!("columns.{name}"), bits.columns().to_string());
         self.array(name, &[bits.rows(), words], bits.words())
     }

@@ -15,7 +15,7 @@ use crate::data::{
     Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions,
     Splits, find_folder, load_as, resolve_name, similarity_weights,
 };
-use crate::ops::BitMatrix;
+use crate::engine::BitMatrix;
 use crate::tempering::BaseDistribution;
 use crate::units::Variables;
 

@@ -15,8 +15,8 @@ use super::output::{print, print_json};
 use super::row_file::{self, RowFile};
 use super::row_options::RowOptions;
 use super::table::{remarks, table};
+use crate::engine::{BitMatrix, Host};
 use crate::estimators::{Agreement, Bound, Estimate, Estimates, Starting};
-use crate::ops::{BitMatrix, Fused};
 use crate::tracking::{LogLikelihood, log_f, mean_log_f, weighted_log_f};
 
 /// Mean log-likelihood of data, with the standard error of log Z and data together
@@ -88,13 +88,13 @@ impl Evaluate {
         };
         let Estimates { estimates, bound, agreement, .. } =
             self.log_z.run(parameters, &start, false)?;
-        let ops = Fused::new(parameters);
+        let engine = Host::new(parameters);
         let mut log_likelihoods = Vec::new();
         for (split, rows) in &rows {
             let weights = if *split == "train" { data.weights(rows)? } else { None };
             let mean = match weights {
-                Some(weights) => weighted_log_f(&ops, rows, &weights),
-                None => mean_log_f(&ops, rows),
+                Some(weights) => weighted_log_f(&engine, rows, &weights),
+                None => mean_log_f(&engine, rows),
             };
             for estimate in &estimates {
                 log_likelihoods.push(Line {
@@ -107,7 +107,7 @@ impl Evaluate {
         }
         if let Some(path) = &self.per_row {
             let chosen = estimates.iter().find(|e| Some(e.method) == agreement.use_method);
-            per_row(path, &ops, &rows, chosen.or(estimates.first()))?;
+            per_row(path, &engine, &rows, chosen.or(estimates.first()))?;
         }
         let strict = self.log_z.strict && !agreement.sound;
         let report =
@@ -124,14 +124,14 @@ impl Evaluate {
 /// Writes log-likelihood and free energy of every row, with the recommended value of log Z, whose error is the same for all rows.
 fn per_row(
     path: &Path,
-    ops: &Fused,
+    engine: &Host,
     rows: &[(&'static str, BitMatrix)],
     log_z: Option<&Estimate>,
 ) -> Result<()> {
     let mut table = RowFile::new(&["row", "log_likelihood", "free_energy", "log_z_std_error"]);
     let (value, error) = log_z.map_or((f64::NAN, f64::NAN), |e| (e.value, e.std_error));
     for (split, rows) in rows {
-        let values = log_f(ops, rows).into_iter().enumerate();
+        let values = log_f(engine, rows).into_iter().enumerate();
         table.extend(
             split,
             values.map(|(row, log_f)| vec![row as f64, log_f - value, -log_f, error]),

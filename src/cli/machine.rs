@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::time::Instant;
 
-use crate::ops::cpu::{InstructionSet, Tuning};
+use crate::engine::host::{InstructionSet, Tuning};
 
 /// Sizes for which kernels are chosen and shown.
 const SIZES: [(usize, usize); 4] = [(64, 16), (180, 500), (784, 500), (784, 2000)];

@@ -49,7 +49,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
-use crate::ops::cpu::{InstructionSet, Tuning};
+use crate::engine::host::{InstructionSet, Tuning};
 
 /// Each thread needs memory; a larger number is a typing mistake.
 const MOST_THREADS: usize = 1024;

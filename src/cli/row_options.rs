@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::data_options::{Data, DataOptions};
 use super::model_options::Model;
 use crate::data::Dataset;
-use crate::ops::BitMatrix;
+use crate::engine::BitMatrix;
 
 /// Which rows of which data.
 #[derive(Args)]

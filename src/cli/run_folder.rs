@@ -11,8 +11,8 @@ use super::run_lock::{LOCK, RunLock};
 use crate::checkpoint::{
     ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, sorted_files, write_bytes,
 };
+use crate::engine::BitMatrix;
 use crate::model::Parameters;
-use crate::ops::BitMatrix;
 use crate::record::HeldFile;
 use crate::report::summary::Summary;
 use crate::report::{self, Diagnosis, FAILURE, RunFiles};

@@ -173,7 +173,7 @@ fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::BitMatrix;
+    use crate::engine::BitMatrix;
 
     #[test]
     fn data_sets_arrive_as_they_were_sent() {

@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 use super::data_options::{Data, DataOptions, stored_base};
 use super::model_options::Model;
 use super::output::tell;
+use crate::engine::BitMatrix;
 use crate::estimators::{Estimate, Start};
 use crate::model::Parameters;
 use crate::model::plus_minus::{Converted, Units, to_binary};
-use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
 
 /// Guesses of the base distribution.

@@ -10,8 +10,8 @@ use super::model_options::ModelOptions;
 use super::output::tell;
 use super::row_file::{self, RowFile};
 use super::row_options::RowOptions;
+use crate::engine::{Host, Layer, Matrix, RbmOps};
 use crate::numerics::sigmoid;
-use crate::ops::{Fused, Layer, Matrix, RbmOps};
 
 /// Number of rows whose inputs are in memory at a time.
 const BLOCK: usize = 1000;
@@ -43,15 +43,15 @@ impl Transform {
         row_file::check(&self.out, self.force)?;
         let model = self.model.load()?;
         let (_, _, rows) = self.rows.load(&model, self.seed)?;
-        let ops = Fused::new(&model.file.parameters);
-        let hidden = ops.n_units(Layer::Hidden);
+        let engine = Host::new(&model.file.parameters);
+        let hidden = engine.n_units(Layer::Hidden);
         let names: Vec<String> = (1..=hidden).map(|j| format!("h{j}")).collect();
         let mut table = RowFile::new(&names);
         for (split, rows) in &rows {
             for first in (0..rows.rows()).step_by(BLOCK) {
                 let block = rows.select(first..rows.rows().min(first + BLOCK));
                 let mut inputs = Matrix::filled(block.rows(), hidden, 0.0);
-                ops.inputs(Layer::Hidden, block.words(), inputs.as_mut_slice());
+                engine.inputs(Layer::Hidden, block.words(), inputs.as_mut_slice());
                 let mean = |x: &f32| sigmoid(f64::from(*x));
                 let means = |row: usize| inputs.row(row).iter().map(mean).collect();
                 table.extend(split, (0..block.rows()).map(means));

@@ -7,10 +7,10 @@ use super::threads::on_ranks;
 use super::{Parts, Solo, broadcast_bytes, current, gather_one};
 use crate::config::Config;
 use crate::data::{SplitOptions, load};
+use crate::engine::{BitMatrix, Host};
 use crate::estimators::Ais;
 use crate::model::test_systems::gaussian_parameters;
 use crate::model::{Device, Parameters};
-use crate::ops::{BitMatrix, Fused};
 use crate::record::{Memory, Run};
 use crate::tempering::{
     BaseDistribution, GeometricPath, Ladder, Prior, TemperedChains, TemperedPath,
@@ -141,10 +141,10 @@ fn annealing_has_the_same_bytes_on_any_number_of_ranks() {
     let base = BaseDistribution::uniform(30);
     let found = || {
         let ladder = Ladder::linear(30, &Prior::Uniform).unwrap();
-        let ops = Fused::new(&parameters).on(current());
-        let log_z = Ais { chains: 230, ladder, seed: 4 }.run(&ops, &base).unwrap();
+        let engine = Host::new(&parameters).on(current());
+        let log_z = Ais { chains: 230, ladder, seed: 4 }.run(&engine, &base).unwrap();
         let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let visible = BitMatrix::from_fn(230, 30, |i, j| (i * j + i) % 3 == 0);
         let slopes = path.slopes(&visible);
         (log_z.value.to_bits(), log_z.std_error.to_bits(), slopes.mean, slopes.variance)

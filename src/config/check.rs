@@ -11,7 +11,7 @@ const LARGEST: usize = 10_000_000;
 impl Kernel {
     /// `burn`: whether this build has Burn.
     pub(super) fn check(self, burn: bool) -> Result<()> {
-        if self == Self::Fused || burn {
+        if self == Self::Host || burn {
             return Ok(());
         }
         let problem = "\"composed\" computes with Burn's tensors: build with the feature `burn`";
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn composed_is_refused_where_burn_is_not() {
-        assert!(Kernel::Composed.check(true).is_ok() && Kernel::Fused.check(false).is_ok());
+        assert!(Kernel::Composed.check(true).is_ok() && Kernel::Host.check(false).is_ok());
         let error = Kernel::Composed.check(false).unwrap_err().to_string();
         assert!(error.contains("model.kernel") && error.contains("feature `burn`"), "{error}");
     }

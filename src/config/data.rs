@@ -6,8 +6,8 @@ use super::DataConfig;
 use crate::data::{
     Binarization, Dataset, SplitOptions, Splits, Values, find_folder, find_variables, load,
 };
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
 use crate::units::Variables;
 
 impl DataConfig {

@@ -9,9 +9,9 @@ use super::verify::verify;
 use super::{
     Base, BetaUpdateConfig, Config, PriorConfig, SettlingConfig, SmoothingConfig, TemperingConfig,
 };
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::limited::read_text;
-use crate::ops::BitMatrix;
 use crate::tempering::mixture::{MixtureBase, fit_rows};
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder, Prior};
 use crate::tracking::{Parts, Smoothing, TrackerOptions};

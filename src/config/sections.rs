@@ -116,7 +116,7 @@ pub enum VisibleBias {
 pub enum Kernel {
     /// The fused CPU kernel.
     #[default]
-    Fused,
+    Host,
     /// Plain Burn operations; the slow reference.
     Composed,
 }

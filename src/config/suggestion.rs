@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::data::{Dataset, Values, describe};
-    use crate::ops::BitMatrix;
+    use crate::engine::BitMatrix;
 
     #[test]
     fn suggestions_can_be_read_and_fit() {

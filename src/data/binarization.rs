@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Dataset, Values};
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, words_per_row};
 use crate::error::{Error, Result};
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, words_per_row};
 
 /// Epoch number under which evaluation sets are binarized: one draw for a whole run, shared with no training epoch.
 pub const EVALUATION_EPOCH: u64 = (1 << 56) - 1;

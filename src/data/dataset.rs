@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Categories;
 use super::limits::check_shape;
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
 
 /// Rows of visible units.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::content::{hex, sha256_hex};
 use super::{Dataset, Grouping, ImageShape, Values, find_variables};
-use crate::ops::for_each_set_bit;
+use crate::engine::for_each_set_bit;
 
 /// Facts about a data set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -153,7 +153,7 @@ impl fmt::Display for Description {
 mod tests {
     use super::*;
     use crate::data::Intensities;
-    use crate::ops::BitMatrix;
+    use crate::engine::BitMatrix;
 
     #[test]
     fn counts_of_a_small_binary_set_are_right() {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::engine::words_per_row;
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
-use crate::ops::words_per_row;
 
 /// Most bytes of a data file after decompression, and most bytes a data set may take in memory: 2 GiB.
 pub(super) const MAX_BYTES: u64 = 2 << 30;

@@ -3,8 +3,8 @@
 use ndarray::{ArrayBase, Data, Ix2};
 
 use super::{Dataset, Values};
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
 
 /// Rows of cells in memory. Numbers 0 and 1 are units; other numbers in [0, 1] are grey levels, kept to 1/255.
 pub trait Rows {

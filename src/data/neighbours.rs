@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use crate::ops::BitMatrix;
+use crate::engine::BitMatrix;
 use crate::units::Variables;
 
 /// The nearest row of a set, and the number of variables that differ.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::limits::check_room;
 use super::source::{find_file, locate};
 use super::{Categories, Columns, Dataset, FileOptions, Files, Source, load_file};
+use crate::engine::random::{Purpose, Streams};
 use crate::error::{Error, Result};
-use crate::ops::random::{Purpose, Streams};
 
 /// As often are rows in memory while they are split and binarized, beside how they were read.
 const COPIES: f64 = 1.5;

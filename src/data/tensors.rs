@@ -20,8 +20,8 @@ mod tests {
 
     use super::*;
     use crate::data::Values;
+    use crate::engine::BitMatrix;
     use crate::model::Device;
-    use crate::ops::BitMatrix;
 
     #[test]
     fn tensors_are_the_same_data_as_bits() {

@@ -17,7 +17,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::ops::BitMatrix;
+use crate::engine::BitMatrix;
 use crate::units::Variables;
 
 /// Fewest meetings expected of independent columns that never meet.
@@ -190,7 +190,7 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     /// Rows with states drawn for each variable, shares 1/states.
     fn rows(variables: &Variables, columns: usize, n: usize) -> BitMatrix {

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::neighbours::with_all_states;
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
 use crate::units::Variables;
 
 /// Words that may be compared: about ten minutes of one usual core.
@@ -45,7 +45,7 @@ pub fn effective_rows(weights: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     /// Against a comparison of variables one by one.
     #[test]

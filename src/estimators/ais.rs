@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use super::estimate::with_rounding;
 use super::{Bias, Estimate, FAILURE, Method};
+use crate::engine::RbmOps;
 use crate::error::Result;
 use crate::numerics::betting_lower_bound;
-use crate::ops::RbmOps;
 use crate::tempering::{
     BaseDistribution, GeometricPath, Keep, Ladder, MeanWeight, TemperedPath, anneal,
 };
@@ -34,9 +34,9 @@ impl Ais {
     ///
     /// # Errors
     /// Fewer than two chains.
-    pub fn run(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
-        base.check_for(ops)?;
-        ais(&GeometricPath { ops, ladder: &self.ladder, base }, self.chains, self.seed)
+    pub fn run(&self, engine: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
+        base.check_for(engine)?;
+        ais(&GeometricPath { engine, ladder: &self.ladder, base }, self.chains, self.seed)
     }
 }
 

@@ -5,10 +5,10 @@
 
 use super::tempered::{TemperedRun, verdict};
 use super::{Automatic, Estimate, FoundStart, Known};
+use crate::engine::random::{Purpose, derived_seed};
+use crate::engine::{BitMatrix, RbmOps};
 use crate::error::{Error, Result};
 use crate::model::{Parameters, exact};
-use crate::ops::random::{Purpose, derived_seed};
-use crate::ops::{BitMatrix, RbmOps};
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{
     AtOne, BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior,
@@ -70,7 +70,7 @@ impl Equilibrium {
     /// Fewer than two samples, or chains that hardly ever reach beta = 1.
     pub fn draw_from(
         parameters: &Parameters,
-        ops: &dyn RbmOps,
+        engine: &dyn RbmOps,
         found: &FoundStart,
         count: usize,
         seed: u64,
@@ -79,7 +79,7 @@ impl Equilibrium {
             return Ok(exact);
         }
         let ladder = sampling_ladder(MIXTURE_TEMPERATURES)?;
-        let path = MixturePath { ops, ladder: &ladder, base: &found.mixture };
+        let path = MixturePath { engine, ladder: &ladder, base: &found.mixture };
         let above = found.from_above.select(0..found.from_above.rows().min(count / 2));
         Self::one_a_chain(path, above, count, seed)
     }
@@ -90,7 +90,7 @@ impl Equilibrium {
     /// As [`Equilibrium::draw_from`].
     pub fn draw(
         parameters: &Parameters,
-        ops: &dyn RbmOps,
+        engine: &dyn RbmOps,
         base: &BaseDistribution,
         count: usize,
         seed: u64,
@@ -100,7 +100,7 @@ impl Equilibrium {
         }
         let ladder = sampling_ladder(TEMPERATURES)?;
         let nothing = BitMatrix::zeros(0, parameters.n_visible);
-        Self::one_a_chain(GeometricPath { ops, ladder: &ladder, base }, nothing, count, seed)
+        Self::one_a_chain(GeometricPath { engine, ladder: &ladder, base }, nothing, count, seed)
     }
 
     fn exact(parameters: &Parameters, count: usize, seed: u64) -> Result<Option<Self>> {
@@ -177,22 +177,22 @@ fn sampling_ladder(temperatures: usize) -> Result<Ladder> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Host;
     use crate::model::test_systems;
-    use crate::ops::Fused;
 
     /// Total variation between samples of chains and the enumerated distribution. If every chain is taken instead of those at beta = 1, it
     /// is 0.39.
     #[test]
     fn samples_of_chains_follow_the_enumerated_distribution() {
         let parameters = test_systems::gaussian_parameters(6, 4, 1.5, 3);
-        let ops = Fused::new(&parameters);
+        let engine = Host::new(&parameters);
         let count = 4000;
         let settings = Automatic { chains: 200, budget: 0.0, ..Automatic::new(5).unwrap() };
         let unknown = Known::default();
         let from_found =
             Equilibrium::by_chains(&parameters, &settings, unknown, (count, 5), &mut |_| ());
         let (base, ladder) = (BaseDistribution::uniform(6), sampling_ladder(10).unwrap());
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let nothing = BitMatrix::zeros(0, 6);
         let from_base = Equilibrium::one_a_chain(path, nothing, count, 5);
         for samples in [from_found.unwrap(), from_base.unwrap()] {

@@ -4,10 +4,10 @@ use serde::{Serialize, Serializer};
 
 use super::tempered::{self, KeptRun, Reader, TemperedRun};
 use super::{Estimate, Request, Sams, Tap, TapOrder, WangLandau};
+use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::model::exact::MAX_UNITS;
-use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::{SimulatedTempering, TemperedPath};
 
 /// Input of an estimator.

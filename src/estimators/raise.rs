@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use super::ais::steps;
 use super::{Bias, Equilibrium, Estimate, Method};
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
 use crate::tempering::{TemperedPath, descend};
 use crate::trust::Trust;
 

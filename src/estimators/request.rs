@@ -2,9 +2,9 @@
 
 use super::tempered::{KeptRun, Reader, TemperedRun};
 use super::{Bound, Equilibrium, Estimate, FoundStart, Method, Way};
+use crate::engine::Host;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
-use crate::ops::Fused;
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, SimulatedTempering,
@@ -14,7 +14,7 @@ use crate::tempering::{
 /// A model to estimate.
 pub struct Request<'a> {
     pub parameters: &'a Parameters,
-    pub ops: &'a Fused,
+    pub engine: &'a Host,
     /// p1(v), if there is no mixture.
     pub base: &'a BaseDistribution,
     /// The mixture that was found, if one was searched for.
@@ -40,8 +40,10 @@ impl Request<'_> {
     /// The path along a ladder.
     pub fn along<'b>(&'b self, ladder: &'b Ladder) -> Box<dyn TemperedPath + 'b> {
         match &self.found {
-            Some(found) => Box::new(MixturePath { ops: self.ops, ladder, base: &found.mixture }),
-            None => Box::new(GeometricPath { ops: self.ops, ladder, base: self.base }),
+            Some(found) => {
+                Box::new(MixturePath { engine: self.engine, ladder, base: &found.mixture })
+            }
+            None => Box::new(GeometricPath { engine: self.engine, ladder, base: self.base }),
         }
     }
 
@@ -99,10 +101,10 @@ impl Request<'_> {
 
     /// Samples of the model for reverse annealing.
     pub fn equilibrium(&self, seed: u64) -> Result<Equilibrium> {
-        let (parameters, ops, count) = (self.parameters, self.ops, self.chains);
+        let (parameters, engine, count) = (self.parameters, self.engine, self.chains);
         let mut samples = match &self.found {
-            Some(found) => Equilibrium::draw_from(parameters, ops, found, count, seed)?,
-            None => Equilibrium::draw(parameters, ops, self.base, count, seed)?,
+            Some(found) => Equilibrium::draw_from(parameters, engine, found, count, seed)?,
+            None => Equilibrium::draw(parameters, engine, self.base, count, seed)?,
         };
         if let Some(bound) = self.bound {
             samples.refuse_below(bound.value);
@@ -126,7 +128,7 @@ impl Request<'_> {
 /// # Errors
 /// Too few chains or sweeps, and errors of the method.
 pub fn estimate(request: &Request<'_>, method: Method, ladder: &Ladder) -> Result<Vec<Estimate>> {
-    request.base.check_for(request.ops)?;
+    request.base.check_for(request.engine)?;
     if let Some(reader) = method.reader() {
         let shared = request.shared(ladder, matches!(reader, Reader::Kept(_)))?;
         return Ok(shared.read(reader).into_iter().collect());

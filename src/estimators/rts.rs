@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use super::tempered::{KeptRun, TemperedRun};
 use super::{Estimate, Method};
+use crate::engine::RbmOps;
 use crate::error::Result;
-use crate::ops::RbmOps;
 use crate::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, SimulatedTempering,
     TemperedChains, Tempering,
@@ -34,16 +34,16 @@ impl Rts {
     ///
     /// # Errors
     /// Fewer than two chains, which give no error bar.
-    pub fn run(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
-        Ok(self.sample(ops, base)?.rts())
+    pub fn run(&self, engine: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
+        Ok(self.sample(engine, base)?.rts())
     }
 
     /// [`Rts::run`] for several estimators: occupancies of the same chains.
     ///
     /// # Errors
     /// Fewer than two chains, which give no error bar.
-    pub fn sample(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<TemperedRun> {
-        self.with_chains(ops, base, |chains| {
+    pub fn sample(&self, engine: &dyn RbmOps, base: &BaseDistribution) -> Result<TemperedRun> {
+        self.with_chains(engine, base, |chains| {
             TemperedRun::new(chains, &self.initial_rounds, self.sweeps)
         })
     }
@@ -52,20 +52,20 @@ impl Rts {
     ///
     /// # Errors
     /// Fewer than two chains, which give no error bar.
-    pub fn sample_and_keep(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<KeptRun> {
-        self.with_chains(ops, base, |chains| {
+    pub fn sample_and_keep(&self, engine: &dyn RbmOps, base: &BaseDistribution) -> Result<KeptRun> {
+        self.with_chains(engine, base, |chains| {
             KeptRun::new(chains, &self.initial_rounds, self.sweeps)
         })
     }
 
     fn with_chains<T>(
         &self,
-        ops: &dyn RbmOps,
+        engine: &dyn RbmOps,
         base: &BaseDistribution,
         run: impl FnOnce(&mut dyn SimulatedTempering) -> Result<T>,
     ) -> Result<T> {
-        base.check_for(ops)?;
-        let path = GeometricPath { ops, ladder: &self.ladder, base };
+        base.check_for(engine)?;
+        let path = GeometricPath { engine, ladder: &self.ladder, base };
         let visible = base.sample(self.chains, self.seed, 0);
         let mut chains = TemperedChains::new(visible, self.ladder.len(), self.seed);
         run(&mut Tempering::new(path, &mut chains, self.beta_update))

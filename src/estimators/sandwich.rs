@@ -136,7 +136,7 @@ pub fn bennett(up: &[f64], down: &[f64]) -> Balance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     /// Normal work: W ~ N(D - v/2, v) and U ~ N(-D - v/2, v) obey Crooks' relation. 200 z-scores: their mean has standard
     /// deviation .07, their deviation .05. Tried: m = 0.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::method::bits_only;
 use super::{Estimate, MomentAveraging, Request};
+use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
-use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::schedules::{
     Automatic, BinnedLinear, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear,
     read_list, resample, salakhutdinov_murray,
@@ -193,7 +193,7 @@ impl ScheduleSettings {
                     most,
                     seed: plan.seed,
                 }
-                .run(plan.problem.ops, plan.problem.product("--schedule automatic")?)?;
+                .run(plan.problem.engine, plan.problem.product("--schedule automatic")?)?;
                 spent = refined.gibbs_sweeps;
                 resample(&refined.betas, temperatures)?
             }

@@ -11,10 +11,10 @@ use super::{
     ScheduleSettings, Shared, Start, Way, automatic, lower_bound,
 };
 use crate::collective;
+use crate::engine::{BitMatrix, Host, RbmOps};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
-use crate::ops::{BitMatrix, Fused, RbmOps};
 use crate::tempering::schedules::linear;
 use crate::tempering::{
     BaseDistribution, Ladder, Prior, TemperedPath, annealing_bytes, check_memory, tempering_bytes,
@@ -128,14 +128,14 @@ pub struct Starting<'a> {
 }
 
 impl Starting<'_> {
-    fn known(&self, ops: &dyn RbmOps) -> Known<'_> {
+    fn known(&self, engine: &dyn RbmOps) -> Known<'_> {
         let given = [self.rows, self.held_out, self.states].into_iter().flatten().cloned();
         let all = given.reduce(|all, more| all.followed_by(&more));
         Known {
             marginals: self.informed.then_some(self.base),
             rows: self.rows,
             states: self.states,
-            bound: all.and_then(|all| Bound::of_states(ops, &all)),
+            bound: all.and_then(|all| Bound::of_states(engine, &all)),
         }
     }
 }
@@ -186,15 +186,15 @@ impl EstimateSettings {
         tell: &mut dyn Hears,
     ) -> Result<Estimates> {
         let methods = self.methods_for(parameters);
-        let ops = &Fused::new(parameters).on(collective::current());
+        let engine = &Host::new(parameters).on(collective::current());
         let Self { chains, sweeps, seed, .. } = *self;
         let base = start.base;
         let mut problem =
-            Request { parameters, ops, base, found: None, bound: None, chains, sweeps, seed };
+            Request { parameters, engine, base, found: None, bound: None, chains, sweeps, seed };
         let mut how = Vec::new();
         let known = match methods[..] {
             [Method::Exact] => Known::default(),
-            _ => start.known(ops),
+            _ => start.known(engine),
         };
         let needs_start = keep || methods.iter().any(|method| method.needs_start());
         // Curves are those of the path from a product distribution: temperatures of a mixture's path have no meaning of their own.
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn rows_of_every_kind_make_the_bound() {
         let parameters = gaussian_parameters(9, 6, 2.0, 1);
-        let ops = Fused::new(&parameters);
+        let engine = Host::new(&parameters);
         let of =
             |from: usize, to| BitMatrix::from_fn(to - from, 9, |r, i| (from + r) >> i & 1 == 1);
         let (rows, held_out, states) = (of(0, 300), of(200, 400), of(350, 512));
@@ -404,7 +404,7 @@ mod tests {
             held_out: Some(&held_out),
             states: Some(&states),
         };
-        let bound = start.known(&ops).bound.unwrap();
+        let bound = start.known(&engine).bound.unwrap();
         assert_eq!(bound.states, 512);
         assert!((bound.value - log_partition(&parameters).unwrap()).abs() < 1e-4, "{bound:?}");
     }

@@ -19,10 +19,10 @@
 use faer::Mat;
 use rayon::prelude::*;
 
+use crate::engine::random::{Purpose, Streams};
 use crate::error::{Error, Result};
 use crate::model::plus_minus::{Units, to_binary};
 use crate::model::{Parameters, exact};
-use crate::ops::random::{Purpose, Streams};
 use crate::tempering::BaseDistribution;
 use crate::units::Variables;
 

@@ -2,9 +2,9 @@
 
 use super::settings::Settings;
 use super::{LogZTrackerBuilder, TrackedData, words};
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
-use crate::ops::BitMatrix;
 use crate::tempering::{BaseDistribution, Ladder};
 use crate::tracking::{
     BOUND_ROWS, KnownStates, LogLikelihood, LogZ, Model, ModelTracker, SecondPopulation,
@@ -24,7 +24,7 @@ use crate::units::Variables;
 /// ```
 /// use ztrack::{LogZTracker, Parameters};
 /// use ztrack::model::{exact, test_systems::gaussian_parameters};
-/// use ztrack::ops::BitMatrix;
+/// use ztrack::engine::BitMatrix;
 ///
 /// let rows = BitMatrix::from_fn(100, 12, |row, unit| (row + unit) % 3 == 0);
 /// let mut tracker = LogZTracker::builder(&rows).hidden(6).seed(1).build()?;
@@ -185,7 +185,7 @@ impl LogZTracker {
         tracker.set_settling(settling);
         tracker.settle(known);
         let bound = data.map_or(f64::NEG_INFINITY, |data| {
-            mean_log_f(tracker.model().ops.as_ref(), &data.spread(BOUND_ROWS)).log_z_bound
+            mean_log_f(tracker.model().engine.as_ref(), &data.spread(BOUND_ROWS)).log_z_bound
         });
         tracker.bound = tracker.bound.max(bound);
         let LogZ { value, std_error, trust } = tracker.log_z(bound);
@@ -229,8 +229,8 @@ impl LogZTracker {
             return Err(Error::Invalid("log-likelihood of no rows".into()));
         }
         let Evaluated { log_z, std_error, .. } = self.evaluate()?;
-        let ops = self.started()?.model().ops.as_ref();
-        Ok(mean_log_f(ops, rows).log_likelihood(log_z, std_error))
+        let engine = self.started()?.model().engine.as_ref();
+        Ok(mean_log_f(engine, rows).log_likelihood(log_z, std_error))
     }
 
     /// States of the chains with their importance weights for the model at the chains' last step.
@@ -254,9 +254,9 @@ impl LogZTracker {
                 "the negative phase is that of the current parameters, and an average is tracked: build the tracker with `averaging` 0".into(),
             ));
         }
-        let (chains, ops) = (tracker.chains(), tracker.model().ops.as_ref());
+        let (chains, engine) = (tracker.chains(), tracker.model().engine.as_ref());
         let inputs = chains.evaluated().inputs.clone();
-        Ok(moments_from_inputs(ops, &chains.chains.visible, inputs, Some(&chains.weights())))
+        Ok(moments_from_inputs(engine, &chains.chains.visible, inputs, Some(&chains.weights())))
     }
 
     /// log Z and its standard error of the filter after the last step. This costs nothing, but the value lags behind a changing model, and

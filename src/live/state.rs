@@ -8,9 +8,9 @@ use super::settings::Settings;
 use super::{Evaluated, LogZTracker};
 use crate::checkpoint::{StateReader, StateWriter, write_bytes};
 use crate::config::TemperingConfig;
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
-use crate::ops::BitMatrix;
 use crate::tempering::{BaseDistribution, GeometricPath};
 use crate::tracking::{
     ChainTracker, KnownShare, LogZ, Model, ModelTracker, SecondPopulation, check_count,
@@ -152,8 +152,11 @@ impl LogZTracker {
             let averaged = (window > 0.0).then(|| parameters("averaged.")).transpose()?;
             live.averaged = averaged.map(|parameters| Averaged::new(window, parameters));
             let model = Model::fused(parameters("tracked.")?);
-            let path =
-                GeometricPath { ops: model.ops.as_ref(), ladder: &live.ladder, base: &live.base };
+            let path = GeometricPath {
+                engine: model.engine.as_ref(),
+                ladder: &live.ladder,
+                base: &live.base,
+            };
             let (options, ladder) = (live.options(), &live.ladder);
             let second = SecondPopulation::read(state, (&model, ladder), live.chains(), options)?;
             let chains = ChainTracker::read("", &path, live.chains(), options, state)?;

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 use crate::error::{Error, Result};
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 use crate::units::Variables;
 
 /// Weights beyond this size saturate every unit.

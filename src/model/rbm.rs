@@ -7,8 +7,8 @@ use burn::tensor::activation::{sigmoid, softplus};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::Parameters;
+use crate::engine::random::Streams;
 use crate::error::Result;
-use crate::ops::random::Streams;
 use crate::units::Variables;
 
 /// Sizes of a model and its random start.
@@ -185,9 +185,9 @@ fn bernoulli(probabilities: Tensor<2>, streams: Streams) -> Tensor<2> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::random::Purpose;
     use crate::model::exact::log_partition;
     use crate::model::test_systems::gaussian_parameters;
-    use crate::ops::random::Purpose;
 
     fn all_states(units: usize, device: &Device) -> Tensor<2> {
         let rows = 1 << units;

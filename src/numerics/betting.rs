@@ -52,7 +52,7 @@ pub fn betting_lower_bound(log_weights: &[f64], failure: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     fn log_normal(count: usize, spread: f64, seed: u64) -> Vec<f64> {
         let mut stream = Streams::new(seed, Purpose::TestSystem, 0).row(2);

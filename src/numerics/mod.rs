@@ -1,4 +1,4 @@
-//! Functions and tables for all modules, in f64. Kernels in [`crate::ops`] have vectorised versions of their own.
+//! Functions and tables for all modules, in f64. Kernels in [`crate::engine`] have vectorised versions of their own.
 
 mod betting;
 mod categorical;

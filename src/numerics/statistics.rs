@@ -184,7 +184,7 @@ pub fn pooled(values: &[((f64, f64), f64)]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     /// Chains of an autoregressive process with this correlation from draw to draw.
     fn chains(count: usize, length: usize, memory: f64, apart: f64) -> Vec<Vec<f64>> {

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::palette;
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
 
 /// Decades the logarithmic scale of [`Image::heat`] spans below the largest entry.
 const DECADES: f64 = 4.0;

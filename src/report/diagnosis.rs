@@ -3,12 +3,12 @@
 
 use super::run_files::RunFiles;
 use crate::checkpoint::ModelFile;
+use crate::engine::random::{Purpose, derived_seed};
+use crate::engine::{BitMatrix, Host};
 use crate::error::Result;
 use crate::estimators::tempered::TemperedRun;
 use crate::estimators::{Bound, Equilibrium, Estimate, Known, exact, lower_bound, sandwich};
 use crate::model::Parameters;
-use crate::ops::random::{Purpose, derived_seed};
-use crate::ops::{BitMatrix, Fused};
 use crate::tempering::{
     BetaUpdate, GeometricPath, InitialRounds, Ladder, Measurement, Prior, TemperedChains,
     Tempering, Transitions,
@@ -83,10 +83,10 @@ impl Diagnosis {
     /// Settings of the run with fewer than two chains, which its configuration refuses.
     pub fn of(trainer: &Trainer, parameters: Parameters, seconds: f64) -> Result<Self> {
         let seed = derived_seed(trainer.config().seed, Purpose::Report, 0);
-        let ops = Fused::new(&parameters);
+        let engine = Host::new(&parameters);
         let count = trainer.config().tempering.chains.min(CHAINS);
         let ladder = trainer.ladder().clone();
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: trainer.base() };
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: trainer.base() };
         let sweep = trainer.seconds_of_sweep(count);
         let affordable = |share: f64| (share * seconds / sweep) as usize;
         let sweeps = affordable(0.4).clamp(SWEEPS.0, SWEEPS.1);
@@ -104,7 +104,7 @@ impl Diagnosis {
         let bound = (!small).then(|| lower_bound(&parameters, known, seed));
         // Exact samples cost nothing; others need one chain each.
         let wanted = if small { EXACT_SAMPLES } else { count };
-        let drawn = Equilibrium::draw(&parameters, &ops, trainer.base(), wanted, seed);
+        let drawn = Equilibrium::draw(&parameters, &engine, trainer.base(), wanted, seed);
         let samples = match drawn {
             Ok(mut start) => {
                 if let Some(bound) = &bound {
@@ -125,7 +125,7 @@ impl Diagnosis {
             estimates.iter_mut().for_each(|estimate| estimate.refuse_below(bound.value));
         }
         let states = match &samples {
-            Ok(samples) if !small => later_states(samples, &ops, seed, affordable(0.1)),
+            Ok(samples) if !small => later_states(samples, &engine, seed, affordable(0.1)),
             Ok(samples) => samples.clone(),
             Err(_) => BitMatrix::zeros(0, parameters.n_visible),
         };
@@ -134,12 +134,12 @@ impl Diagnosis {
 }
 
 /// Samples, then their states after every [`SPACING`] Gibbs sweeps, of at most so many.
-fn later_states(samples: &BitMatrix, ops: &Fused, seed: u64, sweeps: usize) -> BitMatrix {
+fn later_states(samples: &BitMatrix, engine: &Host, seed: u64, sweeps: usize) -> BitMatrix {
     let rounds = (sweeps / SPACING).min(STATES.div_ceil(samples.rows()));
     let mut particles = Particles { visible: samples.clone(), seed, sweeps: 0 };
     let mut all = vec![samples.clone()];
     for _ in 1..rounds {
-        particles.sweep(ops, SPACING);
+        particles.sweep(engine, SPACING);
         all.push(particles.visible.clone());
     }
     BitMatrix::from_fn(all.len() * samples.rows(), samples.columns(), |row, column| {

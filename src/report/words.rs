@@ -2,8 +2,8 @@
 
 use super::page::{cell, table};
 use crate::data::{Categories, Category, Neighbour};
+use crate::engine::BitMatrix;
 use crate::numerics::statistics::correlation;
-use crate::ops::BitMatrix;
 use crate::record::markup::{Element, length};
 
 /// Columns of a table, and positions of sequences, that are shown.

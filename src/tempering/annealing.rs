@@ -12,9 +12,9 @@ use rayon::prelude::*;
 use super::MeanWeight;
 use super::path::{States, SweepStreams, TemperedPath, Walker, rows_per_task, rows_per_thread};
 use crate::collective::Parts;
+use crate::engine::{BitMatrix, Matrix, words_per_row};
 use crate::interrupt;
 use crate::numerics::Table;
-use crate::ops::{BitMatrix, Matrix, words_per_row};
 use crate::progress;
 
 /// Which log weights an annealing pass returns.

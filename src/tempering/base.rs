@@ -1,9 +1,9 @@
 //! The base distribution p1(v) = exp(a.v - A(a)) at inverse temperature 0; of bits prod_i Bernoulli(sigma(a_i)).
 
+use crate::engine::host::selected_sum;
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, Layer, RbmOps, padded};
 use crate::error::{Error, Result};
-use crate::ops::cpu::selected_sum;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Layer, RbmOps, padded};
 use crate::units::Variables;
 
 /// Independent visible variables with natural parameters a, for bits their logits; sampled exactly, log Z_1 known exactly.
@@ -84,9 +84,9 @@ impl BaseDistribution {
 
     /// # Errors
     /// A base of other variables than those of the model: log Z along its path would be that of no model.
-    pub(crate) fn check_for(&self, ops: &dyn RbmOps) -> Result<()> {
-        let (own, units) = (&self.variables, ops.n_units(Layer::Visible));
-        if (own, self.n_visible) == (ops.variables(), units) {
+    pub(crate) fn check_for(&self, engine: &dyn RbmOps) -> Result<()> {
+        let (own, units) = (&self.variables, engine.n_units(Layer::Visible));
+        if (own, self.n_visible) == (engine.variables(), units) {
             return Ok(());
         }
         let name = |variables: &Variables, units: usize| match variables.is_bits() {
@@ -96,7 +96,7 @@ impl BaseDistribution {
         Err(Error::Invalid(format!(
             "the base distribution is of {}, the model of {}: make it with the variables of the parameters",
             name(own, self.n_visible),
-            name(ops.variables(), units)
+            name(engine.variables(), units)
         )))
     }
 

@@ -11,9 +11,9 @@ use super::sweeper::{Numbers, Sweeper, Tallies, Tally, TaskRows};
 use super::weights::{effective_number, normalised, systematic};
 use super::{BetaUpdate, PseudoPrior};
 use crate::collective::Parts;
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, Matrix, padded, words_per_row};
 use crate::numerics::{Table, log_sum_exp};
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Matrix, padded, words_per_row};
 
 /// States of S chains, and the position of their random streams.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,8 +213,8 @@ impl TemperedChains {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Host;
     use crate::model::test_systems::gaussian_parameters;
-    use crate::ops::Fused;
     use crate::tempering::{BaseDistribution, GeometricPath, Ladder, Prior};
 
     #[test]
@@ -233,10 +233,10 @@ mod tests {
 
     #[test]
     fn redrawn_temperatures_serve_the_next_sweep_and_no_other() {
-        let ops = Fused::new(&gaussian_parameters(12, 8, 0.5, 1));
+        let engine = Host::new(&gaussian_parameters(12, 8, 0.5, 1));
         let (k, base) = (10, BaseDistribution::uniform(12));
         let ladder = Ladder::linear(k, &Prior::Uniform).unwrap();
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         for update in [BetaUpdate::Collapsed, BetaUpdate::Joint { repeats: 2 }] {
             let mut chains = TemperedChains::new(base.sample(200, 1, 0), k, 1);
             for redrawn in [false, true] {

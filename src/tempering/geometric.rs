@@ -6,15 +6,15 @@
 use super::path::{Halves, States, SweepStreams, TemperedPath, Walker};
 use super::{BaseDistribution, Ladder};
 use crate::collective::Collective;
-use crate::ops::cpu::selected_sum;
-use crate::ops::random::Streams;
-use crate::ops::{BitMatrix, Draw, Layer, Matrix, RbmOps, padded, words_per_row};
+use crate::engine::host::selected_sum;
+use crate::engine::random::Streams;
+use crate::engine::{BitMatrix, Draw, Layer, Matrix, RbmOps, padded, words_per_row};
 
 /// One model's tempered path.
 #[derive(Clone, Copy)]
 pub struct GeometricPath<'a> {
     /// The model's operations.
-    pub ops: &'a dyn RbmOps,
+    pub engine: &'a dyn RbmOps,
     /// beta_k and r_k.
     pub ladder: &'a Ladder,
     /// p1(v).
@@ -24,7 +24,7 @@ pub struct GeometricPath<'a> {
 impl GeometricPath<'_> {
     /// Number of hidden units, J.
     pub fn n_hidden(&self) -> usize {
-        self.ops.n_units(Layer::Hidden)
+        self.engine.n_units(Layer::Hidden)
     }
 }
 
@@ -34,7 +34,7 @@ impl TemperedPath for GeometricPath<'_> {
     }
 
     fn n_visible(&self) -> usize {
-        self.ops.n_units(Layer::Visible)
+        self.engine.n_units(Layer::Visible)
     }
 
     fn log_z_base(&self) -> f64 {
@@ -42,7 +42,7 @@ impl TemperedPath for GeometricPath<'_> {
     }
 
     fn ranks(&self) -> &dyn Collective {
-        self.ops.ranks()
+        self.engine.ranks()
     }
 
     fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
@@ -57,7 +57,7 @@ impl TemperedPath for GeometricPath<'_> {
         let rows = states.visible.len() / words_per_row(self.n_visible());
         Box::new(GeometricWalker {
             path: *self,
-            drawer: Drawer::new(self.ops, rows, states.first_row),
+            drawer: Drawer::new(self.engine, rows, states.first_row),
             states,
             beta: Vec::with_capacity(rows),
             of_visible: Vec::new(),
@@ -67,42 +67,42 @@ impl TemperedPath for GeometricPath<'_> {
 
 /// Draws of both layers for some rows of an RBM.
 pub(super) struct Drawer<'a> {
-    ops: &'a dyn RbmOps,
+    engine: &'a dyn RbmOps,
     hidden: BitMatrix,
     pub visible_inputs: Matrix,
     first_row: u32,
 }
 
 impl<'a> Drawer<'a> {
-    pub fn new(ops: &'a dyn RbmOps, rows: usize, first_row: u32) -> Self {
-        let hidden = BitMatrix::zeros(rows, ops.n_units(Layer::Hidden));
+    pub fn new(engine: &'a dyn RbmOps, rows: usize, first_row: u32) -> Self {
+        let hidden = BitMatrix::zeros(rows, engine.n_units(Layer::Hidden));
         // Allocated at first use, because an evaluation draws nothing.
-        Self { ops, hidden, visible_inputs: Matrix::filled(0, 0, 0.0), first_row }
+        Self { engine, hidden, visible_inputs: Matrix::filled(0, 0, 0.0), first_row }
     }
 
     /// h | x at `beta`; `visible_inputs` then computes Wh + c at its first call.
     pub fn hidden(&mut self, inputs: &[f32], beta: &[f32], streams: Streams) {
-        let n_units = self.ops.n_units(Layer::Hidden);
+        let n_units = self.engine.n_units(Layer::Hidden);
         let first_row = self.first_row;
         let draw = Draw { n_units, inputs, beta, base: None, streams, first_row };
-        self.ops.draw(&draw, self.hidden.words_mut());
+        self.engine.draw(&draw, self.hidden.words_mut());
     }
 
     /// Wh + c.
     pub fn look_back(&mut self) {
-        let (rows, units) = (self.hidden.rows(), self.ops.n_units(Layer::Visible));
+        let (rows, units) = (self.hidden.rows(), self.engine.n_units(Layer::Visible));
         if self.visible_inputs.rows() != rows {
             self.visible_inputs = Matrix::filled(rows, units, 0.0);
         }
         let out = self.visible_inputs.as_mut_slice();
-        self.ops.inputs(Layer::Visible, self.hidden.words(), out);
+        self.engine.inputs(Layer::Visible, self.hidden.words(), out);
     }
 
     /// v from `visible_inputs` at `beta`.
     pub fn visible(&self, beta: &[f32], base: Option<&[f32]>, streams: Streams, out: &mut [u64]) {
-        let (n_units, first_row) = (self.ops.n_units(Layer::Visible), self.first_row);
+        let (n_units, first_row) = (self.engine.n_units(Layer::Visible), self.first_row);
         let inputs = self.visible_inputs.as_slice();
-        self.ops.draw_visible(&Draw { n_units, inputs, beta, base, streams, first_row }, out);
+        self.engine.draw_visible(&Draw { n_units, inputs, beta, base, streams, first_row }, out);
     }
 }
 
@@ -119,7 +119,7 @@ struct GeometricWalker<'a> {
 impl GeometricWalker<'_> {
     fn see_hidden(&mut self) {
         if !self.states.known {
-            self.path.ops.inputs(Layer::Hidden, self.states.visible, self.states.notes);
+            self.path.engine.inputs(Layer::Hidden, self.states.visible, self.states.notes);
             self.states.known = true;
         }
     }
@@ -138,11 +138,11 @@ impl GeometricWalker<'_> {
 impl Walker for GeometricWalker<'_> {
     fn log_f(&mut self, at: &[usize], out: &mut [f64]) {
         self.see_hidden();
-        let GeometricPath { ops, base, ladder } = self.path;
+        let GeometricPath { engine, base, ladder } = self.path;
         let grid = ladder.grid_at(at);
-        ops.softplus_sums(self.path.n_hidden(), self.states.notes, &grid, out);
+        engine.softplus_sums(self.path.n_hidden(), self.states.notes, &grid, out);
         for (row, out) in self.rows().zip(out.chunks_exact_mut(at.len())) {
-            let (model, base) = (ops.visible_dot(row), base.dot(row));
+            let (model, base) = (engine.visible_dot(row), base.dot(row));
             for (value, beta) in out.iter_mut().zip(grid.betas()) {
                 *value += beta * model + (1.0 - beta) * base;
             }
@@ -161,7 +161,7 @@ impl Walker for GeometricWalker<'_> {
         let rows = self.rows().zip(self.states.notes.chunks_exact(padded(n_hidden)));
         let out = mean.chunks_exact_mut(betas.len()).zip(variance.chunks_exact_mut(betas.len()));
         for ((visible, x), (mean, variance)) in rows.zip(out) {
-            let constant = self.path.ops.visible_dot(visible) - self.path.base.dot(visible);
+            let constant = self.path.engine.visible_dot(visible) - self.path.base.dot(visible);
             for ((mean, variance), &beta) in mean.iter_mut().zip(variance).zip(betas) {
                 let (slope, spread) = hidden_slope(&x[..n_hidden], beta as f32);
                 *mean = constant + slope;
@@ -184,8 +184,8 @@ impl Halves for GeometricWalker<'_> {
 
     fn slopes_of_both(&mut self, out: &mut [f64]) {
         if self.of_visible.is_empty() {
-            let GeometricPath { ops, base, .. } = self.path;
-            let of_visible = self.rows().map(|v| ops.visible_dot(v) - base.dot(v));
+            let GeometricPath { engine, base, .. } = self.path;
+            let of_visible = self.rows().map(|v| engine.visible_dot(v) - base.dot(v));
             self.of_visible = of_visible.collect();
         }
         let x = self.states.notes.chunks_exact(padded(self.path.n_hidden()));
@@ -211,7 +211,7 @@ pub(super) fn hidden_slope(x: &[f32], beta: f32) -> (f64, f64) {
     for block in x.chunks(BLOCK) {
         let (mut first, mut second) = ([0.0f32; BLOCK], [0.0f32; BLOCK]);
         for ((first, second), &x) in first.iter_mut().zip(&mut second).zip(block) {
-            let sigma = 1.0 / (1.0 + crate::ops::cpu::math::exp_f32(-beta * x));
+            let sigma = 1.0 / (1.0 + crate::engine::host::math::exp_f32(-beta * x));
             *first = x * sigma;
             *second = x * x * sigma * (1.0 - sigma);
         }
@@ -224,9 +224,9 @@ pub(super) fn hidden_slope(x: &[f32], beta: f32) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Host;
     use crate::model::exact::log_partition;
     use crate::model::test_systems::gaussian_parameters;
-    use crate::ops::Fused;
     use crate::tempering::Prior;
 
     /// Units in another order give the same model: log f of states in that order is equal, to the precision of an f32 sum in another order;
@@ -251,7 +251,7 @@ mod tests {
             visible.row(row)[from(i) / 64] >> (from(i) % 64) & 1 == 1
         });
         let log_f = |parameters, base, visible: &BitMatrix| {
-            GeometricPath { ops: &Fused::new(parameters), ladder: &ladder, base }
+            GeometricPath { engine: &Host::new(parameters), ladder: &ladder, base }
                 .evaluate(visible)
                 .log_f
         };

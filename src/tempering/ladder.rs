@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use crate::engine::BetaGrid;
 use crate::error::{Error, Result};
 use crate::numerics::log_sum_exp;
-use crate::ops::BetaGrid;
 
 /// Inverse temperatures 0 = beta_1 < ... < beta_K = 1 with prior probabilities r_k > 0 that sum to 1.
 #[derive(Clone, Debug, PartialEq)]

@@ -103,7 +103,7 @@ fn tail_index(sorted: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     /// Pareto weights w = u^-k have index k; 2000 of them know it to about .1. Uniform weights have a negative one.
     #[test]

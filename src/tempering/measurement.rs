@@ -107,7 +107,7 @@ impl Measurement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
     use crate::tempering::Prior;
 
     /// A constant added to zeta is added to all of y; the order of the chains does not matter; if every chain is counted twice, y is the

@@ -9,9 +9,9 @@ use rayon::prelude::*;
 use super::Ladder;
 use super::simulated::Slopes;
 use crate::collective::{Collective, Parts, Solo};
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, Matrix, padded, words_per_row, worth_threads};
 use crate::numerics::Table;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Matrix, padded, words_per_row, worth_threads};
 
 /// Densities f_k(v), each with a sweep that leaves it invariant and is its own reversal.
 pub trait TemperedPath: Sync {
@@ -249,7 +249,7 @@ fn even_tasks(rows: usize, threads: usize) -> usize {
     share.div_ceil(share.div_ceil(MOST_BY_THEMSELVES)).max(TASK.0)
 }
 
-/// Fewest rows of a task if the alternative is [`crate::ops::RbmOps::inputs_by_all`]: tables cost as much as three dozen rows.
+/// Fewest rows of a task if the alternative is [`crate::engine::RbmOps::inputs_by_all`]: tables cost as much as three dozen rows.
 const FEWEST_DEALT: usize = 128;
 
 /// [`rows_per_thread`], or all rows if they are too few to divide among threads.

@@ -1,8 +1,8 @@
 //! The pseudo-prior zeta in the conditional distribution of the temperature.
 
 use super::Ladder;
+use crate::engine::host::softmax;
 use crate::numerics::Table;
-use crate::ops::cpu::softmax;
 
 /// zeta_k with r_k: q(k|v) is proportional to f_k(v) r_k e^-zeta_k. Any zeta is valid; if it is log Z_k, chains are at temperature k for a
 /// fraction r_k of the time.

@@ -4,9 +4,9 @@ use super::BetaUpdate;
 use super::path::{States, SweepStreams, TemperedPath, Walker};
 use super::round_trips::{RoundTrips, Traveller};
 use crate::collective::Parts;
+use crate::engine::host::{add_scaled, choose, softmax, softmax_of_line};
+use crate::engine::random::{Purpose, Streams};
 use crate::interrupt;
-use crate::ops::cpu::{add_scaled, choose, softmax, softmax_of_line};
-use crate::ops::random::{Purpose, Streams};
 
 /// Common inputs of all tasks.
 pub(super) struct Sweeper<'a> {

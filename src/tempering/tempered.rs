@@ -4,9 +4,9 @@ use super::{
     BetaUpdate, Evaluated, Keep, Ladder, SimulatedTempering, Slopes, SweepRecord, Swept,
     TemperedChains, TemperedPath, anneal,
 };
+use crate::engine::{BitMatrix, words_per_row};
 use crate::error::{Error, Result};
 use crate::numerics::{Table, betting_lower_bound};
-use crate::ops::{BitMatrix, words_per_row};
 use crate::progress;
 
 /// Factor on the expected time after which the search for states at beta = 1 ends,

@@ -95,7 +95,7 @@ impl Filter for AlphaSmoother {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     const CHAINS: usize = 100;
 

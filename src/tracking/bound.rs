@@ -12,10 +12,12 @@ use super::known_share::KnownShare;
 use super::likelihood::log_f;
 use super::settle::Samples;
 use crate::collective::Parts;
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{
+    BitMatrix, Draw, Host, Layer, Matrix, RbmOps, for_each_set_bit, words_per_row,
+};
 use crate::model::Parameters;
 use crate::numerics::{index_at, log_sum_exp};
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, for_each_set_bit, words_per_row};
 use crate::tempering::{GeometricPath, TemperedPath, rows_per_task};
 
 /// Distinct hidden states of a model and log f(h) of each, largest first.
@@ -30,15 +32,15 @@ impl HiddenStates {
     /// One hidden state drawn from each row of `visible`, [rows, M].
     pub fn of(
         parameters: &Parameters,
-        ops: &dyn RbmOps,
+        engine: &dyn RbmOps,
         visible: &BitMatrix,
         streams: Streams,
     ) -> Self {
-        let hidden = drawn(ops, visible, streams);
+        let hidden = drawn(engine, visible, streams);
         let mut known = HashSet::with_capacity(hidden.rows());
         let distinct =
             hidden.select((0..hidden.rows()).filter(|&row| known.insert(hidden.row(row).to_vec())));
-        let values = hidden_log_f(parameters, ops, &distinct);
+        let values = hidden_log_f(parameters, engine, &distinct);
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
         Self {
@@ -51,11 +53,11 @@ impl HiddenStates {
     /// The fraction of the model's mass in these states, estimated from samples of the model.
     pub(super) fn share(
         &self,
-        ops: &dyn RbmOps,
+        engine: &dyn RbmOps,
         samples: &Samples,
         streams: Streams,
     ) -> KnownShare {
-        let hidden = drawn(ops, &samples.visible, streams);
+        let hidden = drawn(engine, &samples.visible, streams);
         let known = (0..hidden.rows()).map(|row| self.known.contains(hidden.row(row)));
         let weights = samples.weights.iter().copied();
         KnownShare::new(self.bound(), known.zip(weights), samples.correlation)
@@ -117,27 +119,27 @@ impl HiddenStates {
             streams: Streams::new(seed, Purpose::KnownModes, step + 1),
             first_row: 0,
         };
-        path.ops.draw_visible(&draw, visible.words_mut());
+        path.engine.draw_visible(&draw, visible.words_mut());
         visible
     }
 
     fn visible_inputs(&self, path: GeometricPath<'_>, states: &[usize]) -> Matrix {
         let hidden = self.hidden.select(states.iter().copied());
         let mut inputs = Matrix::filled(states.len(), path.n_visible(), 0.0);
-        path.ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
+        path.engine.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
         inputs
     }
 }
 
 /// log f(h) = b.h + A(c + W h) of hidden states, [N, J].
-fn hidden_log_f(parameters: &Parameters, ops: &dyn RbmOps, hidden: &BitMatrix) -> Vec<f64> {
+fn hidden_log_f(parameters: &Parameters, engine: &dyn RbmOps, hidden: &BitMatrix) -> Vec<f64> {
     // With the layers exchanged, hidden states are visible ones; for bits that is faster.
     if parameters.variables.is_bits() {
-        return log_f(&Fused::new(&parameters.transposed()), hidden);
+        return log_f(&Host::new(&parameters.transposed()), hidden);
     }
     let n_visible = parameters.n_visible;
     let mut inputs = Matrix::filled(hidden.rows(), n_visible, 0.0);
-    ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
+    engine.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
     let value = |row: usize| {
         let eta = inputs.row(row)[..n_visible].iter().map(|x| f64::from(*x));
         let mut linear = 0.0;
@@ -148,15 +150,15 @@ fn hidden_log_f(parameters: &Parameters, ops: &dyn RbmOps, hidden: &BitMatrix) -
 }
 
 /// A hidden state drawn from each row of `visible`.
-fn drawn(ops: &dyn RbmOps, visible: &BitMatrix, streams: Streams) -> BitMatrix {
-    let (rows, n_hidden) = (visible.rows(), ops.n_units(Layer::Hidden));
+fn drawn(engine: &dyn RbmOps, visible: &BitMatrix, streams: Streams) -> BitMatrix {
+    let (rows, n_hidden) = (visible.rows(), engine.n_units(Layer::Hidden));
     let mut hidden = BitMatrix::zeros(rows, n_hidden);
-    let parts = Parts::new(ops.ranks(), rows, rows_per_task(rows));
+    let parts = Parts::new(engine.ranks(), rows, rows_per_task(rows));
     let (own, words) = (parts.own(), words_per_row(visible.columns()));
     parts.share(|| {
         let mut inputs = Matrix::filled(own.len(), n_hidden, 0.0);
         let given = &visible.words()[own.start * words..own.end * words];
-        ops.inputs(Layer::Hidden, given, inputs.as_mut_slice());
+        engine.inputs(Layer::Hidden, given, inputs.as_mut_slice());
         let draw = Draw {
             n_units: n_hidden,
             inputs: inputs.as_slice(),
@@ -165,7 +167,7 @@ fn drawn(ops: &dyn RbmOps, visible: &BitMatrix, streams: Streams) -> BitMatrix {
             streams,
             first_row: own.start as u32,
         };
-        ops.draw(&draw, parts.of(hidden.words_mut(), words_per_row(n_hidden)));
+        engine.draw(&draw, parts.of(hidden.words_mut(), words_per_row(n_hidden)));
     });
     parts.gather([parts.rows(hidden.words_mut(), words_per_row(n_hidden))]);
     hidden
@@ -186,15 +188,15 @@ mod tests {
     fn bounds_lie_below_and_reach_log_z_where_all_states_are_there() {
         let parameters = gaussian_parameters(9, 5, 1.5, 2);
         let exact = log_partition(&parameters).unwrap();
-        let ops = Fused::new(&parameters);
+        let engine = Host::new(&parameters);
         let all = BitMatrix::from_fn(512, 9, |row, i| row >> i & 1 == 1);
         let twice = all.select((0..512).chain(0..512));
-        assert!((over_distinct(&twice, &log_f(&ops, &twice)) - exact).abs() < 1e-4);
+        assert!((over_distinct(&twice, &log_f(&engine, &twice)) - exact).abs() < 1e-4);
         let some = all.select([3, 3, 77, 500]);
-        assert!(over_distinct(&some, &log_f(&ops, &some)) < exact);
+        assert!(over_distinct(&some, &log_f(&engine, &some)) < exact);
         // 512 draws out of 32 hidden states.
         let states = |rows| {
-            HiddenStates::of(&parameters, &ops, rows, Streams::new(1, Purpose::BoundHidden, 0))
+            HiddenStates::of(&parameters, &engine, rows, Streams::new(1, Purpose::BoundHidden, 0))
         };
         let (known, few) = (states(&all), states(&some));
         assert!(known.bound() < exact + 1e-4 && known.bound() > exact - 0.5, "{exact}");
@@ -204,15 +206,15 @@ mod tests {
     #[test]
     fn bounds_hold_along_the_path_and_draws_follow_the_model() {
         let parameters = gaussian_parameters(9, 5, 1.5, 2);
-        let ops = Fused::new(&parameters);
+        let engine = Host::new(&parameters);
         let all = BitMatrix::from_fn(4096, 9, |row, i| row >> i & 1 == 1);
         let states =
-            HiddenStates::of(&parameters, &ops, &all, Streams::new(1, Purpose::BoundHidden, 0));
+            HiddenStates::of(&parameters, &engine, &all, Streams::new(1, Purpose::BoundHidden, 0));
         assert_eq!(states.log_f.len(), 32, "every hidden state was drawn");
         let logits: Vec<f32> = (0..9).map(|i| 0.2 * i as f32 - 0.7).collect();
         let base = BaseDistribution::from_logits(&logits).unwrap();
         let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let logits: Vec<f64> = logits.iter().map(|&a| f64::from(a)).collect();
         let along = states.along(path);
         for (log_f, &beta) in along.iter().zip(ladder.betas()) {

@@ -233,7 +233,7 @@ impl Filter for Kalman {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     const CHAINS: usize = 5;
 

@@ -12,10 +12,10 @@ use super::{
 };
 use crate::checkpoint::StateWriter;
 use crate::collective::{Ranks, Solo};
+use crate::engine::host::choose;
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, Host, RbmOps};
 use crate::model::Parameters;
-use crate::ops::cpu::choose;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Fused, RbmOps};
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
 use crate::trust::Trust;
 
@@ -34,7 +34,7 @@ pub struct Model {
     /// The parameters on the host.
     pub parameters: Arc<Parameters>,
     /// Kernels that hold the parameters in their own layout.
-    pub ops: Arc<dyn RbmOps>,
+    pub engine: Arc<dyn RbmOps>,
 }
 
 impl Model {
@@ -46,8 +46,8 @@ impl Model {
     /// The same with its work divided among ranks.
     pub fn fused_on(parameters: impl Into<Arc<Parameters>>, ranks: Ranks) -> Self {
         let parameters = parameters.into();
-        let ops = Arc::new(Fused::new(&parameters).on(ranks));
-        Self { parameters, ops }
+        let engine = Arc::new(Host::new(&parameters).on(ranks));
+        Self { parameters, engine }
     }
 }
 
@@ -106,7 +106,7 @@ impl ModelTracker {
         seed: u64,
         options: TrackerOptions,
     ) -> (Self, RoundsRecord) {
-        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
+        let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
         let chains = TemperedChains::new(base.sample(chains, seed, 0), ladder.len(), seed);
         let (chains, rounds) = ChainTracker::start(&path, chains, options);
         (Self::of(chains, model, ladder, base), rounds)
@@ -177,8 +177,8 @@ impl ModelTracker {
     pub fn step(&mut self, new: Model) -> TrackRecord {
         let Self { chains, model, ladder, base, second, .. } = self;
         second.take_if(|second| !second.step(ladder, model, &new));
-        let path = GeometricPath { ops: new.ops.as_ref(), ladder, base };
-        let record = chains.step(&GeometricPath { ops: model.ops.as_ref(), ..path }, &path);
+        let path = GeometricPath { engine: new.engine.as_ref(), ladder, base };
+        let record = chains.step(&GeometricPath { engine: model.engine.as_ref(), ..path }, &path);
         *model = new;
         // The bound of the previous model does not hold for this one.
         (self.bound, self.known) = (f64::NEG_INFINITY, KnownShare::NONE);
@@ -190,7 +190,7 @@ impl ModelTracker {
     /// the chain. Only for chains without weights, which speak of states. Returns how many did.
     pub fn swap(&mut self, particles: &mut BitMatrix, first: usize, streams: Streams) -> usize {
         let Self { chains: tracker, model, ladder, base, .. } = self;
-        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
+        let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
         let n = particles.rows();
         let proposed: Vec<usize> =
             (0..tracker.chains.len().min(n)).map(|s| (first + s) % n).collect();
@@ -220,9 +220,9 @@ impl ModelTracker {
         if let Some(second) = second {
             second.settle(ladder, model);
         }
-        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
+        let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
         let streams = Streams::new(known.seed, Purpose::BoundHidden, known.update);
-        let states = HiddenStates::of(&model.parameters, path.ops, &rows, streams);
+        let states = HiddenStates::of(&model.parameters, path.engine, &rows, streams);
         self.bound = states.bound();
         let mut samples = chains.settle(&path);
         let missing = self.bound - chains.log_z();
@@ -235,7 +235,7 @@ impl ModelTracker {
             self.restarts += 1;
         }
         let streams = Streams::new(known.seed, Purpose::KnownShare, known.update);
-        let share = |samples| states.share(path.ops, &samples, streams);
+        let share = |samples| states.share(path.engine, &samples, streams);
         let samples = samples.filter(|_| options.has(Part::KnownShare));
         self.known = samples.map_or(KnownShare::NONE, share);
     }

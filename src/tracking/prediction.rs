@@ -5,8 +5,8 @@
 //! computed at every temperature. Under the joint update of beta, whose sweeps need no log f, a few temperatures cost a fraction of all.
 
 use super::shift::{Shift, shift};
+use crate::engine::BitMatrix;
 use crate::numerics::Table;
-use crate::ops::BitMatrix;
 use crate::tempering::{Evaluated, Ladder, TemperedPath};
 
 /// The temperatures at which shifts are evaluated: every n-th, and the last.
@@ -56,8 +56,8 @@ fn interpolate(nodes: &[f64], values: &[f64], at: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Host;
     use crate::model::test_systems::gaussian_parameters;
-    use crate::ops::Fused;
     use crate::tempering::{BaseDistribution, GeometricPath, Prior};
 
     #[test]
@@ -66,10 +66,10 @@ mod tests {
         let (old, step) = (gaussian_parameters(m, 12, 0.6, 1), gaussian_parameters(m, 12, 0.1, 2));
         let mut new = old.clone();
         new.weights.iter_mut().zip(&step.weights).for_each(|(w, d)| *w += d);
-        let (old, new) = (Fused::new(&old), Fused::new(&new));
+        let (old, new) = (Host::new(&old), Host::new(&new));
         let ladder = Ladder::linear(k, &Prior::Uniform).unwrap();
         let base = BaseDistribution::uniform(m);
-        let path = |ops| GeometricPath { ops, ladder: &ladder, base: &base };
+        let path = |engine| GeometricPath { engine, ladder: &ladder, base: &base };
         let visible = base.sample(100, 1, 0);
         let log_f = path(&old).evaluate(&visible).log_f;
         let posterior = Table::from_numbers(k, vec![1.0 / k as f64; 100 * k]);

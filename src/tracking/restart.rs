@@ -3,9 +3,9 @@
 use super::bound::HiddenStates;
 use super::filter::AnyFilter;
 use super::{ChainTracker, TrackerOptions};
+use crate::engine::random::{Purpose, Streams};
 use crate::interrupt;
 use crate::numerics::{index_at, log_sum_exp};
-use crate::ops::random::{Purpose, Streams};
 use crate::tempering::{GeometricPath, RoundsRecord, TemperedPath, Tempering, systematic};
 
 impl ChainTracker {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::{ChainTracker, LogZ, Model, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
+use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
-use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
 use crate::tempering::{BaseDistribution, Ladder, TemperedChains, TemperedPath};
 
@@ -43,7 +43,7 @@ impl SecondPopulation {
         options: TrackerOptions,
     ) -> Self {
         let seed = derived_seed(seed, Purpose::Tracker, 1);
-        let path = MixturePath { ops: model.ops.as_ref(), ladder, base: &base };
+        let path = MixturePath { engine: model.engine.as_ref(), ladder, base: &base };
         let start = path.sample_base(Self::size(chains), seed, 0);
         let chains = TemperedChains::new(start, ladder.len(), seed);
         let (chains, _) = ChainTracker::start(&path, chains, options);
@@ -53,15 +53,15 @@ impl SecondPopulation {
     /// One step from a model to the next; whether the population is still in use.
     pub(super) fn step(&mut self, ladder: &Ladder, old: &Model, new: &Model) -> bool {
         let Self { chains, base } = self;
-        let path = |model| MixturePath { ops: model, ladder, base };
-        let record = chains.step(&path(old.ops.as_ref()), &path(new.ops.as_ref()));
+        let path = |model| MixturePath { engine: model, ladder, base };
+        let record = chains.step(&path(old.engine.as_ref()), &path(new.engine.as_ref()));
         record.rounds.is_none() && chains.chains.round_trips.travel()
     }
 
     /// Sweeps of a copy of the chains at fixed parameters.
     pub(super) fn settle(&mut self, ladder: &Ladder, model: &Model) {
         let Self { chains, base } = self;
-        chains.settle(&MixturePath { ops: model.ops.as_ref(), ladder, base });
+        chains.settle(&MixturePath { engine: model.engine.as_ref(), ladder, base });
     }
 
     /// Stores the chains and their mixture.
@@ -98,7 +98,7 @@ impl SecondPopulation {
         let bases = logits.chunks_exact(visible).map(base);
         let base = MixtureBase::of_log_shares(bases.collect::<Result<_>>()?, shares)
             .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
-        let path = MixturePath { ops: model.ops.as_ref(), ladder, base: &base };
+        let path = MixturePath { engine: model.engine.as_ref(), ladder, base: &base };
         let chains = ChainTracker::read(PREFIX, &path, Self::size(chains), options, state)?;
         Ok(Some(Self { chains, base: Arc::new(base) }))
     }

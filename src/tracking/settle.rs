@@ -3,9 +3,9 @@
 use super::settling::{Settled, Settling, in_errors, settle};
 use super::tracker::posterior_of;
 use super::{ChainTracker, Part, TrackerOptions};
+use crate::engine::BitMatrix;
+use crate::engine::random::{Purpose, derived_seed};
 use crate::numerics::Table;
-use crate::ops::BitMatrix;
-use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::{PseudoPrior, TemperedChains, TemperedPath};
 
 /// States of equilibrated chains, as samples at beta = 1.

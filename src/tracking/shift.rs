@@ -5,8 +5,8 @@
 
 use rayon::prelude::*;
 
+use crate::engine::host::reweigh;
 use crate::numerics::{Influence, Table, pairs};
-use crate::ops::cpu::reweigh;
 use crate::tempering::rows_per_task;
 
 /// Estimated shifts and their variances, both `[K]`.
@@ -80,7 +80,7 @@ fn add(sums: &mut [f64], values: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     const K: usize = 3;
 

@@ -9,9 +9,9 @@ use super::settling::{Settled, Settling};
 use super::shift::Shift;
 use super::verdict::{Evidence, verdict};
 use super::{Part, Parts};
+use crate::engine::BitMatrix;
 use crate::interrupt;
 use crate::numerics::{Influence, Table};
-use crate::ops::BitMatrix;
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, PseudoPrior, RoundsRecord, TemperedChains,
     TemperedPath, Tempering, Transitions, effective_number,

@@ -7,8 +7,8 @@
 
 use rayon::prelude::*;
 
+use crate::engine::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 use crate::model::Parameters;
-use crate::ops::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 
 /// theta-bar and its window.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::Variable;
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
 
 /// The variables that the columns of the visible layer stand for, in order.
 ///
@@ -236,7 +236,7 @@ impl FromStr for Variables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     fn mixed() -> Variables {
         "2*3+,4,1+".parse().unwrap()

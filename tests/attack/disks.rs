@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rand::RngExt;
-use ztrack::ops::random::{Purpose, Streams};
+use ztrack::engine::random::{Purpose, Streams};
 
 use super::cases::{Case, long, stderr};
 use super::common::{assert_same, text};

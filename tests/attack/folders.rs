@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rand::RngExt;
 use tempfile::TempDir;
-use ztrack::ops::random::{Purpose, Streams};
+use ztrack::engine::random::{Purpose, Streams};
 
 use super::cases::{long, stderr};
 use super::common::{run, text, tiny, train};

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 
 use rand::RngExt;
-use ztrack::ops::random::{Purpose, Streams};
+use ztrack::engine::random::{Purpose, Streams};
 
 use super::cases::{Case, long, stderr};
 use super::common::{assert_same, ztrack};

@@ -4,10 +4,10 @@ mod same_bits;
 
 use burn::tensor::Device;
 use proptest::prelude::*;
+use ztrack::engine::host::InstructionSet;
+use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::{BetaGrid, BitMatrix, Composed, Draw, Host, Layer, Matrix, RbmOps, padded};
 use ztrack::model::{Parameters, Rbm};
-use ztrack::ops::cpu::InstructionSet;
-use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BetaGrid, BitMatrix, Composed, Draw, Fused, Layer, Matrix, RbmOps, padded};
 
 fn random_parameters(n_visible: usize, n_hidden: usize, scale: f64, seed: u64) -> Parameters {
     let mut stream = Streams::new(seed, Purpose::TestSystem, 0).row(0);
@@ -29,7 +29,7 @@ type Implementations = Vec<Box<dyn RbmOps>>;
 fn implementations(parameters: &Parameters) -> (Implementations, Implementations) {
     let fused = InstructionSet::available()
         .into_iter()
-        .map(|set| Box::new(Fused::with_instruction_set(parameters, set)) as Box<dyn RbmOps>)
+        .map(|set| Box::new(Host::with_instruction_set(parameters, set)) as Box<dyn RbmOps>)
         .collect();
     let devices = [
         Device::ndarray(),
@@ -43,9 +43,9 @@ fn implementations(parameters: &Parameters) -> (Implementations, Implementations
     (fused, composed)
 }
 
-fn inputs(ops: &dyn RbmOps, layer: Layer, given: &BitMatrix) -> Matrix {
-    let mut out = Matrix::filled(given.rows(), ops.n_units(layer), 0.0);
-    ops.inputs(layer, given.words(), out.as_mut_slice());
+fn inputs(engine: &dyn RbmOps, layer: Layer, given: &BitMatrix) -> Matrix {
+    let mut out = Matrix::filled(given.rows(), engine.n_units(layer), 0.0);
+    engine.inputs(layer, given.words(), out.as_mut_slice());
     out
 }
 
@@ -53,9 +53,9 @@ fn inputs(ops: &dyn RbmOps, layer: Layer, given: &BitMatrix) -> Matrix {
 fn reloaded_kernels_are_those_made_anew() {
     let [old, new] = [1, 2].map(|seed| random_parameters(70, 45, 0.3, seed));
     let (visible, hidden) = (random_bits(20, 70, 3), random_bits(20, 45, 4));
-    let (mut reloaded, expected) = (Fused::new(&old), Fused::new(&new));
+    let (mut reloaded, expected) = (Host::new(&old), Host::new(&new));
     assert!(!reloaded.reload(&random_parameters(45, 70, 0.3, 1)), "another size");
-    for expected in [&Fused::new(&old), &expected] {
+    for expected in [&Host::new(&old), &expected] {
         let given = [(Layer::Hidden, &visible), (Layer::Visible, &hidden)];
         for (layer, given) in given {
             assert_eq!(inputs(&reloaded, layer, given), inputs(expected, layer, given));
@@ -81,16 +81,16 @@ proptest! {
         for (layer, given) in [(Layer::Hidden, &visible), (Layer::Visible, &hidden)] {
             let exact = inputs(composed[0].as_ref(), layer, given);
             let first = inputs(fused[0].as_ref(), layer, given);
-            for ops in &composed {
-                for (a, b) in inputs(ops.as_ref(), layer, given).as_slice().iter().zip(exact.as_slice()) {
+            for engine in &composed {
+                for (a, b) in inputs(engine.as_ref(), layer, given).as_slice().iter().zip(exact.as_slice()) {
                     prop_assert!((a - b).abs() <= tolerance);
                 }
             }
-            for ops in &fused {
-                let x = inputs(ops.as_ref(), layer, given);
+            for engine in &fused {
+                let x = inputs(engine.as_ref(), layer, given);
                 prop_assert_eq!(&x, &first, "instruction sets differ");
                 // Few rows take another way through the kernel than many: the bits must be the same.
-                let alone = inputs(ops.as_ref(), layer, &given.select([rows - 1]));
+                let alone = inputs(engine.as_ref(), layer, &given.select([rows - 1]));
                 prop_assert_eq!(alone.row(0), x.row(rows - 1));
                 for (a, b) in x.as_slice().iter().zip(exact.as_slice()) {
                     prop_assert!((a - b).abs() <= tolerance, "{} against {}", a, b);
@@ -110,10 +110,10 @@ proptest! {
         let mut base = vec![0.5f32; padded(n_units)];
         base[0] = -1.0;
         let base = with_base.then_some(&base[..]);
-        let draw = |ops: &dyn RbmOps| {
+        let draw = |engine: &dyn RbmOps| {
             let mut out = BitMatrix::zeros(rows, n_units);
             let streams = Streams::new(seed, Purpose::SampleHidden, 5);
-            ops.draw(&Draw { n_units, inputs: x.as_slice(), beta: &beta, base, streams, first_row: 3 }, out.words_mut());
+            engine.draw(&Draw { n_units, inputs: x.as_slice(), beta: &beta, base, streams, first_row: 3 }, out.words_mut());
             out
         };
         let reference = draw(composed[0].as_ref());
@@ -122,8 +122,8 @@ proptest! {
         let differing: u32 =
             first.words().iter().zip(reference.words()).map(|(a, b)| (a ^ b).count_ones()).sum();
         prop_assert!(differing <= 1, "{} of {} draws differ", differing, rows * n_units);
-        for ops in &fused {
-            prop_assert_eq!(&draw(ops.as_ref()), &first, "instruction sets differ");
+        for engine in &fused {
+            prop_assert_eq!(&draw(engine.as_ref()), &first, "instruction sets differ");
         }
     }
 
@@ -137,9 +137,9 @@ proptest! {
         for exponent in [1.0, bend] {
             let betas: Vec<f64> = (0..=60).map(|k| (f64::from(k) / 60.0).powf(exponent)).collect();
             let grid = BetaGrid::new(&betas);
-            let sums = |ops: &dyn RbmOps| {
+            let sums = |engine: &dyn RbmOps| {
                 let mut out = vec![0.0; 2 * betas.len()];
-                ops.softplus_sums(n_units, x.as_slice(), &grid, &mut out);
+                engine.softplus_sums(n_units, x.as_slice(), &grid, &mut out);
                 out
             };
             let first = sums(fused[0].as_ref());
@@ -147,8 +147,8 @@ proptest! {
             for (a, b) in first.iter().zip(sums(composed[0].as_ref())) {
                 prop_assert!((a - b).abs() <= 2e-6 * b.abs() + 1e-4, "{} against {}", a, b);
             }
-            for ops in &fused {
-                prop_assert_eq!(&sums(ops.as_ref()), &first, "instruction sets differ");
+            for engine in &fused {
+                prop_assert_eq!(&sums(engine.as_ref()), &first, "instruction sets differ");
             }
         }
     }
@@ -164,8 +164,8 @@ proptest! {
         let values: Vec<f32> = (0..rows * n_hidden).map(|_| stream.uniform() as f32).collect();
         let hidden = Matrix::from_rows(rows, n_hidden, &values, 0.0);
         let exact = composed[0].outer_products(&visible, &hidden).to_rows();
-        for ops in &fused {
-            let found = ops.outer_products(&visible, &hidden).to_rows();
+        for engine in &fused {
+            let found = engine.outer_products(&visible, &hidden).to_rows();
             for (a, b) in found.iter().zip(&exact) {
                 prop_assert!((a - b).abs() <= 1e-5 * rows as f32);
             }
@@ -180,15 +180,15 @@ fn weighted_means_agree_with_the_composed_reference() {
         let (fused, composed) = implementations(&parameters);
         let x = inputs(fused[0].as_ref(), Layer::Hidden, &random_bits(rows, 5, 9));
         let weights: Vec<f32> = (0..rows).map(|s| (s + 1) as f32 / 50.0).collect();
-        let means = |ops: &dyn RbmOps| {
+        let means = |engine: &dyn RbmOps| {
             let mut x = x.clone();
-            ops.means(n_units, x.as_mut_slice(), &weights);
+            engine.means(n_units, x.as_mut_slice(), &weights);
             x.to_rows()
         };
         let exact = means(composed[0].as_ref());
         let first = means(fused[0].as_ref());
-        for ops in &fused {
-            assert_eq!(means(ops.as_ref()), first, "instruction sets differ");
+        for engine in &fused {
+            assert_eq!(means(engine.as_ref()), first, "instruction sets differ");
         }
         for (a, b) in first.iter().zip(&exact) {
             assert!((a - b).abs() <= 1e-6, "{a} against {b}");
@@ -199,14 +199,14 @@ fn weighted_means_agree_with_the_composed_reference() {
 #[test]
 fn draws_have_the_right_probability() {
     let parameters = random_parameters(2, 130, 1.5, 7);
-    let ops = Fused::new(&parameters);
-    let x = inputs(&ops, Layer::Hidden, &random_bits(1, 2, 0));
+    let engine = Host::new(&parameters);
+    let x = inputs(&engine, Layer::Hidden, &random_bits(1, 2, 0));
     let n = 20_000;
     let mut counts = vec![0u32; 130];
     for step in 0..n {
         let mut out = BitMatrix::zeros(1, 130);
         let streams = Streams::new(1, Purpose::SampleHidden, step);
-        ops.draw(
+        engine.draw(
             &Draw {
                 n_units: 130,
                 inputs: x.as_slice(),

@@ -1,9 +1,9 @@
 //! The same bits on every instruction set, in every shape and on every machine.
 
+use ztrack::engine::host::{InstructionSet, Shape};
+use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, PADDING, RbmOps, padded};
 use ztrack::model::Parameters;
-use ztrack::ops::cpu::{InstructionSet, Shape};
-use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BetaGrid, BitMatrix, Draw, Fused, Layer, Matrix, PADDING, RbmOps, padded};
 
 use crate::{inputs, random_bits, random_parameters};
 
@@ -25,7 +25,7 @@ fn instruction_sets_draw_the_same_millions_of_bits() {
                 let streams = Streams::new(1, Purpose::SampleHidden, step);
                 let inputs = x.as_slice();
                 let draw = Draw { n_units, inputs, beta: &beta, base, streams, first_row: 0 };
-                Fused::with_instruction_set(&parameters, set).draw(&draw, out.words_mut());
+                Host::with_instruction_set(&parameters, set).draw(&draw, out.words_mut());
                 out
             });
             let draws: Vec<BitMatrix> = draws.collect();
@@ -48,7 +48,7 @@ fn instruction_sets_round_logits_of_cancelling_terms_alike() {
         let streams = Streams::new(1, Purpose::SampleHidden, 0);
         let (inputs, beta, base) = (x.as_slice(), &vec![0.37; rows][..], Some(&base[..]));
         let draw = Draw { n_units, inputs, beta, base, streams, first_row: 0 };
-        Fused::with_instruction_set(&parameters, set).draw(&draw, out.words_mut());
+        Host::with_instruction_set(&parameters, set).draw(&draw, out.words_mut());
         out
     });
     let draws: Vec<BitMatrix> = draws.collect();
@@ -75,11 +75,11 @@ fn shapes_give_the_same_bits() {
             0.0,
         );
         let bytes = |set: InstructionSet, shape: Shape| {
-            let ops = Fused::with_shape(&parameters, set, shape);
+            let engine = Host::with_shape(&parameters, set, shape);
             let floats = [
-                inputs(&ops, Layer::Hidden, &visible),
-                inputs(&ops, Layer::Visible, &hidden),
-                ops.outer_products(&visible, &means),
+                inputs(&engine, Layer::Hidden, &visible),
+                inputs(&engine, Layer::Visible, &hidden),
+                engine.outer_products(&visible, &means),
             ];
             floats.map(|matrix| matrix.to_rows().into_iter().map(f32::to_bits).collect::<Vec<_>>())
         };
@@ -124,20 +124,20 @@ fn bits_are_the_same_on_every_machine() {
         ("bias of visible units", 0x3FE0_F77A_1000_0000),
     ];
     for set in InstructionSet::available() {
-        let ops = Fused::with_instruction_set(&parameters, set);
-        let x = inputs(&ops, Layer::Hidden, &visible);
+        let engine = Host::with_instruction_set(&parameters, set);
+        let x = inputs(&engine, Layer::Hidden, &visible);
         let mut hidden = BitMatrix::zeros(rows, n_hidden);
         let streams = Streams::new(6, Purpose::SampleHidden, 7);
         let (values, base) = (x.as_slice(), Some(&base[..]));
         let draw =
             Draw { n_units: n_hidden, inputs: values, beta: &beta, base, streams, first_row: 0 };
-        ops.draw(&draw, hidden.words_mut());
-        let y = inputs(&ops, Layer::Visible, &hidden);
+        engine.draw(&draw, hidden.words_mut());
+        let y = inputs(&engine, Layer::Visible, &hidden);
         let mut sums = vec![0.0; rows * grid.betas().len()];
-        ops.softplus_sums(n_hidden, x.as_slice(), &grid, &mut sums);
+        engine.softplus_sums(n_hidden, x.as_slice(), &grid, &mut sums);
         let mut means = x.clone();
-        ops.means(n_hidden, means.as_mut_slice(), &beta);
-        let statistics = ops.outer_products(&visible, &means);
+        engine.means(n_hidden, means.as_mut_slice(), &beta);
+        let statistics = engine.outer_products(&visible, &means);
         let floats = |values: Vec<f32>| hash(values.into_iter().map(|x| u64::from(x.to_bits())));
         let found = [
             ("hidden inputs", floats(x.to_rows())),
@@ -146,7 +146,7 @@ fn bits_are_the_same_on_every_machine() {
             ("sums of softplus", hash(sums.iter().map(|x| x.to_bits()))),
             ("means", floats(means.to_rows())),
             ("outer products", floats(statistics.to_rows())),
-            ("bias of visible units", ops.visible_dot(visible.row(0)).to_bits()),
+            ("bias of visible units", engine.visible_dot(visible.row(0)).to_bits()),
         ];
         assert_eq!(found, expected, "{set:?}");
     }

@@ -9,12 +9,12 @@ mod gradients;
 mod statistics;
 
 use statistics::mean_and_deviation;
+use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::{BitMatrix, Host};
 use ztrack::estimators::Rts;
 use ztrack::model::Parameters;
 use ztrack::model::exact::{log_partition, log_partition_at, log_probabilities_of_visible_at};
 use ztrack::model::test_systems::{gaussian_parameters, one_hidden_unit};
-use ztrack::ops::random::{Purpose, Streams};
-use ztrack::ops::{BitMatrix, Fused};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, PseudoPrior,
     RoundsEnd, TemperedChains, TemperedPath, Tempering,
@@ -60,29 +60,29 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
     let base =
         BaseDistribution::from_marginals(&data, 1.0, &ztrack::units::Variables::BITS).unwrap();
     let ladder = ladder();
-    let path = |ops| GeometricPath { ops, ladder: &ladder, base: &base };
+    let path = |engine| GeometricPath { engine, ladder: &ladder, base: &base };
     let mut parameters = gaussian_parameters(M, J, 0.01, seed);
-    let mut ops = Fused::new(&parameters);
+    let mut engine = Host::new(&parameters);
     let mut rule = Sgd::new(SgdConfig::default(), M, J);
     let mut particles = Particles { visible: base.sample(100, seed, 1), seed, sweeps: 0 };
     let chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
-    let mut tracker = ChainTracker::start(&path(&ops), chains, options(smoothing, 1)).0;
-    let mut followed = ops.clone();
+    let mut tracker = ChainTracker::start(&path(&engine), chains, options(smoothing, 1)).0;
+    let mut followed = engine.clone();
     let update = |t: usize| {
         let batch = data.select((50 * t..50 * t + 50).map(|row| row % 400));
-        particles.sweep(&ops, 1);
+        particles.sweep(&engine, 1);
         let (positive, negative) =
-            (moments(&ops, &batch, None), moments(&ops, &particles.visible, None));
+            (moments(&engine, &batch, None), moments(&engine, &particles.visible, None));
         rule.step(&mut parameters, &gradient(&positive, &negative, None), 0.3);
-        ops = Fused::new(&parameters);
+        engine = Host::new(&parameters);
         if !(t + 1).is_multiple_of(every) {
             return None;
         }
         let record = tracker.step(
-            &GeometricPath { ops: &followed, ladder: &ladder, base: &base },
-            &GeometricPath { ops: &ops, ladder: &ladder, base: &base },
+            &GeometricPath { engine: &followed, ladder: &ladder, base: &base },
+            &GeometricPath { engine: &engine, ladder: &ladder, base: &base },
         );
-        followed = ops.clone();
+        followed = engine.clone();
         assert!(record.rounds.is_none(), "chains lost at update {t}");
         assert!(t < 100 * every || tracker.chains.round_trips.mixed());
         Some((tracker.log_z() - log_partition(&parameters).unwrap(), tracker.std_error()))
@@ -129,8 +129,8 @@ fn a_model_whose_chains_cannot_mix_is_not_vouched_for() {
     let (weights, visible_bias) = (vec![16.0; 24], vec![-8.0; 24]);
     let system = one_hidden_unit(weights, visible_bias, 0.0).unwrap();
     let ladder = Ladder::linear(3, &Prior::Uniform).unwrap();
-    let (ops, base) = (Fused::new(&system.parameters), BaseDistribution::uniform(24));
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+    let (engine, base) = (Host::new(&system.parameters), BaseDistribution::uniform(24));
+    let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
     for smoothing in [Smoothing::Kalman, Smoothing::Alpha(0.2)] {
         let chains = TemperedChains::new(base.sample(100, 1, 0), 3, 1);
         let mut tracker = ChainTracker::start(&path, chains, options(smoothing, 5)).0;
@@ -147,11 +147,11 @@ fn a_model_whose_chains_cannot_mix_is_not_vouched_for() {
         initial_rounds: InitialRounds::default(),
         seed: 1,
     };
-    let doubt = rts.run(&ops, &base).unwrap().trust.to_string();
+    let doubt = rts.run(&engine, &base).unwrap().trust.to_string();
     assert!(doubt.contains("not mixed"), "{doubt:?}");
     // Fifty temperatures bridge the gap, and the doubt goes.
     let ladder = Ladder::linear(50, &Prior::Uniform).unwrap();
-    let found = Rts { ladder, sweeps: 2000, ..rts }.run(&ops, &base).unwrap();
+    let found = Rts { ladder, sweeps: 2000, ..rts }.run(&engine, &base).unwrap();
     assert!(found.trust.is_sound(), "{}", found.trust);
     assert!((found.value - system.log_partition).abs() < 4.0 * found.std_error, "{found:?}");
 }
@@ -181,7 +181,7 @@ fn shifts_are_right_within_their_own_error_bar() {
         cumulative[i] += cumulative[i - 1];
     }
     let mut stream = Streams::new(3, Purpose::TestSystem, 0).row(0);
-    let (old, new) = (Fused::new(&from), Fused::new(&to));
+    let (old, new) = (Host::new(&from), Host::new(&to));
     let mut scores = vec![Vec::new(); K];
     for _ in 0..RUNS {
         let states: Vec<usize> = (0..CHAINS)
@@ -191,8 +191,10 @@ fn shifts_are_right_within_their_own_error_bar() {
             })
             .collect();
         let visible = BitMatrix::from_fn(CHAINS, M, |s, i| states[s] >> i & 1 == 1);
-        let f = GeometricPath { ops: &old, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
-        let g = GeometricPath { ops: &new, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
+        let f =
+            GeometricPath { engine: &old, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
+        let g =
+            GeometricPath { engine: &new, ladder: &ladder, base: &base }.evaluate(&visible).log_f;
         let posterior = PseudoPrior::new(&ladder, &zeta).posterior(&f);
         let found = shift(&posterior, &f, &g);
         for k in 1..K {
@@ -212,8 +214,8 @@ fn initial_rounds_converge_to_log_z_from_either_start() {
     let (base, ladder) = (base(), ladder());
     for seed in 0..10 {
         let parameters = gaussian_parameters(M, J, 0.8, seed);
-        let ops = Fused::new(&parameters);
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let engine = Host::new(&parameters);
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         for annealed_start in [true, false] {
             let rounds = InitialRounds { annealed_start, ..InitialRounds::default() };
             let mut chains = TemperedChains::new(base.sample(100, seed, 0), K, seed);
@@ -233,8 +235,8 @@ fn chains_that_lost_the_ladder_run_initial_rounds_again() {
     let before = gaussian_parameters(M, J, 0.3, 1);
     let mut after = gaussian_parameters(M, J, 0.3, 2);
     after.visible_bias.iter_mut().for_each(|c| *c += 4.0);
-    let (old, new) = (Fused::new(&before), Fused::new(&after));
-    let path = |ops| GeometricPath { ops, ladder: &ladder, base: &base };
+    let (old, new) = (Host::new(&before), Host::new(&after));
+    let path = |engine| GeometricPath { engine, ladder: &ladder, base: &base };
     for smoothing in [Smoothing::Kalman, Smoothing::Alpha(0.2)] {
         let chains = TemperedChains::new(base.sample(100, 1, 0), K, 1);
         let mut tracker = ChainTracker::start(&path(&old), chains, options(smoothing, 2)).0;
@@ -251,8 +253,8 @@ fn chains_that_lost_the_ladder_run_initial_rounds_again() {
 #[test]
 fn settling_chains_have_streams_of_their_own() {
     let (base, ladder) = (base(), ladder());
-    let ops = Fused::new(&gaussian_parameters(M, J, 0.7, 5));
-    let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+    let engine = Host::new(&gaussian_parameters(M, J, 0.7, 5));
+    let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
     let chains = TemperedChains::new(base.sample(100, 3, 0), K, 3);
     let settling = Settling { sweeps: 12, most: 12 };
     let options = TrackerOptions { settling, ..options(Smoothing::Kalman, 1) };

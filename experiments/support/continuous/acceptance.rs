@@ -121,7 +121,7 @@ fn make_falling(values: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ztrack::ops::random::{Purpose, Streams};
+    use ztrack::engine::random::{Purpose, Streams};
 
     /// Accepted-or-not trials of a known falling model; a few hundred each, so logits are known to about .25. Broken versions that failed:
     /// no projection (not monotone), the gradient of l_j reversed (acceptance .31 instead of .651).

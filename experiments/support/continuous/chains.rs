@@ -11,9 +11,9 @@ use super::acceptance::Trial;
 use super::kernel::Scratch;
 use super::target::{Densities, TemperedTarget};
 use super::{LogDensity, TransitionKernel};
+use ztrack::engine::host::{choose, softmax};
+use ztrack::engine::random::{Purpose, Stream, Streams};
 use ztrack::numerics::{Table, log_sum_exp};
-use ztrack::ops::cpu::{choose, softmax};
-use ztrack::ops::random::{Purpose, Stream, Streams};
 use ztrack::tempering::{Ladder, PseudoPrior, RoundTrips, SimulatedTempering, Slopes, Swept};
 use ztrack::{Error, Result};
 

@@ -4,7 +4,7 @@
 //! min(1, exp(-change of energy)). Random-walk Metropolis: x + eps N(0, I). Cost: one gradient a leapfrog step, or one value.
 
 use super::target::{Densities, TemperedTarget};
-use ztrack::ops::random::Stream;
+use ztrack::engine::random::Stream;
 
 /// Kinds of transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 use super::ContinuousTempering;
 use super::acceptance::AcceptanceModel;
 use ztrack::Result;
-use ztrack::ops::random::Stream;
+use ztrack::engine::random::Stream;
 use ztrack::tempering::SimulatedTempering;
 
 /// Transitions at either end.

@@ -1,9 +1,9 @@
 //! Transitions keep the tempered density invariant, step sizes meet their target, RTS is right within its own error.
 
 use super::*;
+use ztrack::engine::host::choose;
+use ztrack::engine::random::{Purpose, Streams};
 use ztrack::estimators::{Sams, WangLandau, rts};
-use ztrack::ops::cpu::choose;
-use ztrack::ops::random::{Purpose, Streams};
 use ztrack::tempering::{InitialRounds, Ladder, Prior, SimulatedTempering};
 
 const BASE_SD: f64 = 2.0;

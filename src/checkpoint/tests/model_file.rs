@@ -13,9 +13,9 @@ use crate::checkpoint::naming::NAMINGS;
 use crate::checkpoint::safetensors::{Array, Element, encode};
 use crate::checkpoint::{Layout, ModelFile, TrainedOn};
 use crate::data::Binarization;
+use crate::engine::BitMatrix;
 use crate::model::test_systems::gaussian_parameters;
 use crate::model::{Parameters, exact};
-use crate::ops::BitMatrix;
 use crate::tempering::BaseDistribution;
 use crate::units::Variables;
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{StateReader, StateWriter};
+use crate::engine::BitMatrix;
 use crate::model::test_systems::gaussian_parameters;
-use crate::ops::BitMatrix;
 
 #[derive(Serialize, Deserialize, PartialEq, Debug)]
 struct Progress {

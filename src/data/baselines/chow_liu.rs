@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{Density, PSEUDO_COUNT};
-use crate::ops::BitMatrix;
+use crate::engine::BitMatrix;
 use crate::units::{Variable, Variables};
 
 /// p(v) = prod_i p(v_i | v_parent(i)), i over variables.
@@ -175,8 +175,8 @@ fn mutual_information(joint: &States) -> f64 {
 mod tests {
     use super::*;
     use crate::data::baselines::log_likelihoods;
+    use crate::engine::random::{Purpose, Streams};
     use crate::numerics::statistics::mean;
-    use crate::ops::random::{Purpose, Streams};
 
     /// All 125 trees of five units, by their Prufer sequences.
     fn all_trees() -> Vec<Vec<(usize, usize)>> {

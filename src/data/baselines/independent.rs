@@ -1,7 +1,7 @@
 //! Independent sites: each variable by itself.
 
 use super::{Density, PSEUDO_COUNT};
-use crate::ops::{BitMatrix, for_each_set_bit};
+use crate::engine::{BitMatrix, for_each_set_bit};
 use crate::units::Variables;
 
 /// p(v) = exp(a.v - A(a)), of bits prod_i p_i^v_i (1 - p_i)^(1 - v_i).

@@ -13,9 +13,9 @@ use self::chow_liu::ChowLiu;
 use self::independent::Independent;
 pub use self::product_mixture::MOST_COMPONENTS;
 use self::product_mixture::ProductMixture;
+use crate::engine::BitMatrix;
 use crate::error::Result;
 use crate::numerics::statistics::mean_with_error;
-use crate::ops::BitMatrix;
 use crate::units::Variables;
 
 /// Pseudo-counts of a bit's two values together (Krichevsky and Trofimov 1981: a half each); other variables have a half for each state.
@@ -106,7 +106,7 @@ fn log_likelihoods(density: &dyn Density, rows: &BitMatrix) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     /// Rows around two patterns, each unit flipped with probability .1.
     pub(super) fn two_patterns(rows: usize, columns: usize, seed: u64) -> BitMatrix {

@@ -4,9 +4,9 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use super::{Density, PSEUDO_COUNT, log_likelihoods};
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, for_each_set_bit};
 use crate::numerics::statistics::mean;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, for_each_set_bit};
 use crate::progress;
 use crate::units::Variables;
 

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::COPIES;
 use crate::data::limits::{check_room, check_shape};
 use crate::data::{Dataset, ImageShape, Values};
+use crate::engine::BitMatrix;
+use crate::engine::random::{Purpose, Streams};
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
-use crate::ops::random::{Purpose, Streams};
 
 /// Largest side for which all patterns are listed: 2 million rows.
 const MAX_LISTED_SIDE: usize = 20;

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::COPIES;
 use crate::data::limits::{check_room, check_shape};
 use crate::data::{Dataset, Values};
+use crate::engine::BitMatrix;
+use crate::engine::random::{Purpose, Stream, Streams};
 use crate::error::{Error, Result};
 use crate::numerics::index_at;
-use crate::ops::BitMatrix;
-use crate::ops::random::{Purpose, Stream, Streams};
 
 const LENGTH: usize = 60;
 const STEP: u64 = 1;

@@ -17,8 +17,8 @@ use crate::data::content::file_name;
 use crate::data::input::Input;
 use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape};
 use crate::data::{Dataset, Separator, Values};
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::ops::BitMatrix;
 
 /// A binary matrix, and the labels if the table has some; `None` where cells hold other values than those of bits, which [`read_states`] reads.
 pub(super) fn read(

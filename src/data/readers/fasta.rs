@@ -12,9 +12,9 @@ use crate::data::content::file_name;
 use crate::data::input::Input;
 use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape, check_shape};
 use crate::data::{Categories, Category, Dataset, Values};
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
-use crate::ops::BitMatrix;
 
 const DNA: &str = "ACGT-";
 const RNA: &str = "ACGU-";

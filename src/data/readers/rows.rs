@@ -1,8 +1,8 @@
 //! Rows of bits as they are read: discarded data are never stored, and memory is checked before it is allocated.
 
 use crate::data::limits::{Checked, check_shape};
+use crate::engine::{BitMatrix, words_per_row};
 use crate::memory::check_memory;
-use crate::ops::{BitMatrix, words_per_row};
 
 /// Bytes from which on growth is compared with the free memory.
 const LARGE: usize = 64 << 20;

@@ -9,8 +9,8 @@ use super::encoding::{Encoding, is_missing, number, shown};
 use super::layout::{Layout, Role};
 use crate::data::limits::{Checked, check_shape};
 use crate::data::{Categories, Category};
+use crate::engine::BitMatrix;
 use crate::memory::check_memory;
-use crate::ops::BitMatrix;
 
 /// Most states of a column of text, and of a column of integers, which are counts or measurements if they are more.
 const MOST_STATES: usize = 256;

@@ -2,10 +2,10 @@
 //! that chains started at some of them never reach beta = 0, while slow annealing from the data's marginals reaches all modes.
 
 use super::judgement::MOST_ERRORS;
+use crate::engine::Host;
+use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
 use crate::estimators::ais::trust_of_weights;
-use crate::ops::Fused;
-use crate::ops::random::{Purpose, Streams, derived_seed};
 use crate::tempering::{
     AtOne, BaseDistribution, GeometricPath, Keep, Ladder, Prior, TemperedPath, anneal, normalised,
     systematic,
@@ -24,17 +24,17 @@ const TEMPERATURES: usize = 5000;
 /// # Errors
 /// None in practice: the ladder is valid.
 pub(super) fn draw(
-    ops: &Fused,
+    engine: &Host,
     base: &BaseDistribution,
     bound: f64,
     count: usize,
     seed: u64,
 ) -> Result<Option<(AtOne, u64)>> {
-    draw_along(ops, &Ladder::linear(TEMPERATURES, &Prior::Uniform)?, base, bound, count, seed)
+    draw_along(engine, &Ladder::linear(TEMPERATURES, &Prior::Uniform)?, base, bound, count, seed)
 }
 
 fn draw_along(
-    ops: &Fused,
+    engine: &Host,
     ladder: &Ladder,
     base: &BaseDistribution,
     bound: f64,
@@ -42,7 +42,7 @@ fn draw_along(
     seed: u64,
 ) -> Result<Option<(AtOne, u64)>> {
     let seed = derived_seed(seed, Purpose::Equilibrium, 1);
-    let path = GeometricPath { ops, ladder, base };
+    let path = GeometricPath { engine, ladder, base };
     let chains = count.saturating_mul(CHAINS_A_SAMPLE).clamp(FEWEST, MOST);
     let annealed = anneal(&path, chains, seed, 0, Keep::Last);
     let mean = annealed.mean_weight(0);
@@ -63,23 +63,23 @@ fn draw_along(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::BitMatrix;
     use crate::model::exact;
     use crate::model::test_systems::gaussian_parameters;
-    use crate::ops::BitMatrix;
 
     /// Few temperatures, so that weights are uneven and matter: the chains' states without weights are not distributed as the model.
     #[test]
     fn samples_have_the_means_of_the_model_and_are_refused_where_more_is_known() {
         let (visible, hidden, count) = (10, 8, 1000);
         let parameters = gaussian_parameters(visible, hidden, 1.2, 5);
-        let (ops, base) = (Fused::new(&parameters), BaseDistribution::uniform(visible));
+        let (engine, base) = (Host::new(&parameters), BaseDistribution::uniform(visible));
         let ladder = Ladder::linear(4, &Prior::Uniform).unwrap();
         let log_z = exact::log_partition(&parameters).unwrap();
-        let drawn = |bound| draw_along(&ops, &ladder, &base, bound, count, 1).unwrap();
+        let drawn = |bound| draw_along(&engine, &ladder, &base, bound, count, 1).unwrap();
         let Some((taken, sweeps)) = drawn(log_z - 1.0) else { panic!("refused") };
         assert_eq!(sweeps, 3 * 4000);
         let means = exact::moments(&parameters).unwrap().visible;
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let states = anneal(&path, 4000, 7, 0, Keep::Last).visible;
         let share = |bits: &BitMatrix, i: usize| {
             (0..bits.rows()).filter(|&row| bits.get(row, i)).count() as f64 / bits.rows() as f64

@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use super::Known;
 use super::search::Search;
+use crate::engine::random::{Purpose, derived_seed};
+use crate::engine::{BitMatrix, Host};
 use crate::error::Result;
 use crate::estimators::{FAILURE, Start};
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
 use crate::numerics::betting_lower_bound;
-use crate::ops::random::{Purpose, derived_seed};
-use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
 use crate::tempering::{BaseDistribution, Keep, Ladder, Prior, TemperedPath, anneal};
 
@@ -55,7 +55,7 @@ pub struct Candidate {
 /// All starts that were tried, and their results.
 pub(super) struct Candidates<'a> {
     parameters: &'a Parameters,
-    ops: &'a Fused,
+    engine: &'a Host,
     seed: u64,
     list: Vec<Candidate>,
     /// States at beta = 1 of each, with log w + log Z_1.
@@ -63,8 +63,8 @@ pub(super) struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    pub(super) fn new(parameters: &'a Parameters, ops: &'a Fused, seed: u64) -> Self {
-        Self { parameters, ops, seed, list: Vec::new(), reached: Vec::new() }
+    pub(super) fn new(parameters: &'a Parameters, engine: &'a Host, seed: u64) -> Self {
+        Self { parameters, engine, seed, list: Vec::new(), reached: Vec::new() }
     }
 
     /// Every start that needs no enumeration; modes are searched from the states that each reached.
@@ -96,7 +96,7 @@ impl<'a> Candidates<'a> {
 
     fn attempt(&mut self, name: &str, base: &MixtureBase, search: &mut Search) -> Result<()> {
         let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
-        let path = MixturePath { ops: self.ops, ladder: &ladder, base };
+        let path = MixturePath { engine: self.engine, ladder: &ladder, base };
         let seed = derived_seed(self.seed, Purpose::Candidate, self.list.len() as u64);
         let annealed = anneal(&path, CHAINS, seed, 0, Keep::Last);
         let mean = annealed.mean_weight(0);

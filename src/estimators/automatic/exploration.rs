@@ -5,13 +5,13 @@ use super::choice::Choice;
 use super::judgement::{Evidence, MOST_ERRORS, judge};
 use super::search::Search;
 use super::{Automatic, Bound, Candidate, Known};
+use crate::engine::random::{Purpose, derived_seed};
+use crate::engine::{BitMatrix, Host};
 use crate::error::{Error, Result};
 use crate::estimators::Estimate;
 use crate::estimators::tempered::{FROZEN, TemperedRun};
 use crate::model::Parameters;
 use crate::numerics::pooled;
-use crate::ops::random::{Purpose, derived_seed};
-use crate::ops::{BitMatrix, Fused};
 use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
 use crate::tempering::{
     AtOne, BaseDistribution, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains,
@@ -59,7 +59,7 @@ impl std::fmt::Display for Kind {
 pub(super) struct Exploration<'a> {
     settings: &'a Automatic,
     parameters: &'a Parameters,
-    ops: &'a Fused,
+    engine: &'a Host,
     search: Search,
     /// States of the model that are known.
     known: Option<BitMatrix>,
@@ -108,15 +108,15 @@ impl<'a> Exploration<'a> {
     pub(super) fn new(
         settings: &'a Automatic,
         parameters: &'a Parameters,
-        ops: &'a Fused,
+        engine: &'a Host,
         known: Known<'_>,
     ) -> Result<Self> {
-        known.marginals.map_or(Ok(()), |marginals| marginals.check_for(ops))?;
+        known.marginals.map_or(Ok(()), |marginals| marginals.check_for(engine))?;
         for (rows, name) in [(known.rows, "rows"), (known.states, "states")] {
             rows.map_or(Ok(()), |rows| parameters.variables.check(rows, name))?;
         }
         let mut search = Search::new(parameters, known, settings.seed);
-        let mut found = Candidates::new(parameters, ops, settings.seed);
+        let mut found = Candidates::new(parameters, engine, settings.seed);
         found.try_all(known, &mut search)?;
         let pool = found.rows(&search.drawn(MOST_MODES, 2, settings.seed));
         let given = known.marginals.map(|marginals| Kind::Given(marginals.clone()));
@@ -125,7 +125,7 @@ impl<'a> Exploration<'a> {
         Ok(Self {
             settings,
             parameters,
-            ops,
+            engine,
             search,
             known: known.states.cloned(),
             gibbs_sweeps: found.gibbs_sweeps(),
@@ -194,7 +194,7 @@ impl<'a> Exploration<'a> {
             Some(journey) => journey.base.clone(),
             None => self.new_mixture(kind)?,
         };
-        let path = MixturePath { ops: self.ops, ladder, base: &base };
+        let path = MixturePath { engine: self.engine, ladder, base: &base };
         let (mut states, zeta, above) = match before {
             Some(Journey { chains, zeta, above, .. }) => (chains, Some(zeta), above),
             None => {
@@ -276,7 +276,7 @@ impl<'a> Exploration<'a> {
         let Some(Journey { base, chains, zeta, .. }) = &mut self.last else {
             return Err(Error::Invalid("no run has left chains to sample".into()));
         };
-        let path = MixturePath { ops: self.ops, ladder, base };
+        let path = MixturePath { engine: self.engine, ladder, base };
         let mut chains = Tempering::new(path, chains, BetaUpdate::Collapsed);
         let before = chains.sweeps_done();
         let found = chains.take_at_one(zeta, count, spacing)?;
@@ -344,11 +344,11 @@ mod tests {
     #[test]
     fn chains_go_on_where_the_base_stays() {
         let parameters = gaussian_parameters(12, 8, 0.5, 3);
-        let (ops, marginals) = (Fused::new(&parameters), BaseDistribution::uniform(12));
+        let (engine, marginals) = (Host::new(&parameters), BaseDistribution::uniform(12));
         let known = Known { marginals: Some(&marginals), ..Known::default() };
         for (kind, sweeps, go_on) in [(0, 40, true), (0, 41, false), (2, 41, false)] {
             let settings = Automatic { chains: 10, sweeps, ..Automatic::new(1).unwrap() };
-            let mut exploration = Exploration::new(&settings, &parameters, &ops, known).unwrap();
+            let mut exploration = Exploration::new(&settings, &parameters, &engine, known).unwrap();
             exploration.kinds = vec![exploration.kinds[kind].clone()];
             exploration.choice = Choice::of(1);
             let mut run = || {

@@ -10,11 +10,11 @@
 
 use std::collections::HashMap;
 
+use crate::engine::host::math::exp_f64;
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, Layer, words_per_row};
 use crate::model::Parameters;
 use crate::numerics::log_sum_exp;
-use crate::ops::cpu::math::exp_f64;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Layer, words_per_row};
 use crate::units::{Variable, Variables};
 
 /// Most states that are kept for the bound.

@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::exploration::Exploration;
 use super::{Automatic, Bound, Candidate, Known, annealed_samples};
 use crate::collective;
+use crate::engine::{BitMatrix, Host};
 use crate::error::{Error, Result};
 use crate::estimators::{Estimate, at_least_one_sweep};
 use crate::model::Parameters;
-use crate::ops::{BitMatrix, Fused};
 use crate::tempering::AtOne;
 use crate::tempering::mixture::MixtureBase;
 use crate::trust::Trust;
@@ -63,8 +63,8 @@ impl Automatic {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Report> {
         let start = Instant::now();
-        let ops = Fused::new(parameters).on(collective::current());
-        let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
+        let engine = Host::new(parameters).on(collective::current());
+        let (mut exploration, mut done) = self.explore(parameters, &engine, known, tell)?;
         let mut estimate = self.until_sound(&mut exploration, &mut done, tell)?;
         estimate.seconds = start.elapsed().as_secs_f64();
         Ok(Report {
@@ -85,15 +85,15 @@ impl Automatic {
         (count, spacing): (usize, usize),
         tell: &mut dyn FnMut(&str),
     ) -> Result<(AtOne, u64, Trust)> {
-        let ops = Fused::new(parameters).on(collective::current());
-        let (mut exploration, mut done) = self.explore(parameters, &ops, known, tell)?;
+        let engine = Host::new(parameters).on(collective::current());
+        let (mut exploration, mut done) = self.explore(parameters, &engine, known, tell)?;
         let Estimate { mut trust, .. } = self.until_sound(&mut exploration, &mut done, tell)?;
         if !trust.is_sound()
             && let Some(base) = known.marginals
         {
             tell("chains are in doubt: annealing from the marginals");
             let bound = exploration.bound().value.max(exploration.at_least());
-            let drawn = annealed_samples::draw(&ops, base, bound, count, self.seed)?;
+            let drawn = annealed_samples::draw(&engine, base, bound, count, self.seed)?;
             if let Some((taken, sweeps)) = drawn {
                 // Annealing may miss what the chains missed as well, so the doubts stay.
                 trust.doubt("annealed", ANNEALED);
@@ -134,8 +134,8 @@ impl Automatic {
         known: Known<'_>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<FoundStart> {
-        let ops = Fused::new(parameters).on(collective::current());
-        let (mut exploration, done) = self.explore(parameters, &ops, known, tell)?;
+        let engine = Host::new(parameters).on(collective::current());
+        let (mut exploration, done) = self.explore(parameters, &engine, known, tell)?;
         Ok(FoundStart {
             mixture: exploration.mixture()?,
             from_above: exploration.states_above(self.chains / 2),
@@ -150,7 +150,7 @@ impl Automatic {
     fn explore<'a>(
         &'a self,
         parameters: &'a Parameters,
-        ops: &'a Fused,
+        engine: &'a Host,
         known: Known<'_>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<(Exploration<'a>, Vec<String>)> {
@@ -161,7 +161,7 @@ impl Automatic {
             )));
         }
         at_least_one_sweep(self.sweeps)?;
-        let mut exploration = Exploration::new(self, parameters, ops, known)?;
+        let mut exploration = Exploration::new(self, parameters, engine, known)?;
         let best = exploration.candidates().iter().max_by(|a, b| a.log_z.total_cmp(&b.log_z));
         if let Some(best) = best {
             tell(&format!("best start so far: {}, annealing gives {:.2}", best.name, best.log_z));

@@ -1,9 +1,9 @@
 //! Search for modes in both layers of a model, and the resulting bounds of log Z.
 
 use super::{Bound, Known, ModeSearch};
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, Draw, Host, Layer, Matrix, RbmOps, words_per_row};
 use crate::model::Parameters;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
 use crate::units::Variables;
 
 /// Random starts of the search in the hidden layer; a quarter of that in the visible one.
@@ -27,8 +27,8 @@ pub fn lower_bound(parameters: &Parameters, known: Known<'_>, seed: u64) -> Boun
 
 /// Visible states after sweeps at zero temperature from states of independent fair bits. If a model has thousands of modes, annealing from
 /// the marginals does not reach those with most of the mass, and few random starts miss them.
-fn quenched(ops: &Fused, seed: u64) -> BitMatrix {
-    let units = [Layer::Visible, Layer::Hidden].map(|layer| ops.n_units(layer));
+fn quenched(engine: &Host, seed: u64) -> BitMatrix {
+    let units = [Layer::Visible, Layer::Hidden].map(|layer| engine.n_units(layer));
     let mut states = units.map(|n| BitMatrix::zeros(QUENCHED, n));
     let mut inputs = units.map(|n| Matrix::filled(QUENCHED, n, 0.0));
     let draw = |to: usize, beta: f32, step: usize, inputs: &Matrix, out: &mut BitMatrix| {
@@ -37,16 +37,16 @@ fn quenched(ops: &Fused, seed: u64) -> BitMatrix {
         let inputs = inputs.as_slice();
         let draw = Draw { n_units, inputs, beta, base: None, streams, first_row: 0 };
         match to {
-            0 => ops.draw_visible(&draw, out.words_mut()),
-            _ => ops.draw(&draw, out.words_mut()),
+            0 => engine.draw_visible(&draw, out.words_mut()),
+            _ => engine.draw(&draw, out.words_mut()),
         }
     };
     let [visible, hidden] = &mut states;
     draw(0, 0.0, 0, &inputs[0], visible);
     for sweep in 0..QUENCHING {
-        ops.inputs(Layer::Hidden, visible.words(), inputs[1].as_mut_slice());
+        engine.inputs(Layer::Hidden, visible.words(), inputs[1].as_mut_slice());
         draw(1, COLD, 2 * sweep + 1, &inputs[1], hidden);
-        ops.inputs(Layer::Visible, hidden.words(), inputs[0].as_mut_slice());
+        engine.inputs(Layer::Visible, hidden.words(), inputs[0].as_mut_slice());
         draw(0, COLD, 2 * sweep + 2, &inputs[0], visible);
     }
     let [visible, _] = states;
@@ -74,7 +74,7 @@ impl Search {
         };
         search.hidden.from_random(RANDOM_STARTS, seed);
         search.visible.from_random(RANDOM_STARTS / 4, seed);
-        let quenched = quenched(&Fused::new(parameters), seed);
+        let quenched = quenched(&Host::new(parameters), seed);
         let highest = search.visible.highest(&quenched, HIGHEST);
         search.climb(&highest);
         search.hidden.from_units(UNIT_STARTS);

@@ -5,11 +5,11 @@
 //! smaller layer has at most 20 units, else from tempered chains. Cost: knots x updates sweeps of all chains.
 
 use super::MomentKnots;
+use crate::engine::{Host, Matrix};
 use crate::error::{Error, Result};
 use crate::estimators::Equilibrium;
 use crate::model::{Parameters, exact};
 use crate::numerics::sigmoid;
-use crate::ops::{Fused, Matrix};
 use crate::tempering::BaseDistribution;
 use crate::training::gradient::{Moments, Particles, moments};
 
@@ -64,9 +64,9 @@ impl MomentAveraging {
             let aim = average(&start, &end, beta);
             for update in 0..self.updates {
                 let left = 1.0 - update as f64 / self.updates as f64;
-                let ops = Fused::new(&model);
-                particles.sweep(&ops, 1);
-                let found = moments(&ops, &particles.visible, None);
+                let engine = Host::new(&model);
+                particles.sweep(&engine, 1);
+                let found = moments(&engine, &particles.visible, None);
                 step(&mut model, &aim, &found, self.rate * (2.0 * left).clamp(0.1, 1.0));
             }
             if let Some(name) = model.not_finite() {
@@ -90,9 +90,9 @@ impl MomentAveraging {
                 products: Matrix::from_rows(m, j, &products, 0.0),
             });
         }
-        let ops = Fused::new(target);
-        let samples = Equilibrium::draw(target, &ops, base, self.chains, self.seed)?;
-        Ok(moments(&ops, &samples.visible, None))
+        let engine = Host::new(target);
+        let samples = Equilibrium::draw(target, &engine, base, self.chains, self.seed)?;
+        Ok(moments(&engine, &samples.visible, None))
     }
 }
 

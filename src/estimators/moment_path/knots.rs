@@ -4,9 +4,9 @@
 //! RBM, with parameters in between. The first knot is the base distribution as an RBM without weights, the last the model.
 //! Annealing along it is unbiased for Z for any knots: a bad fit only increases the variance.
 
+use crate::engine::Host;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
-use crate::ops::Fused;
 use crate::tempering::{BaseDistribution, Ladder};
 
 /// Knots of a path from a base distribution to a model.
@@ -14,7 +14,7 @@ use crate::tempering::{BaseDistribution, Ladder};
 pub struct MomentKnots {
     pub(super) base: BaseDistribution,
     /// The base, the intermediate RBMs, the model.
-    pub(super) models: Vec<Fused>,
+    pub(super) models: Vec<Host>,
     /// beta of each knot, ascending from 0 to 1.
     pub(super) positions: Vec<f64>,
     pub(super) n_hidden: usize,
@@ -47,7 +47,7 @@ impl MomentKnots {
         }
         Ok(Self {
             base: base.clone(),
-            models: all.iter().map(|(_, parameters)| Fused::new(parameters)).collect(),
+            models: all.iter().map(|(_, parameters)| Host::new(parameters)).collect(),
             positions: all.iter().map(|(beta, _)| *beta).collect(),
             n_hidden: j,
         })

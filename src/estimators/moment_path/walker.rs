@@ -3,7 +3,7 @@
 //! Cost: twice the matrix products of the geometric path.
 
 use super::MomentPath;
-use crate::ops::{BetaGrid, BitMatrix, Draw, Fused, Layer, Matrix, RbmOps, words_per_row};
+use crate::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, RbmOps, words_per_row};
 use crate::tempering::{Ladder, States, SweepStreams, TemperedPath, Walker};
 
 impl TemperedPath for MomentPath<'_> {
@@ -65,7 +65,7 @@ impl Inputs {
         Self { layer, ends: [empty(), empty()], mixed: empty(), leg: None }
     }
 
-    fn mix(&mut self, models: &[Fused], (leg, share): (usize, f64), given: &[u64]) -> &[f32] {
+    fn mix(&mut self, models: &[Host], (leg, share): (usize, f64), given: &[u64]) -> &[f32] {
         if self.leg != Some(leg) {
             for (end, model) in self.ends.iter_mut().zip(&models[leg..]) {
                 model.inputs(self.layer, given, end.as_mut_slice());
@@ -118,7 +118,7 @@ impl Walker for MomentWalker<'_> {
             models[leg].softplus_sums(self.path.knots.n_hidden, x, &self.one, &mut self.sums);
             let rows = self.states.visible.chunks_exact(words).zip(&self.sums);
             for ((row, sum), out) in rows.zip(out.chunks_exact_mut(at.len())) {
-                let linear = |model: &Fused| model.visible_dot(row);
+                let linear = |model: &Host| model.visible_dot(row);
                 let mixed = (1.0 - share) * linear(&models[leg]) + share * linear(&models[leg + 1]);
                 out[column] = mixed + sum;
             }

@@ -6,11 +6,11 @@ use faer::Mat;
 use serde::Serialize;
 
 use super::expansion::{Expansion, TapOrder};
+use crate::engine::random::{Purpose, Stream, Streams};
 use crate::error::{Error, Result};
 use crate::estimators::{Bias, Estimate};
 use crate::interrupt;
 use crate::model::Parameters;
-use crate::ops::random::{Purpose, Stream, Streams};
 use crate::progress;
 use crate::trust::Trust;
 

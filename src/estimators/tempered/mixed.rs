@@ -94,8 +94,8 @@ fn expected(group: &Group, ladder: &Ladder, zeta: &[f64]) -> (Vec<f64>, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::random::{Purpose, Streams};
     use crate::numerics::{Table, index_at};
-    use crate::ops::random::{Purpose, Streams};
     use crate::tempering::{Prior, PseudoPrior};
 
     const K: usize = 5;

@@ -15,8 +15,8 @@ use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use super::newton::{Local, minimise};
+use crate::engine::host::math::exp_f64;
 use crate::numerics::log_sum_exp;
-use crate::ops::cpu::math::exp_f64;
 
 /// Rows of one task: fixed, so that sums do not depend on threads.
 const TASK: usize = 256;
@@ -176,7 +176,7 @@ fn objective(log_f: &[f64], share: &[f64], zeta: &[f64]) -> Local {
 mod tests {
     use super::super::errors::between_chains;
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     /// Independent samples of N(0, 1) and e N(3, 1), every sample a chain of its own: the mean square of the error bars against
     /// that of the errors, whose relative standard deviation is .07. Tried: influence without the labels' part.

@@ -142,9 +142,9 @@ pub fn verdict(run: &TemperedRun) -> Trust {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Host;
     use crate::model::test_systems::gaussian_parameters;
     use crate::numerics::statistics::variance;
-    use crate::ops::Fused;
     use crate::tempering::{
         BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, TemperedChains,
         Tempering,
@@ -166,10 +166,10 @@ mod tests {
     /// Free energies of chains that mix are alike; those of chains that each see a different part are not.
     #[test]
     fn chains_with_free_energies_of_their_own_are_told() {
-        let ops = Fused::new(&gaussian_parameters(12, 8, 0.3, 1));
+        let engine = Host::new(&gaussian_parameters(12, 8, 0.3, 1));
         let (base, k) = (BaseDistribution::uniform(12), 10);
         let ladder = Ladder::linear(k, &Prior::Uniform).unwrap();
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let mut chains = TemperedChains::new(base.sample(40, 1, 0), k, 1);
         let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
         let mut run = TemperedRun::new(&mut chains, &InitialRounds::default(), 1000).unwrap();

@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use super::log_partition;
+use crate::engine::{BitMatrix, for_each_set_bit};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::numerics::softplus;
-use crate::ops::{BitMatrix, for_each_set_bit};
 
 /// Mean over the rows of `data`, shape [N, M], of log p(v) = log f(v) - log Z, in nats.
 ///

@@ -9,11 +9,11 @@ use rayon::prelude::*;
 
 use super::enumeration::{Enumeration, Visit};
 use super::partition::check_size;
+use crate::engine::BitMatrix;
+use crate::engine::random::{Purpose, Streams};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::numerics::LogSumExp;
-use crate::ops::BitMatrix;
-use crate::ops::random::{Purpose, Streams};
 
 /// `count` independent samples of v, shape [count, M]; a function of the seed alone.
 ///

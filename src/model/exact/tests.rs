@@ -1,11 +1,11 @@
 //! Enumeration against closed forms, brute force over (v, h), finite differences and a published model.
 
 use super::*;
+use crate::engine::BitMatrix;
 use crate::model::Parameters;
 use crate::model::test_systems::{
     TestSystem, gaussian_parameters, independent_units, one_hidden_unit, zero_weights,
 };
-use crate::ops::BitMatrix;
 
 /// log f(v, h) by definition.
 fn log_joint(p: &Parameters, v: usize, h: usize) -> f64 {

@@ -5,9 +5,9 @@
 //! of one model are normal, and so are their mean and their standard deviation from model to model.
 
 use super::TestSystem;
+use crate::engine::random::{Purpose, Streams};
 use crate::error::Result;
 use crate::model::{Parameters, exact};
-use crate::ops::random::{Purpose, Streams};
 use crate::units::Variables;
 
 /// Mean and standard deviation of the mean of a model's weights (GWGM).

@@ -189,9 +189,9 @@ fn inverse_cosh_of_exp(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::random::{Purpose, Streams};
     use crate::model::exact;
     use crate::model::test_systems::{ring, square};
-    use crate::ops::random::{Purpose, Streams};
 
     /// The complete graph of Sherrington and Kirkpatrick (1975): every pair of n spins coupled by J_ab from N(0, beta^2/n), no field.
     fn sherrington_kirkpatrick(spins: usize, beta: f64, seed: u64) -> Result<SpinModel> {

@@ -1,11 +1,11 @@
 //! The mixture p1(v) = sum_m pi_m exp(a_m.v - A(a_m)) at inverse temperature 0.
 
+use crate::engine::host::math::exp_f64;
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, Host, Layer, RbmOps, padded};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::numerics::{index_at, log_sum_exp};
-use crate::ops::cpu::math::exp_f64;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Fused, Layer, RbmOps, padded};
 use crate::tempering::BaseDistribution;
 use crate::units::Variables;
 
@@ -16,7 +16,7 @@ pub struct MixtureBase {
     /// log pi_m, shape `[C]`.
     log_shares: Vec<f64>,
     /// log p_m(v) = a_m.v - A(a_m) as the inputs of C hidden units.
-    densities: Fused,
+    densities: Host,
 }
 
 impl MixtureBase {
@@ -56,7 +56,7 @@ impl MixtureBase {
                 .collect(),
             variables: Variables::BITS,
         };
-        Ok(Self { log_shares, densities: Fused::new(&densities), components })
+        Ok(Self { log_shares, densities: Host::new(&densities), components })
     }
 
     /// Number of components, C.

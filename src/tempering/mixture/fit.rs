@@ -6,11 +6,11 @@
 //! Cost: N C M an iteration.
 
 use super::MixtureBase;
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, Draw, Host, Layer, Matrix, RbmOps};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::numerics::{index_at, log_sum_exp};
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Draw, Fused, Layer, Matrix, RbmOps};
 use crate::tempering::BaseDistribution;
 use crate::units::Variables;
 
@@ -132,10 +132,10 @@ fn fit_to(
 /// For every visible state the means A'(c + W h) of the states that a sweep from it would draw, h ~ p(h | v): a fit to those has less
 /// noise than one to the states themselves.
 fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f64>> {
-    let ops = Fused::new(parameters);
+    let engine = Host::new(parameters);
     let (n, j) = (rows.rows(), parameters.n_hidden);
     let mut inputs = Matrix::filled(n, j, 0.0);
-    ops.inputs(Layer::Hidden, rows.words(), inputs.as_mut_slice());
+    engine.inputs(Layer::Hidden, rows.words(), inputs.as_mut_slice());
     let mut hidden = BitMatrix::zeros(n, j);
     let draw = Draw {
         n_units: j,
@@ -145,9 +145,9 @@ fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f6
         streams: Streams::new(seed, Purpose::MixtureFit, 1),
         first_row: 0,
     };
-    ops.draw(&draw, hidden.words_mut());
+    engine.draw(&draw, hidden.words_mut());
     let mut visible = Matrix::filled(n, rows.columns(), 0.0);
-    ops.inputs(Layer::Visible, hidden.words(), visible.as_mut_slice());
+    engine.inputs(Layer::Visible, hidden.words(), visible.as_mut_slice());
     let means = |row: usize| {
         let x = &visible.row(row)[..rows.columns()];
         parameters.variables.means(x.iter().map(|x| f64::from(*x)))

@@ -4,8 +4,8 @@
 
 use super::MixtureBase;
 use crate::collective::Collective;
-use crate::ops::random::Streams;
-use crate::ops::{BitMatrix, Layer, RbmOps, padded, words_per_row};
+use crate::engine::random::Streams;
+use crate::engine::{BitMatrix, Layer, RbmOps, padded, words_per_row};
 use crate::tempering::geometric::{Drawer, hidden_slope};
 use crate::tempering::{Ladder, States, SweepStreams, TemperedPath, Walker};
 
@@ -13,7 +13,7 @@ use crate::tempering::{Ladder, States, SweepStreams, TemperedPath, Walker};
 #[derive(Clone, Copy)]
 pub struct MixturePath<'a> {
     /// The model's operations.
-    pub ops: &'a dyn RbmOps,
+    pub engine: &'a dyn RbmOps,
     /// beta_k and r_k.
     pub ladder: &'a Ladder,
     /// p1(v).
@@ -22,7 +22,7 @@ pub struct MixturePath<'a> {
 
 impl MixturePath<'_> {
     fn n_hidden(&self) -> usize {
-        self.ops.n_units(Layer::Hidden)
+        self.engine.n_units(Layer::Hidden)
     }
 }
 
@@ -32,7 +32,7 @@ impl TemperedPath for MixturePath<'_> {
     }
 
     fn n_visible(&self) -> usize {
-        self.ops.n_units(Layer::Visible)
+        self.engine.n_units(Layer::Visible)
     }
 
     /// J log 2.
@@ -41,7 +41,7 @@ impl TemperedPath for MixturePath<'_> {
     }
 
     fn ranks(&self) -> &dyn Collective {
-        self.ops.ranks()
+        self.engine.ranks()
     }
 
     fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
@@ -56,7 +56,7 @@ impl TemperedPath for MixturePath<'_> {
     fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a> {
         let States { visible, notes: inputs, first_row, known } = states;
         let rows = visible.len() / words_per_row(self.n_visible());
-        let drawer = Drawer::new(self.ops, rows, first_row);
+        let drawer = Drawer::new(self.engine, rows, first_row);
         let beta = vec![0.0; rows];
         let ones = vec![1.0; rows];
         Box::new(MixtureWalker {
@@ -91,7 +91,7 @@ struct MixtureWalker<'a> {
 impl MixtureWalker<'_> {
     fn see(&mut self) {
         if !self.known {
-            self.path.ops.inputs(Layer::Hidden, self.visible, self.inputs);
+            self.path.engine.inputs(Layer::Hidden, self.visible, self.inputs);
             self.known = true;
         }
         if self.log_p.is_empty() {
@@ -122,13 +122,13 @@ impl MixtureWalker<'_> {
 impl Walker for MixtureWalker<'_> {
     fn log_f(&mut self, at: &[usize], out: &mut [f64]) {
         self.see();
-        let MixturePath { ops, ladder, base } = self.path;
+        let MixturePath { engine, ladder, base } = self.path;
         let grid = ladder.grid_at(at);
-        ops.softplus_sums(self.path.n_hidden(), self.inputs, &grid, out);
+        engine.softplus_sums(self.path.n_hidden(), self.inputs, &grid, out);
         let rows = self.visible.chunks_exact(words_per_row(self.path.n_visible()));
         let log_p = self.log_p.chunks_exact(base.stride());
         for ((row, log_p), out) in rows.zip(log_p).zip(out.chunks_exact_mut(at.len())) {
-            let model = ops.visible_dot(row);
+            let model = engine.visible_dot(row);
             out.iter_mut().zip(grid.betas()).for_each(|(value, beta)| *value += beta * model);
             base.add_tempered(log_p, grid.betas(), out);
         }
@@ -149,14 +149,14 @@ impl Walker for MixtureWalker<'_> {
     /// E = c.v + sum_j x_j sigma(beta x_j) - E[log p_m(v) | v, beta], V the sum of both variances.
     fn slopes(&mut self, mean: &mut [f64], variance: &mut [f64]) {
         self.see();
-        let MixturePath { ops, ladder, base } = self.path;
+        let MixturePath { engine, ladder, base } = self.path;
         let (betas, n_hidden) = (ladder.betas(), self.path.n_hidden());
         let rows = self.visible.chunks_exact(words_per_row(self.path.n_visible()));
         let rows = rows.zip(self.inputs.chunks_exact(padded(n_hidden)));
         let rows = rows.zip(self.log_p.chunks_exact(base.stride()));
         let out = mean.chunks_exact_mut(betas.len()).zip(variance.chunks_exact_mut(betas.len()));
         for (((visible, x), log_p), (mean, variance)) in rows.zip(out) {
-            let constant = ops.visible_dot(visible);
+            let constant = engine.visible_dot(visible);
             for ((mean, variance), &beta) in mean.iter_mut().zip(variance).zip(betas) {
                 let (slope, spread) = hidden_slope(&x[..n_hidden], beta as f32);
                 let (of_base, base_spread) = base.mean_and_variance(&log_p[..base.len()], beta);

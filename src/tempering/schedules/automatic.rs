@@ -4,8 +4,8 @@
 //! [`Knot::is_narrow`]), the three intervals around the cut are halved; until no knot is left or the ladder is full.
 //! Chains keep their states from run to run. Cost: a few hundred sweeps a run.
 
+use crate::engine::RbmOps;
 use crate::error::Result;
-use crate::ops::RbmOps;
 use crate::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Knot, Ladder, Prior,
     SimulatedTempering, TemperedChains, Tempering, Transitions,
@@ -44,14 +44,14 @@ impl Automatic {
     ///
     /// # Errors
     /// Fewer than two temperatures.
-    pub fn run(&self, ops: &dyn RbmOps, base: &BaseDistribution) -> Result<Refined> {
+    pub fn run(&self, engine: &dyn RbmOps, base: &BaseDistribution) -> Result<Refined> {
         let mut betas = super::linear(self.first)?;
         let mut refined = Vec::new();
         let mut visible = base.sample(self.chains, self.seed, 0);
         let mut sweeps = 0;
         loop {
             let ladder = Ladder::new(&betas, &Prior::Uniform)?;
-            let path = GeometricPath { ops, ladder: &ladder, base };
+            let path = GeometricPath { engine, ladder: &ladder, base };
             let mut chains = TemperedChains::new(visible, ladder.len(), self.seed);
             // Streams continue from the end of the last run.
             chains.sweeps = sweeps;
@@ -92,9 +92,9 @@ fn halve_around(betas: &[f64], cut: usize, most: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Host;
     use crate::model::Parameters;
     use crate::numerics::softplus;
-    use crate::ops::Fused;
 
     #[test]
     fn midpoints_go_around_the_cut() {
@@ -111,7 +111,7 @@ mod tests {
     fn the_ladder_is_refined_at_the_knot_until_it_is_gone() {
         let (m, bias) = (14, -21.0);
         let parameters = Parameters::new(m, 1, vec![6.0; m], vec![-3.0; m], vec![bias]).unwrap();
-        let ops = Fused::new(&parameters);
+        let engine = Host::new(&parameters);
         let base = BaseDistribution::from_logits(&vec![-3.0; m]).unwrap();
         // log weight of h = 1 over that of h = 0 on the path: beta b + m (softplus(6 beta - 3) - softplus(-3)).
         let balance = |beta: f64| {
@@ -122,7 +122,7 @@ mod tests {
         let crossing = crossing.unwrap();
         for first in [11, 21, 31] {
             let automatic = Automatic { chains: 100, sweeps: 200, first, most: 60, seed: 2 };
-            let found = automatic.run(&ops, &base).unwrap();
+            let found = automatic.run(&engine, &base).unwrap();
             println!("crossing {crossing}: {:?}", found.refined);
             assert!(!found.refined.is_empty() && !found.knot_left);
             for (beta, narrowness) in found.refined {

@@ -145,9 +145,9 @@ fn weighted_variance(samples: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Host;
     use crate::model::exact::log_probabilities_of_visible_at;
     use crate::model::test_systems::gaussian_parameters;
-    use crate::ops::Fused;
     use crate::tempering::{
         BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Prior, TemperedChains,
         Tempering,
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn both_estimates_of_g_agree_with_enumeration() {
         let parameters = gaussian_parameters(8, 5, 0.8, 4);
-        let ops = Fused::new(&parameters);
+        let engine = Host::new(&parameters);
         let base = BaseDistribution::uniform(8);
         let exact = |beta: f64| {
             // d/dbeta log f_beta(v) = log p_beta(v) differentiated, plus a constant.
@@ -192,7 +192,7 @@ mod tests {
             slopes().map(|(p, x)| p * (x - mean).powi(2)).sum::<f64>()
         };
         let ladder = Ladder::linear(200, &Prior::Uniform).unwrap();
-        let path = GeometricPath { ops: &ops, ladder: &ladder, base: &base };
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let annealed = SlopeVariance::from_annealing(&path, 4000, 1);
         let short = Ladder::linear(20, &Prior::Uniform).unwrap();
         let path = GeometricPath { ladder: &short, ..path };

@@ -179,7 +179,7 @@ impl EarlyStopping {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     const CONFIG: EarlyStoppingConfig = EarlyStoppingConfig {
         patience: 3,

@@ -6,8 +6,8 @@
 use rayon::prelude::*;
 
 use super::Moments;
-use crate::ops::cpu::{HiddenTerms, VisibleTerms, centered_row};
-use crate::ops::{AS_A_NUMBER, fewest_tasks};
+use crate::engine::host::{HiddenTerms, VisibleTerms, centered_row};
+use crate::engine::{AS_A_NUMBER, fewest_tasks};
 use crate::training::update::Gradient;
 
 /// Rate of the offsets' sliding means.
@@ -104,7 +104,7 @@ pub(crate) fn write_gradient(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::Matrix;
+    use crate::engine::Matrix;
 
     /// Several tasks, the last one shorter, and hidden units that leave a rest of a vector; against the formula in the module's
     /// documentation, one entry at a time.

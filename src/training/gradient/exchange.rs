@@ -5,9 +5,9 @@
 
 use super::{Moments, NegativePhase, Now, PersistentDivergence, Start};
 use crate::checkpoint::{StateReader, StateWriter};
+use crate::engine::BitMatrix;
+use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
-use crate::ops::BitMatrix;
-use crate::ops::random::{Purpose, Streams, derived_seed};
 use crate::tempering::GeometricPath;
 use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
 
@@ -92,7 +92,7 @@ impl NegativePhase for Exchange {
         if !self.from_start && !state.has(&format!("{PREFIX}chains.visible")) {
             return Ok(());
         }
-        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
+        let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
         let chains = ChainTracker::read(PREFIX, &path, self.count, self.options, state)?;
         self.chains = Some(ModelTracker::of(chains, model.clone(), ladder, base));
         Ok(())
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(states(chains, particles), before);
         let evaluated = chains.chains().evaluated().inputs.clone();
         let path = GeometricPath {
-            ops: model.ops.as_ref(),
+            engine: model.engine.as_ref(),
             ladder: chains.ladder(),
             base: &BaseDistribution::uniform(12),
         };

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use crate::collective::{Parts, for_moments};
-use crate::ops::cpu::add_rows;
-use crate::ops::{
+use crate::engine::host::add_rows;
+use crate::engine::{
     AS_AN_EXPONENTIAL, BitMatrix, Layer, Matrix, RbmOps, fewest_tasks, for_each_set_bit, padded,
     words_per_row,
 };
@@ -22,41 +22,41 @@ pub struct Moments {
 }
 
 /// Moments over packed rows with weights that sum to 1 (1/n each without).
-pub fn moments(ops: &dyn RbmOps, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
-    let n_hidden = ops.n_units(Layer::Hidden);
+pub fn moments(engine: &dyn RbmOps, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
+    let n_hidden = engine.n_units(Layer::Hidden);
     let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
     let task = rows_per_thread_for(visible.rows(), visible.columns() * n_hidden);
     let words = words_per_row(visible.columns());
-    let ranks = for_moments(ops.ranks(), visible.rows());
+    let ranks = for_moments(engine.ranks(), visible.rows());
     let parts = Parts::new(ranks, visible.rows(), rows_per_task(visible.rows()));
     let own = &visible.words()[parts.own().start * words..parts.own().end * words];
     parts.share(|| {
         let inputs = parts.of(inputs.as_mut_slice(), padded(n_hidden));
         if task >= visible.rows() {
-            return ops.inputs_by_all(Layer::Hidden, own, inputs);
+            return engine.inputs_by_all(Layer::Hidden, own, inputs);
         }
         inputs
             .par_chunks_mut(task * padded(n_hidden))
             .zip(own.par_chunks(task * words))
-            .for_each(|(inputs, visible)| ops.inputs(Layer::Hidden, visible, inputs));
+            .for_each(|(inputs, visible)| engine.inputs(Layer::Hidden, visible, inputs));
     });
-    of_parts(ops, &parts, visible, inputs, weights)
+    of_parts(engine, &parts, visible, inputs, weights)
 }
 
 /// As [`moments`], with given hidden pre-activations; of this rank's own rows, if ranks divide the work.
 pub fn moments_from_inputs(
-    ops: &dyn RbmOps,
+    engine: &dyn RbmOps,
     visible: &BitMatrix,
     inputs: Matrix,
     weights: Option<&[f64]>,
 ) -> Moments {
-    let parts = Parts::new(ops.ranks(), visible.rows(), rows_per_task(visible.rows()));
-    of_parts(ops, &parts, visible, inputs, weights)
+    let parts = Parts::new(engine.ranks(), visible.rows(), rows_per_task(visible.rows()));
+    of_parts(engine, &parts, visible, inputs, weights)
 }
 
 /// Moments with the pre-activations of this rank's part.
 fn of_parts(
-    ops: &dyn RbmOps,
+    engine: &dyn RbmOps,
     parts: &Parts<'_>,
     visible: &BitMatrix,
     mut inputs: Matrix,
@@ -78,7 +78,7 @@ fn of_parts(
             }
             None => vec![even as f32; chunk_rows],
         };
-        ops.means(n_hidden, chunk, &w);
+        engine.means(n_hidden, chunk, &w);
         add_rows(stride, chunk, sums);
     };
     parts.share(|| {
@@ -106,6 +106,6 @@ fn of_parts(
             }
         }
     }
-    let products = ops.outer_products(visible, &inputs);
+    let products = engine.outer_products(visible, &inputs);
     Moments { visible: mean, hidden, products }
 }

@@ -2,8 +2,8 @@
 
 use super::Moments;
 use crate::checkpoint::{StateReader, StateWriter};
+use crate::engine::BitMatrix;
 use crate::error::Result;
-use crate::ops::BitMatrix;
 use crate::tempering::{BaseDistribution, Ladder};
 use crate::tracking::{ChainTracker, Model};
 
@@ -42,7 +42,7 @@ pub enum Carriers<'a> {
 
 /// Estimates the model's moments for the gradient; CD-k, PCD-k and tempered chains are such estimates.
 ///
-/// Its random numbers come from streams of a seed and a position ([`crate::ops::random`]), and its state between updates is saved. So a
+/// Its random numbers come from streams of a seed and a position ([`crate::engine::random`]), and its state between updates is saved. So a
 /// resumed run gives the same bytes as an uninterrupted one.
 pub trait NegativePhase: Send {
     /// `E[v]`, `E[h]`, `E[vh']` under the model.

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use crate::collective::Parts;
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{
     AS_AN_EXPONENTIAL, BitMatrix, Draw, Layer, Matrix, RbmOps, Workers, awake, words_per_row,
 };
 use crate::tempering::{rows_per_task, rows_per_thread_for};
@@ -22,19 +22,19 @@ pub struct Particles {
 
 impl Particles {
     /// `sweeps` sweeps h | v, v | h of all particles at beta = 1.
-    pub fn sweep(&mut self, ops: &dyn RbmOps, sweeps: usize) {
-        let (n_visible, n_hidden) = (ops.n_units(Layer::Visible), ops.n_units(Layer::Hidden));
+    pub fn sweep(&mut self, engine: &dyn RbmOps, sweeps: usize) {
+        let (n_visible, n_hidden) = (engine.n_units(Layer::Visible), engine.n_units(Layer::Hidden));
         let products = sweeps.max(1) * 2 * n_visible * n_hidden;
-        awake(self.visible.rows() * products, || self.sweep_awake(ops, sweeps, products));
+        awake(self.visible.rows() * products, || self.sweep_awake(engine, sweeps, products));
     }
 
-    fn sweep_awake(&mut self, ops: &dyn RbmOps, sweeps: usize, products: usize) {
-        let (n_visible, n_hidden) = (ops.n_units(Layer::Visible), ops.n_units(Layer::Hidden));
+    fn sweep_awake(&mut self, engine: &dyn RbmOps, sweeps: usize, products: usize) {
+        let (n_visible, n_hidden) = (engine.n_units(Layer::Visible), engine.n_units(Layer::Hidden));
         let task = rows_per_thread_for(self.visible.rows(), products);
         let words = words_per_row(n_visible);
         let (seed, first_step) = (self.seed, self.sweeps);
         let parts =
-            Parts::new(ops.ranks(), self.visible.rows(), rows_per_task(self.visible.rows()));
+            Parts::new(engine.ranks(), self.visible.rows(), rows_per_task(self.visible.rows()));
         // A single task uses all threads for every step.
         let alone = task >= parts.own().len();
         let own = parts.of(self.visible.words_mut(), words);
@@ -52,17 +52,17 @@ impl Particles {
                         Layer::Visible => Purpose::ParticleVisible,
                     };
                     let (inputs, streams) = (inputs.as_slice(), Streams::new(seed, purpose, step));
-                    let (n_units, base, first_row) = (ops.n_units(layer), None, first);
+                    let (n_units, base, first_row) = (engine.n_units(layer), None, first);
                     let draw = Draw { n_units, inputs, beta: &beta, base, streams, first_row };
                     let part = |draw: &Draw<'_>, out: &mut [u64]| match layer {
-                        Layer::Hidden => ops.draw(draw, out),
-                        Layer::Visible => ops.draw_visible(draw, out),
+                        Layer::Hidden => engine.draw(draw, out),
+                        Layer::Visible => engine.draw_visible(draw, out),
                     };
                     if alone { by_all(&draw, out, part) } else { part(&draw, out) }
                 };
                 let inputs = |layer, given: &[u64], out: &mut Matrix| match alone {
-                    true => ops.inputs_by_all(layer, given, out.as_mut_slice()),
-                    false => ops.inputs(layer, given, out.as_mut_slice()),
+                    true => engine.inputs_by_all(layer, given, out.as_mut_slice()),
+                    false => engine.inputs(layer, given, out.as_mut_slice()),
                 };
                 inputs(Layer::Hidden, visible, &mut hidden_inputs);
                 draw(Layer::Hidden, &hidden_inputs, hidden.words_mut());

@@ -2,8 +2,8 @@
 
 use super::{Moments, NegativePhase, Now, Particles, Start, moments};
 use crate::checkpoint::{StateReader, StateWriter};
+use crate::engine::BitMatrix;
 use crate::error::Result;
-use crate::ops::BitMatrix;
 use crate::tracking::check_count;
 
 /// Persistent contrastive divergence.
@@ -17,9 +17,9 @@ pub struct PersistentDivergence {
 
 impl NegativePhase for PersistentDivergence {
     fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
-        let ops = now.model.ops.as_ref();
-        self.particles.sweep(ops, self.sweeps);
-        Ok(moments(ops, &self.particles.visible, None))
+        let engine = now.model.engine.as_ref();
+        self.particles.sweep(engine, self.sweeps);
+        Ok(moments(engine, &self.particles.visible, None))
     }
 
     fn particles(&self) -> Option<&BitMatrix> {

@@ -40,8 +40,8 @@ impl NegativePhase for Tempered {
         let chains = self.own().unwrap_or(now.tracker);
         let inputs = chains.evaluated().inputs.clone();
         let weights = chains.weights();
-        let ops = now.model.ops.as_ref();
-        Ok(moments_from_inputs(ops, &chains.chains.visible, inputs, Some(&weights)))
+        let engine = now.model.engine.as_ref();
+        Ok(moments_from_inputs(engine, &chains.chains.visible, inputs, Some(&weights)))
     }
 
     fn start(&mut self, start: Start<'_>) {
@@ -73,7 +73,7 @@ impl NegativePhase for Tempered {
     fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
         let (Some(own), Some(start)) = (&mut self.0, start) else { return Ok(()) };
         let Start { model, ladder, base } = start;
-        let path = GeometricPath { ops: model.ops.as_ref(), ladder, base };
+        let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
         let chains = ChainTracker::read(PREFIX, &path, own.count, own.options, state)?;
         own.chains = Some(ModelTracker::of(chains, model.clone(), ladder, base));
         Ok(())

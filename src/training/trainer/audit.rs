@@ -4,13 +4,13 @@ use super::model::model;
 use super::rows::RowSets;
 use super::{Candidate, Trainer};
 use crate::config::Kernel;
+use crate::engine::BitMatrix;
+use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::estimators::{Ais, Automatic, Estimate, Known, Method, ais, exact};
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::numerics::joined;
-use crate::ops::BitMatrix;
-use crate::ops::random::{Purpose, derived_seed};
 use crate::progress;
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
@@ -148,15 +148,16 @@ impl Trainer {
         let name = format!("audit by annealed importance sampling, {temperatures} temperatures");
         let (_task, _permit) = (progress::task(name), interrupt::permit());
         let seed = derived_seed(self.config.seed, Purpose::Audit, pass);
-        let ops = model.ops.as_ref();
+        let engine = model.engine.as_ref();
         let Some(mixture) = &self.mixture else {
             let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
-            return Ais { chains, ladder, seed }.run(ops, &self.base);
+            return Ais { chains, ladder, seed }.run(engine, &self.base);
         };
         let ladder = Ladder::linear(temperatures.div_ceil(2).max(2), &Prior::Uniform)?;
-        let path = MixturePath { ops, ladder: &ladder, base: mixture };
+        let path = MixturePath { engine, ladder: &ladder, base: mixture };
         let from_mixture = ais(&path, chains, derived_seed(seed, Purpose::Audit, 1))?;
-        let from_marginals = Ais { chains, ladder: ladder.clone(), seed }.run(ops, &self.base)?;
+        let from_marginals =
+            Ais { chains, ladder: ladder.clone(), seed }.run(engine, &self.base)?;
         Ok(agreed(from_marginals, from_mixture))
     }
 }
@@ -271,8 +272,8 @@ impl Trainer {
     fn audited_likelihood(&self, parameters: &Parameters, pass: Pass) -> Result<FinalLikelihood> {
         let model = model(parameters.clone(), self.config.model.kernel, &self.device);
         let RowSets { validation, test, .. } = &self.rows;
-        let mean = |rows: &BitMatrix| mean_log_f(model.ops.as_ref(), rows);
-        let train = self.rows.train_log_f(model.ops.as_ref());
+        let mean = |rows: &BitMatrix| mean_log_f(model.engine.as_ref(), rows);
+        let train = self.rows.train_log_f(model.engine.as_ref());
         let (validation, test) = (validation.as_ref().map(mean), test.as_ref().map(mean));
         let log_z = if self.plan.exact || self.smaller_layer() <= LARGEST_EXACT {
             self.exact_audit(parameters)?

@@ -5,7 +5,7 @@
 //! smallest ones (25 x 16) up to twice too high. Only their ratios matter.
 
 use crate::config::{Config, GradientConfig};
-use crate::ops::padded;
+use crate::engine::padded;
 use crate::tempering::BetaUpdate;
 use crate::tracking::TrackerOptions;
 

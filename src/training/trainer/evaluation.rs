@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::records::{record_audit, record_likelihood};
 use super::{Audit, Trainer};
+use crate::engine::BitMatrix;
 use crate::error::Result;
-use crate::ops::BitMatrix;
 use crate::record::{Notice, Record, Run};
 use crate::tracking::{ChainTracker, LogLikelihood, LogZ, TrackRecord, mean_log_f};
 use crate::training::gradient::Carriers;
@@ -73,8 +73,8 @@ impl Trainer {
     pub fn evaluate(&self, last: Option<&TrackRecord>) -> Result<Option<EvaluationRecord>> {
         let Some(reported) = self.reported() else { return Ok(None) };
         let (tracker, model) = (reported.chains(), reported.model());
-        let mean = |rows: &BitMatrix| mean_log_f(model.ops.as_ref(), rows);
-        let train_f = self.rows.train_log_f(model.ops.as_ref());
+        let mean = |rows: &BitMatrix| mean_log_f(model.engine.as_ref(), rows);
+        let train_f = self.rows.train_log_f(model.engine.as_ref());
         let validation_f = self.rows.validation.as_ref().map(mean);
         let of_rows = [Some(&train_f), validation_f.as_ref()].into_iter().flatten();
         let bound = of_rows.fold(reported.bound, |bound, rows| bound.max(rows.log_z_bound));

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::Trainer;
-use crate::ops::BitMatrix;
-use crate::ops::random::{Purpose, Streams};
+use crate::engine::BitMatrix;
+use crate::engine::random::{Purpose, Streams};
 use crate::tempering::systematic;
 
 /// Most states of the tracker's chains, and of the particles of the gradient.

@@ -16,19 +16,19 @@ pub(super) fn model(
 ) -> Model {
     let parameters = parameters.into();
     match kernel {
-        Kernel::Fused => Model::fused_on(parameters, collective::current()),
+        Kernel::Host => Model::fused_on(parameters, collective::current()),
         Kernel::Composed => composed(parameters, device),
     }
 }
 
 #[cfg(feature = "burn")]
 fn composed(parameters: Arc<Parameters>, device: &Device) -> Model {
+    use crate::engine::Composed;
     use crate::model::Rbm;
-    use crate::ops::Composed;
 
     let rbm = Rbm::from_parameters(&parameters, device);
-    let ops = Arc::new(Composed::new(&rbm).of(parameters.variables.clone()));
-    Model { parameters, ops }
+    let engine = Arc::new(Composed::new(&rbm).of(parameters.variables.clone()));
+    Model { parameters, engine }
 }
 
 /// A configuration with it is refused when it is checked.

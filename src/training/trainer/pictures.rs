@@ -1,8 +1,8 @@
 //! Pictures of a run: weight filters, samples at beta = 1, the transition matrix.
 
 use super::Trainer;
+use crate::engine::BitMatrix;
 use crate::error::Result;
-use crate::ops::BitMatrix;
 use crate::record::{Image, Record, Run};
 use crate::tracking::{ChainTracker, Model};
 use crate::training::gradient::Carriers;

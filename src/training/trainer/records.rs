@@ -1,8 +1,8 @@
 //! Values of chains, model and likelihoods for recorders at an evaluation.
 
 use super::{Audit, Trainer};
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, Draw, Layer, Matrix, for_each_set_bit};
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, Draw, Layer, Matrix, for_each_set_bit};
 use crate::record::{Record, Run};
 use crate::tracking::{ChainTracker, LogLikelihood, MeanLogF, Model, TrackRecord};
 
@@ -80,14 +80,14 @@ impl Trainer {
     fn reconstruction_error(&self, model: &Model) -> f64 {
         let rows = self.rows.train_evaluated.rows().min(RECONSTRUCTED);
         let visible = self.rows.train_evaluated.select(0..rows);
-        let ops = model.ops.as_ref();
-        let (m, j) = (ops.n_units(Layer::Visible), ops.n_units(Layer::Hidden));
+        let engine = model.engine.as_ref();
+        let (m, j) = (engine.n_units(Layer::Visible), engine.n_units(Layer::Hidden));
         let mut inputs = Matrix::filled(rows, j, 0.0);
-        ops.inputs(Layer::Hidden, visible.words(), inputs.as_mut_slice());
+        engine.inputs(Layer::Hidden, visible.words(), inputs.as_mut_slice());
         let mut hidden = BitMatrix::zeros(rows, j);
         let streams = Streams::new(self.config.seed, Purpose::SampleHidden, self.updates);
         let beta = vec![1.0; rows];
-        ops.draw(
+        engine.draw(
             &Draw {
                 n_units: j,
                 inputs: inputs.as_slice(),
@@ -99,11 +99,11 @@ impl Trainer {
             hidden.words_mut(),
         );
         let mut inputs = Matrix::filled(rows, m, 0.0);
-        ops.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
+        engine.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
         let mut sum = 0.0;
         for row in 0..rows {
             let eta = inputs.row(row)[..m].iter().map(|&x| f64::from(x));
-            let means = ops.variables().means(eta);
+            let means = engine.variables().means(eta);
             // (v - p)^2 is p^2 for zeros and p^2 + 1 - 2p for ones.
             sum += means.iter().map(|p| p * p).sum::<f64>();
             for_each_set_bit(visible.row(row), |i| sum += 1.0 - 2.0 * means[i]);

@@ -8,9 +8,9 @@ use crate::data::{
     Binarizer, Dataset, EVALUATION_EPOCH, ImageShape, Splits, Values, effective_rows,
     similarity_weights,
 };
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BitMatrix, RbmOps};
 use crate::error::{Error, Result};
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BitMatrix, RbmOps};
 use crate::tracking::{MeanLogF, mean_log_f, weighted_log_f};
 use crate::units::Variables;
 
@@ -104,10 +104,10 @@ impl RowSets {
     }
 
     /// Mean of log f over the training rows that are evaluated.
-    pub fn train_log_f(&self, ops: &dyn RbmOps) -> MeanLogF {
+    pub fn train_log_f(&self, engine: &dyn RbmOps) -> MeanLogF {
         match &self.weights {
-            None => mean_log_f(ops, &self.train_evaluated),
-            Some((_, weights)) => weighted_log_f(ops, &self.train_evaluated, weights),
+            None => mean_log_f(engine, &self.train_evaluated),
+            Some((_, weights)) => weighted_log_f(engine, &self.train_evaluated, weights),
         }
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{StateReader, StateWriter};
+use crate::engine::BitMatrix;
 use crate::error::Result;
 use crate::model::Parameters;
-use crate::ops::BitMatrix;
 
 /// Models kept.
 const MOST: usize = 4;

@@ -157,7 +157,7 @@ impl Trainer {
         if position.tracking {
             trainer.tracked_at = position.tracked_at;
             let tracked = model(state.parameters(TRACKED, m, j)?);
-            let path = GeometricPath { ops: tracked.ops.as_ref(), ladder, base };
+            let path = GeometricPath { engine: tracked.engine.as_ref(), ladder, base };
             let chains = config.tempering.chains;
             let options = trainer.plan.tracker;
             let second = SecondPopulation::read(state, (&tracked, ladder), chains, options)?;

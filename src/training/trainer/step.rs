@@ -7,9 +7,9 @@ use super::Trainer;
 use super::cost::Sizes;
 use super::model::model;
 use crate::config::Config;
+use crate::engine::awake;
+use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
-use crate::ops::awake;
-use crate::ops::random::{Purpose, derived_seed};
 use crate::tempering::RoundsRecord;
 use crate::tracking::TrackRecord;
 use crate::training::gradient::{ContrastiveDivergence, Moments, Now, moments, write_gradient};
@@ -50,7 +50,7 @@ impl Trainer {
         };
         let Config { seed, training, .. } = &self.config;
         let batch = self.rows.batch(*seed, self.updates, training.batch)?;
-        let data = moments(self.current.ops.as_ref(), &batch, None);
+        let data = moments(self.current.engine.as_ref(), &batch, None);
         let tracker = tracker.chains();
         let now = Now { model: &self.current, batch, updates: self.updates, tracker };
         let model = self.negative_phase.moments(now)?;
@@ -83,10 +83,10 @@ impl Trainer {
         // Other batches and streams than those of the first updates.
         let seed = derived_seed(self.config.seed, Purpose::Pretraining, 0);
         let batch = self.rows.batch(seed, self.pretrained, settings.batch)?;
-        let ops = self.current.ops.clone();
-        let data = moments(ops.as_ref(), &batch, None);
+        let engine = self.current.engine.clone();
+        let data = moments(engine.as_ref(), &batch, None);
         let phase = ContrastiveDivergence { sweeps: 1, seed };
-        let model = phase.moments_from(ops.as_ref(), batch, self.pretrained);
+        let model = phase.moments_from(engine.as_ref(), batch, self.pretrained);
         self.take_gradient(&data, &model);
         let parameters = Arc::make_mut(&mut self.current.parameters);
         let plain = SgdConfig { momentum: 0.0, ..SgdConfig::default() };
@@ -125,8 +125,8 @@ impl Trainer {
             )));
         }
         // No one else holds the operations, unless a tracker is at this model.
-        let ops = Arc::get_mut(&mut self.current.ops);
-        if !ops.is_some_and(|ops| ops.reload(&parameters)) {
+        let engine = Arc::get_mut(&mut self.current.engine);
+        if !engine.is_some_and(|engine| engine.reload(&parameters)) {
             self.current = model(parameters, self.config.model.kernel, &self.device);
         }
         Ok(())

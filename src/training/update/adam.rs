@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Gradient, UpdateRule};
 use crate::checkpoint::{StateReader, StateWriter};
+use crate::engine::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
-use crate::ops::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 
 /// Settings of [`Adam`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

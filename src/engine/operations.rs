@@ -1,6 +1,6 @@
 //! The narrow trait of all algorithms. Every kernel has a property test against [`super::Composed`].
 
-use super::cpu::{InstructionSet, draw_categorical};
+use super::host::{InstructionSet, draw_categorical};
 use super::random::Streams;
 use super::{BetaGrid, Matrix};
 use crate::collective::{Collective, Solo};
@@ -40,7 +40,7 @@ pub struct Draw<'a> {
     pub beta: &'a [f32],
     /// Base logits a, [padded stride]; 0 without.
     pub base: Option<&'a [f32]>,
-    /// Row `s` uses stream `first_row + s`; which of its numbers decides a unit is fixed (`cpu::draw_row::uniform`).
+    /// Row `s` uses stream `first_row + s`; which of its numbers decides a unit is fixed (`host::draw_row::uniform`).
     pub streams: Streams,
     /// Stream of the first row.
     pub first_row: u32,

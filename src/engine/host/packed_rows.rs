@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use crate::ops::PANEL;
+use crate::engine::PANEL;
 
 /// Most groups with a set bit in a word for which going from one to the next beats going through all.
 pub const SPARSE: u32 = 7;

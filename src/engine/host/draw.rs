@@ -11,11 +11,11 @@ use super::InstructionSet;
 use super::draw_neon;
 #[cfg(target_arch = "x86_64")]
 use super::{draw_avx2, draw_avx512};
-use crate::ops::Draw;
-use crate::ops::random::philox_lanes;
+use crate::engine::Draw;
+use crate::engine::random::philox_lanes;
 
 impl Draw<'_> {
-    /// [`crate::ops::RbmOps::draw`] for the fused kernel.
+    /// [`crate::engine::RbmOps::draw`] for the fused kernel.
     pub(super) fn run(&self, set: InstructionSet, out: &mut [u64]) {
         match set {
             // SAFETY: the instruction set was detected on this machine.

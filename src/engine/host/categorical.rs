@@ -2,8 +2,8 @@
 
 use super::instruction_set::for_every_instruction_set;
 use super::math::exp_f32;
-use crate::ops::random::philox_lanes;
-use crate::ops::{Draw, padded, words_per_row};
+use crate::engine::random::philox_lanes;
+use crate::engine::{Draw, padded, words_per_row};
 use crate::units::Variable;
 
 /// First block of these random numbers in a stream, beyond those of bits.
@@ -151,9 +151,9 @@ fn chosen_of_many(odds: &[f32], implicit: f32, uniform: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::cpu::InstructionSet;
-    use crate::ops::random::{Purpose, Streams};
-    use crate::ops::{BitMatrix, Matrix};
+    use crate::engine::host::InstructionSet;
+    use crate::engine::random::{Purpose, Streams};
+    use crate::engine::{BitMatrix, Matrix};
     use crate::units::Variables;
 
     /// Shares of states in many draws are their probabilities, at every inverse temperature, with and without base, on every instruction

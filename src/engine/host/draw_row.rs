@@ -1,10 +1,10 @@
 //! One row of a draw: its definition, which every instruction set keeps to.
 
 use super::math::exp_f32;
-use crate::ops::Draw;
-use crate::ops::matrix::padded;
-use crate::ops::random::{Stream, philox};
-use crate::ops::words_per_row;
+use crate::engine::Draw;
+use crate::engine::matrix::padded;
+use crate::engine::random::{Stream, philox};
+use crate::engine::words_per_row;
 
 /// Units whose coarse bits come from one call of the vectorised generator.
 pub(super) const GROUP: usize = 128;

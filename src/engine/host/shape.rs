@@ -6,8 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::InstructionSet;
+use crate::engine::{Matrix, PANEL};
 use crate::error::{Error, Result};
-use crate::ops::{Matrix, PANEL};
 
 /// Units in a group.
 pub const GROUP: usize = 4;

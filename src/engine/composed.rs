@@ -5,7 +5,7 @@
 use burn::tensor::activation::{sigmoid, softplus};
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::cpu::uniform;
+use super::host::uniform;
 use super::matrix::padded;
 use super::{BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, RbmOps, words_per_row};
 use crate::model::{Rbm, host};

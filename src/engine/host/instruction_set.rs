@@ -115,7 +115,7 @@ impl fmt::Display for InstructionSet {
 macro_rules! for_every_instruction_set {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:path) => {
         $(#[$attribute])*
-        $visibility fn $name(set: $crate::ops::cpu::InstructionSet, $($argument: $type),*) $(-> $result)? {
+        $visibility fn $name(set: $crate::engine::host::InstructionSet, $($argument: $type),*) $(-> $result)? {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
             fn avx512($($argument: $type),*) $(-> $result)? {
@@ -129,13 +129,13 @@ macro_rules! for_every_instruction_set {
             match set {
                 // SAFETY: sets other than `Portable` are made only where they were detected.
                 #[cfg(target_arch = "x86_64")]
-                $crate::ops::cpu::InstructionSet::Avx512 => unsafe { avx512($($argument),*) },
+                $crate::engine::host::InstructionSet::Avx512 => unsafe { avx512($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
-                $crate::ops::cpu::InstructionSet::Avx2 => unsafe { avx2($($argument),*) },
+                $crate::engine::host::InstructionSet::Avx2 => unsafe { avx2($($argument),*) },
                 // NEON is always there: the compiler vectorises the body with it as it is.
                 #[cfg(target_arch = "aarch64")]
-                $crate::ops::cpu::InstructionSet::Neon => $body($($argument),*),
-                $crate::ops::cpu::InstructionSet::Portable => $body($($argument),*),
+                $crate::engine::host::InstructionSet::Neon => $body($($argument),*),
+                $crate::engine::host::InstructionSet::Portable => $body($($argument),*),
             }
         }
     };

@@ -12,9 +12,9 @@ use super::look_up::Block;
 use super::packed_rows::PackedRows;
 use super::shape::{Product, Shape};
 use super::softplus::softplus_sums;
+use crate::engine::random::{Purpose, Streams};
+use crate::engine::{BetaGrid, Draw, Layer, Matrix, PANEL, padded, words_per_row};
 use crate::error::{Error, Result};
-use crate::ops::random::{Purpose, Streams};
-use crate::ops::{BetaGrid, Draw, Layer, Matrix, PANEL, padded, words_per_row};
 
 /// Selects a shape; nothing is timed then.
 const WISH: &str = "ZTRACK_SHAPE";

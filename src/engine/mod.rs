@@ -4,7 +4,7 @@ mod beta_grid;
 mod bits;
 #[cfg(feature = "burn")]
 mod composed;
-pub mod cpu;
+pub mod host;
 mod matrix;
 mod operations;
 pub mod random;
@@ -14,7 +14,7 @@ pub use beta_grid::BetaGrid;
 pub use bits::{BitMatrix, for_each_set_bit, words_per_row};
 #[cfg(feature = "burn")]
 pub use composed::Composed;
-pub use cpu::Fused;
+pub use host::Host;
 pub use matrix::{Matrix, PANEL, padded};
 pub use operations::{Draw, Layer, PADDING, RbmOps};
 pub(crate) use threads::{

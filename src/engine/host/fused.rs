@@ -7,11 +7,11 @@ use super::look_up::Block;
 use super::packed_rows::PackedRows;
 use super::{InstructionSet, Panels, Shape, Tuning, means, selected_sum, softplus};
 use crate::collective::{Collective, Parts, Ranks, Solo, for_moments};
-use crate::model::Parameters;
-use crate::ops::matrix::padded;
-use crate::ops::{
+use crate::engine::matrix::padded;
+use crate::engine::{
     BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, Workers, words_per_row,
 };
+use crate::model::Parameters;
 use crate::units::Variables;
 
 /// Fewest visible units of a task of outer products.
@@ -19,7 +19,7 @@ const UNITS_PER_TASK: usize = 64;
 
 /// The fused CPU kernel for one set of parameters.
 #[derive(Clone, Debug)]
-pub struct Fused {
+pub struct Host {
     tuning: Tuning,
     ranks: Ranks,
     /// W [M, J]: rows are summed for the inputs of hidden units.
@@ -31,18 +31,18 @@ pub struct Fused {
     variables: Variables,
 }
 
-impl Fused {
+impl Host {
     /// Lays the parameters out for the kernel. Cost: one copy and one transpose of W.
     pub fn new(parameters: &Parameters) -> Self {
         Self::tuned(parameters, Tuning::of(parameters.n_visible, parameters.n_hidden))
     }
 
-    /// As [`Fused::new`], with an instruction set from [`InstructionSet::available`].
+    /// As [`Host::new`], with an instruction set from [`InstructionSet::available`].
     pub fn with_instruction_set(parameters: &Parameters, set: InstructionSet) -> Self {
         Self::with_shape(parameters, set, Shape::USUAL)
     }
 
-    /// As [`Fused::with_instruction_set`], with products in the given shape.
+    /// As [`Host::with_instruction_set`], with products in the given shape.
     pub fn with_shape(parameters: &Parameters, set: InstructionSet, shape: Shape) -> Self {
         Self::tuned(parameters, Tuning::fixed(set, shape))
     }
@@ -86,7 +86,7 @@ impl Fused {
     }
 }
 
-impl RbmOps for Fused {
+impl RbmOps for Host {
     fn n_units(&self, layer: Layer) -> usize {
         match layer {
             Layer::Visible => self.weights.units(),

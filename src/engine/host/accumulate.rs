@@ -18,7 +18,7 @@ use super::Panels;
 use super::look_up::{Block, with_table, without_table};
 use super::packed_rows::{At, PackedRows};
 use super::shape::{GROUP, Product};
-use crate::ops::{Matrix, PANEL, Workers, words_per_row};
+use crate::engine::{Matrix, PANEL, Workers, words_per_row};
 
 /// Fewest rows for which tables pay (measured: `cargo bench --bench kernels -- crossover`).
 const FEWEST_ROWS: usize = 16;

@@ -5,13 +5,13 @@ use std::arch::x86_64::*;
 
 use super::draw_row::{Row, coarse_shift};
 use super::rough_exp::{EXP2, SURELY_ONE, SURELY_ZERO};
-use crate::ops::Draw;
-use crate::ops::random::{MULTIPLIERS, ROUNDS, WEYL};
+use crate::engine::Draw;
+use crate::engine::random::{MULTIPLIERS, ROUNDS, WEYL};
 
 /// Four vectors of eight 32-bit words: those of lanes 0 to 7, then of lanes 8 to 15.
 type Random = [[__m256i; 4]; 2];
 
-/// [`crate::ops::RbmOps::draw`].
+/// [`crate::engine::RbmOps::draw`].
 #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
 pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
     draw.rows(
@@ -79,7 +79,7 @@ fn decide(minus_logit: __m256, coarse: __m256) -> (u8, u8) {
     (_mm256_movemask_ps(one) as u8, _mm256_movemask_ps(zero) as u8)
 }
 
-/// Philox4x32-10 in 16 lanes, as [`crate::ops::random::philox_lanes`].
+/// Philox4x32-10 in 16 lanes, as [`crate::engine::random::philox_lanes`].
 #[inline]
 #[target_feature(enable = "avx2")]
 fn philox(block: u32, fixed: [u32; 3], key: [u32; 2]) -> Random {

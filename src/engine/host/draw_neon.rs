@@ -5,13 +5,13 @@ use std::arch::aarch64::*;
 
 use super::draw_row::{Row, coarse_shift};
 use super::rough_exp::{EXP2, SURELY_ONE, SURELY_ZERO};
-use crate::ops::Draw;
-use crate::ops::random::{MULTIPLIERS, ROUNDS, WEYL};
+use crate::engine::Draw;
+use crate::engine::random::{MULTIPLIERS, ROUNDS, WEYL};
 
 /// Sixteen 32-bit words, one for each of 16 units.
 type Quarter = [uint32x4_t; 4];
 
-/// [`crate::ops::RbmOps::draw`].
+/// [`crate::engine::RbmOps::draw`].
 #[target_feature(enable = "neon")]
 pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
     draw.rows(
@@ -94,7 +94,7 @@ fn mask(bytes: [uint8x16_t; 4]) -> u64 {
     vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(sums, sums)))
 }
 
-/// Philox4x32-10 in 16 lanes, as [`crate::ops::random::philox_lanes`].
+/// Philox4x32-10 in 16 lanes, as [`crate::engine::random::philox_lanes`].
 #[inline]
 #[target_feature(enable = "neon")]
 fn philox(block: u32, fixed: [u32; 3], key: [u32; 2]) -> [Quarter; 4] {

@@ -35,8 +35,8 @@ fn body(bits: &[u64], x: &[f32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
-    use crate::ops::{BitMatrix, PADDING, for_each_set_bit, padded};
+    use crate::engine::random::{Purpose, Streams};
+    use crate::engine::{BitMatrix, PADDING, for_each_set_bit, padded};
 
     #[test]
     fn sums_are_those_over_set_bits_on_every_instruction_set() {

@@ -6,7 +6,7 @@
 
 use super::InstructionSet;
 use super::math::{exp_f32, ln_f64};
-use crate::ops::{BetaGrid, padded};
+use crate::engine::{BetaGrid, padded};
 
 /// Units in one vector of AVX-512.
 const LANES: usize = 16;
@@ -16,7 +16,7 @@ const GROUP: usize = VECTORS * LANES;
 /// Passes before the products are turned into logarithms: 4 factors <= 2 each pass, below 2^112 in f32.
 const PASSES: usize = 28;
 
-/// [`crate::ops::RbmOps::softplus_sums`] for the fused kernel.
+/// [`crate::engine::RbmOps::softplus_sums`] for the fused kernel.
 pub fn softplus_sums(
     set: InstructionSet,
     n_units: usize,

@@ -50,7 +50,7 @@ fn choose_body(q: &[f64], uniform: f64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     /// Every index is chosen on its own interval of the uniform number, on every instruction set.
     #[test]

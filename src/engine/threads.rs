@@ -113,8 +113,8 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::data::{Dataset, Splits, Values};
+    use crate::engine::BitMatrix;
     use crate::model::{Device, Parameters};
-    use crate::ops::BitMatrix;
     use crate::training::Trainer;
 
     fn on<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::look_up::Block;
-use crate::ops::{AS_A_NUMBER, Matrix, PANEL, Workers};
+use crate::engine::{AS_A_NUMBER, Matrix, PANEL, Workers};
 
 /// Side of the squares that are transposed in registers.
 const SQUARE: usize = 4;

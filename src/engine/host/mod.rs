@@ -33,7 +33,7 @@ pub(crate) use choice::add_scaled;
 pub use choice::choose;
 #[cfg(feature = "burn")]
 pub(crate) use draw_row::uniform;
-pub use fused::Fused;
+pub use fused::Host;
 pub use instruction_set::InstructionSet;
 pub(crate) use means::add_rows;
 use panels::Panels;

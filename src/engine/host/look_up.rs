@@ -3,7 +3,7 @@
 use super::InstructionSet;
 use super::packed_rows::{At, PackedRows, Place, SPARSE, used_groups};
 use super::shape::{GROUP, SUMS, Shape};
-use crate::ops::PANEL;
+use crate::engine::PANEL;
 
 /// Matrix rows of the units of one table, from its first column on.
 #[derive(Clone, Copy)]

@@ -94,7 +94,7 @@ fn normalise(q: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::random::{Purpose, Streams};
+    use crate::engine::random::{Purpose, Streams};
 
     #[test]
     fn softmax_is_that_of_libm_and_the_same_on_every_instruction_set() {

@@ -4,10 +4,10 @@ use std::arch::x86_64::*;
 
 use super::draw_row::{GROUP, Row};
 use super::rough_exp::{EXP2, SURELY_ONE, SURELY_ZERO};
-use crate::ops::random::{MULTIPLIERS, ROUNDS, WEYL};
-use crate::ops::{Draw, words_per_row};
+use crate::engine::random::{MULTIPLIERS, ROUNDS, WEYL};
+use crate::engine::{Draw, words_per_row};
 
-/// [`crate::ops::RbmOps::draw`].
+/// [`crate::engine::RbmOps::draw`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
     let words = words_per_row(draw.n_units);
@@ -77,7 +77,7 @@ fn decide(minus_logit: __m512, coarse: __m512) -> (u16, u16) {
     (one, zero)
 }
 
-/// Philox4x32-10 in 16 lanes, as [`crate::ops::random::philox_lanes`].
+/// Philox4x32-10 in 16 lanes, as [`crate::engine::random::philox_lanes`].
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn philox(block: u32, fixed: [u32; 3], key: [u32; 2]) -> [__m512i; 4] {
