@@ -147,12 +147,16 @@ fn particles_stay_in_the_exact_distribution_of_the_model() {
         let exact = log_probabilities_of_visible_at(&parameters, &[0.0; 7], 1.0).unwrap();
         let exact: Vec<f64> = exact.into_iter().map(f64::exp).collect();
         for (kernel, engine, count) in kernels(&parameters) {
-            let start = draw(&exact, count, 5);
-            let mut particles = Particles { visible: bits(&start, 7), seed: 6, sweeps: 0 };
-            particles.sweep(engine.as_ref(), SWEEPS);
-            let cells = (0..count).map(|s| particles.visible.row(s)[0] as usize);
-            let tv = total_variation(cells, &exact);
-            assert!(tv < 2.0, "{kernel}, variables `{kind}`: {tv:.2} x the floor");
+            // Few states have most of the mass, so one distance varies by half; the mean of six by a fifth.
+            let distance = |seed: u64| {
+                let start = draw(&exact, count, seed);
+                let mut particles = Particles { visible: bits(&start, 7), seed, sweeps: 0 };
+                particles.sweep(engine.as_ref(), SWEEPS);
+                total_variation((0..count).map(|s| particles.visible.row(s)[0] as usize), &exact)
+            };
+            let tv = (5..11).map(distance).sum::<f64>() / 6.0;
+            println!("{kernel} {kind} {tv}");
+            assert!(tv < 1.8, "{kernel}, variables `{kind}`: {tv:.2} x the floor");
         }
     }
 }
