@@ -258,7 +258,7 @@ fn trackers_take_weights() {
     let all = tracker.log_likelihood(&repeated()).unwrap();
     assert!((found.value - all.value).abs() < 1e-9, "{} {}", found.value, all.value);
     assert!(found.data_std_error > all.data_std_error);
-    let message = builder().weights(&weights[1..]).build().unwrap_err().to_string();
+    let message = builder().weights(&weights[1..]).build().err().unwrap().to_string();
     assert!(message.contains("weights for"), "{message}");
 }
 

@@ -1,6 +1,7 @@
 //! Parquet files as text tables: a line of names, then a row a line, which the reader of tables reads.
 
 use std::io::{BufReader, Error as IoError, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -14,13 +15,18 @@ use crate::error::{Error, Result};
 
 /// Columns with such names hold the index of pandas.
 const INDEX: &str = "__index_level_";
+const REMEDY: &str = "leave it out when you write the file";
 
 /// The table in a file as lines of text, separated by commas.
 pub(super) fn text<'a>(path: &'a Path, bytes: Vec<u8>) -> Result<Input<'a>> {
     let error =
         |problem: String| Error::file(path, format!("is not a sound Parquet file: {problem}"));
-    let file = SerializedFileReader::new(Bytes::from(bytes)).map_err(|e| error(e.to_string()))?;
+    let file = caught(|| SerializedFileReader::new(Bytes::from(bytes))).map_err(error)?;
     let fields = file.metadata().file_metadata().schema().get_fields();
+    if let Some(nested) = fields.iter().find(|field| field.is_group()) {
+        let problem = format!("column {:.32} is a list or a structure: {REMEDY}", nested.name());
+        return Err(Error::file(path, problem));
+    }
     let mut line = Vec::new();
     for name in fields.iter().map(|field| field.name()).filter(|name| !name.starts_with(INDEX)) {
         // A number as a name would be taken for a row.
@@ -44,8 +50,8 @@ struct Lines {
 impl Read for Lines {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if self.read == self.line.len() {
-            let Some(row) = self.rows.next() else { return Ok(0) };
-            let row = row.map_err(IoError::other)?;
+            let next = caught(|| self.rows.next().transpose()).map_err(IoError::other)?;
+            let Some(row) = next else { return Ok(0) };
             self.row += 1;
             self.read = 0;
             self.line.clear();
@@ -54,7 +60,7 @@ impl Read for Lines {
                 let wrong = || {
                     let row = self.row;
                     IoError::other(format!(
-                        "row {row}, column {name:.32}: {field:.32} is no integer, float, boolean or text on one line: choose other columns when you write the file"
+                        "row {row}, column {name:.32}: {field:.32} is no integer, float, boolean or text on one line: {REMEDY}"
                     ))
                 };
                 cell(field, &mut self.line).ok_or_else(wrong)?;
@@ -65,6 +71,19 @@ impl Read for Lines {
         buffer[..count].copy_from_slice(&self.line[self.read..self.read + count]);
         self.read += count;
         Ok(count)
+    }
+}
+
+/// What the library finds wrong, which for some damaged files is a panic.
+fn caught<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> std::result::Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(read) => read.map_err(|error| match error.to_string() {
+            codec if codec.contains("Disabled feature") => {
+                format!("{codec}: write it with compression \"snappy\", \"gzip\" or none")
+            }
+            other => other,
+        }),
+        Err(_) => Err("is damaged: write it again".into()),
     }
 }
 
