@@ -30,8 +30,10 @@ fn config(settings: &[&str]) -> Config {
         [audit]
         every = 0
     "#;
+    let given = settings.iter().any(|setting| setting.starts_with("data.weights"));
+    let text = if given { text.replace("similarity = 1.0", "") } else { text.into() };
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    Config::parse(text, &settings).unwrap()
+    Config::parse(&text, &settings).unwrap()
 }
 
 fn device() -> Device {
@@ -152,9 +154,8 @@ fn from_files(folder: &std::path::Path, weights: &str, source: &str) -> ztrack::
     for (name, text) in [("all.csv", &table), ("bare.csv", &bare), ("w.txt", &lines)] {
         std::fs::write(path(name), text).unwrap();
     }
-    let mut config =
+    let config =
         config(&[&format!("data.weights=\"{weights}\""), &format!("data.source={source}")]);
-    config.data.similarity = None;
     Trainer::new(&config, config.data.load(Some(folder))?, &device())
 }
 
@@ -225,8 +226,7 @@ fn a_run_goes_on_with_the_weights_it_started_with() {
     let state = StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap();
     let resume = |text: &str| {
         std::fs::write(folder.path().join("w.txt"), text).unwrap();
-        let mut config = config(&["data.weights=\"w.txt\"", "data.source=bare.csv"]);
-        config.data.similarity = None;
+        let config = config(&["data.weights=\"w.txt\"", "data.source=bare.csv"]);
         let splits = config.data.load(Some(folder.path())).unwrap();
         Trainer::resume(&config, splits, &device(), &state, Changes::Refused)
     };

@@ -189,8 +189,7 @@ impl<'a> Table<'a> {
         if count > MAX_COLUMNS {
             return Err(format!(" has more than {MAX_COLUMNS} columns"));
         }
-        let grey = matches!(self.units, Units::Grey(_));
-        if first && is_header(record, self.separator, grey) {
+        if first && is_header(record, self.separator, self.options.grey) {
             self.names = names(record, self.separator);
             self.header = Cells::of(record, self.separator).map(<[u8]>::to_vec).collect();
             return Ok(true);

@@ -90,8 +90,10 @@ impl RowSets {
                 train
             },
         };
-        for (part, name) in [(&rows.validation, "validation rows"), (&rows.test, "test rows")] {
-            part.as_ref().map_or(Ok(()), |part| rows.variables.check(part, name))?;
+        let parts = [(&rows.validation, validation, "validation"), (&rows.test, test, "test")];
+        for (bits, data, part) in parts {
+            let name = data.map_or(String::new(), |data| format!("{}: {part} rows", data.name));
+            bits.as_ref().map_or(Ok(()), |bits| rows.variables.check(bits, &name))?;
         }
         Ok(rows)
     }
