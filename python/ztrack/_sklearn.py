@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _native
 from ._arrays import rows, whole
 from ._arrays import groups as as_groups
-from ._categories import names, ordinal, sizes, states_of, variables
 from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import _estimate, _log_f
@@ -49,9 +48,6 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     groups : str, sequence of int or None
         What the columns stand for, see :class:`ztrack.Model`; "auto": adjacent columns that exclude each other in ``X`` become
         categorical variables. None: bits, the only kind of :meth:`partial_fit`.
-    categories : sequence of int or None
-        Numbers of states of the columns of ``X``, whose cells are then states 0, 1, ...; a pandas frame of category columns brings them.
-        Each variable is one-hot units of the model, and samples are states likewise.
     progress : callable or None
         Gets a dict (update, updates, seconds, log_z, ...) some times a second; returning False ends the call with
         :class:`ztrack.Interrupted`.
@@ -87,7 +83,6 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         chains: int = 200,
         threshold: float | None = None,
         groups: str | Sequence[int] | None = None,
-        categories: Sequence[int] | None = None,
         progress: Callable[[dict[str, Any]], object] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ):
@@ -100,14 +95,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.chains = chains
         self.threshold = threshold
         self.groups = groups
-        self.categories = categories
         self.progress = progress
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: Any = None) -> "RBM":
         """Trains on ``X`` [rows, visible]; ``y`` is not looked at."""
-        self._states = sizes(X, self.categories)
-        self._named = names(X)
         cells = self._rows(X, reset=True)
         iterations = whole(self.n_iter, "n_iter", 1)
         if self.batch_size is None:
@@ -142,8 +134,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def partial_fit(self, X: ArrayLike, y: Any = None) -> "RBM":
         """One update of PCD-1 with ``X`` [rows, visible] as the minibatch, tracked; for loops of one's own."""
-        if self.groups is not None or sizes(X, self.categories) is not None or getattr(self, "_groups", ""):
-            raise InvalidError("`partial_fit` is of bits: take `fit`, or a `ztrack.Tracker` with `groups` or `categories` beside a loop of your own")
+        if self.groups is not None or getattr(self, "_groups", ""):
+            raise InvalidError("`partial_fit` is of bits: take `fit`, or a `ztrack.Tracker` with `groups` beside a loop of your own")
         first = not hasattr(self, "components_")
         cells = self._rows(X, reset=first)
         if first:
@@ -199,11 +191,10 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def sample(
         self, n_samples: int = 100, random_state: int | np.random.RandomState | None = None
     ) -> np.ndarray:
-        """Samples of the model, uint8 [n_samples, visible] or states [n_samples, variables], by tempered chains."""
+        """Samples of the model, uint8 [n_samples, visible], by tempered chains."""
         check_is_fitted(self)
         seed = self._seed() if random_state is None else check_random_state(random_state).randint(2**31)
-        found = self._model().sample(n_samples, seed=int(seed))
-        return states_of(found, getattr(self, "_states", None))
+        return self._model().sample(n_samples, seed=int(seed))
 
     @property
     def log_z_(self) -> float:
@@ -238,11 +229,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.intercept_hidden_ = np.array(b, dtype=np.float64)
 
     def _columns(self):
-        if self.groups is None and self._states is None:
+        if self.groups is None:
             return ["data.groups=false"]
         if isinstance(self.groups, str) and self.groups == "auto":
             return []
-        return [f'data.variables="{as_groups(variables(self.groups, self._states))}"']
+        return [f'data.variables="{as_groups(self.groups)}"']
 
     def _seed(self):
         if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
@@ -250,12 +241,6 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31))
 
     def _rows(self, X, reset):
-        if getattr(self, "_states", None) is not None:
-            if names(X) != self._named:
-                raise InvalidError("the columns of `X` have other categories than those of `fit`: use the same types, in the same order")
-            # pandas' own type for the check of names and number of columns; `ordinal` turns it into states.
-            validate_data(self, X, reset=reset, dtype=None)
-            return ordinal(X, self._states, "X")
         X = validate_data(self, X, reset=reset, dtype="numeric")
         if self.threshold is not None:
             X = X > self.threshold
