@@ -141,7 +141,7 @@ impl Train {
             }
             if let Some(effective) = trainer.effective_rows() {
                 tell(&format!(
-                    "weights: the training rows count as {effective:.0} independent ones (data.similarity)"
+                    "weights: the training rows count as {effective:.0} independent ones"
                 ));
             }
         }

@@ -1,26 +1,26 @@
 //! Tables as text: one row a line, columns separated by commas, semicolons, tabs or spaces, with or without a line of
-//! names on top; cells 0/1, -1/+1 or true/false, or categories.
+//! names on top; cells 0/1, -1/+1 or true/false, grey levels, or categories.
 //!
-//! Cells become bits as they are read: a table of cells takes many times the memory of the file. Where a cell is a category, the file is
-//! read again, by [`read_states`].
+//! Cells become bits as they are read: a table of cells takes many times the memory of the file. Where a cell is no bit, the file is read
+//! again, by [`read_levels`] or [`read_states`].
 
 use std::path::Path;
 
 use super::FileOptions;
 use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_record};
-use super::encoding::{Encoding, is_category};
+use super::encoding::{Encoding, is_category, level, weight};
 use super::labels::Labels;
 use super::layout::{Layout, Role, is_header, names};
+use super::levels::Levels;
 use super::rows::GrowingRows;
 use super::states::StateRows;
 use crate::data::content::file_name;
 use crate::data::input::Input;
 use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape};
 use crate::data::{Dataset, Separator, Values};
-use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 
-/// A binary matrix, and the labels if the table has some; `None` where cells hold other values than those of bits, which [`read_states`] reads.
+/// A binary matrix, and the labels if the table has some; `None` where cells hold other values than those of bits, which the other two read.
 pub(super) fn read(
     path: &Path,
     input: &mut Input<'_>,
@@ -33,12 +33,29 @@ pub(super) fn read(
     if !table.fill(path, input)? {
         return Ok(None);
     }
-    let Table { layout, units, labels, .. } = table;
+    let Table { layout, units, labels, weights, .. } = table;
     let columns = layout.as_ref().map_or(0, |layout| layout.units);
     let Units::Bits(rows, _) = units else { return Ok(None) };
     check_file_shape(path, rows.len(), columns, true)?;
     let bits = rows.finish(columns).map_err(|problem| Error::file(path, problem))?;
-    Ok(Some(dataset(path, bits, layout, labels)?))
+    Ok(Some(dataset(path, Values::Binary(bits), layout, (labels, weights))?))
+}
+
+/// The same of a table whose cells hold grey levels.
+pub(super) fn read_levels(
+    path: &Path,
+    input: &mut Input<'_>,
+    options: &FileOptions,
+) -> Result<Dataset> {
+    let mut table = Table::new(Units::Grey(Levels::new(None)), options);
+    table.fill(path, input)?;
+    let Table { layout: Some(layout), units: Units::Grey(levels), labels, weights, .. } = table
+    else {
+        return Err(Error::file(path, "has no rows"));
+    };
+    let values =
+        levels.finish(layout.units, false).map_err(|problem| Error::file(path, problem))?;
+    dataset(path, values, Some(layout), (labels, weights))
 }
 
 /// The same of a table whose cells hold categories.
@@ -47,10 +64,10 @@ pub(super) fn read_states(
     input: &mut Input<'_>,
     options: &FileOptions,
 ) -> Result<Dataset> {
-    let states = StateRows::new(options.categories.clone());
+    let states = StateRows::new(options.categories.clone(), options.unseen);
     let mut table = Table::new(Units::States(states), options);
     table.fill(path, input)?;
-    let Table { mut layout, units, labels, header, .. } = table;
+    let Table { mut layout, units, labels, weights, header, .. } = table;
     let (Units::States(rows), Some(found)) = (units, &mut layout) else {
         return Err(Error::file(path, "has no rows"));
     };
@@ -67,26 +84,37 @@ pub(super) fn read_states(
     check_file_shape(path, rows.len(), found.units, true)?;
     let (bits, categories) = rows.finish(found).map_err(|problem| Error::file(path, problem))?;
     let categories = Some(categories);
-    Ok(Dataset { categories, ..dataset(path, bits, layout, labels)? })
+    Ok(Dataset { categories, ..dataset(path, Values::Binary(bits), layout, (labels, weights))? })
 }
 
 fn dataset(
     path: &Path,
-    bits: BitMatrix,
+    values: Values,
     layout: Option<Layout>,
-    labels: Labels,
+    (labels, weights): (Labels, Vec<f64>),
 ) -> Result<Dataset> {
+    let weighted = layout.as_ref().is_some_and(|layout| layout.roles.contains(&Role::Weight));
     let layout = layout.filter(|layout| layout.labelled);
     let labels = layout.as_ref().map(|_| labels.finish());
     let label_column = layout.and_then(|layout| layout.guessed_label());
-    let dataset = Dataset::new(file_name(path), Values::Binary(bits), labels, None)?;
-    Ok(Dataset { label_column, ..dataset })
+    let dataset = Dataset::new(file_name(path), values, labels, None)?;
+    let dataset = Dataset { label_column, ..dataset };
+    if weighted { dataset.weighted(weights) } else { Ok(dataset) }
 }
 
 /// The units of the rows read so far.
 enum Units {
     Bits(GrowingRows, Encoding),
     States(StateRows),
+    Grey(Levels),
+}
+
+/// The row that is read.
+enum Row<'a> {
+    Bits(&'a mut [u64], &'a mut Encoding),
+    States(&'a mut StateRows),
+    /// With the place of its first level.
+    Grey(&'a mut Levels, usize),
 }
 
 /// The part of a table that was read so far.
@@ -102,6 +130,7 @@ struct Table<'a> {
     header: Vec<Vec<u8>>,
     units: Units,
     labels: Labels,
+    weights: Vec<f64>,
 }
 
 impl<'a> Table<'a> {
@@ -115,6 +144,7 @@ impl<'a> Table<'a> {
             header: Vec::new(),
             units,
             labels: Labels::default(),
+            weights: Vec::new(),
         }
     }
 
@@ -159,7 +189,7 @@ impl<'a> Table<'a> {
         if count > MAX_COLUMNS {
             return Err(format!(" has more than {MAX_COLUMNS} columns"));
         }
-        if first && is_header(record, self.separator) {
+        if first && is_header(record, self.separator, self.options.grey) {
             self.names = names(record, self.separator);
             self.header = Cells::of(record, self.separator).map(<[u8]>::to_vec).collect();
             return Ok(true);
@@ -173,34 +203,34 @@ impl<'a> Table<'a> {
             }
         };
         // Files beside a table of bits, whose number of columns is given, are tables of bits.
-        let only_bits = self.options.columns.is_some();
-        let (mut bits, mut states) = match &mut self.units {
+        let only_bits = self.options.columns.is_some() && !self.options.grey;
+        let mut row = match &mut self.units {
             Units::Bits(rows, encoding) => {
-                let words = rows.push(layout.units).map_err(|problem| format!(": {problem}"))?;
-                (Some((words, encoding)), None)
+                rows.push(layout.units).map(|words| Row::Bits(words, encoding))
             }
-            Units::States(rows) => {
-                rows.begin(layout.units).map_err(|problem| format!(": {problem}"))?;
-                (None, Some(rows))
-            }
-        };
+            Units::States(rows) => rows.begin(layout.units).map(|()| Row::States(rows)),
+            Units::Grey(levels) => levels.grow(layout.units).map(|first| Row::Grey(levels, first)),
+        }
+        .map_err(|problem| format!(": {problem}"))?;
         for (column, cell) in Cells::of(record, self.separator).enumerate() {
             let told = |problem| format!(", column {}: {problem}", layout.name(column));
             let place = (line, column + 1);
             match layout.roles[column] {
                 Role::Unused => {}
                 Role::Label => self.labels.push(cell).map_err(told)?,
-                Role::Unit(unit) => {
-                    if let Some(rows) = &mut states {
-                        rows.push(unit, cell, place).map_err(told)?;
-                    } else if let Some((words, encoding)) = &mut bits {
-                        if !only_bits && is_category(cell) {
-                            return Ok(false);
-                        }
+                Role::Weight => self.weights.push(weight(cell).map_err(told)?),
+                Role::Unit(unit) => match &mut row {
+                    Row::Bits(..) if !only_bits && is_category(cell) => return Ok(false),
+                    Row::Bits(words, encoding) => {
                         let bit = encoding.bit(cell, place).map_err(told)?;
                         words[unit / 64] |= u64::from(bit) << (unit % 64);
                     }
-                }
+                    Row::States(rows) => rows.push(unit, cell, place).map_err(told)?,
+                    Row::Grey(levels, first) => {
+                        let set = level(cell).and_then(|x| levels.set(*first + unit, x));
+                        set.map_err(told)?;
+                    }
+                },
             }
         }
         Ok(true)
