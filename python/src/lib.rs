@@ -1,5 +1,5 @@
 //! What Python cannot do by itself, behind the package `ztrack`: arrays come as bytes that `ztrack/_arrays.py` has checked, results
-//! go back as numbers, bytes and JSON. The interface for people is the Python in python/ztrack.
+//! go back as numbers, bytes and JSON. The interface for people is the Python in python/package/ztrack.
 
 mod arrays;
 mod errors;
@@ -17,5 +17,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fit::fit, module)?)?;
     let end_all = wrap_pyfunction!(long_call::end_all, module)?;
     module.py().import("atexit")?.call_method1("register", (end_all,))?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<tracker::Tracker>()
 }

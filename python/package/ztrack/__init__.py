@@ -9,6 +9,7 @@
 Weights are [visible, hidden], data are rows of 0 and 1, everything is in nats.
 """
 
+from ._native import __version__ as __version__
 from ._convert import (
     Model,
     from_plus_minus,
@@ -75,7 +76,6 @@ __all__ = [
     "to_torch",
     "write_rbms_log_z",
 ]
-__version__ = "0.1.0"
 
 
 def __getattr__(name):

@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Any
 
+__version__: str
+
 def log_partition(
     weights: bytes, visible_bias: bytes, hidden_bias: bytes, groups: str, rows: bytes | None, states: bytes | None,
     methods: list[str], chains: int, temperatures: int | None, sweeps: int, budget: float, seed: int, progress: Callable[[str], object] | None,
