@@ -107,6 +107,12 @@ class Model:
         """Samples, see :func:`ztrack.sample`."""
         return sample(*self._all(), count, **{"states": self.states, "groups": self.groups, **options})
 
+    def to_arviz(self, draws: int = 500, chains: int = 4, **options: Any) -> Any:
+        """Samples as an xarray.DataTree for ArviZ, see :func:`ztrack.to_arviz`."""
+        from ._arviz import to_arviz
+
+        return to_arviz(self, draws, chains, **options)
+
     def transposed(self) -> "Model":
         """The layers exchanged; log Z is the same. Of a model of bits."""
         if self.groups:

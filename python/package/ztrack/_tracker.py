@@ -242,6 +242,12 @@ class Tracker:
         products = np.frombuffer(found, dtype=np.float32).reshape(len(visible), len(hidden))
         return (products.T if self._transposed else products).copy(), np.array(visible), np.array(hidden)
 
+    def to_arviz(self, draws: int = 500, chains: int = 4, **options: Any) -> Any:
+        """Samples of :attr:`model` and all evaluations as an xarray.DataTree for ArviZ, see :func:`ztrack.to_arviz`."""
+        from ._arviz import to_arviz
+
+        return to_arviz(self, draws, chains, **options)
+
     def state_dict(self) -> dict[str, Any]:
         """Everything the tracker knows; :meth:`from_state_dict` goes on with it to the bit. Pickles and torch.save take it."""
         evaluations = [as_state(found) for found in self._evaluations]
