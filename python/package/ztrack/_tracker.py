@@ -263,8 +263,8 @@ class Tracker:
         """
         try:
             content, transposed = bytes(state["state"]), bool(state["transposed"])
-            evaluations = [from_state(found) for found in state["evaluations"]]
-        except (KeyError, TypeError) as error:
+            evaluations = [from_state(found) for found in state.get("evaluations", ())]
+        except (AttributeError, KeyError, TypeError) as error:
             raise InvalidError("this is no state of a tracker") from error
         self._native, self._transposed, self._evaluations = _native.Tracker.from_bytes(content), transposed, evaluations
 
