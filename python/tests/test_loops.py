@@ -151,6 +151,7 @@ def test_early_stopping_of_a_loop():
 
 
 def test_early_stopping_ends_a_training(data):
+    pytest.importorskip("sklearn")
     rows, valid = data[:300], data[300:]
     model = ztrack.RBM(n_hidden=4, learning_rate=0.2, chains=100, random_state=1)
     tracker = None

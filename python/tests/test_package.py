@@ -37,4 +37,4 @@ def test_one_version_and_the_licences():
     assert f'[workspace.package]\nversion = "{ztrack.__version__}"' in manifest
     assert f"version: {ztrack.__version__}\n" in (root / "CITATION.cff").read_text()
     for name in ("LICENSE-MIT", "LICENSE-APACHE"):
-        assert (root / name).read_bytes() == (PYTHON / name).read_bytes(), name
+        assert (root / name).read_bytes() == (PYTHON / "licenses" / name).read_bytes(), name
