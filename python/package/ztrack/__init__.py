@@ -9,6 +9,8 @@
 Weights are [visible, hidden], data are rows of 0 and 1, everything is in nats.
 """
 
+from ._native import __version__ as __version__
+from ._arviz import to_arviz
 from ._convert import (
     Model,
     from_plus_minus,
@@ -36,14 +38,18 @@ from ._errors import (
     ZtrackError,
 )
 from ._estimate import Estimate, LogLikelihood, LogPartition, Trust, log_f, log_likelihood, log_partition, sample
+from ._evaluation import Evaluation
+from ._loops import EarlyStopping, Watched, lightning_callback, watch
 from ._runs import Run, load_run
 from ._tracker import Tracker
 
+# Without RBM: `from ztrack import *` works where scikit-learn is missing.
 __all__ = [
-    "RBM",
     "ConfigError",
     "DivergedError",
+    "EarlyStopping",
     "Estimate",
+    "Evaluation",
     "FileError",
     "InternalError",
     "Interrupted",
@@ -58,24 +64,27 @@ __all__ = [
     "TooLargeError",
     "Tracker",
     "Trust",
+    "Watched",
     "ZtrackError",
     "from_plus_minus",
     "from_rbms",
     "from_sklearn",
     "from_torch",
+    "lightning_callback",
     "load_run",
     "log_f",
     "log_likelihood",
     "log_partition",
     "rbms_updates",
     "sample",
+    "to_arviz",
     "to_plus_minus",
     "to_rbms",
     "to_sklearn",
     "to_torch",
+    "watch",
     "write_rbms_log_z",
 ]
-__version__ = "0.1.0"
 
 
 def __getattr__(name):
@@ -87,3 +96,7 @@ def __getattr__(name):
             raise MissingPackageError(f"ztrack.RBM needs scikit-learn 1.6 or newer ({error})") from error
         return RBM
     raise AttributeError(f"module 'ztrack' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), "RBM"])

@@ -6,19 +6,23 @@ import json
 from dataclasses import dataclass, field
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _native
-from ._arrays import array, parameters, rows, whole
+from ._arrays import array, number, parameters, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
 from ._errors import InvalidError
+from ._html import error_bar, table
 from ._packages import need
 
 if TYPE_CHECKING:
     import pandas
+
+#: What is taken as a seed.
+Seed = Union[int, np.random.Generator, np.random.RandomState, np.random.SeedSequence, np.random.BitGenerator, None]
 
 #: Rows whose log f is computed at a time.
 _TASK = 4096
@@ -43,6 +47,9 @@ class Trust:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return table("sound" if self.sound else "in doubt", [] if self.sound else [(" ".join(self.doubts), self.text)])
 
 
 @dataclass(frozen=True)
@@ -95,14 +102,21 @@ class LogPartition:
     def __float__(self) -> float:
         return self.value
 
+    def _repr_html_(self) -> str:
+        rows = [("log Z", error_bar(self.value, self.std_error)), ("trust", self.trust), ("at least", f"{self.bounds[0]:.3f} nats")]
+        return table(f"log Z by {self.method}", rows + [("disagreement", text) for text in self.disagreements])
+
     def table(self) -> pandas.DataFrame:
-        """A pandas data frame with a row for each method."""
+        """A pandas data frame with a row for each method. ``in_errors``: distance from :attr:`value`, in errors of both together; a row
+        can be called sound by itself and be far from the value all the same."""
         columns = ["value", "std_error", "bias", "effective_samples", "gibbs_sweeps", "seconds"]
         frame = need("pandas").DataFrame(
             [[getattr(e, c) for c in columns] + [e.trust.sound, str(e.trust)] for e in self.estimates],
             columns=columns + ["sound", "doubts"],
             index=[e.method for e in self.estimates],
         )
+        both = np.hypot(frame["std_error"], self.std_error).replace(0, np.nan)
+        frame.insert(2, "in_errors", ((frame["value"] - self.value) / both).fillna(0.0).where(frame["std_error"].notna()))
         frame.index.name = "method"
         return frame
 
@@ -132,7 +146,7 @@ def log_partition(
     hidden_bias: ArrayLike,
     method: str | Sequence[str] = "auto",
     data: ArrayLike | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     *,
     transposed: bool = False,
     chains: int = 100,
@@ -156,11 +170,12 @@ def log_partition(
     method : str or list of str
         "auto": enumeration up to 20 units in the smaller layer, else a search for modes and tempered chains that work until
         nothing is in doubt or ``budget`` is used up. Else any of exact, rts, ais, reverse-ais, sandwich, bar, mbar, mixed,
-        sams, ti-corrected, ti-rb, raise, tap-third, ... (a wrong name lists them), "all" or "everything".
+        sams, ti-corrected, ti-rb, raise, tap-third, ... (a wrong name lists them), "all" or "everything". In a list, "auto" is the
+        search and the chains alone and enumerates nothing.
     data : array [rows, visible] of 0 and 1, optional
         Training rows, which tell where the mass of the model may lie. Worth giving.
-    seed : int
-        The same seed gives the same result, whatever the number of threads.
+    seed : int, Generator, RandomState, SeedSequence or None
+        The same number gives the same result, whatever the number of threads; None for a fresh one.
     chains, temperatures, sweeps : int
         Size of the runs; ``temperatures=None`` for what suits each method.
     budget : float
@@ -177,30 +192,37 @@ def log_partition(
     InvalidError
         Shapes that do not fit, NaN, an unknown method.
     """
-    w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
-    cells, visited = (None if it is None else rows(it, len(c), name).tobytes() for it, name in ((data, "data"), (states, "states")))
-    names = [method] if isinstance(method, str) else [str(name) for name in method]
-    # The command's `auto` never enumerates; here it is the choice between both, as where the command is told nothing.
+    given = _given(parameters(weights, visible_bias, hidden_bias, transposed), data, states, groups)
+    try:
+        names = [method] if isinstance(method, str) else [str(name) for name in method]
+    except TypeError as error:
+        raise InvalidError(f"`method` is {method!r}, a name or a list of names is needed") from error
+    # In a list "auto" is the sampling alone, as for the command.
     if names == ["auto"]:
         names = []
-    found = json.loads(
-        _native.log_partition(
-            w.tobytes(),
-            c.tobytes(),
-            b.tobytes(),
-            as_groups(groups),
-            cells,
-            visited,
-            names,
-            whole(chains, "chains", 0),
-            None if temperatures is None else whole(temperatures, "temperatures", 0),
-            whole(sweeps, "sweeps", 0),
-            float(budget),
-            whole(seed, "seed", 0),
-            progress,
-        )
-    )
-    return _log_partition(found)
+    settings = {
+        "methods": names,
+        "chains": whole(chains, "chains", 0),
+        "temperatures": None if temperatures is None else whole(temperatures, "temperatures", 0),
+        "sweeps": whole(sweeps, "sweeps", 0),
+        "budget": number(budget, "budget", 0),
+        "seed": seeded(seed),
+    }
+    return _log_partition(json.loads(_native.log_partition(given, settings, progress)))
+
+
+def _given(model, data, states, groups) -> dict[str, Any]:
+    """A model and what is known of it, as the native functions take it."""
+    w, c, b = model
+    cells, visited = (None if it is None else rows(it, len(c), name).tobytes() for it, name in ((data, "data"), (states, "states")))
+    return {
+        "weights": w.tobytes(),
+        "visible_bias": c.tobytes(),
+        "hidden_bias": b.tobytes(),
+        "groups": as_groups(groups),
+        "data": cells,
+        "states": visited,
+    }
 
 
 def _log_partition(found) -> LogPartition:
@@ -234,11 +256,14 @@ def _number(value) -> float:
 
 
 def _estimate(found) -> Estimate:
+    trust = _trust([(doubt["name"], doubt["text"]) for doubt in found["trust"]])
+    if found["value"] is None and trust.sound:
+        trust = Trust(("not-finite",), "the value is no finite number: the parameters are too large for this method")
     return Estimate(
         method=found["method"],
         value=_number(found["value"]),
         std_error=_number(found["std_error"]),
-        trust=_trust(found["trust"]),
+        trust=trust,
         bias=found["bias"],
         at_least=found["at_least"],
         effective_samples=found["effective_samples"],
@@ -248,9 +273,10 @@ def _estimate(found) -> Estimate:
 
 
 def _trust(doubts) -> Trust:
+    """Of pairs of a name and a text."""
     if not doubts:
         return Trust()
-    return Trust(tuple(d["name"] for d in doubts), "; ".join(d["text"] for d in doubts))
+    return Trust(tuple(name for name, _ in doubts), "; ".join(text for _, text in doubts))
 
 
 def log_f(
@@ -279,31 +305,48 @@ def log_likelihood(
     hidden_bias: ArrayLike,
     data: ArrayLike,
     log_z: LogPartition | float | tuple[float, float] | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    transposed: bool = False,
     **options: Any,
 ) -> LogLikelihood:
-    """Mean normalised log-likelihood of ``data`` [rows, visible], nats per row.
+    """Mean normalised log-likelihood of ``data`` [rows, visible], nats per row, with weights of rows where there are any.
 
     ``log_z``: a :class:`LogPartition`, or a number, or a pair (value, std_error), where it is known; else
     :func:`log_partition` finds it, with ``options``.
     """
-    transposed = options.get("transposed", False)
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
-    values = _log_f(w, c, b, rows(data, len(c)))
+    cells = rows(data, len(c))
     if log_z is None:
-        log_z = log_partition(weights, visible_bias, hidden_bias, **options)
-    trust = getattr(log_z, "trust", Trust())
+        log_z = log_partition(w, c, b, **options)
+    elif unknown := options.keys() - _OPTIONS:
+        raise InvalidError(f"`log_likelihood` has no option {', '.join(sorted(unknown))}")
     if isinstance(log_z, LogPartition):
-        log_z = (log_z.value, log_z.std_error)
+        return mean_log_likelihood(_log_f(w, c, b, cells), sample_weight, log_z.value, log_z.std_error, log_z.trust)
     pair = array(np.atleast_1d(log_z), "log_z", 1)
-    if len(pair) > 2:
-        raise InvalidError("`log_z` is a number, or a pair of value and standard error")
-    value, error = float(pair[0]), float(pair[1]) if len(pair) > 1 else 0.0
-    spread = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    if not (len(pair) in (1, 2) and np.isfinite(pair).all() and (pair[1:] >= 0).all()):
+        raise InvalidError(f"`log_z` is {log_z!r}: a finite number, or a pair of it and a standard error of at least 0, is needed")
+    error = float(pair[1]) if len(pair) > 1 else 0.0
+    return mean_log_likelihood(_log_f(w, c, b, cells), sample_weight, float(pair[0]), error, Trust())
+
+
+#: Options of :func:`log_partition` that :func:`log_likelihood` takes, and has no use for where log Z is given.
+_OPTIONS = {"method", "seed", "chains", "temperatures", "sweeps", "budget", "states", "groups", "progress"}
+
+
+def mean_log_likelihood(log_f, sample_weight, log_z: float, log_z_std_error: float, trust: Trust) -> LogLikelihood:
+    """The mean of log f - log Z over rows."""
+    n = len(log_f)
+    shares = row_weights(sample_weight, n)
+    shares = np.full(n, 1 / n) if shares is None else shares
+    mean = float(shares @ log_f)
+    counted = int((shares > 0).sum())
+    spread = np.sqrt(((shares * (log_f - mean)) ** 2).sum() * counted / (counted - 1)) if counted > 1 else 0.0
     return LogLikelihood(
-        value=float(values.mean() - value),
-        std_error=float(np.hypot(spread, error)),
+        value=mean - log_z,
+        std_error=float(np.hypot(spread, log_z_std_error)),
         data_std_error=float(spread),
-        log_z_std_error=error,
+        log_z_std_error=log_z_std_error,
         trust=trust,
     )
 
@@ -314,7 +357,7 @@ def sample(
     hidden_bias: ArrayLike,
     count: int = 100,
     data: ArrayLike | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     *,
     transposed: bool = False,
     chains: int = 100,
@@ -324,6 +367,7 @@ def sample(
     budget: float = 20.0,
     states: ArrayLike | None = None,
     groups: str | Sequence[int] | None = None,
+    progress: Callable[[str], object] | None = None,
 ) -> np.ndarray:
     """``count`` samples of the model, uint8 [count, visible] of 0 and 1.
 
@@ -331,19 +375,21 @@ def sample(
     and are judged as those of :func:`log_partition`, by ``burn_in`` sweeps and more of them for ``budget`` seconds while
     they are in doubt, with ``spacing`` sweeps between two samples of a chain. A warning where doubt is left.
     ``data`` [rows, visible]: training rows, places to start from; ``states`` [rows, visible]: states that its chains visited;
-    ``groups``: what the visible columns stand for, see :class:`Model`.
+    ``groups``: what the visible columns stand for, see :class:`Model`; ``progress``: as of :func:`log_partition`.
     """
     import warnings
 
-    w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
-    cells, visited = (None if it is None else rows(it, len(c), name).tobytes() for it, name in ((data, "data"), (states, "states")))
-    count = whole(count, "count", 1)
-    numbers = [whole(x, name, least) for x, name, least in (
-        (chains, "chains", 4), (temperatures, "temperatures", 2), (burn_in, "burn_in", 1), (spacing, "spacing", 1),
-    )]
-    found, doubts = _native.sample(
-        w.tobytes(), c.tobytes(), b.tobytes(), as_groups(groups), cells, visited, count, *numbers, float(budget), whole(seed, "seed", 0)
-    )
+    given = _given(parameters(weights, visible_bias, hidden_bias, transposed), data, states, groups)
+    draws = {
+        "count": whole(count, "count", 1),
+        "chains": whole(chains, "chains", 4),
+        "temperatures": whole(temperatures, "temperatures", 2),
+        "burn_in": whole(burn_in, "burn_in", 1),
+        "spacing": whole(spacing, "spacing", 1),
+        "budget": number(budget, "budget", 0),
+        "seed": seeded(seed),
+    }
+    found, doubts = _native.sample(given, draws, progress)
     for doubt in doubts:
         warnings.warn(f"samples in doubt: {doubt}", RuntimeWarning, stacklevel=2)
-    return np.frombuffer(found, dtype=np.uint8).reshape(count, len(c)).copy()
+    return np.frombuffer(found, dtype=np.uint8).reshape(draws["count"], -1).copy()

@@ -1,3 +1,4 @@
+from ._arviz import to_arviz as to_arviz
 from ._convert import Model as Model
 from ._convert import from_plus_minus as from_plus_minus
 from ._convert import from_rbms as from_rbms
@@ -28,6 +29,11 @@ from ._estimate import log_f as log_f
 from ._estimate import log_likelihood as log_likelihood
 from ._estimate import log_partition as log_partition
 from ._estimate import sample as sample
+from ._evaluation import Evaluation as Evaluation
+from ._loops import EarlyStopping as EarlyStopping
+from ._loops import Watched as Watched
+from ._loops import lightning_callback as lightning_callback
+from ._loops import watch as watch
 from ._runs import Run as Run
 from ._runs import load_run as load_run
 from ._sklearn import RBM as RBM

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _native
-from ._arrays import array, parameters, rows, whole
+from ._arrays import array, number, parameters, rows, seeded, whole
 from ._arrays import groups as as_groups
 from ._convert import Model
 from ._errors import InvalidError
-from ._estimate import LogLikelihood, Trust
+from ._estimate import LogLikelihood, Seed, Trust, _log_f, _trust, mean_log_likelihood
+from ._evaluation import Evaluation, as_state, from_state
+from ._html import error_bar, table
+from ._packages import need
+from ._plot import band, doubtful, two_axes
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Largest number that the library takes in any setting.
+_MOST = 10_000_000
 
 
 class Tracker:
@@ -27,10 +38,12 @@ class Tracker:
             ...                              # any training
             tracker.update(W, c, b)          # after every update, or every tenth
             if it_is_time:
-                print(tracker.log_z, tracker.std_error, tracker.trust, tracker.log_likelihood(X_valid).value)
+                print(tracker.evaluate({"validation": X_valid}))
+        tracker.plot()
 
     Values are about the running average of the parameters, :attr:`model`. Tempered chains follow it; the first call, to be made
-    before the first update, starts them. Reading a value lets a copy of them come to rest first (60 sweeps and more), so read at evaluations, not at every update.
+    before the first update, starts them. An evaluation lets a copy of them come to rest first (60 sweeps and more); between two updates
+    it is made once.
 
     Parameters
     ----------
@@ -40,8 +53,8 @@ class Tracker:
         Number of hidden units.
     chains : int, optional
         Tempered chains; 500, and 200 for models of more than 100 000 weights. The error bar falls with the square root.
-    seed : int
-        The same seed and the same parameters give the same values.
+    seed : int, Generator, RandomState, SeedSequence or None
+        The same number and the same parameters give the same values; None for a fresh one.
     marginals : array [visible], optional
         Means of the visible units, in place of data.
     averaging : float
@@ -67,7 +80,7 @@ class Tracker:
         data: ArrayLike | None = None,
         n_hidden: int | None = None,
         chains: int | None = None,
-        seed: int = 0,
+        seed: Seed = 0,
         *,
         marginals: ArrayLike | None = None,
         averaging: float = 0.1,
@@ -82,18 +95,19 @@ class Tracker:
             raise InvalidError("a tracker needs `data` or `marginals`, one of them")
         if n_hidden is None:
             raise InvalidError("a tracker needs `n_hidden`, the number of hidden units")
-        optional = lambda value, name: None if value is None else whole(value, name, 0)  # noqa: E731
+        optional = lambda value, name, least: None if value is None else whole(value, name, least, _MOST)  # noqa: E731
         settings = {
-            "hidden": whole(n_hidden, "n_hidden", 0),
-            "chains": optional(chains, "chains"),
-            "temperatures": optional(temperatures, "temperatures"),
-            "sweeps": optional(sweeps, "sweeps"),
-            "every": optional(every, "every"),
-            "averaging": _number(averaging, "averaging"),
+            "hidden": whole(n_hidden, "n_hidden", 1, _MOST),
+            "chains": optional(chains, "chains", 2),
+            "temperatures": optional(temperatures, "temperatures", 2),
+            "sweeps": optional(sweeps, "sweeps", 1),
+            "every": optional(every, "every", 1),
+            "averaging": number(averaging, "averaging", 0, 1),
             "settling": None if settling is None else _pair(settling),
-            "seed": whole(seed, "seed", 0),
+            "seed": seeded(seed),
             "groups": as_groups(groups),
         }
+        self._evaluations: list[Evaluation] = []
         self._transposed = bool(transposed)
         if data is not None:
             cells = rows(data)
@@ -119,31 +133,92 @@ class Tracker:
         """Particles of a PCD gradient, [rows, visible] of 0 and 1: evaluations check that their modes are known."""
         self._native.set_particles(rows(particles, self.n_visible, "particles").tobytes())
 
+    def evaluate(
+        self, data: ArrayLike | Mapping[str, ArrayLike] | None = None, *, progress: Callable[[str], object] | None = None
+    ) -> Evaluation:
+        """log Z of :attr:`model` with its error, verdict and diagnostics, as a record that does not change.
+
+        Parameters
+        ----------
+        data : array [rows, visible], or dict of such by name, optional
+            Rows whose mean log-likelihoods go into the record, as ``{"train": X, "validation": X_valid}``; one array is called "data".
+        progress : callable, optional
+            Gets a line of text about every second; returning False ends the call with :class:`Interrupted`, the tracker as it was.
+
+        The record is kept in :attr:`evaluations`; a second call without an update between gives the same values at once.
+        """
+        named = {} if data is None else data if isinstance(data, Mapping) else {"data": data}
+        cells = {str(name): rows(value, self.n_visible, str(name)) for name, value in named.items()}
+        update, value, std_error, doubts, diagnostics = self._native.evaluate(progress)
+        trust = _trust(doubts)
+        found = {name: self._likelihood(these, None, value, std_error, trust) for name, these in cells.items()}
+        last = self._evaluations[-1] if self._evaluations else None
+        again = last is not None and (last.update, last.value, last.std_error) == (update, value, std_error)
+        found = {**(last.log_likelihoods if again else {}), **found}
+        evaluation = Evaluation(update, value, std_error, trust, json.loads(diagnostics), found)
+        self._evaluations[len(self._evaluations) - again :] = [evaluation]
+        return evaluation
+
+    @property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """All evaluations so far, oldest first."""
+        return tuple(self._evaluations)
+
+    @property
+    def history(self) -> pandas.DataFrame:
+        """All evaluations as a data frame, one row each, with columns as in metrics.csv; needs pandas."""
+        return need("pandas").DataFrame([found.record() for found in self._evaluations])
+
+    def plot(self, axes: Any = None) -> Any:
+        """Log-likelihoods and log Z of all evaluations with bands of 2 errors, doubtful stretches grey; returns the figure.
+
+        ``axes``: two axes of matplotlib to draw on; new ones unless given.
+        """
+        figure, axes = two_axes(axes)
+        column = lambda one: np.array([one(found) for found in self._evaluations], dtype=float)  # noqa: E731
+        update = column(lambda found: found.update)
+        for name in dict.fromkeys(name for found in self._evaluations for name in found.log_likelihoods):
+            of = lambda found, part: getattr(found.log_likelihoods.get(name), part, np.nan)  # noqa: E731, B023
+            band(axes[0], update, column(lambda f: of(f, "value")), column(lambda f: of(f, "std_error")), name)  # noqa: B023
+        band(axes[1], update, column(lambda found: found.value), column(lambda found: found.std_error), "tracked, 2 errors")
+        doubtful(axes[1], update, column(lambda found: found.trust.sound))
+        axes[0].set_ylabel("log-likelihood, nats per row")
+        axes[1].set_ylabel("log Z, nats")
+        axes[1].set_xlabel("update")
+        for axis in axes:
+            if axis.get_legend_handles_labels()[0]:
+                axis.legend()
+        return figure
+
     @property
     def log_z(self) -> float:
-        """log Z of :attr:`model`, nats."""
-        return self._native.evaluate()[0]
+        """``evaluate().value``: log Z of :attr:`model`, nats."""
+        return self.evaluate().value
 
     @property
     def std_error(self) -> float:
-        """Standard error of :attr:`log_z`, nats. To be believed only where :attr:`trust` says so."""
-        return self._native.evaluate()[1]
+        """``evaluate().std_error``: standard error of log Z, nats."""
+        return self.evaluate().std_error
 
     @property
     def trust(self) -> Trust:
-        """Whether the error bar is to be believed, and why not."""
-        _, _, names, text = self._native.evaluate()
-        return Trust(tuple(names.split()), text)
+        """``evaluate().trust``: whether the error bar is to be believed, and why not."""
+        return self.evaluate().trust
 
     @property
     def running(self) -> tuple[float, float]:
         """log Z and its error as the filter has them: free, but behind a model that moves. For progress bars."""
         return self._native.running()
 
-    def log_likelihood(self, data: ArrayLike) -> LogLikelihood:
-        """Mean log-likelihood of ``data`` [rows, visible], nats per row, with the error of log Z and of the rows."""
+    def log_likelihood(self, data: ArrayLike, *, sample_weight: ArrayLike | None = None) -> LogLikelihood:
+        """Mean log-likelihood of ``data`` [rows, visible], nats per row, with the error of log Z and of the rows; with weights of rows
+        where there are any."""
         cells = rows(data, self.n_visible)
-        return LogLikelihood(*self._native.log_likelihood(cells.tobytes()), trust=self.trust)
+        found = self.evaluate()
+        return self._likelihood(cells, sample_weight, found.value, found.std_error, found.trust)
+
+    def _likelihood(self, cells, sample_weight, value, std_error, trust) -> LogLikelihood:
+        return mean_log_likelihood(_log_f(*self.model._all(), cells), sample_weight, value, std_error, trust)
 
     @property
     def model(self) -> Model | None:
@@ -167,9 +242,16 @@ class Tracker:
         products = np.frombuffer(found, dtype=np.float32).reshape(len(visible), len(hidden))
         return (products.T if self._transposed else products).copy(), np.array(visible), np.array(hidden)
 
+    def to_arviz(self, draws: int = 500, chains: int = 4, **options: Any) -> Any:
+        """Samples of :attr:`model` and all evaluations as an xarray.DataTree for ArviZ, see :func:`ztrack.to_arviz`."""
+        from ._arviz import to_arviz
+
+        return to_arviz(self, draws, chains, **options)
+
     def state_dict(self) -> dict[str, Any]:
         """Everything the tracker knows; :meth:`from_state_dict` goes on with it to the bit. Pickles and torch.save take it."""
-        return {"state": self._native.to_bytes(), "transposed": self._transposed}
+        evaluations = [as_state(found) for found in self._evaluations]
+        return {"state": self._native.to_bytes(), "transposed": self._transposed, "evaluations": evaluations}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Becomes the tracker whose :meth:`state_dict` this is.
@@ -181,9 +263,10 @@ class Tracker:
         """
         try:
             content, transposed = bytes(state["state"]), bool(state["transposed"])
-        except (KeyError, TypeError) as error:
+            evaluations = [from_state(found) for found in state.get("evaluations", ())]
+        except (AttributeError, KeyError, TypeError) as error:
             raise InvalidError("this is no state of a tracker") from error
-        self._native, self._transposed = _native.Tracker.from_bytes(content), transposed
+        self._native, self._transposed, self._evaluations = _native.Tracker.from_bytes(content), transposed, evaluations
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> "Tracker":
@@ -201,6 +284,13 @@ class Tracker:
     def __repr__(self) -> str:
         visible, hidden, chains, updates, _ = self._native.counts()
         return f"Tracker({visible} visible, {hidden} hidden units, {chains} chains, {updates} updates)"
+
+    def _repr_html_(self) -> str:
+        rows = [("visible units", self.n_visible), ("hidden units", self.n_hidden), ("chains", self.chains), ("updates", self.updates)]
+        if self._evaluations:
+            last = self._evaluations[-1]
+            rows += [(f"log Z at update {last.update}", error_bar(last.value, last.std_error)), ("trust", last.trust)]
+        return table("Tracker", rows)
 
     @property
     def n_visible(self) -> int:
@@ -228,16 +318,12 @@ class Tracker:
         return self._native.counts()[4]
 
 
-def _number(value, name) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise InvalidError(f"`{name}` is {value!r}, a number is needed") from error
-
-
 def _pair(settling) -> tuple[int, int]:
     try:
         fewest, most = settling
     except (TypeError, ValueError) as error:
         raise InvalidError(f"`settling` is {settling!r}, a pair (fewest, most) of sweeps is needed") from error
-    return whole(fewest, "settling", 0), whole(most, "settling", 0)
+    fewest, most = whole(fewest, "settling", 0, _MOST), whole(most, "settling", 0, _MOST)
+    if fewest > most:
+        raise InvalidError(f"`settling` is {settling!r}: the fewest sweeps are more than the most")
+    return fewest, most

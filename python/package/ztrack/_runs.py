@@ -10,6 +10,7 @@ from typing import Any
 from ._convert import Model
 from ._errors import FileError, IoError
 from ._packages import need
+from ._plot import band, doubtful, two_axes
 
 
 class Run:
@@ -45,27 +46,21 @@ class Run:
 
     def plot(self, axes: Any = None) -> Any:
         """Log-likelihoods with bands of 2 errors, and log Z with its band, doubtful stretches grey; returns the figure."""
-        figure = axes[0].figure if axes is not None else None
-        if figure is None:
-            figure, axes = need("matplotlib.pyplot").subplots(2, 1, sharex=True, figsize=(8, 6), layout="constrained")
+        figure, axes = two_axes(axes)
         table = self.metrics
         update = table["update"]
         for part in ("train", "validation"):
             column = _column(table, f"{part}_log_likelihood")
             if column is not None and column.notna().any():
                 error = _column(table, f"{part}_log_likelihood_std_error")
-                _band(axes[0], update, column, error, part)
+                band(axes[0], update, column, error, part)
         axes[0].set_ylabel("log-likelihood, nats per row")
-        _band(axes[1], update, table["log_z"], table["log_z_std_error"], "tracked, 2 errors")
+        band(axes[1], update, table["log_z"], table["log_z_std_error"], "tracked, 2 errors")
         for name, label in (("exact_log_z", "exact"), ("ais_log_z", "AIS")):
             column = _column(table, name)
             if column is not None and column.notna().any():
                 axes[1].plot(update, column, "k.", markersize=3, label=label)
-        doubtful = table["sound"] == 0
-        if doubtful.any():
-            axes[1].fill_between(
-                update, 0, 1, where=doubtful, transform=axes[1].get_xaxis_transform(), color="0.9", label="in doubt"
-            )
+        doubtful(axes[1], update, table["sound"])
         axes[1].set_ylabel("log Z, nats")
         axes[1].set_xlabel("update")
         for axis in axes:
@@ -78,12 +73,6 @@ class Run:
 
 def _column(table, name):
     return table[name] if name in table else None
-
-
-def _band(axis, x, value, error, label):
-    (line,) = axis.plot(x, value, label=label)
-    if error is not None:
-        axis.fill_between(x, value - 2 * error, value + 2 * error, color=line.get_color(), alpha=0.25, linewidth=0)
 
 
 def load_run(folder: str | PathLike[str]) -> Run:

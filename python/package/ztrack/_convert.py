@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from ._arrays import array, parameters, rows, whole
 from ._arrays import groups as as_groups
-from ._errors import FileError, InvalidError
+from ._errors import FileError, InvalidError, IoError, ZtrackError
 from ._estimate import LogLikelihood, LogPartition, _log_f, log_likelihood, log_partition, sample
+from ._html import table
 from ._packages import need
 
 #: Names of the three arrays in state dicts of torch, tried in this order: weights, visible bias, hidden bias.
@@ -27,7 +28,7 @@ _TORCH_NAMES = (
 )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Model:
     """An RBM with units in {0, 1}: log f(v, h) = v.W h + c.v + b.h.
 
@@ -60,6 +61,22 @@ class Model:
     def _all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.weights, self.visible_bias, self.hidden_bias
 
+    def __repr__(self) -> str:
+        groups = f", groups={self.groups!r}" if self.groups else ""
+        return f"Model({self.n_visible} visible, {self.n_hidden} hidden units{groups})"
+
+    def _repr_html_(self) -> str:
+        largest = f"{np.abs(self.weights).max():.3g}"
+        rows = [("visible units", self.n_visible), ("hidden units", self.n_hidden), ("columns", self.groups or "bits"), ("largest weight", largest)]
+        return table("RBM", rows)
+
+    def __eq__(self, other: object) -> bool:
+        """The same numbers, and the same kinds of columns."""
+        if not isinstance(other, Model):
+            return NotImplemented
+        same = all(np.array_equal(a, b) for a, b in zip(self._all(), other._all()))
+        return same and (self.groups, self.log_constant) == (other.groups, other.log_constant)
+
     @property
     def n_visible(self) -> int:
         """Number of visible units."""
@@ -89,6 +106,12 @@ class Model:
     def sample(self, count: int = 100, **options: Any) -> np.ndarray:
         """Samples, see :func:`ztrack.sample`."""
         return sample(*self._all(), count, **{"states": self.states, "groups": self.groups, **options})
+
+    def to_arviz(self, draws: int = 500, chains: int = 4, **options: Any) -> Any:
+        """Samples as an xarray.DataTree for ArviZ, see :func:`ztrack.to_arviz`."""
+        from ._arviz import to_arviz
+
+        return to_arviz(self, draws, chains, **options)
 
     def transposed(self) -> "Model":
         """The layers exchanged; log Z is the same. Of a model of bits."""
@@ -132,14 +155,19 @@ class Model:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Model":
         """Reads what :meth:`save` or the command wrote."""
-        if str(path).endswith(".safetensors"):
-            arrays = need("safetensors.numpy").load_file(str(path))
-            with need("safetensors").safe_open(str(path), "numpy") as file:
-                groups = (file.metadata() or {}).get("variables", "")
-        else:
-            groups = ""
-            with np.load(path, allow_pickle=False) as file:
-                arrays = dict(file)
+        groups = ""
+        try:
+            if str(path).endswith(".safetensors"):
+                arrays = need("safetensors.numpy").load_file(str(path))
+                with need("safetensors").safe_open(str(path), "numpy") as file:
+                    groups = (file.metadata() or {}).get("variables", "")
+            else:
+                with np.load(path, allow_pickle=False) as file:
+                    arrays = dict(file)
+        except (OSError, ZtrackError) as error:
+            raise error if isinstance(error, ZtrackError) else IoError(f"{path}: {error}") from error
+        except Exception as error:
+            raise FileError(f"{path}: this is no model file, .npz or .safetensors: {error}") from error
         try:
             parts = (arrays[name] for name in ("weights", "visible_bias", "hidden_bias"))
             return cls(*parts, states=arrays.get("states"), groups=groups)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _native
-from ._arrays import rows, whole
+from ._arrays import number, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
 from ._convert import Model
 from ._errors import InvalidError
-from ._estimate import _estimate, _log_f
+from ._estimate import Seed, Trust, _estimate, _log_f
 from ._tracker import Tracker
+
+
+#: Particles of a gradient by persistent chains, as the trainer has.
+_PARTICLES = 500
 
 
 class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -47,11 +51,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Cells above it count as 1. None: data must be 0 and 1, anything else is an error.
     groups : str, sequence of int or None
         What the columns stand for, see :class:`ztrack.Model`; "auto": adjacent columns that exclude each other in ``X`` become
-        categorical variables. None: bits, the only kind of :meth:`partial_fit`.
+        categorical variables (not in :meth:`partial_fit`). None: bits.
     progress : callable or None
         Gets a dict (update, updates, seconds, log_z, ...) some times a second; returning False ends the call with
         :class:`ztrack.Interrupted`.
-    random_state : int, RandomState or None
+    random_state : int, Generator, RandomState or None
         The same number gives the same model.
 
     Attributes
@@ -65,6 +69,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         log Z, nats: of ``fit`` enumerated or annealed apart from the tracker, of ``partial_fit`` tracked.
     log_z_error_ : float
         Its standard error, nats.
+    trust_ : Trust
+        Whether that error is to be believed; ``score`` and ``score_samples`` warn where not.
     n_iter_ : int
         Passes until the model that was kept.
     curves_ : list of dict
@@ -84,7 +90,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         threshold: float | None = None,
         groups: str | Sequence[int] | None = None,
         progress: Callable[[dict[str, Any]], object] | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ):
         self.n_hidden = n_hidden
         self.learning_rate = learning_rate
@@ -101,7 +107,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: Any = None) -> "RBM":
         """Trains on ``X`` [rows, visible]; ``y`` is not looked at."""
         cells = self._rows(X, reset=True)
-        iterations = whole(self.n_iter, "n_iter", 1)
+        iterations = whole(self.n_iter, "n_iter", 1, 10**9)
         if self.batch_size is None:
             batch = min(max(len(cells) // 100, 10), 100)
         else:
@@ -110,11 +116,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             "hidden": whole(self.n_hidden, "n_hidden", 1),
             "epochs": iterations,
             "batch": batch,
-            "learning_rate": float(self.learning_rate),
-            "validation_fraction": float(self.validation_fraction) if self.early_stopping else 0.0,
+            "learning_rate": number(self.learning_rate, "learning_rate"),
+            "validation_fraction": number(self.validation_fraction, "validation_fraction", 0, 1) if self.early_stopping else 0.0,
             "evaluations": 20,
             "chains": whole(self.chains, "chains", 2),
-            "seed": self._seed(),
+            "seed": seeded(self.random_state, "random_state"),
             "settings": self._columns(),
         }
         progress = self.progress
@@ -125,52 +131,57 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         found = json.loads(found)
         log_z = _estimate(found["log_z"])
         self._groups = found["groups"]
-        self._tracker = self._particles = None
-        self._log_z = (log_z.value, log_z.std_error)
+        self._tracker = self._state = None
+        self._log_z = (log_z.value, log_z.std_error, log_z.trust)
         self.curves_ = found["curves"]
         trained = len(cells) - (round(len(cells) * self.validation_fraction) if self.early_stopping else 0)
         self.n_iter_ = max(1, round(found["update"] / max(1, -(-trained // min(batch, trained)))))
         return self
 
-    def partial_fit(self, X: ArrayLike, y: Any = None) -> "RBM":
-        """One update of PCD-1 with ``X`` [rows, visible] as the minibatch, tracked; for loops of one's own."""
-        if self.groups is not None or getattr(self, "_groups", ""):
-            raise InvalidError("`partial_fit` is of bits: take `fit`, or a `ztrack.Tracker` with `groups` beside a loop of your own")
+    def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> "RBM":
+        """One update of the trainer with ``X`` [rows, visible] as the minibatch, tracked; for loops of one's own.
+
+        The update is that of :meth:`fit`, centered PCD-1 with 500 particles, at the constant ``learning_rate``; the estimator is
+        the running average of the parameters over the last tenth of the updates, as there. ``sample_weight`` [rows]: weights of the rows in the gradient.
+        """
         first = not hasattr(self, "components_")
         cells = self._rows(X, reset=first)
+        hidden, chains = whole(self.n_hidden, "n_hidden", 1), whole(self.chains, "chains", 2)
         if first:
-            self._random = check_random_state(self.random_state)
-            hidden = whole(self.n_hidden, "n_hidden", 1)
+            if isinstance(self.groups, str) and self.groups == "auto":
+                raise InvalidError('`groups` is "auto", which needs all rows: name the groups for `partial_fit`, or call `fit`')
+            _native.check_memory(24.0 * cells.shape[1] * hidden, f"weights of {cells.shape[1]} x {hidden} units")
+            self._groups = as_groups(self.groups)
             share = (cells.sum(axis=0) + 1) / (len(cells) + 2)
-            w = 0.01 * self._random.standard_normal((cells.shape[1], hidden))
-            self._keep(w, np.log(share / (1 - share)), np.zeros(hidden))
+            w = 0.01 * np.random.default_rng(seeded(self.random_state, "random_state")).standard_normal((cells.shape[1], hidden))
+            c = np.log(share) if self._groups else np.log(share / (1 - share))
+            self._keep(w, c, np.zeros(hidden))
             self.n_iter_, self.curves_ = 0, []
-        if getattr(self, "_tracker", None) is None:
-            if not hasattr(self, "_random"):
-                self._random = check_random_state(self.random_state)
-            hidden, chains = self.components_.shape[0], whole(self.chains, "chains", 2)
-            seed = int(self._random.randint(2**31))
-            # `components_` are the parameters as they are.
-            self._tracker = Tracker(cells, hidden, chains, seed, averaging=0)
-            self._tracker.update(*self._model()._all())
-            self._particles = cells.astype(np.float64)
-        self._step(cells.astype(np.float64))
-        self._tracker.update(*self._model()._all())
+        elif hidden != len(self.components_):
+            raise InvalidError(f"`n_hidden` is {hidden}, the model has {len(self.components_)} hidden units: `fit` begins anew")
+        if getattr(self, "_state", None) is None:
+            model, seed = self._model(), seeded(self.random_state, "random_state")
+            self._tracker = Tracker(cells, hidden, chains, seed, groups=self._groups)
+            self._tracker.update(*model._all())
+            w, c, b = (part.tobytes() for part in model._all())
+            self._state = {"weights": w, "visible_bias": c, "hidden_bias": b, "groups": self._groups}
+            self._state |= {"offsets": None, "particles": None, "updates": 0, "seed": seed}
+        weights = row_weights(sample_weight, len(cells))
+        batch = {
+            "rows": cells.tobytes(),
+            "weights": None if weights is None else weights.tolist(),
+            "learning_rate": number(self.learning_rate, "learning_rate", 0),
+            "particles": _PARTICLES,
+        }
+        parts, offsets, particles = _native.step(self._state, batch)
+        state = dict(zip(("weights", "visible_bias", "hidden_bias"), parts))
+        w, c, b = (np.frombuffer(part, dtype=np.float32) for part in parts)
+        self._tracker.update(w.reshape(len(c), len(b)), c, b)
+        self._state = {**self._state, **state, "offsets": offsets, "particles": particles, "updates": self._state["updates"] + 1}
+        self._keep(*self._tracker.model._all())
         self._log_z = None
         self.n_iter_ += 1
         return self
-
-    def _step(self, v):
-        w, c, b = self.components_.T, self.intercept_visible_, self.intercept_hidden_
-        draw = lambda p: (self._random.random_sample(p.shape) < p).astype(np.float64)  # noqa: E731
-        particles = draw(_sigmoid(draw(_sigmoid(self._particles @ w + b)) @ w.T + c))
-        data, model = _sigmoid(v @ w + b), _sigmoid(particles @ w + b)
-        rate = float(self.learning_rate)
-        w = w + rate * (v.T @ data / len(v) - particles.T @ model / len(particles))
-        c = c + rate * (v.mean(axis=0) - particles.mean(axis=0))
-        b = b + rate * (data.mean(axis=0) - model.mean(axis=0))
-        self._particles = particles
-        self._keep(w, c, b)
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """P(h = 1 | v) of every row, [rows, hidden]."""
@@ -179,22 +190,27 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return _sigmoid(v @ self.components_.T + self.intercept_hidden_)
 
     def score_samples(self, X: ArrayLike) -> np.ndarray:
-        """log p(v) of every row, nats, [rows]: normalised, unlike that of ``BernoulliRBM``."""
+        """log p(v) of every row, nats, [rows]: normalised, unlike that of ``BernoulliRBM``. Warns where :attr:`trust_` is not sound."""
         check_is_fitted(self)
         cells = self._rows(X, reset=False)
-        return _log_f(*self._model()._all(), cells) - self.log_z_
+        log_z, _, trust = self._found()
+        if not trust:
+            warnings.warn(f"log Z of this score is in doubt: {trust}", RuntimeWarning, stacklevel=2)
+        return _log_f(*self._model()._all(), cells) - log_z
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Mean log-likelihood of ``X``, nats per row."""
-        return float(self.score_samples(X).mean())
+    def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Mean log-likelihood of ``X``, nats per row; with weights of rows where there are any."""
+        values = self.score_samples(X)
+        weights = row_weights(sample_weight, len(values))
+        return float(values.mean() if weights is None else weights @ values)
 
     def sample(
-        self, n_samples: int = 100, random_state: int | np.random.RandomState | None = None
+        self, n_samples: int = 100, random_state: Seed = None
     ) -> np.ndarray:
         """Samples of the model, uint8 [n_samples, visible], by tempered chains."""
         check_is_fitted(self)
-        seed = self._seed() if random_state is None else check_random_state(random_state).randint(2**31)
-        return self._model().sample(n_samples, seed=int(seed))
+        given = self.random_state if random_state is None else random_state
+        return self._model().sample(n_samples, seed=seeded(given, "random_state"))
 
     @property
     def log_z_(self) -> float:
@@ -209,6 +225,12 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._found()[1]
 
     @property
+    def trust_(self) -> Trust:
+        """Whether :attr:`log_z_error_` is to be believed, and why not."""
+        check_is_fitted(self, "components_")
+        return self._found()[2]
+
+    @property
     def model_(self) -> Model:
         """The fitted model."""
         check_is_fitted(self, "components_")
@@ -216,7 +238,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _found(self):
         if self._log_z is None:
-            self._log_z = (self._tracker.log_z, self._tracker.std_error)
+            found = self._tracker.evaluate()
+            self._log_z = (found.value, found.std_error, found.trust)
         return self._log_z
 
     def _model(self):
@@ -234,11 +257,6 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if isinstance(self.groups, str) and self.groups == "auto":
             return []
         return [f'data.variables="{as_groups(self.groups)}"']
-
-    def _seed(self):
-        if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31))
 
     def _rows(self, X, reset):
         X = validate_data(self, X, reset=reset, dtype="numeric")
