@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from . import _native
 from ._arrays import array, number, parameters, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
+from ._categories import one_hot, states_of
 from ._errors import InvalidError
 from ._html import error_bar, table
 from ._packages import need
@@ -155,6 +156,7 @@ def log_partition(
     budget: float = 20.0,
     states: ArrayLike | None = None,
     groups: str | Sequence[int] | None = None,
+    categories: Sequence[int] | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> LogPartition:
     """log Z of the RBM log f(v, h) = v.W h + c.v + b.h with units in {0, 1}.
@@ -184,6 +186,9 @@ def log_partition(
         States of the model that its chains visited, as the model files of ``ztrack`` have them.
     groups : str or sequence of int, optional
         What the visible columns stand for, see :class:`Model`; default: bits.
+    categories : sequence of int, optional
+        Numbers of states of the visible variables, each of one-hot units; ``data`` then holds states 0, 1, ... [rows, variables]. A pandas
+        frame of category columns as ``data`` brings them.
     progress : callable, optional
         Gets a line of text after each step; returning False ends the call with :class:`Interrupted`.
 
@@ -192,6 +197,7 @@ def log_partition(
     InvalidError
         Shapes that do not fit, NaN, an unknown method.
     """
+    data, groups, _ = one_hot(data, groups, categories)
     given = _given(parameters(weights, visible_bias, hidden_bias, transposed), data, states, groups)
     try:
         names = [method] if isinstance(method, str) else [str(name) for name in method]
@@ -315,6 +321,7 @@ def log_likelihood(
     ``log_z``: a :class:`LogPartition`, or a number, or a pair (value, std_error), where it is known; else
     :func:`log_partition` finds it, with ``options``.
     """
+    data, options["groups"], _ = one_hot(data, options.get("groups"), options.pop("categories", None))
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
     cells = rows(data, len(c))
     if log_z is None:
@@ -367,6 +374,7 @@ def sample(
     budget: float = 20.0,
     states: ArrayLike | None = None,
     groups: str | Sequence[int] | None = None,
+    categories: Sequence[int] | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> np.ndarray:
     """``count`` samples of the model, uint8 [count, visible] of 0 and 1.
@@ -375,10 +383,12 @@ def sample(
     and are judged as those of :func:`log_partition`, by ``burn_in`` sweeps and more of them for ``budget`` seconds while
     they are in doubt, with ``spacing`` sweeps between two samples of a chain. A warning where doubt is left.
     ``data`` [rows, visible]: training rows, places to start from; ``states`` [rows, visible]: states that its chains visited;
-    ``groups``: what the visible columns stand for, see :class:`Model`; ``progress``: as of :func:`log_partition`.
+    ``groups``: what the visible columns stand for, see :class:`Model`; with ``categories``, as for :func:`log_partition`, samples are
+    states 0, 1, ..., int [count, variables]; ``progress``: as of :func:`log_partition`.
     """
     import warnings
 
+    data, groups, numbers_of_states = one_hot(data, groups, categories)
     given = _given(parameters(weights, visible_bias, hidden_bias, transposed), data, states, groups)
     draws = {
         "count": whole(count, "count", 1),
@@ -392,4 +402,4 @@ def sample(
     found, doubts = _native.sample(given, draws, progress)
     for doubt in doubts:
         warnings.warn(f"samples in doubt: {doubt}", RuntimeWarning, stacklevel=2)
-    return np.frombuffer(found, dtype=np.uint8).reshape(draws["count"], -1).copy()
+    return states_of(np.frombuffer(found, dtype=np.uint8).reshape(draws["count"], -1).copy(), numbers_of_states)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _native
 from ._arrays import number, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
+from ._categories import names, ordinal, sizes, states_of, variables
 from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import Seed, Trust, _estimate, _log_f
@@ -52,6 +53,9 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     groups : str, sequence of int or None
         What the columns stand for, see :class:`ztrack.Model`; "auto": adjacent columns that exclude each other in ``X`` become
         categorical variables (not in :meth:`partial_fit`). None: bits.
+    categories : sequence of int or None
+        Numbers of states of the columns of ``X``, whose cells are then states 0, 1, ...; a pandas frame of category columns brings them.
+        Each variable is one-hot units of the model, and samples are states likewise.
     progress : callable or None
         Gets a dict (update, updates, seconds, log_z, ...) some times a second; returning False ends the call with
         :class:`ztrack.Interrupted`.
@@ -89,6 +93,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         chains: int = 200,
         threshold: float | None = None,
         groups: str | Sequence[int] | None = None,
+        categories: Sequence[int] | None = None,
         progress: Callable[[dict[str, Any]], object] | None = None,
         random_state: Seed = None,
     ):
@@ -101,11 +106,13 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.chains = chains
         self.threshold = threshold
         self.groups = groups
+        self.categories = categories
         self.progress = progress
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: Any = None) -> "RBM":
         """Trains on ``X`` [rows, visible]; ``y`` is not looked at."""
+        self._states, self._named = sizes(X, self.categories), names(X)
         cells = self._rows(X, reset=True)
         iterations = whole(self.n_iter, "n_iter", 1, 10**9)
         if self.batch_size is None:
@@ -145,13 +152,15 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         the running average of the parameters over the last tenth of the updates, as there. ``sample_weight`` [rows]: weights of the rows in the gradient.
         """
         first = not hasattr(self, "components_")
+        if first:
+            self._states, self._named = sizes(X, self.categories), names(X)
         cells = self._rows(X, reset=first)
         hidden, chains = whole(self.n_hidden, "n_hidden", 1), whole(self.chains, "chains", 2)
         if first:
             if isinstance(self.groups, str) and self.groups == "auto":
                 raise InvalidError('`groups` is "auto", which needs all rows: name the groups for `partial_fit`, or call `fit`')
             _native.check_memory(24.0 * cells.shape[1] * hidden, f"weights of {cells.shape[1]} x {hidden} units")
-            self._groups = as_groups(self.groups)
+            self._groups = as_groups(variables(self.groups, self._states))
             share = (cells.sum(axis=0) + 1) / (len(cells) + 2)
             w = 0.01 * np.random.default_rng(seeded(self.random_state, "random_state")).standard_normal((cells.shape[1], hidden))
             c = np.log(share) if self._groups else np.log(share / (1 - share))
@@ -207,10 +216,11 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def sample(
         self, n_samples: int = 100, random_state: Seed = None
     ) -> np.ndarray:
-        """Samples of the model, uint8 [n_samples, visible], by tempered chains."""
+        """Samples of the model, uint8 [n_samples, visible] or states [n_samples, variables], by tempered chains."""
         check_is_fitted(self)
         given = self.random_state if random_state is None else random_state
-        return self._model().sample(n_samples, seed=seeded(given, "random_state"))
+        found = self._model().sample(n_samples, seed=seeded(given, "random_state"))
+        return states_of(found, self._states)
 
     @property
     def log_z_(self) -> float:
@@ -252,13 +262,19 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.intercept_hidden_ = np.array(b, dtype=np.float64)
 
     def _columns(self):
-        if self.groups is None:
+        if self.groups is None and self._states is None:
             return ["data.groups=false"]
         if isinstance(self.groups, str) and self.groups == "auto":
             return []
-        return [f'data.variables="{as_groups(self.groups)}"']
+        return [f'data.variables="{as_groups(variables(self.groups, self._states))}"']
 
     def _rows(self, X, reset):
+        if self._states is not None:
+            if names(X) != self._named:
+                raise InvalidError("the columns of `X` have other categories than those of `fit`: use the same types, in the same order")
+            # pandas' own type for the check of names and number of columns; `ordinal` turns it into states.
+            validate_data(self, X, reset=reset, dtype=None)
+            return ordinal(X, self._states, "X")
         X = validate_data(self, X, reset=reset, dtype="numeric")
         if self.threshold is not None:
             X = X > self.threshold

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from . import _native
 from ._arrays import array, number, parameters, rows, seeded, whole
 from ._arrays import groups as as_groups
+from ._categories import ordinal, sizes, states_of, variables
 from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import LogLikelihood, Seed, Trust, _log_f, _trust, mean_log_likelihood
@@ -71,6 +72,9 @@ class Tracker:
         W is given as [hidden, visible].
     groups : str or sequence of int, optional
         What the visible columns stand for, see :class:`Model`; default: bits.
+    categories : sequence of int, optional
+        Numbers of states of the columns of ``data``, whose cells are then states 0, 1, ...; each is one-hot units of the model. A pandas
+        frame of category columns brings them. Rows that are given later and samples are states likewise.
 
     Two threads may use trackers of their own at the same time; one that is shared serves them in turn.
     """
@@ -90,11 +94,13 @@ class Tracker:
         settling: tuple[int, int] | None = None,
         transposed: bool = False,
         groups: str | Sequence[int] | None = None,
+        categories: Sequence[int] | None = None,
     ):
         if (data is None) == (marginals is None):
             raise InvalidError("a tracker needs `data` or `marginals`, one of them")
         if n_hidden is None:
             raise InvalidError("a tracker needs `n_hidden`, the number of hidden units")
+        self._states = sizes(data, categories)
         optional = lambda value, name, least: None if value is None else whole(value, name, least, _MOST)  # noqa: E731
         settings = {
             "hidden": whole(n_hidden, "n_hidden", 1, _MOST),
@@ -105,16 +111,19 @@ class Tracker:
             "averaging": number(averaging, "averaging", 0, 1),
             "settling": None if settling is None else _pair(settling),
             "seed": seeded(seed),
-            "groups": as_groups(groups),
+            "groups": as_groups(variables(groups, self._states)),
         }
         self._evaluations: list[Evaluation] = []
         self._transposed = bool(transposed)
         if data is not None:
-            cells = rows(data)
+            cells = self._rows(data, None)
             self._native = _native.Tracker(cells.tobytes(), None, cells.shape[1], settings)
         else:
             means = array(marginals, "marginals", 1)
             self._native = _native.Tracker(None, means.tolist(), len(means), settings)
+
+    def _rows(self, data, columns, name="data"):
+        return rows(data, columns, name) if self._states is None else ordinal(data, self._states, name)
 
     def update(self, weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike) -> None:
         """Takes in parameters: W [visible, hidden], c [visible], b [hidden]; numpy arrays or torch tensors.
@@ -131,7 +140,7 @@ class Tracker:
 
     def set_particles(self, particles: ArrayLike) -> None:
         """Particles of a PCD gradient, [rows, visible] of 0 and 1: evaluations check that their modes are known."""
-        self._native.set_particles(rows(particles, self.n_visible, "particles").tobytes())
+        self._native.set_particles(self._rows(particles, self.n_visible, "particles").tobytes())
 
     def evaluate(
         self, data: ArrayLike | Mapping[str, ArrayLike] | None = None, *, progress: Callable[[str], object] | None = None
@@ -148,7 +157,7 @@ class Tracker:
         The record is kept in :attr:`evaluations`; a second call without an update between gives the same values at once.
         """
         named = {} if data is None else data if isinstance(data, Mapping) else {"data": data}
-        cells = {str(name): rows(value, self.n_visible, str(name)) for name, value in named.items()}
+        cells = {str(name): self._rows(value, self.n_visible, str(name)) for name, value in named.items()}
         update, value, std_error, doubts, diagnostics = self._native.evaluate(progress)
         trust = _trust(doubts)
         found = {name: self._likelihood(these, None, value, std_error, trust) for name, these in cells.items()}
@@ -213,7 +222,7 @@ class Tracker:
     def log_likelihood(self, data: ArrayLike, *, sample_weight: ArrayLike | None = None) -> LogLikelihood:
         """Mean log-likelihood of ``data`` [rows, visible], nats per row, with the error of log Z and of the rows; with weights of rows
         where there are any."""
-        cells = rows(data, self.n_visible)
+        cells = self._rows(data, self.n_visible)
         found = self.evaluate()
         return self._likelihood(cells, sample_weight, found.value, found.std_error, found.trust)
 
@@ -230,10 +239,10 @@ class Tracker:
         return Model(w.reshape(len(c), len(b)).copy(), c.copy(), b.copy(), groups=self._native.groups())
 
     def samples(self) -> tuple[np.ndarray, np.ndarray]:
-        """States of the chains, uint8 [chains, visible], and their weights [chains], which add up to 1."""
+        """States of the chains, uint8 [chains, visible] or int [chains, variables], and their weights [chains], which add up to 1."""
         found, shares = self._native.samples()
         states = np.frombuffer(found, dtype=np.uint8).reshape(len(shares), -1)
-        return states.copy(), np.array(shares)
+        return states_of(states.copy(), self._states), np.array(shares)
 
     def negative_phase(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[v h'] [visible, hidden], E[v] and E[h] of the model by the weighted chains: the negative phase of the tempered
@@ -251,7 +260,7 @@ class Tracker:
     def state_dict(self) -> dict[str, Any]:
         """Everything the tracker knows; :meth:`from_state_dict` goes on with it to the bit. Pickles and torch.save take it."""
         evaluations = [as_state(found) for found in self._evaluations]
-        return {"state": self._native.to_bytes(), "transposed": self._transposed, "evaluations": evaluations}
+        return {"state": self._native.to_bytes(), "transposed": self._transposed, "evaluations": evaluations, "categories": self._states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Becomes the tracker whose :meth:`state_dict` this is.
@@ -267,6 +276,7 @@ class Tracker:
         except (AttributeError, KeyError, TypeError) as error:
             raise InvalidError("this is no state of a tracker") from error
         self._native, self._transposed, self._evaluations = _native.Tracker.from_bytes(content), transposed, evaluations
+        self._states = state.get("categories")
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> "Tracker":
