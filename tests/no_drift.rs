@@ -155,7 +155,6 @@ fn particles_stay_in_the_exact_distribution_of_the_model() {
                 total_variation((0..count).map(|s| particles.visible.row(s)[0] as usize), &exact)
             };
             let tv = (5..11).map(distance).sum::<f64>() / 6.0;
-            println!("{kernel} {kind} {tv}");
             assert!(tv < 1.8, "{kernel}, variables `{kind}`: {tv:.2} x the floor");
         }
     }
