@@ -5,5 +5,11 @@
 
 #[path = "../experiments/support/continuous/mod.rs"]
 mod continuous;
+#[path = "../experiments/mean_field_starts/kaufman.rs"]
+mod kaufman;
+#[path = "../experiments/mean_field_starts/lattices.rs"]
+mod lattices;
+#[path = "../experiments/mean_field_starts/spins.rs"]
+mod spins;
 #[path = "../experiments/mean_field_starts/transfer_matrix.rs"]
 mod transfer_matrix;
