@@ -17,7 +17,7 @@ use crate::model::Parameters;
 use crate::model::plus_minus::Units;
 use crate::tempering::schedules::linear;
 use crate::tempering::{
-    BaseDistribution, Ladder, Prior, TemperedPath, annealing_bytes, check_memory, tempering_bytes,
+    BaseDistribution, Ladder, Prior, annealing_bytes, check_memory, tempering_bytes,
 };
 
 /// Pseudo-count of base marginals, as in the configuration.
@@ -278,9 +278,7 @@ impl EstimateSettings {
                 let part = || Error::Invalid(format!("{method} is no estimator by itself"));
                 vec![read.ok_or_else(part)?]
             }
-            Way::Annealed(run) => {
-                self.annealed(request, |path| run(path, request, method.seed(self.seed)))?
-            }
+            Way::Annealed(_) => self.annealed(request, method)?,
             Way::Adaptive(_) => {
                 let ladder = self.ladder(request, 0.0)?;
                 request.run(method, &ladder, &*request.along(&ladder))?
@@ -325,18 +323,22 @@ impl EstimateSettings {
         Ok(self.schedule.ladder(&self.plan(problem, self.temperatures, USUAL))?.0)
     }
 
-    fn annealed(
-        &self,
-        problem: &Request<'_>,
-        estimate: impl FnOnce(&dyn TemperedPath) -> Result<Vec<Estimate>>,
-    ) -> Result<Vec<Estimate>> {
+    fn annealed(&self, problem: &Request<'_>, method: Method) -> Result<Vec<Estimate>> {
         // One sweep per temperature, as many as counted sweeps, for comparison with the other methods.
         let (asked, usual) =
             if self.asks_for_all() { (None, self.sweeps) } else { (self.temperatures, 10_000) };
         let temperatures = self.schedule.temperatures(asked, usual)?;
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
         self.check(temperatures, annealing_bytes(self.chains, temperatures, m, j))?;
-        self.schedule.annealed(&self.plan(problem, asked, usual), estimate)
+        let start = std::time::Instant::now();
+        let (ladder, spent) = self.schedule.ladder(&self.plan(problem, asked, usual))?;
+        let seconds = start.elapsed().as_secs_f64();
+        let mut found = problem.run(method, &ladder, &*problem.along(&ladder))?;
+        for estimate in &mut found {
+            estimate.gibbs_sweeps += spent;
+            estimate.seconds += seconds;
+        }
+        Ok(found)
     }
 
     fn plan<'a>(&self, problem: &'a Request<'a>, asked: Option<usize>, usual: usize) -> Plan<'a> {
