@@ -66,7 +66,7 @@
 pub mod checkpoint;
 #[cfg(feature = "cli")]
 pub mod cli;
-pub mod collective;
+mod collective;
 pub mod config;
 pub mod data;
 pub mod engine;
@@ -82,7 +82,8 @@ mod nearest;
 pub mod numerics;
 pub mod progress;
 pub mod record;
-pub mod report;
+#[cfg(feature = "cli")]
+mod report;
 pub mod tempering;
 pub mod tracking;
 pub mod training;

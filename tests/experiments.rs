@@ -5,6 +5,8 @@
 
 #[path = "../experiments/support/continuous/mod.rs"]
 mod continuous;
+#[path = "../experiments/mean_field_starts/gaussian_moments.rs"]
+mod gaussian_moments;
 #[path = "../experiments/mean_field_starts/kaufman.rs"]
 mod kaufman;
 #[path = "../experiments/mean_field_starts/lattices.rs"]

@@ -3,9 +3,9 @@
 use ztrack::Result;
 use ztrack::engine::random::Stream;
 use ztrack::model::plus_minus::Units;
-use ztrack::model::test_systems::gaussian_moments;
 use ztrack::model::{Parameters, exact};
 
+use super::gaussian_moments::gaussian_moments;
 use super::kaufman::square_ising_log_partition;
 use super::lattices::{ring, square};
 use super::spins::SpinModel;

@@ -5,7 +5,7 @@ mod gaussian;
 mod system;
 mod total_variation;
 
-pub use closed_forms::{independent_units, one_hidden_unit, zero_weights};
-pub use gaussian::{gaussian, gaussian_moments, gaussian_parameters};
+pub use closed_forms::{independent_units, one_hidden_unit};
+pub use gaussian::{gaussian, gaussian_parameters};
 pub use system::TestSystem;
 pub use total_variation::total_variation;
