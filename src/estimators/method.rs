@@ -12,7 +12,7 @@ use crate::tempering::{SimulatedTempering, TemperedPath};
 
 /// Input of an estimator.
 #[derive(Clone, Copy)]
-pub enum Way {
+pub(super) enum Way {
     /// The parameters alone, and a seed.
     Alone(fn(&Parameters, u64) -> Result<Estimate>),
     /// Tempered chains, run once for all methods that share them.
@@ -61,7 +61,7 @@ macro_rules! methods {
             }
 
             /// Its input.
-            pub fn way(self) -> Way {
+            pub(super) fn way(self) -> Way {
                 match self { $(Self::$method => $way,)* }
             }
 
