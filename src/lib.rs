@@ -67,7 +67,7 @@
 pub mod checkpoint;
 #[cfg(feature = "cli")]
 pub mod cli;
-mod collective;
+pub mod collective;
 pub mod config;
 pub mod data;
 pub mod engine;
@@ -83,8 +83,7 @@ mod nearest;
 pub mod numerics;
 pub mod progress;
 pub mod record;
-#[cfg(feature = "cli")]
-mod report;
+pub mod report;
 pub mod tempering;
 pub mod tracking;
 pub mod training;

@@ -19,8 +19,9 @@ mod words;
 
 pub use curves::{likelihoods, log_z};
 pub use diagnosis::Diagnosis;
+pub use metrics::{Audit, Metrics};
 pub use page::{duration, with_error};
-pub use run_files::{FAILURE, RunFiles};
+pub use run_files::{FAILURE, RunFiles, State, Stopping};
 pub use several::differing;
 
 use page::Section;
