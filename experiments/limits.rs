@@ -16,10 +16,10 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use burn::tensor::Device;
 use clap::Parser;
 use kaufman::square_ising_log_partition;
 use support::potts::Potts;
+use ztrack::Device;
 use ztrack::Result;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};

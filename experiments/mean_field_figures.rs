@@ -10,9 +10,9 @@
 mod gaussian_moments;
 mod support;
 
-use burn::tensor::Device;
 use gaussian_moments::gaussian_moments;
 use support::{Options, mnist};
+use ztrack::Device;
 use ztrack::Result;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};
