@@ -334,11 +334,6 @@ impl Hopeful<'_> {
     pub fn len(&self) -> usize {
         self.sound.len() + self.doubtful.len()
     }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 impl Trainer {
