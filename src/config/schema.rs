@@ -90,3 +90,69 @@ fn forms(key: &Key) -> Vec<Value> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::{bounds, parse};
+    use crate::config::{SHIPPED, all_keys};
+
+    /// Whether a value fits a part of the schema: the few words of JSON schema that are used.
+    fn fits(schema: &Value, value: &Value) -> bool {
+        let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
+        let number = value.as_f64().unwrap_or(0.0);
+        let kind = |kind: &str| match kind {
+            "integer" => value.is_i64(),
+            "number" => value.is_number(),
+            "string" => value.is_string(),
+            "boolean" => value.is_boolean(),
+            "array" => value.is_array(),
+            _ => value.is_object(),
+        };
+        let kinds = match &schema["type"] {
+            Value::String(one) => vec![&one[..]],
+            Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+            _ => vec![],
+        };
+        let properties = || {
+            value.as_object().into_iter().flatten().all(|(name, value)| {
+                schema["properties"].get(name).is_some_and(|schema| fits(schema, value))
+            })
+        };
+        (kinds.is_empty() || kinds.into_iter().any(kind))
+            && schema["anyOf"]
+                .as_array()
+                .is_none_or(|any| any.iter().any(|schema| fits(schema, value)))
+            && schema["enum"].as_array().is_none_or(|words| words.contains(value))
+            && schema.get("const").is_none_or(|constant| constant == value)
+            && bound("minimum").is_none_or(|least| number >= least)
+            && bound("maximum").is_none_or(|most| number <= most)
+            && bound("exclusiveMinimum").is_none_or(|least| number > least)
+            && bound("exclusiveMaximum").is_none_or(|most| number < most)
+            && (schema.get("properties").is_none() || properties())
+    }
+
+    /// An editor takes what the program takes, and marks what it refuses.
+    #[test]
+    fn the_schema_accepts_what_is_accepted() {
+        let schema: Value = serde_json::from_str(&schema()).unwrap();
+        let fits = |text: &str| fits(&schema, &toml::from_str(text).unwrap());
+        for shipped in SHIPPED {
+            assert!(fits(shipped.text), "{}", shipped.name);
+            let written = parse(shipped.text, &[]).to_toml().unwrap();
+            assert!(fits(&written), "{written}");
+        }
+        for key in all_keys() {
+            let text = |value: &str| format!("{} = {value}", key.name);
+            assert!(fits(&text(&key.example)), "{}", text(&key.example));
+            for (value, inside) in
+                bounds(key).into_iter().filter(|(value, _)| value != "nan" && value != "inf")
+            {
+                assert_eq!(fits(&text(&value)), inside, "{}", text(&value));
+            }
+        }
+        for bad in ["model.hiden = 3", "training.gradient = 'pdc'", "training.centering = 'yes'"] {
+            assert!(!fits(bad), "{bad}");
+        }
+    }
+}

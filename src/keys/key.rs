@@ -127,28 +127,31 @@ impl Key {
 
     /// Puts a key and those below it into a list.
     pub fn put<T: Described>(mut self, list: &mut Vec<Self>) {
-        let default = match &self.default {
-            LeftOut::Is(default) => Some(default.clone()),
-            _ => None,
-        };
-        if let (true, Some(default)) = (self.example.is_empty(), &default) {
-            self.example = default.to_string();
+        let mut below = T::below();
+        if let (LeftOut::Is(Value::Table(given)), Takes::Section(Short::Choice { tag, .. })) =
+            (&mut self.default, &self.takes)
+            && let Some(kind) = given.get(*tag).cloned()
+        {
+            // A kind by itself stands for the defaults of its keys.
+            given.retain(|name, value| {
+                let same =
+                    |key: &Self| key.name == *name && key.default == LeftOut::Is(value.clone());
+                !below
+                    .iter()
+                    .any(|key| same(key) && key.of.iter().any(|of| kind.as_str() == Some(of)))
+            });
+            below.iter_mut().filter(|key| key.name == *tag).for_each(|key| {
+                key.default = LeftOut::Is(kind.clone());
+            });
         }
-        let tag = match self.takes {
-            Takes::Section(Short::Choice { tag, .. }) => tag,
-            _ => "",
-        };
+        if let (true, LeftOut::Is(default)) = (self.example.is_empty(), &self.default) {
+            self.example = as_written(default);
+        }
         let name = self.name.clone();
         list.push(self);
-        for mut key in T::below() {
-            // Which kind a section is by default stands in its own default.
-            if let Some(usual) =
-                default.as_ref().filter(|_| key.name == tag).and_then(|d| d.get(tag))
-            {
-                key.default = LeftOut::Is(usual.clone());
-            }
-            list.push(Self { name: format!("{name}.{}", key.name), ..key });
-        }
+        list.extend(
+            below.into_iter().map(|key| Self { name: format!("{name}.{}", key.name), ..key }),
+        );
     }
 
     /// The name behind the last dot.
@@ -183,9 +186,17 @@ impl Key {
             {
                 given[*tag].to_string()
             }
-            (LeftOut::Is(value), _) => value.to_string(),
+            (LeftOut::Is(value), _) => as_written(value),
             (LeftOut::Auto(how), _) => format!("\"auto\": {how}"),
             (LeftOut::Nothing(what), _) => (*what).into(),
         }
+    }
+}
+
+/// A value in TOML, small numbers as in 1e-8.
+fn as_written(value: &Value) -> String {
+    match value {
+        Value::Float(number) => format!("{number:?}"),
+        value => value.to_string(),
     }
 }

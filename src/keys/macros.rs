@@ -74,8 +74,8 @@ macro_rules! choice {
                     let _docs: &[&str] = &[$($crate::keys::doc_of!($($attr)*)),*];
                     let usual: &[f64] = &[$($($usual)?)?];
                     $($crate::keys::Key::new::<$payload>($word, _docs)
-                        $($(.$method($($arg),*))+)?
                         $(.example(stringify!($usual)))?
+                        $($(.$method($($arg),*))+)?
                         .put::<$payload>(&mut keys);)?
                     $($($crate::keys::Key::new::<$type>(
                         stringify!($field),

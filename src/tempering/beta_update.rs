@@ -12,6 +12,6 @@ choice! {
         Collapsed = "collapsed",
         /// k ~ q(k | v, h), one scalar per chain, so many times a sweep with fresh h on the same pre-activations. Paths without hidden units
         /// that are linear in beta take the collapsed update.
-        Joint(usize, usual 1.0 => whole(1, 255).unit("times a sweep")) = "joint",
+        Joint(usize, usual 1.0 => whole(1, 255).unit("times a sweep").example("2")) = "joint",
     }
 }
