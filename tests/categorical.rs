@@ -6,8 +6,8 @@ mod potts;
 
 use std::path::Path;
 
-use burn::tensor::Device;
 use potts::Potts;
+use ztrack::Device;
 use ztrack::checkpoint::ModelFile;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, FileOptions, Splits, Values, read_bytes};
@@ -60,8 +60,7 @@ fn config(settings: &[&str]) -> Config {
 }
 
 fn device() -> Device {
-    #[allow(deprecated)]
-    Device::ndarray()
+    Device::Host
 }
 
 /// Both layers are enumerated: 2^6 hidden states, and the visible states that the variables allow among 2^9.

@@ -144,9 +144,8 @@ fn resumed() -> Target {
     })
 }
 
-#[allow(deprecated)]
-fn device() -> burn::tensor::Device {
-    burn::tensor::Device::ndarray()
+fn device() -> ztrack::Device {
+    ztrack::Device::Host
 }
 
 fn state_bytes() -> Vec<u8> {

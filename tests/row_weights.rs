@@ -1,6 +1,6 @@
 //! Weights of training rows that are alike: rows that are there several times count as one.
 
-use burn::tensor::Device;
+use ztrack::Device;
 use ztrack::checkpoint::{StateReader, StateWriter};
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};
@@ -34,8 +34,7 @@ fn config(settings: &[&str]) -> Config {
 }
 
 fn device() -> Device {
-    #[allow(deprecated)]
-    Device::ndarray()
+    Device::Host
 }
 
 /// Distinct rows.

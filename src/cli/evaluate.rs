@@ -15,9 +15,9 @@ use super::output::{print, print_json};
 use super::row_file::{self, RowFile};
 use super::row_options::RowOptions;
 use super::table::{remarks, table};
-use crate::engine::{BitMatrix, Host};
+use crate::engine::{BitMatrix, Engine, Host};
 use crate::estimators::{Agreement, Bound, Estimate, Estimates, Starting};
-use crate::tracking::{LogLikelihood, log_f, mean_log_f, weighted_log_f};
+use crate::tracking::{LogLikelihood, mean_log_f, weighted_log_f};
 
 /// Mean log-likelihood of data, with the standard error of log Z and data together
 #[derive(Args)]
@@ -131,7 +131,7 @@ fn per_row(
     let mut table = RowFile::new(&["row", "log_likelihood", "free_energy", "log_z_std_error"]);
     let (value, error) = log_z.map_or((f64::NAN, f64::NAN), |e| (e.value, e.std_error));
     for (split, rows) in rows {
-        let values = log_f(engine, rows).into_iter().enumerate();
+        let values = engine.log_f(rows).into_iter().enumerate();
         table.extend(
             split,
             values.map(|(row, log_f)| vec![row as f64, log_f - value, -log_f, error]),

@@ -3,6 +3,7 @@
 use super::settings::Settings;
 use super::{LogZTrackerBuilder, TrackedData, words};
 use crate::engine::BitMatrix;
+use crate::engine::Moments;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::tempering::{BaseDistribution, Ladder};
@@ -11,7 +12,6 @@ use crate::tracking::{
     TrackRecord, TrackerOptions, mean_log_f,
 };
 use crate::training::Averaged;
-use crate::training::gradient::{Moments, moments_from_inputs};
 use crate::trust::Trust;
 use crate::units::Variables;
 
@@ -118,7 +118,7 @@ impl LogZTracker {
         self.check(parameters)?;
         self.evaluated = None;
         if self.tracker.is_none() {
-            let model = Model::fused(parameters.clone());
+            let model = Model::on_host(parameters.clone());
             let (chains, options) = (self.chains(), self.options());
             let Settings { seed, window, .. } = self.settings;
             let ladder = &self.ladder;
@@ -255,8 +255,8 @@ impl LogZTracker {
             ));
         }
         let (chains, engine) = (tracker.chains(), tracker.model().engine.as_ref());
-        let inputs = chains.evaluated().inputs.clone();
-        Ok(moments_from_inputs(engine, &chains.chains.visible, inputs, Some(&chains.weights())))
+        let cached = chains.evaluated().cached.clone();
+        Ok(engine.moments_of_cached(&chains.chains.visible, cached, Some(&chains.weights())))
     }
 
     /// log Z and its standard error of the filter after the last step. This costs nothing, but the value lags behind a changing model, and
@@ -315,7 +315,7 @@ impl LogZTracker {
         };
         self.steps += 1;
         self.tracked_at = self.updates;
-        self.tracker.as_mut().map(|tracker| tracker.step(Model::fused(parameters)))
+        self.tracker.as_mut().map(|tracker| tracker.step(Model::on_host(parameters)))
     }
 
     fn started(&self) -> Result<&ModelTracker> {

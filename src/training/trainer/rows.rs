@@ -9,7 +9,7 @@ use crate::data::{
     similarity_weights,
 };
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, RbmOps};
+use crate::engine::{BitMatrix, Engine};
 use crate::error::{Error, Result};
 use crate::tracking::{MeanLogF, mean_log_f, weighted_log_f};
 use crate::units::Variables;
@@ -104,7 +104,7 @@ impl RowSets {
     }
 
     /// Mean of log f over the training rows that are evaluated.
-    pub fn train_log_f(&self, engine: &dyn RbmOps) -> MeanLogF {
+    pub fn train_log_f(&self, engine: &dyn Engine) -> MeanLogF {
         match &self.weights {
             None => mean_log_f(engine, &self.train_evaluated),
             Some((_, weights)) => weighted_log_f(engine, &self.train_evaluated, weights),

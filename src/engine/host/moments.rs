@@ -1,62 +1,43 @@
-//! Expected sufficient statistics `E[v]`, `E[h]`, `E[vh']` over rows of visible states, hidden units at their means.
+//! Moments over rows of visible states, hidden units at their means.
 
 use rayon::prelude::*;
 
+use super::{Host, add_rows};
 use crate::collective::{Parts, for_moments};
-use crate::engine::host::add_rows;
 use crate::engine::{
-    AS_AN_EXPONENTIAL, BitMatrix, Layer, Matrix, RbmOps, fewest_tasks, for_each_set_bit, padded,
-    words_per_row,
+    AS_AN_EXPONENTIAL, BitMatrix, Layer, Matrix, Moments, fewest_tasks, for_each_set_bit, padded,
+    rows_per_task, words_per_row,
 };
-use crate::tempering::{rows_per_task, rows_per_thread_for};
-
-/// First moments of both layers and their products.
-#[derive(Clone, Debug)]
-pub struct Moments {
-    /// `E[v]`, shape `[M]`.
-    pub visible: Vec<f64>,
-    /// `E[h]`, shape `[J]`.
-    pub hidden: Vec<f64>,
-    /// `E[vh']`, shape [M, J].
-    pub products: Matrix,
-}
 
 /// Moments over packed rows with weights that sum to 1 (1/n each without).
-pub fn moments(engine: &dyn RbmOps, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
-    let n_hidden = engine.n_units(Layer::Hidden);
+pub(super) fn moments(host: &Host, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
+    let n_hidden = host.n_units(Layer::Hidden);
     let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
-    let task = rows_per_thread_for(visible.rows(), visible.columns() * n_hidden);
     let words = words_per_row(visible.columns());
-    let ranks = for_moments(engine.ranks(), visible.rows());
+    let ranks = for_moments(host.ranks(), visible.rows());
     let parts = Parts::new(ranks, visible.rows(), rows_per_task(visible.rows()));
     let own = &visible.words()[parts.own().start * words..parts.own().end * words];
     parts.share(|| {
         let inputs = parts.of(inputs.as_mut_slice(), padded(n_hidden));
-        if task >= visible.rows() {
-            return engine.inputs_by_all(Layer::Hidden, own, inputs);
-        }
-        inputs
-            .par_chunks_mut(task * padded(n_hidden))
-            .zip(own.par_chunks(task * words))
-            .for_each(|(inputs, visible)| engine.inputs(Layer::Hidden, visible, inputs));
+        host.inputs_of_rows(Layer::Hidden, own, inputs);
     });
-    of_parts(engine, &parts, visible, inputs, weights)
+    of_parts(host, &parts, visible, inputs, weights)
 }
 
 /// As [`moments`], with given hidden pre-activations; of this rank's own rows, if ranks divide the work.
-pub fn moments_from_inputs(
-    engine: &dyn RbmOps,
+pub(super) fn moments_from_inputs(
+    host: &Host,
     visible: &BitMatrix,
     inputs: Matrix,
     weights: Option<&[f64]>,
 ) -> Moments {
-    let parts = Parts::new(engine.ranks(), visible.rows(), rows_per_task(visible.rows()));
-    of_parts(engine, &parts, visible, inputs, weights)
+    let parts = Parts::new(host.ranks(), visible.rows(), rows_per_task(visible.rows()));
+    of_parts(host, &parts, visible, inputs, weights)
 }
 
 /// Moments with the pre-activations of this rank's part.
 fn of_parts(
-    engine: &dyn RbmOps,
+    host: &Host,
     parts: &Parts<'_>,
     visible: &BitMatrix,
     mut inputs: Matrix,
@@ -78,7 +59,7 @@ fn of_parts(
             }
             None => vec![even as f32; chunk_rows],
         };
-        engine.means(n_hidden, chunk, &w);
+        host.means(n_hidden, chunk, &w);
         add_rows(stride, chunk, sums);
     };
     parts.share(|| {
@@ -106,6 +87,6 @@ fn of_parts(
             }
         }
     }
-    let products = engine.outer_products(visible, &inputs);
+    let products = host.outer_products(visible, &inputs);
     Moments { visible: mean, hidden, products }
 }

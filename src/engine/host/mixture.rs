@@ -1,80 +1,18 @@
-//! log f_k(v) on the path from a mixture to a model, and the walkers on it.
+//! Chains on the path from a mixture, on the host.
 //!
 //! One sweep: h | v, k; m | v, k; v | h, m, k. m is summed out of log f and drawn again in every sweep.
 
-use super::MixtureBase;
-use crate::collective::Collective;
+use super::Host;
+use super::geometric::{Drawer, hidden_slope};
 use crate::engine::random::Streams;
-use crate::engine::{BitMatrix, Layer, RbmOps, padded, words_per_row};
-use crate::tempering::geometric::{Drawer, hidden_slope};
-use crate::tempering::{Ladder, States, SweepStreams, TemperedPath, Walker};
+use crate::engine::{
+    BetaGrid, Layer, MixtureBase, States, SweepStreams, Walker, padded, words_per_row,
+};
 
-/// One model's path from a mixture.
-#[derive(Clone, Copy)]
-pub struct MixturePath<'a> {
-    /// The model's operations.
-    pub engine: &'a dyn RbmOps,
-    /// beta_k and r_k.
-    pub ladder: &'a Ladder,
-    /// p1(v).
-    pub base: &'a MixtureBase,
-}
-
-impl MixturePath<'_> {
-    fn n_hidden(&self) -> usize {
-        self.engine.n_units(Layer::Hidden)
-    }
-}
-
-impl TemperedPath for MixturePath<'_> {
-    fn ladder(&self) -> &Ladder {
-        self.ladder
-    }
-
-    fn n_visible(&self) -> usize {
-        self.engine.n_units(Layer::Visible)
-    }
-
-    /// J log 2.
-    fn log_z_base(&self) -> f64 {
-        self.n_hidden() as f64 * std::f64::consts::LN_2
-    }
-
-    fn ranks(&self) -> &dyn Collective {
-        self.engine.ranks()
-    }
-
-    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
-        self.base.sample(rows, seed, step)
-    }
-
-    /// x(v) alone: notes are kept row by row, and may be handed to a walker of other rows.
-    fn notes(&self) -> usize {
-        self.n_hidden()
-    }
-
-    fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a> {
-        let States { visible, notes: inputs, first_row, known } = states;
-        let rows = visible.len() / words_per_row(self.n_visible());
-        let drawer = Drawer::new(self.engine, rows, first_row);
-        let beta = vec![0.0; rows];
-        let ones = vec![1.0; rows];
-        Box::new(MixtureWalker {
-            path: *self,
-            visible,
-            inputs,
-            log_p: Vec::new(),
-            known,
-            first_row,
-            drawer,
-            beta,
-            ones,
-        })
-    }
-}
-
-struct MixtureWalker<'a> {
-    path: MixturePath<'a>,
+pub(super) struct MixtureWalker<'a> {
+    host: &'a Host,
+    grid: &'a BetaGrid,
+    base: &'a MixtureBase,
     visible: &'a mut [u64],
     /// x(v), [rows, stride of J].
     inputs: &'a mut [f32],
@@ -88,22 +26,43 @@ struct MixtureWalker<'a> {
     ones: Vec<f32>,
 }
 
-impl MixtureWalker<'_> {
+impl<'a> MixtureWalker<'a> {
+    pub fn new(
+        host: &'a Host,
+        grid: &'a BetaGrid,
+        base: &'a MixtureBase,
+        states: States<'a>,
+    ) -> Self {
+        let States { visible, cached: inputs, first_row, known } = states;
+        let rows = visible.len() / words_per_row(host.n_units(Layer::Visible));
+        let drawer = Drawer::new(host, rows, first_row);
+        let (beta, ones, log_p) = (vec![0.0; rows], vec![1.0; rows], Vec::new());
+        Self { host, grid, base, visible, inputs, known, log_p, first_row, drawer, beta, ones }
+    }
+
+    fn n_visible(&self) -> usize {
+        self.host.n_units(Layer::Visible)
+    }
+
+    fn n_hidden(&self) -> usize {
+        self.host.n_units(Layer::Hidden)
+    }
+
     fn see(&mut self) {
         if !self.known {
-            self.path.engine.inputs(Layer::Hidden, self.visible, self.inputs);
+            self.host.inputs_of(Layer::Hidden, self.visible, self.inputs);
             self.known = true;
         }
         if self.log_p.is_empty() {
-            self.log_p.resize(self.beta.len() * self.path.base.stride(), 0.0);
-            self.path.base.log_densities(self.visible, &mut self.log_p);
+            self.log_p.resize(self.beta.len() * self.base.stride(), 0.0);
+            self.base.log_densities(self.visible, &mut self.log_p);
         }
     }
 
     /// beta (Wh + c) + (1 - beta) a_m in place of Wh + c, m chosen by p(m | v, beta).
     fn add_components(&mut self, streams: Streams) {
-        let m = self.path.n_visible();
-        let base = self.path.base;
+        let m = self.n_visible();
+        let base = self.base;
         let log_p = self.log_p.chunks_exact(base.stride());
         let rows = self.drawer.visible_inputs.as_mut_slice().chunks_exact_mut(padded(m));
         for (s, ((inputs, log_p), &beta)) in rows.zip(log_p).zip(&self.beta).enumerate() {
@@ -122,13 +81,12 @@ impl MixtureWalker<'_> {
 impl Walker for MixtureWalker<'_> {
     fn log_f(&mut self, at: &[usize], out: &mut [f64]) {
         self.see();
-        let MixturePath { engine, ladder, base } = self.path;
-        let grid = ladder.grid_at(at);
-        engine.softplus_sums(self.path.n_hidden(), self.inputs, &grid, out);
-        let rows = self.visible.chunks_exact(words_per_row(self.path.n_visible()));
+        let (host, base, grid) = (self.host, self.base, self.grid.at(at));
+        host.softplus_sums(self.n_hidden(), self.inputs, &grid, out);
+        let rows = self.visible.chunks_exact(words_per_row(self.n_visible()));
         let log_p = self.log_p.chunks_exact(base.stride());
         for ((row, log_p), out) in rows.zip(log_p).zip(out.chunks_exact_mut(at.len())) {
-            let model = engine.visible_dot(row);
+            let model = host.visible_dot(row);
             out.iter_mut().zip(grid.betas()).for_each(|(value, beta)| *value += beta * model);
             base.add_tempered(log_p, grid.betas(), out);
         }
@@ -136,7 +94,7 @@ impl Walker for MixtureWalker<'_> {
 
     fn sweep(&mut self, at: &[u32], streams: &SweepStreams) {
         self.see();
-        let betas = self.path.ladder.betas();
+        let betas = self.grid.betas();
         self.beta.iter_mut().zip(at).for_each(|(beta, &k)| *beta = betas[k as usize] as f32);
         self.drawer.hidden(self.inputs, &self.beta, streams.hidden);
         self.drawer.look_back();
@@ -149,14 +107,14 @@ impl Walker for MixtureWalker<'_> {
     /// E = c.v + sum_j x_j sigma(beta x_j) - E[log p_m(v) | v, beta], V the sum of both variances.
     fn slopes(&mut self, mean: &mut [f64], variance: &mut [f64]) {
         self.see();
-        let MixturePath { engine, ladder, base } = self.path;
-        let (betas, n_hidden) = (ladder.betas(), self.path.n_hidden());
-        let rows = self.visible.chunks_exact(words_per_row(self.path.n_visible()));
+        let (host, base) = (self.host, self.base);
+        let (betas, n_hidden) = (self.grid.betas(), self.n_hidden());
+        let rows = self.visible.chunks_exact(words_per_row(self.n_visible()));
         let rows = rows.zip(self.inputs.chunks_exact(padded(n_hidden)));
         let rows = rows.zip(self.log_p.chunks_exact(base.stride()));
         let out = mean.chunks_exact_mut(betas.len()).zip(variance.chunks_exact_mut(betas.len()));
         for (((visible, x), log_p), (mean, variance)) in rows.zip(out) {
-            let constant = engine.visible_dot(visible);
+            let constant = host.visible_dot(visible);
             for ((mean, variance), &beta) in mean.iter_mut().zip(variance).zip(betas) {
                 let (slope, spread) = hidden_slope(&x[..n_hidden], beta as f32);
                 let (of_base, base_spread) = base.mean_and_variance(&log_p[..base.len()], beta);

@@ -1,4 +1,4 @@
-//! [`RbmOps`] on host memory.
+//! One RBM in the layout of the kernels, and what they compute of some of its rows.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{InstructionSet, Panels, Shape, Tuning, means, selected_sum, softplus
 use crate::collective::{Collective, Parts, Ranks, Solo, for_moments};
 use crate::engine::matrix::padded;
 use crate::engine::{
-    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, RbmOps, Workers, words_per_row,
+    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, Workers, words_per_row,
 };
 use crate::model::Parameters;
 use crate::units::Variables;
@@ -17,7 +17,10 @@ use crate::units::Variables;
 /// Fewest visible units of a task of outer products.
 const UNITS_PER_TASK: usize = 64;
 
-/// The fused CPU kernel for one set of parameters.
+/// The engine in memory of this machine: fused kernels on packed states, for one set of parameters.
+///
+/// States are packed rows ([`BitMatrix`] words). Pre-activations are rows of a [`Matrix`] given as a slice with padding, `stride` floats a
+/// row; padding holds [`PADDING`]. The methods of this file work on the rows they are given, in one thread (callers divide rows).
 #[derive(Clone, Debug)]
 pub struct Host {
     tuning: Tuning,
@@ -84,21 +87,27 @@ impl Host {
         let rows = PackedRows::new(given, words_per_row(matrix.units()), bias, out);
         accumulate(self.tuning.product(layer), workers, matrix, rows);
     }
-}
 
-impl RbmOps for Host {
-    fn n_units(&self, layer: Layer) -> usize {
+    /// Number of units of a layer.
+    pub fn n_units(&self, layer: Layer) -> usize {
         match layer {
             Layer::Visible => self.weights.units(),
             Layer::Hidden => self.weights.columns(),
         }
     }
 
-    fn ranks(&self) -> &dyn Collective {
+    /// What the visible columns stand for.
+    pub fn variables(&self) -> &Variables {
+        &self.variables
+    }
+
+    /// The ranks that divide the work on rows.
+    pub fn ranks(&self) -> &dyn Collective {
         self.ranks.as_ref()
     }
 
-    fn reload(&mut self, parameters: &Parameters) -> bool {
+    /// Replaces the parameters without new memory; `false`, without a change, if their sizes or variables are others.
+    pub fn load(&mut self, parameters: &Parameters) -> bool {
         let same_size = self.n_units(Layer::Visible) == parameters.n_visible
             && self.n_units(Layer::Hidden) == parameters.n_hidden
             && self.variables == parameters.variables;
@@ -108,35 +117,45 @@ impl RbmOps for Host {
         same_size
     }
 
-    fn inputs(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
+    /// Pre-activations of `layer` given packed rows of the other one: x = b + v'W for hidden, c + Wh for visible units.
+    /// `out`: [rows, stride].
+    pub fn inputs_of(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
         self.inputs_by(Workers::One, layer, given, out);
     }
 
-    fn inputs_by_all(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
+    /// As [`Host::inputs_of`], by all threads: for rows that are too few to divide among them.
+    pub fn inputs_by_all(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
         self.inputs_by(Workers::All, layer, given, out);
     }
 
-    fn variables(&self) -> &Variables {
-        &self.variables
-    }
-
-    fn draw(&self, draw: &Draw<'_>, out: &mut [u64]) {
+    /// Draws rows of bits from Bernoulli(sigma(beta_s x_s + (1 - beta_s) a)) into packed rows.
+    pub fn draw(&self, draw: &Draw<'_>, out: &mut [u64]) {
         draw.run(self.tuning.draws, out);
     }
 
-    fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
+    /// The same of visible states: natural parameters eta = beta_s x_s + (1 - beta_s) a of the variables.
+    pub fn draw_visible(&self, draw: &Draw<'_>, out: &mut [u64]) {
+        draw.run_visible(self.tuning.draws, &self.variables, out);
+    }
+
+    /// sum_j softplus(beta_k x_j) for every row and every beta_k: `out` is [rows, K], f64.
+    pub fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
         softplus::softplus_sums(self.tuning.sums, n_units, inputs, grid, out);
     }
 
-    fn visible_dot(&self, visible: &[u64]) -> f64 {
+    /// c.v of one packed visible row.
+    pub fn visible_dot(&self, visible: &[u64]) -> f64 {
         selected_sum(visible, &self.visible_bias)
     }
 
-    fn means(&self, n_units: usize, inputs: &mut [f32], weights: &[f32]) {
+    /// Replaces pre-activations by w_s sigma(x), `weights`: w, one a row. `inputs`: [rows, stride].
+    pub fn means(&self, n_units: usize, inputs: &mut [f32], weights: &[f32]) {
         means::means(self.tuning.sums, padded(n_units), inputs, weights);
     }
 
-    fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
+    /// sum_s v_s h_s', shape [M, J], from packed visible rows and dense hidden rows (already weighted).
+    /// Uses all threads and ranks; the result does not depend on their number.
+    pub fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
         let transposed = visible.transposed();
         let (m, stride) = (visible.columns(), hidden.stride());
         let words = words_per_row(visible.rows());

@@ -2,7 +2,7 @@
 
 use crate::engine::host::selected_sum;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Layer, RbmOps, padded};
+use crate::engine::{BitMatrix, Engine, Layer, padded};
 use crate::error::{Error, Result};
 use crate::units::Variables;
 
@@ -84,7 +84,7 @@ impl BaseDistribution {
 
     /// # Errors
     /// A base of other variables than those of the model: log Z along its path would be that of no model.
-    pub(crate) fn check_for(&self, engine: &dyn RbmOps) -> Result<()> {
+    pub(crate) fn check_for(&self, engine: &dyn Engine) -> Result<()> {
         let (own, units) = (&self.variables, engine.n_units(Layer::Visible));
         if (own, self.n_visible) == (engine.variables(), units) {
             return Ok(());

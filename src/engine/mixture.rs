@@ -2,11 +2,10 @@
 
 use crate::engine::host::math::exp_f64;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Host, Layer, RbmOps, padded};
+use crate::engine::{BaseDistribution, BitMatrix, Host, Layer, padded};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::numerics::{index_at, log_sum_exp};
-use crate::tempering::BaseDistribution;
 use crate::units::Variables;
 
 /// C product distributions with positive weights that sum to 1; sampled exactly, normalised exactly.
@@ -96,12 +95,12 @@ impl MixtureBase {
     }
 
     /// log p_m(v) of packed rows; `out` [rows, stride of C].
-    pub(super) fn log_densities(&self, visible: &[u64], out: &mut [f32]) {
-        self.densities.inputs(Layer::Hidden, visible, out);
+    pub(crate) fn log_densities(&self, visible: &[u64], out: &mut [f32]) {
+        self.densities.inputs_of(Layer::Hidden, visible, out);
     }
 
     /// Number of floats in a row of [`MixtureBase::log_densities`].
-    pub(super) fn stride(&self) -> usize {
+    pub(crate) fn stride(&self) -> usize {
         padded(self.len())
     }
 
@@ -109,7 +108,7 @@ impl MixtureBase {
     ///
     /// From beta_k down to beta_{k-1} a term is multiplied by (p_m/p_max)^(beta_k - beta_{k-1}) <= 1, a number that is the same for equal
     /// steps.
-    pub(super) fn add_tempered(&self, log_p: &[f32], betas: &[f64], out: &mut [f64]) {
+    pub(crate) fn add_tempered(&self, log_p: &[f32], betas: &[f64], out: &mut [f64]) {
         const BLOCK: usize = 16;
         let log_p = &log_p[..self.len()];
         let largest = f64::from(log_p.iter().copied().fold(f32::NEG_INFINITY, f32::max));
@@ -139,7 +138,7 @@ impl MixtureBase {
     }
 
     /// Mean and variance over m of log p_m(v) under p(m | v, beta), given log p_m(v).
-    pub(super) fn mean_and_variance(&self, log_p: &[f32], beta: f64) -> (f64, f64) {
+    pub(crate) fn mean_and_variance(&self, log_p: &[f32], beta: f64) -> (f64, f64) {
         let exponents = || {
             let pairs = log_p.iter().zip(&self.log_shares);
             pairs.map(|(p, share)| (f64::from(*p), share + (1.0 - beta) * f64::from(*p)))
@@ -153,7 +152,7 @@ impl MixtureBase {
 
     /// m drawn from p(m | v, beta) by one uniform number, given log p_m(v). At beta = 0 by the weights alone: there m and v are drawn
     /// together, so a chain can change its component.
-    pub(super) fn choose(&self, log_p: &[f32], beta: f64, uniform: f64) -> usize {
+    pub(crate) fn choose(&self, log_p: &[f32], beta: f64, uniform: f64) -> usize {
         let exponents = || {
             let pairs = log_p[..self.len()].iter().zip(&self.log_shares);
             let power = if beta > 0.0 { 1.0 - beta } else { 0.0 };
