@@ -75,6 +75,7 @@ mod error;
 pub mod estimators;
 pub mod fit;
 pub mod interrupt;
+pub mod keys;
 mod limited;
 pub mod live;
 mod memory;

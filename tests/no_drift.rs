@@ -26,7 +26,7 @@ use ztrack::units::Variables;
 const BASE_LOGITS: [f32; 5] = [-2.0, 0.7, 1.5, -0.4, 0.2];
 const SWEEPS: usize = 6;
 const UPDATES: [BetaUpdate; 3] =
-    [BetaUpdate::Collapsed, BetaUpdate::Joint { repeats: 1 }, BetaUpdate::Joint { repeats: 3 }];
+    [BetaUpdate::Collapsed, BetaUpdate::Joint(1), BetaUpdate::Joint(3)];
 
 /// Hidden units, scale of the weights, and variables of the five visible columns.
 const KINDS: [(usize, f64, &str); 4] =
