@@ -15,6 +15,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// The end of a message on an unknown word: a suggestion, and the known words.
+#[cfg(any(test, feature = "cli"))]
 pub fn did_you_mean(word: &str, known: &[&str]) -> String {
     let meant = nearest(word, known.iter().copied());
     let meant = meant.map_or(String::new(), |meant| format!("did you mean `{meant}`? "));

@@ -23,7 +23,8 @@ pub fn observe(
     let config: EarlyStoppingConfig = serde_json::from_str(settings).map_err(invalid)?;
     config.check().map_err(|error| match error {
         Error::Config { field, problem, .. } => {
-            named(py, "InvalidError", format!("`{field}`: {problem}"))
+            let name = field.rsplit('.').next().unwrap_or(&field);
+            named(py, "InvalidError", format!("`{name}`: {problem}"))
         }
         other => exception(py, &other),
     })?;

@@ -3,10 +3,11 @@
 use toml::Table;
 
 use super::document::Places;
-use super::verify::verify;
+use super::verify::{section, verify};
 use super::{Config, GradientConfig};
 use crate::error::{Error, Result};
 use crate::tempering::Prior;
+use crate::training::EarlyStoppingConfig;
 
 impl Config {
     /// Checks bounds, and combinations that do not need the data.
@@ -38,5 +39,17 @@ impl Config {
             _ => 2,
         };
         tempering.ladder(chosen).map(|_| ())
+    }
+}
+
+impl EarlyStoppingConfig {
+    /// Checks bounds, for settings that are in no configuration.
+    ///
+    /// # Errors
+    /// Names the first field that cannot be used.
+    pub fn check(&self) -> Result<()> {
+        let table = Table::try_from(self)
+            .map_err(|error| Error::Invalid(format!("settings that TOML cannot hold: {error}")))?;
+        section(&table, "training.early_stopping", &Places::default())
     }
 }

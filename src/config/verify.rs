@@ -19,7 +19,8 @@ pub fn verify(config: &Table, places: &Places) -> Result<()> {
     section(config, "", places)
 }
 
-fn section(table: &Table, prefix: &str, places: &Places) -> Result<()> {
+/// The same of the section of this name alone.
+pub fn section(table: &Table, prefix: &str, places: &Places) -> Result<()> {
     // A kind that does not exist has no keys: it comes before those.
     let tag = table::tag(prefix);
     if let Some(key) = below(prefix).find(|key| Some(key.last()) == tag)
