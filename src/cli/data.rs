@@ -148,7 +148,7 @@ fn fit(splits: &Splits, how: Binarization, seed: u64) -> Result<Vec<Baseline>> {
         }
     }
     let parts: Vec<_> = parts.iter().map(|(part, rows)| (*part, rows)).collect();
-    let mut teller = Teller::new();
+    let mut teller = Teller::new(true);
     teller.method("baselines", true);
     let variables = match &splits.train.values {
         Values::Binary(rows) => find_variables(rows),

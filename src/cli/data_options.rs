@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::column_options::ColumnOptions;
@@ -12,8 +12,8 @@ use super::run_folder::RunFolder;
 use crate::checkpoint::TrainedOn;
 use crate::config::Config;
 use crate::data::{
-    Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, Files, Source, SplitOptions,
-    Splits, find_folder, load_as, resolve_name, similarity_weights,
+    Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, FileOptions, Files, Source,
+    SplitOptions, Splits, find_folder, load_as, resolve_name, similarity_weights,
 };
 use crate::engine::BitMatrix;
 use crate::tempering::BaseDistribution;
@@ -92,6 +92,25 @@ impl DataOptions {
     /// Loads a named data set, a data file, or the data of a run folder or a configuration; refuses data without the model's columns. Grey
     /// levels become zeros and ones as given by the option, else as configured, else as for the training rows of the model.
     pub fn load(&self, name: &str, model: &Model, seed: u64) -> Result<Data> {
+        self.load_open(name, model, seed, false)
+    }
+
+    /// The same of tables in which cells may be missing.
+    pub fn load_with_missing(&self, name: &str, model: &Model, seed: u64) -> Result<Data> {
+        self.load_open(name, model, seed, true)
+    }
+
+    /// The path of a table, and how it is read for a model.
+    pub fn table(&self, name: &str, model: &Model) -> Result<(PathBuf, FileOptions)> {
+        let folder = find_folder(self.data_folder.as_deref());
+        let categories = model.file.trained_on.as_ref().and_then(|it| it.categories.clone());
+        match self.columns.apply(resolve_name(name, &folder)?)? {
+            Source::Files(files) => Ok((files.train.clone(), files.options(categories))),
+            _ => bail!("{name} is no file"),
+        }
+    }
+
+    fn load_open(&self, name: &str, model: &Model, seed: u64, missing: bool) -> Result<Data> {
         let columns = model.file.parameters.n_visible;
         let configured = Configured::find(name)?;
         let configured_folder =
@@ -114,7 +133,7 @@ impl DataOptions {
         options.test_fraction = self.test_fraction.unwrap_or(options.test_fraction);
         options.seed = self.split_seed.unwrap_or(options.seed);
         let categories = model.file.trained_on.as_ref().and_then(|it| it.categories.clone());
-        let splits = load_as(&source, &options, &folder, &categories)?;
+        let splits = load_as(&source, &options, &folder, &categories, missing)?;
         if let Some(notice) = splits.notice("--columns 1-") {
             tell(&notice);
         }
@@ -151,7 +170,10 @@ impl Data {
     /// Rows as zeros and ones, grey levels as `usual` where nothing was chosen; each has to be a state of the model's variables.
     fn bits(&self, dataset: &Dataset, usual: Binarization) -> crate::Result<BitMatrix> {
         let binarizer = Binarizer::new(self.binarization.unwrap_or(usual))?;
-        let rows = binarizer.binarize(dataset, EVALUATION_EPOCH, self.seed)?;
+        let mut rows = binarizer.binarize(dataset, EVALUATION_EPOCH, self.seed)?;
+        if let Some(missing) = &dataset.missing {
+            self.variables.settle(&mut rows, missing);
+        }
         self.variables.check(&rows, &dataset.name)?;
         Ok(rows)
     }

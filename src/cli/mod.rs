@@ -3,6 +3,7 @@
 mod about;
 mod column_options;
 mod compare;
+mod completed;
 mod completions;
 mod config;
 mod curves;
@@ -14,6 +15,7 @@ mod dry_run;
 mod estimate;
 mod evaluate;
 mod failure;
+mod impute;
 mod log_z;
 mod machine;
 mod method;
@@ -83,6 +85,7 @@ enum Command {
     Estimate(estimate::Estimate),
     Evaluate(evaluate::Evaluate),
     Sample(sample::Sample),
+    Impute(impute::Impute),
     Transform(transform::Transform),
     Report(report::Report),
     Runs(runs::Runs),
@@ -117,6 +120,7 @@ impl Arguments {
             Some(Command::Train(_) | Command::Estimate(_)) => Shared,
             Some(Command::Evaluate(_)) => OfOne("evaluate"),
             Some(Command::Sample(_)) => OfOne("sample"),
+            Some(Command::Impute(_)) => OfOne("impute"),
             Some(Command::Transform(_)) => OfOne("transform"),
             Some(Command::Report(_)) => OfOne("report"),
             Some(Command::Runs(_)) => OfOne("runs"),
@@ -160,6 +164,7 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
         Command::Estimate(command) => command.run(),
         Command::Evaluate(command) => command.run(),
         Command::Sample(command) => command.run(),
+        Command::Impute(command) => command.run(),
         Command::Transform(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Runs(command) => command.run(),

@@ -22,6 +22,8 @@ pub struct Dataset {
     pub image: Option<ImageShape>,
     /// The variables and states that the units stand for, in a table of categories.
     pub categories: Option<Arc<Categories>>,
+    /// The cells without a value, shape [rows, columns], if there are any; what `values` has there means nothing.
+    pub missing: Option<BitMatrix>,
 }
 
 /// Height and width of an image, in pixels.
@@ -119,7 +121,15 @@ impl Dataset {
                 "images of {height} x {width} pixels, but rows of {columns} columns"
             )));
         }
-        Ok(Self { name, values, labels, label_column: None, image, categories: None })
+        Ok(Self {
+            name,
+            values,
+            labels,
+            label_column: None,
+            image,
+            categories: None,
+            missing: None,
+        })
     }
 
     /// Number of rows.
@@ -146,7 +156,8 @@ impl Dataset {
             self.labels.as_ref().map(|labels| rows.iter().map(|&row| labels[row]).collect());
         let (name, label_column) = (self.name.clone(), self.label_column.clone());
         let categories = self.categories.clone();
-        Self { name, values, labels, label_column, image: self.image, categories }
+        let missing = self.missing.as_ref().map(|cells| cells.select(rows.iter().copied()));
+        Self { name, values, labels, label_column, image: self.image, categories, missing }
     }
 }
 

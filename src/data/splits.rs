@@ -49,10 +49,10 @@ pub struct Splits {
 /// Files that are missing or not sound; fractions that are not in [0, 1) or leave a part without rows; parts with
 /// different columns.
 pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Splits> {
-    load_as(source, options, folder, &None)
+    load_as(source, options, folder, &None, false)
 }
 
-/// The same; tables of categories have the states given, which are those of a model.
+/// The same; tables of categories have the states given, which are those of a model; `missing`: cells of tables may be missing.
 ///
 /// # Errors
 /// As [`load`], and values that are none of the states.
@@ -61,6 +61,7 @@ pub fn load_as(
     options: &SplitOptions,
     folder: &Path,
     categories: &Option<Arc<Categories>>,
+    missing: bool,
 ) -> Result<Splits> {
     check_fraction("data.validation_fraction", options.validation_fraction)?;
     check_fraction("data.test_fraction", options.test_fraction)?;
@@ -88,7 +89,10 @@ pub fn load_as(
             ];
             known(folder, "binarized-mnist", "binarized_mnist", files, &FileOptions::default())?
         }
-        Source::Files(files) => load_files(files, folder, categories)?,
+        Source::Files(files) => {
+            let options = files.options(categories.clone());
+            load_files(files, folder, FileOptions { missing, ..options })?
+        }
     };
     split_off(splits, options)
 }
@@ -101,19 +105,20 @@ fn generated(rows: Result<Dataset>) -> Result<Splits> {
     })
 }
 
-fn load_files(
-    files: &Files,
-    folder: &Path,
-    categories: &Option<Arc<Categories>>,
-) -> Result<Splits> {
-    let (columns, chosen) = match &files.columns {
-        Some(Columns::Count(count)) => (Some(*count), None),
-        Some(Columns::Chosen(chosen)) => (None, Some(chosen.clone())),
-        None => (None, None),
-    };
-    let (label, separator) = (files.label.clone(), files.separator);
-    let categories = categories.clone();
-    let mut options = FileOptions { columns, labels: None, label, chosen, separator, categories };
+impl Files {
+    /// How the first of them is read.
+    pub fn options(&self, categories: Option<Arc<Categories>>) -> FileOptions {
+        let (columns, chosen) = match &self.columns {
+            Some(Columns::Count(count)) => (Some(*count), None),
+            Some(Columns::Chosen(chosen)) => (None, Some(chosen.clone())),
+            None => (None, None),
+        };
+        let (label, separator) = (self.label.clone(), self.separator);
+        FileOptions { columns, label, chosen, separator, categories, ..FileOptions::default() }
+    }
+}
+
+fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<Splits> {
     let train = load_file(&locate(&files.train, folder), &options)?;
     options.columns = Some(train.columns());
     options.categories.clone_from(&train.categories);

@@ -17,7 +17,7 @@ use crate::tempering::{
 use crate::trust::Trust;
 
 /// Largest smaller layer that is enumerated.
-const LARGEST_EXACT: usize = 20;
+pub(super) const LARGEST_EXACT: usize = 20;
 /// Fraction of the chains that are at beta = 1 at a time.
 const SHARE_AT_ONE: f64 = 0.1;
 /// Temperatures and sweeps of tempered chains that draw samples instead, one chain per sample.

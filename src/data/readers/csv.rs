@@ -4,11 +4,12 @@
 //! Cells become bits as they are read: a table of cells takes many times the memory of the file. Where a cell is a category, the file is
 //! read again, by [`read_states`].
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::FileOptions;
 use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_record};
-use super::encoding::{Encoding, is_category};
+use super::encoding::{Encoding, is_category, is_missing};
 use super::labels::Labels;
 use super::layout::{Layout, Role, is_header, names};
 use super::rows::GrowingRows;
@@ -33,12 +34,27 @@ pub(super) fn read(
     if !table.fill(path, input)? {
         return Ok(None);
     }
-    let Table { layout, units, labels, .. } = table;
+    let Table { layout, units, labels, missing, .. } = table;
     let columns = layout.as_ref().map_or(0, |layout| layout.units);
     let Units::Bits(rows, _) = units else { return Ok(None) };
     check_file_shape(path, rows.len(), columns, true)?;
     let bits = rows.finish(columns).map_err(|problem| Error::file(path, problem))?;
-    Ok(Some(dataset(path, bits, layout, labels)?))
+    let cells = cells_of(&missing, bits.rows(), columns, |unit| unit..unit + 1);
+    Ok(Some(Dataset { missing: cells, ..dataset(path, bits, layout, labels)? }))
+}
+
+/// The missing cells, (row, unit column of the table) each, as a matrix of units; `units`: those of a column.
+fn cells_of(
+    missing: &[(usize, usize)],
+    rows: usize,
+    columns: usize,
+    units: impl Fn(usize) -> Range<usize>,
+) -> Option<BitMatrix> {
+    let mut cells = (!missing.is_empty()).then(|| BitMatrix::zeros(rows, columns))?;
+    for &(row, column) in missing {
+        units(column).for_each(|unit| cells.set(row, unit, true));
+    }
+    Some(cells)
 }
 
 /// The same of a table whose cells hold categories.
@@ -50,7 +66,7 @@ pub(super) fn read_states(
     let states = StateRows::new(options.categories.clone());
     let mut table = Table::new(Units::States(states), options);
     table.fill(path, input)?;
-    let Table { mut layout, units, labels, header, .. } = table;
+    let Table { mut layout, units, labels, header, missing, .. } = table;
     let (Units::States(rows), Some(found)) = (units, &mut layout) else {
         return Err(Error::file(path, "has no rows"));
     };
@@ -66,8 +82,9 @@ pub(super) fn read_states(
     }
     check_file_shape(path, rows.len(), found.units, true)?;
     let (bits, categories) = rows.finish(found).map_err(|problem| Error::file(path, problem))?;
-    let categories = Some(categories);
-    Ok(Dataset { categories, ..dataset(path, bits, layout, labels)? })
+    let cells = cells_of(&missing, bits.rows(), bits.columns(), |column| categories.range(column));
+    let dataset = dataset(path, bits, layout, labels)?;
+    Ok(Dataset { categories: Some(categories), missing: cells, ..dataset })
 }
 
 fn dataset(
@@ -102,6 +119,9 @@ struct Table<'a> {
     header: Vec<Vec<u8>>,
     units: Units,
     labels: Labels,
+    /// Row and unit column of the missing cells, where the caller allows them.
+    missing: Vec<(usize, usize)>,
+    rows: usize,
 }
 
 impl<'a> Table<'a> {
@@ -115,6 +135,8 @@ impl<'a> Table<'a> {
             header: Vec::new(),
             units,
             labels: Labels::default(),
+            missing: Vec::new(),
+            rows: 0,
         }
     }
 
@@ -190,6 +212,9 @@ impl<'a> Table<'a> {
             match layout.roles[column] {
                 Role::Unused => {}
                 Role::Label => self.labels.push(cell).map_err(told)?,
+                Role::Unit(unit) if self.options.missing && is_missing(cell) => {
+                    self.missing.push((self.rows, unit));
+                }
                 Role::Unit(unit) => {
                     if let Some(rows) = &mut states {
                         rows.push(unit, cell, place).map_err(told)?;
@@ -203,6 +228,7 @@ impl<'a> Table<'a> {
                 }
             }
         }
+        self.rows += 1;
         Ok(true)
     }
 }

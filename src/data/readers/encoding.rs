@@ -60,6 +60,15 @@ impl Encoding {
         }
         Ok(matches!(written, Written::One | Written::True))
     }
+
+    /// How the values found so far write 0 and 1.
+    pub fn words(&self) -> [&'static str; 2] {
+        match self.first {
+            [_, Some(_), _, _] => ["-1", "1"],
+            [_, _, Some(_), _] => ["false", "true"],
+            _ => ["0", "1"],
+        }
+    }
 }
 
 fn written(cell: &[u8]) -> Option<Written> {

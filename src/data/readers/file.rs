@@ -27,6 +27,8 @@ pub struct FileOptions {
     pub separator: Option<Separator>,
     /// The states of the columns of a text table, as the training rows have them; by default, those of the file.
     pub categories: Option<Arc<Categories>>,
+    /// Whether cells of a text table may be missing (empty, NA, ?): [`Dataset::missing`].
+    pub missing: bool,
 }
 
 /// Reads a data file: IDX, npy, npz, LIBSVM text, a text table (CSV) or aligned sequences (FASTA, A3M), each plain or gzipped.

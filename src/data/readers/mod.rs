@@ -12,6 +12,7 @@ mod libsvm;
 mod npy;
 mod npy_header;
 mod npz;
+mod refill;
 mod rows;
 mod states;
 
@@ -19,3 +20,4 @@ pub(crate) use npy_header::{Kind, NpyHeader};
 pub(crate) use npz::{open_archive, open_entry};
 
 pub use file::{FileOptions, load_file, read_bytes};
+pub use refill::refill;
