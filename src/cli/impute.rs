@@ -12,7 +12,7 @@ use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
 use super::output::tell;
 use super::row_file::{self, RowFile};
-use super::sample::npy;
+use super::sample::{npy, quoted};
 use crate::checkpoint::write_bytes;
 use crate::data::refill;
 use crate::engine::BitMatrix;
@@ -118,7 +118,7 @@ impl Impute {
         let text = refill(&path, &options, |row, unit| {
             cells += 1;
             match names {
-                Some(names) => names.cells(rows.row(row))[unit].to_string(),
+                Some(names) => quoted(names.cells(rows.row(row))[unit]),
                 None => u8::from(rows.get(row, unit)).to_string(),
             }
         })?;

@@ -279,12 +279,7 @@ fn fasta(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
 fn csv(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
     let mut text = String::new();
     let mut line = |cells: Vec<&str>| {
-        // A line that begins with # would be a comment, and the separator is found from the first lines.
-        let quoted = |cell: &&str| match cell.contains([',', ';', '\t', '#', '"']) {
-            true => format!("\"{}\"", cell.replace('"', "\"\"")),
-            false => (*cell).to_string(),
-        };
-        text += &cells.iter().map(quoted).collect::<Vec<_>>().join(",");
+        text += &cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",");
         text.push('\n');
     };
     if let Some(categories) = categories {
@@ -300,6 +295,14 @@ fn csv(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
         }
     }
     text.into_bytes()
+}
+
+/// A cell of a table: a line that begins with # would be a comment, and the separator is found from the first lines.
+pub fn quoted(cell: &str) -> String {
+    match cell.contains([',', ';', '\t', '#', '"']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.to_string(),
+    }
 }
 
 /// Zeros and ones, uint8.
