@@ -38,6 +38,8 @@ mod shared_start;
 mod signals;
 mod start_options;
 mod summary;
+mod sweep;
+mod sweep_table;
 mod table;
 mod teller;
 pub mod terminal;
@@ -82,6 +84,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Train(train::Train),
+    Sweep(sweep::Sweep),
     Estimate(estimate::Estimate),
     Evaluate(evaluate::Evaluate),
     Sample(sample::Sample),
@@ -118,6 +121,7 @@ impl Arguments {
         use ranks::Work::{OfOne, Shared};
         match self.command {
             Some(Command::Train(_) | Command::Estimate(_)) => Shared,
+            Some(Command::Sweep(_)) => OfOne("sweep"),
             Some(Command::Evaluate(_)) => OfOne("evaluate"),
             Some(Command::Sample(_)) => OfOne("sample"),
             Some(Command::Impute(_)) => OfOne("impute"),
@@ -161,6 +165,7 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
     };
     let run = || match command {
         Command::Train(command) => command.run(),
+        Command::Sweep(command) => command.run(),
         Command::Estimate(command) => command.run(),
         Command::Evaluate(command) => command.run(),
         Command::Sample(command) => command.run(),
