@@ -9,6 +9,9 @@ use super::teller::Teller;
 use crate::engine::BitMatrix;
 use crate::estimators::{Completing, Completion};
 
+/// Advice that has no meaning for completions, whose amount of work is fixed.
+const ADVICE: &str = "use more sweeps, or another --start";
+
 /// Rows, and the completion of each.
 pub struct Completed {
     /// The missing cells, shape [rows, visible units].
@@ -69,7 +72,7 @@ pub fn warn(found: &[Completion]) -> bool {
             doubtful().count(),
             found.len(),
             row + 1,
-            first.trust
+            first.trust.clone().reworded(&[(ADVICE, "the others are not affected")])
         ));
     }
     doubtful().next().is_none()

@@ -168,7 +168,7 @@ fn table(baselines: &[Baseline]) -> String {
         let of = |it: &PartLikelihood| match it.rows {
             // One row has no spread.
             1 => format!("{} {:.3} (one row)", it.part, it.mean),
-            _ => format!("{} {:.3} +- {:.3}", it.part, it.mean, it.std_error),
+            _ => format!("{} {:.3} ± {:.3}", it.part, it.mean, it.std_error),
         };
         let parts: Vec<String> = parts.iter().map(of).collect();
         let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };

@@ -25,6 +25,9 @@ use crate::record::Image;
 use crate::tempering::{BaseDistribution, check_memory, tempering_bytes};
 use crate::units::Variables;
 
+/// What helps chains that are in doubt, in the options of this command.
+const ADVICE: &str = "raise --budget or --burn-in, or name data near the model by --data";
+
 /// Pixels per side to which small sheets are enlarged.
 const SMALLEST_SIDE: usize = 300;
 
@@ -220,7 +223,8 @@ impl Sample {
     }
 
     fn tell(&self, samples: &Equilibrium) {
-        for doubt in samples.trust.doubts() {
+        let words = [("use more sweeps, or another --start", ADVICE)];
+        for doubt in samples.trust.clone().reworded(&words).doubts() {
             tell(&format!("warning: {}", doubt.text));
         }
         let (out, count) = (self.out.display(), self.count);

@@ -103,7 +103,7 @@ pub fn remarks(estimates: &[Estimate], bound: Option<&Bound>, agreement: &Agreem
 pub fn started(how: &Started) -> String {
     let Started { methods, candidates, runs } = how;
     let what = if *methods == "auto" { "auto" } else { "start of the other methods" };
-    let short = |c: &Candidate| format!("{} {:.2} +- {:.2}", c.name, c.log_z, c.std_error);
+    let short = |c: &Candidate| format!("{} {:.2} ± {:.2}", c.name, c.log_z, c.std_error);
     let tried: Vec<String> = candidates.iter().map(short).collect();
     let best = candidates.iter().max_by(|a, b| a.log_z.total_cmp(&b.log_z));
     let mut text = format!(

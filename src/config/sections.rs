@@ -116,6 +116,7 @@ pub enum VisibleBias {
 pub enum Kernel {
     /// The fused CPU kernel.
     #[default]
+    #[serde(rename = "fused")]
     Host,
     /// Plain Burn operations; the slow reference.
     Composed,

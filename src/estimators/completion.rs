@@ -1,12 +1,11 @@
 //! What a model says of rows with missing cells: the probability of the given ones, and the distribution of the others.
 //!
-//! Each row has a [`Conditional`] model of its own. It is enumerated where its smaller layer has at most 20 units; else tempered chains run
+//! Each row has a [`Conditional`] model of its own. It is enumerated where its smaller layer has at most 16 units; else tempered chains run
 //! along the path from the base distribution of the missing variables, one chain a draw.
 
 use rayon::prelude::*;
 
 use super::Equilibrium;
-use super::equilibrium::LARGEST_EXACT;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::engine::{BitMatrix, Draw, Host, Layer, Matrix, RbmOps};
 use crate::error::{Error, Result};
@@ -15,6 +14,8 @@ use crate::progress;
 use crate::tempering::BaseDistribution;
 use crate::trust::Trust;
 
+/// Largest smaller layer that is enumerated: beyond it chains take less time, and there are many rows.
+const LARGEST_EXACT: usize = 16;
 /// Fewest chains of a row that is not enumerated.
 const CHAINS: usize = 100;
 /// Probabilities of states in a base distribution that is guessed are at least this.
@@ -154,7 +155,7 @@ impl Completing<'_> {
         };
         let engine = Host::new(parameters);
         let (chains, seed) = (self.draws.max(CHAINS), self.seed_of(row));
-        let mut found = Equilibrium::draw(parameters, &engine, &base, chains, seed)?;
+        let mut found = Equilibrium::by_product_path(parameters, &engine, &base, chains, seed)?;
         let log_z =
             found.chains.take().ok_or_else(|| Error::Invalid("chains without log Z".into()))?;
         let open = if self.means { means(&engine, &found.visible, seed) } else { Vec::new() };

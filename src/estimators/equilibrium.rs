@@ -17,7 +17,7 @@ use crate::tempering::{
 use crate::trust::Trust;
 
 /// Largest smaller layer that is enumerated.
-pub(super) const LARGEST_EXACT: usize = 20;
+const LARGEST_EXACT: usize = 20;
 /// Fraction of the chains that are at beta = 1 at a time.
 const SHARE_AT_ONE: f64 = 0.1;
 /// Temperatures and sweeps of tempered chains that draw samples instead, one chain per sample.
@@ -95,9 +95,20 @@ impl Equilibrium {
         count: usize,
         seed: u64,
     ) -> Result<Self> {
-        if let Some(exact) = Self::exact(parameters, count, seed)? {
-            return Ok(exact);
+        match Self::exact(parameters, count, seed)? {
+            Some(exact) => Ok(exact),
+            None => Self::by_product_path(parameters, engine, base, count, seed),
         }
+    }
+
+    /// The same of any model, without enumeration.
+    pub(super) fn by_product_path(
+        parameters: &Parameters,
+        engine: &dyn RbmOps,
+        base: &BaseDistribution,
+        count: usize,
+        seed: u64,
+    ) -> Result<Self> {
         let ladder = sampling_ladder(TEMPERATURES)?;
         let nothing = BitMatrix::zeros(0, parameters.n_visible);
         Self::one_a_chain(GeometricPath { engine, ladder: &ladder, base }, nothing, count, seed)
