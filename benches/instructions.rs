@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, RbmOps};
+use ztrack::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix};
 use ztrack::model::test_systems::gaussian_parameters;
 
 const COUNTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions.csv");
@@ -65,10 +65,10 @@ fn call(kernel: &str, times: usize) {
     for step in 0..times as u64 {
         match kernel {
             "hidden inputs" => {
-                engine.inputs(Layer::Hidden, visible.words(), hidden_inputs.as_mut_slice());
+                engine.inputs_of(Layer::Hidden, visible.words(), hidden_inputs.as_mut_slice());
             }
             "visible inputs" => {
-                engine.inputs(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
+                engine.inputs_of(Layer::Visible, hidden.words(), visible_inputs.as_mut_slice());
             }
             "hidden draw" => {
                 let draw = draw(&hidden_inputs, Purpose::ParticleHidden, step);

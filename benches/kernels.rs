@@ -10,8 +10,8 @@ use burn::tensor::Device;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::engine::{BetaGrid, BitMatrix, Composed, Draw, Host, Layer, Matrix, RbmOps};
-use ztrack::model::{Parameters, Rbm, test_systems::gaussian_parameters};
+use ztrack::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, OnBurn};
+use ztrack::model::{Parameters, test_systems::gaussian_parameters};
 use ztrack::training::gradient::Particles;
 
 const SIZES: [(usize, usize); 2] = [(180, 500), (784, 500)];
@@ -24,15 +24,15 @@ fn particles(chains: usize, n_visible: usize) -> Particles {
 }
 
 #[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
-fn composed(parameters: &Parameters) -> Composed {
-    Composed::new(&Rbm::from_parameters(parameters, &Device::ndarray()))
+fn on_burn(parameters: &Parameters) -> OnBurn {
+    OnBurn::new(parameters, &Device::ndarray())
 }
 
 fn kernels(criterion: &mut Criterion) {
     for (n_visible, n_hidden) in SIZES {
         let parameters = gaussian_parameters(n_visible, n_hidden, 0.1, 1);
         let engine = Host::new(&parameters);
-        let reference = composed(&parameters);
+        let on_burn = on_burn(&parameters);
         for chains in CHAINS {
             let mut group = criterion.benchmark_group(format!("{n_visible}x{n_hidden}/{chains}"));
             group.sample_size(20).measurement_time(Duration::from_secs(2));
@@ -41,8 +41,8 @@ fn kernels(criterion: &mut Criterion) {
             parts(&mut group, &engine, &states, n_hidden);
             group.bench_function("sweep", |bencher| bencher.iter(|| states.sweep(&engine, 1)));
             group.sample_size(10);
-            group.bench_function("sweep, composed reference", |bencher| {
-                bencher.iter(|| states.sweep(&reference, 1));
+            group.bench_function("sweep, burn-ndarray", |bencher| {
+                bencher.iter(|| states.sweep(&on_burn, 1));
             });
             group.finish();
         }
@@ -65,7 +65,7 @@ fn parts(
     group.bench_function("hidden inputs", |bencher| {
         bencher.iter(|| {
             let given = black_box(states.visible.words());
-            engine.inputs(Layer::Hidden, given, hidden_inputs.as_mut_slice());
+            engine.inputs_of(Layer::Hidden, given, hidden_inputs.as_mut_slice());
         });
     });
     group.bench_function("hidden draw", |bencher| {
@@ -86,7 +86,7 @@ fn parts(
     group.bench_function("visible inputs", |bencher| {
         bencher.iter(|| {
             let given = black_box(hidden.words());
-            engine.inputs(Layer::Visible, given, visible_inputs.as_mut_slice());
+            engine.inputs_of(Layer::Visible, given, visible_inputs.as_mut_slice());
         });
     });
     let grid: Vec<f64> = (0..100).map(|k| f64::from(k) / 99.0).collect();
@@ -129,7 +129,7 @@ fn crossover(criterion: &mut Criterion) {
         let mut out = Matrix::filled(rows, 500, 0.0);
         group.bench_function(format!("{rows} rows"), |bencher| {
             let given = black_box(states.words());
-            bencher.iter(|| engine.inputs(Layer::Hidden, given, out.as_mut_slice()));
+            bencher.iter(|| engine.inputs_of(Layer::Hidden, given, out.as_mut_slice()));
         });
     }
     group.finish();

@@ -1,11 +1,11 @@
 //! A custom ladder of densities: a ring of Ising spins, f_k(s) = exp(beta_k J sum_i s_i s_{i+1}), with known log Z.
 //! Tempered sampling and annealing use it like that of an RBM: `cargo run --release --example own_ladder`.
 
-use ztrack::engine::{BitMatrix, words_per_row};
+use ztrack::engine::{BitMatrix, States, SweepStreams, Walker, words_per_row};
 use ztrack::estimators::{ais, rts};
 use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, States, SweepStreams,
-    TemperedChains, TemperedPath, Tempering, Walker,
+    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, TemperedChains, TemperedPath,
+    Tempering,
 };
 
 const SPINS: usize = 100;

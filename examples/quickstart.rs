@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use burn::tensor::Device;
+use ztrack::Device;
 use ztrack::Result;
 use ztrack::config::Config;
 use ztrack::data::{SplitOptions, load};

@@ -9,10 +9,10 @@ mod support;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use burn::tensor::Device;
 use clap::Parser;
 use rayon::prelude::*;
 use support::training_sets::{TrainingSet, all, chosen, narrow};
+use ztrack::Device;
 use ztrack::model::exact::log_partition;
 use ztrack::tracking::Part;
 use ztrack::training::Trainer;

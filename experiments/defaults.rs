@@ -15,10 +15,10 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use burn::tensor::Device;
 use clap::Parser;
 use support::glyphs;
 use support::training_sets::{self, TrainingSet};
+use ztrack::Device;
 use ztrack::config::{Config, Suggestion};
 use ztrack::data::{SplitOptions, describe, generators, load};
 use ztrack::model::exact::mean_log_likelihood;

@@ -14,9 +14,9 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use burn::tensor::Device;
 use clap::Parser;
 use support::potts::Potts;
+use ztrack::Device;
 use ztrack::Result;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};

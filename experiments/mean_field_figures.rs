@@ -8,8 +8,8 @@
 
 mod support;
 
-use burn::tensor::Device;
 use support::{Options, mnist};
+use ztrack::Device;
 use ztrack::Result;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};

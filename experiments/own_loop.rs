@@ -13,9 +13,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use support::mnist::training_rows;
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::engine::{BitMatrix, Host};
+use ztrack::engine::{BitMatrix, Engine, Host};
 use ztrack::estimators::EstimateSettings;
-use ztrack::training::gradient::{Particles, moments};
+use ztrack::training::gradient::Particles;
 use ztrack::{LogZTracker, Parameters, Result};
 
 const BATCH: usize = 100;
@@ -152,9 +152,9 @@ fn run(
     for update in 1..=options.updates {
         let engine = Host::new(&model);
         let rate = RATE * (1.0 - 0.9 * update as f64 / (options.updates + 1) as f64);
-        let data = moments(&engine, &batch(), None);
+        let data = engine.moments(&batch(), None);
         particles.sweep(&engine, 1);
-        let chains = moments(&engine, &particles.visible, None);
+        let chains = engine.moments(&particles.visible, None);
         for i in 0..model.n_visible {
             let difference = data.products.row(i).iter().zip(chains.products.row(i));
             let weights = model.weights[i * options.hidden..(i + 1) * options.hidden].iter_mut();

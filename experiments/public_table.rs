@@ -13,8 +13,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use burn::tensor::Device;
 use clap::Parser;
+use ztrack::Device;
 use ztrack::config::Config;
 use ztrack::data::{SplitOptions, load};
 use ztrack::engine::BitMatrix;
@@ -182,8 +182,7 @@ fn run(config: &Config, folder: &Path, most: usize) -> Result<Run> {
         ..SplitOptions::default()
     };
     let splits = load(&config.data.source, &options, folder)?;
-    #[allow(deprecated)]
-    let mut trainer = Trainer::new(config, splits, &Device::ndarray())?;
+    let mut trainer = Trainer::new(config, splits, &Device::Host)?;
     let mut kept: Vec<Kept> = Vec::new();
     // Every so many evaluations one is kept; twice as many wherever there are too many.
     let (mut count, mut sound, mut stride) = (0, 0, 1);

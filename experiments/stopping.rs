@@ -11,10 +11,10 @@ mod support;
 
 use std::process::ExitCode;
 
-use burn::tensor::Device;
 use clap::Parser;
 use rayon::prelude::*;
 use support::training_sets::{TrainingSet, all, binary, chosen, few, validation};
+use ztrack::Device;
 use ztrack::Result;
 use ztrack::config::Config;
 use ztrack::engine::{BitMatrix, Host};

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use ztrack::checkpoint::{ModelFile, StateReader};
-use ztrack::data::{FileOptions, load_file, read_bytes};
+use ztrack::data::{FileOptions, Source, SplitOptions, load_as, load_file, read_bytes};
 use ztrack::record::{Csv, Run, TensorBoard};
 use ztrack::tempering::schedules::read_list;
 
@@ -17,6 +17,9 @@ pub const READERS: &[(&str, Reader)] = &[
     ("idx", idx),
     ("libsvm", libsvm),
     ("csv", csv),
+    ("grey", grey),
+    ("weights", weights),
+    ("parquet", parquet),
     ("sequences", sequences),
     ("npy", npy),
     ("npz", npz),
@@ -53,6 +56,30 @@ pub fn csv(bytes: &[u8]) -> Result<(), String> {
     let options = FileOptions { label: "1".parse().ok(), chosen, ..FileOptions::default() };
     let chosen = read_bytes(Path::new("x.csv"), bytes.to_vec(), &options);
     data("x.csv", bytes).or(chosen.map(drop).map_err(|e| e.to_string()))
+}
+
+/// A text table of grey levels, and one of categories with a state of values that are not there.
+pub fn grey(bytes: &[u8]) -> Result<(), String> {
+    let grey = FileOptions { grey: true, weights: "2".parse().ok(), ..FileOptions::default() };
+    let unseen = FileOptions { unseen: true, ..FileOptions::default() };
+    let read = |options| read_bytes(Path::new("x.csv"), bytes.to_vec(), options);
+    read(&grey).or(read(&unseen)).map(drop).map_err(|e| e.to_string())
+}
+
+/// A file of row weights.
+pub fn weights(bytes: &[u8]) -> Result<(), String> {
+    with_file("weights", bytes, |path| {
+        let weights = path.to_string_lossy().parse().ok();
+        let source = Source::named("bars-and-stripes").ok_or("no such source")?;
+        let reading = FileOptions { weights, ..FileOptions::default() };
+        load_as(&source, &SplitOptions::default(), Path::new(""), reading)
+            .map(drop)
+            .map_err(|e| e.to_string())
+    })
+}
+
+pub fn parquet(bytes: &[u8]) -> Result<(), String> {
+    data("x.parquet", bytes)
 }
 
 /// Aligned sequences: as A3M, as FASTA, and beside sequences of DNA.

@@ -91,7 +91,7 @@ pub mod units;
 
 pub use config::Config;
 pub use data::Dataset;
-pub use engine::{BitMatrix, Host, RbmOps};
+pub use engine::{BitMatrix, Engine, Host};
 pub use error::{Error, Result};
 pub use estimators::{Ais, Estimate, Rts};
 pub use fit::{Fit, Options, fit};

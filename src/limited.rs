@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::memory::check_memory;
 
 /// Bytes per read.
 const CHUNK: usize = 1 << 16;
@@ -55,6 +56,8 @@ fn read(path: &Path, file: File, limit: u64, what: &str) -> Result<Vec<u8>> {
     if length > limit {
         return Err(too_long());
     }
+    check_memory(length as f64, "its bytes")
+        .map_err(|problem| Error::file(path, format!("is too large: {problem}")))?;
     let bytes = read_up_to(file, limit.saturating_add(1)).map_err(Error::io("read", path))?;
     if bytes.len() as u64 > limit { Err(too_long()) } else { Ok(bytes) }
 }

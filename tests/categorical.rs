@@ -6,8 +6,8 @@ mod potts;
 
 use std::path::Path;
 
-use burn::tensor::Device;
 use potts::Potts;
+use ztrack::Device;
 use ztrack::checkpoint::ModelFile;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, FileOptions, Splits, Values, read_bytes};
@@ -60,8 +60,7 @@ fn config(settings: &[&str]) -> Config {
 }
 
 fn device() -> Device {
-    #[allow(deprecated)]
-    Device::ndarray()
+    Device::Host
 }
 
 /// Both layers are enumerated: 2^6 hidden states, and the visible states that the variables allow among 2^9.
@@ -433,6 +432,59 @@ fn a_table_of_categories_can_be_taken_as_bits() {
             assert!(cells.len() == 9 && cells.iter().all(|it| matches!(*it, "0" | "1")), "{line}");
         }
     }
+}
+
+#[test]
+fn the_alphabet_of_sequences_can_be_given() {
+    use ztrack::data::Alphabet::{Dna, Protein, Rna};
+    let read = |text: &str, alphabet| {
+        let options = FileOptions { alphabet: Some(alphabet), ..FileOptions::default() };
+        read_bytes(Path::new("x.fasta"), text.as_bytes().to_vec(), &options)
+    };
+    for (text, alphabet, expected) in
+        [(">a\nACGT\n", Protein, "4*21"), (">a\nACG-\n", Rna, "4*5"), (">a\nACG-\n", Dna, "4*5")]
+    {
+        let categories = read(text, alphabet).unwrap().categories.unwrap();
+        assert_eq!(categories.variables().to_string(), expected);
+        assert_eq!(categories.columns()[0].states.contains(&"U".into()), alphabet == Rna);
+    }
+    let message = read(">a\nACGT\n", Rna).unwrap_err().to_string();
+    assert!(message.contains("`T` is none of the letters ACGU-: correct it"), "{message}");
+    let text = "[data]\nsource = \"x.fasta\"\nalphabet = \"ascii\"\n[model]\nhidden = 4\n";
+    let message = Config::parse(text, &[]).unwrap_err().to_string();
+    assert!(message.contains("\"dna\", \"rna\", \"protein\""), "{message}");
+}
+
+/// `data.unseen`: values that training has not are one state, from the file to samples; without it they are refused.
+#[test]
+fn unseen_values_can_be_a_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("t.csv"), table()).unwrap();
+    let header = TABLE.split_once('\n').unwrap().0;
+    let rows = format!("{header}\npink,1,perhaps,1,a\nred,10,no,0,b\n");
+    std::fs::write(path("v.csv"), &rows).unwrap();
+    let load = |unseen: bool| {
+        let text = format!(
+            "[data]\nunseen = {unseen}\nsource = {{ name = \"files\", train = \"t.csv\", validation = \"v.csv\" }}\n[model]\nhidden = 2\n"
+        );
+        Config::parse(&text, &[]).unwrap().data.load(Some(folder.path()))
+    };
+    let message = load(false).unwrap_err().to_string();
+    let expected = "line 2, column 1 (colour): `pink` is no value that the training rows have";
+    assert!(message.contains(expected) && message.contains("data.unseen = true"), "{message}");
+    let splits = load(true).unwrap();
+    let categories = splits.train.categories.unwrap();
+    assert_eq!(categories.variables().to_string(), "2*4,3,1+");
+    let Values::Binary(rows) = &splits.validation.unwrap().values else { panic!() };
+    assert_eq!(categories.cells(rows.row(0)), ["(unseen)", "1", "(unseen)", "1"]);
+    assert_eq!(categories.cells(rows.row(1)), ["red", "10", "no", "0"]);
+    // A model of them reads other new values, and its own samples; a bit stays a bit.
+    let beside = FileOptions { categories: Some(categories), ..FileOptions::default() };
+    let read = |rows: &str| read(&format!("{header}\n{rows}"), &beside);
+    assert!(read("(unseen),3,yes,0,a\nviolet,1,no,1,a\n").is_ok());
+    assert!(read("red,1,no,7,a\n").unwrap_err().to_string().contains("column 4 (flag): `7`"));
+    assert!(read("red,,no,1,a\n").unwrap_err().to_string().contains("empty or missing"));
 }
 
 #[test]

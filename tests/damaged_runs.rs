@@ -33,6 +33,42 @@ fn ended(arguments: &[String]) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// What only asks whether a run is at work does not wait for a writer; what goes on with it is refused.
+#[test]
+fn a_pipe_in_the_place_of_the_lock_is_not_waited_for() {
+    let (_folder, out) = finished();
+    fs::remove_file(out.join("run.lock")).unwrap();
+    assert!(Command::new("mkfifo").arg(out.join("run.lock")).status().unwrap().success());
+    let page = text(&out.join("page.html"));
+    for arguments in [
+        vec!["runs".to_string(), text(&out)],
+        vec!["compare".into(), text(&out), text(&out)],
+        ["report", &text(&out), "--seconds", "0", "--out", &page].map(String::from).to_vec(),
+    ] {
+        let output = ended(&arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
+    }
+    let output = ended(&resume(&out));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("run.lock"), "{stderr}");
+}
+
+/// A state of 60 GiB that takes no room on the disk: refused before it is read.
+#[test]
+fn a_state_larger_than_the_memory_is_refused() {
+    let (_folder, out) = finished();
+    let state = fs::File::create(out.join("checkpoints/state/update-00000021.state")).unwrap();
+    state.set_len(60 << 30).unwrap();
+    let script = "ulimit -v 1000000; exec \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_ztrack")]).args(resume(&out));
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("update-00000021.state: is too large: its bytes need"), "{stderr}");
+}
+
 /// A pipe that nobody writes to would be waited for, and a device has no end.
 #[test]
 fn pipes_and_devices_in_a_run_folder_are_refused() {

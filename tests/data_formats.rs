@@ -89,6 +89,101 @@ fn tables_of_every_kind_are_read() {
     }
 }
 
+/// Tables of numbers are grey levels where they are to become zeros and ones, on the scale that the numbers show.
+#[test]
+fn tables_of_grey_levels_are_read() {
+    let grey = |text: &str, chosen: Option<Vec<Column>>| {
+        let options = FileOptions { grey: true, chosen, ..FileOptions::default() };
+        read_bytes(Path::new("x.csv"), text.into(), &options)
+    };
+    for text in [
+        "a,b,class\n0,51,x\n255,1,y\n",
+        "a;b;class\n0;51.0;x\n255;1.0;y\n",
+        "a,b,class\n0,0.2,x\n1.0,0.004,y\n",
+    ] {
+        let data = grey(text, None).unwrap();
+        assert_eq!((levels(&data), &data.labels), (&[0, 51, 255, 1][..], &Some(vec![0, 1])));
+        let turned = grey(text, Some(vec![Column::Number(2), Column::Number(1)])).unwrap();
+        assert_eq!(levels(&turned), [51, 0, 1, 255]);
+    }
+    // Five different levels are no names; numbers that follow one another are.
+    assert_eq!(grey("0,90,7,30,200\n1,1,1,1,0\n", None).unwrap().rows(), 2);
+    assert_eq!(grey("0,1,2,3,4\n0,90,7,30,200\n", None).unwrap().rows(), 1);
+    // What is binary stays binary.
+    assert_eq!(bits(&grey("-1,1\n1,1\n", None).unwrap()).words(), [0b10, 0b11]);
+    for (text, expected) in [
+        ("a,b\n3,red\n", "line 2, column 2 (b): `red` is no number, as grey levels are"),
+        ("a,b\n3,400\n", "line 2, column 2 (b): 400 is outside 0..255"),
+        ("a,b\n0.5,3\n", "line 2, column 2 (b): 3 is outside 0..1; divide grey levels by 255"),
+        ("a,b\n3,0.5\n", "line 2, column 2 (b): 0.5 is not whole"),
+        ("a,b\n3,\n", "line 2, column 2 (b): a value is missing"),
+    ] {
+        let message = grey(text, None).unwrap_err().to_string();
+        assert!(message.contains(expected), "{text:?}: {message}");
+    }
+    // Without data.binarization they are refused with what to type: fractions, and many different numbers.
+    let rows = |scale: f64| -> String {
+        let cell =
+            |i: usize| format!("{},{}\n", (i % 256) as f64 * scale, (7 * i % 256) as f64 * scale);
+        "a,b\n".to_string() + &(0..300).map(cell).collect::<String>()
+    };
+    for scale in [1.0, 1.0 / 256.0] {
+        let error = read_bytes(Path::new("x.csv"), rows(scale).into(), &FileOptions::default());
+        let message = error.unwrap_err().to_string();
+        assert!(
+            message.contains("if the cells are grey levels, give data.binarization"),
+            "{message}"
+        );
+        assert_eq!(grey(&rows(scale), None).unwrap().rows(), 300);
+    }
+}
+
+/// Without the feature, Parquet is told by its name and what to do.
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_is_refused_where_it_is_not_built_in() {
+    let options = FileOptions::default();
+    let error = read_bytes(Path::new("x.parquet"), b"PAR1....PAR1".to_vec(), &options);
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("--features parquet") && message.contains("to_csv"), "{message}");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_is_read_as_tables_are() {
+    use files::parquet;
+    let read = |schema: &str, options: &FileOptions| {
+        read_bytes(Path::new("x"), parquet(schema), options).map_err(|error| error.to_string())
+    };
+    let plain = FileOptions::default();
+    let data =
+        read("BOOLEAN a; INT32 b (UINT_8); INT64 c; DOUBLE __index_level_0__;", &plain).unwrap();
+    assert_eq!((bits(&data).rows(), data.columns()), (60, 3));
+    assert_eq!(bits(&data).words()[..4], [0b000, 0b111, 0b000, 0b111]);
+    let words =
+        read("BYTE_ARRAY colour (UTF8); INT32 class; BYTE_ARRAY other (UTF8);", &plain).unwrap();
+    let categories = words.categories.unwrap();
+    assert_eq!(categories.variables().to_string(), "2*2");
+    assert_eq!(categories.columns()[0].states, ["a \"b\", c", "d"]);
+    assert_eq!(words.labels.unwrap()[..3], [0, 1, 0]);
+    let grey = FileOptions { grey: true, ..FileOptions::default() };
+    assert_eq!(levels(&read("FLOAT 0; DOUBLE 1;", &grey).unwrap())[..4], [0, 0, 64, 64]);
+    for (schema, options, expected) in [
+        ("FLOAT a;", &plain, "column 1 (a) has 2 different numbers, not all whole"),
+        ("INT32 a (DATE); INT32 b;", &plain, "row 1, column a: 1970-01-01 is no integer"),
+        ("BYTE_ARRAY a; INT32 b;", &plain, "is no integer, float, boolean or text"),
+    ] {
+        let message = read(schema, options).unwrap_err();
+        assert!(message.contains(expected), "{schema}: {message}");
+    }
+    let mut cut = parquet("INT32 a; INT32 b;");
+    cut.truncate(cut.len() - 20);
+    let message = read_bytes(Path::new("x"), cut, &plain).unwrap_err().to_string();
+    assert!(message.contains("is not a sound Parquet file"), "{message}");
+    let separated = FileOptions { separator: Some(Separator::Comma), ..FileOptions::default() };
+    assert!(read("INT32 a; INT32 b;", &separated).unwrap_err().contains("`separator` is for text"));
+}
+
 #[test]
 fn labels_and_columns_are_chosen() {
     let text = "id,class,a,b,c,d\n7,cat,0,1,0,1\n8,dog,1,1,0,0\n9,cat,0,0,1,1\n";

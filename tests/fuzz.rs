@@ -144,9 +144,8 @@ fn resumed() -> Target {
     })
 }
 
-#[allow(deprecated)]
-fn device() -> burn::tensor::Device {
-    burn::tensor::Device::ndarray()
+fn device() -> ztrack::Device {
+    ztrack::Device::Host
 }
 
 fn state_bytes() -> Vec<u8> {
@@ -187,6 +186,19 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "idx" => vec![idx],
         "libsvm" => vec![libsvm],
         "csv" => vec![csv, table, signs, words],
+        "grey" => vec![b"a,b,c\n0,7,255\n9,1,1\n".to_vec(), b"0.5;1;0.25\n1;1;0\n".to_vec(), words],
+        // As many as bars and stripes have rows.
+        "weights" => vec![
+            ["# of rows\n", &"1\n0.5\n2e0\n".repeat(10)].concat().into_bytes(),
+            files::npy(ndarray::Array1::from_elem(30, 0.5f64)),
+        ],
+        #[cfg(feature = "parquet")]
+        "parquet" => vec![
+            files::parquet("BOOLEAN a; INT32 b; INT64 c;"),
+            files::parquet("BYTE_ARRAY a (UTF8); INT32 b;"),
+        ],
+        #[cfg(not(feature = "parquet"))]
+        "parquet" => vec![b"PAR1 PAR1".to_vec()],
         "sequences" => vec![fasta, b">a\nAC-GT\n>b\n.NACGa-T\n".to_vec()],
         "npy" => vec![npy(true), npy(false)],
         "npz" => vec![npz(true), npz(false)],

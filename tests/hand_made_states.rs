@@ -24,9 +24,8 @@ fn state(settings: &[&str]) -> (Config, Splits, Vec<u8>) {
     (config, splits, state.to_bytes().unwrap())
 }
 
-#[allow(deprecated)]
-fn device() -> burn::tensor::Device {
-    burn::tensor::Device::ndarray()
+fn device() -> ztrack::Device {
+    ztrack::Device::Host
 }
 
 /// Resumes and takes a step; the error, if any.

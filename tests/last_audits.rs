@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use burn::tensor::Device;
+use ztrack::Device;
 use ztrack::config::Config;
 use ztrack::data::load;
 use ztrack::model::exact::mean_log_likelihood;

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use burn::tensor::Device;
 use sha2::{Digest, Sha256};
+use ztrack::Device;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, SplitOptions, Splits, Values, load};
 use ztrack::engine::BitMatrix;
@@ -37,8 +37,7 @@ const BARS: &str = r#"
 "#;
 
 fn device() -> Device {
-    #[allow(deprecated)]
-    Device::ndarray()
+    Device::Host
 }
 
 fn bars(config: &Config) -> Splits {

@@ -13,10 +13,10 @@
 use burn::tensor::Device;
 use ztrack::engine::host::InstructionSet;
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::engine::{BitMatrix, Composed, Draw, Host, Matrix, RbmOps, for_each_set_bit};
+use ztrack::engine::{BitMatrix, Draw, Engine, Host, Matrix, OnBurn, for_each_set_bit};
+use ztrack::model::Parameters;
 use ztrack::model::exact::{log_partition_at, log_probabilities_of_visible_at, moments};
 use ztrack::model::test_systems::{gaussian_parameters, total_variation};
-use ztrack::model::{Parameters, Rbm};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, Ladder, Prior, TemperedChains,
 };
@@ -84,16 +84,25 @@ fn bits(states: &[usize], columns: usize) -> BitMatrix {
     BitMatrix::from_fn(states.len(), columns, |row, i| states[row] >> i & 1 == 1)
 }
 
-/// The fused kernel on all instruction sets of this machine and the composed reference, with chains each can afford.
-fn kernels(parameters: &Parameters) -> Vec<(String, Box<dyn RbmOps>, usize)> {
-    let mut kernels: Vec<(String, Box<dyn RbmOps>, usize)> = Vec::new();
+#[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
+fn devices() -> Vec<(&'static str, Device)> {
+    vec![
+        ("burn-ndarray", Device::ndarray()),
+        #[cfg(feature = "flex")]
+        ("burn-flex", Device::flex()),
+    ]
+}
+
+/// The host's kernels on all instruction sets of this machine and Burn's devices, with chains each can afford.
+fn kernels(parameters: &Parameters) -> Vec<(String, Box<dyn Engine>, usize)> {
+    let mut kernels: Vec<(String, Box<dyn Engine>, usize)> = Vec::new();
     for set in InstructionSet::available() {
         let fused = Box::new(Host::with_instruction_set(parameters, set));
         kernels.push((format!("{set:?}"), fused, 40_000));
     }
-    let composed = Composed::new(&Rbm::from_parameters(parameters, &Device::default()));
-    let composed = composed.of(parameters.variables.clone());
-    kernels.push(("composed".into(), Box::new(composed), 20_000));
+    for (name, device) in devices() {
+        kernels.push((name.into(), Box::new(OnBurn::new(parameters, &device)), 3_000));
+    }
     kernels
 }
 
@@ -138,12 +147,16 @@ fn particles_stay_in_the_exact_distribution_of_the_model() {
         let exact = log_probabilities_of_visible_at(&parameters, &[0.0; 7], 1.0).unwrap();
         let exact: Vec<f64> = exact.into_iter().map(f64::exp).collect();
         for (kernel, engine, count) in kernels(&parameters) {
-            let start = draw(&exact, count, 5);
-            let mut particles = Particles { visible: bits(&start, 7), seed: 6, sweeps: 0 };
-            particles.sweep(engine.as_ref(), SWEEPS);
-            let cells = (0..count).map(|s| particles.visible.row(s)[0] as usize);
-            let tv = total_variation(cells, &exact);
-            assert!(tv < 2.0, "{kernel}, variables `{kind}`: {tv:.2} x the floor");
+            // Few states have most of the mass, so one distance varies by half; the mean of six by a fifth.
+            let distance = |seed: u64| {
+                let start = draw(&exact, count, seed);
+                let mut particles = Particles { visible: bits(&start, 7), seed, sweeps: 0 };
+                particles.sweep(engine.as_ref(), SWEEPS);
+                total_variation((0..count).map(|s| particles.visible.row(s)[0] as usize), &exact)
+            };
+            let tv = (5..11).map(distance).sum::<f64>() / 6.0;
+            println!("{kernel} {kind} {tv}");
+            assert!(tv < 1.8, "{kernel}, variables `{kind}`: {tv:.2} x the floor");
         }
     }
 }
@@ -236,7 +249,8 @@ fn draws_of_units_rows_and_steps_are_independent() {
     const UNITS: usize = 130;
     const DRAWS: usize = 4000;
     let parameters = Parameters::zeros(UNITS, 1);
-    for (kernel, engine, _) in kernels(&parameters) {
+    for kernel in InstructionSet::available() {
+        let engine = Host::with_instruction_set(&parameters, kernel);
         let inputs = Matrix::filled(2, UNITS, 0.0);
         // Per step: two rows of visible units and two of what hidden units would get.
         let mut bits = BitMatrix::zeros(DRAWS, 4 * UNITS);
@@ -276,12 +290,12 @@ fn draws_of_units_rows_and_steps_are_independent() {
                 };
                 if i < j {
                     let z = (differ(columns.row(i), columns.row(j)) - n / 2.0) / (n.sqrt() / 2.0);
-                    assert!(z.abs() < 6.5, "{kernel}: draws {i} and {j} of a step, z = {z:.1}");
+                    assert!(z.abs() < 6.5, "{kernel:?}: draws {i} and {j} of a step, z = {z:.1}");
                 }
                 let z = (differ(&next, columns.row(j)) - n / 2.0) / (n.sqrt() / 2.0);
                 assert!(
                     z.abs() < 6.5,
-                    "{kernel}: draws {i} and {j} of successive steps, z = {z:.1}"
+                    "{kernel:?}: draws {i} and {j} of successive steps, z = {z:.1}"
                 );
             }
         }

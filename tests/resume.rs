@@ -52,8 +52,7 @@ const TEMPERED: &[&str] = &[
 /// A step and an evaluation after a resume, at every single update, pre-training included.
 #[test]
 fn a_state_holds_all_at_every_update() {
-    #[allow(deprecated)]
-    let device = burn::tensor::Device::ndarray();
+    let device = ztrack::Device::Host;
     for settings in [PERSISTENT, SMOOTHED, TEMPERED] {
         let settings: Vec<_> = settings.iter().map(|setting| setting.to_string()).collect();
         let config = Config::parse(common::TINY, &settings).unwrap();
@@ -198,9 +197,9 @@ fn devices_agree_to_rounding() {
         let config = tiny(folder.path());
         let curves = ["ndarray", "flex"].map(|device| {
             let out = folder.path().join(device);
-            let composed = "model.kernel=\"composed\"";
+
             let short = ["--set", "evaluation.every=1", "--set", "training.updates=12"];
-            let more = [&["--device", device, "--set", composed], &short[..]].concat();
+            let more = [&["--device", device], &short[..]].concat();
             train(&config, &out, settings, &more);
             log_z(std::fs::read_to_string(out.join("metrics.csv")).unwrap())
         });

@@ -82,6 +82,21 @@ fn a_second_signal_does_not_lose_the_state() {
     assert!(update + 5 >= 5 * (rows - 1), "update {update} beside {rows} rows");
 }
 
+/// `ulimit -S -t`: the system says once a second that the processor time is used up, and would end the process by that.
+#[test]
+fn the_end_of_processor_time_keeps_the_state() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    let long = ["training.updates=1000000", "checkpoint.every=1000000"];
+    let mut arguments = train_arguments(&tiny(folder.path()), &out, &long);
+    arguments.push("-q".into());
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let output = shell("ulimit -S -t 1", &arguments).wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert_eq!(fs::read_dir(out.join("checkpoints/state")).unwrap().count(), 1, "{stderr}");
+}
+
 /// Nobody reads standard error and the pipe is full: a signal ends the run all the same, with its state.
 #[test]
 fn a_reader_that_does_not_read_holds_up_no_signal() {

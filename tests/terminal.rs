@@ -121,6 +121,19 @@ fn kernels_are_told_and_asked_for_by_shape() {
     }
 }
 
+/// Without a number on the command line too.
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_do_not_fit_are_an_error_with_a_message() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v 300000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_ztrack")]);
+    command.args(["data", "describe", "bars-and-stripes"]).env("RAYON_NUM_THREADS", "500");
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("error: cannot start threads"), "{stderr}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn closed_pipes_end_quietly_and_full_ones_are_errors() {

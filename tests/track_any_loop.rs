@@ -1,6 +1,6 @@
 //! The tracker of any loop: the same bytes as the trainer's own, its state, what it refuses; training in one call.
 
-use burn::tensor::Device;
+use ztrack::Device;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};
 use ztrack::engine::BitMatrix;
@@ -75,8 +75,7 @@ fn says_what_the_trainer_says(
     let config = Config::parse(RUN, &settings)?;
     let bits = rows(600, 3);
     let train = Dataset::new("two", Values::Binary(bits.clone()), None, None)?;
-    #[allow(deprecated)]
-    let device = Device::ndarray();
+    let device = Device::Host;
     let mut trainer =
         Trainer::new(&config, Splits { train, validation: None, test: None }, &device)?;
     let builder = LogZTracker::builder(&bits).hidden(16).seed(5);

@@ -10,13 +10,13 @@ use burn::tensor::Device;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Source, SplitOptions, Splits, Values, load};
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::engine::{BitMatrix, Composed, Host};
-use ztrack::model::{Parameters, Rbm, test_systems::gaussian_parameters};
+use ztrack::engine::{BitMatrix, Engine, Host, OnBurn};
+use ztrack::model::{Parameters, test_systems::gaussian_parameters};
 use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, Ladder, Prior, TemperedChains,
 };
 use ztrack::training::Trainer;
-use ztrack::training::gradient::{Particles, moments};
+use ztrack::training::gradient::Particles;
 
 /// Sweeps of tempered chains in one call.
 const TEMPERED_SWEEPS: usize = 5;
@@ -36,9 +36,9 @@ fn particles(chains: usize, n_visible: usize) -> Particles {
 /// One PCD-1 update with plain gradient ascent, as scikit-learn's `BernoulliRBM._fit`.
 fn update(parameters: &mut Parameters, data: &BitMatrix, particles: &mut Particles) {
     let engine = Host::new(parameters);
-    let data = moments(&engine, data, None);
+    let data = engine.moments(data, None);
     particles.sweep(&engine, 1);
-    let model = moments(&engine, &particles.visible, None);
+    let model = engine.moments(&particles.visible, None);
     let j = parameters.n_hidden;
     for (i, weights) in parameters.weights.chunks_exact_mut(j).enumerate() {
         let rows = data.products.row(i).iter().zip(model.products.row(i));
@@ -111,7 +111,7 @@ fn training(n_visible: usize, n_hidden: usize, chains: usize) -> Result<Work, Fa
         }
     };
     let splits = Splits { train, validation: None, test: None };
-    let mut trainer = Trainer::new(&config, splits, &Device::default())?;
+    let mut trainer = Trainer::new(&config, splits, &ztrack::Device::Host)?;
     for _ in 0..FIRST_UPDATES {
         trainer.step()?;
     }
@@ -142,8 +142,8 @@ fn work(what: &str, setting: &str) -> Result<Work, Failure> {
         "ztrack sweep" => Ok(Box::new(move || states.sweep(&fused, 1))),
         "burn-ndarray composed sweep" => {
             states.sweep(&fused, 10);
-            let composed = Composed::new(&Rbm::from_parameters(&parameters, &Device::ndarray()));
-            Ok(Box::new(move || states.sweep(&composed, 1)))
+            let on_burn = OnBurn::new(&parameters, &Device::ndarray());
+            Ok(Box::new(move || states.sweep(&on_burn, 1)))
         }
         "ztrack update" => {
             let data = particles(chains, n_visible).visible;

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 
-use ztrack::engine::Host;
+use ztrack::engine::{Engine, Host};
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::tempering::{BaseDistribution, GeometricPath, Ladder, Prior};
-use ztrack::training::gradient::{gradient, moments};
+use ztrack::training::gradient::gradient;
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 
 use super::clock::Clock;
@@ -60,9 +60,9 @@ fn measure(setting: &Setting) -> Result<Clock, Failure> {
             clock.restart();
         }
         let new = clock.time("update", || {
-            let positive = moments(&engine, &data, None);
+            let positive = engine.moments(&data, None);
             particles.sweep(&engine, 1);
-            let negative = moments(&engine, &particles.visible, None);
+            let negative = engine.moments(&particles.visible, None);
             rule.step(&mut parameters, &gradient(&positive, &negative, None), 1e-4);
             Host::new(&parameters)
         });

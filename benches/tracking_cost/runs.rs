@@ -2,7 +2,6 @@
 
 use std::fs::File;
 
-use burn::tensor::Device;
 use ztrack::config::Config;
 use ztrack::data::{SplitOptions, load};
 use ztrack::training::{StepRecord, Trainer};
@@ -77,7 +76,7 @@ fn trainer(setting: &Setting, filter: &str, every: u64) -> ztrack::Result<Traine
     );
     let config = Config::parse(&text, &[])?;
     let splits = load(&config.data.source, &SplitOptions::default(), ".".as_ref())?;
-    let mut trainer = Trainer::new(&config, splits, &Device::ndarray())?;
+    let mut trainer = Trainer::new(&config, splits, &ztrack::Device::Host)?;
     while !matches!(trainer.step()?, StepRecord::TrackingStarted(_)) {}
     Ok(trainer)
 }

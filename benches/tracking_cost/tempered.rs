@@ -2,10 +2,10 @@
 
 use std::fs::File;
 
-use ztrack::engine::Host;
+use ztrack::engine::{Engine, Host};
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::tempering::{BaseDistribution, GeometricPath, Ladder, Prior, TemperedChains};
-use ztrack::training::gradient::{gradient, moments, moments_from_inputs};
+use ztrack::training::gradient::gradient;
 use ztrack::training::update::{RmsSpectral, RmsSpectralConfig, UpdateRule};
 
 use super::clock::Clock;
@@ -61,10 +61,10 @@ fn measure(setting: &Setting) -> Result<Clock, Failure> {
         }
         let tracker = &trackers[0];
         let (positive, negative) = clock.time(UPDATE[0], || {
-            let positive = moments(&engine, &data, None);
-            let inputs = tracker.evaluated().inputs.clone();
+            let positive = engine.moments(&data, None);
+            let cached = tracker.evaluated().cached.clone();
             let (visible, weights) = (&tracker.chains.visible, tracker.weights());
-            (positive, moments_from_inputs(&engine, visible, inputs, Some(&weights)))
+            (positive, engine.moments_of_cached(visible, cached, Some(&weights)))
         });
         clock.time(UPDATE[1], || {
             rule.step(&mut parameters, &gradient(&positive, &negative, None), 1e-5);

@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use burn::tensor::Device;
 use clap::Parser;
 use sets::Set;
+use ztrack::Device;
 use ztrack::config::{Config, Suggestion};
 use ztrack::data::{
     Baseline, Grouping, MOST_COMPONENTS, Splits, baselines, describe, find_variables,

@@ -3,11 +3,11 @@
 use ztrack::Result;
 use ztrack::data::generators::BarsAndStripes;
 use ztrack::data::{Binarization, Binarizer};
-use ztrack::engine::{BitMatrix, Host};
+use ztrack::engine::{BitMatrix, Engine, Host};
 use ztrack::model::Parameters;
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::tempering::BaseDistribution;
-use ztrack::training::gradient::{Centering, Particles, gradient, moments};
+use ztrack::training::gradient::{Centering, Particles, gradient};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 
 use crate::support::mnist::training_rows;
@@ -52,13 +52,13 @@ pub fn train(
         // A stride prime to the number of rows mixes the classes of a sorted file.
         let batch = data.select((0..BATCH).map(|i| (update * BATCH + i) * 7919 % rows));
         let engine = Host::new(&parameters);
-        let positive = moments(&engine, &batch, None);
+        let positive = engine.moments(&batch, None);
         centering.follow(&positive);
         if sweeps > 0 {
             particles.visible = batch;
         }
         particles.sweep(&engine, sweeps.max(1));
-        let negative = moments(&engine, &particles.visible, None);
+        let negative = engine.moments(&particles.visible, None);
         rule.step(&mut parameters, &gradient(&positive, &negative, Some(&centering)), rate);
     }
     Ok(parameters)

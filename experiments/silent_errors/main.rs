@@ -1,6 +1,6 @@
 //! How often is the default estimate of log Z wrong without a doubt?
 //!
-//!     cargo run --release --example silent_errors [-- --quick] [--held-out] [--only FAMILY] [--seed S] [--out DIR]
+//!     cargo run --release --example silent_errors [-- --quick] [--held-out [N]] [--only FAMILY] [--seed S] [--out DIR]
 //!
 //! Enumerable models of many kinds (trained fast and slowly by CD-1, PCD and the tempered gradient on MNIST, dna, bars and stripes and
 //! two-mode data; Gaussian; with modes by construction; with large weights), larger ones with a log Z known by construction, each estimated as `ztrack estimate` does for
@@ -30,9 +30,9 @@ struct Options {
     /// A few small models, for seconds instead of minutes
     #[arg(long)]
     quick: bool,
-    /// Models of other seeds
-    #[arg(long)]
-    held_out: bool,
+    /// Models of other seeds, larger by this number
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1000")]
+    held_out: Option<u64>,
     /// Models of these families, or of these names, alone
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
@@ -97,7 +97,7 @@ fn report(options: &Options) -> Result<bool> {
         outcomes.push(Outcome { family, z, sound, seconds });
     }
     std::fs::create_dir_all(&options.out)?;
-    let set = if options.held_out { "held-out" } else { "results" };
+    let set = if options.held_out.is_some() { "held-out" } else { "results" };
     std::fs::write(options.out.join(format!("{set}-{}.csv", options.seed)), rows)?;
     Ok(summarise(&outcomes))
 }
@@ -136,9 +136,9 @@ fn summarise(outcomes: &[Outcome]) -> bool {
 /// The models asked for.
 fn subjects(options: &Options) -> Vec<Subject> {
     let mut list = if options.quick { quick() } else { all() };
-    if options.held_out {
+    if let Some(other) = options.held_out {
         list.retain(|subject| !matches!(subject.recipe, Recipe::Shared(_)));
-        list.iter_mut().for_each(|subject| subject.seed += 1000);
+        list.iter_mut().for_each(|subject| subject.seed += other);
     }
     let only = &options.only;
     list.retain(|subject| {

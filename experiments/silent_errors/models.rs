@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::planted::Planted;
 use anyhow::{Context, Result};
-use burn::tensor::Device;
+use ztrack::Device;
 use ztrack::Parameters;
 use ztrack::checkpoint::ModelFile;
 use ztrack::config::Config;
@@ -283,8 +283,7 @@ fn trained(
          [evaluation]\nevery = {updates}\n"
     );
     let config = Config::parse(&text, &[])?;
-    #[allow(deprecated)]
-    let mut trainer = Trainer::new(&config, splits, &Device::ndarray())?;
+    let mut trainer = Trainer::new(&config, splits, &Device::Host)?;
     while trainer.updates() < updates {
         trainer.step()?;
     }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use indicatif::ProgressBar;
 use ztrack::Result;
-use ztrack::engine::RbmOps;
+use ztrack::engine::Engine;
 use ztrack::engine::random::{Purpose, Streams};
 use ztrack::estimators::tempered::{Group, KeptRun, KeptStates, SlopeSums, TemperedRun};
 use ztrack::numerics::Table;
@@ -49,7 +49,7 @@ impl Pool {
 
     /// Initial rounds, a fifth of the sweeps to settle, then `sweeps` (at least 1) with fixed zeta at K `temperatures`.
     pub fn run(
-        engine: &dyn RbmOps,
+        engine: &dyn Engine,
         base: &BaseDistribution,
         temperatures: usize,
         sweeps: usize,

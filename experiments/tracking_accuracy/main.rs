@@ -13,11 +13,11 @@ mod settings;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use burn::tensor::Device;
 use clap::Parser;
 use rayon::prelude::*;
 use settings::{SETTINGS, Setting, TRACKERS};
 use support::training_sets::{TrainingSet, all, chosen};
+use ztrack::Device;
 use ztrack::model::exact::log_partition;
 use ztrack::record::{Content, Run};
 use ztrack::training::Trainer;

@@ -1,7 +1,10 @@
 //! Bytes of numpy arrays as the library's arrays.
 
+use pyo3::prelude::*;
 use ztrack::units::Variables;
 use ztrack::{BitMatrix, Error, Parameters, Result};
+
+use super::errors::exception;
 
 /// Little-endian f32 values.
 fn floats(bytes: &[u8]) -> Vec<f32> {
@@ -39,4 +42,11 @@ pub fn bits(cells: &[u8], columns: usize) -> Result<BitMatrix> {
 pub fn cells(bits: &BitMatrix) -> Vec<u8> {
     let cell = |row: usize| (0..bits.columns()).map(move |column| u8::from(bits.get(row, column)));
     (0..bits.rows()).flat_map(cell).collect()
+}
+
+/// Refuses an array of this many bytes where they are not free.
+#[pyfunction]
+pub fn check_memory(py: Python<'_>, bytes: f64, what: &str) -> PyResult<()> {
+    let fits = ztrack::tempering::check_memory(bytes, what);
+    fits.map_err(|problem| exception(py, &Error::TooLarge(problem)))
 }

@@ -1,4 +1,4 @@
-//! Errors of the library as the exceptions of `ztrack/_errors.py`, which have Python's own kinds among their bases.
+//! Errors of the library as the exceptions of `package/ztrack/_errors.py`, which have Python's own kinds among their bases.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

@@ -1,14 +1,15 @@
 //! log Z and samples of a fixed model.
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use serde::Serialize;
-use ztrack::Result;
 use ztrack::estimators::{
     self, Agreement, Automatic, Equilibrium, Estimate, EstimateSettings, Known,
 };
 use ztrack::tempering::BaseDistribution;
 use ztrack::tempering::schedules::linear;
+use ztrack::{BitMatrix, Parameters, Result};
 
 use super::arrays::{bits, cells, parameters};
 use super::errors::{ARGUMENTS, named, of_arguments};
@@ -22,35 +23,65 @@ struct Found {
     skipped: Vec<String>,
 }
 
-/// JSON of all estimates.
-#[pyfunction]
-#[pyo3(signature = (weights, visible_bias, hidden_bias, groups, rows, states, methods, chains, temperatures, sweeps, budget, seed, progress))]
-#[allow(clippy::too_many_arguments)]
-pub fn log_partition(
-    py: Python<'_>,
-    weights: &[u8],
-    visible_bias: &[u8],
-    hidden_bias: &[u8],
-    groups: &str,
-    rows: Option<&[u8]>,
-    states: Option<&[u8]>,
+/// A model and what is known of it, as bytes.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Given {
+    weights: PyBackedBytes,
+    visible_bias: PyBackedBytes,
+    hidden_bias: PyBackedBytes,
+    groups: String,
+    data: Option<PyBackedBytes>,
+    states: Option<PyBackedBytes>,
+}
+
+/// The same, checked.
+struct Problem {
+    parameters: Parameters,
+    data: Option<BitMatrix>,
+    states: Option<BitMatrix>,
+}
+
+impl Given {
+    fn problem(&self) -> Result<Problem> {
+        let variables = self.groups.parse()?;
+        let parameters =
+            parameters(&self.weights, &self.visible_bias, &self.hidden_bias, &variables)?;
+        let all = |rows: &Option<PyBackedBytes>, name: &str| -> Result<_> {
+            let Some(rows) = rows else { return Ok(None) };
+            let rows = bits(rows, parameters.n_visible)?;
+            parameters.variables.check(&rows, name)?;
+            Ok(Some(rows))
+        };
+        let (data, states) = (all(&self.data, "`data`")?, all(&self.states, "`states`")?);
+        Ok(Problem { parameters, data, states })
+    }
+}
+
+/// Settings of estimates.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Settings {
     methods: Vec<String>,
     chains: usize,
     temperatures: Option<usize>,
     sweeps: usize,
     budget: f64,
     seed: u64,
+}
+
+/// JSON of all estimates.
+#[pyfunction]
+#[pyo3(signature = (given, settings, progress))]
+pub fn log_partition(
+    py: Python<'_>,
+    given: Given,
+    settings: Settings,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let found = long(py, progress.as_ref(), true, |tell| {
-        let parameters = parameters(weights, visible_bias, hidden_bias, &groups.parse()?)?;
-        let all = |rows: Option<&[u8]>, name: &str| -> Result<_> {
-            let Some(rows) = rows else { return Ok(None) };
-            let rows = bits(rows, parameters.n_visible)?;
-            parameters.variables.check(&rows, name)?;
-            Ok(Some(rows))
-        };
-        let (rows, states) = (all(rows, "`data`")?, all(states, "`states`")?);
+        let Problem { parameters, data, states } = given.problem()?;
+        let Settings { methods, chains, temperatures, sweeps, budget, seed } = settings;
         let methods = methods.iter().map(|name| name.parse()).collect::<Result<_>>()?;
         let settings = EstimateSettings {
             methods,
@@ -62,7 +93,7 @@ pub fn log_partition(
             ..EstimateSettings::default()
         };
         let found =
-            settings.run_with(&parameters, rows.as_ref(), states.as_ref(), &mut |line| {
+            settings.run_with(&parameters, data.as_ref(), states.as_ref(), &mut |line| {
                 // Nobody listens any more where the call is being ended.
                 let _ = tell.send(line.to_string());
             })?;
@@ -77,18 +108,10 @@ pub fn log_partition(
     serde_json::to_string(&found).map_err(|error| named(py, "InternalError", error.to_string()))
 }
 
-/// `count` samples, one byte a cell, and words of doubt.
-#[pyfunction]
-#[pyo3(signature = (weights, visible_bias, hidden_bias, groups, rows, states, count, chains, temperatures, burn_in, spacing, budget, seed))]
-#[allow(clippy::too_many_arguments)]
-pub fn sample<'py>(
-    py: Python<'py>,
-    weights: &[u8],
-    visible_bias: &[u8],
-    hidden_bias: &[u8],
-    groups: &str,
-    rows: Option<&[u8]>,
-    states: Option<&[u8]>,
+/// Settings of samples.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Draws {
     count: usize,
     chains: usize,
     temperatures: usize,
@@ -96,26 +119,32 @@ pub fn sample<'py>(
     spacing: usize,
     budget: f64,
     seed: u64,
+}
+
+/// `count` samples, one byte a cell and words of doubt.
+#[pyfunction]
+#[pyo3(signature = (given, draws, progress))]
+pub fn sample<'py>(
+    py: Python<'py>,
+    given: Given,
+    draws: Draws,
+    progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
-    let samples = long(py, None, false, |_tell| {
-        let parameters = parameters(weights, visible_bias, hidden_bias, &groups.parse()?)?;
-        let all = |rows: Option<&[u8]>, name: &str| -> Result<_> {
-            let Some(rows) = rows else { return Ok(None) };
-            let rows = bits(rows, parameters.n_visible)?;
-            parameters.variables.check(&rows, name)?;
-            Ok(Some(rows))
-        };
-        let (rows, states) = (all(rows, "`data`")?, all(states, "`states`")?);
-        let marginals = rows
+    let samples = long(py, progress.as_ref(), true, |tell| {
+        let Problem { parameters, data, states } = given.problem()?;
+        let marginals = data
             .as_ref()
             .map(|rows| BaseDistribution::from_marginals(rows, 1.0, &parameters.variables));
         let marginals = marginals.transpose()?;
-        let (rows, states) = (rows.as_ref(), states.as_ref());
+        let (rows, states) = (data.as_ref(), states.as_ref());
         let known = Known { marginals: marginals.as_ref(), rows, states, ..Known::default() };
+        let Draws { count, chains, temperatures, burn_in, spacing, budget, seed } = draws;
         let ladder = Automatic::ladder(&linear(temperatures)?)?;
         let settings = Automatic { chains, ladder, sweeps: burn_in, budget, seed };
-        Equilibrium::of(&parameters, &settings, known, (count, spacing), &mut |_| ())
+        Equilibrium::of(&parameters, &settings, known, (count, spacing), &mut |line| {
+            let _ = tell.send(line.to_string());
+        })
     })?;
-    let doubts = samples.trust.doubts().iter().map(|doubt| doubt.text.clone()).collect();
+    let doubts = samples.trust.doubts().iter().map(|doubt| of_arguments(&doubt.text)).collect();
     Ok((PyBytes::new(py, &cells(&samples.visible)), doubts))
 }

@@ -62,7 +62,7 @@ pub fn end_all(py: Python<'_>) {
 
 /// Runs `work` on other threads; what it sends goes to `progress`, a callable of one string. An exception of a signal handler
 /// or of `progress` ends the work and is raised; `progress` ends it too by returning False, as `Interrupted`. With `within`, it also
-/// hears about every second how far the step at work is.
+/// hears about every second how far the step at work is, or that it is at work.
 pub fn long<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -90,8 +90,7 @@ pub fn long<T: Send>(
                 Err(RecvTimeoutError::Timeout) => watch
                     .as_ref()
                     .filter(|_| told_at.elapsed() > LINES)
-                    .and_then(|watch| watch.now())
-                    .map(|stage| stage.to_string()),
+                    .map(|watch| watch.now().map_or("at work".into(), |stage| stage.to_string())),
             };
             let outcome = match (line, progress) {
                 (Some(line), Some(progress)) => {

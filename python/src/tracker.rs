@@ -8,10 +8,13 @@ use ztrack::live::Evaluated;
 use ztrack::{Error, LogZTracker};
 
 use super::arrays::{bits, bytes, cells, parameters};
+use super::errors::named;
 use super::long_call::{long, short};
 
 /// Bytes of weights, visible bias and hidden bias.
 type Parts<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+/// See [`Tracker::evaluate`].
+type Evaluation = (u64, f64, f64, Vec<(String, String)>, String);
 
 /// Threads of Python may share one: each call waits for the one before, with Python's lock free.
 #[pyclass(frozen)]
@@ -37,9 +40,10 @@ impl Tracker {
     fn on_copy<T: Send>(
         &self,
         py: Python<'_>,
+        progress: Option<&Bound<'_, PyAny>>,
         work: impl FnOnce(&mut LogZTracker) -> ztrack::Result<T> + Send,
     ) -> PyResult<T> {
-        long(py, None, false, |_tell| {
+        long(py, progress, true, |_tell| {
             let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let mut copy = held.clone();
             let found = work(&mut copy)?;
@@ -115,28 +119,30 @@ impl Tracker {
             let new = parameters(weights, visible_bias, hidden_bias, &variables)?;
             tracker.update(&new).map(|_| ())
         };
-        if started { self.reading(py, step) } else { self.on_copy(py, step) }
+        if started { self.reading(py, step) } else { self.on_copy(py, None, step) }
     }
 
     fn set_particles(&self, py: Python<'_>, particles: &[u8]) -> PyResult<()> {
         self.reading(py, |tracker| tracker.set_particles(&bits(particles, tracker.visible())?))
     }
 
-    /// log Z, its standard error, the names of the doubts and what they say.
-    fn evaluate(&self, py: Python<'_>) -> PyResult<(f64, f64, String, String)> {
-        let Evaluated { log_z, std_error, trust } = self.on_copy(py, LogZTracker::evaluate)?;
-        Ok((log_z, std_error, trust.names(), trust.to_string()))
+    /// Update, log Z, its standard error, names and texts of the doubts, and JSON of the diagnostics.
+    #[pyo3(signature = (progress))]
+    fn evaluate(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Evaluation> {
+        let (update, found, diagnostics) = self.on_copy(py, progress.as_ref(), |tracker| {
+            let found = tracker.evaluate()?;
+            Ok((tracker.updates(), found, tracker.diagnostics()))
+        })?;
+        let Evaluated { log_z, std_error, trust } = found;
+        let diagnostics = serde_json::to_string(&diagnostics)
+            .map_err(|error| named(py, "InternalError", error.to_string()))?;
+        let doubts = trust.doubts().iter();
+        let doubts = doubts.map(|doubt| (doubt.name.clone(), doubt.text.clone())).collect();
+        Ok((update, log_z, std_error, doubts, diagnostics))
     }
 
     fn running(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
         self.reading(py, |tracker| tracker.running())
-    }
-
-    /// value, std_error, data_std_error, log_z_std_error.
-    fn log_likelihood(&self, py: Python<'_>, rows: &[u8]) -> PyResult<(f64, f64, f64, f64)> {
-        let found =
-            self.on_copy(py, |tracker| tracker.log_likelihood(&bits(rows, tracker.visible())?))?;
-        Ok((found.value, found.std_error, found.data_std_error, found.log_z_std_error))
     }
 
     /// Weights [M, J] and biases of the model that values are about, f32; None before the first update.

@@ -64,6 +64,54 @@ def test_partial_fit_is_tracked(data, exact):
     assert model.log_z_ == again.log_z_
 
 
+def test_partial_fit_is_the_update_of_the_trainer(data):
+    """Centered and averaged, as in `fit`: the same quality. With a plain gradient of the current parameters it is half a nat worse."""
+    trained = small(n_iter=40).fit(data)
+    stepped = small(chains=20)
+    for update in range(320):
+        stepped.partial_fit(data[(50 * update) % 400 :][:50])
+    assert stepped.score(data) > trained.score(data) - 0.5
+    with pytest.raises(ztrack.InvalidError, match="the model has 8 hidden units"):
+        stepped.set_params(n_hidden=12).partial_fit(data)
+
+
+def test_weights_of_rows(data):
+    """A row of weight 2 is the row twice: the same gradient to rounding, from the same particles."""
+    batch, weights = data[:30], np.arange(30) % 3
+    seen = small(chains=20).partial_fit(data)
+    one, two = pickle.loads(pickle.dumps(seen)), seen
+    one.partial_fit(batch, sample_weight=weights)
+    two.partial_fit(np.repeat(batch, weights, axis=0))
+    assert one.components_ == pytest.approx(two.components_, abs=1e-6)
+    many = np.repeat(batch, weights, axis=0)
+    assert one.score(batch, sample_weight=weights) == pytest.approx(one.score(many))
+
+
+def test_partial_fit_of_categories():
+    random = np.random.default_rng(1)
+    letters = np.eye(4, dtype=np.uint8)[random.integers(0, 2, (200, 5))].reshape(200, 20)
+    model = small(n_hidden=3, chains=50, groups="5*4")
+    for _ in range(60):
+        model.partial_fit(letters)
+    # Five letters of which two occur: 5 log 2 = 3.47 nats; all four: 6.93.
+    assert -4.2 < model.score(letters) < -3.3 and model.model_.groups == "5*4"
+    assert (model.sample(20).reshape(20, 5, 4).sum(axis=2) == 1).all()
+
+
+def test_scores_in_doubt_warn(data):
+    model = small(n_iter=5).fit(data)
+    assert model.trust_.sound
+    model._log_z = (model.log_z_, 1.0, ztrack.Trust(("drift",), "log Z still drifts"))
+    for score in (model.score, model.score_samples):
+        with pytest.warns(RuntimeWarning, match="log Z still drifts"):
+            score(data)
+
+
+def test_random_state_is_a_generator(data):
+    one, same = (small(n_iter=2, random_state=np.random.default_rng(5)).fit(data) for _ in range(2))
+    assert (one.components_ == same.components_).all()
+
+
 def test_grid_search_and_pipeline(data):
     search = GridSearchCV(small(n_iter=10), {"n_hidden": [2, 6]}, cv=2).fit(data)
     assert search.best_params_["n_hidden"] in (2, 6) and search.best_score_ < 0

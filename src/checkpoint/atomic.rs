@@ -15,12 +15,15 @@ const SUFFIX: &str = ".ztrack-tmp";
 ///
 /// # Errors
 /// [`Error::Io`] with the path: from `write` itself, or when the folder or file cannot be created, synced or renamed. [`Error::File`] where
-/// the folder is deleted or moved meanwhile.
+/// the folder is deleted or moved meanwhile, and for a device or a pipe, which would be replaced by a file.
 pub fn write_atomically(
     path: impl AsRef<Path>,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
     let path = path.as_ref();
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Err(Error::file(path, "is a device or a pipe: choose the name of a file"));
+    }
     let folder = parent(path);
     fs::create_dir_all(&folder).map_err(Error::io("create folder", &folder))?;
     replace(path, &folder, write).map_err(|error| match error.kind() {
@@ -34,9 +37,9 @@ pub fn write_atomically(
 
 /// The error of the system, without the name of the temporary file that tempfile adds to it.
 fn without_name(error: io::Error) -> io::Error {
-    let system = error.get_ref().and_then(|inner| std::error::Error::source(inner));
-    let system = system.and_then(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
-    system.map_or(error, io::Error::from_raw_os_error)
+    let text = error.to_string();
+    let named = error.raw_os_error().is_none().then(|| text.split_once(" at path ")).flatten();
+    named.map_or(error, |(system, _)| io::Error::other(system))
 }
 
 /// [`write_atomically`] of bytes at hand.
@@ -168,12 +171,26 @@ mod tests {
         assert!(error.contains("file"), "{error}");
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn errors_do_not_name_the_temporary_file() {
-        // Nothing can be made there, whoever asks.
-        let error = write_bytes("/proc/self/fd/new", b"").unwrap_err().to_string();
-        assert!(error.contains("/proc/self/fd/new") && !error.contains(SUFFIX), "{error}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = replace(&file, &file, |_| Ok(())).unwrap_err();
+        assert!(error.to_string().contains(SUFFIX), "{error}");
+        let system = fs::read_dir(&file).unwrap_err().to_string();
+        assert_eq!(without_name(error).to_string(), system);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+        let error = write_bytes(&link, b"text").unwrap_err().to_string();
+        assert!(error.contains("link") && error.contains("is a device or a pipe"), "{error}");
+        assert!(link.is_symlink());
     }
 
     #[cfg(unix)]

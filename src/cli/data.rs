@@ -15,9 +15,9 @@ use super::output::{print, print_json, tell};
 use super::teller::Teller;
 use crate::data::download::{self, Check, FetchProgress, Mirrors, REMOTE_SETS};
 use crate::data::{
-    Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, MOST_COMPONENTS,
+    Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, FileOptions, MOST_COMPONENTS,
     PartLikelihood, SplitOptions, Splits, Values, baselines, describe, find_folder, find_variables,
-    load, resolve_name,
+    load_as, resolve_name,
 };
 use crate::units::Variables;
 
@@ -57,8 +57,8 @@ struct Describe {
     /// mixture of products; mean log-likelihoods in nats a row
     #[arg(long)]
     baselines: bool,
-    /// Grey levels to zeros and ones for --baselines: stochastic, or a threshold such as 0.5
-    #[arg(long, value_name = "HOW", requires = "baselines")]
+    /// Grey levels to zeros and ones: stochastic, or a threshold such as 0.5; then the numbers of a table are grey levels
+    #[arg(long, value_name = "HOW")]
     binarization: Option<Binarization>,
     /// Print JSON: a list, one description for each part; with --baselines an object of `parts` and `baselines`
     #[arg(long)]
@@ -97,16 +97,21 @@ impl Data {
 impl Describe {
     fn run(self) -> Result<()> {
         let configured = Configured::find(&self.data)?;
-        let configured_binarization = configured.as_ref().map(|it| it.binarization);
         let seed = configured.as_ref().map_or(0, |it| it.seed);
-        let configured_folder =
-            configured.as_ref().and_then(|configured| configured.folder.clone());
-        let folder = find_folder(self.data_folder.as_deref().or(configured_folder.as_deref()));
-        let (source, split) = match configured {
-            Some(configured) => (configured.source, configured.split),
-            None => (resolve_name(&self.data, &folder)?, SplitOptions::default()),
+        let configured = configured.map(|configured| configured.data);
+        let own_folder = configured.as_ref().and_then(|data| data.folder.as_deref());
+        let folder = find_folder(self.data_folder.as_deref().or(own_folder));
+        let (source, split, mut reading) = match &configured {
+            Some(data) => (data.source.clone(), data.split(), data.reading()),
+            None => {
+                let source = resolve_name(&self.data, &folder)?;
+                (source, SplitOptions::default(), FileOptions::default())
+            }
         };
-        let splits = load(&self.columns.apply(source)?, &split, &folder)?;
+        let how = self.binarization.or(configured.map(|data| data.binarization));
+        let how = how.unwrap_or_default();
+        reading.grey = how != Binarization::None;
+        let splits = load_as(&self.columns.apply(source)?, &split, &folder, reading)?;
         let parts = [Some(&splits.train), splits.validation.as_ref(), splits.test.as_ref()];
         let descriptions: Vec<_> = parts.into_iter().flatten().map(describe).collect();
         let text = |it: &Description| print(&format!("{}\n", it.to_string().trim_end()));
@@ -116,7 +121,6 @@ impl Describe {
             }
             return descriptions.iter().try_for_each(text);
         }
-        let how = self.binarization.or(configured_binarization).unwrap_or_default();
         let baselines = fit(&splits, how, seed)?;
         if self.json {
             return print_json(&Described { parts: &descriptions, baselines: &baselines });

@@ -10,7 +10,7 @@ use super::failure::mistake;
 use super::output::{print, tell};
 use crate::checkpoint::write_bytes;
 use crate::config::{Config, Suggestion, as_toml};
-use crate::data::{SplitOptions, describe, find_folder, load, resolve_name};
+use crate::data::{SplitOptions, describe, find_folder, load_as, resolve_name};
 
 /// Write a commented configuration that fits a data file
 #[derive(Args)]
@@ -56,16 +56,14 @@ impl Init {
     }
 }
 
-/// A configuration for a data file, or a data set by its name. Overrides of `data.source` say how to read it.
+/// A configuration for a data file, or a data set by its name. Overrides of `data` say how to read it.
 pub fn suggest(name: &str, data_folder: &Path, overrides: &[String]) -> Result<String> {
-    let mut source = resolve_name(name, data_folder)?;
-    let of_source: Vec<_> =
-        overrides.iter().filter(|setting| setting.starts_with("data.source.")).cloned().collect();
-    if !of_source.is_empty() {
-        let source_alone = format!("[data]\nsource = {}\n[model]\nhidden = 1\n", as_toml(name));
-        source = Config::parse(&source_alone, &of_source)?.data.source;
-    }
-    let splits = load(&source, &SplitOptions::default(), data_folder)?;
+    resolve_name(name, data_folder)?;
+    let of_data: Vec<_> =
+        overrides.iter().filter(|setting| setting.starts_with("data.")).cloned().collect();
+    let source_alone = format!("[data]\nsource = {}\n[model]\nhidden = 1\n", as_toml(name));
+    let data = Config::parse(&source_alone, &of_data)?.data;
+    let splits = load_as(&data.source, &SplitOptions::default(), data_folder, data.reading())?;
     let brings = [splits.validation.is_some(), splits.test.is_some()];
     let data = &describe(&splits.train);
     Ok(Suggestion { source: name, data, brings }.toml())

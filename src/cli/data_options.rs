@@ -10,10 +10,10 @@ use super::model_options::Model;
 use super::output::tell;
 use super::run_folder::RunFolder;
 use crate::checkpoint::TrainedOn;
-use crate::config::Config;
+use crate::config::{Config, DataConfig};
 use crate::data::{
     Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, FileOptions, Files, Source,
-    SplitOptions, Splits, find_folder, load_as, resolve_name, similarity_weights,
+    SplitOptions, Splits, find_folder, load_as, resolve_name,
 };
 use crate::engine::BitMatrix;
 use crate::tempering::BaseDistribution;
@@ -49,8 +49,8 @@ pub struct DataOptions {
 pub struct Data {
     pub splits: Splits,
     binarization: Option<Binarization>,
-    /// `data.similarity` of the configuration that the data are from.
-    similarity: Option<f64>,
+    /// The configuration that the data are from.
+    configured: Option<DataConfig>,
     /// Seed of a stochastic binarization.
     seed: u64,
     /// What the model's visible columns stand for: every row has to be a state of them.
@@ -59,11 +59,7 @@ pub struct Data {
 
 /// Data settings of a configuration.
 pub struct Configured {
-    pub source: Source,
-    pub split: SplitOptions,
-    pub folder: Option<PathBuf>,
-    pub binarization: Binarization,
-    pub similarity: Option<f64>,
+    pub data: DataConfig,
     pub seed: u64,
 }
 
@@ -78,13 +74,7 @@ impl Configured {
             _ => return Ok(None),
         };
         let Config { data, seed, .. } = Config::load(path, &[])?;
-        let split = SplitOptions {
-            validation_fraction: data.validation_fraction,
-            test_fraction: data.test_fraction,
-            seed: data.split_seed,
-        };
-        let (source, folder, binarization) = (data.source, data.folder, data.binarization);
-        Ok(Some(Self { source, split, folder, binarization, similarity: data.similarity, seed }))
+        Ok(Some(Self { data, seed }))
     }
 }
 
@@ -103,23 +93,41 @@ impl DataOptions {
     /// The path of a table, and how it is read for a model.
     pub fn table(&self, name: &str, model: &Model) -> Result<(PathBuf, FileOptions)> {
         let folder = find_folder(self.data_folder.as_deref());
-        let categories = model.file.trained_on.as_ref().and_then(|it| it.categories.clone());
+        let (reading, _) = self.reading(model, None);
         match self.columns.apply(resolve_name(name, &folder)?)? {
-            Source::Files(files) => Ok((files.train.clone(), files.options(categories))),
+            Source::Files(files) => Ok((files.train.clone(), files.options(reading))),
             _ => bail!("{name} is no file"),
         }
+    }
+
+    /// How files are read for a model, and how grey levels become zeros and ones.
+    fn reading(
+        &self,
+        model: &Model,
+        configured: Option<&DataConfig>,
+    ) -> (FileOptions, Option<Binarization>) {
+        // A model of binary rows says nothing about grey levels.
+        let trained_on = model.file.trained_on.as_ref();
+        let trained = trained_on.map(|trained_on| trained_on.binarization);
+        let trained = trained.filter(|trained| *trained != Binarization::None);
+        let binarization = configured.map(|data| data.binarization);
+        let binarization = self.binarization.or(binarization).or(trained);
+        let grey = binarization.is_some_and(|how| how != Binarization::None);
+        let categories = trained_on.and_then(|trained_on| trained_on.categories.clone());
+        let others = configured.map(DataConfig::reading).unwrap_or_default();
+        (FileOptions { grey, categories, ..others }, binarization)
     }
 
     fn load_open(&self, name: &str, model: &Model, seed: u64, missing: bool) -> Result<Data> {
         let columns = model.file.parameters.n_visible;
         let configured = Configured::find(name)?;
-        let configured_folder =
-            configured.as_ref().and_then(|configured| configured.folder.clone());
-        let similarity = configured.as_ref().and_then(|configured| configured.similarity);
-        let folder = find_folder(self.data_folder.as_deref().or(configured_folder.as_deref()));
-        let (source, mut options, binarization, seed) = match configured {
-            Some(it) => (it.source, it.split, Some(it.binarization), it.seed),
-            None => (resolve_name(name, &folder)?, SplitOptions::default(), None, seed),
+        let seed = configured.as_ref().map_or(seed, |configured| configured.seed);
+        let configured = configured.map(|configured| configured.data);
+        let own_folder = configured.as_ref().and_then(|data| data.folder.as_deref());
+        let folder = find_folder(self.data_folder.as_deref().or(own_folder));
+        let (source, mut options) = match &configured {
+            Some(data) => (data.source.clone(), data.split()),
+            None => (resolve_name(name, &folder)?, SplitOptions::default()),
         };
         let source = match self.columns.apply(source)? {
             // LIBSVM text does not give its number of columns.
@@ -132,8 +140,8 @@ impl DataOptions {
             self.validation_fraction.unwrap_or(options.validation_fraction);
         options.test_fraction = self.test_fraction.unwrap_or(options.test_fraction);
         options.seed = self.split_seed.unwrap_or(options.seed);
-        let categories = model.file.trained_on.as_ref().and_then(|it| it.categories.clone());
-        let splits = load_as(&source, &options, &folder, &categories, missing)?;
+        let (file_options, binarization) = self.reading(model, configured.as_ref());
+        let splits = load_as(&source, &options, &folder, FileOptions { missing, ..file_options })?;
         if let Some(notice) = splits.notice("--columns 1-") {
             tell(&notice);
         }
@@ -143,12 +151,8 @@ impl DataOptions {
             "data set `{}` has {found} columns, the model {columns} visible units: take the data it was trained on",
             splits.train.name
         );
-        // A model of binary rows says nothing about grey levels.
-        let trained = model.file.trained_on.as_ref().map(|trained_on| trained_on.binarization);
-        let trained = trained.filter(|trained| *trained != Binarization::None);
-        let binarization = self.binarization.or(binarization).or(trained);
         let variables = model.file.parameters.variables.clone();
-        Ok(Data { splits, binarization, similarity, seed, variables })
+        Ok(Data { splits, binarization, configured, seed, variables })
     }
 }
 
@@ -180,8 +184,9 @@ impl Data {
 
     /// Weights of the training rows, as a run with this configuration gives them; `None` where all rows count the same.
     pub fn weights(&self, train: &BitMatrix) -> Result<Option<Vec<f64>>> {
-        let weights = |share| similarity_weights(train, &self.variables, share);
-        self.similarity.map(weights).transpose().context("data.similarity")
+        let weights =
+            |data: &DataConfig| data.row_weights(&self.splits.train, train, &self.variables);
+        Ok(self.configured.as_ref().map_or(Ok(None), weights)?)
     }
 
     /// Warns if rows become zeros and ones in another way than the training rows of the model.

@@ -17,11 +17,11 @@ use super::row_file::{self, RowFile};
 use super::row_options::{NamedRows, RowOptions};
 use super::run_folder::RunFolder;
 use super::table::{answer, chosen, remarks, table};
-use crate::engine::{BitMatrix, Host};
+use crate::engine::{BitMatrix, Engine, Host};
 use crate::estimators::{
     Agreement, Bias, Bound, Completing, Estimate, Estimates, Method, Starting,
 };
-use crate::tracking::{LogLikelihood, MeanLogF, log_f};
+use crate::tracking::{LogLikelihood, MeanLogF};
 use crate::trust::Trust;
 
 /// Log-likelihood of rows, with its standard error: the mean, or of each row; missing cells are summed out
@@ -179,7 +179,7 @@ impl Scores {
     /// Scores, and whether those of rows with missing cells are all sound.
     fn of(rows: &NamedRows, model: &Model, engine: &Host, seed: u64) -> Result<(Self, bool)> {
         let NamedRows { split, bits, missing } = rows;
-        let (mut log_f, mut errors) = (log_f(engine, bits), vec![0.0; bits.rows()]);
+        let (mut log_f, mut errors) = (engine.log_f(bits), vec![0.0; bits.rows()]);
         let Some(cells) = missing else {
             return Ok((Self { split, log_f, errors, missing: None }, true));
         };

@@ -144,16 +144,18 @@ impl Arguments {
 fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCode> {
     InstructionSet::check_wish()?;
     Tuning::check_wish()?;
-    if let Some(threads) = arguments.threads.or(usual) {
+    let threads = arguments.threads.or(usual);
+    if let Some(threads) = threads {
         anyhow::ensure!(
             (1..=MOST_THREADS).contains(&threads),
             "--threads: {threads} is not between 1 and {MOST_THREADS}"
         );
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build_global()
-            .with_context(|| format!("--threads {threads}"))?;
     }
+    // Started here, where a lack of memory or of processes is an error with a message.
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or(0))
+        .build_global()
+        .context("cannot start threads; a smaller number of them: --threads N")?;
     if arguments.version {
         let short = concat!("ztrack ", env!("CARGO_PKG_VERSION"), "\n");
         output::print(&if arguments.verbose { machine::about() } else { short.into() })?;

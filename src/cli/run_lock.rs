@@ -4,11 +4,12 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
 use super::output::tell;
+use crate::limited::{open_regular, read_text_of_run};
 use crate::record::HeldFile;
 
 /// Name of the lock in a run folder.
@@ -42,7 +43,8 @@ impl RunLock {
     /// Refuses a folder that another process has locked; changes nothing.
     pub fn refuse_if_taken(folder: &Path) -> Result<()> {
         let path = folder.join(LOCK);
-        let Ok(file) = File::open(&path) else { return Ok(()) };
+        // A pipe in the place of the lock would be waited for, and locks nothing.
+        let Ok(Some(file)) = open_regular(&path) else { return Ok(()) };
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => bail!("{}", in_use(folder, &path)),
             _ => Ok(()),
@@ -67,8 +69,8 @@ fn open(path: &Path) -> Result<File> {
     options.open(path).with_context(|| format!("cannot open {}", path.display()))
 }
 
-fn in_use(folder: &Path, lock: &PathBuf) -> String {
-    let text = std::fs::read_to_string(lock).unwrap_or_default();
+fn in_use(folder: &Path, lock: &Path) -> String {
+    let text = read_text_of_run(lock, 64, "a process number").ok().flatten().unwrap_or_default();
     let process = match text.trim() {
         "" => "another process".to_string(),
         number => format!("process {number}"),

@@ -46,6 +46,7 @@ struct Header {
     columns: usize,
     labels: Option<Vec<i64>>,
     label_column: Option<String>,
+    weights: Option<Vec<f64>>,
     /// Height and width.
     image: Option<(usize, usize)>,
     categories: Option<Categories>,
@@ -136,7 +137,8 @@ pub fn check_rows(ranks: &dyn Collective, trainer: &Trainer) -> Result<()> {
 }
 
 fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
-    let Dataset { name: title, values, labels, image, label_column, categories, .. } = data;
+    let Dataset { name: title, values, labels, image, label_column, weights, categories, .. } =
+        data;
     let header = Header {
         name: title.clone(),
         binary: matches!(values, Values::Binary(_)),
@@ -144,6 +146,7 @@ fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
         columns: data.columns(),
         labels: labels.clone(),
         label_column: label_column.clone(),
+        weights: weights.clone(),
         image: image.map(|image| (image.height, image.width)),
         categories: categories.as_deref().cloned(),
     };
@@ -156,18 +159,20 @@ fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
 }
 
 fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
-    let Header { name: title, binary, rows, columns, labels, label_column, image, categories } =
-        block.json(name)?;
+    let header: Header = block.json(name)?;
+    let (rows, columns) = (header.rows, header.columns);
     let cells = format!("{name}.cells");
-    let values = if binary {
+    let values = if header.binary {
         Values::Binary(block.bits(&cells, rows, columns)?)
     } else {
         let grey = Intensities::new(columns, block.u8s(&cells, &[rows * columns])?);
         Values::Intensity(grey.ok_or_else(|| anyhow::anyhow!("{NAME}: no whole rows"))?)
     };
-    let image = image.map(|(height, width)| ImageShape { height, width });
-    let categories = categories.map(Arc::new);
-    Ok(Dataset { label_column, categories, ..Dataset::new(title, values, labels, image)? })
+    let image = header.image.map(|(height, width)| ImageShape { height, width });
+    let categories = header.categories.map(Arc::new);
+    let (label_column, weights) = (header.label_column, header.weights);
+    let data = Dataset::new(header.name, values, header.labels, image)?;
+    Ok(Dataset { label_column, weights, categories, ..data })
 }
 
 #[cfg(test)]
@@ -181,7 +186,10 @@ mod tests {
         let grey = Intensities::new(4, vec![0, 7, 255, 1, 3, 0, 0, 9]).unwrap();
         let shape = ImageShape { height: 2, width: 2 };
         for data in [
-            Dataset::new("bits", Values::Binary(bits), Some(vec![-1, 0, 5]), None).unwrap(),
+            Dataset::new("bits", Values::Binary(bits.clone()), Some(vec![-1, 0, 5]), None).unwrap(),
+            Dataset::new("weighted", Values::Binary(bits.clone()), None, None)
+                .and_then(|data| data.weighted(vec![0.1, 2.0, 1.0 / 3.0]))
+                .unwrap(),
             Dataset::new("grey", Values::Intensity(grey), None, Some(shape)).unwrap(),
         ] {
             let mut block = StateWriter::new();

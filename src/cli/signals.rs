@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end; Ctrl-C after that ends the process at once.
+//! Ctrl-C, SIGTERM, SIGHUP and SIGXCPU (`ulimit -t`): the first asks the run to end; Ctrl-C after that ends the process at once.
 //!
 //! Only Ctrl-C does: a terminal that closes sends SIGHUP twice, and supervisors repeat SIGTERM, while the state is being kept.
 //!
@@ -20,11 +20,11 @@ pub const INTERRUPTED: u8 = 130;
 #[cfg(unix)]
 pub fn listen() -> Result<&'static AtomicBool> {
     use anyhow::Context;
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
 
-    let listened: Vec<i32> =
-        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+    let ends = [SIGINT, SIGTERM, SIGHUP, SIGXCPU];
+    let listened: Vec<i32> = ends.into_iter().filter(|&signal| !is_ignored(signal)).collect();
     let mut signals = Signals::new(&listened).context("cannot listen for Ctrl-C")?;
     // A file that reaches the limit of `ulimit -f` is then a failed write with a message, and the process is not killed.
     let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::<AtomicBool>::default());

@@ -65,7 +65,7 @@ pub struct Train {
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
     pub(super) data_folder: Option<PathBuf>,
-    /// Device of Burn's tensors, which model.kernel = "composed" uses
+    /// Device that trains and tracks; a resume needs the same one for the same bytes
     #[arg(long, value_enum, default_value_t)]
     pub(super) device: DeviceName,
     /// On several ranks (mpirun, srun): who reads the data
@@ -141,7 +141,7 @@ impl Train {
             }
             if let Some(effective) = trainer.effective_rows() {
                 tell(&format!(
-                    "weights: the training rows count as {effective:.0} independent ones (data.similarity)"
+                    "weights: the training rows count as {effective:.0} independent ones"
                 ));
             }
         }

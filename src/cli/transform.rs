@@ -10,7 +10,7 @@ use super::model_options::ModelOptions;
 use super::output::tell;
 use super::row_file::{self, RowFile};
 use super::row_options::{NamedRows, RowOptions};
-use crate::engine::{Host, Layer, Matrix, RbmOps};
+use crate::engine::{Engine, Host, Layer};
 use crate::numerics::sigmoid;
 
 /// Number of rows whose inputs are in memory at a time.
@@ -50,8 +50,7 @@ impl Transform {
         for NamedRows { split, bits: rows, .. } in &rows {
             for first in (0..rows.rows()).step_by(BLOCK) {
                 let block = rows.select(first..rows.rows().min(first + BLOCK));
-                let mut inputs = Matrix::filled(block.rows(), hidden, 0.0);
-                engine.inputs(Layer::Hidden, block.words(), inputs.as_mut_slice());
+                let inputs = engine.inputs(Layer::Hidden, &block);
                 let mean = |x: &f32| sigmoid(f64::from(*x));
                 let means = |row: usize| inputs.row(row).iter().map(mean).collect();
                 table.extend(split, (0..block.rows()).map(means));

@@ -5,7 +5,7 @@
 //! all continue from the same bytes. Random streams are functions of a row's number and no sum is taken in another order than without
 //! ranks, so a run has the same bytes on any number of them.
 //!
-//! Operations know their ranks ([`crate::engine::RbmOps::ranks`]), so code on top of them divides its work without further calls.
+//! Operations know their ranks ([`crate::engine::Engine::ranks`]), so code on top of them divides its work without further calls.
 //! Operations made by [`crate::engine::Host::new`] have [`Solo`]: each rank computes all of them.
 
 #[cfg(feature = "mpi-faults")]

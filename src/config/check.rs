@@ -69,6 +69,10 @@ impl Config {
             let problem = "a fraction above 0 and at most 1 is expected";
             return Err(Error::config("data.similarity", problem));
         }
+        if self.data.similarity.is_some() && self.data.weights.is_some() {
+            let problem = "rows have weights by data.similarity too: leave out one of the two";
+            return Err(Error::config("data.weights", problem));
+        }
         crate::data::Binarizer::new(self.data.binarization)
             .map_err(|error| Error::config("data.binarization", error.to_string()))?;
         self.tempering.check()

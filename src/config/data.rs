@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::DataConfig;
 use crate::data::{
-    Binarization, Dataset, SplitOptions, Splits, Values, find_folder, find_variables, load,
+    Binarization, Dataset, FileOptions, SplitOptions, Splits, Values, check_weights, find_folder,
+    find_variables, load_as, similarity_weights,
 };
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
@@ -17,12 +18,46 @@ impl DataConfig {
     /// Data that cannot be read, or parts without rows.
     pub fn load(&self, folder: Option<&Path>) -> Result<Splits> {
         let folder = find_folder(folder.or(self.folder.as_deref()));
-        let options = SplitOptions {
+        load_as(&self.source, &self.split(), &folder, self.reading())
+    }
+
+    /// How parts are split off.
+    pub fn split(&self) -> SplitOptions {
+        SplitOptions {
             validation_fraction: self.validation_fraction,
             test_fraction: self.test_fraction,
             seed: self.split_seed,
-        };
-        load(&self.source, &options, &folder)
+        }
+    }
+
+    /// How files are read, beside what the source says.
+    pub fn reading(&self) -> FileOptions {
+        FileOptions {
+            weights: self.weights.clone(),
+            alphabet: self.alphabet,
+            grey: self.binarization != Binarization::None,
+            unseen: self.unseen,
+            ..FileOptions::default()
+        }
+    }
+
+    /// Weights of the training rows, given as zeros and ones too; `None` where all count the same.
+    ///
+    /// # Errors
+    /// So many rows that comparing them takes too long, and rows of which none has a weight.
+    pub fn row_weights(
+        &self,
+        train: &Dataset,
+        bits: &BitMatrix,
+        variables: &Variables,
+    ) -> Result<Option<Vec<f64>>> {
+        if let Some(share) = self.similarity {
+            let weights = similarity_weights(bits, variables, share).map(Some);
+            return weights.map_err(|e| Error::config("data.similarity", e.to_string()));
+        }
+        let check = |weights: &Vec<f64>| check_weights(weights, bits.rows());
+        train.weights.as_ref().map_or(Ok(()), check)?;
+        Ok(train.weights.clone())
     }
 
     /// What the columns of the training rows stand for: as given, else as found in binary rows; `bits` are the rows as zeros and ones.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{Automatic, GradientConfig, PretrainingConfig};
-use crate::data::{Binarization, Source};
+use crate::data::{Alphabet, Binarization, Column, Source};
 use crate::tempering::InitialRounds;
 use crate::tracking::Settling;
 use crate::training::update::UpdateRuleConfig;
@@ -69,6 +69,15 @@ pub struct DataConfig {
     /// included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f64>,
+    /// Weights of the training rows: a column of the table, or a file with a number for each row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Column>,
+    /// The alphabet of sequences, instead of the one that their letters show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alphabet: Option<Alphabet>,
+    /// Whether the columns of a table of categories get one more state, for values in validation or test that training has not.
+    #[serde(default)]
+    pub unseen: bool,
     /// Data folder; else the environment variable ZTRACK_DATA, else `datasets`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,

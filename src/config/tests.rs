@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::keys::{self, LeftOut, Takes};
 use super::*;
-use crate::data::{Binarization, Column, Columns, Files, Separator, Source, generators};
+use crate::data::{Alphabet, Binarization, Column, Columns, Files, Separator, Source, generators};
 use crate::training::update::{AdamConfig, RmsSpectralConfig, SgdConfig, UpdateRuleConfig};
 use crate::training::{EarlyStoppingConfig, LearningRate, Schedule};
 
@@ -90,6 +90,8 @@ fn with_everything() -> Vec<Config> {
             config.data.folder = Some(PathBuf::from("x"));
             config.data.variables = Some("3+".into());
             config.data.similarity = Some(0.8);
+            config.data.weights = Some(Column::Number(1));
+            config.data.alphabet = Some(Alphabet::Dna);
             config.data.binarization = Binarization::Threshold(0.5);
             config.training.epochs = Some(3);
             config.training.gradient = gradients[at(3, i)];

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::units::Variables;
 
+/// The state of values that the training rows do not have.
+pub const UNSEEN: &str = "(unseen)";
+
 /// Fewest columns and different numbers that look like pictures.
 const GREY: (usize, usize) = (16, 10);
 
@@ -32,6 +35,19 @@ impl Category {
     /// Number of units. A column with a single value is one unit that is always set.
     pub(super) fn units(&self) -> usize {
         self.states.len().max(1)
+    }
+
+    /// Makes [`UNSEEN`] the last state of a column that has states.
+    pub(super) fn add_unseen(&mut self) {
+        if !self.states.is_empty() {
+            self.states.retain(|state| state != UNSEEN);
+            self.states.push(UNSEEN.into());
+        }
+    }
+
+    /// The state of values that are none of the others, if there is one.
+    pub(super) fn unseen(&self) -> Option<usize> {
+        self.states.iter().rposition(|state| state == UNSEEN)
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn read_limited(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
 }
 
 /// SHA-256 in hexadecimal.
-pub(super) fn sha256_hex<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+pub(crate) fn sha256_hex<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hasher = Sha256::new();
     parts.into_iter().for_each(|part| hasher.update(part));
     hex(hasher)

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Categories;
 use super::limits::check_shape;
+use super::{Categories, check_weights};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 
@@ -18,6 +18,8 @@ pub struct Dataset {
     pub labels: Option<Vec<i64>>,
     /// The column of a table that was taken for the labels because of its name, for messages.
     pub label_column: Option<String>,
+    /// The number of rows that each row stands for, `[rows]`; `None` where each is one. Training rows alone are weighted.
+    pub weights: Option<Vec<f64>>,
     /// Set where a row is an image in row-major order.
     pub image: Option<ImageShape>,
     /// The variables and states that the units stand for, in a table of categories.
@@ -121,15 +123,17 @@ impl Dataset {
                 "images of {height} x {width} pixels, but rows of {columns} columns"
             )));
         }
-        Ok(Self {
-            name,
-            values,
-            labels,
-            label_column: None,
-            image,
-            categories: None,
-            missing: None,
-        })
+        let (label_column, weights, categories, missing) = (None, None, None, None);
+        Ok(Self { name, values, labels, label_column, weights, image, categories, missing })
+    }
+
+    /// The same with a weight for each row.
+    ///
+    /// # Errors
+    /// See [`check_weights`].
+    pub fn weighted(self, weights: Vec<f64>) -> Result<Self> {
+        check_weights(&weights, self.rows())?;
+        Ok(Self { weights: Some(weights), ..self })
     }
 
     /// Number of rows.
@@ -155,9 +159,11 @@ impl Dataset {
         let labels =
             self.labels.as_ref().map(|labels| rows.iter().map(|&row| labels[row]).collect());
         let (name, label_column) = (self.name.clone(), self.label_column.clone());
+        let weights = |all: &Vec<f64>| rows.iter().map(|&row| all[row]).collect();
+        let weights = self.weights.as_ref().map(weights);
         let categories = self.categories.clone();
         let missing = self.missing.as_ref().map(|cells| cells.select(rows.iter().copied()));
-        Self { name, values, labels, label_column, image: self.image, categories, missing }
+        Self { name, values, labels, label_column, weights, image: self.image, categories, missing }
     }
 }
 

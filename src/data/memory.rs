@@ -2,6 +2,7 @@
 
 use ndarray::{ArrayBase, Data, Ix2};
 
+use super::readers::Levels;
 use super::{Dataset, Values};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
@@ -52,28 +53,18 @@ impl Dataset {
     }
 }
 
-pub(super) fn from_cells(
-    columns: usize,
-    cells: impl Iterator<Item = f64> + Clone,
-) -> Result<Dataset> {
-    let binary = cells.clone().all(|x| x == 0.0 || x == 1.0);
-    let mut levels = Vec::new();
-    for (i, x) in cells.enumerate() {
-        if !(0.0..=1.0).contains(&x) {
-            let (row, column) = (i / columns.max(1), i % columns.max(1));
-            return Err(Error::Invalid(format!(
+pub(super) fn from_cells(columns: usize, cells: impl Iterator<Item = f64>) -> Result<Dataset> {
+    let mut levels = Levels::new(Some(1.0));
+    for x in cells {
+        let cell = levels.grow(1).map_err(Error::TooLarge)?;
+        levels.set(cell, x).map_err(|_| {
+            let (row, column) = (cell / columns.max(1), cell % columns.max(1));
+            Error::Invalid(format!(
                 "row {row}, column {column} is {x}: cells are 0 or 1, or grey levels in between"
-            )));
-        }
-        levels.push(if binary { x as u8 } else { (255.0 * x).round() as u8 });
+            ))
+        })?;
     }
-    let empty = || Error::Invalid("no data: no cells".into());
-    let values = if binary {
-        Values::from_levels(columns, levels)
-    } else {
-        super::Intensities::new(columns, levels).map(Values::Intensity)
-    };
-    Dataset::new(NAME, values.ok_or_else(empty)?, None, None)
+    Dataset::new(NAME, levels.finish(columns, false).map_err(Error::Invalid)?, None, None)
 }
 
 impl Rows for Dataset {

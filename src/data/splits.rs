@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::limits::check_room;
+use super::readers::read_weights;
 use super::source::{find_file, locate};
-use super::{Categories, Columns, Dataset, FileOptions, Files, Source, load_file};
+use super::{Column, Columns, Dataset, FileOptions, Files, Source, load_file};
 use crate::engine::random::{Purpose, Streams};
 use crate::error::{Error, Result};
 
@@ -49,23 +49,28 @@ pub struct Splits {
 /// Files that are missing or not sound; fractions that are not in [0, 1) or leave a part without rows; parts with
 /// different columns.
 pub fn load(source: &Source, options: &SplitOptions, folder: &Path) -> Result<Splits> {
-    load_as(source, options, folder, &None, false)
+    load_as(source, options, folder, FileOptions::default())
 }
 
-/// The same; tables of categories have the states given, which are those of a model; `missing`: cells of tables may be missing.
+/// The same with options for data files beside those of the source; `reading.weights` is a column of the table, or a file of weights of the
+/// training rows.
 ///
 /// # Errors
-/// As [`load`], and values that are none of the states.
+/// As [`load`], and files that do not fit the options.
 pub fn load_as(
     source: &Source,
     options: &SplitOptions,
     folder: &Path,
-    categories: &Option<Arc<Categories>>,
-    missing: bool,
+    mut reading: FileOptions,
 ) -> Result<Splits> {
     check_fraction("data.validation_fraction", options.validation_fraction)?;
     check_fraction("data.test_fraction", options.test_fraction)?;
-    let splits = match source {
+    let file = reading.weights.take_if(|weights| located(weights, folder).is_file());
+    if let (Some(column), false) = (&reading.weights, matches!(source, Source::Files(_))) {
+        let problem = format!("there is no file {}", located(column, folder).display());
+        return Err(Error::config("data.weights", problem));
+    }
+    let mut splits = match source {
         Source::BarsAndStripes(settings) => generated(settings.generate())?,
         Source::DnaLike(settings) => generated(settings.generate())?,
         Source::Dna {} => {
@@ -89,11 +94,13 @@ pub fn load_as(
             ];
             known(folder, "binarized-mnist", "binarized_mnist", files, &FileOptions::default())?
         }
-        Source::Files(files) => {
-            let options = files.options(categories.clone());
-            load_files(files, folder, FileOptions { missing, ..options })?
-        }
+        Source::Files(files) => load_files(files, folder, files.options(reading))?,
     };
+    if let Some(path) = file.map(|file| located(&file, folder)) {
+        let weights = read_weights(&path)?;
+        let weighted = splits.train.weighted(weights);
+        splits.train = weighted.map_err(|problem| Error::file(path, problem.to_string()))?;
+    }
     split_off(splits, options)
 }
 
@@ -105,16 +112,24 @@ fn generated(rows: Result<Dataset>) -> Result<Splits> {
     })
 }
 
+/// The path that a column or a file of weights is as a file.
+fn located(weights: &Column, folder: &Path) -> PathBuf {
+    match weights {
+        Column::Number(number) => number.to_string().into(),
+        Column::Text(text) => locate(Path::new(text), folder),
+    }
+}
+
 impl Files {
-    /// How the first of them is read.
-    pub fn options(&self, categories: Option<Arc<Categories>>) -> FileOptions {
+    /// How the first of them is read, given the other options.
+    pub fn options(&self, reading: FileOptions) -> FileOptions {
         let (columns, chosen) = match &self.columns {
             Some(Columns::Count(count)) => (Some(*count), None),
             Some(Columns::Chosen(chosen)) => (None, Some(chosen.clone())),
             None => (None, None),
         };
         let (label, separator) = (self.label.clone(), self.separator);
-        FileOptions { columns, label, chosen, separator, categories, ..FileOptions::default() }
+        FileOptions { columns, label, chosen, separator, ..reading }
     }
 }
 
@@ -136,7 +151,7 @@ impl Splits {
             format!("{name}: column {column} holds labels, by its name, and is no unit; {all} makes all columns units")
         });
         let grey = categories.as_ref().filter(|it| it.look_grey()).map(|_| {
-            format!("{name}: every number in a column is a state of its own, without an order; if they are grey levels, save them as an npy file of numbers from 0 to 255 and choose data.binarization")
+            format!("{name}: every number in a column is a state of its own, without an order; if they are grey levels, choose data.binarization (--binarization): stochastic, or a threshold such as 0.5")
         });
         let notices: Vec<String> = label.into_iter().chain(grey).collect();
         (!notices.is_empty()).then(|| notices.join("\n"))

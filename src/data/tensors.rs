@@ -21,7 +21,7 @@ mod tests {
     use super::*;
     use crate::data::Values;
     use crate::engine::BitMatrix;
-    use crate::model::Device;
+    use burn::tensor::Device;
 
     #[test]
     fn tensors_are_the_same_data_as_bits() {

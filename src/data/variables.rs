@@ -6,8 +6,9 @@
 //!   implicit state "no column is set";
 //! - neither: a bit.
 //!
-//! Where most variables found are of one size with an implicit state, and blocks of that size from the first column on break no row, the
-//! table is taken for a sequence of such variables: at some positions all letters but one are rare.
+//! Where blocks of one size from the first column on break no row, the table is taken for a sequence of such variables. One-hot ones are as
+//! many as columns are set in a row: the last states of some may never occur. With an implicit state, most variables found must be of that
+//! size: at some positions all letters but one are rare.
 //!
 //! Evidence is the number of rows in which two of the columns would be set together if they were independent, at least [`EXPECTED`]: rare
 //! columns that never meet by chance stay bits. The probability that independent columns never meet where 20 meetings are expected is
@@ -118,19 +119,30 @@ impl Columns {
         self.bits.columns() as u64
     }
 
-    /// Blocks of one size with an implicit state, if more than half of the columns are in such variables and no block is broken.
+    /// Blocks of one size that break no row: one-hot ones, or with an implicit state if more than half of the columns are in such variables.
     fn periodic(&self, found: &[(usize, bool)]) -> Option<Vec<(usize, bool)>> {
-        let mut sizes: Vec<usize> = found.iter().map(|(size, _)| *size).collect();
-        sizes.sort_unstable();
-        let size = sizes[sizes.len() / 2];
-        let alike = found.iter().filter(|variable| **variable == (size, true)).count();
-        let regular = size > 1 && self.len().is_multiple_of(size) && alike * size * 2 > self.len();
-        let whole = |first: usize| {
+        let whole = |first: usize, (size, implicit): (usize, bool)| {
             let mut union = vec![0; self.bits.row(first).len()];
-            (first..first + size).all(|column| self.joins(column, &mut union))
+            let set: u64 = self.ones[first..first + size].iter().sum();
+            (implicit || set == self.rows())
+                && (first..first + size).all(|column| self.joins(column, &mut union))
         };
-        let blocks = || (0..self.len()).step_by(size);
-        (regular && blocks().all(whole)).then(|| blocks().map(|_| (size, true)).collect())
+        let blocks = |size: usize| (0..self.len()).step_by(size);
+        let most = |kind: &&(usize, bool)| {
+            let alike = found.iter().filter(|other| other == kind).count();
+            kind.1 && alike * kind.0 * 2 > self.len()
+        };
+        // As many one-hot variables as columns are set in a row.
+        let one_hot = found.iter().any(|(size, implicit)| *size > 1 && !implicit);
+        let all = self.ones.iter().sum::<u64>().max(1);
+        let size = (self.len() as u64 * self.rows() / all) as usize;
+        let mut kinds =
+            one_hot.then_some((size, false)).into_iter().chain(found.iter().find(most).copied());
+        let regular = |&kind: &(usize, bool)| {
+            let fits = kind.0 > 1 && self.len().is_multiple_of(kind.0);
+            fits && blocks(kind.0).all(|first| whole(first, kind))
+        };
+        kinds.find(regular).map(|kind| blocks(kind.0).map(|_| kind).collect())
     }
 
     /// Adds a column to the union of others; whether it is set in none of their rows.
@@ -240,12 +252,19 @@ mod tests {
         assert_eq!(find_variables(&rare), variables);
     }
 
-    /// A state that no training row has belongs to no variable where it comes last, and to its own where it does not.
+    /// States that no training row has are found where the variables have one size, wherever they lie; in others where they are not last.
     #[test]
     fn states_that_never_occur_do_no_harm() {
         let variables: Variables = "3*4".parse().unwrap();
         let all = rows(&variables, 12, 2000);
-        let without = all.select((0..2000).filter(|&row| !all.get(row, 5)));
+        for missing in [&[5][..], &[3], &[2, 3, 11], &[6, 7]] {
+            let kept = |row: &usize| missing.iter().all(|&column| !all.get(*row, column));
+            let without = all.select((0..2000).filter(kept));
+            assert_eq!(find_variables(&without), variables, "{missing:?}");
+        }
+        let variables: Variables = "3,4,5".parse().unwrap();
+        let all = rows(&variables, 12, 2000);
+        let without = all.select((0..2000).filter(|&row| !all.get(row, 4)));
         assert_eq!(find_variables(&without), variables);
     }
 }

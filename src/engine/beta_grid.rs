@@ -1,5 +1,7 @@
 //! Inverse temperatures prepared for sums over hidden units at all of them.
 
+use std::borrow::Cow;
+
 /// A run of equally spaced inverse temperatures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Segment {
@@ -55,6 +57,15 @@ impl BetaGrid {
     /// The inverse temperatures.
     pub fn betas(&self) -> &[f64] {
         &self.betas
+    }
+
+    /// Those of these indices, which are different and ascending.
+    pub fn at(&self, indices: &[usize]) -> Cow<'_, Self> {
+        if indices.len() == self.betas.len() {
+            return Cow::Borrowed(self);
+        }
+        let betas: Vec<f64> = indices.iter().map(|&k| self.betas[k]).collect();
+        Cow::Owned(Self::new(&betas))
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {

@@ -1,22 +1,28 @@
-//! The fused operations of all algorithms, and their random streams.
+//! Where states live, and what is done to many of them: packed bits, random streams, and the interface [`Engine`] with its places.
 
+mod base;
 mod beta_grid;
 mod bits;
-#[cfg(feature = "burn")]
-mod composed;
 pub mod host;
+mod interface;
 mod matrix;
-mod operations;
+mod mixture;
+#[cfg(feature = "burn")]
+mod on_burn;
 pub mod random;
+mod tasks;
 mod threads;
 
+pub use base::BaseDistribution;
 pub use beta_grid::BetaGrid;
 pub use bits::{BitMatrix, for_each_set_bit, words_per_row};
-#[cfg(feature = "burn")]
-pub use composed::Composed;
-pub use host::Host;
+pub use host::{Draw, Host, PADDING};
+pub use interface::{Base, Engine, Halves, Layer, Moments, Route, States, SweepStreams, Walker};
 pub use matrix::{Matrix, PANEL, padded};
-pub use operations::{Draw, Layer, PADDING, RbmOps};
+pub use mixture::MixtureBase;
+#[cfg(feature = "burn")]
+pub use on_burn::OnBurn;
+pub(crate) use tasks::{rows_per_task, rows_per_thread, rows_per_thread_for};
 pub(crate) use threads::{
     AS_A_NUMBER, AS_AN_EXPONENTIAL, NUMBERS_PER_TASK, Workers, awake, fewest_tasks, worth_threads,
 };

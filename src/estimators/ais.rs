@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::estimate::with_rounding;
 use super::{Bias, Estimate, FAILURE, Method};
-use crate::engine::RbmOps;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::numerics::betting_lower_bound;
 use crate::tempering::{
@@ -34,7 +34,7 @@ impl Ais {
     ///
     /// # Errors
     /// Fewer than two chains.
-    pub fn run(&self, engine: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
+    pub fn run(&self, engine: &dyn Engine, base: &BaseDistribution) -> Result<Estimate> {
         base.check_for(engine)?;
         ais(&GeometricPath { engine, ladder: &self.ladder, base }, self.chains, self.seed)
     }

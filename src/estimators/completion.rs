@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::Equilibrium;
 use crate::engine::random::{Purpose, Streams, derived_seed};
-use crate::engine::{BitMatrix, Draw, Host, Layer, Matrix, RbmOps};
+use crate::engine::{BitMatrix, Draw, Engine, Host, Layer};
 use crate::error::{Error, Result};
 use crate::model::{Conditional, Parameters, exact};
 use crate::progress;
@@ -199,18 +199,15 @@ fn bits(rows: &BitMatrix, row: usize) -> Vec<f64> {
 /// Means of the visible units over samples of them, [N, M]: of `E[v | h]` with h drawn given each sample, which has a smaller error than the
 /// mean of the samples.
 fn means(engine: &Host, samples: &BitMatrix, seed: u64) -> Vec<f64> {
-    let (rows, hidden, visible) =
-        (samples.rows(), engine.n_units(Layer::Hidden), engine.n_units(Layer::Visible));
-    let mut inputs = Matrix::filled(rows, hidden, 0.0);
-    engine.inputs(Layer::Hidden, samples.words(), inputs.as_mut_slice());
+    let (rows, hidden) = (samples.rows(), engine.n_units(Layer::Hidden));
+    let inputs = engine.inputs(Layer::Hidden, samples);
     let mut states = BitMatrix::zeros(rows, hidden);
     let (streams, beta) = (Streams::new(seed, Purpose::SampleHidden, 0), vec![1.0; rows]);
     let inputs = inputs.as_slice();
     let draw = Draw { n_units: hidden, inputs, beta: &beta, base: None, streams, first_row: 0 };
-    engine.draw(&draw, states.words_mut());
-    let mut eta = Matrix::filled(rows, visible, 0.0);
-    engine.inputs(Layer::Visible, states.words(), eta.as_mut_slice());
-    let mut sums = vec![0.0; visible];
+    draw.bits(states.words_mut());
+    let eta = engine.inputs(Layer::Visible, &states);
+    let mut sums = vec![0.0; engine.n_units(Layer::Visible)];
     for row in 0..rows {
         let means = engine.variables().means(eta.row(row).iter().map(|&x| f64::from(x)));
         sums.iter_mut().zip(means).for_each(|(sum, mean)| *sum += mean / rows as f64);

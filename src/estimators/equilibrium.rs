@@ -6,7 +6,7 @@
 use super::tempered::{TemperedRun, verdict};
 use super::{Automatic, Estimate, FoundStart, Known};
 use crate::engine::random::{Purpose, derived_seed};
-use crate::engine::{BitMatrix, RbmOps};
+use crate::engine::{BitMatrix, Engine};
 use crate::error::{Error, Result};
 use crate::model::{Parameters, exact};
 use crate::tempering::mixture::MixturePath;
@@ -70,7 +70,7 @@ impl Equilibrium {
     /// Fewer than two samples, or chains that hardly ever reach beta = 1.
     pub fn draw_from(
         parameters: &Parameters,
-        engine: &dyn RbmOps,
+        engine: &dyn Engine,
         found: &FoundStart,
         count: usize,
         seed: u64,
@@ -90,7 +90,7 @@ impl Equilibrium {
     /// As [`Equilibrium::draw_from`].
     pub fn draw(
         parameters: &Parameters,
-        engine: &dyn RbmOps,
+        engine: &dyn Engine,
         base: &BaseDistribution,
         count: usize,
         seed: u64,
@@ -104,7 +104,7 @@ impl Equilibrium {
     /// The same of any model, without enumeration.
     pub(super) fn by_product_path(
         parameters: &Parameters,
-        engine: &dyn RbmOps,
+        engine: &dyn Engine,
         base: &BaseDistribution,
         count: usize,
         seed: u64,

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::tempered::{KeptRun, TemperedRun};
 use super::{Estimate, Method};
-use crate::engine::RbmOps;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, SimulatedTempering,
@@ -34,7 +34,7 @@ impl Rts {
     ///
     /// # Errors
     /// Fewer than two chains, which give no error bar.
-    pub fn run(&self, engine: &dyn RbmOps, base: &BaseDistribution) -> Result<Estimate> {
+    pub fn run(&self, engine: &dyn Engine, base: &BaseDistribution) -> Result<Estimate> {
         Ok(self.sample(engine, base)?.rts())
     }
 
@@ -42,7 +42,7 @@ impl Rts {
     ///
     /// # Errors
     /// Fewer than two chains, which give no error bar.
-    pub fn sample(&self, engine: &dyn RbmOps, base: &BaseDistribution) -> Result<TemperedRun> {
+    pub fn sample(&self, engine: &dyn Engine, base: &BaseDistribution) -> Result<TemperedRun> {
         self.with_chains(engine, base, |chains| {
             TemperedRun::new(chains, &self.initial_rounds, self.sweeps)
         })
@@ -52,7 +52,7 @@ impl Rts {
     ///
     /// # Errors
     /// Fewer than two chains, which give no error bar.
-    pub fn sample_and_keep(&self, engine: &dyn RbmOps, base: &BaseDistribution) -> Result<KeptRun> {
+    pub fn sample_and_keep(&self, engine: &dyn Engine, base: &BaseDistribution) -> Result<KeptRun> {
         self.with_chains(engine, base, |chains| {
             KeptRun::new(chains, &self.initial_rounds, self.sweeps)
         })
@@ -60,7 +60,7 @@ impl Rts {
 
     fn with_chains<T>(
         &self,
-        engine: &dyn RbmOps,
+        engine: &dyn Engine,
         base: &BaseDistribution,
         run: impl FnOnce(&mut dyn SimulatedTempering) -> Result<T>,
     ) -> Result<T> {

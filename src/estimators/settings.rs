@@ -11,7 +11,7 @@ use super::{
     ScheduleSettings, Shared, Start, Way, automatic, lower_bound,
 };
 use crate::collective;
-use crate::engine::{BitMatrix, Host, RbmOps};
+use crate::engine::{BitMatrix, Engine, Host};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
@@ -128,7 +128,7 @@ pub struct Starting<'a> {
 }
 
 impl Starting<'_> {
-    fn known(&self, engine: &dyn RbmOps) -> Known<'_> {
+    fn known(&self, engine: &dyn Engine) -> Known<'_> {
         let given = [self.rows, self.held_out, self.states].into_iter().flatten().cloned();
         let all = given.reduce(|all, more| all.followed_by(&more));
         Known {

@@ -3,7 +3,7 @@
 use super::LogZTracker;
 use super::settings::Settings;
 use crate::config::{Automatic, Base, TemperingConfig};
-use crate::data::{Dataset, Values};
+use crate::data::{Dataset, Values, check_weights, weighted_counts};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::tempering::{check_memory, tempering_bytes};
@@ -57,13 +57,15 @@ pub struct LogZTrackerBuilder<'a> {
     window: f64,
     tempering: TemperingConfig,
     variables: Variables,
+    weights: Option<&'a [f64]>,
 }
 
 impl<'a> LogZTrackerBuilder<'a> {
     pub(super) fn new(data: TrackedData<'a>) -> Self {
         let tempering = TemperingConfig::default();
         let (hidden, chains, seed, variables) = (0, None, 0, Variables::BITS);
-        Self { data, hidden, chains, seed, window: AVERAGING, tempering, variables }
+        let (window, weights) = (AVERAGING, None);
+        Self { data, hidden, chains, seed, window, tempering, variables, weights }
     }
 
     /// Number of hidden units, J; required.
@@ -76,6 +78,13 @@ impl<'a> LogZTrackerBuilder<'a> {
     #[must_use]
     pub fn variables(self, variables: Variables) -> Self {
         Self { variables, ..self }
+    }
+
+    /// The number of rows that each row of the data stands for, `[rows]`, for the base distribution. Default: the weights of a
+    /// [`Dataset`], else 1 for all.
+    #[must_use]
+    pub fn weights(self, weights: &'a [f64]) -> Self {
+        Self { weights: Some(weights), ..self }
     }
 
     /// Number of tempered chains, S, at least 2. Default: 500, and 200 for models of more than 100 000 weights. The error bar falls with
@@ -145,11 +154,11 @@ impl<'a> LogZTrackerBuilder<'a> {
     /// # Errors
     /// Data that are empty or not binary, marginals outside [0, 1], settings out of range, more memory than is free.
     pub fn build(self) -> Result<LogZTracker> {
-        let (rows, marginals) = match self.data {
-            TrackedData::Rows(rows) => (Some(rows), None),
-            TrackedData::Marginals(marginals) => (None, Some(marginals)),
-            TrackedData::Dataset(Dataset { values: Values::Binary(rows), .. }) => {
-                (Some(rows), None)
+        let (rows, marginals, own) = match self.data {
+            TrackedData::Rows(rows) => (Some(rows), None, None),
+            TrackedData::Marginals(marginals) => (None, Some(marginals), None),
+            TrackedData::Dataset(Dataset { values: Values::Binary(rows), weights, .. }) => {
+                (Some(rows), None, weights.as_deref())
             }
             TrackedData::Dataset(Dataset { name, .. }) => {
                 return Err(Error::Invalid(format!(
@@ -172,6 +181,8 @@ impl<'a> LogZTrackerBuilder<'a> {
             )));
         }
         rows.map_or(Ok(()), |rows| variables.check(rows, "the data of the tracker"))?;
+        let weights = self.weights.or(own);
+        weights.map_or(Ok(()), |w| check_weights(w, rows.map_or(0, BitMatrix::rows)))?;
         let mut tempering = self.tempering;
         tempering.chains =
             self.chains.unwrap_or(CHAINS[usize::from(visible * self.hidden > SMALL)]);
@@ -201,7 +212,11 @@ impl<'a> LogZTrackerBuilder<'a> {
         if let Some(marginals) = marginals {
             tempering.base = Base::Given(logits(marginals, variables)?);
         }
-        let counts = rows.map_or_else(|| vec![0; visible], BitMatrix::column_counts);
+        let counts = match (rows, weights) {
+            (Some(rows), Some(weights)) => weighted_counts(rows, weights),
+            (Some(rows), None) => rows.column_counts(),
+            (None, _) => vec![0; visible],
+        };
         let base = tempering.base(&counts, shape.0, variables)?;
         let settings =
             Settings { hidden: self.hidden, tempering, seed: self.seed, window: self.window };

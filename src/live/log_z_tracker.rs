@@ -2,16 +2,17 @@
 
 use super::settings::Settings;
 use super::{LogZTrackerBuilder, TrackedData, words};
+use crate::data::check_weights;
 use crate::engine::BitMatrix;
+use crate::engine::Moments;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::tempering::{BaseDistribution, Ladder};
 use crate::tracking::{
     BOUND_ROWS, KnownStates, LogLikelihood, LogZ, Model, ModelTracker, SecondPopulation,
-    TrackRecord, TrackerOptions, mean_log_f,
+    TrackRecord, TrackerOptions, mean_log_f, weighted_log_f,
 };
 use crate::training::Averaged;
-use crate::training::gradient::{Moments, moments_from_inputs};
 use crate::trust::Trust;
 use crate::units::Variables;
 
@@ -118,7 +119,7 @@ impl LogZTracker {
         self.check(parameters)?;
         self.evaluated = None;
         if self.tracker.is_none() {
-            let model = Model::fused(parameters.clone());
+            let model = Model::on_host(parameters.clone());
             let (chains, options) = (self.chains(), self.options());
             let Settings { seed, window, .. } = self.settings;
             let ladder = &self.ladder;
@@ -224,13 +225,30 @@ impl LogZTracker {
     /// # Errors
     /// No rows, rows of another width, or no update yet.
     pub fn log_likelihood(&mut self, rows: &BitMatrix) -> Result<LogLikelihood> {
+        self.weighted_log_likelihood(rows, None)
+    }
+
+    /// The same with weights of the rows, if there are some.
+    ///
+    /// # Errors
+    /// As [`Self::log_likelihood`], and those of [`check_weights`].
+    pub fn weighted_log_likelihood(
+        &mut self,
+        rows: &BitMatrix,
+        weights: Option<&[f64]>,
+    ) -> Result<LogLikelihood> {
         self.check_columns(rows)?;
+        weights.map_or(Ok(()), |weights| check_weights(weights, rows.rows()))?;
         if rows.rows() == 0 {
             return Err(Error::Invalid("log-likelihood of no rows".into()));
         }
         let Evaluated { log_z, std_error, .. } = self.evaluate()?;
         let engine = self.started()?.model().engine.as_ref();
-        Ok(mean_log_f(engine, rows).log_likelihood(log_z, std_error))
+        let mean = match weights {
+            Some(weights) => weighted_log_f(engine, rows, weights),
+            None => mean_log_f(engine, rows),
+        };
+        Ok(mean.log_likelihood(log_z, std_error))
     }
 
     /// States of the chains with their importance weights for the model at the chains' last step.
@@ -255,8 +273,8 @@ impl LogZTracker {
             ));
         }
         let (chains, engine) = (tracker.chains(), tracker.model().engine.as_ref());
-        let inputs = chains.evaluated().inputs.clone();
-        Ok(moments_from_inputs(engine, &chains.chains.visible, inputs, Some(&chains.weights())))
+        let cached = chains.evaluated().cached.clone();
+        Ok(engine.moments_of_cached(&chains.chains.visible, cached, Some(&chains.weights())))
     }
 
     /// log Z and its standard error of the filter after the last step. This costs nothing, but the value lags behind a changing model, and
@@ -315,7 +333,7 @@ impl LogZTracker {
         };
         self.steps += 1;
         self.tracked_at = self.updates;
-        self.tracker.as_mut().map(|tracker| tracker.step(Model::fused(parameters)))
+        self.tracker.as_mut().map(|tracker| tracker.step(Model::on_host(parameters)))
     }
 
     fn started(&self) -> Result<&ModelTracker> {

@@ -1,10 +1,12 @@
 //! log Z in any training loop: the tracker as a part that is added with one line.
 
 mod builder;
+mod diagnostics;
 mod log_z_tracker;
 mod settings;
 mod state;
 mod words;
 
 pub use builder::{LogZTrackerBuilder, TrackedData};
+pub use diagnostics::Diagnostics;
 pub use log_z_tracker::{Evaluated, LogZTracker, WeightedStates};

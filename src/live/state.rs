@@ -151,7 +151,7 @@ impl LogZTracker {
         if saved.started {
             let averaged = (window > 0.0).then(|| parameters("averaged.")).transpose()?;
             live.averaged = averaged.map(|parameters| Averaged::new(window, parameters));
-            let model = Model::fused(parameters("tracked.")?);
+            let model = Model::on_host(parameters("tracked.")?);
             let path = GeometricPath {
                 engine: model.engine.as_ref(),
                 ladder: &live.ladder,

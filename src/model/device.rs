@@ -1,11 +1,37 @@
-//! The device of Burn's tensors, for `model.kernel = "composed"`.
+//! Where models are computed.
 
-/// Burn's device; [`Device::default`] is the host, by burn-ndarray.
-#[cfg(feature = "burn")]
-pub use burn::tensor::Device;
+use std::sync::Arc;
 
-/// The host, the only device of a build without the feature `burn`.
-#[cfg(not(feature = "burn"))]
+use super::Parameters;
+use crate::collective::Ranks;
+use crate::engine::{Engine, Host};
+
+/// The place of a model's engine.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Device;
+pub enum Device {
+    /// Memory of this machine, by the kernels of this crate: the fastest on CPUs.
+    #[default]
+    Host,
+    /// A device of Burn, by tensor operations.
+    #[cfg(feature = "burn")]
+    Burn(burn::tensor::Device),
+}
+
+impl Device {
+    /// An engine with these parameters. Ranks divide its work on the host; elsewhere each does all of it.
+    pub fn engine(&self, parameters: &Parameters, ranks: Ranks) -> Arc<dyn Engine> {
+        match self {
+            Self::Host => Arc::new(Host::new(parameters).on(ranks)),
+            #[cfg(feature = "burn")]
+            Self::Burn(device) => Arc::new(crate::engine::OnBurn::new(parameters, device)),
+        }
+    }
+}
+
+#[cfg(feature = "burn")]
+impl From<burn::tensor::Device> for Device {
+    fn from(device: burn::tensor::Device) -> Self {
+        Self::Burn(device)
+    }
+}

@@ -153,7 +153,7 @@ impl Parameters {
     }
 
     /// A value that no training reaches: NaN, infinite, or too large.
-    pub(crate) fn beyond_measure(&self) -> Option<String> {
+    pub fn beyond_measure(&self) -> Option<String> {
         let names = ["weights", "visible_bias", "hidden_bias"].into_iter().zip(self.arrays());
         let (name, largest, _) = names
             .zip([LARGEST_WEIGHT, LARGEST_BIAS, LARGEST_BIAS])

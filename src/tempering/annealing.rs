@@ -10,9 +10,11 @@
 use rayon::prelude::*;
 
 use super::MeanWeight;
-use super::path::{States, SweepStreams, TemperedPath, Walker, rows_per_task, rows_per_thread};
+use super::path::TemperedPath;
 use crate::collective::Parts;
-use crate::engine::{BitMatrix, Matrix, words_per_row};
+use crate::engine::{
+    BitMatrix, Matrix, States, SweepStreams, Walker, rows_per_task, rows_per_thread, words_per_row,
+};
 use crate::interrupt;
 use crate::numerics::Table;
 use crate::progress;
@@ -115,7 +117,8 @@ fn each_task(
     numbers: &mut Table,
     work: impl Fn(&mut dyn Walker, &mut [f64], bool) + Sync,
 ) {
-    let (task, width) = (rows_per_thread(visible.rows()), numbers.columns());
+    let task = path.rows_of_walker(visible.rows(), rows_per_thread(visible.rows()));
+    let width = numbers.columns();
     let words = words_per_row(visible.columns());
     let parts = Parts::new(path.ranks(), visible.rows(), rows_per_task(visible.rows()));
     let first = parts.own().start;
@@ -123,11 +126,13 @@ fn each_task(
     let rows = rows.zip(parts.of(numbers.as_mut_slice(), width).par_chunks_mut(task * width));
     parts.share(|| {
         rows.enumerate().for_each(|(i, (visible, numbers))| {
-            let mut notes = Matrix::filled(numbers.len() / width, path.notes(), 0.0);
-            let notes = notes.as_mut_slice();
+            let mut cached = Matrix::filled(numbers.len() / width, path.cached(), 0.0);
+            let cached = cached.as_mut_slice();
             let first_row = (first + i * task) as u32;
-            let states = States { visible, notes, first_row, known: false };
-            work(&mut *path.walker(states), numbers, i == 0);
+            let states = States { visible, cached, first_row, known: false };
+            let mut walker = path.walker(states);
+            work(&mut *walker, numbers, i == 0);
+            walker.store();
         });
     });
     let states = parts.rows(visible.words_mut(), words);

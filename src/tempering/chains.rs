@@ -5,14 +5,14 @@
 
 use rayon::prelude::*;
 
-use super::path::{Evaluated, TemperedPath, rows_per_task};
+use super::path::{Evaluated, TemperedPath};
 use super::round_trips::RoundTrips;
 use super::sweeper::{Numbers, Sweeper, Tallies, Tally, TaskRows};
 use super::weights::{effective_number, normalised, systematic};
 use super::{BetaUpdate, PseudoPrior};
 use crate::collective::Parts;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Matrix, padded, words_per_row};
+use crate::engine::{BitMatrix, Matrix, padded, rows_per_task, words_per_row};
 use crate::numerics::{Table, log_sum_exp};
 
 /// States of S chains, and the position of their random streams.
@@ -145,10 +145,11 @@ impl TemperedChains {
         start: Option<Evaluated>,
     ) -> SweepRecord {
         let (chains, all) = (self.len(), path.ladder().indices());
-        let (k, words, noted) = (all.len(), words_per_row(path.n_visible()), padded(path.notes()));
+        let (k, words, cached) =
+            (all.len(), words_per_row(path.n_visible()), padded(path.cached()));
         let known = start.is_some();
         let mut last = start.unwrap_or_else(|| Evaluated {
-            inputs: Matrix::filled(chains, path.notes(), 0.0),
+            cached: Matrix::filled(chains, path.cached(), 0.0),
             log_f: Table::zeros(chains, k),
         });
         if last.log_f.columns() != k {
@@ -159,12 +160,12 @@ impl TemperedChains {
         let (seed, step, redrawn) = (self.seed, self.sweeps, std::mem::take(&mut self.redrawn));
         let (all, tilt) = (&all, &tilt);
         let shared = Sweeper { path, all, tilt, update, sweeps, known, redrawn, seed, step };
-        let task = rows_per_task(chains);
+        let task = path.rows_of_walker(chains, rows_per_task(chains));
         let parts = Parts::new(path.ranks(), chains, task);
         let first = parts.own().start;
         let rows = (
             parts.of(self.visible.words_mut(), words).par_chunks_mut(task * words),
-            parts.of(last.inputs.as_mut_slice(), noted).par_chunks_mut(task * noted),
+            parts.of(last.cached.as_mut_slice(), cached).par_chunks_mut(task * cached),
             parts.of(&mut self.temperatures, 1).par_chunks_mut(task),
             parts.of(self.round_trips.travellers_mut(), 1).par_chunks_mut(task),
             parts.of(last.log_f.as_mut_slice(), k).par_chunks_mut(task * k),
@@ -172,9 +173,9 @@ impl TemperedChains {
             parts.of(posterior.as_mut_slice(), k).par_chunks_mut(task * k),
         );
         let run = |(i, rows): (usize, (&mut [u64], _, _, _, _, _, _))| {
-            let (visible, notes, temperatures, travellers, log_f, occupancy, posterior) = rows;
+            let (visible, cached, temperatures, travellers, log_f, occupancy, posterior) = rows;
             let numbers = Numbers { temperatures, travellers, log_f, occupancy, posterior };
-            shared.run(TaskRows { first: (first + i * task) as u32, visible, notes, numbers })
+            shared.run(TaskRows { first: (first + i * task) as u32, visible, cached, numbers })
         };
         let own = parts.share(|| rows.into_par_iter().enumerate().map(run).collect());
         let mut tallies = Tallies::new(own, &parts, k);

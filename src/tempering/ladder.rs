@@ -1,7 +1,5 @@
 //! The ladder of inverse temperatures beta_k and their prior r_k.
 
-use std::borrow::Cow;
-
 use crate::engine::BetaGrid;
 use crate::error::{Error, Result};
 use crate::numerics::log_sum_exp;
@@ -61,15 +59,6 @@ impl Ladder {
         let last = temperatures.saturating_sub(1).max(1) as f64;
         let betas: Vec<f64> = (0..temperatures).map(|k| k as f64 / last).collect();
         Self::new(&betas, prior)
-    }
-
-    /// The inverse temperatures of these indices, which are different and ascending, as kernels need them.
-    pub(crate) fn grid_at(&self, indices: &[usize]) -> Cow<'_, BetaGrid> {
-        if indices.len() == self.len() {
-            return Cow::Borrowed(&self.grid);
-        }
-        let betas: Vec<f64> = indices.iter().map(|&k| self.betas()[k]).collect();
-        Cow::Owned(BetaGrid::new(&betas))
     }
 
     /// All indices k, from 0.

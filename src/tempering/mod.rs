@@ -1,10 +1,8 @@
 //! Tempered chains: ladder, base distribution, paths of densities, sweeps, RTS statistics, mixing diagnostics.
 
 mod annealing;
-mod base;
 mod beta_update;
 mod chains;
-mod geometric;
 mod initial_rounds;
 mod ladder;
 mod mean_weight;
@@ -12,6 +10,7 @@ mod measurement;
 mod memory;
 mod mixing;
 pub mod mixture;
+mod model_path;
 mod path;
 mod pseudo_prior;
 mod round_trips;
@@ -21,20 +20,19 @@ mod sweeper;
 mod tempered;
 mod weights;
 
+pub use crate::engine::BaseDistribution;
 pub use crate::memory::check_memory;
 pub use annealing::{Annealed, Keep, anneal, descend};
-pub use base::BaseDistribution;
 pub use beta_update::BetaUpdate;
 pub use chains::{SweepRecord, TemperedChains};
-pub use geometric::GeometricPath;
 pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
 pub use ladder::{Ladder, Prior};
 pub use mean_weight::MeanWeight;
 pub use measurement::{Measurement, Occupancy, parts};
 pub use memory::{annealing_bytes, tempering_bytes};
 pub use mixing::{Knot, Transitions};
-pub use path::{Evaluated, Halves, States, SweepStreams, TemperedPath, Walker};
-pub(crate) use path::{rows_per_task, rows_per_thread, rows_per_thread_for};
+pub use model_path::{GeometricPath, MixturePath, ModelPath};
+pub use path::{Evaluated, TemperedPath};
 pub use pseudo_prior::PseudoPrior;
 pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips, Traveller};
 pub use simulated::{SimulatedTempering, Slopes, Swept};

@@ -1,11 +1,12 @@
 //! Sweeps of the chains of one task, and their statistics.
 
 use super::BetaUpdate;
-use super::path::{States, SweepStreams, TemperedPath, Walker};
+use super::path::TemperedPath;
 use super::round_trips::{RoundTrips, Traveller};
 use crate::collective::Parts;
 use crate::engine::host::{add_scaled, choose, softmax, softmax_of_line};
 use crate::engine::random::{Purpose, Streams};
+use crate::engine::{States, SweepStreams, Walker};
 use crate::interrupt;
 
 /// Common inputs of all tasks.
@@ -29,7 +30,7 @@ pub(super) struct Sweeper<'a> {
 pub(super) struct TaskRows<'a> {
     pub first: u32,
     pub visible: &'a mut [u64],
-    pub notes: &'a mut [f32],
+    pub cached: &'a mut [f32],
     pub numbers: Numbers<'a>,
 }
 
@@ -80,9 +81,9 @@ impl Tallies {
 
 impl Sweeper<'_> {
     pub fn run(&self, rows: TaskRows<'_>) -> Tally {
-        let TaskRows { first, visible, notes, mut numbers } = rows;
+        let TaskRows { first, visible, cached, mut numbers } = rows;
         let k = self.all.len();
-        let states = States { visible, notes, first_row: first, known: self.known };
+        let states = States { visible, cached, first_row: first, known: self.known };
         let mut walker = self.path.walker(states);
         let mut tally = Tally { transitions: vec![0.0; k * k], round_trips: 0 };
         for sweep in 0..self.sweeps {
@@ -102,6 +103,7 @@ impl Sweeper<'_> {
             }
         }
         walker.log_f(self.all, numbers.log_f);
+        walker.store();
         let scale = 1.0 / self.sweeps as f64;
         for s in 0..numbers.temperatures.len() {
             softmax(&numbers.log_f[s * k..][..k], self.tilt, &mut numbers.posterior[s * k..][..k]);

@@ -9,16 +9,15 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 
 use super::known_share::KnownShare;
-use super::likelihood::log_f;
 use super::settle::Samples;
 use crate::collective::Parts;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{
-    BitMatrix, Draw, Host, Layer, Matrix, RbmOps, for_each_set_bit, words_per_row,
+    BitMatrix, Draw, Engine, Host, Layer, Matrix, for_each_set_bit, rows_per_task, words_per_row,
 };
 use crate::model::Parameters;
 use crate::numerics::{index_at, log_sum_exp};
-use crate::tempering::{GeometricPath, TemperedPath, rows_per_task};
+use crate::tempering::{GeometricPath, TemperedPath};
 
 /// Distinct hidden states of a model and log f(h) of each, largest first.
 pub struct HiddenStates {
@@ -32,7 +31,7 @@ impl HiddenStates {
     /// One hidden state drawn from each row of `visible`, [rows, M].
     pub fn of(
         parameters: &Parameters,
-        engine: &dyn RbmOps,
+        engine: &dyn Engine,
         visible: &BitMatrix,
         streams: Streams,
     ) -> Self {
@@ -53,7 +52,7 @@ impl HiddenStates {
     /// The fraction of the model's mass in these states, estimated from samples of the model.
     pub(super) fn share(
         &self,
-        engine: &dyn RbmOps,
+        engine: &dyn Engine,
         samples: &Samples,
         streams: Streams,
     ) -> KnownShare {
@@ -119,27 +118,24 @@ impl HiddenStates {
             streams: Streams::new(seed, Purpose::KnownModes, step + 1),
             first_row: 0,
         };
-        path.engine.draw_visible(&draw, visible.words_mut());
+        draw.columns(path.engine.variables(), visible.words_mut());
         visible
     }
 
     fn visible_inputs(&self, path: GeometricPath<'_>, states: &[usize]) -> Matrix {
         let hidden = self.hidden.select(states.iter().copied());
-        let mut inputs = Matrix::filled(states.len(), path.n_visible(), 0.0);
-        path.engine.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
-        inputs
+        path.engine.inputs(Layer::Visible, &hidden)
     }
 }
 
 /// log f(h) = b.h + A(c + W h) of hidden states, [N, J].
-fn hidden_log_f(parameters: &Parameters, engine: &dyn RbmOps, hidden: &BitMatrix) -> Vec<f64> {
+fn hidden_log_f(parameters: &Parameters, engine: &dyn Engine, hidden: &BitMatrix) -> Vec<f64> {
     // With the layers exchanged, hidden states are visible ones; for bits that is faster.
     if parameters.variables.is_bits() {
-        return log_f(&Host::new(&parameters.transposed()), hidden);
+        return Host::new(&parameters.transposed()).log_f(hidden);
     }
     let n_visible = parameters.n_visible;
-    let mut inputs = Matrix::filled(hidden.rows(), n_visible, 0.0);
-    engine.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
+    let inputs = engine.inputs(Layer::Visible, hidden);
     let value = |row: usize| {
         let eta = inputs.row(row)[..n_visible].iter().map(|x| f64::from(*x));
         let mut linear = 0.0;
@@ -150,15 +146,13 @@ fn hidden_log_f(parameters: &Parameters, engine: &dyn RbmOps, hidden: &BitMatrix
 }
 
 /// A hidden state drawn from each row of `visible`.
-fn drawn(engine: &dyn RbmOps, visible: &BitMatrix, streams: Streams) -> BitMatrix {
+fn drawn(engine: &dyn Engine, visible: &BitMatrix, streams: Streams) -> BitMatrix {
     let (rows, n_hidden) = (visible.rows(), engine.n_units(Layer::Hidden));
     let mut hidden = BitMatrix::zeros(rows, n_hidden);
     let parts = Parts::new(engine.ranks(), rows, rows_per_task(rows));
-    let (own, words) = (parts.own(), words_per_row(visible.columns()));
+    let own = parts.own();
     parts.share(|| {
-        let mut inputs = Matrix::filled(own.len(), n_hidden, 0.0);
-        let given = &visible.words()[own.start * words..own.end * words];
-        engine.inputs(Layer::Hidden, given, inputs.as_mut_slice());
+        let inputs = engine.inputs(Layer::Hidden, &visible.select(own.clone()));
         let draw = Draw {
             n_units: n_hidden,
             inputs: inputs.as_slice(),
@@ -167,7 +161,7 @@ fn drawn(engine: &dyn RbmOps, visible: &BitMatrix, streams: Streams) -> BitMatri
             streams,
             first_row: own.start as u32,
         };
-        engine.draw(&draw, parts.of(hidden.words_mut(), words_per_row(n_hidden)));
+        draw.bits(parts.of(hidden.words_mut(), words_per_row(n_hidden)));
     });
     parts.gather([parts.rows(hidden.words_mut(), words_per_row(n_hidden))]);
     hidden
@@ -191,9 +185,9 @@ mod tests {
         let engine = Host::new(&parameters);
         let all = BitMatrix::from_fn(512, 9, |row, i| row >> i & 1 == 1);
         let twice = all.select((0..512).chain(0..512));
-        assert!((over_distinct(&twice, &log_f(&engine, &twice)) - exact).abs() < 1e-4);
+        assert!((over_distinct(&twice, &engine.log_f(&twice)) - exact).abs() < 1e-4);
         let some = all.select([3, 3, 77, 500]);
-        assert!(over_distinct(&some, &log_f(&engine, &some)) < exact);
+        assert!(over_distinct(&some, &engine.log_f(&some)) < exact);
         // 512 draws out of 32 hidden states.
         let states = |rows| {
             HiddenStates::of(&parameters, &engine, rows, Streams::new(1, Purpose::BoundHidden, 0))

@@ -4,15 +4,13 @@
 
 use std::collections::HashSet;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::collective::Parts;
 use crate::data::effective_rows;
-use crate::engine::{BetaGrid, BitMatrix, Layer, Matrix, RbmOps, words_per_row};
+use crate::engine::{BitMatrix, Engine};
 use crate::numerics::log_sum_exp;
 
-/// Rows evaluated by one task.
+/// Rows whose sums are added before those of others.
 const TASK: usize = 256;
 
 /// Mean and spread of log f(v) over the rows of a data set.
@@ -41,30 +39,6 @@ pub struct LogLikelihood {
     pub log_z_std_error: f64,
 }
 
-/// log f(v) of every row; the result does not depend on the number of threads.
-pub fn log_f(engine: &dyn RbmOps, data: &BitMatrix) -> Vec<f64> {
-    let words = words_per_row(data.columns());
-    let grid = BetaGrid::new(&[1.0]);
-    let hidden = engine.n_units(Layer::Hidden);
-    let mut values = vec![0.0; data.rows()];
-    let parts = Parts::new(engine.ranks(), data.rows(), TASK);
-    let rows =
-        data.words()[parts.own().start * words..parts.own().end * words].par_chunks(TASK * words);
-    let tasks = rows.zip(parts.of(&mut values, 1).par_chunks_mut(TASK));
-    parts.share(|| {
-        tasks.for_each(|(rows, values)| {
-            let mut inputs = Matrix::filled(values.len(), hidden, 0.0);
-            engine.inputs(Layer::Hidden, rows, inputs.as_mut_slice());
-            engine.softplus_sums(hidden, inputs.as_slice(), &grid, values);
-            for (value, row) in values.iter_mut().zip(rows.chunks_exact(words)) {
-                *value += engine.visible_dot(row);
-            }
-        });
-    });
-    parts.gather([parts.rows(&mut values[..], 1)]);
-    values
-}
-
 /// log of the sum of f over the distinct rows, given log f of each.
 pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
     let mut seen = HashSet::with_capacity(rows.rows());
@@ -75,13 +49,13 @@ pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
 
 /// [`mean_log_f`] with a weight for each row: weighted mean, and its error from as many rows as they are worth
 /// ([`effective_rows`]).
-pub fn weighted_log_f(engine: &dyn RbmOps, data: &BitMatrix, weights: &[f64]) -> MeanLogF {
-    MeanLogF::of(&log_f(engine, data), data, Some(weights))
+pub fn weighted_log_f(engine: &dyn Engine, data: &BitMatrix, weights: &[f64]) -> MeanLogF {
+    MeanLogF::of(&engine.log_f(data), data, Some(weights))
 }
 
 /// Mean of log f(v) over all rows; the result does not depend on the number of threads.
-pub fn mean_log_f(engine: &dyn RbmOps, data: &BitMatrix) -> MeanLogF {
-    MeanLogF::of(&log_f(engine, data), data, None)
+pub fn mean_log_f(engine: &dyn Engine, data: &BitMatrix) -> MeanLogF {
+    MeanLogF::of(&engine.log_f(data), data, None)
 }
 
 impl MeanLogF {

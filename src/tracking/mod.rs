@@ -26,7 +26,7 @@ pub(crate) use chain_state::check_count;
 pub use filter::{AnyFilter, Filter, Smoothing};
 pub use kalman::Kalman;
 pub use known_share::KnownShare;
-pub use likelihood::{LogLikelihood, MeanLogF, log_f, mean_log_f, weighted_log_f};
+pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f, weighted_log_f};
 pub(crate) use model_tracker::BOUND_ROWS;
 pub use model_tracker::{KnownStates, LogZ, Model, ModelTracker};
 pub use part::{Part, Parts};

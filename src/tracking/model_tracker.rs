@@ -14,8 +14,8 @@ use crate::checkpoint::StateWriter;
 use crate::collective::{Ranks, Solo};
 use crate::engine::host::choose;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Host, RbmOps};
-use crate::model::Parameters;
+use crate::engine::{BitMatrix, Engine};
+use crate::model::{Device, Parameters};
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
 use crate::trust::Trust;
 
@@ -33,20 +33,20 @@ const ROUNDING: f64 = 0.01;
 pub struct Model {
     /// The parameters on the host.
     pub parameters: Arc<Parameters>,
-    /// Kernels that hold the parameters in their own layout.
-    pub engine: Arc<dyn RbmOps>,
+    /// The engine that holds them.
+    pub engine: Arc<dyn Engine>,
 }
 
 impl Model {
-    /// With the fused CPU kernels.
-    pub fn fused(parameters: impl Into<Arc<Parameters>>) -> Self {
-        Self::fused_on(parameters, Arc::new(Solo))
+    /// On the host.
+    pub fn on_host(parameters: impl Into<Arc<Parameters>>) -> Self {
+        Self::on(parameters, &Device::Host, Arc::new(Solo))
     }
 
-    /// The same with its work divided among ranks.
-    pub fn fused_on(parameters: impl Into<Arc<Parameters>>, ranks: Ranks) -> Self {
+    /// On a device; ranks divide the work of the host.
+    pub fn on(parameters: impl Into<Arc<Parameters>>, device: &Device, ranks: Ranks) -> Self {
         let parameters = parameters.into();
-        let engine = Arc::new(Host::new(&parameters).on(ranks));
+        let engine = device.engine(&parameters, ranks);
         Self { parameters, engine }
     }
 }
@@ -306,7 +306,7 @@ mod tests {
     use crate::tracking::{Parts, Settling, Smoothing};
 
     fn model(seed: u64) -> Model {
-        Model::fused(gaussian_parameters(8, 4, 0.5, seed))
+        Model::on_host(gaussian_parameters(8, 4, 0.5, seed))
     }
 
     fn tracker(settling: usize) -> ModelTracker {

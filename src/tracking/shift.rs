@@ -6,8 +6,8 @@
 use rayon::prelude::*;
 
 use crate::engine::host::reweigh;
+use crate::engine::rows_per_task;
 use crate::numerics::{Influence, Table, pairs};
-use crate::tempering::rows_per_task;
 
 /// Estimated shifts and their variances, both `[K]`.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@
 use rayon::prelude::*;
 
 use super::ChainTracker;
+use crate::engine::rows_per_thread;
 use crate::numerics::Table;
-use crate::tempering::rows_per_thread;
 
 impl ChainTracker {
     /// log F(v; new) - log F(v; old) of the chains' states, `[S]`, with F(v) = sum_k r_k f_k(v) e^-zeta_k what a chain's

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
-use crate::data::{Splits, checksum};
+use crate::data::{Splits, checksum, sha256_hex};
 use crate::error::{Error, Result};
 
 /// Keys that may change on a resume, with all keys below them: length, stopping, evaluation, audits, checkpoints.
@@ -23,6 +23,8 @@ const MAY_CHANGE: [&str; 7] = [
 ];
 /// May change if the rows stay the same, because a file may have moved.
 const MAY_MOVE: &str = "data.source";
+/// The weights of the training rows, beside the parts.
+const WEIGHTS: &str = "weighted training";
 /// Characters of a value shown in a message.
 const SHOWN: usize = 80;
 
@@ -40,7 +42,7 @@ pub enum Changes {
 pub struct Identity {
     /// The configuration as TOML.
     config: String,
-    /// SHA-256 of the rows of each part, as `ztrack data describe` prints it.
+    /// SHA-256 of the rows of each part and of the weights of the training rows, as `ztrack data describe` prints it.
     rows: BTreeMap<String, String>,
     /// Changes that were allowed by force, in words.
     forced: Vec<String>,
@@ -61,6 +63,11 @@ impl Identity {
         ];
         let rows =
             parts.into_iter().filter_map(|(name, part)| Some((name.into(), checksum(part?))));
+        let weights = splits.train.weights.as_ref().map(|weights| {
+            let bytes: Vec<u8> = weights.iter().flat_map(|weight| weight.to_le_bytes()).collect();
+            (WEIGHTS.into(), sha256_hex([&bytes[..]]))
+        });
+        let rows = rows.chain(weights);
         Ok(Self {
             config: config.to_toml()?,
             rows: rows.collect(),
@@ -140,7 +147,7 @@ impl Identity {
                 ));
             }
         }
-        for part in ["training", "validation", "test"] {
+        for part in ["training", "validation", "test", WEIGHTS] {
             let sum = |identity: &Self| match identity.rows.get(part) {
                 Some(sum) => format!("SHA-256 {sum:.16}..."),
                 None => "none".to_string(),

@@ -2,7 +2,7 @@
 
 use ztrack::engine::host::{InstructionSet, Shape};
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, PADDING, RbmOps, padded};
+use ztrack::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, PADDING, padded};
 use ztrack::model::Parameters;
 
 use crate::{inputs, random_bits, random_parameters};

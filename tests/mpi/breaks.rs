@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -37,8 +36,9 @@ fn jobs_that_lose_a_rank_end_and_can_be_resumed() {
         let child = start(command);
         let before = states(&out);
         wait_for("checkpoint", || states(&out) != before || out.join("summary.json").exists());
-        // The moment is another one each time: some updates later.
-        std::thread::sleep(Duration::from_millis(37 * (kill as u64 % 5)));
+        // The moment is another one each time: some evaluations later.
+        let rows = metrics_lines(&out) + kill % 5;
+        wait_for("rows", || metrics_lines(&out) >= rows || out.join("summary.json").exists());
         let ranks = children(child.id());
         let lost = ranks.get(kill % ranks.len().max(1)).copied();
         lost.into_iter().for_each(|rank| send("-KILL", rank));

@@ -1,13 +1,13 @@
 //! Gradients against finite differences, and their moments against exact ones.
 
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::engine::{BitMatrix, Host, Matrix};
+use ztrack::engine::{BitMatrix, Engine, Host, Matrix};
 use ztrack::model::Parameters;
 use ztrack::model::exact::{self, mean_log_likelihood};
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::tempering::{GeometricPath, TemperedChains};
 use ztrack::tracking::{ChainTracker, Smoothing};
-use ztrack::training::gradient::{Centering, Moments, gradient, moments};
+use ztrack::training::gradient::{Centering, Moments, gradient};
 
 use crate::statistics::mean_and_deviation;
 use crate::{J, K, M, base, ladder, options};
@@ -28,7 +28,7 @@ fn gradients_are_finite_differences_of_the_exact_log_likelihood() {
     let mut stream = Streams::new(1, Purpose::TestSystem, 9).row(0);
     let data = BitMatrix::from_fn(30, m, |_, i| stream.uniform() < 0.2 + 0.1 * i as f64);
     let (positive, negative) =
-        (moments(&Host::new(&parameters), &data, None), exact_moments(&parameters));
+        (Host::new(&parameters).moments(&data, None), exact_moments(&parameters));
     let slope = |direction: &dyn Fn(&mut Parameters, f32)| {
         let at = |t: f32| {
             let mut moved = parameters.clone();
@@ -89,7 +89,7 @@ fn tempered_weights_give_unbiased_moments_of_the_model() {
             let mut sums = vec![0.0; M + J + M * J];
             for _ in 0..20 {
                 tracker.step(&path, &path);
-                let found = moments(&engine, &tracker.chains.visible, Some(&tracker.weights()));
+                let found = engine.moments(&tracker.chains.visible, Some(&tracker.weights()));
                 let products = found.products.to_rows().into_iter().map(f64::from);
                 let all = found.visible.into_iter().chain(found.hidden).chain(products);
                 sums.iter_mut().zip(all).for_each(|(sum, x)| *sum += x / 20.0);

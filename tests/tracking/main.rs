@@ -10,7 +10,7 @@ mod statistics;
 
 use statistics::mean_and_deviation;
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::engine::{BitMatrix, Host};
+use ztrack::engine::{BitMatrix, Engine, Host};
 use ztrack::estimators::Rts;
 use ztrack::model::Parameters;
 use ztrack::model::exact::{log_partition, log_partition_at, log_probabilities_of_visible_at};
@@ -20,7 +20,7 @@ use ztrack::tempering::{
     RoundsEnd, TemperedChains, TemperedPath, Tempering,
 };
 use ztrack::tracking::{ChainTracker, Settling, Smoothing, TrackerOptions, shift};
-use ztrack::training::gradient::{Particles, gradient, moments};
+use ztrack::training::gradient::{Particles, gradient};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 
 const M: usize = 10;
@@ -72,7 +72,7 @@ fn track(smoothing: Smoothing, every: usize, seed: u64) -> Vec<(f64, f64)> {
         let batch = data.select((50 * t..50 * t + 50).map(|row| row % 400));
         particles.sweep(&engine, 1);
         let (positive, negative) =
-            (moments(&engine, &batch, None), moments(&engine, &particles.visible, None));
+            (engine.moments(&batch, None), engine.moments(&particles.visible, None));
         rule.step(&mut parameters, &gradient(&positive, &negative, None), 0.3);
         engine = Host::new(&parameters);
         if !(t + 1).is_multiple_of(every) {

@@ -192,6 +192,33 @@ pub const KEYS: &[Key] = &[
         "0.8",
         "Weights training rows, as is usual for related sequences: a row counts as 1 / the number of training rows that agree with it in at least this fraction of the variables, itself included. Weights are used in the gradient, the marginals and the likelihood of the training rows; validation and test rows all count as one.",
     ),
+    Key::new(
+        "data.weights",
+        Other {
+            wanted: "the name of a column, its number from 1, or the path of a file",
+            right: |value| Column::try_from(value.clone()).is_ok(),
+        },
+        Nothing("all rows have the same weight"),
+        "rows",
+        "\"weight\"",
+        "Weights of the training rows: a column of the table, which is no unit, or a file with a number for each row, in the order of the training file: text, one a line, or npy. A weight is the number of rows that a row stands for. Weights are used as those of data.similarity.",
+    ),
+    Key::new(
+        "data.alphabet",
+        Word(&["dna", "rna", "protein"]),
+        Nothing("what the letters of the sequences show"),
+        "",
+        "\"protein\"",
+        "The letters of aligned sequences, the gap besides: dna (ACGT), rna (ACGU) or protein (20 amino acids).",
+    ),
+    Key::new(
+        "data.unseen",
+        Flag,
+        Is("false"),
+        "",
+        "true",
+        "Whether each column of a table of categories gets one more state, `(unseen)`, for values in validation, test or other rows that the training file does not have; else such values are refused.",
+    ),
     Key::new("data.split_seed", Seed, Is("0"), "", "1", "Seed of the split."),
     Key::new(
         "data.folder",

@@ -32,8 +32,8 @@ pub const KEYS: &[Key] = &[
     ),
     Key::new(
         "model.kernel",
-        Word(&["fused", "composed"]),
-        Is("\"fused\""),
+        Word(&["host", "composed"]),
+        Is("\"host\""),
         "",
         "\"composed\"",
         "Which implementation of the operations runs: the fused CPU kernel, or plain Burn operations, the slow reference.",

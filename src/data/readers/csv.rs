@@ -1,17 +1,18 @@
 //! Tables as text: one row a line, columns separated by commas, semicolons, tabs or spaces, with or without a line of
-//! names on top; cells 0/1, -1/+1 or true/false, or categories.
+//! names on top; cells 0/1, -1/+1 or true/false, grey levels, or categories.
 //!
-//! Cells become bits as they are read: a table of cells takes many times the memory of the file. Where a cell is a category, the file is
-//! read again, by [`read_states`].
+//! Cells become bits as they are read: a table of cells takes many times the memory of the file. Where a cell is no bit, the file is read
+//! again, by [`read_levels`] or [`read_states`].
 
 use std::ops::Range;
 use std::path::Path;
 
 use super::FileOptions;
 use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_record};
-use super::encoding::{Encoding, is_category, is_missing};
+use super::encoding::{Encoding, is_category, is_missing, level, weight};
 use super::labels::Labels;
 use super::layout::{Layout, Role, is_header, names};
+use super::levels::Levels;
 use super::rows::GrowingRows;
 use super::states::StateRows;
 use crate::data::content::file_name;
@@ -21,7 +22,7 @@ use crate::data::{Dataset, Separator, Values};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 
-/// A binary matrix, and the labels if the table has some; `None` where cells hold other values than those of bits, which [`read_states`] reads.
+/// A binary matrix, and the labels if the table has some; `None` where cells hold other values than those of bits, which the other two read.
 pub(super) fn read(
     path: &Path,
     input: &mut Input<'_>,
@@ -34,13 +35,14 @@ pub(super) fn read(
     if !table.fill(path, input)? {
         return Ok(None);
     }
-    let Table { layout, units, labels, missing, .. } = table;
+    let Table { layout, units, labels, weights, missing, .. } = table;
     let columns = layout.as_ref().map_or(0, |layout| layout.units);
     let Units::Bits(rows, _) = units else { return Ok(None) };
     check_file_shape(path, rows.len(), columns, true)?;
     let bits = rows.finish(columns).map_err(|problem| Error::file(path, problem))?;
-    let cells = cells_of(&missing, bits.rows(), columns, |unit| unit..unit + 1);
-    Ok(Some(Dataset { missing: cells, ..dataset(path, bits, layout, labels)? }))
+    let missing = cells_of(&missing, bits.rows(), columns, |unit| unit..unit + 1);
+    let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
+    Ok(Some(Dataset { missing, ..dataset }))
 }
 
 /// The missing cells, (row, unit column of the table) each, as a matrix of units; `units`: those of a column.
@@ -57,16 +59,35 @@ fn cells_of(
     Some(cells)
 }
 
+/// The same of a table whose cells hold grey levels.
+pub(super) fn read_levels(
+    path: &Path,
+    input: &mut Input<'_>,
+    options: &FileOptions,
+) -> Result<Dataset> {
+    let mut table = Table::new(Units::Grey(Levels::new(None)), options);
+    table.fill(path, input)?;
+    let Table { layout, units, labels, weights, missing, rows, .. } = table;
+    let (Some(layout), Units::Grey(levels)) = (layout, units) else {
+        return Err(Error::file(path, "has no rows"));
+    };
+    let values =
+        levels.finish(layout.units, false).map_err(|problem| Error::file(path, problem))?;
+    let missing = cells_of(&missing, rows, layout.units, |unit| unit..unit + 1);
+    let dataset = dataset(path, values, Some(layout), (labels, weights))?;
+    Ok(Dataset { missing, ..dataset })
+}
+
 /// The same of a table whose cells hold categories.
 pub(super) fn read_states(
     path: &Path,
     input: &mut Input<'_>,
     options: &FileOptions,
 ) -> Result<Dataset> {
-    let states = StateRows::new(options.categories.clone());
+    let states = StateRows::new(options.categories.clone(), options.unseen);
     let mut table = Table::new(Units::States(states), options);
     table.fill(path, input)?;
-    let Table { mut layout, units, labels, header, missing, .. } = table;
+    let Table { mut layout, units, labels, weights, header, missing, .. } = table;
     let (Units::States(rows), Some(found)) = (units, &mut layout) else {
         return Err(Error::file(path, "has no rows"));
     };
@@ -82,28 +103,40 @@ pub(super) fn read_states(
     }
     check_file_shape(path, rows.len(), found.units, true)?;
     let (bits, categories) = rows.finish(found).map_err(|problem| Error::file(path, problem))?;
-    let cells = cells_of(&missing, bits.rows(), bits.columns(), |column| categories.range(column));
-    let dataset = dataset(path, bits, layout, labels)?;
-    Ok(Dataset { categories: Some(categories), missing: cells, ..dataset })
+    let missing =
+        cells_of(&missing, bits.rows(), bits.columns(), |column| categories.range(column));
+    let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
+    Ok(Dataset { categories: Some(categories), missing, ..dataset })
 }
 
 fn dataset(
     path: &Path,
-    bits: BitMatrix,
+    values: Values,
     layout: Option<Layout>,
-    labels: Labels,
+    (labels, weights): (Labels, Vec<f64>),
 ) -> Result<Dataset> {
+    let weighted = layout.as_ref().is_some_and(|layout| layout.roles.contains(&Role::Weight));
     let layout = layout.filter(|layout| layout.labelled);
     let labels = layout.as_ref().map(|_| labels.finish());
     let label_column = layout.and_then(|layout| layout.guessed_label());
-    let dataset = Dataset::new(file_name(path), Values::Binary(bits), labels, None)?;
-    Ok(Dataset { label_column, ..dataset })
+    let dataset = Dataset::new(file_name(path), values, labels, None)?;
+    let dataset = Dataset { label_column, ..dataset };
+    if weighted { dataset.weighted(weights) } else { Ok(dataset) }
 }
 
 /// The units of the rows read so far.
 enum Units {
     Bits(GrowingRows, Encoding),
     States(StateRows),
+    Grey(Levels),
+}
+
+/// The row that is read.
+enum Row<'a> {
+    Bits(&'a mut [u64], &'a mut Encoding),
+    States(&'a mut StateRows),
+    /// With the place of its first level.
+    Grey(&'a mut Levels, usize),
 }
 
 /// The part of a table that was read so far.
@@ -119,6 +152,7 @@ struct Table<'a> {
     header: Vec<Vec<u8>>,
     units: Units,
     labels: Labels,
+    weights: Vec<f64>,
     /// Row and unit column of the missing cells, where the caller allows them.
     missing: Vec<(usize, usize)>,
     rows: usize,
@@ -135,6 +169,7 @@ impl<'a> Table<'a> {
             header: Vec::new(),
             units,
             labels: Labels::default(),
+            weights: Vec::new(),
             missing: Vec::new(),
             rows: 0,
         }
@@ -181,7 +216,7 @@ impl<'a> Table<'a> {
         if count > MAX_COLUMNS {
             return Err(format!(" has more than {MAX_COLUMNS} columns"));
         }
-        if first && is_header(record, self.separator) {
+        if first && is_header(record, self.separator, self.options.grey) {
             self.names = names(record, self.separator);
             self.header = Cells::of(record, self.separator).map(<[u8]>::to_vec).collect();
             return Ok(true);
@@ -195,37 +230,37 @@ impl<'a> Table<'a> {
             }
         };
         // Files beside a table of bits, whose number of columns is given, are tables of bits.
-        let only_bits = self.options.columns.is_some();
-        let (mut bits, mut states) = match &mut self.units {
+        let only_bits = self.options.columns.is_some() && !self.options.grey;
+        let mut row = match &mut self.units {
             Units::Bits(rows, encoding) => {
-                let words = rows.push(layout.units).map_err(|problem| format!(": {problem}"))?;
-                (Some((words, encoding)), None)
+                rows.push(layout.units).map(|words| Row::Bits(words, encoding))
             }
-            Units::States(rows) => {
-                rows.begin(layout.units).map_err(|problem| format!(": {problem}"))?;
-                (None, Some(rows))
-            }
-        };
+            Units::States(rows) => rows.begin(layout.units).map(|()| Row::States(rows)),
+            Units::Grey(levels) => levels.grow(layout.units).map(|first| Row::Grey(levels, first)),
+        }
+        .map_err(|problem| format!(": {problem}"))?;
         for (column, cell) in Cells::of(record, self.separator).enumerate() {
             let told = |problem| format!(", column {}: {problem}", layout.name(column));
             let place = (line, column + 1);
             match layout.roles[column] {
                 Role::Unused => {}
                 Role::Label => self.labels.push(cell).map_err(told)?,
+                Role::Weight => self.weights.push(weight(cell).map_err(told)?),
                 Role::Unit(unit) if self.options.missing && is_missing(cell) => {
                     self.missing.push((self.rows, unit));
                 }
-                Role::Unit(unit) => {
-                    if let Some(rows) = &mut states {
-                        rows.push(unit, cell, place).map_err(told)?;
-                    } else if let Some((words, encoding)) = &mut bits {
-                        if !only_bits && is_category(cell) {
-                            return Ok(false);
-                        }
+                Role::Unit(unit) => match &mut row {
+                    Row::Bits(..) if !only_bits && is_category(cell) => return Ok(false),
+                    Row::Bits(words, encoding) => {
                         let bit = encoding.bit(cell, place).map_err(told)?;
                         words[unit / 64] |= u64::from(bit) << (unit % 64);
                     }
-                }
+                    Row::States(rows) => rows.push(unit, cell, place).map_err(told)?,
+                    Row::Grey(levels, first) => {
+                        let set = level(cell).and_then(|x| levels.set(*first + unit, x));
+                        set.map_err(told)?;
+                    }
+                },
             }
         }
         self.rows += 1;

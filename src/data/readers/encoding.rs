@@ -91,6 +91,24 @@ pub(super) fn number(cell: &[u8]) -> Option<f64> {
     text.parse().ok()
 }
 
+/// The weight in a cell.
+pub(super) fn weight(cell: &[u8]) -> Checked<f64> {
+    let weight = number(cell).filter(|weight| weight.is_finite() && *weight >= 0.0);
+    weight.ok_or_else(|| format!("`{}` is no weight, a number of at least 0", shown(cell)))
+}
+
+/// The grey level in a cell, as a number.
+pub(super) fn level(cell: &[u8]) -> Checked<f64> {
+    let level = number(cell).filter(|_| !is_missing(cell));
+    level.ok_or_else(|| match is_missing(cell) {
+        true => refused(cell),
+        false => format!(
+            "`{}` is no number, as grey levels are: leave out data.binarization for a table of categories, or choose other columns with `columns`",
+            shown(cell)
+        ),
+    })
+}
+
 /// Whether a cell is a value rather than a name.
 pub(super) fn is_value(cell: &[u8]) -> bool {
     number(cell).is_some() || written(cell).is_some()

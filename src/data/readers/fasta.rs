@@ -7,6 +7,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::FileOptions;
 use crate::data::content::file_name;
 use crate::data::input::Input;
@@ -16,11 +18,8 @@ use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
 
-const DNA: &str = "ACGT-";
-const RNA: &str = "ACGU-";
 /// Amino acids that are none of the twenty, or were not determined.
 const OTHER_AMINO_ACIDS: &[u8] = b"BJOUXZ";
-const PROTEIN: &str = "ACDEFGHIKLMNPQRSTVWY-";
 /// Letters of a nucleotide that was not determined, beside those of DNA and RNA.
 const AMBIGUOUS: &[u8] = b"NRYKMSWBDHVX";
 /// Share of the letters that must be nucleotides.
@@ -56,7 +55,10 @@ pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) ->
             return Err(error("holds sequences, the training rows are a table".into()));
         }
         Some(given) => given.clone(),
-        None => Arc::new(categories(alphabet(&letters), length)),
+        None => {
+            let alphabet = options.alphabet.unwrap_or_else(|| alphabet(&letters));
+            Arc::new(categories(alphabet.letters(), length))
+        }
     };
     check_file_shape(path, rows, categories.units(), true)?;
     let bits = one_hot(&letters, rows, &categories).map_err(error)?;
@@ -134,15 +136,38 @@ impl Sequences {
     }
 }
 
-/// The alphabet of letters, the gap last.
-fn alphabet(letters: &[u8]) -> &'static str {
+/// The letters of sequences, beside the gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Alphabet {
+    /// ACGT.
+    Dna,
+    /// ACGU.
+    Rna,
+    /// The twenty amino acids.
+    Protein,
+}
+
+impl Alphabet {
+    /// Its letters, the gap last.
+    fn letters(self) -> &'static str {
+        match self {
+            Self::Dna => "ACGT-",
+            Self::Rna => "ACGU-",
+            Self::Protein => "ACDEFGHIKLMNPQRSTVWY-",
+        }
+    }
+}
+
+/// The alphabet that these letters show.
+fn alphabet(letters: &[u8]) -> Alphabet {
     let count = |set: &[u8]| letters.iter().filter(|letter| set.contains(letter)).count();
     let all = letters.len() - count(b"-");
     let nucleotides = count(b"ACGTU");
     match nucleotides + count(AMBIGUOUS) == all && nucleotides as f64 >= NUCLEOTIDES * all as f64 {
-        true if count(b"U") > count(b"T") => RNA,
-        true => DNA,
-        false => PROTEIN,
+        true if count(b"U") > count(b"T") => Alphabet::Rna,
+        true => Alphabet::Dna,
+        false => Alphabet::Protein,
     }
 }
 
@@ -173,7 +198,7 @@ fn one_hot(letters: &[u8], rows: usize, categories: &Categories) -> Checked<BitM
             let letter = letters[row * categories.columns().len() + position];
             let Some(unit) = unit[letter as usize] else {
                 return Err(format!(
-                    "sequence {}, position {}: `{}` is none of the letters {}: correct it, or give sequences of one kind (DNA, RNA or protein)",
+                    "sequence {}, position {}: `{}` is none of the letters {}: correct it, give sequences of one kind, or choose data.alphabet (dna, rna, protein)",
                     row + 1,
                     position + 1,
                     char::from(letter),

@@ -8,7 +8,7 @@ use super::cells::first_records;
 use super::encoding::is_value;
 use super::{csv, fasta, idx, libsvm, npy, npz};
 use crate::data::input::{Form, Input};
-use crate::data::{Categories, Column, Dataset, Separator};
+use crate::data::{Alphabet, Categories, Column, Dataset, Separator};
 use crate::error::{Error, Result};
 
 /// Options of the caller.
@@ -25,13 +25,22 @@ pub struct FileOptions {
     pub chosen: Option<Vec<Column>>,
     /// The separator of the columns of a text table; by default, that of its first lines.
     pub separator: Option<Separator>,
+    /// The column of a text table that holds the weights of the rows; [`load`](crate::data::load_as) also takes the path of a file of weights.
+    pub weights: Option<Column>,
+    /// The alphabet of sequences; by default, the one their letters show.
+    pub alphabet: Option<Alphabet>,
+    /// Whether the numbers of a table are grey levels, which are binarized later.
+    pub grey: bool,
+    /// Whether the columns of a table get one more state, [`UNSEEN`](crate::data::UNSEEN), for values that this file does not have.
+    pub unseen: bool,
     /// The states of the columns of a text table, as the training rows have them; by default, those of the file.
     pub categories: Option<Arc<Categories>>,
     /// Whether cells of a text table may be missing (empty, NA, ?): [`Dataset::missing`].
     pub missing: bool,
 }
 
-/// Reads a data file: IDX, npy, npz, LIBSVM text, a text table (CSV) or aligned sequences (FASTA, A3M), each plain or gzipped.
+/// Reads a data file: IDX, npy, npz, LIBSVM text, a text table (CSV), Parquet (with the feature `parquet`) or aligned sequences (FASTA,
+/// A3M), each plain or gzipped.
 ///
 /// A table of 0/1 (or -1/+1, true/false) has a unit a column. Where cells hold other values, each column is a categorical variable with a
 /// state, a one-hot unit, for each of its values.
@@ -55,7 +64,7 @@ pub fn read_bytes(path: &Path, bytes: Vec<u8>, options: &FileOptions) -> Result<
     read(path, &open, options)
 }
 
-/// `open` opens the file, a second time if it is a table of categories.
+/// `open` opens the file, a second time if it is a table of other cells than bits.
 fn read<'a>(
     path: &Path,
     open: &dyn Fn() -> Result<Input<'a>>,
@@ -67,13 +76,15 @@ fn read<'a>(
     }
     let format = format_of(path, input.head());
     if !matches!(format, Some(Format::Csv) | None) {
+        let table = matches!(format, Some(Format::Parquet));
         let given = [
-            ("label", options.label.is_some()),
-            ("columns", options.chosen.is_some()),
-            ("separator", options.separator.is_some()),
+            ("`separator`", options.separator.is_some()),
+            ("`label`", options.label.is_some() && !table),
+            ("`columns`", options.chosen.is_some() && !table),
+            ("a column of weights", options.weights.is_some() && !table),
         ];
         if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
-            let problem = format!("`{option}` is for text tables such as CSV, which this is not");
+            let problem = format!("{option} is for text tables such as CSV, which this is not");
             return Err(Error::file(path, problem));
         }
     }
@@ -83,13 +94,21 @@ fn read<'a>(
         Some(Format::Npz) => npz::read(path, &mut input),
         Some(Format::Libsvm) => libsvm::read(path, &mut input, options),
         Some(Format::Fasta) => fasta::read(path, &mut input, options),
-        Some(Format::Csv) => match csv::read(path, &mut input, options)? {
-            Some(dataset) => Ok(dataset),
-            None => csv::read_states(path, &mut open()?, options),
-        },
+        Some(Format::Csv) => table(path, open, options),
+        #[cfg(feature = "parquet")]
+        Some(Format::Parquet) => {
+            let text = || super::parquet::text(path, open()?.rest()?);
+            let options = FileOptions { separator: Some(Separator::Comma), ..options.clone() };
+            table(path, &text, &options)
+        }
+        #[cfg(not(feature = "parquet"))]
+        Some(Format::Parquet) => Err(Error::file(
+            path,
+            "is a Parquet file, which this build does not read: install with `--features parquet`, or write it as CSV, in Python pandas.read_parquet(\"x.parquet\").to_csv(\"x.csv\", index=False)",
+        )),
         None => Err(Error::file(
             path,
-            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text, text tables (CSV) and aligned sequences (FASTA, A3M) are read, plain or gzipped",
+            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text, text tables (CSV), Parquet and aligned sequences (FASTA, A3M) are read, plain or gzipped",
         )),
     }?;
     match options.columns {
@@ -100,7 +119,21 @@ fn read<'a>(
     }
 }
 
+/// A text table: bits, else grey levels where they are expected, else categories.
+fn table<'a>(
+    path: &Path,
+    open: &dyn Fn() -> Result<Input<'a>>,
+    options: &FileOptions,
+) -> Result<Dataset> {
+    match csv::read(path, &mut open()?, options)? {
+        Some(dataset) => Ok(dataset),
+        None if options.grey => csv::read_levels(path, &mut open()?, options),
+        None => csv::read_states(path, &mut open()?, options),
+    }
+}
+
 enum Format {
+    Parquet,
     Idx,
     Npy,
     Npz,
@@ -115,6 +148,8 @@ fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
         return Some(Format::Npy);
     } else if head.starts_with(b"PK") {
         return Some(Format::Npz);
+    } else if head.starts_with(b"PAR1") {
+        return Some(Format::Parquet);
     } else if head.starts_with(&[0, 0]) {
         return Some(Format::Idx);
     }

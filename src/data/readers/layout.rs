@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::FileOptions;
 use super::cells::{Cells, unescaped};
-use super::encoding::is_value;
+use super::encoding::{is_value, number};
 use crate::data::limits::Checked;
 use crate::data::{Column, Separator};
 
@@ -20,6 +20,7 @@ const SHOWN: usize = 10;
 pub(super) enum Role {
     Unit(usize),
     Label,
+    Weight,
     Unused,
 }
 
@@ -36,14 +37,19 @@ pub(super) struct Layout {
     names: Vec<String>,
 }
 
-/// Whether the first record of a table holds the names of its columns: none of its cells is a value, or there are five
-/// or more and all are different, as in the 0,1,2,3,4,... that some programs write.
-pub(super) fn is_header(record: &[u8], separator: Separator) -> bool {
-    if Cells::of(record, separator).all(|cell| !is_value(cell)) {
+/// Whether the first record of a table holds the names of its columns: none of its cells is a value, or there are five or more and all are
+/// different, as in the 0,1,2,3,4,... that some programs write. In a table of grey levels such numbers follow one another.
+pub(super) fn is_header(record: &[u8], separator: Separator, grey: bool) -> bool {
+    let cells = || Cells::of(record, separator);
+    if cells().all(|cell| !is_value(cell)) {
         return true;
+    } else if grey {
+        let numbers: Vec<f64> = cells().filter_map(number).collect();
+        let follow = numbers.windows(2).all(|two| two[1] == two[0] + 1.0);
+        return follow && numbers.len() >= ENOUGH_NAMES && matches!(numbers[0], 0.0 | 1.0);
     }
     let mut seen = HashSet::new();
-    Cells::of(record, separator).all(|cell| seen.insert(cell)) && seen.len() >= ENOUGH_NAMES
+    cells().all(|cell| seen.insert(cell)) && seen.len() >= ENOUGH_NAMES
 }
 
 /// The names in a header.
@@ -78,13 +84,21 @@ impl Layout {
             layout.labelled = true;
             layout.guessed = options.label.is_none();
         }
-        let all = || (0..count).filter(|column| Some(*column) != label).collect();
+        if let Some(column) = &options.weights {
+            let column = layout.one(column)?;
+            if layout.roles[column] == Role::Label {
+                return Err(format!("column {} holds labels, not weights", layout.name(column)));
+            }
+            layout.roles[column] = Role::Weight;
+        }
+        let all = || (0..count).filter(|&column| layout.roles[column] == Role::Unused).collect();
         let units: Vec<usize> = chosen.unwrap_or_else(all);
         for (unit, column) in units.into_iter().enumerate() {
             match layout.roles[column] {
                 Role::Unused => layout.roles[column] = Role::Unit(unit),
-                Role::Label => {
-                    return Err(format!("column {} is the label and no unit", layout.name(column)));
+                Role::Label | Role::Weight => {
+                    let name = layout.name(column);
+                    return Err(format!("column {name} holds labels or weights and is no unit"));
                 }
                 Role::Unit(_) => {
                     return Err(format!("column {} is chosen twice", layout.name(column)));
@@ -142,7 +156,7 @@ impl Layout {
     fn one(&self, column: &Column) -> Checked<usize> {
         match self.several(column)?.collect::<Vec<_>>()[..] {
             [one] => Ok(one),
-            _ => Err("one column of labels is wanted, not several".into()),
+            _ => Err("one column is wanted, not several".into()),
         }
     }
 

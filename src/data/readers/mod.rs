@@ -8,16 +8,24 @@ mod file;
 mod idx;
 mod labels;
 mod layout;
+mod levels;
 mod libsvm;
 mod npy;
 mod npy_header;
 mod npz;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod refill;
 mod rows;
 mod states;
+mod weights;
 
 pub(crate) use npy_header::{Kind, NpyHeader};
 pub(crate) use npz::{open_archive, open_entry};
 
+pub(super) use levels::Levels;
+pub(super) use weights::read_weights;
+
+pub use fasta::Alphabet;
 pub use file::{FileOptions, load_file, read_bytes};
 pub use refill::refill;

@@ -20,12 +20,18 @@ pub fn refill(
     mut value: impl FnMut(usize, usize) -> String,
 ) -> Result<Vec<u8>> {
     let mut input = Input::open(path)?;
+    if input.head().starts_with(b"PAR1") {
+        return Err(Error::file(
+            path,
+            "is a Parquet file, and filled cells are written into text tables: write .npy",
+        ));
+    }
     let separator = options.separator.unwrap_or_else(|| find_separator(input.head()));
     let text = input.rest()?;
     let lines = || text.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'));
     let first = lines().map(cells_of).find(|record| is_record(record));
     let first = first.ok_or_else(|| Error::file(path, "has no rows"))?;
-    let header = is_header(first, separator);
+    let header = is_header(first, separator, options.grey);
     let titles = if header { names(first, separator) } else { Vec::new() };
     let layout = Layout::new(titles, Cells::of(first, separator).count(), options)
         .map_err(|problem| Error::file(path, problem))?;

@@ -1,7 +1,7 @@
 //! Tables with categories in their cells: every distinct value of a column is a state.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::cells::unescaped;
@@ -15,6 +15,10 @@ use crate::memory::check_memory;
 /// Most states of a column of text, and of a column of integers, which are counts or measurements if they are more.
 const MOST_STATES: usize = 256;
 const MOST_INTEGERS: usize = 50;
+/// Different numbers from which on a table looks like one of grey levels.
+const LOOK_GREY: usize = 10;
+/// What is said of one.
+const GREY: &str = "; if the cells are grey levels, give data.binarization (--binarization): stochastic, or a threshold such as 0.5";
 /// Longest name of a state, in bytes.
 const LONGEST: usize = 256;
 /// Values beside 0 and 1 in less than this share of the rows are mistakes.
@@ -33,6 +37,8 @@ pub(super) struct StateRows {
     first_missing: Option<(usize, usize)>,
     /// Those of the training rows, where these are other rows.
     given: Option<Arc<Categories>>,
+    /// Whether columns get a state for values of other rows.
+    unseen: bool,
 }
 
 /// The name of a cell's state: 1.0 and +1 are 1, as programs write whole numbers of which some rows have none.
@@ -59,8 +65,8 @@ struct Value {
 }
 
 impl StateRows {
-    pub fn new(given: Option<Arc<Categories>>) -> Self {
-        Self { given, ..Self::default() }
+    pub fn new(given: Option<Arc<Categories>>, unseen: bool) -> Self {
+        Self { given, unseen, ..Self::default() }
     }
 
     pub fn len(&self) -> usize {
@@ -108,9 +114,11 @@ impl StateRows {
             None => {
                 let code = column.known.len() as u16;
                 if column.known.len() >= MOST_STATES {
+                    let grey = number(cell).is_some_and(|x| (0.0..=255.0).contains(&x));
                     return Err(format!(
-                        "`{}` is one value more than the {MOST_STATES} states that a column may have: group the values, or choose other columns with `columns`",
-                        shown(cell)
+                        "`{}` is one value more than the {MOST_STATES} states that a column may have: group the values, or choose other columns with `columns`{}",
+                        shown(cell),
+                        if grey { GREY } else { "" }
                     ));
                 }
                 column.known.insert(state.into_owned(), Value { code, rows: 1, line: place.0 });
@@ -127,6 +135,14 @@ impl StateRows {
         let known =
             names.filter(|(unit, name)| self.columns[*unit].known.contains_key(&*state_of(name)));
         2 * known.count() > self.columns.len()
+    }
+
+    /// Whether all cells are numbers from 0 to 255, and more of them differ than categories do.
+    fn look_grey(&self) -> bool {
+        let values: HashSet<&[u8]> =
+            self.columns.iter().flat_map(|column| column.known.keys().map(Vec::as_slice)).collect();
+        let level = |value: &&[u8]| number(value).is_some_and(|x| (0.0..=255.0).contains(&x));
+        values.len() >= LOOK_GREY && values.iter().all(level)
     }
 
     /// The rows as one-hot units.
@@ -146,9 +162,15 @@ impl StateRows {
         let categories = match &self.given {
             Some(given) => given.clone(),
             None => {
+                let grey = if self.look_grey() { GREY } else { "" };
                 let columns = self.columns.iter().zip(&names);
                 let found = columns.map(|(column, name)| column.category(name, self.rows));
-                Arc::new(Categories::new(found.collect::<Checked<_>>()?))
+                let mut found =
+                    found.collect::<Checked<Vec<_>>>().map_err(|problem| problem + grey)?;
+                if self.unseen {
+                    found.iter_mut().for_each(Category::add_unseen);
+                }
+                Arc::new(Categories::new(found))
             }
         };
         let mut maps = Vec::new();
@@ -218,11 +240,15 @@ impl Column {
             let text = String::from_utf8_lossy(value);
             let state = match &category.states[..] {
                 [] => Encoding::default().bit(value, (0, 0)).ok().map(|bit| bit.then_some(0)),
-                states => states.iter().position(|state| *state == text).map(Some),
+                states => states
+                    .iter()
+                    .position(|state| *state == text)
+                    .or_else(|| category.unseen())
+                    .map(Some),
             };
             let Some(state) = state else {
                 return Err(format!(
-                    "line {line}, column {name}: `{}` is no value that the training rows have: correct it, leave out the row, or train with it",
+                    "line {line}, column {name}: `{}` is no value that the training rows have: correct it, leave out the row, or train with data.unseen = true",
                     shown(value)
                 ));
             };

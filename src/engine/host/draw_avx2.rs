@@ -11,7 +11,7 @@ use crate::engine::random::{MULTIPLIERS, ROUNDS, WEYL};
 /// Four vectors of eight 32-bit words: those of lanes 0 to 7, then of lanes 8 to 15.
 type Random = [[__m256i; 4]; 2];
 
-/// [`crate::engine::RbmOps::draw`].
+/// [`crate::engine::Engine::draw`].
 #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
 pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
     draw.rows(

@@ -7,7 +7,7 @@ use super::rough_exp::{EXP2, SURELY_ONE, SURELY_ZERO};
 use crate::engine::random::{MULTIPLIERS, ROUNDS, WEYL};
 use crate::engine::{Draw, words_per_row};
 
-/// [`crate::engine::RbmOps::draw`].
+/// [`crate::engine::Engine::draw`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
     let words = words_per_row(draw.n_units);

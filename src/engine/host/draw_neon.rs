@@ -11,7 +11,7 @@ use crate::engine::random::{MULTIPLIERS, ROUNDS, WEYL};
 /// Sixteen 32-bit words, one for each of 16 units.
 type Quarter = [uint32x4_t; 4];
 
-/// [`crate::engine::RbmOps::draw`].
+/// [`crate::engine::Engine::draw`].
 #[target_feature(enable = "neon")]
 pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
     draw.rows(

@@ -5,7 +5,7 @@ use super::instruction_set::for_every_instruction_set;
 use super::math::exp_f32;
 
 for_every_instruction_set! {
-    /// [`crate::engine::RbmOps::means`] for the fused kernel.
+    /// [`crate::engine::Engine::means`] for the fused kernel.
     pub fn means(stride: usize, inputs: &mut [f32], weights: &[f32]) = body
 }
 

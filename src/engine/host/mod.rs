@@ -1,4 +1,4 @@
-//! The fused CPU kernel: packed states in, packed states out.
+//! The engine in memory of this machine: fused CPU kernels on packed states, threads and ranks.
 
 mod accumulate;
 mod categorical;
@@ -12,11 +12,16 @@ mod draw_avx512;
 #[cfg(target_arch = "aarch64")]
 mod draw_neon;
 mod draw_row;
-mod fused;
+mod engine;
+mod geometric;
+mod gibbs;
 mod instruction_set;
 mod look_up;
 pub mod math;
 mod means;
+mod mixture;
+mod moments;
+mod operations;
 mod packed_rows;
 mod panels;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -31,11 +36,11 @@ pub use categorical::draw_categorical;
 pub(crate) use centered::{HiddenTerms, VisibleTerms, centered_row};
 pub(crate) use choice::add_scaled;
 pub use choice::choose;
-#[cfg(feature = "burn")]
-pub(crate) use draw_row::uniform;
-pub use fused::Host;
+pub use draw::{Draw, PADDING};
+pub use draw_row::uniform;
 pub use instruction_set::InstructionSet;
 pub(crate) use means::add_rows;
+pub use operations::Host;
 use panels::Panels;
 pub(crate) use selected_sum::selected_sum;
 pub use shape::{Product, Shape};

@@ -16,7 +16,7 @@ const GROUP: usize = VECTORS * LANES;
 /// Passes before the products are turned into logarithms: 4 factors <= 2 each pass, below 2^112 in f32.
 const PASSES: usize = 28;
 
-/// [`crate::engine::RbmOps::softplus_sums`] for the fused kernel.
+/// [`crate::engine::Engine::softplus_sums`] for the fused kernel.
 pub fn softplus_sums(
     set: InstructionSet,
     n_units: usize,

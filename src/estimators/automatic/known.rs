@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::engine::{BitMatrix, RbmOps};
+use crate::engine::{BitMatrix, Engine};
 use crate::tempering::BaseDistribution;
 use crate::tracking::mean_log_f;
 
@@ -32,7 +32,7 @@ pub struct Bound {
 
 impl Bound {
     /// The bound from the distinct rows of visible states, shape [N, M]; `None` without any.
-    pub fn of_states(engine: &dyn RbmOps, visible: &BitMatrix) -> Option<Self> {
+    pub fn of_states(engine: &dyn Engine, visible: &BitMatrix) -> Option<Self> {
         let distinct: HashSet<&[u64]> = (0..visible.rows()).map(|row| visible.row(row)).collect();
         let value = mean_log_f(engine, visible).log_z_bound;
         value.is_finite().then_some(Self { value, states: distinct.len() })

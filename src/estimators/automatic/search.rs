@@ -2,7 +2,7 @@
 
 use super::{Bound, Known, ModeSearch};
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Draw, Host, Layer, Matrix, RbmOps, words_per_row};
+use crate::engine::{BitMatrix, Draw, Host, Layer, Matrix, words_per_row};
 use crate::model::Parameters;
 use crate::units::Variables;
 
@@ -44,9 +44,9 @@ fn quenched(engine: &Host, seed: u64) -> BitMatrix {
     let [visible, hidden] = &mut states;
     draw(0, 0.0, 0, &inputs[0], visible);
     for sweep in 0..QUENCHING {
-        engine.inputs(Layer::Hidden, visible.words(), inputs[1].as_mut_slice());
+        engine.inputs_of(Layer::Hidden, visible.words(), inputs[1].as_mut_slice());
         draw(1, COLD, 2 * sweep + 1, &inputs[1], hidden);
-        engine.inputs(Layer::Visible, hidden.words(), inputs[0].as_mut_slice());
+        engine.inputs_of(Layer::Visible, hidden.words(), inputs[0].as_mut_slice());
         draw(0, COLD, 2 * sweep + 2, &inputs[0], visible);
     }
     let [visible, _] = states;

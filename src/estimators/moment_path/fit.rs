@@ -5,13 +5,14 @@
 //! smaller layer has at most 20 units, else from tempered chains. Cost: knots x updates sweeps of all chains.
 
 use super::MomentKnots;
+use crate::engine::{Engine, Moments};
 use crate::engine::{Host, Matrix};
 use crate::error::{Error, Result};
 use crate::estimators::Equilibrium;
 use crate::model::{Parameters, exact};
 use crate::numerics::sigmoid;
 use crate::tempering::BaseDistribution;
-use crate::training::gradient::{Moments, Particles, moments};
+use crate::training::gradient::Particles;
 
 /// Largest smaller layer whose moments are enumerated.
 const LARGEST_EXACT: usize = 20;
@@ -66,7 +67,7 @@ impl MomentAveraging {
                 let left = 1.0 - update as f64 / self.updates as f64;
                 let engine = Host::new(&model);
                 particles.sweep(&engine, 1);
-                let found = moments(&engine, &particles.visible, None);
+                let found = engine.moments(&particles.visible, None);
                 step(&mut model, &aim, &found, self.rate * (2.0 * left).clamp(0.1, 1.0));
             }
             if let Some(name) = model.not_finite() {
@@ -92,7 +93,7 @@ impl MomentAveraging {
         }
         let engine = Host::new(target);
         let samples = Equilibrium::draw(target, &engine, base, self.chains, self.seed)?;
-        Ok(moments(&engine, &samples.visible, None))
+        Ok(engine.moments(&samples.visible, None))
     }
 }
 
@@ -169,7 +170,7 @@ mod tests {
         let aim = average(&start, &end, beta);
         let mut particles = Particles { visible: base.sample(20_000, 1, 0), seed: 8, sweeps: 0 };
         particles.sweep(&knots.models[i], 100);
-        let found = moments(&knots.models[i], &particles.visible, None);
+        let found = knots.models[i].moments(&particles.visible, None);
         let worst = |aim: &[f64], found: &[f64]| {
             aim.iter().zip(found).map(|(a, f)| (a - f).abs()).fold(0.0, f64::max)
         };

@@ -3,8 +3,10 @@
 //! Cost: twice the matrix products of the geometric path.
 
 use super::MomentPath;
-use crate::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, RbmOps, words_per_row};
-use crate::tempering::{Ladder, States, SweepStreams, TemperedPath, Walker};
+use crate::engine::{
+    BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, States, SweepStreams, Walker, words_per_row,
+};
+use crate::tempering::{Ladder, TemperedPath};
 
 impl TemperedPath for MomentPath<'_> {
     fn ladder(&self) -> &Ladder {
@@ -68,7 +70,7 @@ impl Inputs {
     fn mix(&mut self, models: &[Host], (leg, share): (usize, f64), given: &[u64]) -> &[f32] {
         if self.leg != Some(leg) {
             for (end, model) in self.ends.iter_mut().zip(&models[leg..]) {
-                model.inputs(self.layer, given, end.as_mut_slice());
+                model.inputs_of(self.layer, given, end.as_mut_slice());
             }
             self.leg = Some(leg);
         }

@@ -7,7 +7,7 @@
 
 use super::MixtureBase;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Draw, Host, Layer, Matrix, RbmOps};
+use crate::engine::{BitMatrix, Draw, Engine, Host, Layer};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::numerics::{index_at, log_sum_exp};
@@ -134,8 +134,7 @@ fn fit_to(
 fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f64>> {
     let engine = Host::new(parameters);
     let (n, j) = (rows.rows(), parameters.n_hidden);
-    let mut inputs = Matrix::filled(n, j, 0.0);
-    engine.inputs(Layer::Hidden, rows.words(), inputs.as_mut_slice());
+    let inputs = engine.inputs(Layer::Hidden, rows);
     let mut hidden = BitMatrix::zeros(n, j);
     let draw = Draw {
         n_units: j,
@@ -145,9 +144,8 @@ fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f6
         streams: Streams::new(seed, Purpose::MixtureFit, 1),
         first_row: 0,
     };
-    engine.draw(&draw, hidden.words_mut());
-    let mut visible = Matrix::filled(n, rows.columns(), 0.0);
-    engine.inputs(Layer::Visible, hidden.words(), visible.as_mut_slice());
+    draw.bits(hidden.words_mut());
+    let visible = engine.inputs(Layer::Visible, &hidden);
     let means = |row: usize| {
         let x = &visible.row(row)[..rows.columns()];
         parameters.variables.means(x.iter().map(|x| f64::from(*x)))

@@ -14,10 +14,8 @@
 //!
 //! Cost: C numbers log p_m(v) and K C multiplications a state, beside the J inputs and K J softplus of the model.
 
-mod base;
 mod fit;
-mod path;
 
-pub use base::MixtureBase;
+pub use super::MixturePath;
+pub use crate::engine::MixtureBase;
 pub use fit::{WeightedRows, fit, fit_rows};
-pub use path::MixturePath;

@@ -4,7 +4,7 @@
 //! [`Knot::is_narrow`]), the three intervals around the cut are halved; until no knot is left or the ladder is full.
 //! Chains keep their states from run to run. Cost: a few hundred sweeps a run.
 
-use crate::engine::RbmOps;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Knot, Ladder, Prior,
@@ -44,7 +44,7 @@ impl Automatic {
     ///
     /// # Errors
     /// Fewer than two temperatures.
-    pub fn run(&self, engine: &dyn RbmOps, base: &BaseDistribution) -> Result<Refined> {
+    pub fn run(&self, engine: &dyn Engine, base: &BaseDistribution) -> Result<Refined> {
         let mut betas = super::linear(self.first)?;
         let mut refined = Vec::new();
         let mut visible = base.sample(self.chains, self.seed, 0);

@@ -1,7 +1,7 @@
 //! CD-k: Gibbs chains that start from the minibatch at every update (Hinton 2002).
 
-use super::{Moments, NegativePhase, Now, Particles, moments};
-use crate::engine::{BitMatrix, RbmOps};
+use super::{Moments, NegativePhase, Now, Particles};
+use crate::engine::{BitMatrix, Engine};
 use crate::error::Result;
 
 /// Contrastive divergence.
@@ -15,11 +15,11 @@ pub struct ContrastiveDivergence {
 
 impl ContrastiveDivergence {
     /// The model's moments `sweeps` sweeps after `batch`, shape [rows, M]; `updates`: those done before.
-    pub fn moments_from(&self, engine: &dyn RbmOps, batch: BitMatrix, updates: u64) -> Moments {
+    pub fn moments_from(&self, engine: &dyn Engine, batch: BitMatrix, updates: u64) -> Moments {
         let first = updates * self.sweeps as u64;
         let mut particles = Particles { visible: batch, seed: self.seed, sweeps: first };
         particles.sweep(engine, self.sweeps);
-        moments(engine, &particles.visible, None)
+        engine.moments(&particles.visible, None)
     }
 }
 

@@ -131,7 +131,7 @@ mod tests {
     /// Particles stay as they are until the chains have travelled, and then take states of theirs.
     #[test]
     fn nothing_is_taken_from_chains_that_have_not_travelled() {
-        let model = Model::fused(gaussian_parameters(12, 6, 0.5, 1));
+        let model = Model::on_host(gaussian_parameters(12, 6, 0.5, 1));
         let rounds = InitialRounds { sweeps: 1, most: 1, annealed_start: false };
         let mut exchange = exchange(&model, rounds);
         let mixed = |exchange: &Exchange| {
@@ -156,7 +156,7 @@ mod tests {
     /// No state is copied or lost: chains and particles together are the same states after swaps as before.
     #[test]
     fn swaps_keep_every_state() {
-        let model = Model::fused(gaussian_parameters(12, 6, 0.5, 2));
+        let model = Model::on_host(gaussian_parameters(12, 6, 0.5, 2));
         let mut exchange = exchange(&model, InitialRounds::default());
         let chains = exchange.chains.as_mut().unwrap();
         let particles = &mut exchange.particles.particles.visible;
@@ -171,12 +171,12 @@ mod tests {
         assert!((1..20).contains(&chains.swap(particles, 28, streams)));
         assert!(*particles != old);
         assert_eq!(states(chains, particles), before);
-        let evaluated = chains.chains().evaluated().inputs.clone();
+        let evaluated = chains.chains().evaluated().cached.clone();
         let path = GeometricPath {
             engine: model.engine.as_ref(),
             ladder: chains.ladder(),
             base: &BaseDistribution::uniform(12),
         };
-        assert_eq!(evaluated, path.evaluate(&chains.chains().chains.visible).inputs);
+        assert_eq!(evaluated, path.evaluate(&chains.chains().chains.visible).cached);
     }
 }

@@ -3,17 +3,16 @@
 mod centering;
 mod contrastive;
 mod exchange;
-mod moments;
 mod negative_phase;
 mod particles;
 mod persistent;
 mod tempered;
 
+pub use crate::engine::Moments;
 pub(crate) use centering::write_gradient;
 pub use centering::{Centering, gradient};
 pub use contrastive::ContrastiveDivergence;
 pub use exchange::Exchange;
-pub use moments::{Moments, moments, moments_from_inputs};
 pub use negative_phase::{Carriers, NegativePhase, Now, Start};
 pub use particles::Particles;
 pub use persistent::PersistentDivergence;

@@ -1,6 +1,6 @@
 //! PCD-k: Gibbs chains that continue from update to update (Tieleman 2008).
 
-use super::{Moments, NegativePhase, Now, Particles, Start, moments};
+use super::{Moments, NegativePhase, Now, Particles, Start};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
 use crate::error::Result;
@@ -19,7 +19,7 @@ impl NegativePhase for PersistentDivergence {
     fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
         let engine = now.model.engine.as_ref();
         self.particles.sweep(engine, self.sweeps);
-        Ok(moments(engine, &self.particles.visible, None))
+        Ok(engine.moments(&self.particles.visible, None))
     }
 
     fn particles(&self) -> Option<&BitMatrix> {

@@ -1,6 +1,6 @@
 //! The tempered gradient: all chains at all temperatures, weighted by q(beta = 1 | v) (Carlson et al. 2016, section 4.4).
 
-use super::{Carriers, Moments, NegativePhase, Now, Start, moments_from_inputs};
+use super::{Carriers, Moments, NegativePhase, Now, Start};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
 use crate::tempering::GeometricPath;
@@ -38,10 +38,10 @@ impl Tempered {
 impl NegativePhase for Tempered {
     fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
         let chains = self.own().unwrap_or(now.tracker);
-        let inputs = chains.evaluated().inputs.clone();
+        let cached = chains.evaluated().cached.clone();
         let weights = chains.weights();
         let engine = now.model.engine.as_ref();
-        Ok(moments_from_inputs(engine, &chains.chains.visible, inputs, Some(&weights)))
+        Ok(engine.moments_of_cached(&chains.chains.visible, cached, Some(&weights)))
     }
 
     fn start(&mut self, start: Start<'_>) {

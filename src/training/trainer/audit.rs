@@ -3,7 +3,6 @@
 use super::model::model;
 use super::rows::RowSets;
 use super::{Candidate, Trainer};
-use crate::config::Kernel;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
@@ -199,9 +198,6 @@ impl Trainer {
     fn thorough_audit(&self, model: &Model, pass: u64, bound: f64) -> Result<Estimate> {
         let mut annealed = self.sampled_audit(model, self.config.audit.temperatures, pass)?;
         annealed.refuse_below(bound);
-        if self.config.model.kernel == Kernel::Composed {
-            return Ok(annealed);
-        }
         let mut found = self.automatic_audit(&model.parameters, pass)?;
         found.refuse_below(bound);
         let error = found.std_error.hypot(annealed.std_error);
@@ -270,7 +266,7 @@ impl Trainer {
     }
 
     fn audited_likelihood(&self, parameters: &Parameters, pass: Pass) -> Result<FinalLikelihood> {
-        let model = model(parameters.clone(), self.config.model.kernel, &self.device);
+        let model = model(parameters.clone(), &self.device);
         let RowSets { validation, test, .. } = &self.rows;
         let mean = |rows: &BitMatrix| mean_log_f(model.engine.as_ref(), rows);
         let train = self.rows.train_log_f(model.engine.as_ref());

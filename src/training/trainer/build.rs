@@ -74,7 +74,7 @@ impl Trainer {
         let parameters = initial_parameters(config, &rows.marginals, variables)?;
         let negative_phase =
             phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles));
-        let current = model(parameters, config.model.kernel, device);
+        let current = model(parameters, device);
         Ok(Self {
             device: device.clone(),
             rule: training.update.build(

@@ -4,11 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Trainer;
 use crate::data::baselines;
-use crate::engine::Host;
+use crate::engine::{Engine, Host};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::numerics::statistics::mean_with_error;
-use crate::tracking::log_f;
 
 /// Set bits of the training rows times components, beyond which a mixture takes more than some ten seconds.
 const MOST_WORK: f64 = 1e8;
@@ -62,7 +61,7 @@ impl Trainer {
         });
         let best = of_part.max_by(|a, b| a.2.mean.total_cmp(&b.2.mean));
         Ok(best.map(|(name, detail, simple)| {
-            let of_model = log_f(&Host::new(parameters), held_out);
+            let of_model = Host::new(parameters).log_f(held_out);
             let differences: Vec<f64> =
                 of_model.iter().zip(&simple.values).map(|(f, log_p)| f - log_z - log_p).collect();
             let (difference, error) = mean_with_error(&differences);

@@ -2,7 +2,7 @@
 
 use super::{Audit, Trainer};
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Draw, Layer, Matrix, for_each_set_bit};
+use crate::engine::{BitMatrix, Draw, Layer, for_each_set_bit};
 use crate::record::{Record, Run};
 use crate::tracking::{ChainTracker, LogLikelihood, MeanLogF, Model, TrackRecord};
 
@@ -82,24 +82,14 @@ impl Trainer {
         let visible = self.rows.train_evaluated.select(0..rows);
         let engine = model.engine.as_ref();
         let (m, j) = (engine.n_units(Layer::Visible), engine.n_units(Layer::Hidden));
-        let mut inputs = Matrix::filled(rows, j, 0.0);
-        engine.inputs(Layer::Hidden, visible.words(), inputs.as_mut_slice());
+        let inputs = engine.inputs(Layer::Hidden, &visible);
         let mut hidden = BitMatrix::zeros(rows, j);
         let streams = Streams::new(self.config.seed, Purpose::SampleHidden, self.updates);
         let beta = vec![1.0; rows];
-        engine.draw(
-            &Draw {
-                n_units: j,
-                inputs: inputs.as_slice(),
-                beta: &beta,
-                base: None,
-                streams,
-                first_row: 0,
-            },
-            hidden.words_mut(),
-        );
-        let mut inputs = Matrix::filled(rows, m, 0.0);
-        engine.inputs(Layer::Visible, hidden.words(), inputs.as_mut_slice());
+        let (n_units, inputs) = (j, inputs.as_slice());
+        Draw { n_units, inputs, beta: &beta, base: None, streams, first_row: 0 }
+            .bits(hidden.words_mut());
+        let inputs = engine.inputs(Layer::Visible, &hidden);
         let mut sum = 0.0;
         for row in 0..rows {
             let eta = inputs.row(row)[..m].iter().map(|&x| f64::from(x));

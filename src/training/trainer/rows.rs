@@ -6,11 +6,11 @@ use crate::checkpoint::TrainedOn;
 use crate::config::DataConfig;
 use crate::data::{
     Binarizer, Dataset, EVALUATION_EPOCH, ImageShape, Splits, Values, effective_rows,
-    similarity_weights,
+    weighted_counts,
 };
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, RbmOps};
-use crate::error::{Error, Result};
+use crate::engine::{BitMatrix, Engine};
+use crate::error::Result;
 use crate::tracking::{MeanLogF, mean_log_f, weighted_log_f};
 use crate::units::Variables;
 
@@ -50,9 +50,7 @@ impl RowSets {
         let all = fixed(&train)?;
         let variables = config.variables(&train, &all)?;
         let n = all.rows() as f64;
-        let weights = config.similarity.map(|share| similarity_weights(&all, &variables, share));
-        let weights =
-            weights.transpose().map_err(|e| Error::config("data.similarity", e.to_string()))?;
+        let weights = config.row_weights(&train, &all, &variables)?;
         let column_counts = match &weights {
             None => all.column_counts(),
             Some(weights) => weighted_counts(&all, weights),
@@ -92,8 +90,10 @@ impl RowSets {
                 train
             },
         };
-        for (part, name) in [(&rows.validation, "validation rows"), (&rows.test, "test rows")] {
-            part.as_ref().map_or(Ok(()), |part| rows.variables.check(part, name))?;
+        let parts = [(&rows.validation, validation, "validation"), (&rows.test, test, "test")];
+        for (bits, data, part) in parts {
+            let name = data.map_or(String::new(), |data| format!("{}: {part} rows", data.name));
+            bits.as_ref().map_or(Ok(()), |bits| rows.variables.check(bits, &name))?;
         }
         Ok(rows)
     }
@@ -104,7 +104,7 @@ impl RowSets {
     }
 
     /// Mean of log f over the training rows that are evaluated.
-    pub fn train_log_f(&self, engine: &dyn RbmOps) -> MeanLogF {
+    pub fn train_log_f(&self, engine: &dyn Engine) -> MeanLogF {
         match &self.weights {
             None => mean_log_f(engine, &self.train_evaluated),
             Some((_, weights)) => weighted_log_f(engine, &self.train_evaluated, weights),
@@ -154,17 +154,6 @@ impl RowSets {
     }
 }
 
-/// Ones in each column by weighted rows, in a total of as many rows as there are.
-fn weighted_counts(rows: &BitMatrix, weights: &[f64]) -> Vec<u64> {
-    let mut sums = vec![0.0; rows.columns()];
-    for (row, weight) in weights.iter().enumerate() {
-        let set = (0..rows.columns()).filter(|&column| rows.get(row, column));
-        set.for_each(|column| sums[column] += weight);
-    }
-    let scale = rows.rows() as f64 / weights.iter().sum::<f64>();
-    sums.into_iter().map(|sum| (sum * scale).round() as u64).collect()
-}
-
 /// As many rows as there are, each about as often as in proportion to its weight: one of the two whole numbers around it, and in the mean
 /// over `uniform` in [0, 1) exactly.
 fn drawn(weights: &[f64], uniform: f64) -> Vec<usize> {
@@ -204,15 +193,5 @@ mod tests {
             assert!((*count as f64 / steps as f64 - expected).abs() < 2.0 / steps as f64);
         }
         assert_eq!(drawn(&[1.0; 5], 0.3), [0, 1, 2, 3, 4]);
-    }
-
-    #[test]
-    fn weighted_counts_are_weighted_means() {
-        let rows = BitMatrix::from_fn(4, 3, |row, column| {
-            row < 3 && column == 0 || row == 3 && column == 1
-        });
-        let third = 1.0 / 3.0;
-        assert_eq!(weighted_counts(&rows, &[third, third, third, 1.0]), [2, 2, 0]);
-        assert_eq!(weighted_counts(&rows, &[1.0; 4]), rows.column_counts());
     }
 }

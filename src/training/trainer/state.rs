@@ -124,7 +124,7 @@ impl Trainer {
         trainer.identity = trainer.identity.after(state.json("identity")?, changes)?;
         trainer.recorded = state.json("recorded")?;
         let (m, j) = (trainer.rows.columns(), config.model.hidden);
-        let model = |parameters| model(parameters, config.model.kernel, device);
+        let model = |parameters| model(parameters, device);
         trainer.current = model(state.parameters("", m, j)?);
         if trainer.current.parameters.variables != trainer.rows.variables {
             return Err(Error::config(

@@ -12,7 +12,7 @@ use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
 use crate::tempering::RoundsRecord;
 use crate::tracking::TrackRecord;
-use crate::training::gradient::{ContrastiveDivergence, Moments, Now, moments, write_gradient};
+use crate::training::gradient::{ContrastiveDivergence, Moments, Now, write_gradient};
 use crate::training::update::{Sgd, SgdConfig, UpdateRule};
 
 /// Result of one call of [`Trainer::step`].
@@ -50,7 +50,7 @@ impl Trainer {
         };
         let Config { seed, training, .. } = &self.config;
         let batch = self.rows.batch(*seed, self.updates, training.batch)?;
-        let data = moments(self.current.engine.as_ref(), &batch, None);
+        let data = self.current.engine.moments(&batch, None);
         let tracker = tracker.chains();
         let now = Now { model: &self.current, batch, updates: self.updates, tracker };
         let model = self.negative_phase.moments(now)?;
@@ -84,7 +84,7 @@ impl Trainer {
         let seed = derived_seed(self.config.seed, Purpose::Pretraining, 0);
         let batch = self.rows.batch(seed, self.pretrained, settings.batch)?;
         let engine = self.current.engine.clone();
-        let data = moments(engine.as_ref(), &batch, None);
+        let data = engine.moments(&batch, None);
         let phase = ContrastiveDivergence { sweeps: 1, seed };
         let model = phase.moments_from(engine.as_ref(), batch, self.pretrained);
         self.take_gradient(&data, &model);
@@ -126,8 +126,8 @@ impl Trainer {
         }
         // No one else holds the operations, unless a tracker is at this model.
         let engine = Arc::get_mut(&mut self.current.engine);
-        if !engine.is_some_and(|engine| engine.reload(&parameters)) {
-            self.current = model(parameters, self.config.model.kernel, &self.device);
+        if !engine.is_some_and(|engine| engine.load(&parameters)) {
+            self.current = model(parameters, &self.device);
         }
         Ok(())
     }

@@ -111,6 +111,6 @@ impl Trainer {
     }
 
     fn model_of(&self, averaged: &Averaged) -> Model {
-        model(averaged.parameters().clone(), self.config.model.kernel, &self.device)
+        model(averaged.parameters().clone(), &self.device)
     }
 }

@@ -1,0 +1,103 @@
+//! Numbers as grey levels 0..=255, one byte each.
+
+use crate::data::limits::{Checked, check_shape};
+use crate::data::{Intensities, Values};
+
+/// Grey levels as they are read. Numbers that are all 0 or 1 are bits.
+pub(in crate::data) struct Levels {
+    /// The number of the level 255: 255 where numbers are whole, 1 where they are fractions; `None` until the numbers show which.
+    largest: Option<f64>,
+    /// All numbers so far are 0 or 1, and so are the levels.
+    binary: bool,
+    levels: Vec<u8>,
+}
+
+impl Levels {
+    pub fn new(largest: Option<f64>) -> Self {
+        Self { largest, binary: true, levels: Vec::new() }
+    }
+
+    /// Another so many levels of 0; the place of the first.
+    pub fn grow(&mut self, cells: usize) -> Checked<usize> {
+        let first = self.levels.len();
+        let problem = |_| "does not fit into the memory that is free".to_string();
+        self.levels.try_reserve(cells).map_err(problem)?;
+        self.levels.resize(first + cells, 0);
+        Ok(first)
+    }
+
+    /// The level of a number at a place; numbers before it may become levels of another scale.
+    pub fn set(&mut self, place: usize, value: f64) -> Checked<()> {
+        let bit = value == 0.0 || value == 1.0;
+        let shown = if value.fract() == 0.0 && value.abs() != 1.0 { 255.0 } else { 1.0 };
+        let largest = self.largest.unwrap_or(if bit { 1.0 } else { shown });
+        if !(0.0..=largest).contains(&value) {
+            let remedy = if largest == 1.0 { "; divide grey levels by 255" } else { "" };
+            return Err(format!("{value} is outside 0..{largest}{remedy}"));
+        } else if largest == 255.0 && value.fract() != 0.0 {
+            return Err(format!("{value} is not whole, as the grey levels before it are"));
+        }
+        let scale = 255.0 / largest;
+        if self.binary && !bit {
+            (self.binary, self.largest) = (false, Some(largest));
+            self.levels.iter_mut().for_each(|level| *level *= scale as u8);
+        }
+        self.levels[place] = (value * if self.binary { 1.0 } else { scale }).round() as u8;
+        Ok(())
+    }
+
+    /// The levels in rows, or the bits; `columns_first` where they lie column by column.
+    ///
+    /// # Errors
+    /// No whole rows, or a shape beyond the limits.
+    pub fn finish(self, columns: usize, columns_first: bool) -> Checked<Values> {
+        let Self { binary, mut levels, .. } = self;
+        let rows = levels.len() / columns.max(1);
+        check_shape(rows, columns, binary)?;
+        if columns_first {
+            levels =
+                (0..rows * columns).map(|i| levels[i % columns * rows + i / columns]).collect();
+        }
+        let values = match binary {
+            true => Values::from_levels(columns, levels),
+            false => Intensities::new(columns, levels).map(Values::Intensity),
+        };
+        values.ok_or_else(|| "holds no whole rows".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(numbers: &[f64]) -> Checked<Vec<u8>> {
+        let mut levels = Levels::new(None);
+        for number in numbers {
+            let place = levels.grow(1)?;
+            levels.set(place, *number)?;
+        }
+        match levels.finish(1, false)? {
+            Values::Intensity(levels) => Ok(levels.levels().to_vec()),
+            Values::Binary(bits) => {
+                Ok((0..bits.rows()).map(|row| bits.get(row, 0).into()).collect())
+            }
+        }
+    }
+
+    #[test]
+    fn the_scale_is_that_of_the_numbers() {
+        assert_eq!(read(&[0.0, 1.0, 1.0]), Ok(vec![0, 1, 1]));
+        assert_eq!(read(&[0.0, 1.0, 2.0, 255.0, 1.0]), Ok(vec![0, 1, 2, 255, 1]));
+        assert_eq!(read(&[1.0, 0.5, 0.0, 0.2, 1.0]), Ok(vec![255, 128, 0, 51, 255]));
+        for (numbers, expected) in [
+            (&[0.0, 0.5, 7.0][..], "7 is outside 0..1; divide grey levels by 255"),
+            (&[7.0, 0.5], "0.5 is not whole"),
+            (&[256.0], "256 is outside 0..255"),
+            (&[-1.0], "-1 is outside 0..1"),
+            (&[f64::NAN], "NaN is outside"),
+        ] {
+            let problem = read(numbers).unwrap_err();
+            assert!(problem.contains(expected), "{numbers:?}: {problem}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! [`Engine`] on the host: rows divided among threads and ranks.
+
+use rayon::prelude::*;
+
+use super::geometric::GeometricWalker;
+use super::mixture::MixtureWalker;
+use super::{Host, moments};
+use crate::collective::{Collective, Parts};
+use crate::engine::{
+    Base, BetaGrid, BitMatrix, Engine, Layer, Matrix, Moments, Route, States, Walker, padded,
+    rows_per_thread_for, words_per_row,
+};
+use crate::model::Parameters;
+use crate::units::Variables;
+
+/// Rows whose log f is computed by one task.
+const TASK: usize = 256;
+
+impl Host {
+    /// Pre-activations of rows, by all threads; `out` [rows, stride].
+    pub(super) fn inputs_of_rows(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
+        let (units, from) = (self.n_units(layer), self.n_units(layer.other()));
+        let (words, stride) = (words_per_row(from), padded(units));
+        let rows = given.len() / words.max(1);
+        let task = rows_per_thread_for(rows, from * units);
+        if task >= rows {
+            return self.inputs_by_all(layer, given, out);
+        }
+        out.par_chunks_mut(task * stride)
+            .zip(given.par_chunks(task * words))
+            .for_each(|(out, given)| self.inputs_of(layer, given, out));
+    }
+}
+
+impl Engine for Host {
+    fn n_units(&self, layer: Layer) -> usize {
+        Self::n_units(self, layer)
+    }
+
+    fn variables(&self) -> &Variables {
+        Self::variables(self)
+    }
+
+    fn ranks(&self) -> &dyn Collective {
+        Self::ranks(self)
+    }
+
+    fn load(&mut self, parameters: &Parameters) -> bool {
+        Self::load(self, parameters)
+    }
+
+    fn inputs(&self, layer: Layer, given: &BitMatrix) -> Matrix {
+        let mut out = Matrix::filled(given.rows(), self.n_units(layer), 0.0);
+        self.inputs_of_rows(layer, given.words(), out.as_mut_slice());
+        out
+    }
+
+    fn log_f(&self, visible: &BitMatrix) -> Vec<f64> {
+        let (words, hidden) = (words_per_row(visible.columns()), self.n_units(Layer::Hidden));
+        let grid = BetaGrid::new(&[1.0]);
+        let mut values = vec![0.0; visible.rows()];
+        let parts = Parts::new(self.ranks(), visible.rows(), TASK);
+        let own = parts.own().start * words..parts.own().end * words;
+        let rows = visible.words()[own].par_chunks(TASK * words);
+        let tasks = rows.zip(parts.of(&mut values, 1).par_chunks_mut(TASK));
+        parts.share(|| {
+            tasks.for_each(|(rows, values)| {
+                let mut inputs = Matrix::filled(values.len(), hidden, 0.0);
+                self.inputs_of(Layer::Hidden, rows, inputs.as_mut_slice());
+                self.softplus_sums(hidden, inputs.as_slice(), &grid, values);
+                for (value, row) in values.iter_mut().zip(rows.chunks_exact(words)) {
+                    *value += self.visible_dot(row);
+                }
+            });
+        });
+        parts.gather([parts.rows(&mut values[..], 1)]);
+        values
+    }
+
+    fn gibbs(&self, visible: &mut BitMatrix, sweeps: usize, seed: u64, step: u64) {
+        self.gibbs_sweeps(visible, sweeps, seed, step);
+    }
+
+    fn moments(&self, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
+        moments::moments(self, visible, weights)
+    }
+
+    /// The cached values are x(v), of this rank's own rows if ranks divide the work.
+    fn moments_of_cached(
+        &self,
+        visible: &BitMatrix,
+        cached: Matrix,
+        weights: Option<&[f64]>,
+    ) -> Moments {
+        moments::moments_from_inputs(self, visible, cached, weights)
+    }
+
+    fn walker<'a>(&'a self, route: Route<'a>, states: States<'a>) -> Box<dyn Walker + 'a> {
+        match route.base {
+            Base::Product(base) => Box::new(GeometricWalker::new(self, route.grid, base, states)),
+            Base::Mixture(base) => Box::new(MixtureWalker::new(self, route.grid, base, states)),
+        }
+    }
+
+    fn cached(&self) -> usize {
+        self.n_units(Layer::Hidden)
+    }
+
+    fn takes_all_rows(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,196 @@
+//! One RBM in the layout of the kernels, and what they compute of some of its rows.
+
+use std::sync::Arc;
+
+use super::accumulate::{accumulate, accumulate_block};
+use super::look_up::Block;
+use super::packed_rows::PackedRows;
+use super::{InstructionSet, Panels, Shape, Tuning, means, selected_sum, softplus};
+use crate::collective::{Collective, Parts, Ranks, Solo, for_moments};
+use crate::engine::matrix::padded;
+use crate::engine::{
+    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, Workers, words_per_row,
+};
+use crate::model::Parameters;
+use crate::units::Variables;
+
+/// Fewest visible units of a task of outer products.
+const UNITS_PER_TASK: usize = 64;
+
+/// The engine in memory of this machine: fused kernels on packed states, for one set of parameters.
+///
+/// States are packed rows ([`BitMatrix`] words). Pre-activations are rows of a [`Matrix`] given as a slice with padding, `stride` floats a
+/// row; padding holds [`PADDING`]. The methods of this file work on the rows they are given, in one thread (callers divide rows).
+#[derive(Clone, Debug)]
+pub struct Host {
+    tuning: Tuning,
+    ranks: Ranks,
+    /// W [M, J]: rows are summed for the inputs of hidden units.
+    weights: Panels,
+    /// W' [J, M]: rows are summed for the inputs of visible units.
+    transposed: Panels,
+    visible_bias: Vec<f32>,
+    hidden_bias: Vec<f32>,
+    variables: Variables,
+}
+
+impl Host {
+    /// Lays the parameters out for the kernel. Cost: one copy and one transpose of W.
+    pub fn new(parameters: &Parameters) -> Self {
+        Self::tuned(parameters, Tuning::of(parameters.n_visible, parameters.n_hidden))
+    }
+
+    /// As [`Host::new`], with an instruction set from [`InstructionSet::available`].
+    pub fn with_instruction_set(parameters: &Parameters, set: InstructionSet) -> Self {
+        Self::with_shape(parameters, set, Shape::USUAL)
+    }
+
+    /// As [`Host::with_instruction_set`], with products in the given shape.
+    pub fn with_shape(parameters: &Parameters, set: InstructionSet, shape: Shape) -> Self {
+        Self::tuned(parameters, Tuning::fixed(set, shape))
+    }
+
+    fn tuned(parameters: &Parameters, tuning: Tuning) -> Self {
+        let (m, j) = (parameters.n_visible, parameters.n_hidden);
+        let mut fused = Self {
+            tuning,
+            ranks: Arc::new(Solo),
+            weights: Panels::zeros(m, j),
+            transposed: Panels::zeros(j, m),
+            visible_bias: vec![PADDING; padded(m)],
+            hidden_bias: vec![PADDING; padded(j)],
+            variables: parameters.variables.clone(),
+        };
+        fused.take(parameters);
+        fused
+    }
+
+    fn take(&mut self, parameters: &Parameters) {
+        let Parameters { weights, visible_bias, hidden_bias, .. } = parameters;
+        self.weights.copy(weights);
+        self.transposed.copy_transposed(weights);
+        self.visible_bias[..visible_bias.len()].copy_from_slice(visible_bias);
+        self.hidden_bias[..hidden_bias.len()].copy_from_slice(hidden_bias);
+    }
+
+    /// The same, its work shared by ranks.
+    #[must_use]
+    pub fn on(self, ranks: Ranks) -> Self {
+        Self { ranks, ..self }
+    }
+
+    fn inputs_by(&self, workers: Workers, layer: Layer, given: &[u64], out: &mut [f32]) {
+        let (matrix, bias) = match layer {
+            Layer::Visible => (&self.transposed, &self.visible_bias),
+            Layer::Hidden => (&self.weights, &self.hidden_bias),
+        };
+        let rows = PackedRows::new(given, words_per_row(matrix.units()), bias, out);
+        accumulate(self.tuning.product(layer), workers, matrix, rows);
+    }
+
+    /// Number of units of a layer.
+    pub fn n_units(&self, layer: Layer) -> usize {
+        match layer {
+            Layer::Visible => self.weights.units(),
+            Layer::Hidden => self.weights.columns(),
+        }
+    }
+
+    /// What the visible columns stand for.
+    pub fn variables(&self) -> &Variables {
+        &self.variables
+    }
+
+    /// The ranks that divide the work on rows.
+    pub fn ranks(&self) -> &dyn Collective {
+        self.ranks.as_ref()
+    }
+
+    /// Replaces the parameters without new memory; `false`, without a change, if their sizes or variables are others.
+    pub fn load(&mut self, parameters: &Parameters) -> bool {
+        let same_size = self.n_units(Layer::Visible) == parameters.n_visible
+            && self.n_units(Layer::Hidden) == parameters.n_hidden
+            && self.variables == parameters.variables;
+        if same_size {
+            self.take(parameters);
+        }
+        same_size
+    }
+
+    /// Pre-activations of `layer` given packed rows of the other one: x = b + v'W for hidden, c + Wh for visible units.
+    /// `out`: [rows, stride].
+    pub fn inputs_of(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
+        self.inputs_by(Workers::One, layer, given, out);
+    }
+
+    /// As [`Host::inputs_of`], by all threads: for rows that are too few to divide among them.
+    pub fn inputs_by_all(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
+        self.inputs_by(Workers::All, layer, given, out);
+    }
+
+    /// Draws rows of bits from Bernoulli(sigma(beta_s x_s + (1 - beta_s) a)) into packed rows.
+    pub fn draw(&self, draw: &Draw<'_>, out: &mut [u64]) {
+        draw.run(self.tuning.draws, out);
+    }
+
+    /// The same of visible states: natural parameters eta = beta_s x_s + (1 - beta_s) a of the variables.
+    pub fn draw_visible(&self, draw: &Draw<'_>, out: &mut [u64]) {
+        draw.run_visible(self.tuning.draws, &self.variables, out);
+    }
+
+    /// sum_j softplus(beta_k x_j) for every row and every beta_k: `out` is [rows, K], f64.
+    pub fn softplus_sums(&self, n_units: usize, inputs: &[f32], grid: &BetaGrid, out: &mut [f64]) {
+        softplus::softplus_sums(self.tuning.sums, n_units, inputs, grid, out);
+    }
+
+    /// c.v of one packed visible row.
+    pub fn visible_dot(&self, visible: &[u64]) -> f64 {
+        selected_sum(visible, &self.visible_bias)
+    }
+
+    /// Replaces pre-activations by w_s sigma(x), `weights`: w, one a row. `inputs`: [rows, stride].
+    pub fn means(&self, n_units: usize, inputs: &mut [f32], weights: &[f32]) {
+        means::means(self.tuning.sums, padded(n_units), inputs, weights);
+    }
+
+    /// sum_s v_s h_s', shape [M, J], from packed visible rows and dense hidden rows (already weighted).
+    /// Uses all threads and ranks; the result does not depend on their number.
+    pub fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
+        let transposed = visible.transposed();
+        let (m, stride) = (visible.columns(), hidden.stride());
+        let words = words_per_row(visible.rows());
+        if words == 0 {
+            return Matrix::filled(m, hidden.columns(), 0.0);
+        }
+        let start = vec![0.0; stride];
+        let matrix = Block {
+            values: hidden.as_slice(),
+            units: hidden.rows(),
+            row_stride: stride,
+            panel_stride: PANEL,
+        };
+        let product = |rows: PackedRows<'_>| {
+            accumulate_block(self.tuning.hidden, Workers::All, &matrix, rows);
+        };
+        if self.ranks.size() == 1 {
+            let given = transposed.words();
+            // SAFETY: the product writes all columns of all rows.
+            return unsafe {
+                Matrix::written(m, hidden.columns(), |out| {
+                    product(PackedRows::unwritten(given, words, &start, out));
+                })
+            };
+        }
+        let mut out = Matrix::filled(m, hidden.columns(), 0.0);
+        // Ranks divide the visible units: parts of the rows would have to be added, in another order than without ranks.
+        let parts = Parts::new(for_moments(self.ranks(), hidden.rows()), m, UNITS_PER_TASK);
+        let own = parts.own();
+        let given = &transposed.words()[own.start * words..own.end * words];
+        parts.share(|| {
+            let out = parts.of(out.as_mut_slice(), stride);
+            product(PackedRows::new(given, words, &start, out));
+        });
+        parts.gather([parts.rows(out.as_mut_slice(), stride)]);
+        out
+    }
+}
