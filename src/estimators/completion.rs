@@ -3,6 +3,8 @@
 //! Each row has a [`Conditional`] model of its own. It is enumerated where its smaller layer has at most 16 units; else tempered chains run
 //! along the path from the base distribution of the missing variables, one chain a draw.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rayon::prelude::*;
 
 use super::Equilibrium;
@@ -18,6 +20,8 @@ use crate::trust::Trust;
 const LARGEST_EXACT: usize = 16;
 /// Fewest chains of a row that is not enumerated.
 const CHAINS: usize = 100;
+/// Temperatures and sweeps of these chains: less than of a whole model, because the given cells leave few modes, and there are many rows.
+const WORK: (usize, usize) = (30, 200);
 /// Probabilities of states in a base distribution that is guessed are at least this.
 const LEAST: f64 = 0.01;
 
@@ -97,27 +101,18 @@ impl Completing<'_> {
                 false => model.map(Some).map_err(named),
             }
         };
-        // Enumerations of single rows are short; chains use all threads themselves.
-        let enumerated = |row: usize| match conditional(row)? {
-            None => self.given(parameters, rows, row).map(Some),
-            Some(model) if !is_small(&model) => Ok(None),
-            Some(model) => self.exact(&model, rows, row).map(Some),
-        };
-        let found: Vec<Option<Completion>> =
-            (0..shape.0).into_par_iter().map(enumerated).collect::<Result<_>>()?;
-        let all = found.iter().filter(|found| found.is_none()).count();
-        let mut done = 0;
-        let mut finish =
-            |(row, found): (usize, Option<Completion>)| match (found, conditional(row)?) {
-                (None, Some(model)) => {
-                    progress::at("rows with missing cells", done, all);
-                    done += 1;
-                    self.by_chains(&model, rows, row)
-                }
-                (Some(found), _) => Ok(found),
-                (None, None) => self.given(parameters, rows, row),
+        let (shown, done) = (progress::Alone::start(), AtomicUsize::new(0));
+        let complete = |row: usize| {
+            let found = match conditional(row)? {
+                None => self.given(parameters, rows, row),
+                Some(model) if is_small(&model) => self.exact(&model, rows, row),
+                Some(model) => self.by_chains(&model, rows, row),
             };
-        found.into_iter().enumerate().map(&mut finish).collect()
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            shown.at("rows with missing cells", done, shape.0);
+            found
+        };
+        (0..shape.0).into_par_iter().with_max_len(1).map(complete).collect()
     }
 
     /// A row without missing cells.
@@ -155,7 +150,7 @@ impl Completing<'_> {
         };
         let engine = Host::new(parameters);
         let (chains, seed) = (self.draws.max(CHAINS), self.seed_of(row));
-        let mut found = Equilibrium::by_product_path(parameters, &engine, &base, chains, seed)?;
+        let mut found = Equilibrium::by_product_path(&engine, &base, WORK, chains, seed)?;
         let log_z =
             found.chains.take().ok_or_else(|| Error::Invalid("chains without log Z".into()))?;
         let open = if self.means { means(&engine, &found.visible, seed) } else { Vec::new() };
