@@ -8,6 +8,8 @@
 //! A row of the table: validation minus this limit at the end of the run, the lowest after update 500, the share of evaluations that
 //! are sound, CPU seconds. Exit code 1 if sampled energies contradict the formula.
 
+#[path = "mean_field_starts/kaufman.rs"]
+mod kaufman;
 mod support;
 
 use std::process::ExitCode;
@@ -15,6 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Parser;
+use kaufman::square_ising_log_partition;
 use support::potts::Potts;
 use ztrack::Device;
 use ztrack::Result;
@@ -22,7 +25,6 @@ use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};
 use ztrack::engine::BitMatrix;
 use ztrack::engine::random::{Purpose, Stream, Streams};
-use ztrack::model::test_systems::square_ising_log_partition;
 use ztrack::record::{Record, Recorder, Run};
 use ztrack::training::{NoCheckpoints, Trainer, run};
 

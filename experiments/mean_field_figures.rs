@@ -6,8 +6,11 @@
 //! The paper gives figures without numbers. It uses 1024 chains; here there are 200. Figs. 1 (left) and 7 need the shared models and
 //! MNIST and are left out without them. Fig. 5 and the text on Fig. 4: `mean_field_starts`.
 
+#[path = "mean_field_starts/gaussian_moments.rs"]
+mod gaussian_moments;
 mod support;
 
+use gaussian_moments::gaussian_moments;
 use support::{Options, mnist};
 use ztrack::Device;
 use ztrack::Result;
@@ -17,7 +20,6 @@ use ztrack::engine::Host;
 use ztrack::estimators::starts::from_means;
 use ztrack::estimators::{Ais, Start};
 use ztrack::model::plus_minus::Units;
-use ztrack::model::test_systems::gaussian_moments;
 use ztrack::model::{Parameters, exact};
 use ztrack::record::{Chart, Series};
 use ztrack::tempering::{BaseDistribution, Ladder, Prior};

@@ -39,7 +39,8 @@
 //! # log Z of a given model
 //!
 //! Weights come from [`checkpoint::ModelFile`] (npz, safetensors), [`Parameters::from_tensors`] (Burn), or
-//! [`Parameters::from_hidden_major`] (scikit-learn, torch).
+//! [`Parameters::from_hidden_major`] (scikit-learn, torch). [`log_partition()`] gives log Z with its error bar; settings and data rows are
+//! given like this:
 //!
 //! ```
 //! use ztrack::estimators::EstimateSettings;
@@ -74,6 +75,7 @@ mod error;
 pub mod estimators;
 pub mod fit;
 pub mod interrupt;
+pub mod keys;
 mod limited;
 pub mod live;
 mod memory;
@@ -93,7 +95,7 @@ pub use config::Config;
 pub use data::Dataset;
 pub use engine::{BitMatrix, Engine, Host};
 pub use error::{Error, Result};
-pub use estimators::{Ais, Estimate, Rts};
+pub use estimators::{Ais, Estimate, Rts, log_partition};
 pub use fit::{Fit, Options, fit};
 pub use live::LogZTracker;
 #[cfg(feature = "burn")]

@@ -9,9 +9,7 @@ mod statistics;
 use statistics::{data_like, mean_and_deviation};
 use ztrack::BitMatrix;
 use ztrack::engine::Host;
-use ztrack::estimators::{
-    Equilibrium, Estimate, MomentAveraging, MomentKnots, ais, raise, reverse_ais, sandwich,
-};
+use ztrack::estimators::{Equilibrium, Estimate, ais, raise, reverse_ais, sandwich};
 use ztrack::model::test_systems::{TestSystem, gaussian, gaussian_parameters};
 use ztrack::model::{Parameters, exact};
 use ztrack::tempering::schedules::{SlopeVariance, linear};
@@ -117,52 +115,6 @@ fn equilibrium_of_a_large_model_comes_from_tempered_chains() {
     }
 }
 
-/// Knots that were never fitted, and fitted ones: both unbiased for Z. Tried: keeping the hidden inputs of the states before
-/// a sweep (ratio .48 with a standard error of .09).
-#[test]
-fn annealing_along_any_knots_is_unbiased_for_z() {
-    let system = gaussian(16, 8, 0.8, 7).unwrap();
-    let base = data_like(16);
-    let wild = [0.2, 0.35, 0.8].map(|beta| (beta, gaussian_parameters(16, 8, 0.3, 40)));
-    let fit = MomentAveraging { knots: 3, chains: 100, updates: 60, ..MomentAveraging::default() };
-    let ladder = ladder(12);
-    let engine = Host::new(&system.parameters);
-    for (name, knots) in [
-        ("wild", MomentKnots::new(&base, &wild, &system.parameters).unwrap()),
-        ("fitted", fit.fit(&base, &system.parameters).unwrap()),
-    ] {
-        let path = knots.path(&ladder);
-        let up: Vec<f64> = (0..400)
-            .map(|seed| (ais(&path, 10, seed).unwrap().value - system.log_partition).exp() - 1.0)
-            .collect();
-        let down: Vec<f64> = (0..400)
-            .map(|seed| {
-                let start = equilibrium(&system, &engine, 10, seed);
-                let found = reverse_ais(&path, &start, seed).unwrap().value;
-                (system.log_partition - found).exp() - 1.0
-            })
-            .collect();
-        println!("{name}: {:.3?} {:.3?}", mean_and_deviation(&up), mean_and_deviation(&down));
-        assert!(standing(&up).abs() < 4.0 && standing(&down).abs() < 4.0, "{name}");
-    }
-}
-
-/// Without knots the path is the geometric one, written as a path between two RBMs: the same weights up to rounding.
-#[test]
-fn a_path_without_knots_is_the_geometric_one() {
-    let parameters = gaussian_parameters(16, 8, 0.8, 7);
-    let (engine, base, ladder) = (Host::new(&parameters), data_like(16), ladder(50));
-    let knots = MomentKnots::new(&base, &[], &parameters).unwrap();
-    let one = ais(&GeometricPath { engine: &engine, ladder: &ladder, base: &base }, 50, 1).unwrap();
-    let other = ais(&knots.path(&ladder), 50, 1).unwrap();
-    // A draw may differ where a uniform number falls between two roundings: not in 50 x 50 x 24 of them.
-    assert!((one.value - other.value).abs() < 1e-4, "{} {}", one.value, other.value);
-    let ascending = [(0.5, parameters.clone()), (0.5, parameters.clone())];
-    assert!(MomentKnots::new(&base, &ascending, &parameters).is_err());
-    let other_size = [(0.5, gaussian_parameters(16, 7, 1.0, 1))];
-    assert!(MomentKnots::new(&base, &other_size, &parameters).is_err());
-}
-
 /// Fewest temperatures, of a geometric progression, that reach an ESS.
 fn temperatures_needed(
     parameters: &Parameters,
@@ -220,6 +172,4 @@ fn what_cannot_be_annealed_is_refused() {
     let told = raise(&path, &BitMatrix::zeros(5, 7), 0).unwrap_err().to_string();
     assert!(told.contains("7 columns"), "{told}");
     assert!(exact::samples(&gaussian_parameters(30, 30, 0.1, 1), 5, 0).is_err());
-    let fit = MomentAveraging { knots: 0, ..MomentAveraging::default() };
-    assert!(fit.fit(&base, &system.parameters).is_err());
 }

@@ -51,7 +51,7 @@ fn z_scores(estimate: impl Fn(&TestSystem, u64) -> Estimate) -> Vec<f64> {
 
 #[test]
 fn rts_is_right_within_its_own_error_bar() {
-    let updates = [BetaUpdate::Collapsed, BetaUpdate::Joint { repeats: 2 }];
+    let updates = [BetaUpdate::Collapsed, BetaUpdate::Joint(2)];
     for (prior, beta_update) in [
         (Prior::Uniform, updates[0]),
         (Prior::Exponential(2.0), updates[0]),

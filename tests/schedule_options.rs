@@ -29,12 +29,8 @@ fn every_schedule_and_path_finds_log_z() {
         &["--schedule", "automatic", "--temperatures", "60"],
         &["--schedule", &list],
         &["--schedule", "gms13"],
-        &["--schedule", "varopt", "--temperatures", "60", "--path", "moments", "--method", "ais"],
     ] {
         let mut arguments = vec!["estimate", &model, "--json", "--method", "rts,ais"];
-        if options.contains(&"--method") {
-            arguments.truncate(3);
-        }
         arguments.extend(["--sweeps", "300"]);
         arguments.extend(options);
         let report = json(&arguments);
@@ -62,16 +58,8 @@ fn schedules_that_make_no_sense_are_refused() {
         (&["--schedule", &good, "--temperatures", "7"], "lists 3 of them"),
         (&["--temperatures", "10", "--deceleration", "0.01"], "9 steps of at most 0.01"),
         (&["--temperatures", "10", "--deceleration", "0"], "9 steps of at most 0"),
-        (&["--method", "rts", "--path", "moments"], "--path moments"),
-        (
-            &["--method", "ais", "--path", "moments", "--schedule", "automatic"],
-            "--schedule automatic",
-        ),
     ] {
-        let mut arguments = vec!["estimate", &model];
-        if !options.contains(&"--method") {
-            arguments.extend(["--method", "ais"]);
-        }
+        let mut arguments = vec!["estimate", &model, "--method", "ais"];
         arguments.extend(options);
         let output = run(&arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);

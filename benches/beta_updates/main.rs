@@ -22,10 +22,10 @@ use ztrack::tempering::{
 
 const UPDATES: [(&str, BetaUpdate); 5] = [
     ("collapsed", BetaUpdate::Collapsed),
-    ("joint, 1 repeat", BetaUpdate::Joint { repeats: 1 }),
-    ("joint, 2 repeats", BetaUpdate::Joint { repeats: 2 }),
-    ("joint, 4 repeats", BetaUpdate::Joint { repeats: 4 }),
-    ("joint, 8 repeats", BetaUpdate::Joint { repeats: 8 }),
+    ("joint, 1 repeat", BetaUpdate::Joint(1)),
+    ("joint, 2 repeats", BetaUpdate::Joint(2)),
+    ("joint, 4 repeats", BetaUpdate::Joint(4)),
+    ("joint, 8 repeats", BetaUpdate::Joint(8)),
 ];
 const TEMPERATURES: usize = 100;
 /// Chains of one measurement.

@@ -133,7 +133,7 @@ fn work(what: &str, setting: &str) -> Result<Work, Failure> {
         what.strip_prefix("ztrack tempered sweep, ").and_then(|rest| rest.split_once(", K = "))
     {
         let update = match update {
-            "joint" => BetaUpdate::Joint { repeats: 1 },
+            "joint" => BetaUpdate::Joint(1),
             _ => BetaUpdate::Collapsed,
         };
         return tempered(&parameters, chains, update, k.parse()?);

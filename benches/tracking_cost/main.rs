@@ -26,7 +26,7 @@ use ztrack::tracking::{ChainTracker, Smoothing, TrackerOptions};
 use ztrack::training::gradient::Particles;
 
 const TEMPERATURES: usize = 100;
-const JOINT: BetaUpdate = BetaUpdate::Joint { repeats: 1 };
+const JOINT: BetaUpdate = BetaUpdate::Joint(1);
 const TRACKERS: [(&str, Smoothing, BetaUpdate); 4] = [
     ("alpha, joint", Smoothing::Alpha(0.2), JOINT),
     ("Kalman, joint", Smoothing::Kalman, JOINT),

@@ -26,7 +26,7 @@ pub fn parts(
     let mut particles = Particles { visible: chains.visible.clone(), seed: 9, sweeps: 0 };
     clock.time("sweeps at beta = 1", || particles.sweep(path.engine, sweeps));
     let start = Some(known.clone());
-    let joint = BetaUpdate::Joint { repeats: 1 };
+    let joint = BetaUpdate::Joint(1);
     let record = clock.time("sweeps, joint", || chains.sweep(&path, zeta, joint, sweeps, start));
     let start = Some(known);
     let collapsed = BetaUpdate::Collapsed;

@@ -7,7 +7,11 @@
 //! with exact log Z. As in the paper 100 models per set, 1024 chains and 4096 temperatures, some hours on 2 cores; one run per model
 //! instead of the paper's ten.
 
+mod gaussian_moments;
+mod kaufman;
+mod lattices;
 mod sets;
+mod spins;
 mod transfer_matrix;
 
 use std::fs::File;

@@ -3,11 +3,12 @@
 use ztrack::Result;
 use ztrack::engine::random::Stream;
 use ztrack::model::plus_minus::Units;
-use ztrack::model::test_systems::{
-    SpinModel, gaussian_moments, ring, square, square_ising_log_partition,
-};
 use ztrack::model::{Parameters, exact};
 
+use super::gaussian_moments::gaussian_moments;
+use super::kaufman::square_ising_log_partition;
+use super::lattices::{ring, square};
+use super::spins::SpinModel;
 use super::transfer_matrix::ring_log_partition;
 
 /// One random model in its own units, with log Z in those units.

@@ -5,7 +5,7 @@
 
 use ztrack::numerics::log_sum_exp;
 
-/// log Z of [`ztrack::model::test_systems::ring`] in nats; `couplings[i]` joins spins i and i + 1.
+/// log Z of [`crate::lattices::ring`] in nats; `couplings[i]` joins spins i and i + 1.
 pub fn ring_log_partition(couplings: &[f64], fields: &[f64]) -> f64 {
     const SPINS: [f64; 2] = [-1.0, 1.0];
     let mut product = [[0.0, f64::NEG_INFINITY], [f64::NEG_INFINITY, 0.0]];
@@ -23,7 +23,7 @@ pub fn ring_log_partition(couplings: &[f64], fields: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ztrack::model::test_systems::ring;
+    use crate::lattices::ring;
 
     /// The sum of all four entries in place of the trace fails here.
     #[test]

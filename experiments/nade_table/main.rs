@@ -24,7 +24,8 @@ use ztrack::config::{Config, Suggestion};
 use ztrack::data::{
     Baseline, Grouping, MOST_COMPONENTS, Splits, baselines, describe, find_variables,
 };
-use ztrack::estimators::{Automatic, Known, Method, Request, estimate};
+use ztrack::estimators::{Automatic, Equilibrium, Known, Method, sandwich};
+use ztrack::tempering::mixture::MixturePath;
 use ztrack::tempering::{Ladder, Prior};
 use ztrack::tracking::{LogLikelihood, mean_log_f};
 use ztrack::training::Trainer;
@@ -296,21 +297,11 @@ fn bounds(set: &Set, parameters: &Parameters, seed: u64) -> Result<[LogLikelihoo
     )?;
     let known = Known { marginals: Some(&base), rows: Some(&set.train), ..Known::default() };
     let found = Automatic::new(seed)?.start(parameters, known, &mut |_| ())?;
-    let request = Request {
-        parameters,
-        engine: &engine,
-        base: &base,
-        found: Some(found),
-        bound: None,
-        chains: CHAINS,
-        sweeps: 1000,
-        seed,
-    };
     let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
-    let estimates = estimate(&request, Method::Sandwich, &ladder)?;
-    let [lower, between, upper] = &estimates[..] else {
-        return Err(Error::Invalid("the sandwich has three values".into()));
-    };
+    let path = MixturePath { engine: &engine, ladder: &ladder, base: &found.mixture };
+    let seed = Method::Sandwich.seed(seed);
+    let start = Equilibrium::draw_from(parameters, &engine, &found, CHAINS, seed)?;
+    let [lower, between, upper] = &sandwich(&path, CHAINS, &start, seed)?.estimates();
     let of =
         |log_z: &ztrack::Estimate| set.test_likelihood(parameters, log_z.value, log_z.std_error);
     Ok([of(upper)?, of(between)?, of(lower)?])

@@ -6,7 +6,7 @@ use ztrack::tempering::schedules::{SlopeVariance, decelerate, linear, salakhutdi
 
 use crate::Run;
 use crate::models::MODELS;
-use crate::rivals::{Along, Rival, paper_ess};
+use crate::rivals::{Rival, paper_ess};
 
 /// Figure 1: beta against the share of steps done.
 pub fn schedules(name: &str, hidden: usize, variance: &SlopeVariance) -> Result<Chart> {
@@ -64,25 +64,21 @@ pub fn table(hidden: usize, models: &[usize], rivals: &[&Rival], runs: &[Run]) -
     text + "\n\n"
 }
 
-/// Temperatures that a schedule by VAROPT needs for the linear one's ESS, along the geometric path (also decelerated to steps
-/// of .009, as the paper proposes) and along the moment path; by interpolation of ESS against log K.
+/// Temperatures that a schedule by VAROPT needs for the linear one's ESS (also decelerated to steps of .009, as the paper proposes); by
+/// interpolation of ESS against log K.
 pub fn needed(models: &[usize], runs: &[Run]) -> String {
     let mut text = String::from("Temperatures for the same ESS as the linear schedule:\n");
-    let comparisons: [(&str, &[&str]); 2] =
-        [("LINEAR", &["VAROPT", "GMS13", "VAROPT.009"]), ("moment path", &["moments, VAROPT"])];
     for &model in models {
         let curve = |schedule: &str| -> Vec<(f64, f64)> {
             let of = runs.iter().filter(|run| (run.model, run.schedule) == (model, schedule));
             of.map(|run| (run.temperatures as f64, run.ess)).collect()
         };
-        for (linear, rivals) in comparisons {
-            for (k, target) in curve(linear) {
-                text += &format!("  {:<5} ESS {target:>5.0}: {linear} {k:>6}", MODELS[model].0);
-                for rival in rivals {
-                    text += &format!(", {rival} {:>8}", reaches(&curve(rival), target));
-                }
-                text += "\n";
+        for (k, target) in curve("LINEAR") {
+            text += &format!("  {:<5} ESS {target:>5.0}: LINEAR {k:>6}", MODELS[model].0);
+            for rival in ["VAROPT", "GMS13", "VAROPT.009"] {
+                text += &format!(", {rival} {:>8}", reaches(&curve(rival), target));
             }
+            text += "\n";
         }
     }
     text
@@ -148,8 +144,7 @@ pub fn charts(
             of(rival.name).map(|run| (run.temperatures as f64, run.ess)).collect(),
         )
     });
-    let geometric = rivals.iter().filter(|rival| rival.along == Along::Geometric);
-    let along = geometric.filter_map(|rival| {
+    let along = rivals.iter().filter_map(|rival| {
         let run = of(rival.name).max_by_key(|run| run.temperatures)?;
         Some(Series::line(rival.name, run.ess_along.clone()))
     });

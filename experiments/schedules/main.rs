@@ -18,9 +18,8 @@ use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
 use models::{MODELS, data, train};
-use rivals::{Along, RIVALS, Rival, Survey};
+use rivals::{RIVALS, Rival, Survey};
 use ztrack::engine::BitMatrix;
-use ztrack::estimators::MomentAveraging;
 use ztrack::model::exact::log_partition;
 use ztrack::tempering::{BaseDistribution, Keep, Ladder, Prior, TemperedPath, anneal};
 use ztrack::{Error, Parameters, Result};
@@ -95,9 +94,7 @@ fn main() -> ExitCode {
 
 impl Options {
     fn run(mut self) -> Result<()> {
-        let mut fit = MomentAveraging { seed: SEED, ..MomentAveraging::default() };
         if self.common.quick {
-            fit = MomentAveraging { chains: 200, updates: 100, ..fit };
             (self.updates, self.chains, self.temperatures) = (500, 200, vec![200, 400]);
             self.models.truncate(2);
         }
@@ -117,7 +114,7 @@ impl Options {
             let exact = if enumerated { log_partition(&parameters)? } else { f64::NAN };
             let found = if enumerated { format!(", log Z = {exact:.3}") } else { String::new() };
             eprintln!("{}: trained{found}", MODELS[model].0);
-            let survey = Survey::new(&parameters, &base, &fit)?;
+            let survey = Survey::new(&parameters, &base, SEED)?;
             if rivals.iter().any(|rival| rival.name.starts_with("VAROPT")) {
                 let chart = figures::schedules(MODELS[model].0, self.hidden, survey.variance()?)?;
                 self.common.save_chart(&format!("schedules-{}.svg", MODELS[model].0), &chart)?;
@@ -193,18 +190,8 @@ impl Options {
                 };
                 let clock = Instant::now();
                 let ladder = Ladder::new(&betas, &Prior::Uniform)?;
-                let (geometric, averaged);
-                let path: &dyn TemperedPath = match rival.along {
-                    Along::Geometric => {
-                        geometric = survey.geometric(&ladder);
-                        &geometric
-                    }
-                    Along::Moments => {
-                        averaged = survey.knots()?.path(&ladder);
-                        &averaged
-                    }
-                };
-                let annealed = anneal(path, self.chains, SEED, 0, Keep::All);
+                let path = survey.geometric(&ladder);
+                let annealed = anneal(&path, self.chains, SEED, 0, Keep::All);
                 let last = annealed.mean_weight(temperatures - 1);
                 let every = temperatures.div_ceil(POINTS);
                 let so_far = |k: usize| (betas[k], annealed.mean_weight(k).effective);

@@ -3,7 +3,6 @@
 use std::cell::OnceCell;
 
 use ztrack::engine::Host;
-use ztrack::estimators::{MomentAveraging, MomentKnots};
 use ztrack::tempering::schedules::{
     BinnedLinear, SlopeVariance, decelerate, linear, salakhutdinov_murray,
 };
@@ -15,44 +14,27 @@ const SURVEY: (usize, usize) = (100, 1000);
 /// Chains and knots of the moments GMS13 goes by, as in the paper.
 const MOMENTS: (usize, usize) = (1000, 10);
 
-/// A path from the base distribution to the model.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Along {
-    /// f_1^(1 - beta) f^beta.
-    Geometric,
-    /// Averages of moments (Grosse, Maddison and Salakhutdinov 2013).
-    Moments,
-}
-
 /// A way to choose so many inverse temperatures.
 pub struct Rival {
     /// As in the paper.
     pub name: &'static str,
-    /// Where the temperatures lie.
-    pub along: Along,
     /// The inverse temperatures, so many of them.
     pub betas: fn(&Survey<'_>, usize) -> Result<Vec<f64>>,
 }
 
-const fn rival(
-    name: &'static str,
-    along: Along,
-    betas: fn(&Survey<'_>, usize) -> Result<Vec<f64>>,
-) -> Rival {
-    Rival { name, along, betas }
+const fn rival(name: &'static str, betas: fn(&Survey<'_>, usize) -> Result<Vec<f64>>) -> Rival {
+    Rival { name, betas }
 }
 
 /// All of them.
-pub const RIVALS: [Rival; 9] = [
-    rival("LINEAR", Along::Geometric, |_, k| linear(k)),
-    rival("SM08", Along::Geometric, |_, k| salakhutdinov_murray(k)),
-    rival("VAROPT", Along::Geometric, |survey, k| survey.variance()?.schedule(k)),
-    rival("GMS13", Along::Geometric, |survey, k| survey.binned()?.schedule(k)),
-    rival("VAROPT.009", Along::Geometric, |survey, k| survey.decelerated(k, 0.009)),
-    rival("VAROPT.006", Along::Geometric, |survey, k| survey.decelerated(k, 0.006)),
-    rival("VAROPT.003", Along::Geometric, |survey, k| survey.decelerated(k, 0.003)),
-    rival("moment path", Along::Moments, |_, k| linear(k)),
-    rival("moments, VAROPT", Along::Moments, |survey, k| survey.along_moments()?.schedule(k)),
+pub const RIVALS: [Rival; 7] = [
+    rival("LINEAR", |_, k| linear(k)),
+    rival("SM08", |_, k| salakhutdinov_murray(k)),
+    rival("VAROPT", |survey, k| survey.variance()?.schedule(k)),
+    rival("GMS13", |survey, k| survey.binned()?.schedule(k)),
+    rival("VAROPT.009", |survey, k| survey.decelerated(k, 0.009)),
+    rival("VAROPT.006", |survey, k| survey.decelerated(k, 0.006)),
+    rival("VAROPT.003", |survey, k| survey.decelerated(k, 0.003)),
 ];
 
 /// The paper's ESS of 1000 chains and 100 000 temperatures: hidden units, schedule, PCD, CD1, CD25 (Tables 1 and 2).
@@ -79,34 +61,24 @@ pub fn paper_ess(hidden: usize, schedule: &str, model: usize) -> Option<f64> {
 
 /// What schedules go by, each part computed when it is first asked for.
 pub struct Survey<'a> {
-    parameters: &'a Parameters,
     engine: Host,
     base: &'a BaseDistribution,
-    fit: &'a MomentAveraging,
+    seed: u64,
     ladder: Ladder,
     variance: OnceCell<SlopeVariance>,
     binned: OnceCell<BinnedLinear>,
-    knots: OnceCell<MomentKnots>,
-    along_moments: OnceCell<SlopeVariance>,
 }
 
 impl<'a> Survey<'a> {
-    /// Of a model; the fit's seed is that of everything.
-    pub fn new(
-        parameters: &'a Parameters,
-        base: &'a BaseDistribution,
-        fit: &'a MomentAveraging,
-    ) -> Result<Self> {
+    /// Of a model.
+    pub fn new(parameters: &Parameters, base: &'a BaseDistribution, seed: u64) -> Result<Self> {
         Ok(Self {
-            parameters,
             engine: Host::new(parameters),
             base,
-            fit,
+            seed,
             ladder: Ladder::new(&linear(SURVEY.1)?, &Prior::Uniform)?,
             variance: OnceCell::new(),
             binned: OnceCell::new(),
-            knots: OnceCell::new(),
-            along_moments: OnceCell::new(),
         })
     }
 
@@ -115,30 +87,16 @@ impl<'a> Survey<'a> {
         GeometricPath { engine: &self.engine, ladder, base: self.base }
     }
 
-    /// Knots of the moment path.
-    pub fn knots(&self) -> Result<&MomentKnots> {
-        once(&self.knots, || self.fit.fit(self.base, self.parameters))
-    }
-
     /// Variance of the slope of log f along the geometric path.
     pub fn variance(&self) -> Result<&SlopeVariance> {
         let path = self.geometric(&self.ladder);
-        once(&self.variance, || {
-            Ok(SlopeVariance::from_annealing(&path, SURVEY.0, self.fit.seed + 1))
-        })
-    }
-
-    fn along_moments(&self) -> Result<&SlopeVariance> {
-        let path = self.knots()?.path(&self.ladder);
-        once(&self.along_moments, || {
-            Ok(SlopeVariance::from_annealing(&path, SURVEY.0, self.fit.seed + 1))
-        })
+        once(&self.variance, || Ok(SlopeVariance::from_annealing(&path, SURVEY.0, self.seed + 1)))
     }
 
     fn binned(&self) -> Result<&BinnedLinear> {
         let path = self.geometric(&self.ladder);
         once(&self.binned, || {
-            let moments = anneal(&path, MOMENTS.0, self.fit.seed + 1, 0, Keep::All);
+            let moments = anneal(&path, MOMENTS.0, self.seed + 1, 0, Keep::All);
             BinnedLinear::from_annealed(&moments, &self.ladder, MOMENTS.1)
         })
     }

@@ -3,9 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use ztrack::engine::{Host, RbmOps};
+use ztrack::engine::{Engine, Host};
 use ztrack::tempering::BaseDistribution;
-use ztrack::training::gradient::{Centering, Particles, gradient, moments};
+use ztrack::training::gradient::{Centering, Particles, gradient};
 use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 use ztrack::units::Variables;
 use ztrack::{Error, Result};
@@ -60,8 +60,8 @@ fn taken(state: &State, batch: &Batch) -> Result<(ztrack::Parameters, Centering,
     let rows = bits(&batch.rows, model.n_visible)?;
     variables.check(&rows, "`X`")?;
     let engine = Host::new(&model);
-    let ops: &dyn RbmOps = &engine;
-    let data = moments(ops, &rows, batch.weights.as_deref());
+    let ops: &dyn Engine = &engine;
+    let data = ops.moments(&rows, batch.weights.as_deref());
     let mut centering = match &state.offsets {
         Some((visible, hidden)) => Centering { visible: visible.clone(), hidden: hidden.clone() },
         None => Centering::new(data.visible.clone(), model.n_hidden),
@@ -76,7 +76,7 @@ fn taken(state: &State, batch: &Batch) -> Result<(ztrack::Parameters, Centering,
     };
     let mut particles = Particles { visible, seed: state.seed, sweeps: state.updates };
     particles.sweep(ops, 1);
-    let negative = moments(ops, &particles.visible, None);
+    let negative = ops.moments(&particles.visible, None);
     centering.follow(&data);
     let gradient = gradient(&data, &negative, Some(&centering));
     let (m, j) = (model.n_visible, model.n_hidden);

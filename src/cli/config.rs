@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::failure::mistake;
 use super::output::print;
-use crate::config::{SHIPPED, explain, markdown, shipped};
+use crate::config::{SHIPPED, explain, markdown, schema, shipped};
 use crate::nearest::did_you_mean;
 
 /// List and show built-in configurations, explain keys
@@ -34,6 +34,8 @@ enum Command {
         #[arg(long, conflicts_with = "key")]
         markdown: bool,
     },
+    /// Print the JSON schema of a configuration, with which editors complete and check one: configs/schema.json
+    Schema,
 }
 
 impl Config {
@@ -53,6 +55,7 @@ impl Config {
                     return Err(mistake(&name, problem));
                 }
             },
+            Command::Schema => print(&schema())?,
             Command::Explain { markdown: true, .. } => print(&markdown())?,
             Command::Explain { key, .. } => print(&explain(key.as_deref())?)?,
         }

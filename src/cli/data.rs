@@ -66,12 +66,10 @@ struct Describe {
 }
 
 #[derive(Args)]
-#[command(
-    after_help = "What is there and right is kept; what was cut off is resumed.\n\nExamples:\n  \
+#[command(after_help = "What is there and right is kept.\n\nExamples:\n  \
     ztrack data fetch mnist\n  \
     ztrack data fetch mushrooms && ztrack train mushrooms/mushrooms\n  \
-    ztrack data fetch dna --data-folder /data --mirror http://localhost:8000/dna"
-)]
+    ztrack data fetch dna --data-folder /data --mirror http://localhost:8000/dna")]
 struct Fetch {
     /// mnist, dna, adult, connect-4, mushrooms or web
     name: String,

@@ -1,21 +1,12 @@
-//! Options for inverse temperatures and the path of annealing.
+//! Options for inverse temperatures.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use crate::estimators::{PathKind, Schedule, ScheduleSettings};
-
-/// Paths by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PathName {
-    /// Mixtures of log f with the base distribution
-    Geometric,
-    /// Over models whose moments are averages (annealed estimators only)
-    Moments,
-}
+use crate::estimators::{Schedule, ScheduleSettings};
 
 /// Where inverse temperatures lie
 #[derive(Args)]
-#[command(next_help_heading = "Schedule and path")]
+#[command(next_help_heading = "Schedule")]
 pub struct ScheduleOptions {
     /// Schedule: linear, salakhutdinov-murray, geometric, varopt, gms13, automatic, or a file with one inverse temperature a line
     #[arg(long, default_value = "linear", value_name = "NAME|FILE", value_parser = schedule)]
@@ -23,19 +14,12 @@ pub struct ScheduleOptions {
     /// Longest step of beta allowed; the others are stretched
     #[arg(long, value_name = "MAX_STEP")]
     deceleration: Option<f64>,
-    /// Path of annealed estimators
-    #[arg(long, value_enum, default_value_t = PathName::Geometric)]
-    path: PathName,
 }
 
 impl ScheduleOptions {
     /// The library's settings.
     pub fn settings(&self) -> ScheduleSettings {
-        let path = match self.path {
-            PathName::Geometric => PathKind::Geometric,
-            PathName::Moments => PathKind::Moments,
-        };
-        ScheduleSettings { schedule: self.schedule.clone(), deceleration: self.deceleration, path }
+        ScheduleSettings { schedule: self.schedule.clone(), deceleration: self.deceleration }
     }
 }
 

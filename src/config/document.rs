@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
-use super::keys;
+use super::table as keys;
 use crate::error::{Error, Result};
 
 /// Characters of a source line shown in a message.

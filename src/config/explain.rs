@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{self, Key, Takes};
+use super::table::{self, below};
 use crate::error::{Error, Result};
+use crate::keys::{Key, Takes};
 
 /// Columns of a terminal that text is broken to.
 const WIDTH: usize = 100;
@@ -16,30 +17,29 @@ pub const REGENERATE: &str = "ztrack config explain --markdown > docs/configurat
 /// # Errors
 /// A name that is no key.
 pub fn explain(name: Option<&str>) -> Result<String> {
-    let Some(name) = name else { return Ok(list(keys::all())) };
-    let Some(key) = keys::find(name) else {
-        let suggestion = keys::suggestion(name);
+    let Some(name) = name else { return Ok(list(table::all())) };
+    if table::find(name).is_none() {
+        let suggestion = table::suggestion(name);
         return Err(Error::Config {
             field: name.into(),
             place: Some(name.into()),
             problem: format!("there is no such key{suggestion}"),
         });
-    };
+    }
     let mut text = format!("{name}\n");
-    for (label, value) in facts(key) {
+    for (label, value) in table::all().filter(|key| key.name == name).flat_map(facts) {
         let _ = writeln!(text, "  {label:<11}{}", broken(&value, 13));
     }
-    let below: Vec<_> = keys::all().filter(|other| other.section() == name).collect();
-    if !below.is_empty() {
+    if below(name).next().is_some() {
         text += "\nIts keys:\n";
-        text += &list(below.into_iter());
+        text += &list(below(name));
     }
     Ok(text)
 }
 
 fn facts(key: &Key) -> Vec<(&'static str, String)> {
     let mut facts = vec![
-        ("what", key.meaning.to_string()),
+        ("what", key.meaning.clone()),
         ("takes", key.wanted()),
         ("default", key.default_text()),
     ];
@@ -67,7 +67,7 @@ fn facts(key: &Key) -> Vec<(&'static str, String)> {
 fn list<'a>(keys: impl Iterator<Item = &'a Key>) -> String {
     let mut text = String::new();
     for key in keys {
-        let first = key.meaning.split_once(". ").map_or(key.meaning, |(first, _)| first);
+        let first = key.meaning.split_once(". ").map_or(&key.meaning[..], |(first, _)| first);
         let default = key.default_text();
         let line = format!("{} Default: {default}.", first.trim_end_matches('.').to_string() + ".");
         let _ = writeln!(text, "  {}\n      {}", key.name, broken(&line, 6));
@@ -97,7 +97,7 @@ fn broken(text: &str, indent: usize) -> String {
 pub fn markdown() -> String {
     let mut text = format!(
         "# Configuration\n\n\
-         Every key of a configuration, from `src/config/keys/`. Made by `{REGENERATE}`; the same in a terminal: `ztrack config explain`,\n\
+         Every key of a configuration, from `src/config/sections.rs` and the types named there. Made by `{REGENERATE}`; the same in a terminal: `ztrack config explain`,\n\
          `ztrack config explain training.gradient`. A configuration is TOML; `--set key=value` gives any key on the command line.\n\
          `data.source` and `model.hidden` are a complete configuration; `ztrack init my.csv` writes one that fits a file.\n\n\
          Short forms: a word or a number can stand where a section can (`gradient = \"pcd\"`, `learning_rate = 0.1`, `source = \"mnist\"`,\n\
@@ -105,7 +105,7 @@ pub fn markdown() -> String {
          switches off what is optional (`early_stopping`, `pretraining`, `averaging`, `tempering.settling`, `audit`).\n"
     );
     let mut section = None;
-    for key in keys::all() {
+    for key in table::all() {
         // Top level keys and the sections themselves are introduced by headings.
         let top = key.name.split('.').next().unwrap_or_default();
         if section != Some(top) {
@@ -117,9 +117,9 @@ pub fn markdown() -> String {
             );
         }
         if key.name != top || !matches!(key.takes, Takes::Section(_)) {
-            let only = match key.of {
+            let only = match key.of[..] {
                 [] => String::new(),
-                of => format!(" Only with {}.", of.join(", ")),
+                ref of => format!(" Only with {}.", of.join(", ")),
             };
             let cell = |text: &str| text.replace('|', "\\|");
             let _ = writeln!(
@@ -129,7 +129,7 @@ pub fn markdown() -> String {
                 cell(&key.wanted()),
                 cell(&key.default_text()),
                 key.unit,
-                cell(key.meaning)
+                cell(&key.meaning)
             );
         }
     }

@@ -6,15 +6,13 @@ use super::document::Places;
 use super::recipe::complete;
 use super::short_forms::expand;
 use super::verify::verify;
-use super::{
-    Base, BetaUpdateConfig, Config, PriorConfig, SettlingConfig, SmoothingConfig, TemperingConfig,
-};
+use super::{Base, Config, SettlingConfig, TemperingConfig};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::limited::read_text;
 use crate::tempering::mixture::{MixtureBase, fit_rows};
-use crate::tempering::{BaseDistribution, BetaUpdate, Ladder, Prior};
-use crate::tracking::{Parts, Smoothing, TrackerOptions};
+use crate::tempering::{BaseDistribution, Ladder, Prior};
+use crate::tracking::{Parts, TrackerOptions};
 use crate::units::Variables;
 
 /// Pseudo-count of base marginals: every unit keeps a chance to be 0 and 1.
@@ -83,19 +81,14 @@ impl TemperingConfig {
     /// # Errors
     /// Inverse temperatures or prior weights that make none.
     pub fn ladder(&self, chosen: usize) -> Result<Ladder> {
-        let prior = match &self.prior {
-            PriorConfig::Uniform => Prior::Uniform,
-            PriorConfig::Exponential(c) => Prior::Exponential(*c),
-            PriorConfig::Given(weights) => Prior::Given(weights.clone()),
-        };
         match &self.betas {
-            Some(betas) => Ladder::new(betas, &prior),
-            None => Ladder::linear(self.temperatures.or(chosen), &prior),
+            Some(betas) => Ladder::new(betas, &self.prior),
+            None => Ladder::linear(self.temperatures.or(chosen), &self.prior),
         }
         .map_err(|error| {
             let key = match (&self.betas, &self.prior) {
                 (Some(_), _) => "tempering.betas",
-                (None, PriorConfig::Given(_)) => "tempering.prior",
+                (None, Prior::Given(_)) => "tempering.prior",
                 (None, _) => "tempering.temperatures",
             };
             Error::config(key, error.to_string())
@@ -144,17 +137,11 @@ impl TemperingConfig {
     /// How the tracker runs.
     pub fn tracker_options(&self) -> TrackerOptions {
         TrackerOptions {
-            smoothing: match self.smoothing {
-                SmoothingConfig::Kalman => Smoothing::Kalman,
-                SmoothingConfig::Alpha(alpha) => Smoothing::Alpha(alpha),
-            },
+            smoothing: self.smoothing,
             sweeps: self.sweeps.or(1),
             weighted: self.weighted.or(false),
             settling: self.settling.or(SettlingConfig::SWEEPS, SettlingConfig::SWEEPS),
-            beta_update: match self.beta_update {
-                BetaUpdateConfig::Collapsed => BetaUpdate::Collapsed,
-                BetaUpdateConfig::Joint(repeats) => BetaUpdate::Joint { repeats },
-            },
+            beta_update: self.beta_update,
             initial_rounds: self.initial_rounds,
             without: Parts::default(),
         }
@@ -164,6 +151,7 @@ impl TemperingConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tracking::Smoothing;
 
     const SMALL: &str = r#"
         [data]
@@ -183,6 +171,9 @@ mod tests {
         let mut count = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
             let config =
                 Config::load(&path, &[]).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             let again = Config::parse(&config.to_toml().unwrap(), &[]).unwrap();
@@ -223,7 +214,7 @@ mod tests {
         .unwrap();
         assert_eq!((config.seed, config.tempering.chains), (7, 50));
         assert_eq!((config.training.epochs, config.training.updates), (Some(3), None));
-        assert_eq!(config.tempering.smoothing, SmoothingConfig::Alpha(0.3));
+        assert_eq!(config.tempering.smoothing, Smoothing::Alpha(0.3));
         for bad in ["seed", "tempering.chians=3", "seed.x=1", "tempering.smoothing={ alpha = 0 }"] {
             assert!(set(&[bad]).is_err(), "{bad}");
         }

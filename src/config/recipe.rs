@@ -5,9 +5,9 @@
 
 use toml::{Table, Value};
 
-use super::keys;
-use super::keys::LeftOut;
-use super::short_forms::get;
+use super::short_forms::{get, get_mut};
+use super::table;
+use crate::keys::{Key, LeftOut, Takes};
 
 /// Share of the rows that is held out for early stopping where nothing is said of length.
 const VALIDATION: f64 = 0.1;
@@ -36,6 +36,19 @@ const RECIPES: [Recipe; 3] = [
     Recipe { name: "best", updates: 100_000, rate: RATE },
 ];
 const USUAL: Recipe = RECIPES[1];
+
+/// The key `training.preset`.
+pub fn preset() -> Key {
+    let [fast, good, best] = RECIPES.map(|recipe| recipe.updates);
+    let meaning = format!(
+        "What goes in for the length, the gradient and the learning rate where they are left out: \"fast\" ({fast} updates, larger \
+         steps), \"good\" ({good} updates) or \"best\" ({best} updates). Given by name it also centers the gradient and lets the rate \
+         fall to zero, where these are left out. It is not written to the run's config.toml: what went in is."
+    );
+    let key = Key::new::<String>("training.preset", &[&meaning]);
+    let takes = Takes::Word(RECIPES.map(|recipe| recipe.name).to_vec());
+    Key { takes, ..key.otherwise("\"good\"").example("\"best\"") }
+}
 
 impl Recipe {
     /// Takes the name out of a verified configuration, where one is given: what is filled in says it all.
@@ -66,8 +79,7 @@ pub fn complete(config: &mut Table) {
         fill(config, "training.early_stopping", Value::Table(Table::new()));
         fill(config, "data.validation_fraction", Value::Float(VALIDATION));
     }
-    fill(config, "training.batch", default_of("training.batch"));
-    fill(config, "training.gradient", default_of("training.gradient"));
+    fill(config, "training", Value::Table(Table::new()));
     // A rate alone, without a recipe's name, is a plain rate: constant, and of the plain gradient.
     if asked.is_some() || get(config, "training.learning_rate.initial").is_none() {
         fill(config, "training.centering", Value::Boolean(true));
@@ -79,10 +91,29 @@ pub fn complete(config: &mut Table) {
         falling.insert("kind".into(), Value::String("linear-to-zero".into()));
         fill(config, "training.learning_rate.schedule", Value::Table(falling));
     }
+    fill_defaults(config);
     let Some(Value::Table(training)) = config.get_mut("training") else { return };
     for section in ["early_stopping", "pretraining"] {
         if training.get(section).is_some_and(Value::is_bool) {
             training.remove(section);
+        }
+    }
+}
+
+/// Gives every key of the sections that are there its default.
+fn fill_defaults(config: &mut Table) {
+    for key in table::all() {
+        let value = match &key.default {
+            LeftOut::Is(value) => value.clone(),
+            LeftOut::Auto(_) => Value::String("auto".into()),
+            LeftOut::Required | LeftOut::Nothing(_) => continue,
+        };
+        let section = match key.section() {
+            "" => Some(&mut *config),
+            section => get_mut(config, section).and_then(Value::as_table_mut),
+        };
+        if let Some(section) = section.filter(|section| table::is_of(key, section)) {
+            section.entry(key.last()).or_insert(value);
         }
     }
 }
@@ -100,39 +131,22 @@ fn fill(config: &mut Table, name: &str, value: Value) {
     }
 }
 
-/// The default in the table of keys.
-fn default_of(name: &str) -> Value {
-    let text = match keys::find(name).map(|key| key.default) {
-        Some(LeftOut::Is(text)) => text,
-        _ => return Value::Table(Table::new()),
-    };
-    toml::from_str::<Table>(&format!("value = {text}"))
-        .ok()
-        .and_then(|mut table| table.remove("value"))
-        .unwrap_or_else(|| Value::Table(Table::new()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::keys::Takes;
     use crate::config::tests::{SHORT, parse, refused};
     use crate::training::Schedule;
 
-    /// The table of keys names the recipes and their lengths.
+    /// Defaults that depend on other keys are texts; they name the numbers of the recipes.
     #[test]
-    fn recipes_are_those_of_the_table() {
-        let names: Vec<&str> = RECIPES.iter().map(|recipe| recipe.name).collect();
-        let key = keys::find("training.preset").unwrap();
-        assert!(matches!(key.takes, Takes::Word(words) if words == names), "{names:?}");
-        let usual = format!("\"{}\"", USUAL.name);
-        assert!(matches!(key.default, LeftOut::Is(default) if default == usual));
-        let length = keys::find("training.updates").unwrap().default_text();
+    fn texts_of_defaults_have_the_numbers_of_the_recipes() {
+        let length = table::find("training.updates").unwrap().default_text();
+        let rates = table::find("training.learning_rate.initial").unwrap().default_text();
         for recipe in RECIPES {
-            let told = format!("\"{}\" ({} updates", recipe.name, recipe.updates);
-            assert!(key.meaning.contains(&told), "{told}");
             assert!(length.contains(&recipe.updates.to_string()), "{length}");
+            assert!(rates.contains(&recipe.rate.to_string()), "{rates}");
         }
+        assert!(rates.contains(&SMALL_RATE.to_string()) && rates.contains(&SMALL.to_string()));
     }
 
     #[test]

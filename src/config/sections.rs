@@ -1,250 +1,230 @@
-//! The sections of a configuration file, with their defaults.
+//! The sections of a configuration. What stands here is the only source of a key: reading, messages, `ztrack config explain`,
+//! docs/configuration.md and configs/schema.json follow from it.
 
+use std::ops::Bound::{Excluded, Included};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Automatic, GradientConfig, PretrainingConfig};
+use super::{GradientConfig, PretrainingConfig};
 use crate::data::{Alphabet, Binarization, Column, Source};
-use crate::tempering::InitialRounds;
-use crate::tracking::Settling;
+use crate::keys::{Automatic, Short, choice, section};
+use crate::tempering::{BetaUpdate, InitialRounds, Prior};
+use crate::tracking::{Settling, Smoothing};
 use crate::training::update::UpdateRuleConfig;
 use crate::training::{EarlyStoppingConfig, LearningRate};
+use crate::units::Variables;
 
-/// A whole configuration file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// Seed of every random stream of the run.
-    #[serde(default, with = "super::seed")]
-    pub seed: u64,
-    /// `[data]`
-    pub data: DataConfig,
-    /// `[model]`
-    pub model: ModelConfig,
-    /// `[training]`
-    pub training: TrainingConfig,
-    /// `[averaging]`
-    #[serde(default)]
-    pub averaging: AveragingConfig,
-    /// `[tempering]`
-    #[serde(default)]
-    pub tempering: TemperingConfig,
-    /// `[evaluation]`
-    #[serde(default)]
-    pub evaluation: EvaluationConfig,
-    /// `[audit]`
-    #[serde(default)]
-    pub audit: AuditConfig,
-    /// `[checkpoint]`
-    #[serde(default)]
-    pub checkpoint: CheckpointConfig,
-}
-
-/// `[data]`: where rows come from and how they become zeros and ones.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DataConfig {
-    /// The source, as in `{ name = "bars-and-stripes", side = 4 }` or `{ name = "mnist" }`.
-    pub source: Source,
-    /// Grey levels to zeros and ones: `"none"`, `"stochastic"` or `{ threshold = 0.5 }`.
-    #[serde(default)]
-    pub binarization: Binarization,
-    /// Share of the training rows that becomes the validation set where the source brings none.
-    #[serde(default)]
-    pub validation_fraction: f64,
-    /// Share of the training rows that becomes the test set where the source brings none.
-    #[serde(default)]
-    pub test_fraction: f64,
-    /// Seed of the split.
-    #[serde(default, with = "super::seed")]
-    pub split_seed: u64,
-    /// Whether adjacent columns of which at most one is set are found and become categorical variables.
-    #[serde(default = "yes")]
-    pub groups: bool,
-    /// What the columns stand for, as in `"60*3+,4,1+"` ([`crate::units::Variables`]), instead of what is found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variables: Option<String>,
-    /// Weight of a training row: 1 / the number of training rows that have at least this fraction of the variables in the same state, itself
-    /// included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub similarity: Option<f64>,
-    /// Weights of the training rows: a column of the table, or a file with a number for each row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weights: Option<Column>,
-    /// The alphabet of sequences, instead of the one that their letters show.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alphabet: Option<Alphabet>,
-    /// Whether the columns of a table of categories get one more state, for values in validation or test that training has not.
-    #[serde(default)]
-    pub unseen: bool,
-    /// Data folder; else the environment variable ZTRACK_DATA, else `datasets`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub folder: Option<PathBuf>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// `[model]`: size and start of the RBM.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelConfig {
-    /// Number of hidden units, J.
-    pub hidden: usize,
-    /// Standard deviation of the initial weights.
-    #[serde(default = "default_weight_scale")]
-    pub weight_scale: f64,
-    /// Start of the visible bias.
-    #[serde(default)]
-    pub visible_bias: VisibleBias,
-    /// Which implementation of the operations runs.
-    #[serde(default)]
-    pub kernel: Kernel,
-}
-
-fn default_weight_scale() -> f64 {
-    0.01
-}
-
-/// Start of the visible bias.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum VisibleBias {
-    /// Logits of the training marginals (Hinton 2012).
-    #[default]
-    Marginals,
-    /// Zero.
-    Zero,
-}
-
-/// Implementation of the operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kernel {
-    /// The fused CPU kernel.
-    #[default]
-    #[serde(rename = "fused")]
-    Host,
-    /// Plain Burn operations; the slow reference.
-    Composed,
-}
-
-/// `[training]`: gradient, update rule, length.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TrainingConfig {
-    /// Length in passes through the training data; exactly one of `epochs` and `updates` is given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub epochs: Option<u64>,
-    /// Length in parameter updates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub updates: Option<u64>,
-    /// Rows per minibatch.
-    pub batch: usize,
-    /// Negative phase of the gradient.
-    pub gradient: GradientConfig,
-    /// Whether the particles of PCD exchange states with tempered chains at the parameters that are trained; automatic: from the evaluation
-    /// on at which the training collapses ([`crate::training::Health`]).
-    #[serde(default)]
-    pub exchange: Automatic<bool>,
-    /// Centered gradient (Melchior, Fischer, Wiskott 2016).
-    #[serde(default)]
-    pub centering: bool,
-    /// L2 penalty on the weights: `weight_decay` x W is subtracted from the gradient.
-    #[serde(default)]
-    pub weight_decay: f64,
-    /// Step size and its schedule.
-    pub learning_rate: LearningRate,
-    /// Update rule and its settings.
-    #[serde(default)]
-    pub update: UpdateRuleConfig,
-    /// CD-1 phase before tracking starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pretraining: Option<PretrainingConfig>,
-    /// Ends the run on the validation log-likelihood.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub early_stopping: Option<EarlyStoppingConfig>,
-}
-
-/// `[averaging]`: the running average of the parameters, which is what is tracked, evaluated, stopped on and saved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AveragingConfig {
-    /// Share of the history that is averaged over, in [0, 1]; 0 for none. Chosen by itself: 0.1.
-    pub window: Automatic<f64>,
-}
-
-/// `[tempering]`: chains, ladder and tracker of log Z.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TemperingConfig {
-    /// Number of persistent chains, S.
-    pub chains: usize,
-    /// Number of equally spaced inverse temperatures, K; ignored if `betas` is given. Chosen by itself: 20 to 50, by the
-    /// size of the smaller layer.
-    pub temperatures: Automatic<usize>,
-    /// Inverse temperatures from 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub betas: Option<Vec<f64>>,
-    /// Prior r_k: `"uniform"`, `{ exponential = 2.0 }` for exp(2 beta), or `{ given = [...] }`.
-    pub prior: PriorConfig,
-    /// Gibbs sweeps of every chain per step of the tracker. Chosen by itself: 2, with the tempered gradient 5.
-    pub sweeps: Automatic<usize>,
-    /// Updates between steps of the tracker, which also follow before every evaluation. More than 1 makes tracking
-    /// cheaper; not for the tempered gradient, whose chains must keep up with the model. Chosen by itself: a two
-    /// hundredth of the updates so far, between 1 and 20, as the averaged model moves; more where `share` asks for it.
-    pub every: Automatic<u64>,
-    /// Most time that tracking may take, in units of the time of training; what `every` chosen by itself keeps to, by the
-    /// numbers of operations of both. Not for the tempered gradient, whose chains are the training.
-    pub share: f64,
-    /// Components of the mixture, fitted to the training rows, from which a second population of half as many chains starts; 0 for no
-    /// second population.
-    pub mixture: usize,
-    /// Whether chains carry weights for how the model moved under them. Chosen by itself: yes.
-    pub weighted: Automatic<bool>,
-    /// Sweeps at fixed parameters before an evaluation.
-    pub settling: SettlingConfig,
-    /// Redrawing of inverse temperatures: `"collapsed"` or `{ joint = REPEATS }`.
-    pub beta_update: BetaUpdateConfig,
-    /// Base distribution: `"marginals"`, `"uniform"` or `{ given = [logits] }`.
-    pub base: Base,
-    /// Filter of log Z: `"kalman"` or `{ alpha = 0.2 }` (RTS eq. 24).
-    pub smoothing: SmoothingConfig,
-    /// Rounds that find the first log Z.
-    pub initial_rounds: InitialRounds,
-}
-
-impl Default for TemperingConfig {
-    fn default() -> Self {
-        Self {
-            chains: 100,
-            temperatures: Automatic::Auto,
-            betas: None,
-            prior: PriorConfig::Uniform,
-            sweeps: Automatic::Auto,
-            every: Automatic::Auto,
-            share: 1.0,
-            mixture: 16,
-            weighted: Automatic::Auto,
-            settling: SettlingConfig::default(),
-            beta_update: BetaUpdateConfig::Collapsed,
-            base: Base::Marginals,
-            smoothing: SmoothingConfig::Kalman,
-            initial_rounds: InitialRounds::default(),
-        }
+section! {
+    /// A whole configuration file.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Config {
+        /// Seed of every random stream of the run.
+        #[serde(with = "super::seed")]
+        seed: u64 = 0 => seed().example("7");
+        /// Where rows come from and how they become zeros and ones.
+        data: DataConfig => example("{ source = \"dna\" }");
+        /// Size and start of the RBM.
+        model: ModelConfig => example("{ hidden = 64 }");
+        /// Gradient, update rule, length.
+        training: TrainingConfig => otherwise("the defaults of its keys").example("{ epochs = 50 }");
+        /// The running average of the parameters, which is what is tracked, evaluated, stopped on and saved; false for none.
+        averaging: AveragingConfig = AveragingConfig::default() => short(Short::Off("window", 0)).example("false");
+        /// Chains, ladder and tracker of log Z.
+        tempering: TemperingConfig = TemperingConfig::default() => example("{ chains = 200 }");
+        /// When log-likelihoods are computed and recorded.
+        evaluation: EvaluationConfig = EvaluationConfig::default() => example("{ every = 50 }");
+        /// log Z computed independently, to check the tracker: exact where the smaller layer has at most 20 units, else by annealed
+        /// importance sampling; false for none but the one at the end.
+        audit: AuditConfig = AuditConfig::default() => short(Short::Off("every", 0)).example("false");
+        /// What is kept on disk, and how often.
+        checkpoint: CheckpointConfig = CheckpointConfig::default() => example("{ every = 500 }");
     }
 }
 
-/// Sweeps of a copy of the tempered chains at fixed parameters for an evaluation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SettlingConfig {
-    /// Sweeps; 0 for none. Chosen by itself: 60, as few as 24 where `tempering.share` asks for it.
-    pub sweeps: Automatic<usize>,
-    /// Most sweeps, where chains have not equilibrated. Chosen by itself: what `tempering.share` leaves, at most 2000.
-    pub most: Automatic<usize>,
+section! {
+    /// `[data]`: where rows come from and how they become zeros and ones.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct DataConfig {
+        /// A known data set by its name, or the path of a data file, as in "my.csv"; a section where there is more to say. The sets
+        /// bars-and-stripes and dna-like are generated, dna, mnist and binarized-mnist lie in the data folder.
+        source: Source => without("files").example("\"mnist\"");
+        /// How grey levels become zeros and ones: "none" (the data are binary), a threshold (a number, on the scale from 0 to 1), or
+        /// "stochastic" (a unit is 1 with probability level / 255, drawn afresh every epoch). Data that are binary stay as they are.
+        binarization: Binarization = Binarization::None => example("0.5");
+        /// Share of the training rows that becomes the validation set where the source brings none; 0.1 where `training.updates` and
+        /// `training.epochs` are left out.
+        validation_fraction: f64 = 0.0 => range(0.0..1.0).unit("share of the rows").example("0.2");
+        /// Share of the training rows that becomes the test set where the source brings none.
+        test_fraction: f64 = 0.0 => range(0.0..1.0).unit("share of the rows").example("0.2");
+        /// Seed of the split.
+        #[serde(with = "super::seed")]
+        split_seed: u64 = 0 => seed().example("1");
+        /// Whether adjacent columns that exclude each other, such as one-hot columns, become one categorical variable. They are found in
+        /// the training rows; `ztrack data describe` shows them. false: every column is a bit.
+        groups: bool = true => example("false");
+        /// What the columns stand for: the number of columns of each variable, with + where "no column is set" is a state, and a factor
+        /// where several in a row are alike. 1+ is a bit.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        variables: Option<String> = None => other(
+            "numbers of columns, as in \"60*3+,4,1+\"",
+            |value| value.as_str().is_some_and(|text| text.parse::<Variables>().is_ok())
+        ).otherwise("what is found in the training rows").example("\"60*3+,4,1+\"");
+        /// Weights training rows, as is usual for related sequences: a row counts as 1 / the number of training rows that agree with it in
+        /// at least this fraction of the variables, itself included. Weights are used in the gradient, the marginals and the likelihood of
+        /// the training rows; validation and test rows all count as one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        similarity: Option<f64> = None => range((Excluded(0.0), Included(1.0)))
+            .otherwise("all rows have the same weight").unit("share of the variables").example("0.8");
+        /// Weights of the training rows: a column of the table, which is no unit, or a file with a number for each row, in the order of the
+        /// training file: text, one a line, or npy. A weight is the number of rows that a row stands for. Weights are used as those of
+        /// data.similarity.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        weights: Option<Column> = None => other(
+            "the name of a column, its number from 1, or the path of a file",
+            |value| Column::try_from(value.clone()).is_ok()
+        ).otherwise("all rows have the same weight").unit("rows").example("\"weight\"");
+        /// The letters of aligned sequences, the gap besides: dna (ACGT), rna (ACGU) or protein (20 amino acids).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        alphabet: Option<Alphabet> = None
+            => otherwise("what the letters of the sequences show").example("\"protein\"");
+        /// Whether each column of a table of categories gets one more state, `(unseen)`, for values in validation, test or other rows that
+        /// the training file does not have; else such values are refused.
+        unseen: bool = false => example("true");
+        /// The data folder.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        folder: Option<PathBuf> = None
+            => otherwise("the environment variable ZTRACK_DATA, else \"datasets\"").example("\"datasets\"");
+    }
+}
+
+section! {
+    /// `[model]`: size and start of the RBM.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct ModelConfig {
+        /// Number of hidden units, J.
+        hidden: usize => size(1).unit("units").example("64");
+        /// Standard deviation of the initial weights.
+        weight_scale: f64 = 0.01 => range(0.0..);
+        /// Start of the visible bias: logits of the training marginals (Hinton 2012), or zero.
+        visible_bias: VisibleBias = VisibleBias::Marginals => example("\"zero\"");
+    }
+}
+
+choice! {
+    /// Start of the visible bias.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum VisibleBias {
+        /// Logits of the training marginals (Hinton 2012).
+        Marginals = "marginals",
+        /// Zero.
+        Zero = "zero",
+    }
+}
+
+section! {
+    /// `[training]`: gradient, update rule, length.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct TrainingConfig {
+        /// Length in passes through the training rows; either this or `training.updates`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        epochs: Option<u64> = None => least(1).otherwise("see `training.updates`").unit("epochs").example("50");
+        /// Length in parameter updates. Where neither length is given, this is the longest, and early stopping decides.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        updates: Option<u64> = None => least(1).otherwise("goes with `training.preset`: 5000, 20000 or 100000")
+            .unit("updates").example("20000");
+        /// Rows per minibatch; all rows where there are fewer.
+        batch: usize = 100 => size(1).unit("rows");
+        /// Where the model's expectations in the gradient come from: "cd" (contrastive divergence, Hinton 2002), "pcd" (persistent
+        /// particles, Tieleman 2008) or "tempered" (the tracker's tempered chains).
+        gradient: GradientConfig = GradientConfig::Pcd { sweeps: 1, particles: 500 } => example("\"pcd\"");
+        /// Whether the particles of PCD exchange states with `tempering.chains` tempered chains that follow the parameters. Particles alone
+        /// can lose modes of the data, and then the likelihood falls by many nats. Takes about two to three times as long; without effect
+        /// on "cd" and "tempered".
+        exchange: Automatic<bool>
+            => auto("false until the log-likelihood of the training rows falls 10 nats below its best, then true").example("true");
+        /// Centered gradient (Melchior, Fischer, Wiskott 2016); true where the learning rate is left out.
+        centering: bool = false => example("true");
+        /// L2 penalty: this times W is subtracted from the gradient.
+        weight_decay: f64 = 0.0 => range(0.0..).example("0.0001");
+        /// Step size and its schedule. Where the initial rate is left out it goes with the update rule, falls to zero, and the gradient is
+        /// centered.
+        learning_rate: LearningRate => short(Short::Value("initial")).otherwise("goes with `training.update`").example("0.05");
+        /// Update rule: "sgd" (gradient ascent with momentum), "adam" (Kingma and Ba 2015), "rmsspectral" or "ssd" (stochastic spectral
+        /// descent).
+        update: UpdateRuleConfig = UpdateRuleConfig::default() => example("\"adam\"");
+        /// CD-1 with plain gradient ascent before tracking starts; false for none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pretraining: Option<PretrainingConfig> = None => otherwise("none").example("false");
+        /// Ends the run on the validation log-likelihood; false for never.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        early_stopping: Option<EarlyStoppingConfig> = None
+            => otherwise("none; with the defaults of its keys where neither length is given").example("false");
+    }
+}
+
+section! {
+    /// `[averaging]`: the running average of the parameters, which is what is tracked, evaluated, stopped on and saved.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct AveragingConfig {
+        /// Share of the history that is averaged over, in [0, 1]; 0 for none.
+        window: Automatic<f64> = Automatic::Auto => range(0.0..=1.0).auto("0.1").unit("share of the updates").example("0.1");
+    }
+}
+
+section! {
+    /// `[tempering]`: chains, ladder and tracker of log Z.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct TemperingConfig {
+        /// Number of tempered chains, S.
+        chains: usize = 100 => size(2).unit("chains").example("200");
+        /// Number of equally spaced inverse temperatures, K; not read where `tempering.betas` is given.
+        temperatures: Automatic<usize> = Automatic::Auto
+            => size(2).auto("20 to 50, by the size of the smaller layer").unit("temperatures").example("50");
+        /// Inverse temperatures, ascending from 0 to 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        betas: Option<Vec<f64>> = None
+            => otherwise("equally spaced").unit("inverse temperature").example("[0.0, 0.3, 0.6, 1.0]");
+        /// Prior r_k of the temperatures: "uniform", { exponential = c } for exp(c beta_k), or { given = [...] }.
+        prior: Prior = Prior::Uniform => example("{ exponential = 2.0 }");
+        /// Sweeps of every chain per step of the tracker.
+        sweeps: Automatic<usize> = Automatic::Auto
+            => size(1).auto("2, with the tempered gradient 5").unit("Gibbs sweeps").example("5");
+        /// Updates between steps of the tracker, which also follow before every evaluation; 1 for the tempered gradient.
+        every: Automatic<u64> = Automatic::Auto
+            => size(1).auto("a two hundredth of the updates so far, between 1 and 20; more where `tempering.share` asks for it")
+            .unit("updates").example("10");
+        /// Most time that tracking may take; what `tempering.every` chosen by itself keeps to. Not for the tempered gradient.
+        share: f64 = 1.0 => range(0.0..).unit("times the time of training").example("0.5");
+        /// Components of a mixture fitted to the training rows, from which a second population of half as many chains starts; the two must
+        /// agree. 0 for no second population.
+        mixture: usize = 16 => unit("components").example("0");
+        /// Whether chains carry weights for how the model moved under them.
+        weighted: Automatic<bool> = Automatic::Auto => auto("true").example("true");
+        /// Sweeps of a copy of the chains at fixed parameters for an evaluation; false for none.
+        settling: SettlingConfig = SettlingConfig::default() => short(Short::Off("sweeps", 0)).example("false");
+        /// How chains redraw their temperature: "collapsed" (from q(k|v)) or { joint = n } (from q(k|v,h), n times a sweep).
+        beta_update: BetaUpdate = BetaUpdate::Collapsed => example("{ joint = 2 }");
+        /// Base distribution at beta = 0: smoothed training "marginals", "uniform", or { given = [logits] }.
+        base: Base = Base::Marginals => example("\"uniform\"");
+        /// Filter of log Z: "kalman" (drift-corrected) or { alpha = a } (RTS eq. 24).
+        smoothing: Smoothing = Smoothing::Kalman => example("{ alpha = 0.2 }");
+        /// Rounds that find the first log Z.
+        initial_rounds: InitialRounds = InitialRounds::default() => example("{ most = 30 }");
+    }
+}
+
+section! {
+    /// Sweeps of a copy of the tempered chains at fixed parameters for an evaluation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct SettlingConfig {
+        /// Sweeps of settling; 0 for none.
+        sweeps: Automatic<usize> = Automatic::Auto => size(0)
+            .auto("60, as few as 24 where `tempering.share` asks for it").unit("Gibbs sweeps").example("60");
+        /// Most sweeps, where chains have not equilibrated.
+        most: Automatic<usize> = Automatic::Auto
+            => auto("what `tempering.share` leaves, at most 2000").unit("Gibbs sweeps").example("500");
+    }
 }
 
 impl SettlingConfig {
@@ -258,104 +238,58 @@ impl SettlingConfig {
     }
 }
 
-/// Prior of the temperatures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PriorConfig {
-    /// r_k = 1/K.
-    Uniform,
-    /// r_k proportional to exp(c beta_k).
-    Exponential(f64),
-    /// r_k proportional to these.
-    Given(Vec<f64>),
-}
-
-/// Redrawing of inverse temperatures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BetaUpdateConfig {
-    /// k ~ q(k|v).
-    Collapsed,
-    /// k ~ q(k|v,h), this many times a sweep.
-    Joint(usize),
-}
-
-/// Base distribution at beta = 0.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Base {
-    /// Smoothed training marginals.
-    Marginals,
-    /// Every state has the same probability.
-    Uniform,
-    /// These logits, one per visible unit.
-    Given(Vec<f32>),
-}
-
-/// Filter of log Z.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SmoothingConfig {
-    /// Drift-corrected Kalman filter.
-    Kalman,
-    /// RTS eq. 24 with this alpha in (0, 1].
-    Alpha(f64),
-}
-
-/// `[evaluation]`: when log-likelihoods are computed and recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EvaluationConfig {
-    /// Updates between evaluations.
-    pub every: u64,
-    /// Training rows evaluated; 0 for all.
-    pub train_rows: usize,
-    /// Evaluations between pictures in TensorBoard; 0 for none.
-    pub images_every: u64,
-    /// Whether log Z is enumerated at evaluations, the tracked value shown beside it. Chosen by itself: where that costs
-    /// less than half of the updates since the evaluation before.
-    pub exact: Automatic<bool>,
-}
-
-impl Default for EvaluationConfig {
-    fn default() -> Self {
-        Self { every: 100, train_rows: 0, images_every: 10, exact: Automatic::Auto }
+choice! {
+    /// Base distribution at beta = 0.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub enum Base {
+        /// Smoothed training marginals.
+        Marginals = "marginals",
+        /// Every state has the same probability.
+        Uniform = "uniform",
+        /// Logits of the base distribution, one per visible unit.
+        Given(Vec<f32> => unit("logits").example("[0.0, 0.0]")) = "given",
     }
 }
 
-/// `[audit]`: log Z computed independently, to check the tracker: exact where the smaller layer has at most 20 units,
-/// else by annealed importance sampling.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AuditConfig {
-    /// Evaluations between audits; 0 for none but the one of the best model at the end.
-    pub every: u64,
-    /// Chains of annealed importance sampling.
-    pub chains: usize,
-    /// Its inverse temperatures; fewer during training where `share` asks for it.
-    pub temperatures: usize,
-    /// Most time that audits during training may take, in units of the time of training between them.
-    pub share: f64,
-}
-
-impl Default for AuditConfig {
-    fn default() -> Self {
-        Self { every: 10, chains: 100, temperatures: 10_000, share: 0.5 }
+section! {
+    /// `[evaluation]`: when log-likelihoods are computed and recorded.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct EvaluationConfig {
+        /// Updates between evaluations.
+        every: u64 = 100 => size(1).unit("updates").example("50");
+        /// Training rows evaluated; 0 for all.
+        train_rows: usize = 0 => unit("rows").example("10000");
+        /// Evaluations between pictures in TensorBoard; 0 for none.
+        images_every: u64 = 10 => unit("evaluations").example("5");
+        /// Whether log Z is enumerated at evaluations, the tracked value shown beside it.
+        exact: Automatic<bool> = Automatic::Auto
+            => auto("where that costs less than half of the updates since the evaluation before").example("true");
     }
 }
 
-/// `[checkpoint]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CheckpointConfig {
-    /// Updates between checkpoints.
-    pub every: u64,
-    /// Number of model checkpoints kept beside best and last; 0 keeps all.
-    pub keep: usize,
+section! {
+    /// `[audit]`: log Z computed independently, to check the tracker: exact where the smaller layer has at most 20 units, else by annealed
+    /// importance sampling.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct AuditConfig {
+        /// Evaluations between audits; 0 for none but that of the best model at the end.
+        every: u64 = 10 => unit("evaluations").example("5");
+        /// Chains of annealed importance sampling.
+        chains: usize = 100 => size(2).unit("chains");
+        /// Its inverse temperatures; fewer during training where `audit.share` asks for it.
+        temperatures: usize = 10_000 => size(2).unit("temperatures");
+        /// Most time that audits during training may take.
+        share: f64 = 0.5 => range(0.0..).unit("times the time of training");
+    }
 }
 
-impl Default for CheckpointConfig {
-    fn default() -> Self {
-        Self { every: 1000, keep: 3 }
+section! {
+    /// `[checkpoint]`: what is kept on disk, and how often.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct CheckpointConfig {
+        /// Updates between checkpoints.
+        every: u64 = 1000 => size(1).unit("updates").example("500");
+        /// Number of model checkpoints kept beside best and last; 0 for all.
+        keep: usize = 3 => unit("models");
     }
 }

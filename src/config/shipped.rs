@@ -48,7 +48,9 @@ mod tests {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
         let mut files: Vec<_> = std::fs::read_dir(folder)
             .unwrap()
-            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_string())
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_string())
             .collect();
         files.sort();
         let mut names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name.to_string()).collect();

@@ -2,17 +2,18 @@
 
 use toml::{Table, Value};
 
-use super::keys::{self, Key, Short, Takes, WordValue};
+use super::table;
+use crate::keys::{Key, LeftOut, Short, Takes};
 
 impl Key {
     /// The one key of this section, and its value, that a short form stands for.
     pub(super) fn part_meant(&self, value: &Value) -> Option<(&'static str, Value)> {
-        match (self.takes, value) {
+        match (&self.takes, value) {
             (Takes::Section(Short::Value(part)), Value::Integer(_) | Value::Float(_)) => {
                 Some((part, value.clone()))
             }
             (Takes::Section(Short::Off(part, off)), Value::Boolean(false)) => {
-                Some((part, Value::Integer(off)))
+                Some((part, Value::Integer(*off)))
             }
             _ => None,
         }
@@ -20,9 +21,9 @@ impl Key {
 
     /// What a short form stands for; `None` for what is none, or not one of this key.
     fn meant(&self, value: &Value) -> Option<Value> {
-        let Takes::Section(short) = self.takes else { return None };
+        let Takes::Section(short) = &self.takes else { return None };
         if let Some((part, value)) = self.part_meant(value) {
-            return Some(table(part, value));
+            return Some(one(part, value));
         }
         match (short, value) {
             (Short::Off(..) | Short::Optional, Value::Boolean(true)) => {
@@ -30,7 +31,7 @@ impl Key {
             }
             (Short::Choice { tag, words, .. }, Value::String(word)) => {
                 if words.contains(&word.as_str()) {
-                    Some(table(tag, value.clone()))
+                    Some(one(tag, value.clone()))
                 } else if self.name == "data.source" && is_path(word) {
                     let mut files = Table::new();
                     files.insert("name".into(), Value::String("files".into()));
@@ -42,15 +43,12 @@ impl Key {
             }
             (Short::Worded(words), Value::String(word)) => {
                 let known = words.iter().find(|known| known.word == word)?;
-                match known.value {
-                    WordValue::Usual(number) => Some(table(known.word, Value::Float(number))),
-                    WordValue::Nothing | WordValue::Needed => None,
-                }
+                known.usual.map(|number| one(known.word, Value::Float(number)))
             }
             (Short::Worded(words), Value::Integer(_) | Value::Float(_)) => words
                 .iter()
-                .find(|known| matches!(known.value, WordValue::Usual(_)))
-                .map(|known| table(known.word, value.clone())),
+                .find(|known| known.usual.is_some())
+                .map(|known| one(known.word, value.clone())),
             _ => None,
         }
     }
@@ -61,7 +59,7 @@ fn is_path(word: &str) -> bool {
     word.contains(['.', '/', '\\'])
 }
 
-fn table(key: &str, value: Value) -> Value {
+fn one(key: &str, value: Value) -> Value {
     let mut table = Table::new();
     table.insert(key.into(), value);
     Value::Table(table)
@@ -70,8 +68,8 @@ fn table(key: &str, value: Value) -> Value {
 /// Makes all short forms of a configuration into what they stand for. What cannot be understood stays as it is, to be told
 /// later in the user's own words.
 pub fn expand(config: &mut Table) {
-    for key in keys::all() {
-        let Some(value) = get_mut(config, key.name) else { continue };
+    for key in table::all() {
+        let Some(value) = get_mut(config, &key.name) else { continue };
         if let Some(meant) = key.meant(value) {
             *value = meant;
         }
@@ -92,18 +90,20 @@ pub fn expand(config: &mut Table) {
 
 /// Where a section does not say which of its kinds it is: the usual one, or the first that has the keys which are given.
 fn choose(key: &Key, section: &mut Table) {
-    let Takes::Section(Short::Choice { tag, words, usual: Some(usual) }) = key.takes else {
-        return;
-    };
-    if section.contains_key(tag) {
+    let Takes::Section(Short::Choice { tag, words }) = &key.takes else { return };
+    let LeftOut::Is(default) = &key.default else { return };
+    let Some(usual) = default.get(tag).and_then(Value::as_str) else { return };
+    if section.contains_key(*tag) {
         return;
     }
     let fits = |word: &&&str| {
-        let of = |name: &String| key.below().find(|below| below.last() == name);
-        section.keys().all(|name| of(name).is_none_or(|key| key.of.contains(*word)))
+        section.keys().all(|name| {
+            let mut named = table::below(&key.name).filter(|below| below.last() == name).peekable();
+            named.peek().is_none() || named.any(|below| below.of.contains(*word))
+        })
     };
     let chosen = [usual].iter().chain(words).find(fits).copied().unwrap_or(usual);
-    section.insert(tag.into(), Value::String(chosen.into()));
+    section.insert((*tag).into(), Value::String(chosen.into()));
 }
 
 /// The value of a dotted key.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use toml::Value;
 
+use super::SCHEMA_FILE;
 use crate::data::{Description, Source};
 
 /// Fewest rows of which some are held out.
@@ -43,7 +44,9 @@ impl Suggestion<'_> {
     pub fn toml(&self) -> String {
         let data = self.data;
         let mut text = format!(
-            "# {} rows, {} columns, {:.1} % ones, {} different rows.\n",
+            "#:schema {SCHEMA_FILE}\n\
+             # For help in an editor: ztrack config schema > {SCHEMA_FILE}\n\
+             # {} rows, {} columns, {:.1} % ones, {} different rows.\n",
             data.rows,
             data.columns,
             100.0 * data.density,

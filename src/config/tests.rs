@@ -1,15 +1,12 @@
 //! The table of keys against the sections, short forms, and defaults that depend on what else is given.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::ops::Bound::{Excluded, Included};
 
-use toml::{Table, Value};
-
-use super::keys::{self, LeftOut, Takes};
 use super::*;
-use crate::data::{Alphabet, Binarization, Column, Columns, Files, Separator, Source, generators};
-use crate::training::update::{AdamConfig, RmsSpectralConfig, SgdConfig, UpdateRuleConfig};
-use crate::training::{EarlyStoppingConfig, LearningRate, Schedule};
+use crate::data::{Column, Separator, Source};
+use crate::keys::{LeftOut, Takes};
+use crate::training::update::{SgdConfig, UpdateRuleConfig};
+use crate::training::{LearningRate, Schedule};
 
 /// Everything is given, so that nothing of the table is filled in.
 const FULL: &str = r#"
@@ -35,175 +32,111 @@ pub(super) fn refused(text: &str, settings: &[&str]) -> String {
     Config::parse(text, &settings).unwrap_err().to_string()
 }
 
-/// A new source, or field of one, does not compile until it is here.
-fn sources_with_everything() -> Vec<Source> {
-    let path = || Some(PathBuf::from("x"));
-    let sources = vec![
-        Source::BarsAndStripes(generators::BarsAndStripes::default()),
-        Source::DnaLike(generators::DnaLike::default()),
-        Source::Dna {},
-        Source::Mnist {},
-        Source::BinarizedMnist {},
-        Source::Files(Files {
-            train: "x".into(),
-            validation: path(),
-            test: path(),
-            columns: Some(Columns::Count(3)),
-            label: Some(Column::Number(1)),
-            separator: Some(Separator::Tab),
-        }),
-    ];
-    for source in &sources {
-        match source {
-            Source::BarsAndStripes(_) | Source::DnaLike(_) | Source::Files(_) => {}
-            Source::Dna {} | Source::Mnist {} | Source::BinarizedMnist {} => {}
+/// Settings under which a key exists.
+fn under(key: &Key) -> Vec<String> {
+    let settings = match (key.section(), key.of.first()) {
+        ("data.source", Some(&"files")) => "data.source=x.csv".into(),
+        (_, Some(&"power")) => {
+            "training.learning_rate.schedule={ kind = 'power', exponent = 1, warm = 1 }".into()
         }
-    }
-    sources
-}
-
-/// Configurations in which every field of every section is there. A new kind or field does not compile until it is here.
-fn with_everything() -> Vec<Config> {
-    let gradients = [
-        GradientConfig::Cd { sweeps: 1 },
-        GradientConfig::Pcd { sweeps: 1, particles: 1 },
-        GradientConfig::Tempered {},
-    ];
-    let schedules = [
-        Schedule::Constant {},
-        Schedule::Power { exponent: 0.5, warm: 10 },
-        Schedule::LinearToZero {},
-    ];
-    let rules = [
-        UpdateRuleConfig::Sgd(SgdConfig::default()),
-        UpdateRuleConfig::Adam(AdamConfig::default()),
-        UpdateRuleConfig::RmsSpectral(RmsSpectralConfig::default()),
-        UpdateRuleConfig::Ssd {},
-    ];
-    let priors = [PriorConfig::Exponential(1.0), PriorConfig::Given(vec![1.0, 2.0])];
-    let whole = parse(FULL, &[]);
-    let at = |list: usize, i: usize| i % list;
-    (sources_with_everything().into_iter().enumerate())
-        .map(|(i, source)| {
-            let mut config = whole.clone();
-            config.data.source = source;
-            config.data.folder = Some(PathBuf::from("x"));
-            config.data.variables = Some("3+".into());
-            config.data.similarity = Some(0.8);
-            config.data.weights = Some(Column::Number(1));
-            config.data.alphabet = Some(Alphabet::Dna);
-            config.data.binarization = Binarization::Threshold(0.5);
-            config.training.epochs = Some(3);
-            config.training.gradient = gradients[at(3, i)];
-            config.training.learning_rate =
-                LearningRate { initial: 0.1, schedule: schedules[at(3, i)] };
-            config.training.update = rules[at(4, i)];
-            config.training.pretraining = Some(PretrainingConfig::default());
-            config.training.early_stopping = Some(EarlyStoppingConfig::default());
-            config.tempering.betas = Some(vec![0.0, 1.0]);
-            config.tempering.prior = priors[at(2, i)].clone();
-            config.tempering.beta_update = BetaUpdateConfig::Joint(2);
-            config.tempering.base = Base::Given(vec![0.0]);
-            config.tempering.smoothing = SmoothingConfig::Alpha(0.5);
-            config
-        })
-        .collect()
-}
-
-/// Dotted names of all keys of a configuration as it is written, sections included, with their values.
-fn written(config: &Config) -> BTreeMap<String, Value> {
-    fn walk(table: &Table, prefix: &str, out: &mut BTreeMap<String, Value>) {
-        for (name, value) in table {
-            let name = format!("{prefix}{name}");
-            if let Value::Table(inner) = value {
-                walk(inner, &format!("{name}."), out);
-            }
-            out.insert(name, value.clone());
-        }
-    }
-    let mut out = BTreeMap::new();
-    walk(&toml::from_str(&config.to_toml().unwrap()).unwrap(), "", &mut out);
-    out
-}
-
-#[test]
-fn the_table_has_exactly_the_keys_that_are_written() {
-    let mut written: BTreeSet<_> =
-        with_everything().iter().flat_map(|config| written(config).into_keys()).collect();
-    // What a preset fills in is written in its stead.
-    assert!(written.insert("training.preset".into()));
-    let table: BTreeSet<_> = keys::all().map(|key| key.name.to_string()).collect();
-    assert_eq!(keys::all().count(), table.len(), "a key twice");
-    assert_eq!(written, table);
-}
-
-#[test]
-fn the_table_tells_the_defaults_of_the_sections() {
-    let mut checked = 0;
-    // A configuration for every kind, in which nothing is given that need not be.
-    for settings in [
-        &[][..],
-        &["data.source=bars-and-stripes"],
-        &["training.gradient=cd"],
-        &["training.update=sgd"],
-        &["training.update=adam"],
-        &["training.update=rmsspectral"],
-        &["training.early_stopping=true", "data.validation_fraction=0.1"],
-        &["training.pretraining=true"],
-    ] {
-        let config = parse(FULL, settings);
-        let written = written(&config);
-        for key in keys::all() {
-            let given = FULL.contains(&format!("{} =", key.last()))
-                || settings.iter().any(|setting| setting.starts_with(key.name));
-            if given || matches!(key.last(), "kind" | "name" | "rule") {
-                continue;
-            }
-            match (key.default, written.get(key.name)) {
-                (LeftOut::Is(text), Some(value)) if !matches!(key.takes, Takes::Section(_)) => {
-                    let default: Table = toml::from_str(&format!("value = {text}")).unwrap();
-                    assert_eq!(&default["value"], value, "{}", key.name);
-                    checked += 1;
-                }
-                (LeftOut::Auto(_), value) => {
-                    assert_eq!(value.and_then(Value::as_str), Some("auto"), "{}", key.name);
-                }
-                (LeftOut::Nothing(_), Some(value)) => {
-                    assert!(value.is_table(), "{}: {value}", key.name);
-                }
-                _ => {}
-            }
-        }
-    }
-    assert!(checked > 200, "{checked}");
-}
-
-#[test]
-fn every_example_can_be_set() {
-    for key in keys::all() {
-        if matches!(key.name, "data" | "training.epochs") {
-            continue;
-        }
-        let kind = key.of.first().map(|kind| match key.section() {
-            "data.source" if *kind == "files" => "data.source=x.csv".to_string(),
-            section => format!("{section}={kind}"),
-        });
-        let power = "training.learning_rate.schedule={ kind = 'power', exponent = 1, warm = 1 }";
-        let setting = format!("{}={}", key.name, key.example);
-        let mut settings: Vec<&str> = kind.as_deref().into_iter().collect();
-        if key.of == ["power"] {
-            settings = vec![power];
-        }
+        (section, Some(kind)) => format!("{section}={kind}"),
         // A ladder of as many temperatures as the example of a prior has.
-        if key.name == "tempering.prior.given" {
-            settings.push("tempering.temperatures=4");
+        _ => "tempering.temperatures=4".into(),
+    };
+    vec![settings]
+}
+
+fn set(key: &Key, value: &str) -> crate::Result<Config> {
+    Config::parse(SHORT, &[under(key), vec![format!("{}={value}", key.name)]].concat())
+}
+
+#[test]
+fn every_example_can_be_set_and_every_key_is_explained() {
+    for key in all_keys() {
+        assert!(!key.meaning.is_empty() && !key.example.is_empty(), "{key:?}");
+        if !matches!(&key.name[..], "data" | "training.epochs") {
+            set(key, &key.example).unwrap_or_else(|error| panic!("{key:?}: {error}"));
         }
-        if key.name == "tempering.every" {
-            settings.push("training.gradient=pcd");
-        }
-        settings.push(&setting);
-        parse(SHORT, &settings);
     }
+}
+
+/// The numbers nearest to the bounds of a key: with each, whether it is inside.
+pub(super) fn bounds(key: &Key) -> Vec<(String, bool)> {
+    let mut bounds = vec![];
+    match key.takes {
+        Takes::Whole { least, most } => {
+            bounds.push((least.to_string(), true));
+            bounds.push(((least as i64 - 1).to_string(), false));
+            if most < i64::MAX as u64 {
+                bounds.push(((most + 1).to_string(), false));
+            }
+        }
+        Takes::Number(low, high) => {
+            for (bound, outwards) in [(low, -1e-9), (high, 1e-9)] {
+                if let Included(bound) | Excluded(bound) = bound {
+                    bounds.push((
+                        format!("{bound:.9}"),
+                        matches!(low, Included(x) if x == bound)
+                            || matches!(high, Included(x) if x == bound),
+                    ));
+                    bounds.push((format!("{:.9}", bound + outwards), false));
+                }
+            }
+            bounds.push(("nan".into(), false));
+            bounds.push(("inf".into(), false));
+        }
+        _ => {}
+    }
+    bounds
+}
+
+#[test]
+fn bounds_are_kept_and_told() {
+    let mut checked = 0;
+    for key in all_keys() {
+        for (value, inside) in bounds(key) {
+            match (set(key, &value), inside) {
+                (Ok(config), true) => config.check().unwrap(),
+                (Err(error), false) => {
+                    let (error, place) = (error.to_string(), format!("--set {}=", key.name));
+                    assert!(error.starts_with(&place) && error.contains(" is "), "{error}");
+                }
+                // More than one key is wrong then.
+                (Err(error), true) if key.name.ends_with(".every") => {
+                    assert!(error.to_string().contains("is not"), "{error}");
+                }
+                (result, _) => panic!("{} = {value}: {result:?}", key.name),
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 150, "{checked}");
+}
+
+/// What is changed in Rust is checked as what is read.
+#[test]
+fn configurations_made_by_hand_are_checked() {
+    let mut config = parse(FULL, &[]);
+    config.check().unwrap();
+    config.tempering.chains = 1;
+    let error = config.check().unwrap_err().to_string();
+    assert!(error.contains("tempering.chains: 1 is not a whole number of at least 2"), "{error}");
+    config.tempering.chains = 2;
+    config.training.update =
+        UpdateRuleConfig::Sgd(SgdConfig { momentum: f64::NAN, nesterov: false });
+    let error = config.check().unwrap_err().to_string();
+    assert!(error.contains("training.update.momentum: nan is not a number in [0, 1)"), "{error}");
+}
+
+/// Kinds of a section share a key only where it is the same for them.
+#[test]
+fn keys_of_several_kinds_have_the_default_of_their_kind() {
+    let rows: Vec<_> = all_keys().filter(|key| key.name == "data.source.rows").collect();
+    let defaults: Vec<_> = rows.iter().map(|key| (key.of[0], key.default_text())).collect();
+    assert_eq!(defaults, [("bars-and-stripes", "0".to_string()), ("dna-like", "2000".to_string())]);
+    assert_eq!(find_key("training.gradient.sweeps").unwrap().of, ["cd", "pcd"]);
+    let kind = find_key("training.gradient.kind").unwrap();
+    assert_eq!(kind.default, LeftOut::Is("pcd".into()));
 }
 
 #[test]
@@ -319,19 +252,24 @@ fn messages_tell_place_key_value_and_remedy() {
     let (setting, below) = ("training.gradient={ kind = \"pcd\", sweeps = 0 }", "sweeps: 0 is not");
     let error = refused(FULL, &[setting]);
     assert!(error.starts_with(&format!("--set {setting}: training.gradient.{below}")), "{error}");
-    // A range that is checked later has its place too.
     let error = refused(FULL, &["training.weight_decay=-1"]);
-    assert_eq!(error, "--set training.weight_decay=-1: -1 is not a number of at least 0");
+    assert_eq!(
+        error,
+        "--set training.weight_decay=-1: -1 is not a number of at least 0; example: weight_decay = 0.0001"
+    );
 }
 
 #[test]
-fn the_documentation_is_up_to_date() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
-    let found = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        found == markdown(),
-        "docs/configuration.md is out of date; make it anew by: {REGENERATE}"
-    );
+fn the_documentation_and_the_schema_are_up_to_date() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let schema_command = "ztrack config schema > configs/schema.json";
+    for (file, text, command) in [
+        ("docs/configuration.md", markdown(), REGENERATE),
+        ("configs/schema.json", schema(), schema_command),
+    ] {
+        let found = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+        assert!(found == text, "{file} is out of date; make it anew by: {command}");
+    }
 }
 
 /// A most that is given alone is kept to, by the sweeps chosen too.
@@ -347,4 +285,38 @@ fn settling_never_sweeps_more_than_its_most() {
     assert_eq!(settling(auto, given(100)), (60, 100));
     assert_eq!(settling(given(0), auto), (0, 2000));
     assert_eq!(settling(given(5000), auto), (5000, 5000));
+}
+
+#[test]
+fn mistakes_in_sources_are_told_with_what_was_meant() {
+    let read = |source: &str| {
+        let text = format!("[data]\nsource = {source}\n[model]\nhidden = 4\n");
+        Config::parse(&text, &[]).map(|config| config.data.source)
+    };
+    let files =
+        r#"{ name = "files", train = "a", label = "class", columns = "2-", separator = ";" }"#;
+    let Source::Files(files) = read(files).unwrap() else { panic!("other data") };
+    assert_eq!(files.label, Some(Column::Text("class".into())));
+    assert_eq!(files.separator, Some(Separator::Semicolon));
+    for (text, expected) in [
+        (r#"{ name = "files", train = "a", valdation = "b" }"#, "mean data.source.validation?"),
+        (r#"{ name = "files", train = "a", colums = 3 }"#, "mean data.source.columns?"),
+        (
+            r#"{ name = "files", train = "a", rows = 3 }"#,
+            "name = \"files\" has no such key; it has",
+        ),
+        (r#"{ name = "files" }"#, "data.source.train: missing: File of the training rows"),
+        (r#"{ name = "files", train = "a", separator = "|" }"#, "not one of \"comma\", \"semi"),
+        (r#"{ name = "files", train = "a", label = 0 }"#, "0 is not the name of a column or its"),
+        (r#"{ name = "dna", rows = 100 }"#, "name = \"dna\" has no such key; it has name"),
+        (r#"{ name = "bars-and-stripes", sides = 3 }"#, "did you mean data.source.side?"),
+        (r#"{ name = "nmist" }"#, "data.source.name: \"nmist\" is not one of"),
+        (r#"{ name = "nmist" }"#, "did you mean mnist?"),
+        (r#"{ train = "a" }"#, "data.source.name: missing"),
+        ("3", "3 is not one of \"bars-and-stripes\""),
+        ("\"csv\"", "a file is given by its path, as in \"./my.csv\""),
+    ] {
+        let message = read(text).unwrap_err().to_string();
+        assert!(message.contains(expected), "{text}: {message}");
+    }
 }

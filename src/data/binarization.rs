@@ -10,21 +10,23 @@ use super::{Dataset, Values};
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, words_per_row};
 use crate::error::{Error, Result};
+use crate::keys::choice;
 
 /// Epoch number under which evaluation sets are binarized: one draw for a whole run, shared with no training epoch.
 pub const EVALUATION_EPOCH: u64 = (1 << 56) - 1;
 
-/// How grey levels become zeros and ones. Binary data are not changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Binarization {
-    /// Not at all: the data must be binary.
-    #[default]
-    None,
-    /// A unit is 1 where level / 255 is above the threshold, which lies in [0, 1).
-    Threshold(f64),
-    /// A unit is 1 with probability level / 255, drawn again in every epoch (Salakhutdinov and Murray 2008).
-    Stochastic,
+choice! {
+    /// How grey levels become zeros and ones. Binary data are not changed.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+    pub enum Binarization {
+        /// Not at all: the data must be binary.
+        #[default]
+        None = "none",
+        /// A unit is 1 where level / 255 is above this, which lies in [0, 1).
+        Threshold(f64, usual 0.5 => range(0.0..1.0).unit("share of the largest level")) = "threshold",
+        /// A unit is 1 with probability level / 255, drawn again in every epoch (Salakhutdinov and Murray 2008).
+        Stochastic = "stochastic",
+    }
 }
 
 impl fmt::Display for Binarization {

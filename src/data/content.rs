@@ -1,5 +1,6 @@
 //! The bytes of a file, decompressed where needed, within a limit.
 
+use std::io::Read;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -7,9 +8,9 @@ use sha2::{Digest, Sha256};
 use super::input::Input;
 use crate::error::Result;
 
-/// The content of a file, decompressed; `None` if it is larger than `limit` bytes.
-pub(super) fn read_limited(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
-    let bytes = Input::open(path)?.take(limit.saturating_add(1))?;
+/// All of `content`, decompressed; `None` if it is larger than `limit` bytes. `path` is for messages.
+pub(super) fn read_limited(path: &Path, content: impl Read, limit: u64) -> Result<Option<Vec<u8>>> {
+    let bytes = Input::of(path, content)?.take(limit.saturating_add(1))?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 

@@ -42,6 +42,11 @@ impl<'a> Input<'a> {
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             return Err(Error::file(path, "is a folder, not a data file"));
         }
+        Self::of(path, file)
+    }
+
+    /// The bytes of a file from another source; `path` is for messages.
+    pub fn of(path: &'a Path, file: impl Read + 'a) -> Result<Self> {
         let mut raw = BufReader::new(file);
         let magic = read_up_to(raw.by_ref(), 2).map_err(Error::io("read", path))?;
         let gzip = magic == GZIP_MAGIC;
@@ -53,7 +58,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Bytes from another source; `path` is for messages.
+    /// Decompressed bytes; `path` is for messages.
     pub fn new(path: &'a Path, mut reader: impl BufRead + 'a, form: Form) -> Result<Self> {
         let problem = |error| problem(path, form, error);
         let head = read_up_to(reader.by_ref(), HEAD).map_err(problem)?;

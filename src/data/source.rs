@@ -3,68 +3,60 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize};
-use toml::{Table, Value};
+use serde::{Deserialize, Serialize};
 
 use super::generators::{BarsAndStripes, DnaLike};
 use super::{Column, Columns, Separator};
 use crate::error::{Error, Result};
-use crate::nearest::{did_you_mean, nearest};
+use crate::keys::{choice, section};
+use crate::nearest::nearest;
 
 /// Environment variable with the data folder.
 const FOLDER_VARIABLE: &str = "ZTRACK_DATA";
 const DEFAULT_FOLDER: &str = "datasets";
 
-/// A source of training data: a table with its `name` and its settings, or the name alone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "name", rename_all = "kebab-case")]
-pub enum Source {
-    /// Generated pictures.
-    BarsAndStripes(BarsAndStripes),
-    /// Generated sequences, similar to dna.
-    DnaLike(DnaLike),
-    /// Statlog DNA from `FOLDER/dna`: train, validation and test.
-    Dna {},
-    /// MNIST from `FOLDER/mnist`: train and test.
-    Mnist {},
-    /// The fixed binarization of MNIST from `FOLDER/binarized_mnist`: train, validation and test.
-    BinarizedMnist {},
-    /// Files; see [`super::load_file`]. A relative path that is not there is looked for in the data folder.
-    Files(Files),
+choice! {
+    /// A source of training data.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub enum Source by "name" {
+        /// Generated pictures.
+        BarsAndStripes(BarsAndStripes) = "bars-and-stripes",
+        /// Generated sequences, similar to dna.
+        DnaLike(DnaLike) = "dna-like",
+        /// Statlog DNA from `FOLDER/dna`: train, validation and test.
+        Dna {} = "dna",
+        /// MNIST from `FOLDER/mnist`: train and test.
+        Mnist {} = "mnist",
+        /// The fixed binarization of MNIST from `FOLDER/binarized_mnist`: train, validation and test.
+        BinarizedMnist {} = "binarized-mnist",
+        /// Files; see [`super::load_file`]. A relative path that is not there is looked for in the data folder.
+        Files(Files) = "files",
+    }
 }
 
-/// Data files with the same columns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Files {
-    /// Training rows.
-    pub train: PathBuf,
-    /// Validation rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub validation: Option<PathBuf>,
-    /// Test rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub test: Option<PathBuf>,
-    /// The number of columns, needed for LIBSVM text whose last columns can be all zero; or which columns of a text table
-    /// are units.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub columns: Option<Columns>,
-    /// The column of a text table that holds labels, which are no units; without it, the one named `label`, `class` or
-    /// `target`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<Column>,
-    /// The separator of the columns of a text table, if its first lines do not show it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub separator: Option<Separator>,
-}
-
-/// Settings of [`Files`].
-const FILES_KEYS: [&str; 6] = ["train", "validation", "test", "columns", "label", "separator"];
-
-impl<'de> Deserialize<'de> for Source {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        Self::from_value(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+section! {
+    /// Data files with the same columns.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    pub struct Files {
+        /// File of the training rows; a relative path that is not there is looked for in the data folder.
+        train: PathBuf => example("\"my.csv\"");
+        /// File of the validation rows.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        validation: Option<PathBuf> = None => otherwise("none; see `data.validation_fraction`").example("\"validation.csv\"");
+        /// File of the test rows.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        test: Option<PathBuf> = None => otherwise("none; see `data.test_fraction`").example("\"test.csv\"");
+        /// The number of columns, needed for LIBSVM text whose last columns can be all zero; or which columns of a table are units, by
+        /// name, number (from 1) or range.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        columns: Option<Columns> = None => otherwise("all columns").unit("columns").example("[\"a\", 3, \"5-9\"]");
+        /// The column of a table that holds labels, which are no units.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<Column> = None
+            => otherwise("the column named label, class or target, if there is one").example("\"class\"");
+        /// What separates the columns of a table.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        separator: Option<Separator> = None => otherwise("what the first lines tell").example("\"semicolon\"");
     }
 }
 
@@ -84,66 +76,6 @@ impl Source {
             _ => return None,
         })
     }
-
-    fn from_value(value: Value) -> std::result::Result<Self, String> {
-        let mut settings = match value {
-            Value::Table(settings) => settings,
-            Value::String(name) => Table::from_iter([("name".into(), Value::String(name))]),
-            other => return Err(format!("`{other}` is no source: {EXAMPLE}")),
-        };
-        let name = match settings.remove("name") {
-            Some(Value::String(name)) => name,
-            Some(other) => return Err(format!("`{other}` is no name of a source: {EXAMPLE}")),
-            None => return Err(format!("the source has no `name`: {EXAMPLE}")),
-        };
-        Ok(match &name[..] {
-            "files" => {
-                check_keys(&name, &settings, &FILES_KEYS)?;
-                let required =
-                    "source `files` needs `train`, as in { name = \"files\", train = \"my.csv\" }";
-                if !settings.contains_key("train") {
-                    return Err(required.into());
-                }
-                Self::Files(parse(settings)?)
-            }
-            "bars-and-stripes" => {
-                check_keys(&name, &settings, &["side", "rows", "noise", "seed"])?;
-                Self::BarsAndStripes(parse(settings)?)
-            }
-            "dna-like" => {
-                check_keys(&name, &settings, &["rows", "seed"])?;
-                Self::DnaLike(parse(settings)?)
-            }
-            other => {
-                let known = [&Self::NAMES[..], &["files"]].concat();
-                let found = Self::named(other).ok_or_else(|| {
-                    format!("no source `{other}`: {}", did_you_mean(other, &known))
-                })?;
-                check_keys(&name, &settings, &[])?;
-                found
-            }
-        })
-    }
-}
-
-/// Example of a source, for messages.
-const EXAMPLE: &str =
-    "one is { name = \"mnist\" }, another { name = \"files\", train = \"my.csv\" }";
-
-fn check_keys(name: &str, settings: &Table, known: &[&str]) -> std::result::Result<(), String> {
-    match settings.keys().find(|key| !known.contains(&key.as_str())) {
-        None => Ok(()),
-        Some(key) if known.is_empty() => {
-            Err(format!("source `{name}` has no settings, so no `{key}`"))
-        }
-        Some(key) => {
-            Err(format!("source `{name}` has no setting `{key}`: {}", did_you_mean(key, known)))
-        }
-    }
-}
-
-fn parse<T: DeserializeOwned>(settings: Table) -> std::result::Result<T, String> {
-    T::deserialize(settings).map_err(|error| error.message().to_string())
 }
 
 /// The data folder: the one given, else that of the environment variable ZTRACK_DATA, else `datasets`.
@@ -257,37 +189,5 @@ mod tests {
         );
         let source: Source = toml::from_str("name = \"files\"\ntrain = \"a.csv\"").unwrap();
         assert_eq!(toml::from_str::<Source>(&toml::to_string(&source).unwrap()).unwrap(), source);
-    }
-
-    #[test]
-    fn mistakes_in_sources_are_told_with_what_was_meant() {
-        #[derive(Deserialize)]
-        struct Data {
-            source: Source,
-        }
-        let read =
-            |text: &str| toml::from_str(&format!("source = {text}")).map(|data: Data| data.source);
-        assert_eq!(read("\"mnist\"").unwrap(), Source::Mnist {});
-        let text =
-            r#"{ name = "files", train = "a", label = "class", columns = "2-", separator = ";" }"#;
-        let Source::Files(files) = read(text).unwrap() else { panic!("other data") };
-        assert_eq!(files.label, Some(Column::Text("class".into())));
-        assert_eq!(files.separator, Some(Separator::Semicolon));
-        for (text, expected) in [
-            (r#"{ name = "files", train = "a", valdation = "b" }"#, "did you mean `validation`?"),
-            (r#"{ name = "files", train = "a", colums = 3 }"#, "did you mean `columns`?"),
-            (r#"{ name = "files" }"#, "needs `train`"),
-            (r#"{ name = "files", train = "a", separator = "|" }"#, "none of comma, semicolon"),
-            (r#"{ name = "files", train = "a", label = 0 }"#, "neither the name of a column"),
-            (r#"{ name = "dna", rows = 100 }"#, "source `dna` has no settings, so no `rows`"),
-            (r#"{ name = "bars-and-stripes", sides = 3 }"#, "did you mean `side`?"),
-            (r#"{ name = "nmist" }"#, "no source `nmist`: did you mean `mnist`?"),
-            (r#"{ train = "a" }"#, "has no `name`"),
-            ("3", "`3` is no source"),
-            ("\"my.csv\"", "no source `my.csv`"),
-        ] {
-            let message = read(text).unwrap_err().to_string();
-            assert!(message.contains(expected), "{text}: {message}");
-        }
     }
 }

@@ -5,6 +5,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
+use crate::keys::{Described, Takes};
+
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
@@ -37,6 +39,29 @@ pub enum Separator {
     Tab,
     /// Spaces and tabs, any number of them.
     Space,
+}
+
+impl Described for Column {
+    fn takes() -> Takes {
+        let right = |value: &Value| Self::try_from(value.clone()).is_ok();
+        Takes::Other { wanted: "the name of a column or its number from 1", right }
+    }
+}
+
+impl Described for Columns {
+    fn takes() -> Takes {
+        let right = |value: &Value| Self::try_from(value.clone()).is_ok();
+        let wanted = "the number of columns, or a list of their names and numbers";
+        Takes::Other { wanted, right }
+    }
+}
+
+impl Described for Separator {
+    fn takes() -> Takes {
+        let wanted = "one of \"comma\", \"semicolon\", \"tab\", \"space\"";
+        let right = |value: &Value| value.as_str().is_some_and(|text| text.parse::<Self>().is_ok());
+        Takes::Other { wanted, right }
+    }
 }
 
 impl Separator {

@@ -12,7 +12,7 @@ use crate::tempering::{SimulatedTempering, TemperedPath};
 
 /// Input of an estimator.
 #[derive(Clone, Copy)]
-pub enum Way {
+pub(super) enum Way {
     /// The parameters alone, and a seed.
     Alone(fn(&Parameters, u64) -> Result<Estimate>),
     /// Tempered chains, run once for all methods that share them.
@@ -61,7 +61,7 @@ macro_rules! methods {
             }
 
             /// Its input.
-            pub fn way(self) -> Way {
+            pub(super) fn way(self) -> Way {
                 match self { $(Self::$method => $way,)* }
             }
 
@@ -110,21 +110,10 @@ methods! {
     TiSpline, "ti-spline", Comparison, "Thermodynamic integration, cubic spline", kept(tempered::spline::ti_spline);
 }
 
-/// Refuses a model with categorical variables.
-///
-/// # Errors
-/// It has one.
-pub(super) fn bits_only(parameters: &Parameters, what: &str) -> Result<()> {
-    match parameters.variables.is_bits() {
-        true => Ok(()),
-        false => Err(Error::Invalid(format!(
-            "{what} are of binary units, and this model has categorical variables: choose another method, such as ais, rts or exact"
-        ))),
-    }
-}
-
 fn tap(order: TapOrder, parameters: &Parameters, seed: u64) -> Result<Estimate> {
-    bits_only(parameters, "the expansions of tap")?;
+    if !parameters.variables.is_bits() {
+        return Err(Error::Invalid("the expansions of tap are of binary units, and this model has categorical variables: choose another method, such as ais, rts or exact".into()));
+    }
     Tap { order, seed, ..Tap::default() }.run(parameters)
 }
 

@@ -1,7 +1,7 @@
 //! Input of estimators: a model, its start (a product distribution, or a mixture that was found), and the amount of work.
 
 use super::tempered::{KeptRun, Reader, TemperedRun};
-use super::{Bound, Equilibrium, Estimate, FoundStart, Method, Way};
+use super::{Bound, Equilibrium, Estimate, FoundStart};
 use crate::engine::Host;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
@@ -12,7 +12,7 @@ use crate::tempering::{
 };
 
 /// A model to estimate.
-pub struct Request<'a> {
+pub(super) struct Request<'a> {
     pub parameters: &'a Parameters,
     pub engine: &'a Host,
     /// p1(v), if there is no mixture.
@@ -30,7 +30,7 @@ pub struct Request<'a> {
 }
 
 /// The chains that estimators share, run once.
-pub enum Shared {
+pub(super) enum Shared {
     NotNeeded,
     Occupancy(Box<TemperedRun>),
     Kept(Box<KeptRun>),
@@ -76,29 +76,6 @@ impl Request<'_> {
         })
     }
 
-    /// A method that does not share its chains: on `ladder` if it tempers, along `path` if it anneals.
-    ///
-    /// # Errors
-    /// As [`estimate`], and methods that are not run by themselves.
-    pub fn run(
-        &self,
-        method: Method,
-        ladder: &Ladder,
-        path: &dyn TemperedPath,
-    ) -> Result<Vec<Estimate>> {
-        let seed = method.seed(self.seed);
-        match method.way() {
-            Way::Alone(run) => Ok(vec![run(self.parameters, seed)?]),
-            Way::Adaptive(run) => {
-                Ok(vec![self.tempered(ladder, seed, |chains| run(chains, self.sweeps))?])
-            }
-            Way::Annealed(run) => run(path, self, seed),
-            Way::Search | Way::Shared(_) | Way::Part => {
-                Err(Error::Invalid(format!("{method} is no estimator by itself")))
-            }
-        }
-    }
-
     /// Samples of the model for reverse annealing.
     pub fn equilibrium(&self, seed: u64) -> Result<Equilibrium> {
         let (parameters, engine, count) = (self.parameters, self.engine, self.chains);
@@ -121,19 +98,6 @@ impl Request<'_> {
         }
         Ok(self.base)
     }
-}
-
-/// One or more estimates by a method on a ladder, with chains of its own.
-///
-/// # Errors
-/// Too few chains or sweeps, and errors of the method.
-pub fn estimate(request: &Request<'_>, method: Method, ladder: &Ladder) -> Result<Vec<Estimate>> {
-    request.base.check_for(request.engine)?;
-    if let Some(reader) = method.reader() {
-        let shared = request.shared(ladder, matches!(reader, Reader::Kept(_)))?;
-        return Ok(shared.read(reader).into_iter().collect());
-    }
-    request.run(method, ladder, &*request.along(ladder))
 }
 
 impl Shared {

@@ -1,16 +1,15 @@
-//! Inverse temperatures and path of annealing.
+//! Inverse temperatures.
 
 use std::path::PathBuf;
 
-use super::method::bits_only;
-use super::{Estimate, MomentAveraging, Request};
+use super::Request;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
 use crate::tempering::schedules::{
     Automatic, BinnedLinear, SALAKHUTDINOV_MURRAY, SlopeVariance, decelerate, geometric, linear,
     read_list, resample, salakhutdinov_murray,
 };
-use crate::tempering::{Keep, Ladder, Prior, TemperedPath, anneal};
+use crate::tempering::{Keep, Ladder, Prior, anneal};
 
 /// Chains and temperatures of the short pass for VAROPT, as in its paper.
 const SURVEY_CHAINS: usize = 100;
@@ -47,25 +46,13 @@ pub enum Schedule {
     List(PathBuf),
 }
 
-/// From the base distribution to the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PathKind {
-    /// Mixtures of log f with the base distribution.
-    #[default]
-    Geometric,
-    /// Over models whose moments are averages (annealed estimators only).
-    Moments,
-}
-
-/// Inverse temperatures, and the path of annealing.
+/// The choice of inverse temperatures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScheduleSettings {
     /// Inverse temperatures.
     pub schedule: Schedule,
     /// Longest step of beta allowed; the others are stretched.
     pub deceleration: Option<f64>,
-    /// Path of annealed estimators.
-    pub path: PathKind,
 }
 
 /// A model and the inputs for planning its ladder.
@@ -81,7 +68,7 @@ pub(super) struct Plan<'a> {
 impl ScheduleSettings {
     /// Whether the start must be a product distribution.
     pub(super) fn needs_product(&self) -> bool {
-        self.path == PathKind::Moments || self.schedule == Schedule::Automatic
+        self.schedule == Schedule::Automatic
     }
 
     /// Number of temperatures the ladder will have.
@@ -104,60 +91,8 @@ impl ScheduleSettings {
         })
     }
 
-    /// The ladder of tempered estimators, and the Gibbs sweeps spent on planning it.
+    /// The ladder, and the Gibbs sweeps spent on planning it.
     pub(super) fn ladder(&self, plan: &Plan<'_>) -> Result<(Ladder, u64)> {
-        self.only_geometric("--path moments: only annealed estimators such as ais follow it")?;
-        self.planned(plan, |ladder| survey(&*plan.problem.along(ladder), plan.seed))
-    }
-
-    /// Runs annealed estimators along the path; the sweeps of planning are added to the cost of each.
-    pub(super) fn annealed(
-        &self,
-        plan: &Plan<'_>,
-        estimate: impl FnOnce(&dyn TemperedPath) -> Result<Vec<Estimate>>,
-    ) -> Result<Vec<Estimate>> {
-        let start = std::time::Instant::now();
-        let Plan { problem, seed, .. } = *plan;
-        let mut spent;
-        let ladder;
-        let seconds;
-        let mut found = match self.path {
-            PathKind::Geometric => {
-                (ladder, spent) = self.ladder(plan)?;
-                seconds = start.elapsed().as_secs_f64();
-                estimate(&*problem.along(&ladder))?
-            }
-            PathKind::Moments => {
-                let fit = MomentAveraging { seed, ..MomentAveraging::default() };
-                bits_only(problem.parameters, "moment averages (--path moments)")?;
-                let base = problem.product("--path moments")?;
-                let knots = fit.fit(base, problem.parameters)?;
-                (ladder, spent) = self.planned(plan, |ladder| survey(&knots.path(ladder), seed))?;
-                spent += (fit.knots * fit.updates * fit.chains) as u64;
-                seconds = start.elapsed().as_secs_f64();
-                estimate(&knots.path(&ladder))?
-            }
-        };
-        for estimate in &mut found {
-            estimate.gibbs_sweeps += spent;
-            estimate.seconds += seconds;
-        }
-        Ok(found)
-    }
-
-    fn only_geometric(&self, otherwise: &str) -> Result<()> {
-        match self.path {
-            PathKind::Geometric => Ok(()),
-            PathKind::Moments => Err(Error::Invalid(otherwise.into())),
-        }
-    }
-
-    /// The schedule; `survey` finds g of the path along a ladder, for VAROPT.
-    fn planned(
-        &self,
-        plan: &Plan<'_>,
-        survey: impl FnOnce(&Ladder) -> SlopeVariance,
-    ) -> Result<(Ladder, u64)> {
         let temperatures = self.temperatures(plan.asked, plan.usual)?;
         let mut spent = 0;
         let betas = match &self.schedule {
@@ -168,12 +103,11 @@ impl ScheduleSettings {
             Schedule::Varopt => {
                 spent = (SURVEY_CHAINS * SURVEY_TEMPERATURES) as u64;
                 let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
-                survey(&ladder).schedule(temperatures)?
+                let seed = derived_seed(plan.seed, Purpose::Schedule, 1);
+                let path = plan.problem.along(&ladder);
+                SlopeVariance::from_annealing(&*path, SURVEY_CHAINS, seed).schedule(temperatures)?
             }
             Schedule::Gms13 => {
-                self.only_geometric(
-                    "--schedule gms13 is one of the geometric path: leave out --path moments",
-                )?;
                 spent = (MOMENT_CHAINS * SURVEY_TEMPERATURES) as u64;
                 let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
                 let seed = derived_seed(plan.seed, Purpose::Schedule, 0);
@@ -182,9 +116,6 @@ impl ScheduleSettings {
                 BinnedLinear::from_annealed(&annealed, &ladder, KNOTS)?.schedule(temperatures)?
             }
             Schedule::Automatic => {
-                self.only_geometric(
-                    "--schedule automatic looks for knots of the geometric path: leave out --path moments",
-                )?;
                 let most = temperatures.clamp(2, KNOT_TEMPERATURES);
                 let refined = Automatic {
                     chains: KNOT_CHAINS,
@@ -204,9 +135,4 @@ impl ScheduleSettings {
         };
         Ok((Ladder::new(&betas, &Prior::Uniform)?, spent))
     }
-}
-
-/// g from a short annealing pass.
-fn survey(path: &dyn TemperedPath, seed: u64) -> SlopeVariance {
-    SlopeVariance::from_annealing(path, SURVEY_CHAINS, derived_seed(seed, Purpose::Schedule, 1))
 }

@@ -16,9 +16,7 @@ use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
 use crate::tempering::schedules::linear;
-use crate::tempering::{
-    BaseDistribution, Ladder, Prior, TemperedPath, annealing_bytes, check_memory, tempering_bytes,
-};
+use crate::tempering::{BaseDistribution, Ladder, annealing_bytes, check_memory, tempering_bytes};
 
 /// Pseudo-count of base marginals, as in the configuration.
 const SMOOTHING: f64 = 1.0;
@@ -76,6 +74,24 @@ impl Default for EstimateSettings {
             schedule: ScheduleSettings::default(),
         }
     }
+}
+
+/// log Z of a model in nats, with its error bar: enumerated if its smaller layer has at most 20 units, else by the automatic estimate.
+///
+/// ```
+/// use ztrack::model::{exact, test_systems::gaussian_parameters};
+///
+/// let parameters = gaussian_parameters(16, 8, 0.5, 1);
+/// let found = ztrack::log_partition(&parameters)?;
+/// assert_eq!(found.value, exact::log_partition(&parameters)?);
+/// # Ok::<(), ztrack::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`EstimateSettings::run`].
+pub fn log_partition(parameters: &Parameters) -> Result<Estimate> {
+    let mut found = EstimateSettings::default().run(parameters, None, &mut |_| {})?;
+    Ok(found.estimates.swap_remove(0))
 }
 
 /// Result of the estimates.
@@ -272,23 +288,25 @@ impl EstimateSettings {
         request: &Request<'_>,
         shared: &Shared,
     ) -> Result<Vec<Estimate>> {
+        let seed = method.seed(self.seed);
+        let part = || Error::Invalid(format!("{method} is no estimator by itself"));
         Ok(match method.way() {
-            Way::Shared(reader) => {
-                let read = shared.read(reader);
-                let part = || Error::Invalid(format!("{method} is no estimator by itself"));
-                vec![read.ok_or_else(part)?]
+            Way::Shared(reader) => vec![shared.read(reader).ok_or_else(part)?],
+            Way::Alone(run) => vec![run(request.parameters, seed)?],
+            Way::Adaptive(run) => {
+                let ladder = self.ladder(request, 0.0)?;
+                vec![request.tempered(&ladder, seed, |chains| run(chains, self.sweeps))?]
             }
             Way::Annealed(run) => {
-                self.annealed(request, |path| run(path, request, method.seed(self.seed)))?
+                let (ladder, spent, seconds) = self.annealed(request)?;
+                let mut found = run(&*request.along(&ladder), request, seed)?;
+                for estimate in &mut found {
+                    estimate.gibbs_sweeps += spent;
+                    estimate.seconds += seconds;
+                }
+                found
             }
-            Way::Adaptive(_) => {
-                let ladder = self.ladder(request, 0.0)?;
-                request.run(method, &ladder, &*request.along(&ladder))?
-            }
-            _ => {
-                let ladder = Ladder::linear(2, &Prior::Uniform)?;
-                request.run(method, &ladder, &*request.along(&ladder))?
-            }
+            Way::Search | Way::Part => return Err(part()),
         })
     }
 
@@ -325,18 +343,17 @@ impl EstimateSettings {
         Ok(self.schedule.ladder(&self.plan(problem, self.temperatures, USUAL))?.0)
     }
 
-    fn annealed(
-        &self,
-        problem: &Request<'_>,
-        estimate: impl FnOnce(&dyn TemperedPath) -> Result<Vec<Estimate>>,
-    ) -> Result<Vec<Estimate>> {
+    /// The ladder of annealing, and the Gibbs sweeps and seconds spent on planning it.
+    fn annealed(&self, problem: &Request<'_>) -> Result<(Ladder, u64, f64)> {
         // One sweep per temperature, as many as counted sweeps, for comparison with the other methods.
         let (asked, usual) =
             if self.asks_for_all() { (None, self.sweeps) } else { (self.temperatures, 10_000) };
         let temperatures = self.schedule.temperatures(asked, usual)?;
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
         self.check(temperatures, annealing_bytes(self.chains, temperatures, m, j))?;
-        self.schedule.annealed(&self.plan(problem, asked, usual), estimate)
+        let start = std::time::Instant::now();
+        let (ladder, spent) = self.schedule.ladder(&self.plan(problem, asked, usual))?;
+        Ok((ladder, spent, start.elapsed().as_secs_f64()))
     }
 
     fn plan<'a>(&self, problem: &'a Request<'a>, asked: Option<usize>, usual: usize) -> Plan<'a> {

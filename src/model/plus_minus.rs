@@ -58,8 +58,10 @@ pub fn to_binary(parameters: &Parameters, units: Units) -> Result<Converted> {
 
 /// An RBM with units in {-1, +1} in double precision: c.s + s'Wt + b.t.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Couplings {
+pub struct Couplings {
+    /// M.
     pub n_visible: usize,
+    /// J.
     pub n_hidden: usize,
     /// W, shape [M, J], row-major.
     pub weights: Vec<f64>,
@@ -71,7 +73,10 @@ pub(crate) struct Couplings {
 
 impl Couplings {
     /// The same distribution over the given units, rounded to f32.
-    pub(crate) fn to(&self, units: Units) -> Result<Converted> {
+    ///
+    /// # Errors
+    /// A converted parameter overflows f32.
+    pub fn to(&self, units: Units) -> Result<Converted> {
         let Self { n_visible, n_hidden, weights, visible_bias, hidden_bias } = self;
         let (mut visible, mut hidden) = (visible_bias.clone(), hidden_bias.clone());
         let (mut factors, mut log_constant) = ([1.0, 1.0], 0.0);

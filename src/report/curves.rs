@@ -305,7 +305,6 @@ mod tests {
             tracked: 10.0 + 0.1 * in_errors,
             tracked_std_error: 0.1,
             in_errors,
-            sound: true,
             row: 0,
         }
     }

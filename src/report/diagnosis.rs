@@ -180,29 +180,4 @@ impl Traces {
     pub fn of_chain(&self, chain: usize) -> Vec<f64> {
         self.temperatures.iter().map(|row| f64::from(row[chain])).collect()
     }
-
-    /// For each temperature the fraction of chains that come from the bottom, among those that have visited an end: 1 at the bottom, 0 at
-    /// the top, and a straight line in between if chains move best (Katzgraber, Trebst, Huse and Troyer 2006).
-    pub fn going_up(&self, temperatures: usize) -> Vec<Option<f64>> {
-        let top = temperatures as u32 - 1;
-        let mut counts = vec![(0u32, 0u32); temperatures];
-        for chain in 0..self.count() {
-            let mut up = None;
-            for row in &self.temperatures {
-                let k = row[chain];
-                up = match k {
-                    0 => Some(true),
-                    _ if k == top => Some(false),
-                    _ => up,
-                };
-                if let Some(up) = up {
-                    let (going_up, all) = &mut counts[k as usize];
-                    *going_up += u32::from(up);
-                    *all += 1;
-                }
-            }
-        }
-        let share = |(up, all): (u32, u32)| (all > 0).then(|| f64::from(up) / f64::from(all));
-        counts.into_iter().map(share).collect()
-    }
 }

@@ -129,7 +129,6 @@ impl Metrics {
                 tracked: self.value("log_z", row)?,
                 tracked_std_error: self.number("log_z_std_error", row),
                 in_errors: self.number("audit_difference_in_errors", row),
-                sound: self.value("sound", row) == Some(1.0),
                 row,
             })
         };
@@ -154,8 +153,6 @@ pub struct Audit {
     pub tracked_std_error: f64,
     /// The difference in combined standard errors.
     pub in_errors: f64,
-    /// Whether the tracked value was sound.
-    pub sound: bool,
     /// The evaluation.
     pub row: usize,
 }

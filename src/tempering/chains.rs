@@ -238,7 +238,7 @@ mod tests {
         let (k, base) = (10, BaseDistribution::uniform(12));
         let ladder = Ladder::linear(k, &Prior::Uniform).unwrap();
         let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
-        for update in [BetaUpdate::Collapsed, BetaUpdate::Joint { repeats: 2 }] {
+        for update in [BetaUpdate::Collapsed, BetaUpdate::Joint(2)] {
             let mut chains = TemperedChains::new(base.sample(200, 1, 0), k, 1);
             for redrawn in [false, true] {
                 let drawn = chains.temperatures.clone();

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Ladder, Measurement, PseudoPrior, SimulatedTempering};
+use crate::keys::section;
 use crate::numerics::Table;
 use crate::progress;
 
@@ -16,21 +17,16 @@ use crate::progress;
 /// bias, 200 sweeps: mean z-score -1.5).
 const CROWDED: f64 = 3.0;
 
-/// How initial rounds are run; `[tempering.initial_rounds]` of a configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct InitialRounds {
-    /// Sweeps per round.
-    pub sweeps: usize,
-    /// Most rounds.
-    pub most: usize,
-    /// Start from an annealing pass of the same chains instead of zeta_k = log Z_1.
-    pub annealed_start: bool,
-}
-
-impl Default for InitialRounds {
-    fn default() -> Self {
-        Self { sweeps: 50, most: 20, annealed_start: true }
+section! {
+    /// How initial rounds are run; `[tempering.initial_rounds]` of a configuration.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct InitialRounds {
+        /// Sweeps per round.
+        sweeps: usize = 50 => size(1).unit("Gibbs sweeps");
+        /// Most rounds.
+        most: usize = 20 => size(1).unit("rounds");
+        /// Start from an annealing pass of the same chains.
+        annealed_start: bool = true => example("false");
     }
 }
 

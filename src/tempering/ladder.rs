@@ -1,7 +1,10 @@
 //! The ladder of inverse temperatures beta_k and their prior r_k.
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::BetaGrid;
 use crate::error::{Error, Result};
+use crate::keys::choice;
 use crate::numerics::log_sum_exp;
 
 /// Inverse temperatures 0 = beta_1 < ... < beta_K = 1 with prior probabilities r_k > 0 that sum to 1.
@@ -11,15 +14,17 @@ pub struct Ladder {
     log_prior: Vec<f64>,
 }
 
-/// How the prior r_k depends on the inverse temperature.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Prior {
-    /// r_k = 1/K.
-    Uniform,
-    /// r_k proportional to exp(c beta_k); RTS section 4.4 uses c = 2 so that more chains contribute to the gradient.
-    Exponential(f64),
-    /// r_k proportional to the given positive numbers.
-    Given(Vec<f64>),
+choice! {
+    /// How the prior r_k depends on the inverse temperature.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub enum Prior {
+        /// r_k = 1/K.
+        Uniform = "uniform",
+        /// r_k is proportional to exp(this x beta_k); RTS section 4.4 uses 2 so that more chains contribute to the gradient.
+        Exponential(f64, usual 2.0) = "exponential",
+        /// r_k is proportional to these, one per temperature.
+        Given(Vec<f64> => example("[1.0, 1.0, 2.0, 4.0]")) = "given",
+    }
 }
 
 impl Ladder {

@@ -89,7 +89,7 @@ impl Sweeper<'_> {
         for sweep in 0..self.sweeps {
             interrupt::point();
             match self.update {
-                BetaUpdate::Joint { repeats } if walker.halves().is_some() => {
+                BetaUpdate::Joint(repeats) if walker.halves().is_some() => {
                     self.joint(
                         sweep,
                         repeats.max(1),

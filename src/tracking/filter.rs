@@ -1,18 +1,23 @@
 //! Filters that combine measurements of log Z over time: the drift-corrected Kalman filter or RTS eq. 24.
 
+use std::ops::Bound::{Excluded, Included};
+
 use serde::{Deserialize, Serialize};
 
 use super::{AlphaSmoother, Kalman, Shift};
+use crate::keys::choice;
 use crate::numerics::Influence;
 use crate::tempering::Measurement;
 
-/// Which filter combines the measurements.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Smoothing {
-    /// Drift-corrected Kalman filter.
-    Kalman,
-    /// RTS eq. 24 with this alpha.
-    Alpha(f64),
+choice! {
+    /// Which filter combines the measurements.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub enum Smoothing {
+        /// Drift-corrected Kalman filter.
+        Kalman = "kalman",
+        /// RTS eq. 24: weight of the newest value, in (0, 1].
+        Alpha(f64, usual 0.2 => range((Excluded(0.0), Included(1.0)))) = "alpha",
+    }
 }
 
 /// A filter of log Z_k while parameters change. Vectors `[K]` have one entry per temperature; the error bar is that at beta = 1.

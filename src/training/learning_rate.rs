@@ -2,34 +2,38 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::keys::{choice, section};
 
-/// The step size as a function of the update.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LearningRate {
-    /// Step size at the start, in the unit of the update rule; > 0.
-    pub initial: f64,
-    /// How it falls.
-    #[serde(default)]
-    pub schedule: Schedule,
+section! {
+    /// The step size as a function of the update.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct LearningRate {
+        /// Step size at the start, in the unit of the update rule; positive.
+        initial: f64 => positive().otherwise(
+            "sgd 0.1 (0.2 with the preset \"fast\", 0.5 up to 20 hidden units), adam 0.005, rmsspectral and ssd 0.0001"
+        ).example("0.05");
+        /// How the step size falls: "constant" (not at all), "linear-to-zero" (over all updates of the run; so it is where the initial
+        /// rate is left out) or "power" (initial x max(1, update / warm)^-exponent).
+        schedule: Schedule = Schedule::default() => example("\"linear-to-zero\"");
+    }
 }
 
-/// How the step size falls.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Schedule {
-    /// Not at all.
-    Constant {},
-    /// initial x max(1, t / warm)^-exponent.
-    Power {
-        /// .2 to .5 for RMSspectral; with 1 the steps are a Robbins-Monro sequence.
-        exponent: f64,
-        /// Updates at the full step, t0 >= 1.
-        warm: u64,
-    },
-    /// initial x (1 - t / T), over all T updates of the run; the last update has a positive step.
-    LinearToZero {},
+choice! {
+    /// How the step size falls.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub enum Schedule by "kind" {
+        /// Not at all.
+        Constant {} = "constant",
+        /// initial x max(1, t / warm)^-exponent.
+        Power {
+            /// From 0 to 2; 0.2 to 0.5 for RMSspectral, 1 makes the steps a Robbins-Monro sequence.
+            exponent: f64 => range(0.0..=2.0).example("0.5");
+            /// Updates at the full step.
+            warm: u64 => least(1).unit("updates").example("1000");
+        } = "power",
+        /// initial x (1 - t / T), over all T updates of the run; the last update has a positive step.
+        LinearToZero {} = "linear-to-zero",
+    }
 }
 
 impl Default for Schedule {
@@ -54,26 +58,6 @@ impl LearningRate {
                 Schedule::LinearToZero {} => (1.0 - t / total.max(1) as f64).max(0.0),
             }
     }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the field.
-    pub fn check(&self) -> Result<()> {
-        let error = |field, problem: String| Err(Error::config(field, problem));
-        if !(self.initial > 0.0 && self.initial.is_finite()) {
-            return error("initial", format!("{} is not a positive number", self.initial));
-        }
-        match self.schedule {
-            Schedule::Power { exponent, .. } if !(0.0..=2.0).contains(&exponent) => {
-                error("schedule.exponent", format!("{exponent} is not between 0 and 2"))
-            }
-            Schedule::Power { warm: 0, .. } => {
-                error("schedule.warm", "must be at least 1 update".into())
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -94,9 +78,8 @@ mod tests {
     }
 
     #[test]
-    fn configuration_reads_as_documented_and_is_checked() {
+    fn configuration_reads_as_documented() {
         let read = |text: &str| toml::from_str::<LearningRate>(text);
-        assert_eq!(read("initial = 0.01").unwrap(), LearningRate::constant(0.01));
         let text = "initial = 1e-5\nschedule = { kind = 'power', exponent = 0.2, warm = 1000 }";
         assert_eq!(read(text).unwrap().schedule, Schedule::Power { exponent: 0.2, warm: 1000 });
         let text = "initial = 1\nschedule = { kind = 'linear-to-zero' }";
@@ -104,15 +87,5 @@ mod tests {
         assert!(read("initial = 1\nshedule = 'constant'").is_err());
         assert!(read("initial = 1\nschedule = { kind = 'power', exponent = 1 }").is_err());
         assert!(read("initial = 1\nschedule = { kind = 'constant', warm = 3 }").is_err());
-
-        for bad in ["0", "-1", "nan", "inf"] {
-            let error = read(&format!("initial = {bad}")).unwrap().check().unwrap_err();
-            assert!(error.to_string().contains("initial"), "{error}");
-        }
-        let power = |exponent, warm| {
-            LearningRate { initial: 1.0, schedule: Schedule::Power { exponent, warm } }.check()
-        };
-        assert!(power(0.5, 1).is_ok());
-        assert!(power(0.5, 0).is_err() && power(f64::NAN, 1).is_err() && power(-0.1, 1).is_err());
     }
 }

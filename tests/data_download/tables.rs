@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use ztrack::data::download::{Check, Mirrors, RemoteFile, RemoteSet, fetch_files};
 
-use crate::server::{Server, range, whole};
+use crate::server::{Server, whole};
 use crate::{folder, sha256};
 
 const TWO_ROWS: Check = Check::Table { rows: 2, columns: 3 };
@@ -56,22 +56,6 @@ fn a_table_without_a_checksum_has_its_rows_and_columns() {
     ] {
         let error = fetch_text(body).unwrap_err();
         assert!(error.contains(problem), "{error}");
-    }
-}
-
-/// The last row lost a value, and the number of rows is right.
-#[test]
-fn a_table_cut_within_its_last_row_is_completed() {
-    let folder = folder();
-    std::fs::create_dir(folder.path().join("set")).unwrap();
-    let body = b"1 1:1\n1 2:1 3:1\n";
-    for cut in [body.len() - 5, body.len()] {
-        std::fs::write(folder.path().join("set/t.part"), &body[..cut]).unwrap();
-        let server =
-            Server::new(|request| request.1.map_or(whole(body), |start| range(body, start)));
-        let path = fetch_table(&server, &folder, 60, TWO_ROWS).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), body);
-        std::fs::remove_file(&path).unwrap();
     }
 }
 

@@ -8,17 +8,14 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// A request: path, and where the range asked for starts.
-pub type Request = (String, Option<usize>);
-
 /// Serves what `respond` says, as raw HTTP, and remembers the requests.
 pub struct Server {
     pub base: String,
-    pub requests: Arc<Mutex<Vec<Request>>>,
+    pub requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    pub fn new(respond: impl Fn(&Request) -> Vec<u8> + Send + 'static) -> Self {
+    pub fn new(respond: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}/data/", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -29,15 +26,9 @@ impl Server {
                 let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
                 let first = lines.next().unwrap().unwrap();
                 let path = first.split(' ').nth(1).unwrap().to_string();
-                let mut range = None;
-                for line in lines.map(Result::unwrap).take_while(|line| !line.is_empty()) {
-                    if let Some(start) = line.to_ascii_lowercase().strip_prefix("range: bytes=") {
-                        range = start.trim_end_matches('-').parse().ok();
-                    }
-                }
-                let request = (path, range);
-                let response = respond(&request);
-                seen.lock().unwrap().push(request);
+                lines.map(Result::unwrap).take_while(|line| !line.is_empty()).for_each(drop);
+                let response = respond(&path);
+                seen.lock().unwrap().push(path);
                 let _ = stream.write_all(&response);
             }
         });
@@ -46,15 +37,15 @@ impl Server {
 
     /// Serves the files of a folder; anything else is not found.
     pub fn of_files(folder: PathBuf) -> Self {
-        Self::new(move |(path, _)| {
+        Self::new(move |path| {
             let file = folder.join(path.trim_start_matches("/data/"));
             std::fs::read(file).map_or_else(|_| not_found(), |body| whole(&body))
         })
     }
 
-    /// Starts of the ranges asked for, request by request.
-    pub fn ranges(&self) -> Vec<Option<usize>> {
-        self.requests.lock().unwrap().iter().map(|request| request.1).collect()
+    /// Number of requests so far.
+    pub fn count(&self) -> usize {
+        self.requests.lock().unwrap().len()
     }
 }
 
@@ -68,17 +59,6 @@ pub fn response(status: &str, headers: &str, length: usize, body: &[u8]) -> Vec<
 
 pub fn whole(body: &[u8]) -> Vec<u8> {
     response("200 OK", "", body.len(), body)
-}
-
-/// From `start` on, as a server with range support answers.
-pub fn range(body: &[u8], start: usize) -> Vec<u8> {
-    let total = body.len();
-    if start >= total {
-        let headers = format!("Content-Range: bytes */{total}\r\n");
-        return response("416 Range Not Satisfiable", &headers, 0, b"");
-    }
-    let headers = format!("Content-Range: bytes {start}-{}/{total}\r\n", total - 1);
-    response("206 Partial Content", &headers, total - start, &body[start..])
 }
 
 pub fn not_found() -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! Checks of a downloaded file.
 
+use std::io::Read;
 use std::path::Path;
 
 use crate::data::content::{read_limited, sha256_hex};
@@ -25,24 +26,20 @@ pub enum Check<'a> {
 }
 
 impl Check<'_> {
-    /// Whether an incomplete file always fails. A table can pass: a row without its last values is still a row.
-    #[cfg_attr(
-        not(feature = "download"),
-        expect(dead_code, reason = "downloads are checked by it")
-    )]
-    pub(super) fn tells_a_part_from_the_whole(&self) -> bool {
-        !matches!(self, Self::Table { .. })
-    }
-
-    /// `None` if the file's content is right, else the problem. `bytes` as in [`super::RemoteFile`].
+    /// `None` if the content is right, else the problem. `path` is for messages; `bytes` as in [`super::RemoteFile`].
     ///
     /// Content may be larger than `bytes` only by line ends, so that reading stops soon on a wrong file.
     #[cfg_attr(
         not(feature = "download"),
         expect(dead_code, reason = "downloads are checked by it")
     )]
-    pub(super) fn problem(&self, path: &Path, bytes: u64) -> Result<Option<String>> {
-        let content = match read_limited(path, bytes.saturating_add(bytes / 8)) {
+    pub(super) fn problem(
+        &self,
+        path: &Path,
+        content: impl Read,
+        bytes: u64,
+    ) -> Result<Option<String>> {
+        let content = match read_limited(path, content, bytes.saturating_add(bytes / 8)) {
             Ok(Some(content)) => content,
             Ok(None) => {
                 return Ok(Some(format!("content is larger than the {bytes} bytes expected")));

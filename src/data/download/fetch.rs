@@ -1,23 +1,20 @@
-//! Fetching a data set: correct files are kept, missing ones come from the first mirror that has them.
+//! Fetching a data set: correct files are kept, missing ones come from the first address that has them.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ureq::Agent;
 
-use super::transfer::{Failure, agent, transfer};
 use super::{REMOTE_SETS, RemoteFile, RemoteSet};
+use crate::checkpoint::write_bytes;
 use crate::error::{Error, Result};
 
-/// Failed requests to one mirror for one file before the next mirror is tried.
-const ATTEMPTS: u32 = 5;
-/// Pause before the second attempt; it roughly doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// Time limit for a file of any size.
-const SHORTEST: Duration = Duration::from_secs(120);
-/// Bytes per second below which a download is given up: 10 minutes for MNIST's 47 MB (compressed).
-const SLOWEST: u64 = 80_000;
+/// Longest wait for a sign of life.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit of a file: 10 minutes.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// Where to fetch from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,12 +63,11 @@ pub enum FetchProgress<'a> {
 
 /// Fetches the data set `name` into `FOLDER/name` and returns the paths of its files.
 ///
-/// Correct files are kept. A download grows in `NAME.part`, which a later call continues if the server supports it; it gets its name only
-/// after its content was checked. A wrong file under the final name is replaced, but only by a correct one.
+/// Correct files are kept. A wrong file is replaced, but only by a correct one.
 ///
 /// # Errors
-/// A name that is not in [`REMOTE_SETS`], a folder that cannot be written, another fetch in the same folder, or no mirror with the right
-/// content: the message then has each mirror's reason.
+/// A name that is not in [`REMOTE_SETS`], a folder that cannot be written, or no address with the right content: the message then has the
+/// reason of each.
 pub fn fetch(
     name: &str,
     folder: &Path,
@@ -93,161 +89,108 @@ pub fn fetch_files(
     progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<Vec<PathBuf>> {
     let folder = folder.join(set.name);
-    let bases: Vec<String> = match mirrors {
-        Mirrors::Official => set.mirrors.iter().map(|base| base.to_string()).collect(),
-        Mirrors::Custom(bases) => bases.clone(),
+    let bases: Vec<&str> = match mirrors {
+        Mirrors::Official => set.mirrors.to_vec(),
+        Mirrors::Custom(bases) => bases.iter().map(String::as_str).collect(),
     };
-    let agent = agent();
-    set.files.iter().map(|file| fetch_file(&agent, file, &folder, &bases, progress)).collect()
+    set.files.iter().map(|file| fetch_file(file, &folder, &bases, progress)).collect()
 }
 
 fn fetch_file(
-    agent: &Agent,
     file: &RemoteFile,
     folder: &Path,
-    bases: &[String],
+    bases: &[&str],
     progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<PathBuf> {
     let path = folder.join(file.name);
     let unzipped = folder.join(file.name.strip_suffix(".gz").unwrap_or(file.name));
     for present in [&path, &unzipped] {
-        if present.is_file() && file.check.problem(present, file.bytes)?.is_none() {
+        let Ok(content) = fs::File::open(present) else { continue };
+        if present.is_file() && file.check.problem(present, content, file.bytes)?.is_none() {
             progress(FetchProgress::Kept { file: file.name });
             return Ok(present.clone());
         }
     }
     fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
-    let part_path = folder.join(format!("{}.part", file.name));
-    let mut download = Download { agent, file, part: open_part(&part_path)?, part_path };
-    let reasons = download.complete(bases, progress)?;
-    let Download { part, part_path, .. } = download;
-    if reasons.is_empty() {
-        fs::rename(&part_path, &path).map_err(Error::io("rename", &part_path))?;
-        progress(FetchProgress::Done { file: file.name });
-        return Ok(path);
+    let mut reasons = Vec::new();
+    for base in bases {
+        let url = format!("{}/{}", base.trim_end_matches('/'), file.name);
+        let problem = match download(file, &url, progress) {
+            Ok(bytes) => match file.check.problem(&path, &bytes[..], file.bytes)? {
+                None => {
+                    write_bytes(&path, &bytes)?;
+                    progress(FetchProgress::Done { file: file.name });
+                    return Ok(path);
+                }
+                Some(problem) => problem,
+            },
+            Err(problem) => problem,
+        };
+        progress(FetchProgress::Failed { file: file.name, url: &url, problem: &problem });
+        reasons.push(format!("{url}: {problem}"));
     }
-    if part.metadata().is_ok_and(|metadata| metadata.len() == 0) {
-        fs::remove_file(&part_path).map_err(Error::io("remove", &part_path))?;
+    if reasons.is_empty() {
+        reasons.push("no mirrors".into());
     }
     let problem =
         format!("cannot be fetched ({}); try again or put the file there", reasons.join("; "));
     Err(Error::file(&path, problem))
 }
 
-/// A file being downloaded.
-struct Download<'a> {
-    agent: &'a Agent,
-    file: &'a RemoteFile<'a>,
-    part: File,
-    part_path: PathBuf,
-}
-
-impl Download<'_> {
-    /// Fills the part from the first mirror that has the file; if none has, the reasons, one per mirror.
-    fn complete(
-        &mut self,
-        bases: &[String],
-        progress: &mut dyn FnMut(FetchProgress),
-    ) -> Result<Vec<String>> {
-        // A fetch that was interrupted between the last byte and the renaming leaves a complete part.
-        if self.file.check.tells_a_part_from_the_whole() && self.problem()?.is_none() {
-            return Ok(Vec::new());
-        }
-        let mut reasons = Vec::new();
-        for base in bases {
-            let url = format!("{}/{}", base.trim_end_matches('/'), self.file.name);
-            let mut first = None;
-            for attempt in 0..ATTEMPTS {
-                // A failed server may need a moment.
-                std::thread::sleep(pause(attempt));
-                let Some((problem, again)) = self.attempt(&url, progress)? else {
-                    return Ok(Vec::new());
-                };
-                progress(FetchProgress::Failed {
-                    file: self.file.name,
-                    url: &url,
-                    problem: &problem,
-                });
-                if !again {
-                    first = Some(problem);
-                    break;
-                }
-                first.get_or_insert(problem);
-            }
-            reasons.extend(first.map(|problem| format!("{url}: {problem}")));
-        }
-        if reasons.is_empty() {
-            reasons.push("no mirrors".into());
-        }
-        Ok(reasons)
+/// The bytes at an address, or why there are none.
+fn download(
+    file: &RemoteFile,
+    url: &str,
+    progress: &mut dyn FnMut(FetchProgress),
+) -> std::result::Result<Vec<u8>, String> {
+    // Compressed content can be a little longer than plain content, and text can have longer line ends.
+    let limit = file.bytes + file.bytes / 8 + 1024;
+    let response = agent(url).get(url).header("Accept-Encoding", "identity").call();
+    let response = response.map_err(|error| error.to_string())?;
+    if response.status() != 200 {
+        return Err(format!("server answers {}", response.status()));
     }
-
-    /// One request: `None` if the file is complete and right, else the problem, and whether to try again.
-    fn attempt(
-        &mut self,
-        url: &str,
-        progress: &mut dyn FnMut(FetchProgress),
-    ) -> Result<Option<(String, bool)>> {
-        let Self { agent, file, part, part_path } = self;
-        let resumed = part.metadata().map_err(Error::io("read", &*part_path))?.len() > 0;
-        // Compressed content can be a little longer than plain content, and text can have longer line ends.
-        let limit = file.bytes + file.bytes / 8 + 1024;
-        let deadline = Instant::now() + time_for(limit);
-        let late = || Instant::now() > deadline;
-        let result = transfer(agent, url, part, limit, &late, &mut |received, total| {
-            progress(FetchProgress::Receiving { file: file.name, url, received, total });
-        });
-        match result {
-            Ok(()) => match self.problem()? {
-                None => Ok(None),
-                Some(problem) => {
-                    self.part.set_len(0).map_err(Error::io("write", &self.part_path))?;
-                    // Perhaps only the part before it was wrong: once more from the start.
-                    Ok(Some((problem, resumed)))
-                }
-            },
-            Err(Failure::Broken(problem)) => Ok(Some((problem, true))),
-            Err(Failure::Mirror(problem) | Failure::Late(problem)) => Ok(Some((problem, false))),
-            Err(Failure::Local(source)) => Err(Error::io("write", &self.part_path)(source)),
+    let total = response.body().content_length();
+    if total.unwrap_or(0) > limit {
+        return Err(format!("file is larger than the {limit} bytes expected"));
+    }
+    let mut body = response.into_body().into_reader();
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let received = bytes.len() as u64;
+        progress(FetchProgress::Receiving { file: file.name, url, received, total });
+        match body.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+            Err(error) => return Err(format!("connection broke: {error}")),
+        }
+        if bytes.len() as u64 > limit {
+            return Err(format!("server sends more than {limit} bytes"));
         }
     }
-
-    /// The problem of the part, if there is one.
-    fn problem(&self) -> Result<Option<String>> {
-        match self.part.metadata().map_err(Error::io("read", &self.part_path))?.len() {
-            0 => Ok(Some("server sends nothing".into())),
-            _ => self.file.check.problem(&self.part_path, self.file.bytes),
+    match total {
+        _ if bytes.is_empty() => Err("server sends nothing".into()),
+        Some(total) if (bytes.len() as u64) < total => {
+            Err(format!("connection ended after {} of {total} bytes", bytes.len()))
         }
+        _ => Ok(bytes),
     }
 }
 
-/// Pause before an attempt, from 0.
-fn pause(attempt: u32) -> Duration {
-    FIRST_PAUSE * ((1 << attempt) - 1)
-}
-
-/// Time for a file of so many bytes, per request.
-fn time_for(bytes: u64) -> Duration {
-    SHORTEST.max(Duration::from_secs(bytes / SLOWEST))
-}
-
-/// Opens the part for one process at a time; never through a link, whose target could be someone else's file.
-fn open_part(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).read(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
-    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(Error::file(path, "is a link or a folder, not part of a download: delete it"));
-    }
-    let part = options.open(path).map_err(Error::io("create", path))?;
-    match part.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            Err(Error::file(path, "another fetch is at work on this file; wait until it is done"))
-        }
-        // A file system without locks still has the checksum.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(part),
-    }
+/// An agent for an address: where that is https, a redirect must not lead to a connection that anybody can write into.
+fn agent(url: &str) -> Agent {
+    Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_resolve(Some(PATIENCE))
+        .timeout_connect(Some(PATIENCE))
+        .timeout_recv_response(Some(PATIENCE))
+        .timeout_per_read(Some(PATIENCE))
+        .timeout_global(Some(LONGEST))
+        .https_only(url.starts_with("https:"))
+        .user_agent(concat!("ztrack/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .new_agent()
 }
 
 #[cfg(test)]
@@ -255,8 +198,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double() {
-        let pauses: Vec<_> = (0..4).map(|attempt| pause(attempt).as_millis()).collect();
-        assert_eq!(pauses, [0, 200, 600, 1400]);
+    fn a_secured_address_leads_to_no_open_connection() {
+        let open = "http://127.0.0.1:9/file";
+        let error = agent("https://example.org/file").get(open).call().unwrap_err();
+        assert!(matches!(error, ureq::Error::RequireHttpsOnly(_)), "{error}");
+        let error = agent(open).get(open).call().unwrap_err();
+        assert!(!matches!(error, ureq::Error::RequireHttpsOnly(_)), "{error}");
     }
 }

@@ -4,8 +4,6 @@ mod check;
 #[cfg(feature = "download")]
 mod fetch;
 mod table;
-#[cfg(feature = "download")]
-mod transfer;
 
 pub use check::Check;
 #[cfg(feature = "download")]

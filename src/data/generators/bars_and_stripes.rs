@@ -12,30 +12,25 @@ use crate::data::{Dataset, ImageShape, Values};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams};
 use crate::error::{Error, Result};
+use crate::keys::section;
 
 /// Largest side for which all patterns are listed: 2 million rows.
 const MAX_LISTED_SIDE: usize = 20;
 const STEP: u64 = 0;
 
-/// Settings of the bars-and-stripes generator.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BarsAndStripes {
-    /// Height and width in pixels.
-    pub side: usize,
-    /// Number of rows: bars or stripes with equal probability, then every bar or stripe black or white with equal
-    /// probability. 0 gives all different patterns once.
-    pub rows: usize,
-    /// Probability that a pixel is flipped, in [0, 0.5].
-    pub noise: f64,
-    /// Seed of rows and noise.
-    pub seed: u64,
-}
-
-impl Default for BarsAndStripes {
-    /// All 30 patterns of 4 x 4 pixels.
-    fn default() -> Self {
-        Self { side: 4, rows: 0, noise: 0.0, seed: 0 }
+section! {
+    /// Settings of the bars-and-stripes generator; all 30 patterns of 4 x 4 pixels where nothing is given.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct BarsAndStripes {
+        /// Height and width of the pictures.
+        side: usize = 4 => least(1).unit("pixels").example("5");
+        /// Number of rows: bars or stripes with equal probability, then every bar or stripe black or white with equal probability; 0 for
+        /// every pattern once.
+        rows: usize = 0 => unit("rows").example("2000");
+        /// Probability that a pixel is flipped.
+        noise: f64 = 0.0 => range(0.0..=0.5).unit("probability").example("0.02");
+        /// Seed of the rows.
+        seed: u64 = 0 => example("1");
     }
 }
 

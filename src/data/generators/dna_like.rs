@@ -20,6 +20,7 @@ use crate::data::{Dataset, Values};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Stream, Streams};
 use crate::error::{Error, Result};
+use crate::keys::section;
 use crate::numerics::index_at;
 
 const LENGTH: usize = 60;
@@ -70,20 +71,14 @@ const ACCEPTOR: (usize, &[[f64; 4]]) = (
     ],
 );
 
-/// Settings of the dna-like generator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DnaLike {
-    /// Number of rows.
-    pub rows: usize,
-    /// Seed of the rows.
-    pub seed: u64,
-}
-
-impl Default for DnaLike {
-    /// 2000 rows, as the real training and validation sets together.
-    fn default() -> Self {
-        Self { rows: 2000, seed: 0 }
+section! {
+    /// Settings of the dna-like generator.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct DnaLike {
+        /// Number of rows; 2000 are as many as the real training and validation sets have together.
+        rows: usize = 2000 => unit("rows");
+        /// Seed of the rows.
+        seed: u64 = 0 => example("1");
     }
 }
 

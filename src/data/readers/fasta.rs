@@ -16,6 +16,7 @@ use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape, check_shape};
 use crate::data::{Categories, Category, Dataset, Values};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
+use crate::keys::choice;
 use crate::memory::check_memory;
 
 /// Amino acids that are none of the twenty, or were not determined.
@@ -136,16 +137,17 @@ impl Sequences {
     }
 }
 
-/// The letters of sequences, beside the gap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Alphabet {
-    /// ACGT.
-    Dna,
-    /// ACGU.
-    Rna,
-    /// The twenty amino acids.
-    Protein,
+choice! {
+    /// The letters of sequences, beside the gap.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Alphabet {
+        /// ACGT.
+        Dna = "dna",
+        /// ACGU.
+        Rna = "rna",
+        /// The twenty amino acids.
+        Protein = "protein",
+    }
 }
 
 impl Alphabet {

@@ -5,15 +5,6 @@ use crate::error::Result;
 use crate::model::Parameters;
 use crate::numerics::softplus;
 
-/// All parameters zero: log Z = (M + J) log 2.
-pub fn zero_weights(n_visible: usize, n_hidden: usize) -> TestSystem {
-    TestSystem {
-        name: "zero weights",
-        parameters: Parameters::zeros(n_visible, n_hidden),
-        log_partition: (n_visible + n_hidden) as f64 * std::f64::consts::LN_2,
-    }
-}
-
 /// Biases only: log Z = sum_i softplus(c_i) + sum_j softplus(b_j).
 ///
 /// # Errors

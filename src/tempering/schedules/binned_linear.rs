@@ -3,7 +3,7 @@
 //! The path is cut into legs by equally spaced knots. The cost of a leg is the symmetrised Kullback-Leibler divergence of its ends,
 //! (eta' - eta).(s' - s) with natural parameters eta and moments s; on the geometric path that is
 //! (beta' - beta)(E_beta'[Delta] - E_beta[Delta]). Steps are allotted to legs in proportion to the square root of the cost, and are
-//! equal within a leg. (The moment-averaging PATH of the same paper is a different method: [`crate::estimators::MomentAveraging`].)
+//! equal within a leg. (The moment-averaging PATH of the same paper is a different method.)
 
 use super::linear;
 use crate::error::{Error, Result};

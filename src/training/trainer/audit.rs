@@ -98,7 +98,7 @@ impl Trainer {
         let (sizes, evaluation) = (&self.sizes, self.config.evaluation.every);
         let block = self.plan.update * (evaluation * audit.every.max(1)) as f64;
         // A sweep and log f at two temperatures cost less than a joint update of all of them.
-        let one = sizes.tempered(audit.chains, 1, BetaUpdate::Joint { repeats: 1 });
+        let one = sizes.tempered(audit.chains, 1, BetaUpdate::Joint(1));
         let affordable = (audit.share * block / one) as usize;
         audit.temperatures.min(affordable.max(FEWEST_TEMPERATURES))
     }
@@ -333,11 +333,6 @@ impl Hopeful<'_> {
     /// Number of models.
     pub fn len(&self) -> usize {
         self.sound.len() + self.doubtful.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

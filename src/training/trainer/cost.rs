@@ -63,7 +63,7 @@ impl Sizes {
         let k = self.temperatures as f64;
         let beta = match update {
             BetaUpdate::Collapsed => k * (SOFTPLUS * padded(self.hidden) as f64 + TEMPERATURE),
-            BetaUpdate::Joint { repeats } => {
+            BetaUpdate::Joint(repeats) => {
                 repeats as f64 * (DRAW * self.hidden as f64 + TEMPERATURE * k)
             }
         };

@@ -56,7 +56,7 @@ impl Trainer {
         } else if enumerated {
             due * sizes.enumeration()
         } else {
-            let one = sizes.tempered(config.audit.chains, 1, BetaUpdate::Joint { repeats: 1 });
+            let one = sizes.tempered(config.audit.chains, 1, BetaUpdate::Joint(1));
             due * self.audit_temperatures() as f64 * one
         };
         Forecast {

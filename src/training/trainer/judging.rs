@@ -235,9 +235,4 @@ impl EvaluationRecord {
         }
         (self.training == TrainingState::Failing).then(|| "training is failing".into())
     }
-
-    /// Whether the log-likelihoods use an exact log Z.
-    pub fn is_exact(&self) -> bool {
-        self.judged.source == Source::Exact
-    }
 }

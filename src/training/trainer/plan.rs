@@ -229,6 +229,8 @@ fn automatic_steps(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::all_keys;
+    use crate::keys::LeftOut;
     use crate::tempering::BetaUpdate;
 
     #[test]
@@ -288,7 +290,26 @@ mod tests {
             let sizes = Sizes { visible, hidden, batch: 50, particles: 500, temperatures: 0 };
             Plan::new(&config, sizes, 3000).unwrap()
         };
+        let auto = all_keys().filter(|key| matches!(key.default, LeftOut::Auto(_)));
+        assert_eq!(
+            auto.map(|key| &key.name[..]).collect::<Vec<_>>(),
+            [
+                "training.exchange",
+                "averaging.window",
+                "tempering.temperatures",
+                "tempering.sweeps",
+                "tempering.every",
+                "tempering.weighted",
+                "tempering.settling.sweeps",
+                "tempering.settling.most",
+                "evaluation.exact",
+            ]
+        );
         let small = plan("", 12);
+        // The chains of the exchange are ready, and cost nothing before the training fails.
+        let (never, from_start) = (plan("exchange = false", 12), plan("exchange = true", 12));
+        assert!(small.exchange.is_some() && never.exchange.is_none());
+        assert!(small.update == never.update && small.update < from_start.update);
         assert_eq!((small.ladder.len(), small.window, small.exact), (20, 0.1, true));
         assert_eq!((small.tracker.sweeps, small.tracker.weighted), (2, true));
         assert!((24..=60).contains(&small.tracker.settling.sweeps));

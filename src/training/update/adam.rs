@@ -9,40 +9,20 @@ use serde::{Deserialize, Serialize};
 use super::{Gradient, UpdateRule};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::keys::section;
 use crate::model::Parameters;
 
-/// Settings of [`Adam`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AdamConfig {
-    /// Memory of the mean, in [0, 1).
-    pub beta1: f64,
-    /// Memory of the square, in [0, 1).
-    pub beta2: f64,
-    /// Added to the root of the square; > 0.
-    pub epsilon: f64,
-}
-
-impl Default for AdamConfig {
-    fn default() -> Self {
-        Self { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 }
-    }
-}
-
-impl AdamConfig {
-    pub(super) fn check(&self) -> Result<()> {
-        for (field, beta) in [("beta1", self.beta1), ("beta2", self.beta2)] {
-            if !(0.0..1.0).contains(&beta) {
-                let problem = format!("{beta} is not in [0, 1)");
-                return Err(Error::config(field, problem));
-            }
-        }
-        if self.epsilon > 0.0 && self.epsilon.is_finite() {
-            return Ok(());
-        }
-        let problem = format!("{} is not a positive number", self.epsilon);
-        Err(Error::config("epsilon", problem))
+section! {
+    /// Settings of [`Adam`].
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct AdamConfig {
+        /// Memory of the mean, in [0, 1).
+        beta1: f64 = 0.9 => range(0.0..1.0);
+        /// Memory of the square, in [0, 1).
+        beta2: f64 = 0.999 => range(0.0..1.0);
+        /// Added to the root of the square; positive.
+        epsilon: f64 = 1e-8 => positive();
     }
 }
 

@@ -3,20 +3,21 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Adam, AdamConfig, RmsSpectral, RmsSpectralConfig, Sgd, SgdConfig, Ssd, UpdateRule};
-use crate::error::Result;
+use crate::keys::choice;
 
-/// `[training.update]`: `rule = "sgd" | "adam" | "rmsspectral" | "ssd"` and the rule's own settings.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "rule", rename_all = "lowercase", deny_unknown_fields)]
-pub enum UpdateRuleConfig {
-    /// Gradient ascent with momentum.
-    Sgd(SgdConfig),
-    /// Adam.
-    Adam(AdamConfig),
-    /// RMSspectral.
-    RmsSpectral(RmsSpectralConfig),
-    /// Stochastic spectral descent.
-    Ssd {},
+choice! {
+    /// `[training.update]`: `rule = "sgd" | "adam" | "rmsspectral" | "ssd"` and the rule's own settings.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub enum UpdateRuleConfig by "rule" {
+        /// Gradient ascent with momentum.
+        Sgd(SgdConfig) = "sgd",
+        /// Adam.
+        Adam(AdamConfig) = "adam",
+        /// RMSspectral.
+        RmsSpectral(RmsSpectralConfig) = "rmsspectral",
+        /// Stochastic spectral descent.
+        Ssd {} = "ssd",
+    }
 }
 
 impl Default for UpdateRuleConfig {
@@ -26,19 +27,6 @@ impl Default for UpdateRuleConfig {
 }
 
 impl UpdateRuleConfig {
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the field `training.update....`.
-    pub fn check(&self) -> Result<()> {
-        match self {
-            Self::Sgd(config) => config.check(),
-            Self::Adam(config) => config.check(),
-            Self::RmsSpectral(config) => config.check(),
-            Self::Ssd {} => Ok(()),
-        }
-    }
-
     /// The rule for a model of this size. `initial_learning_rate` is the schedule's first value, to which separately given steps (the
     /// biases' in RMSspectral) refer.
     pub fn build(

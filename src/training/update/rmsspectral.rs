@@ -9,49 +9,22 @@ use serde::{Deserialize, Serialize};
 
 use super::{Gradient, UpdateRule, sharp};
 use crate::checkpoint::{StateReader, StateWriter};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::keys::section;
 use crate::model::Parameters;
 
-/// Settings of [`RmsSpectral`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RmsSpectralConfig {
-    /// lambda, memory of the square, in [0, 1).
-    pub memory: f64,
-    /// eps_d > 0; 1e-4 to 1e-2 regularises an RBM, 1e-8 does nothing.
-    pub damping: f64,
-    /// eps_b >= 0, the biases' step at the schedule's start: the step of W, which includes the nuclear norm, is far too small for them.
-    pub bias_learning_rate: f64,
-    /// Largest change of any weight in one update; the whole step of W is shortened to respect it. > 0.
-    pub max_step: f64,
-}
-
-impl Default for RmsSpectralConfig {
-    fn default() -> Self {
-        Self { memory: 0.99, damping: 1e-3, bias_learning_rate: 1e-3, max_step: 0.01 }
-    }
-}
-
-impl RmsSpectralConfig {
-    pub(super) fn check(&self) -> Result<()> {
-        let finite = f64::is_finite;
-        for (field, value, ok, range) in [
-            ("memory", self.memory, (0.0..1.0).contains(&self.memory), "in [0, 1)"),
-            ("damping", self.damping, self.damping > 0.0 && finite(self.damping), "positive"),
-            (
-                "bias_learning_rate",
-                self.bias_learning_rate,
-                self.bias_learning_rate >= 0.0 && finite(self.bias_learning_rate),
-                "a number >= 0",
-            ),
-            ("max_step", self.max_step, self.max_step > 0.0 && finite(self.max_step), "positive"),
-        ] {
-            if !ok {
-                let problem = format!("{value} is not {range}");
-                return Err(Error::config(field, problem));
-            }
-        }
-        Ok(())
+section! {
+    /// Settings of [`RmsSpectral`].
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct RmsSpectralConfig {
+        /// Memory of the square, in [0, 1).
+        memory: f64 = 0.99 => range(0.0..1.0);
+        /// Added to the root of the square; 1e-4 to 1e-2 regularises an RBM, 1e-8 does nothing.
+        damping: f64 = 1e-3 => positive();
+        /// Step of the biases at the schedule's start; that of the weights is far too small for them.
+        bias_learning_rate: f64 = 1e-3 => range(0.0..);
+        /// Largest change of any weight in one update; positive.
+        max_step: f64 = 0.01 => positive();
     }
 }
 

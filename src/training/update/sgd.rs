@@ -9,25 +9,18 @@ use serde::{Deserialize, Serialize};
 use super::{Gradient, UpdateRule};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::keys::section;
 use crate::model::Parameters;
 
-/// Settings of [`Sgd`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SgdConfig {
-    /// mu, in [0, 1); 0 is plain gradient ascent.
-    pub momentum: f64,
-    /// Whether to look ahead.
-    pub nesterov: bool,
-}
-
-impl SgdConfig {
-    pub(super) fn check(&self) -> Result<()> {
-        if (0.0..1.0).contains(&self.momentum) {
-            return Ok(());
-        }
-        Err(Error::config("momentum", format!("{} is not in [0, 1)", self.momentum)))
+section! {
+    /// Settings of [`Sgd`].
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct SgdConfig {
+        /// Momentum, in [0, 1); 0 is plain gradient ascent.
+        momentum: f64 = 0.0 => range(0.0..1.0).example("0.9");
+        /// Whether the momentum looks ahead (Nesterov).
+        nesterov: bool = false => example("true");
     }
 }
 

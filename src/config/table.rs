@@ -1,0 +1,98 @@
+//! All keys, and the key that was meant by a name that is none.
+
+use std::sync::LazyLock;
+
+use toml::Table;
+
+use super::Config;
+use super::recipe::preset;
+use crate::keys::{Described, Key, Short, Takes};
+use crate::nearest::nearest;
+
+static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let mut keys = Config::below();
+    // What a preset fills in is kept in its stead, so no section has it.
+    let first = keys.iter().position(|key| key.section() == "training").unwrap_or_default();
+    keys.insert(first, preset());
+    keys
+});
+
+/// All keys, in the order of the documentation.
+pub fn all() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter()
+}
+
+/// The key of this dotted name; the first, where several kinds of a section have one of this name.
+pub fn find(name: &str) -> Option<&'static Key> {
+    all().find(|key| key.name == name)
+}
+
+/// The keys directly below a section; empty: of the top.
+pub fn below(section: &str) -> impl Iterator<Item = &'static Key> {
+    all().filter(move |key| key.section() == section)
+}
+
+/// The key that tells the kind of a section, where it has kinds.
+pub fn tag(section: &str) -> Option<&'static str> {
+    match find(section)?.takes {
+        Takes::Section(Short::Choice { tag, .. }) => Some(tag),
+        _ => None,
+    }
+}
+
+/// Whether a section of the kind that is given has the key; where no kind is given, all keys.
+pub fn is_of(key: &Key, section: &Table) -> bool {
+    let kind = || section.get(tag(key.section())?)?.as_str();
+    key.of.is_empty() || kind().is_none_or(|kind| key.of.contains(&kind))
+}
+
+/// What other programs call the last part of a key.
+const CALLED_ELSEWHERE: &[(&str, &str)] = &[
+    ("lr", "learning_rate"),
+    ("rate", "learning_rate"),
+    ("eta", "learning_rate"),
+    ("batch_size", "batch"),
+    ("batchsize", "batch"),
+    ("n_hidden", "hidden"),
+    ("hidden_units", "hidden"),
+    ("n_components", "hidden"),
+    ("n_iter", "epochs"),
+    ("steps", "updates"),
+    ("iterations", "updates"),
+    ("optimizer", "update"),
+    ("k", "sweeps"),
+];
+
+/// "; did you mean ...?" for a name that is no key, or where to look.
+pub fn suggestion(name: &str) -> String {
+    let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
+    let elsewhere = CALLED_ELSEWHERE.iter().find(|(theirs, _)| *theirs == last);
+    let last = elsewhere.map_or(last, |(_, ours)| ours);
+    let there = below(section).find(|key| key.last() == last);
+    if let Some(key) = there {
+        return format!("; did you mean {}?", key.name);
+    }
+    let mut here: Vec<_> =
+        all().filter(|key| key.last() == last).map(|key| &key.name[..]).collect();
+    here.dedup();
+    match here[..] {
+        [one] => format!("; did you mean {one}?"),
+        [_, _, ..] => match nearest(name, here.iter().copied()).filter(|_| !section.is_empty()) {
+            Some(one) => format!("; did you mean {one}?"),
+            None => format!("; did you mean {}?", here.join(" or ")),
+        },
+        // A slip in the last part is more likely than one in the section.
+        [] => {
+            let in_section = below(section).map(Key::last);
+            let meant = nearest(last, in_section).map(|last| match section {
+                "" => last.to_string(),
+                section => format!("{section}.{last}"),
+            });
+            let anywhere = || nearest(name, all().map(|key| &key.name[..])).map(str::to_string);
+            match meant.or_else(anywhere) {
+                Some(meant) => format!("; did you mean {meant}?"),
+                None => "; `ztrack config explain` lists all keys".into(),
+            }
+        }
+    }
+}
