@@ -9,6 +9,8 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
+/// Values of [`Alone`].
+static ALONE: AtomicUsize = AtomicUsize::new(0);
 static NOW: Mutex<Option<(Instant, Stage)>> = Mutex::new(None);
 
 /// Shortest time between two updates of the same stage, because values cost time.
@@ -47,7 +49,35 @@ pub fn at_log_z(what: &'static str, done: usize, of: usize, log_z: impl FnOnce()
     set(what, done, of, || Some(log_z()));
 }
 
+/// While it exists, only its own progress is shown: of work whose parts run at the same time, and would report theirs.
+pub struct Alone(());
+
+impl Alone {
+    /// Hides the progress of parts.
+    pub fn start() -> Self {
+        ALONE.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+
+    /// Reports the number of completed parts.
+    pub fn at(&self, what: &'static str, done: usize, of: usize) {
+        show(what, done, of, || None);
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        ALONE.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 fn set(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> Option<f64>) {
+    if ALONE.load(Ordering::Relaxed) == 0 {
+        show(what, done, of, log_z);
+    }
+}
+
+fn show(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> Option<f64>) {
     if WATCHES.load(Ordering::Relaxed) == 0 {
         return;
     }

@@ -65,9 +65,9 @@ fn short(value: &str) -> String {
 }
 
 /// Checksums of a part of the data of both runs, if both are known.
-fn same_rows(runs: &[RunFiles; 2], part: &str) -> Option<bool> {
+pub fn same_rows(runs: &[&RunFiles; 2], part: &str) -> Option<bool> {
     let part = if part == "train" { "training" } else { part };
-    let sum = |run: &RunFiles| run.summary.as_ref()?.data.get(part).cloned();
+    let sum = |run: &&RunFiles| run.summary.as_ref()?.data.get(part).cloned();
     Some(sum(&runs[0])? == sum(&runs[1])?)
 }
 
@@ -85,7 +85,7 @@ fn likelihoods(runs: &[RunFiles; 2]) -> Vec<[String; 4]> {
             value.map_or("-".into(), |value| with_error(value.value, value.std_error))
         };
         let difference = match values {
-            [Some(a), Some(b)] => difference(a, b, same_rows(runs, name) == Some(true)),
+            [Some(a), Some(b)] => difference(a, b, same_rows(&runs.each_ref(), name) == Some(true)),
             _ => "-".into(),
         };
         let shown = values.iter().any(Option::is_some);
@@ -98,7 +98,7 @@ fn likelihoods(runs: &[RunFiles; 2]) -> Vec<[String; 4]> {
 
 /// Second minus first. On the same rows the scatter of rows is the same in both values, so the error of log Z is the lower end of the
 /// difference's error, and the sum of all errors its upper end.
-fn difference(a: LogLikelihood, b: LogLikelihood, same_rows: bool) -> String {
+pub fn difference(a: LogLikelihood, b: LogLikelihood, same_rows: bool) -> String {
     let value = b.value - a.value;
     let (all, of_log_z) =
         (a.std_error.hypot(b.std_error), a.log_z_std_error.hypot(b.log_z_std_error));
@@ -147,7 +147,7 @@ fn facts(runs: &[RunFiles; 2]) -> Vec<[String; 4]> {
 
 /// A warning if values are not of the same rows.
 fn rows_words(runs: &[RunFiles; 2]) -> String {
-    let differ = |part: &&&str| same_rows(runs, part) == Some(false);
+    let differ = |part: &&&str| same_rows(&runs.each_ref(), part) == Some(false);
     let parts: Vec<&str> = ["train", "validation", "test"].iter().filter(differ).copied().collect();
     match &parts[..] {
         [] => String::new(),

@@ -150,7 +150,7 @@ fn fit(splits: &Splits, how: Binarization, seed: u64) -> Result<Vec<Baseline>> {
         }
     }
     let parts: Vec<_> = parts.iter().map(|(part, rows)| (*part, rows)).collect();
-    let mut teller = Teller::new();
+    let mut teller = Teller::new(true);
     teller.method("baselines", true);
     let variables = match &splits.train.values {
         Values::Binary(rows) => find_variables(rows),
@@ -170,7 +170,7 @@ fn table(baselines: &[Baseline]) -> String {
         let of = |it: &PartLikelihood| match it.rows {
             // One row has no spread.
             1 => format!("{} {:.3} (one row)", it.part, it.mean),
-            _ => format!("{} {:.3} +- {:.3}", it.part, it.mean, it.std_error),
+            _ => format!("{} {:.3} ± {:.3}", it.part, it.mean, it.std_error),
         };
         let parts: Vec<String> = parts.iter().map(of).collect();
         let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };

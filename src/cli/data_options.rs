@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::column_options::ColumnOptions;
@@ -82,15 +82,52 @@ impl DataOptions {
     /// Loads a named data set, a data file, or the data of a run folder or a configuration; refuses data without the model's columns. Grey
     /// levels become zeros and ones as given by the option, else as configured, else as for the training rows of the model.
     pub fn load(&self, name: &str, model: &Model, seed: u64) -> Result<Data> {
+        self.load_open(name, model, seed, false)
+    }
+
+    /// The same of tables in which cells may be missing.
+    pub fn load_with_missing(&self, name: &str, model: &Model, seed: u64) -> Result<Data> {
+        self.load_open(name, model, seed, true)
+    }
+
+    /// The path of a table, and how it is read for a model.
+    pub fn table(&self, name: &str, model: &Model) -> Result<(PathBuf, FileOptions)> {
+        let folder = find_folder(self.data_folder.as_deref());
+        let (reading, _) = self.reading(model, None);
+        match self.columns.apply(resolve_name(name, &folder)?)? {
+            Source::Files(files) => Ok((files.train.clone(), files.options(reading))),
+            _ => bail!("{name} is no file"),
+        }
+    }
+
+    /// How files are read for a model, and how grey levels become zeros and ones.
+    fn reading(
+        &self,
+        model: &Model,
+        configured: Option<&DataConfig>,
+    ) -> (FileOptions, Option<Binarization>) {
+        // A model of binary rows says nothing about grey levels.
+        let trained_on = model.file.trained_on.as_ref();
+        let trained = trained_on.map(|trained_on| trained_on.binarization);
+        let trained = trained.filter(|trained| *trained != Binarization::None);
+        let binarization = configured.map(|data| data.binarization);
+        let binarization = self.binarization.or(binarization).or(trained);
+        let grey = binarization.is_some_and(|how| how != Binarization::None);
+        let categories = trained_on.and_then(|trained_on| trained_on.categories.clone());
+        let others = configured.map(DataConfig::reading).unwrap_or_default();
+        (FileOptions { grey, categories, ..others }, binarization)
+    }
+
+    fn load_open(&self, name: &str, model: &Model, seed: u64, missing: bool) -> Result<Data> {
         let columns = model.file.parameters.n_visible;
         let configured = Configured::find(name)?;
         let seed = configured.as_ref().map_or(seed, |configured| configured.seed);
         let configured = configured.map(|configured| configured.data);
         let own_folder = configured.as_ref().and_then(|data| data.folder.as_deref());
         let folder = find_folder(self.data_folder.as_deref().or(own_folder));
-        let (source, mut options, mut reading) = match &configured {
-            Some(data) => (data.source.clone(), data.split(), data.reading()),
-            None => (resolve_name(name, &folder)?, SplitOptions::default(), FileOptions::default()),
+        let (source, mut options) = match &configured {
+            Some(data) => (data.source.clone(), data.split()),
+            None => (resolve_name(name, &folder)?, SplitOptions::default()),
         };
         let source = match self.columns.apply(source)? {
             // LIBSVM text does not give its number of columns.
@@ -103,15 +140,8 @@ impl DataOptions {
             self.validation_fraction.unwrap_or(options.validation_fraction);
         options.test_fraction = self.test_fraction.unwrap_or(options.test_fraction);
         options.seed = self.split_seed.unwrap_or(options.seed);
-        // A model of binary rows says nothing about grey levels.
-        let trained_on = model.file.trained_on.as_ref();
-        let trained = trained_on.map(|trained_on| trained_on.binarization);
-        let trained = trained.filter(|trained| *trained != Binarization::None);
-        let binarization = configured.as_ref().map(|data| data.binarization);
-        let binarization = self.binarization.or(binarization).or(trained);
-        reading.grey = binarization.is_some_and(|how| how != Binarization::None);
-        reading.categories = trained_on.and_then(|trained_on| trained_on.categories.clone());
-        let splits = load_as(&source, &options, &folder, reading)?;
+        let (file_options, binarization) = self.reading(model, configured.as_ref());
+        let splits = load_as(&source, &options, &folder, FileOptions { missing, ..file_options })?;
         if let Some(notice) = splits.notice("--columns 1-") {
             tell(&notice);
         }
@@ -144,7 +174,10 @@ impl Data {
     /// Rows as zeros and ones, grey levels as `usual` where nothing was chosen; each has to be a state of the model's variables.
     fn bits(&self, dataset: &Dataset, usual: Binarization) -> crate::Result<BitMatrix> {
         let binarizer = Binarizer::new(self.binarization.unwrap_or(usual))?;
-        let rows = binarizer.binarize(dataset, EVALUATION_EPOCH, self.seed)?;
+        let mut rows = binarizer.binarize(dataset, EVALUATION_EPOCH, self.seed)?;
+        if let Some(missing) = &dataset.missing {
+            self.variables.settle(&mut rows, missing);
+        }
         self.variables.check(&rows, &dataset.name)?;
         Ok(rows)
     }

@@ -14,7 +14,7 @@ use super::log_z::LogZOptions;
 use super::model_options::ModelOptions;
 use super::output::{print, print_json};
 use super::start_options::StartOptions;
-use super::table::{remarks, started, table};
+use super::table::{answer, remarks, started, table};
 use crate::collective;
 use crate::estimators::tempered::free_curves;
 use crate::estimators::{self, Agreement, Bound, Estimates, Started, Starting};
@@ -107,26 +107,27 @@ impl Estimate {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&report.text(log_constant))?;
+            print(&report.text(log_constant, self.log_z.verbose))?;
         }
         Ok(if strict { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
     }
 }
 
 impl Report {
-    fn text(&self, log_constant: f64) -> String {
-        let Self { model, visible, hidden, base, estimates, .. } = self;
-        let base = if self.starts.is_empty() {
-            format!("base distribution: {base}")
-        } else {
-            "start: found".into()
-        };
-        let model = model.display();
-        let mut text = format!("{model}: {visible} visible, {hidden} hidden units; {base}\n");
-        self.starts.iter().for_each(|how| text += &started(how));
-        text += "\n";
-        text += &table(estimates);
-        text += &remarks(&self.estimates, self.bound.as_ref(), &self.agreement);
+    fn text(&self, log_constant: f64, verbose: bool) -> String {
+        let Self { visible, hidden, base, estimates, .. } = self;
+        let mut text = answer(estimates, &self.agreement, None);
+        if verbose {
+            let base = if self.starts.is_empty() { base.as_str() } else { "found" };
+            text +=
+                &format!("\n{visible} visible, {hidden} hidden units; base distribution: {base}\n");
+            self.starts.iter().for_each(|how| text += &started(how));
+        }
+        if verbose || estimates.len() > 1 {
+            text += "\n";
+            text += &table(estimates);
+        }
+        text += &remarks(estimates, self.bound.as_ref(), &self.agreement);
         for reason in &self.skipped {
             text += &format!("\nnot run: {reason}\n");
         }

@@ -1,6 +1,5 @@
 //! `ztrack evaluate`: mean log-likelihood of data under a model file.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,18 +7,24 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
+use super::completed::{complete, warn};
+use super::data_options::Data;
 use super::failure::IN_DOUBT;
 use super::log_z::LogZOptions;
-use super::model_options::ModelOptions;
+use super::model_options::{Model, ModelOptions};
 use super::output::{print, print_json};
 use super::row_file::{self, RowFile};
-use super::row_options::RowOptions;
-use super::table::{remarks, table};
+use super::row_options::{NamedRows, RowOptions};
+use super::run_folder::RunFolder;
+use super::table::{answer, chosen, remarks, table};
 use crate::engine::{BitMatrix, Engine, Host};
-use crate::estimators::{Agreement, Bound, Estimate, Estimates, Starting};
-use crate::tracking::{LogLikelihood, mean_log_f, weighted_log_f};
+use crate::estimators::{
+    Agreement, Bias, Bound, Completing, Estimate, Estimates, Method, Starting,
+};
+use crate::tracking::{LogLikelihood, MeanLogF};
+use crate::trust::Trust;
 
-/// Mean log-likelihood of data, with the standard error of log Z and data together
+/// Log-likelihood of rows, with its standard error: the mean, or of each row; missing cells are summed out
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     ztrack evaluate runs/dna\n  \
@@ -49,6 +54,8 @@ pub struct Evaluate {
 struct Report {
     model: PathBuf,
     data: String,
+    /// The update at which the run audited log Z, where that value was taken.
+    audited_at: Option<u64>,
     estimates: Vec<Estimate>,
     /// A lower bound of log Z; none if it is exact.
     bound: Option<Bound>,
@@ -61,20 +68,76 @@ struct Report {
 struct Line {
     split: &'static str,
     rows: usize,
+    /// Rows with missing cells, which are summed out of their likelihoods.
+    with_missing_cells: usize,
     method: &'static str,
     #[serde(flatten)]
     log_likelihood: LogLikelihood,
 }
 
+/// log f of the rows of a split, missing cells summed out.
+struct Scores {
+    split: &'static str,
+    log_f: Vec<f64>,
+    /// Standard errors of these, 0 of rows without missing cells.
+    errors: Vec<f64>,
+    /// Missing cells of every row, if the split has some.
+    missing: Option<Vec<u32>>,
+}
+
 impl Evaluate {
-    /// Prints one line for each split and method.
+    /// Prints the log-likelihood of each split.
     pub fn run(self) -> Result<ExitCode> {
         let model = self.model.load()?;
         if let Some(path) = &self.per_row {
             row_file::check(path, self.force)?;
         }
-        let (data, name, rows) = self.rows.load(&model, self.log_z.seed)?;
-        let parameters = &model.file.parameters;
+        let (data, name, rows) = self.rows.load(&model, self.log_z.seed, true)?;
+        let (audited_at, found) = self.log_z(&model, &data)?;
+        let Estimates { estimates, bound, agreement, .. } = found;
+        let engine = Host::new(&model.file.parameters);
+        let (mut log_likelihoods, mut scores, mut sound) = (Vec::new(), Vec::new(), true);
+        for rows in &rows {
+            let (found, all_sound) = Scores::of(rows, &model, &engine, self.log_z.seed)?;
+            let weights = if rows.split == "train" { data.weights(&rows.bits)? } else { None };
+            let mean = MeanLogF::of(&found.log_f, &rows.bits, weights.as_deref());
+            let holes = found.missing.iter().flatten().filter(|cells| **cells > 0).count();
+            for estimate in &estimates {
+                log_likelihoods.push(Line {
+                    split: rows.split,
+                    rows: mean.rows,
+                    with_missing_cells: holes,
+                    method: estimate.method.name(),
+                    log_likelihood: mean.log_likelihood(estimate.value, estimate.std_error),
+                });
+            }
+            sound &= all_sound;
+            scores.push(found);
+        }
+        if let Some(path) = &self.per_row {
+            per_row(path, &scores, chosen(&estimates, &agreement))?;
+        }
+        let strict = self.log_z.strict && !(agreement.sound && sound);
+        let model = model.path;
+        let report =
+            Report { model, data: name, audited_at, estimates, bound, agreement, log_likelihoods };
+        if self.json {
+            print_json(&report)?
+        } else {
+            print(&report.text(self.log_z.verbose))?
+        }
+        Ok(if strict { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+    }
+
+    /// log Z as the run of the model audited it, with the update; else estimated.
+    fn log_z(&self, model: &Model, data: &Data) -> Result<(Option<u64>, Estimates)> {
+        if let Some((update, audit)) = audited(model).filter(|_| self.log_z.are_default()) {
+            let estimates = vec![audit];
+            let agreement = Agreement::of(&estimates);
+            let (skipped, how) = (Vec::new(), Vec::new());
+            let found = Estimates { estimates, skipped, kept: None, bound: None, agreement, how };
+            return Ok((Some(update), found));
+        }
         let training = data.binarized_or_drawn()?;
         let base = data.base()?;
         let held_out = data.all_held_out()?;
@@ -86,77 +149,107 @@ impl Evaluate {
             held_out: held_out.as_ref(),
             states: model.file.states.as_ref(),
         };
-        let Estimates { estimates, bound, agreement, .. } =
-            self.log_z.run(parameters, &start, false)?;
-        let engine = Host::new(parameters);
-        let mut log_likelihoods = Vec::new();
-        for (split, rows) in &rows {
-            let weights = if *split == "train" { data.weights(rows)? } else { None };
-            let mean = match weights {
-                Some(weights) => weighted_log_f(&engine, rows, &weights),
-                None => mean_log_f(&engine, rows),
-            };
-            for estimate in &estimates {
-                log_likelihoods.push(Line {
-                    split,
-                    rows: mean.rows,
-                    method: estimate.method.name(),
-                    log_likelihood: mean.log_likelihood(estimate.value, estimate.std_error),
-                });
-            }
-        }
-        if let Some(path) = &self.per_row {
-            let chosen = estimates.iter().find(|e| Some(e.method) == agreement.use_method);
-            per_row(path, &engine, &rows, chosen.or(estimates.first()))?;
-        }
-        let strict = self.log_z.strict && !agreement.sound;
-        let report =
-            Report { model: model.path, data: name, estimates, bound, agreement, log_likelihoods };
-        if self.json {
-            print_json(&report)?
-        } else {
-            print(&report.text())?
-        }
-        Ok(if strict { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+        Ok((None, self.log_z.run(&model.file.parameters, &start, false)?))
     }
 }
 
-/// Writes log-likelihood and free energy of every row, with the recommended value of log Z, whose error is the same for all rows.
-fn per_row(
-    path: &Path,
-    engine: &Host,
-    rows: &[(&'static str, BitMatrix)],
-    log_z: Option<&Estimate>,
-) -> Result<()> {
-    let mut table = RowFile::new(&["row", "log_likelihood", "free_energy", "log_z_std_error"]);
+/// log Z in summary.json, if it is that of this model.
+fn audited(model: &Model) -> Option<(u64, Estimate)> {
+    let best = RunFolder::summary(model.run.as_ref()?)?.best;
+    let name = if best.candidates_audited > 0 { "best.safetensors" } else { "last.safetensors" };
+    let update = model.file.metadata.get("update")?.parse::<u64>().ok()?;
+    let same = update == best.update && model.path.file_name().is_some_and(|it| it == name);
+    let method = *Method::LIST.iter().find(|method| method.name() == best.audit_method)?;
+    let bias = if method == Method::Exact { Bias::None } else { Bias::Consistent };
+    let estimate = Estimate {
+        method,
+        value: best.log_z,
+        std_error: best.log_z_std_error,
+        effective_samples: None,
+        bias,
+        at_least: best.log_z_at_least,
+        gibbs_sweeps: 0,
+        seconds: 0.0,
+        trust: Trust::unless("audit", best.doubt),
+    };
+    same.then_some((update, estimate))
+}
+
+impl Scores {
+    /// Scores, and whether those of rows with missing cells are all sound.
+    fn of(rows: &NamedRows, model: &Model, engine: &Host, seed: u64) -> Result<(Self, bool)> {
+        let NamedRows { split, bits, missing } = rows;
+        let (mut log_f, mut errors) = (engine.log_f(bits), vec![0.0; bits.rows()]);
+        let Some(cells) = missing else {
+            return Ok((Self { split, log_f, errors, missing: None }, true));
+        };
+        let counts: Vec<u32> = (0..cells.rows())
+            .map(|row| cells.row(row).iter().map(|w| w.count_ones()).sum())
+            .collect();
+        let open: Vec<usize> = (0..bits.rows()).filter(|&row| counts[row] > 0).collect();
+        let of = |rows: &BitMatrix| rows.select(open.iter().copied());
+        let asked = Completing { seed, ..Completing::default() };
+        let found = complete(model, &of(bits), &of(cells), asked)?;
+        for (&row, found) in open.iter().zip(&found) {
+            (log_f[row], errors[row]) = (found.log_f, found.std_error);
+        }
+        Ok((Self { split, log_f, errors, missing: Some(counts) }, warn(&found)))
+    }
+}
+
+/// Writes log-likelihood and free energy of every row, with the recommended value of log Z, whose error is the same for all rows; with
+/// missing cells also their number, and the error of summing them out, which is each row's own.
+fn per_row(path: &Path, scores: &[Scores], log_z: Option<&Estimate>) -> Result<()> {
+    let mut columns = vec!["row", "log_likelihood", "free_energy", "log_z_std_error"];
+    let holes = scores.iter().any(|split| split.missing.is_some());
+    columns.extend(if holes { &["missing_units", "row_std_error"][..] } else { &[] });
+    let mut table = RowFile::new(&columns);
     let (value, error) = log_z.map_or((f64::NAN, f64::NAN), |e| (e.value, e.std_error));
-    for (split, rows) in rows {
-        let values = engine.log_f(rows).into_iter().enumerate();
-        table.extend(
-            split,
-            values.map(|(row, log_f)| vec![row as f64, log_f - value, -log_f, error]),
-        );
+    for Scores { split, log_f, errors, missing } in scores {
+        let line = |row: usize| {
+            let mut line = vec![row as f64, log_f[row] - value, -log_f[row], error];
+            let count = missing.as_ref().map_or(0, |counts| counts[row]);
+            line.extend(if holes { vec![f64::from(count), errors[row]] } else { vec![] });
+            line
+        };
+        table.extend(split, (0..log_f.len()).map(line));
     }
     table.write(path)
 }
 
 impl Report {
-    fn text(&self) -> String {
-        let mut text = table(&self.estimates);
-        text += &remarks(&self.estimates, self.bound.as_ref(), &self.agreement);
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "\n{:<12} {:>8}  {:<10} {:>15} {:>10} {:>12} {:>12}",
-            "split", "rows", "method", "nats per row", "std error", "from data", "from log Z"
-        );
-        for Line { split, rows, method, log_likelihood: value } in &self.log_likelihoods {
-            let _ = writeln!(
-                text,
-                "{split:<12} {rows:>8}  {method:<10} {:>15.4} {:>10.4} {:>12.4} {:>12.4}",
-                value.value, value.std_error, value.data_std_error, value.log_z_std_error
-            );
+    fn text(&self, verbose: bool) -> String {
+        let mut text = String::new();
+        let of = chosen(&self.estimates, &self.agreement).map(|it| it.method.name());
+        for line in self.log_likelihoods.iter().filter(|line| Some(line.method) == of) {
+            text += &line.text();
         }
-        text
+        let by = self.audited_at.map(|update| {
+            let method = of.unwrap_or_default();
+            format!("{method}, the run's audit of update {update}; --method auto estimates it anew")
+        });
+        text += &answer(&self.estimates, &self.agreement, by.as_deref());
+        if verbose || self.estimates.len() > 1 {
+            text += &format!("\n{}\n", table(&self.estimates));
+            self.log_likelihoods
+                .iter()
+                .for_each(|it| text += &format!("{:<10} {}", it.method, it.text()));
+        }
+        text + &remarks(&self.estimates, self.bound.as_ref(), &self.agreement)
+    }
+}
+
+impl Line {
+    fn text(&self) -> String {
+        let LogLikelihood { value, std_error, data_std_error, log_z_std_error } =
+            self.log_likelihood;
+        let holes = match self.with_missing_cells {
+            0 => String::new(),
+            n => format!(", {n} of them with missing cells"),
+        };
+        format!(
+            "{:<10} {value:.4} ± {std_error:.4} nats per row ({} rows{holes}; ± {data_std_error:.4} from the rows, ± {log_z_std_error:.4} from log Z)\n",
+            self.split, self.rows
+        )
     }
 }

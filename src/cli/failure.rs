@@ -53,19 +53,55 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
     let mut message = shortened(&error.to_string());
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
-        && let Some(set) = setting_meant(option)
+        && let Some(set) = setting_meant(option, std::env::args().skip(1))
     {
-        message = format!("error: {option} is no option: keys of a configuration are set by {set}");
+        message =
+            format!("error: there is no option {option}: keys of a configuration are set by {set}");
+    }
+    let command = error.get(ContextKind::InvalidSubcommand);
+    if !cfg!(feature = "watch") && command == Some(&ContextValue::String("watch".into())) {
+        message = "error: this build has no `ztrack watch`: install it with cargo install --path . --features watch, or watch a run by tensorboard --logdir runs".into();
     }
     tell(&message);
     ExitCode::from(USAGE)
 }
 
-/// How to set a key whose name was typed as an option, as in `--epochs 5`.
-fn setting_meant(option: &str) -> Option<String> {
-    let name = option.trim_start_matches('-').split('=').next()?.replace('-', "_");
-    let key = all_keys().find(|key| key.last() == name)?;
-    Some(format!("--set {}={}", key.name, key.example.trim_matches('"')))
+/// Options of other programs, and the keys that they stand for here.
+const ELSEWHERE: [(&str, &str); 16] = [
+    ("lr", "training.learning_rate"),
+    ("rate", "training.learning_rate"),
+    ("batch_size", "training.batch"),
+    ("n_hidden", "model.hidden"),
+    ("hidden_units", "model.hidden"),
+    ("n_components", "model.hidden"),
+    ("n_iter", "training.epochs"),
+    ("num_epochs", "training.epochs"),
+    ("steps", "training.updates"),
+    ("iterations", "training.updates"),
+    ("optimizer", "training.update"),
+    ("k", "training.gradient.sweeps"),
+    ("log", "evaluation.every"),
+    ("log_every", "evaluation.every"),
+    ("log_interval", "evaluation.every"),
+    ("val_fraction", "data.validation_fraction"),
+];
+
+/// How to set a key whose name was typed as an option, as in `--epochs 5`; `typed`: all that was typed.
+fn setting_meant(option: &str, mut typed: impl Iterator<Item = String>) -> Option<String> {
+    let name = option.trim_start_matches('-').split('=').next()?;
+    let word = name.replace('-', "_");
+    let known = ELSEWHERE.iter().find(|(theirs, _)| *theirs == word).map(|(_, key)| *key);
+    let key = all_keys().find(|key| match known {
+        Some(known) => key.name == known,
+        None => key.last() == word,
+    })?;
+    let at = typed.find(|part| part.trim_start_matches('-').split('=').next() == Some(name))?;
+    let value = match at.split_once('=') {
+        Some((_, value)) => Some(value.to_string()),
+        None => typed.next().filter(|next| !next.starts_with('-')),
+    };
+    let value = value.unwrap_or_else(|| key.example.trim_matches('"').into());
+    Some(format!("--set {}={value}", key.name))
 }
 
 /// The paragraphs of clap on one line, without the usage, which `--help` shows better.
@@ -87,6 +123,24 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_of_other_programs_lead_to_keys() {
+        let meant = |typed: &[&str]| {
+            let option = typed.iter().find(|part| part.starts_with('-')).unwrap();
+            setting_meant(option, typed.iter().map(ToString::to_string))
+        };
+        for (typed, expected) in [
+            (&["train", "x", "--epochs", "5"][..], "--set training.epochs=5"),
+            (&["train", "--lr=0.1", "x"], "--set training.learning_rate=0.1"),
+            (&["train", "--batch-size", "50"], "--set training.batch=50"),
+            (&["train", "--hidden", "64"], "--set model.hidden=64"),
+            (&["train", "--log", "50"], "--set evaluation.every=50"),
+        ] {
+            assert_eq!(meant(typed).as_deref(), Some(expected));
+        }
+        assert_eq!(meant(&["train", "--nonsense", "5"]), None);
+    }
 
     #[test]
     fn messages_become_one_line() {

@@ -37,11 +37,23 @@ pub struct LogZOptions {
     /// Seed of all random numbers
     #[arg(long, default_value_t = 0, value_name = "S")]
     pub seed: u64,
+    /// Print how the estimate was found: starts, runs, methods
+    #[arg(long, short)]
+    pub verbose: bool,
     #[command(flatten)]
     schedule: ScheduleOptions,
 }
 
 impl LogZOptions {
+    /// Whether no method and no amount of work is asked for, so that a value which is known will do.
+    pub fn are_default(&self) -> bool {
+        let usual = EstimateSettings::default();
+        let work = (self.chains, self.temperatures, self.sweeps, self.budget);
+        self.methods.is_empty()
+            && !self.no_exact
+            && work == (usual.chains, usual.temperatures, usual.sweeps, usual.budget)
+    }
+
     /// Estimates of all methods, with progress on standard error. The shared chains are run at most once; `keep` keeps them for a caller in
     /// any case.
     pub fn run(
@@ -61,6 +73,6 @@ impl LogZOptions {
             seed,
             schedule: self.schedule.settings(),
         };
-        Ok(settings.run_from(parameters, start, keep, &mut Teller::new())?)
+        Ok(settings.run_from(parameters, start, keep, &mut Teller::new(self.verbose))?)
     }
 }

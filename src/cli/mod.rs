@@ -3,6 +3,7 @@
 mod about;
 mod column_options;
 mod compare;
+mod completed;
 mod completions;
 mod config;
 mod curves;
@@ -14,6 +15,7 @@ mod dry_run;
 mod estimate;
 mod evaluate;
 mod failure;
+mod impute;
 mod log_z;
 mod machine;
 mod method;
@@ -36,6 +38,8 @@ mod shared_start;
 mod signals;
 mod start_options;
 mod summary;
+mod sweep;
+mod sweep_table;
 mod table;
 mod teller;
 pub mod terminal;
@@ -80,9 +84,11 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Train(train::Train),
+    Sweep(sweep::Sweep),
     Estimate(estimate::Estimate),
     Evaluate(evaluate::Evaluate),
     Sample(sample::Sample),
+    Impute(impute::Impute),
     Transform(transform::Transform),
     Report(report::Report),
     Runs(runs::Runs),
@@ -115,8 +121,10 @@ impl Arguments {
         use ranks::Work::{OfOne, Shared};
         match self.command {
             Some(Command::Train(_) | Command::Estimate(_)) => Shared,
+            Some(Command::Sweep(_)) => OfOne("sweep"),
             Some(Command::Evaluate(_)) => OfOne("evaluate"),
             Some(Command::Sample(_)) => OfOne("sample"),
+            Some(Command::Impute(_)) => OfOne("impute"),
             Some(Command::Transform(_)) => OfOne("transform"),
             Some(Command::Report(_)) => OfOne("report"),
             Some(Command::Runs(_)) => OfOne("runs"),
@@ -159,9 +167,11 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
     };
     let run = || match command {
         Command::Train(command) => command.run(),
+        Command::Sweep(command) => command.run(),
         Command::Estimate(command) => command.run(),
         Command::Evaluate(command) => command.run(),
         Command::Sample(command) => command.run(),
+        Command::Impute(command) => command.run(),
         Command::Transform(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Runs(command) => command.run(),

@@ -38,18 +38,34 @@ enum Split {
     All,
 }
 
-/// Rows as zeros and ones, with the names of their splits.
-pub type NamedRows = Vec<(&'static str, BitMatrix)>;
+/// Rows as zeros and ones.
+pub struct NamedRows {
+    /// The name of their split.
+    pub split: &'static str,
+    /// Shape [rows, visible units].
+    pub bits: BitMatrix,
+    /// Their missing cells, if there are any.
+    pub missing: Option<BitMatrix>,
+}
 
 impl RowOptions {
-    /// The data, their name, and the selected rows.
-    pub fn load(&self, model: &Model, seed: u64) -> Result<(Data, String, NamedRows)> {
+    /// The data, their name, and the selected rows; `missing`: cells of them may be missing.
+    pub fn load(
+        &self,
+        model: &Model,
+        seed: u64,
+        missing: bool,
+    ) -> Result<(Data, String, Vec<NamedRows>)> {
         let (name, split) = self.data(model)?;
-        let data = self.options.load(&name, model, seed)?;
+        let data = match missing {
+            true => self.options.load_with_missing(&name, model, seed)?,
+            false => self.options.load(&name, model, seed)?,
+        };
         data.compare(model.file.trained_on.as_ref())?;
         let mut rows = Vec::new();
-        for (name, dataset) in splits(&data, &name, split)? {
-            rows.push((name, data.binarized(dataset)?));
+        for (split, dataset) in splits(&data, &name, split)? {
+            let (bits, missing) = (data.binarized(dataset)?, dataset.missing.clone());
+            rows.push(NamedRows { split, bits, missing });
         }
         Ok((data, name, rows))
     }

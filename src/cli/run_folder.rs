@@ -121,6 +121,11 @@ impl RunFolder {
         Ok(())
     }
 
+    /// summary.json of a run folder; `None` before its end, or if it cannot be read.
+    pub fn summary(path: &Path) -> Option<Summary> {
+        serde_json::from_slice(&fs::read(path.join(SUMMARY)).ok()?).ok()
+    }
+
     /// Removes the files on the end of the run, before it continues: an earlier end must not be confused with the present one. The best
     /// model so far remains the best.
     pub fn remove_end(&self) -> Result<()> {

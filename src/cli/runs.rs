@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::output::{print, print_json, tell};
@@ -13,14 +13,31 @@ use crate::report::{RunFiles, duration};
 
 /// List runs: state, updates, best model, age, doubt
 #[derive(Args)]
-#[command(after_help = "Examples:\n  ztrack runs\n  ztrack runs experiments --json")]
+#[command(
+    after_help = "Examples:\n  ztrack runs\n  ztrack runs runs/my-sweep --sort validation\n  ztrack runs experiments --json"
+)]
 pub struct Runs {
     /// Folder of run folders, or a run folder
     #[arg(default_value = "runs", value_name = "DIR")]
     folder: PathBuf,
+    /// The order: the newest first, or the best by the log-likelihood of validation or test rows, or by name
+    #[arg(long, value_enum, default_value_t = Sort::Age)]
+    sort: Sort,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// Newest first
+    Age,
+    /// Best validation log-likelihood first
+    Validation,
+    /// Best test log-likelihood first
+    Test,
+    /// By name
+    Name,
 }
 
 #[derive(Serialize)]
@@ -56,10 +73,14 @@ impl Runs {
                 Err(error) => tell(&format!("warning: {error}")),
             }
         }
-        lines.sort_by(|a, b| {
-            let age = |line: &Line| line.age.unwrap_or(f64::INFINITY);
-            age(a).total_cmp(&age(b)).then(a.name.cmp(&b.name))
-        });
+        let largest = |value: Option<f64>| -value.unwrap_or(f64::NEG_INFINITY);
+        let rank = |line: &Line| match self.sort {
+            Sort::Age => line.age.unwrap_or(f64::INFINITY),
+            Sort::Validation => largest(line.best_validation_log_likelihood),
+            Sort::Test => largest(line.test_log_likelihood),
+            Sort::Name => 0.0,
+        };
+        lines.sort_by(|a, b| rank(a).total_cmp(&rank(b)).then(a.name.cmp(&b.name)));
         if self.json {
             print_json(&lines)?;
         } else if lines.is_empty() {
@@ -142,13 +163,18 @@ fn table(lines: &[Line]) -> String {
 }
 
 /// Rows of cells in columns, two spaces between them.
-pub fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+pub fn aligned(rows: &[impl AsRef<[String]>]) -> String {
     let width = |column: usize| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+        let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
     };
-    let widths: [usize; N] = std::array::from_fn(width);
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+    let columns = rows.first().map_or(0, |row| row.as_ref().len());
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &_| {
+        let cells = AsRef::<[String]>::as_ref(row)
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
     };
     rows.iter().map(line).collect()

@@ -8,6 +8,7 @@ use clap::Args;
 use ndarray::Array2;
 use ndarray_npy::WriteNpyExt;
 
+use super::completed::Completed;
 use super::data_options::{BASE_SMOOTHING, Data, DataOptions, stored_base};
 use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
@@ -17,10 +18,15 @@ use crate::checkpoint::write_bytes;
 use crate::data::{Categories, ImageShape, Neighbour, nearest_rows};
 use crate::engine::BitMatrix;
 use crate::error::Error;
-use crate::estimators::{Equilibrium, Known, automatic, automatic_settings, check_sizes};
+use crate::estimators::{
+    Completing, Equilibrium, Known, automatic, automatic_settings, check_sizes,
+};
 use crate::record::Image;
 use crate::tempering::{BaseDistribution, check_memory, tempering_bytes};
 use crate::units::Variables;
+
+/// What helps chains that are in doubt, in the options of this command.
+const ADVICE: &str = "raise --budget or --burn-in, or name data near the model by --data";
 
 /// Pixels per side to which small sheets are enlarged.
 const SMALLEST_SIDE: usize = 300;
@@ -29,14 +35,18 @@ const SMALLEST_SIDE: usize = 300;
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     ztrack sample runs/mnist --count 100 --out digits.png\n  \
-    ztrack sample model.npz --count 10000 --out samples.npy --data dna\n\n\
+    ztrack sample model.npz --count 10000 --out samples.npy --data dna\n  \
+    ztrack sample runs/survey --given answers.csv --count 20 --out draws.csv\n\n\
     A .csv file names the states of categories; an .npy file holds zeros and ones, uint8, shape [count, visible units].")]
 pub struct Sample {
     #[command(flatten)]
     model: ModelOptions,
-    /// Number of samples
+    /// Number of samples; with --given, of each of its rows
     #[arg(long, value_name = "N")]
     count: usize,
+    /// Table in which cells are missing (empty, NA, ?): draws of these given the others, row after row
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nearest", "data"])]
+    given: Option<String>,
     /// File to write: .csv for a table, .fasta for sequences, .npy for an array, .png for a sheet of pictures
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -69,6 +79,9 @@ pub struct Sample {
     /// Work that may be done while the chains are in doubt, in seconds of one usual core
     #[arg(long, default_value_t = automatic::BUDGET, value_name = "SECONDS")]
     budget: f64,
+    /// Print how the chains were found and judged
+    #[arg(long, short)]
+    verbose: bool,
     /// Exit with status 3 when the samples are in doubt
     #[arg(long)]
     strict: bool,
@@ -98,6 +111,9 @@ impl Sample {
     /// Draws samples and writes the file.
     pub fn run(self) -> Result<ExitCode> {
         let (model, format) = self.checked()?;
+        if let Some(file) = &self.given {
+            return self.given(file, &model, format);
+        }
         let data = self.rows_near(&model)?;
         let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
         let variables = &model.file.parameters.variables;
@@ -116,7 +132,7 @@ impl Sample {
         if let Some(folder) = self.out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
         }
-        let mut teller = Teller::new();
+        let mut teller = Teller::new(self.verbose);
         teller.method("sample", true);
         let amount = (self.count, self.sweeps);
         let mut told = |line: &str| teller.line(line);
@@ -128,19 +144,42 @@ impl Sample {
             }
             _ => None,
         };
-        let bytes = match format {
-            Format::Npy => npy(&samples.visible)?,
-            Format::Csv => csv(&samples.visible, names(&model)),
-            Format::Fasta => fasta(&samples.visible, names(&model)),
-            Format::Png(shape) => sheet(&samples.visible, nearest.as_ref(), shape)?,
-        };
-        write_bytes(&self.out, &bytes)?;
+        self.write(&model, format, &samples.visible, nearest.as_ref())?;
         self.tell(&samples);
         if let (Some((rows, nearest)), Some(data)) = (&nearest, &data) {
             tell_distances(rows, nearest, data, variables)?;
         }
         let refused = self.strict && !samples.trust.is_sound();
         Ok(if refused { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+    }
+
+    /// Writes draws of rows with missing cells.
+    fn given(&self, file: &str, model: &Model, format: Format) -> Result<ExitCode> {
+        let asked = Completing { draws: self.count, seed: self.seed, ..Completing::default() };
+        let done = Completed::of(model, file, &self.options, asked)?;
+        let draws = done.found.iter().map(|it| it.draws.clone());
+        let draws = draws.reduce(|all, more| all.followed_by(&more)).context("no rows")?;
+        self.write(model, format, &draws, None)?;
+        let (out, count) = (self.out.display(), self.count);
+        tell(&format!("{out}: {count} samples of each of {} rows", done.found.len()));
+        let refused = !done.is_sound() && self.strict;
+        Ok(if refused { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+    }
+
+    fn write(
+        &self,
+        model: &Model,
+        format: Format,
+        rows: &BitMatrix,
+        nearest: Option<&(&BitMatrix, Vec<Neighbour>)>,
+    ) -> Result<()> {
+        let bytes = match format {
+            Format::Npy => npy(rows)?,
+            Format::Csv => csv(rows, names(model)),
+            Format::Fasta => fasta(rows, names(model)),
+            Format::Png(shape) => sheet(rows, nearest, shape)?,
+        };
+        Ok(write_bytes(&self.out, &bytes)?)
     }
 
     /// The model and the format, after all checks that need no computation.
@@ -184,7 +223,8 @@ impl Sample {
     }
 
     fn tell(&self, samples: &Equilibrium) {
-        for doubt in samples.trust.doubts() {
+        let words = [("use more sweeps, or another --start", ADVICE)];
+        for doubt in samples.trust.clone().reworded(&words).doubts() {
             tell(&format!("warning: {}", doubt.text));
         }
         let (out, count) = (self.out.display(), self.count);
@@ -243,12 +283,7 @@ fn fasta(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
 fn csv(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
     let mut text = String::new();
     let mut line = |cells: Vec<&str>| {
-        // A line that begins with # would be a comment, and the separator is found from the first lines.
-        let quoted = |cell: &&str| match cell.contains([',', ';', '\t', '#', '"']) {
-            true => format!("\"{}\"", cell.replace('"', "\"\"")),
-            false => (*cell).to_string(),
-        };
-        text += &cells.iter().map(quoted).collect::<Vec<_>>().join(",");
+        text += &cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",");
         text.push('\n');
     };
     if let Some(categories) = categories {
@@ -266,7 +301,16 @@ fn csv(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {
+/// A cell of a table: a line that begins with # would be a comment, and the separator is found from the first lines.
+pub fn quoted(cell: &str) -> String {
+    match cell.contains([',', ';', '\t', '#', '"']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.to_string(),
+    }
+}
+
+/// Zeros and ones, uint8.
+pub fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {
     let shape = (rows.rows(), rows.columns());
     let array = Array2::from_shape_fn(shape, |(i, j)| u8::from(rows.get(i, j)));
     let mut bytes = Vec::new();

@@ -137,7 +137,8 @@ pub fn check_rows(ranks: &dyn Collective, trainer: &Trainer) -> Result<()> {
 }
 
 fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
-    let Dataset { name: title, values, labels, image, label_column, weights, categories } = data;
+    let Dataset { name: title, values, labels, image, label_column, weights, categories, .. } =
+        data;
     let header = Header {
         name: title.clone(),
         binary: matches!(values, Values::Binary(_)),

@@ -145,7 +145,7 @@ impl Best {
         if let (Some(log_z), Some(error)) = (self.tracked_log_z, self.tracked_log_z_std_error) {
             let doubt =
                 if self.evaluation_in_doubt { ", in doubt: the audit speaks for it" } else { "" };
-            let _ = writeln!(text, "  log Z tracked       {log_z:>10.3} +- {error:.3}{doubt}");
+            let _ = writeln!(text, "  log Z tracked       {log_z:>10.3} ± {error:.3}{doubt}");
         }
         let audit = format!("log Z {}", self.audit_method);
         let differs = self
@@ -153,7 +153,7 @@ impl Best {
             .map_or(String::new(), |z| format!(", tracked differs by {z:+.1} errors"));
         let _ = writeln!(
             text,
-            "  {audit:<19} {:>10.3} +- {:.3}{differs}",
+            "  {audit:<19} {:>10.3} ± {:.3}{differs}",
             self.log_z, self.log_z_std_error
         );
         if let Some(at_least) = self.log_z_at_least {
@@ -172,7 +172,7 @@ impl Best {
                 let label = format!("{name} log-lik.");
                 let _ = writeln!(
                     text,
-                    "  {label:<19} {:>10.3} +- {:.3} nats per row",
+                    "  {label:<19} {:>10.3} ± {:.3} nats per row",
                     value.value, value.std_error
                 );
             }

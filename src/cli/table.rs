@@ -1,7 +1,34 @@
 //! Table of estimates as text.
 
-use crate::estimators::{Agreement, Bias, Bound, Candidate, Estimate, Started, at_least};
+use crate::estimators::{Agreement, Bias, Bound, Candidate, Estimate, Method, Started, at_least};
 use crate::trust::Trust;
+
+/// The recommended estimate, else the first.
+pub fn chosen<'a>(estimates: &'a [Estimate], agreement: &Agreement) -> Option<&'a Estimate> {
+    let used = estimates.iter().find(|it| Some(it.method) == agreement.use_method);
+    used.or(estimates.first())
+}
+
+/// The answer in a line: value, error, method, whether it is sound; where it is not, why, and what to do. `by` describes the method.
+pub fn answer(estimates: &[Estimate], agreement: &Agreement, by: Option<&str>) -> String {
+    let Some(Estimate { method, value, std_error, trust, .. }) = chosen(estimates, agreement)
+    else {
+        return String::new();
+    };
+    let by = by.map_or_else(|| method.to_string(), String::from);
+    if *method == Method::Exact {
+        return format!("log Z = {value:.6} nats, {by}\n");
+    }
+    let error = if std_error.is_nan() { String::new() } else { format!(" ± {std_error:.4}") };
+    let mut text = format!("log Z = {value:.4}{error} nats ({by}), ");
+    if agreement.sound {
+        return text + "sound: its checks passed\n";
+    }
+    text += "in doubt:\n";
+    let doubts = trust.doubts().iter().map(|doubt| &doubt.text).chain(&agreement.disagreements);
+    doubts.for_each(|doubt| text += &format!("  {doubt}\n"));
+    text + "  what helps: more work (--budget 100 with --method auto, else --sweeps), or other methods beside it (--method all)\n"
+}
 
 /// The doubts; empty if there are none.
 pub fn doubts(trust: &Trust) -> String {
@@ -54,11 +81,12 @@ pub fn table(estimates: &[Estimate]) -> String {
 pub fn remarks(estimates: &[Estimate], bound: Option<&Bound>, agreement: &Agreement) -> String {
     let mut text = String::new();
     if let Some(Bound { value, states }) = bound {
-        text += &format!("\nlog Z >= {value:.6} by the sum over {states} distinct states\n");
+        text +=
+            &format!("\nlog Z >= {value:.4} for certain: the sum over {states} distinct states\n");
     }
     if let Some(value) = at_least(estimates) {
         text += &format!(
-            "{}log Z >= {value:.6} with 99.9 % probability: from the weights of annealing\n",
+            "{}log Z >= {value:.4} with 99.9 % probability: from the weights of annealing\n",
             if bound.is_some() { "" } else { "\n" }
         );
     }
@@ -75,7 +103,7 @@ pub fn remarks(estimates: &[Estimate], bound: Option<&Bound>, agreement: &Agreem
 pub fn started(how: &Started) -> String {
     let Started { methods, candidates, runs } = how;
     let what = if *methods == "auto" { "auto" } else { "start of the other methods" };
-    let short = |c: &Candidate| format!("{} {:.2} +- {:.2}", c.name, c.log_z, c.std_error);
+    let short = |c: &Candidate| format!("{} {:.2} ± {:.2}", c.name, c.log_z, c.std_error);
     let tried: Vec<String> = candidates.iter().map(short).collect();
     let best = candidates.iter().max_by(|a, b| a.log_z.total_cmp(&b.log_z));
     let mut text = format!(

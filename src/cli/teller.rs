@@ -33,6 +33,7 @@ impl Hears for Teller {
 /// Shows the steps of a computation.
 pub struct Teller {
     shared: Arc<Shared>,
+    verbose: bool,
     /// Lines of the first second, shown after it.
     waiting: Vec<String>,
     stop: Option<Sender<()>>,
@@ -49,8 +50,8 @@ struct Shared {
 }
 
 impl Teller {
-    /// Starts the clock.
-    pub fn new() -> Self {
+    /// Starts the clock; `verbose`: whether results of steps are printed.
+    pub fn new(verbose: bool) -> Self {
         let terminal = io::stderr().is_terminal();
         // Nothing is drawn before there is a message.
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -69,7 +70,7 @@ impl Teller {
         };
         // Without a thread there is no progress, and the work continues.
         let thread = std::thread::Builder::new().name("teller".into()).spawn(looks).ok();
-        Self { shared, waiting: Vec::new(), stop: Some(stop), thread }
+        Self { shared, verbose, waiting: Vec::new(), stop: Some(stop), thread }
     }
 
     /// The method that comes next, and whether it does work of its own.
@@ -77,12 +78,15 @@ impl Teller {
         *self.shared.method() = name.into();
         self.shared.watch.forget();
         if works && !self.shared.terminal && self.shared.start.elapsed() > PATIENCE {
-            self.line("running");
+            tell(&format!("{}: running", self.shared.place()));
         }
     }
 
     /// Result of a step.
     pub fn line(&mut self, line: &str) {
+        if !self.verbose {
+            return;
+        }
         let line = format!("{}: {line}", self.shared.place());
         self.waiting.push(line);
         if self.shared.start.elapsed() > PATIENCE {

@@ -9,7 +9,7 @@ use clap::Args;
 use super::model_options::ModelOptions;
 use super::output::tell;
 use super::row_file::{self, RowFile};
-use super::row_options::RowOptions;
+use super::row_options::{NamedRows, RowOptions};
 use crate::engine::{Engine, Host, Layer};
 use crate::numerics::sigmoid;
 
@@ -42,12 +42,12 @@ impl Transform {
     pub fn run(self) -> Result<ExitCode> {
         row_file::check(&self.out, self.force)?;
         let model = self.model.load()?;
-        let (_, _, rows) = self.rows.load(&model, self.seed)?;
+        let (_, _, rows) = self.rows.load(&model, self.seed, false)?;
         let engine = Host::new(&model.file.parameters);
         let hidden = engine.n_units(Layer::Hidden);
         let names: Vec<String> = (1..=hidden).map(|j| format!("h{j}")).collect();
         let mut table = RowFile::new(&names);
-        for (split, rows) in &rows {
+        for NamedRows { split, bits: rows, .. } in &rows {
             for first in (0..rows.rows()).step_by(BLOCK) {
                 let block = rows.select(first..rows.rows().min(first + BLOCK));
                 let inputs = engine.inputs(Layer::Hidden, &block);
@@ -57,7 +57,7 @@ impl Transform {
             }
         }
         table.write(&self.out)?;
-        let count: usize = rows.iter().map(|(_, rows)| rows.rows()).sum();
+        let count: usize = rows.iter().map(|it| it.bits.rows()).sum();
         tell(&format!("{}: {count} rows, {hidden} hidden means each", self.out.display()));
         Ok(ExitCode::SUCCESS)
     }

@@ -1,6 +1,7 @@
 //! Names of the variables of a table and of their states: cells become states, and states cells.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,12 @@ impl Categories {
     /// Number of units.
     pub fn units(&self) -> usize {
         self.columns.iter().map(Category::units).sum()
+    }
+
+    /// The units of a column.
+    pub fn range(&self, column: usize) -> Range<usize> {
+        let first = self.columns[..column].iter().map(Category::units).sum();
+        first..first + self.columns[column].units()
     }
 
     /// The variables of the units.

@@ -24,6 +24,8 @@ pub struct Dataset {
     pub image: Option<ImageShape>,
     /// The variables and states that the units stand for, in a table of categories.
     pub categories: Option<Arc<Categories>>,
+    /// The cells without a value, shape [rows, columns], if there are any; what `values` has there means nothing.
+    pub missing: Option<BitMatrix>,
 }
 
 /// Height and width of an image, in pixels.
@@ -121,8 +123,8 @@ impl Dataset {
                 "images of {height} x {width} pixels, but rows of {columns} columns"
             )));
         }
-        let (label_column, weights, categories) = (None, None, None);
-        Ok(Self { name, values, labels, label_column, weights, image, categories })
+        let (label_column, weights, categories, missing) = (None, None, None, None);
+        Ok(Self { name, values, labels, label_column, weights, image, categories, missing })
     }
 
     /// The same with a weight for each row.
@@ -160,7 +162,8 @@ impl Dataset {
         let weights = |all: &Vec<f64>| rows.iter().map(|&row| all[row]).collect();
         let weights = self.weights.as_ref().map(weights);
         let categories = self.categories.clone();
-        Self { name, values, labels, label_column, weights, image: self.image, categories }
+        let missing = self.missing.as_ref().map(|cells| cells.select(rows.iter().copied()));
+        Self { name, values, labels, label_column, weights, image: self.image, categories, missing }
     }
 }
 

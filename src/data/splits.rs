@@ -94,7 +94,7 @@ pub fn load_as(
             ];
             known(folder, "binarized-mnist", "binarized_mnist", files, &FileOptions::default())?
         }
-        Source::Files(files) => load_files(files, folder, reading)?,
+        Source::Files(files) => load_files(files, folder, files.options(reading))?,
     };
     if let Some(path) = file.map(|file| located(&file, folder)) {
         let weights = read_weights(&path)?;
@@ -120,14 +120,20 @@ fn located(weights: &Column, folder: &Path) -> PathBuf {
     }
 }
 
-fn load_files(files: &Files, folder: &Path, reading: FileOptions) -> Result<Splits> {
-    let (columns, chosen) = match &files.columns {
-        Some(Columns::Count(count)) => (Some(*count), None),
-        Some(Columns::Chosen(chosen)) => (None, Some(chosen.clone())),
-        None => (None, None),
-    };
-    let (label, separator) = (files.label.clone(), files.separator);
-    let mut options = FileOptions { columns, label, chosen, separator, ..reading };
+impl Files {
+    /// How the first of them is read, given the other options.
+    pub fn options(&self, reading: FileOptions) -> FileOptions {
+        let (columns, chosen) = match &self.columns {
+            Some(Columns::Count(count)) => (Some(*count), None),
+            Some(Columns::Chosen(chosen)) => (None, Some(chosen.clone())),
+            None => (None, None),
+        };
+        let (label, separator) = (self.label.clone(), self.separator);
+        FileOptions { columns, label, chosen, separator, ..reading }
+    }
+}
+
+fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<Splits> {
     let train = load_file(&locate(&files.train, folder), &options)?;
     options.columns = Some(train.columns());
     options.categories.clone_from(&train.categories);

@@ -99,6 +99,8 @@ pub enum Purpose {
     KnownStates = 44,
     /// Seed of the chains that exchange states with particles, and the particles they exchange with.
     Exchange = 45,
+    /// Seeds of rows whose missing cells are filled in.
+    Completion = 46,
 }
 
 /// The seed of the `n`-th computation of a kind inside of one with seed `seed`: different ones, also of other seeds, share random numbers

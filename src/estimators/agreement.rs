@@ -60,7 +60,7 @@ impl Agreement {
                 _ => "none is sound; the narrowest that is not below the bound is",
             };
             (!others.is_empty()).then(|| format!(
-                "{how} {}: {:.6} +- {:.6}; {within} of {} other consistent estimates agree within {MOST_ERRORS} errors",
+                "{how} {}: {:.6} ± {:.6}; {within} of {} other consistent estimates agree within {MOST_ERRORS} errors",
                 best.method,
                 best.value,
                 best.std_error,
@@ -127,7 +127,7 @@ impl Estimate {
             && self.value + MOST_ERRORS * error + ROUNDING * (1.0 + bound.abs()) < bound
         {
             let text = format!(
-                "{} {:.3} +- {:.3} is wrong: log Z is at least {bound:.3}, the sum over distinct states alone; try --method auto",
+                "{} {:.3} ± {:.3} is wrong: log Z is at least {bound:.3}, the sum over distinct states alone; try --method auto",
                 self.method, self.value, self.std_error
             );
             self.trust.doubt(BELOW_BOUND, text);
@@ -143,7 +143,7 @@ impl Estimate {
         let rounding = ROUNDING * (1.0 + at_least.abs());
         if at_least > self.value + MOST_ERRORS * self.std_error + rounding {
             let text = format!(
-                "the weights of annealing say that log Z is at least {at_least:.3}, more than {:.3} +- {:.3}: a mode is missing; try --method auto",
+                "the weights of annealing say that log Z is at least {at_least:.3}, more than {:.3} ± {:.3}: a mode is missing; try --method auto",
                 self.value, self.std_error
             );
             self.trust.doubt("annealing-above", text);

@@ -6,7 +6,7 @@
 use super::tempered::{TemperedRun, verdict};
 use super::{Automatic, Estimate, FoundStart, Known};
 use crate::engine::random::{Purpose, derived_seed};
-use crate::engine::{BitMatrix, Engine};
+use crate::engine::{BitMatrix, Engine, Layer};
 use crate::error::{Error, Result};
 use crate::model::{Parameters, exact};
 use crate::tempering::mixture::MixturePath;
@@ -81,7 +81,7 @@ impl Equilibrium {
         let ladder = sampling_ladder(MIXTURE_TEMPERATURES)?;
         let path = MixturePath { engine, ladder: &ladder, base: &found.mixture };
         let above = found.from_above.select(0..found.from_above.rows().min(count / 2));
-        Self::one_a_chain(path, above, count, seed)
+        Self::one_a_chain(path, above, SWEEPS, count, seed)
     }
 
     /// As [`Equilibrium::draw_from`], of chains on the path from a product distribution.
@@ -95,12 +95,24 @@ impl Equilibrium {
         count: usize,
         seed: u64,
     ) -> Result<Self> {
-        if let Some(exact) = Self::exact(parameters, count, seed)? {
-            return Ok(exact);
+        match Self::exact(parameters, count, seed)? {
+            Some(exact) => Ok(exact),
+            None => Self::by_product_path(engine, base, (TEMPERATURES, SWEEPS), count, seed),
         }
-        let ladder = sampling_ladder(TEMPERATURES)?;
-        let nothing = BitMatrix::zeros(0, parameters.n_visible);
-        Self::one_a_chain(GeometricPath { engine, ladder: &ladder, base }, nothing, count, seed)
+    }
+
+    /// The same of any model, without enumeration, with so many temperatures and sweeps.
+    pub(super) fn by_product_path(
+        engine: &dyn Engine,
+        base: &BaseDistribution,
+        (temperatures, sweeps): (usize, usize),
+        count: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        let ladder = sampling_ladder(temperatures)?;
+        let nothing = BitMatrix::zeros(0, engine.n_units(Layer::Visible));
+        let path = GeometricPath { engine, ladder: &ladder, base };
+        Self::one_a_chain(path, nothing, sweeps, count, seed)
     }
 
     fn exact(parameters: &Parameters, count: usize, seed: u64) -> Result<Option<Self>> {
@@ -143,6 +155,7 @@ impl Equilibrium {
     fn one_a_chain<P: TemperedPath>(
         path: P,
         above: BitMatrix,
+        sweeps: usize,
         count: usize,
         seed: u64,
     ) -> Result<Self> {
@@ -152,7 +165,7 @@ impl Equilibrium {
             TemperedChains::new(path.sample_base(count, seed, 0), path.ladder().len(), seed);
         let mut chains =
             Tempering::new(path, &mut chains, BetaUpdate::Collapsed).with_states_above(above);
-        let run = TemperedRun::new(&mut chains, &InitialRounds::default(), SWEEPS)?;
+        let run = TemperedRun::new(&mut chains, &InitialRounds::default(), sweeps)?;
         let found = chains.take_at_one(&run.measurement().log_z, count, SPACING)?;
         Ok(Self {
             visible: found.visible,
@@ -194,7 +207,7 @@ mod tests {
         let (base, ladder) = (BaseDistribution::uniform(6), sampling_ladder(10).unwrap());
         let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let nothing = BitMatrix::zeros(0, 6);
-        let from_base = Equilibrium::one_a_chain(path, nothing, count, 5);
+        let from_base = Equilibrium::one_a_chain(path, nothing, SWEEPS, count, 5);
         for samples in [from_found.unwrap(), from_base.unwrap()] {
             assert!(samples.trust.is_sound(), "{}", samples.trust.names());
             assert!(samples.chains_used > 160);

@@ -40,7 +40,7 @@ impl Estimate {
             || (has_error && self.std_error.is_nan())
         {
             let text = format!(
-                "{} +- {} is no estimate: weights are too large for this method, or its chains did not connect both ends; look at the weights, try --method exact or auto",
+                "{} ± {} is no estimate: weights are too large for this method, or its chains did not connect both ends; look at the weights, try --method exact or auto",
                 self.value, self.std_error
             );
             self.trust.doubt("not-finite", text);

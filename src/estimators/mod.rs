@@ -4,6 +4,7 @@ mod agreement;
 mod ais;
 mod asked;
 pub mod automatic;
+mod completion;
 mod equilibrium;
 mod estimate;
 mod exact;
@@ -29,6 +30,7 @@ pub use asked::Asked;
 pub use automatic::{
     Automatic, Bound, Candidate, FoundStart, Known, Mode, ModeSearch, Report, lower_bound,
 };
+pub use completion::{Completing, Completion};
 pub use equilibrium::Equilibrium;
 pub use estimate::{Bias, Estimate, FAILURE};
 pub use exact::exact;

@@ -1,5 +1,6 @@
 //! The model: parameters, the Burn module, exact enumeration, {-1, +1} units, test systems.
 
+mod conditional;
 mod device;
 pub mod exact;
 mod parameters;
@@ -8,6 +9,7 @@ pub mod plus_minus;
 mod rbm;
 pub mod test_systems;
 
+pub use conditional::Conditional;
 pub use device::Device;
 pub use parameters::Parameters;
 #[cfg(feature = "burn")]

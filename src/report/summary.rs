@@ -167,7 +167,7 @@ impl Summary {
                 false => "",
             };
             words.push(format!(
-                "The best of three simple models ({name}{detail}) has {part} log-likelihood {:.3} +- {:.3}; this model is {size:.2} +- {error:.2} nats per row {better}{remedy}.",
+                "The best of three simple models ({name}{detail}) has {part} log-likelihood {:.3} ± {:.3}; this model is {size:.2} ± {error:.2} nats per row {better}{remedy}.",
                 it.mean, it.std_error
             ));
         }

@@ -50,44 +50,25 @@ pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
 /// [`mean_log_f`] with a weight for each row: weighted mean, and its error from as many rows as they are worth
 /// ([`effective_rows`]).
 pub fn weighted_log_f(engine: &dyn Engine, data: &BitMatrix, weights: &[f64]) -> MeanLogF {
-    let values = engine.log_f(data);
-    let total: f64 = weights.iter().sum();
-    let mean_of = |f: &dyn Fn(f64) -> f64| {
-        values.iter().zip(weights).map(|(&x, w)| w * f(x)).sum::<f64>() / total
-    };
-    let mean = mean_of(&|x| x);
-    let variance = mean_of(&|x| (x - mean).powi(2));
-    MeanLogF {
-        mean,
-        std_error: (variance / (effective_rows(weights) - 1.0).max(1.0)).sqrt(),
-        rows: data.rows(),
-        log_z_bound: over_distinct(data, &values),
-    }
+    MeanLogF::of(&engine.log_f(data), data, Some(weights))
 }
 
 /// Mean of log f(v) over all rows; the result does not depend on the number of threads.
 pub fn mean_log_f(engine: &dyn Engine, data: &BitMatrix) -> MeanLogF {
-    let values = engine.log_f(data);
-    let sums = values.chunks(TASK).map(|values| {
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let square = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
-        (mean * count, square + count * mean * mean)
-    });
-    let (sum, square) =
-        sums.fold((0.0, 0.0), |(sum, square), (one, other)| (sum + one, square + other));
-    let n = data.rows().max(1) as f64;
-    let mean = sum / n;
-    let variance = (square / n - mean * mean).max(0.0);
-    MeanLogF {
-        mean,
-        std_error: (variance / (n - 1.0).max(1.0)).sqrt(),
-        rows: data.rows(),
-        log_z_bound: over_distinct(data, &values),
-    }
+    MeanLogF::of(&engine.log_f(data), data, None)
 }
 
 impl MeanLogF {
+    /// From log f of every row, `[N]`, with weights or without.
+    pub fn of(values: &[f64], data: &BitMatrix, weights: Option<&[f64]>) -> Self {
+        let (mean, std_error) = match weights {
+            Some(weights) => weighted_mean(values, weights),
+            None => mean(values),
+        };
+        let log_z_bound = over_distinct(data, values);
+        Self { mean, std_error, rows: data.rows(), log_z_bound }
+    }
+
     /// The log-likelihood given log Z and its standard error.
     pub fn log_likelihood(&self, log_z: f64, log_z_std_error: f64) -> LogLikelihood {
         LogLikelihood {
@@ -97,4 +78,31 @@ impl MeanLogF {
             log_z_std_error,
         }
     }
+}
+
+/// The mean and its standard error, summed in blocks of a fixed size.
+fn mean(values: &[f64]) -> (f64, f64) {
+    let sums = values.chunks(TASK).map(|values| {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let square = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+        (mean * count, square + count * mean * mean)
+    });
+    let (sum, square) =
+        sums.fold((0.0, 0.0), |(sum, square), (one, other)| (sum + one, square + other));
+    let n = values.len().max(1) as f64;
+    let mean = sum / n;
+    let variance = (square / n - mean * mean).max(0.0);
+    (mean, (variance / (n - 1.0).max(1.0)).sqrt())
+}
+
+/// The weighted mean, and its standard error from as many rows as the weights are worth ([`effective_rows`]).
+fn weighted_mean(values: &[f64], weights: &[f64]) -> (f64, f64) {
+    let total: f64 = weights.iter().sum();
+    let mean_of = |f: &dyn Fn(f64) -> f64| {
+        values.iter().zip(weights).map(|(&x, w)| w * f(x)).sum::<f64>() / total
+    };
+    let mean = mean_of(&|x| x);
+    let variance = mean_of(&|x| (x - mean).powi(2));
+    (mean, (variance / (effective_rows(weights) - 1.0).max(1.0)).sqrt())
 }

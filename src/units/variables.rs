@@ -152,6 +152,18 @@ impl Variables {
         self.of(eta.len()).filter_map(of).for_each(set);
     }
 
+    /// Sets the first column of each variable without an implicit state that has all its columns among the `missing` cells: rows with
+    /// missing cells are then states as well.
+    pub fn settle(&self, rows: &mut BitMatrix, missing: &BitMatrix) {
+        for variable in self.categorical().iter().filter(|variable| !variable.implicit) {
+            for row in 0..rows.rows() {
+                if variable.range().all(|i| missing.get(row, i)) {
+                    variable.range().for_each(|i| rows.set(row, i, i == variable.first));
+                }
+            }
+        }
+    }
+
     /// Whether a packed row is a state of these variables.
     pub fn allow(&self, row: &[u64]) -> bool {
         self.broken_in(row).is_none()

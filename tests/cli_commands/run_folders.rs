@@ -74,7 +74,7 @@ impl GreyRun {
 
     /// The model file knows its marginals and its binarization, and another one is told.
     fn is_its_best_model(&self) {
-        let output = run(&["estimate", &self.out]);
+        let output = run(&["estimate", &self.out, "--verbose"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains("best.safetensors of update"), "{stderr}");
         let base = |output: &std::process::Output| {
@@ -83,11 +83,14 @@ impl GreyRun {
         };
         assert_eq!(base(&output), "marginals of grey.npy");
         let checkpoint = newest_checkpoint(&self.out);
-        assert_eq!(base(&run(&["estimate", &text(&checkpoint)])), "marginals of grey.npy");
+        assert_eq!(
+            base(&run(&["estimate", &text(&checkpoint), "--verbose"])),
+            "marginals of grey.npy"
+        );
         // Without the rows their marginals in the model file do, and one line says so.
         let away = format!("{}.away", self.rows);
         fs::rename(&self.rows, &away).unwrap();
-        let output = run(&["estimate", &self.best]);
+        let output = run(&["estimate", &self.best, "--verbose"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
         let warning = "warning: the rows of the run cannot be read: their marginals in the model";
         assert_eq!(stderr.matches(warning).count(), 1, "{stderr}");

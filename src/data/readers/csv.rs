@@ -4,11 +4,12 @@
 //! Cells become bits as they are read: a table of cells takes many times the memory of the file. Where a cell is no bit, the file is read
 //! again, by [`read_levels`] or [`read_states`].
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::FileOptions;
 use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_record};
-use super::encoding::{Encoding, is_category, level, weight};
+use super::encoding::{Encoding, is_category, is_missing, level, weight};
 use super::labels::Labels;
 use super::layout::{Layout, Role, is_header, names};
 use super::levels::Levels;
@@ -18,6 +19,7 @@ use crate::data::content::file_name;
 use crate::data::input::Input;
 use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape};
 use crate::data::{Dataset, Separator, Values};
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 
 /// A binary matrix, and the labels if the table has some; `None` where cells hold other values than those of bits, which the other two read.
@@ -33,12 +35,28 @@ pub(super) fn read(
     if !table.fill(path, input)? {
         return Ok(None);
     }
-    let Table { layout, units, labels, weights, .. } = table;
+    let Table { layout, units, labels, weights, missing, .. } = table;
     let columns = layout.as_ref().map_or(0, |layout| layout.units);
     let Units::Bits(rows, _) = units else { return Ok(None) };
     check_file_shape(path, rows.len(), columns, true)?;
     let bits = rows.finish(columns).map_err(|problem| Error::file(path, problem))?;
-    Ok(Some(dataset(path, Values::Binary(bits), layout, (labels, weights))?))
+    let missing = cells_of(&missing, bits.rows(), columns, |unit| unit..unit + 1);
+    let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
+    Ok(Some(Dataset { missing, ..dataset }))
+}
+
+/// The missing cells, (row, unit column of the table) each, as a matrix of units; `units`: those of a column.
+fn cells_of(
+    missing: &[(usize, usize)],
+    rows: usize,
+    columns: usize,
+    units: impl Fn(usize) -> Range<usize>,
+) -> Option<BitMatrix> {
+    let mut cells = (!missing.is_empty()).then(|| BitMatrix::zeros(rows, columns))?;
+    for &(row, column) in missing {
+        units(column).for_each(|unit| cells.set(row, unit, true));
+    }
+    Some(cells)
 }
 
 /// The same of a table whose cells hold grey levels.
@@ -49,13 +67,15 @@ pub(super) fn read_levels(
 ) -> Result<Dataset> {
     let mut table = Table::new(Units::Grey(Levels::new(None)), options);
     table.fill(path, input)?;
-    let Table { layout: Some(layout), units: Units::Grey(levels), labels, weights, .. } = table
-    else {
+    let Table { layout, units, labels, weights, missing, rows, .. } = table;
+    let (Some(layout), Units::Grey(levels)) = (layout, units) else {
         return Err(Error::file(path, "has no rows"));
     };
     let values =
         levels.finish(layout.units, false).map_err(|problem| Error::file(path, problem))?;
-    dataset(path, values, Some(layout), (labels, weights))
+    let missing = cells_of(&missing, rows, layout.units, |unit| unit..unit + 1);
+    let dataset = dataset(path, values, Some(layout), (labels, weights))?;
+    Ok(Dataset { missing, ..dataset })
 }
 
 /// The same of a table whose cells hold categories.
@@ -67,7 +87,7 @@ pub(super) fn read_states(
     let states = StateRows::new(options.categories.clone(), options.unseen);
     let mut table = Table::new(Units::States(states), options);
     table.fill(path, input)?;
-    let Table { mut layout, units, labels, weights, header, .. } = table;
+    let Table { mut layout, units, labels, weights, header, missing, .. } = table;
     let (Units::States(rows), Some(found)) = (units, &mut layout) else {
         return Err(Error::file(path, "has no rows"));
     };
@@ -83,8 +103,10 @@ pub(super) fn read_states(
     }
     check_file_shape(path, rows.len(), found.units, true)?;
     let (bits, categories) = rows.finish(found).map_err(|problem| Error::file(path, problem))?;
-    let categories = Some(categories);
-    Ok(Dataset { categories, ..dataset(path, Values::Binary(bits), layout, (labels, weights))? })
+    let missing =
+        cells_of(&missing, bits.rows(), bits.columns(), |column| categories.range(column));
+    let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
+    Ok(Dataset { categories: Some(categories), missing, ..dataset })
 }
 
 fn dataset(
@@ -131,6 +153,9 @@ struct Table<'a> {
     units: Units,
     labels: Labels,
     weights: Vec<f64>,
+    /// Row and unit column of the missing cells, where the caller allows them.
+    missing: Vec<(usize, usize)>,
+    rows: usize,
 }
 
 impl<'a> Table<'a> {
@@ -145,6 +170,8 @@ impl<'a> Table<'a> {
             units,
             labels: Labels::default(),
             weights: Vec::new(),
+            missing: Vec::new(),
+            rows: 0,
         }
     }
 
@@ -219,6 +246,9 @@ impl<'a> Table<'a> {
                 Role::Unused => {}
                 Role::Label => self.labels.push(cell).map_err(told)?,
                 Role::Weight => self.weights.push(weight(cell).map_err(told)?),
+                Role::Unit(unit) if self.options.missing && is_missing(cell) => {
+                    self.missing.push((self.rows, unit));
+                }
                 Role::Unit(unit) => match &mut row {
                     Row::Bits(..) if !only_bits && is_category(cell) => return Ok(false),
                     Row::Bits(words, encoding) => {
@@ -233,6 +263,7 @@ impl<'a> Table<'a> {
                 },
             }
         }
+        self.rows += 1;
         Ok(true)
     }
 }

@@ -60,6 +60,15 @@ impl Encoding {
         }
         Ok(matches!(written, Written::One | Written::True))
     }
+
+    /// How the values found so far write 0 and 1.
+    pub fn words(&self) -> [&'static str; 2] {
+        match self.first {
+            [_, Some(_), _, _] => ["-1", "1"],
+            [_, _, Some(_), _] => ["false", "true"],
+            _ => ["0", "1"],
+        }
+    }
 }
 
 fn written(cell: &[u8]) -> Option<Written> {
@@ -123,7 +132,9 @@ pub(super) fn shown(cell: &[u8]) -> String {
 fn refused(cell: &[u8]) -> String {
     if is_missing(cell) {
         let written = if cell.is_empty() { String::new() } else { format!(" (`{}`)", shown(cell)) };
-        return format!("a value is missing{written}: fill it in, or leave out the row or column");
+        return format!(
+            "a value is missing{written}: fill it in, as `ztrack impute` does by a model trained on whole rows, or leave out the row or column"
+        );
     }
     format!(
         "`{}` is neither 0 nor 1 (nor -1/+1 or true/false): choose other columns with `columns`, or give the column of labels as `label`",

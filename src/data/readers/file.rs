@@ -35,6 +35,8 @@ pub struct FileOptions {
     pub unseen: bool,
     /// The states of the columns of a text table, as the training rows have them; by default, those of the file.
     pub categories: Option<Arc<Categories>>,
+    /// Whether cells of a text table may be missing (empty, NA, ?): [`Dataset::missing`].
+    pub missing: bool,
 }
 
 /// Reads a data file: IDX, npy, npz, LIBSVM text, a text table (CSV), Parquet (with the feature `parquet`) or aligned sequences (FASTA,

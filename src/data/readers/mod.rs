@@ -15,6 +15,7 @@ mod npy_header;
 mod npz;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod refill;
 mod rows;
 mod states;
 mod weights;
@@ -27,3 +28,4 @@ pub(super) use weights::read_weights;
 
 pub use fasta::Alphabet;
 pub use file::{FileOptions, load_file, read_bytes};
+pub use refill::refill;

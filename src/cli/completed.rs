@@ -1,0 +1,79 @@
+//! Rows of a file with missing cells, and what a model says of them: for `impute` and `sample --given`.
+
+use anyhow::{Context, Result, ensure};
+
+use super::data_options::{DataOptions, stored_base};
+use super::model_options::Model;
+use super::output::tell;
+use super::teller::Teller;
+use crate::engine::BitMatrix;
+use crate::estimators::{Completing, Completion};
+
+/// Advice that has no meaning for completions, whose amount of work is fixed.
+const ADVICE: &str = "use more sweeps, or another --start";
+
+/// Rows, and the completion of each.
+pub struct Completed {
+    /// The missing cells, shape [rows, visible units].
+    pub missing: BitMatrix,
+    /// One a row.
+    pub found: Vec<Completion>,
+}
+
+impl Completed {
+    /// Reads a file and completes its rows; `asked` has no base distribution.
+    pub fn of(
+        model: &Model,
+        file: &str,
+        options: &DataOptions,
+        asked: Completing<'_>,
+    ) -> Result<Self> {
+        let data = options.load_with_missing(file, model, asked.seed)?;
+        ensure!(
+            data.splits.validation.is_none() && data.splits.test.is_none(),
+            "{file}: one file of rows is needed, without splits"
+        );
+        let rows = data.binarized(&data.splits.train)?;
+        let missing = data.splits.train.missing.clone().with_context(|| {
+            format!("{file}: no cell is missing (empty, NA or ?), so there is nothing to fill in")
+        })?;
+        let mut teller = Teller::new(false);
+        teller.method(file, true);
+        let found = complete(model, &rows, &missing, asked)?;
+        drop(teller);
+        Ok(Self { missing, found })
+    }
+
+    /// Whether all rows are sound; says how many are in doubt, and why.
+    pub fn is_sound(&self) -> bool {
+        warn(&self.found)
+    }
+}
+
+/// Completes rows from the training marginals in the model file, if it has them.
+pub fn complete(
+    model: &Model,
+    rows: &BitMatrix,
+    missing: &BitMatrix,
+    asked: Completing<'_>,
+) -> Result<Vec<Completion>> {
+    let variables = &model.file.parameters.variables;
+    let stored = model.file.trained_on.as_ref().map(|it| stored_base(it, variables)).transpose()?;
+    let base = stored.as_ref().map(|(base, _)| base);
+    Ok(Completing { base, ..asked }.run(&model.file.parameters, rows, missing)?)
+}
+
+/// Says how many completions are in doubt, and why; whether none is.
+pub fn warn(found: &[Completion]) -> bool {
+    let doubtful = || found.iter().enumerate().filter(|(_, it)| !it.trust.is_sound());
+    if let Some((row, first)) = doubtful().next() {
+        tell(&format!(
+            "warning: {} of {} rows are in doubt, the first of them row {}: {}",
+            doubtful().count(),
+            found.len(),
+            row + 1,
+            first.trust.clone().reworded(&[(ADVICE, "the others are not affected")])
+        ));
+    }
+    doubtful().next().is_none()
+}

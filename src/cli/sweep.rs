@@ -1,0 +1,293 @@
+//! `ztrack sweep`: a run for every combination of settings, each in a process of its own, and one table of their results.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use super::output::{print, tell};
+use super::recipe::Recipe;
+use super::report::read;
+use super::run_folder::{REPORT, RunFolder};
+use super::signals::{self, INTERRUPTED};
+use super::sweep_table::table;
+use crate::checkpoint::write_bytes;
+use crate::config::Config;
+use crate::data::find_folder;
+use crate::report::{self, RunFiles};
+
+/// Time between two looks at running processes.
+const LOOK: Duration = Duration::from_millis(50);
+/// More runs are a typing mistake.
+const MOST_RUNS: usize = 10_000;
+
+/// Train with every combination of some settings, and compare the results
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    ztrack sweep my.csv --over model.hidden=16,64,256\n  \
+    ztrack sweep my.toml --over seed=1..5 --over model.hidden=16,64,256 --jobs 2\n\n\
+    Interrupted, the same command continues. Runs that ended are not repeated.")]
+pub struct Sweep {
+    /// Configuration file (.toml), name of a built-in one, or a data file
+    #[arg(value_name = "WHAT")]
+    what: PathBuf,
+    /// A key and its values, as in seed=1..5 (both ends included) or model.hidden=16,64; several times for a grid
+    #[arg(long, required = true, value_name = "KEY=VALUES", value_parser = axis)]
+    over: Vec<Axis>,
+    /// Folder of the runs [default: runs/NAME-sweep]
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Runs at a time, which share the threads
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    jobs: usize,
+    /// Override a key of the configuration in all runs
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
+    #[arg(long, value_name = "DIR")]
+    data_folder: Option<PathBuf>,
+}
+
+/// A key and its values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    key: String,
+    values: Vec<String>,
+}
+
+/// One combination of settings.
+struct Point {
+    /// The settings, as for `--set`.
+    settings: Vec<String>,
+    folder: PathBuf,
+}
+
+/// Reads KEY=VALUES; commas inside of brackets and quotes belong to a value.
+fn axis(text: &str) -> Result<Axis, String> {
+    let Some((key, list)) =
+        text.split_once('=').filter(|(key, list)| !key.is_empty() && !list.is_empty())
+    else {
+        return Err(
+            "a key and its values are expected, as in seed=1..5 or model.hidden=16,64".into()
+        );
+    };
+    let (mut values, mut depth, mut quoted) = (vec![String::new()], 0i32, false);
+    for letter in list.chars() {
+        quoted ^= letter == '"';
+        depth += i32::from(matches!(letter, '[' | '{')) - i32::from(matches!(letter, ']' | '}'));
+        match (letter, values.last_mut()) {
+            (',', _) if depth == 0 && !quoted => values.push(String::new()),
+            (_, Some(value)) => value.push(letter),
+            _ => {}
+        }
+    }
+    let mut all = Vec::new();
+    for value in values.iter().map(|value| value.trim()) {
+        let ends = value.split_once("..");
+        match ends.map(|(from, to)| (from.parse::<u64>(), to.parse::<u64>())) {
+            _ if value.is_empty() => return Err("a value is empty".into()),
+            Some((Ok(from), Ok(to))) if from <= to && to - from < MOST_RUNS as u64 => {
+                all.extend((from..=to).map(|number| number.to_string()));
+            }
+            Some(_) => return Err(format!("`{value}` is no range: 1..5 is 1, 2, 3, 4 and 5")),
+            None => all.push(value.into()),
+        }
+    }
+    Ok(Axis { key: key.trim().into(), values: all })
+}
+
+impl Axis {
+    /// The end of the key, for names.
+    pub fn name(&self) -> &str {
+        self.key.rsplit('.').next().unwrap_or(&self.key)
+    }
+}
+
+impl Sweep {
+    /// Runs what has not ended, and prints the table.
+    pub fn run(self) -> Result<ExitCode> {
+        ensure!(self.jobs > 0, "--jobs: at least 1 is needed");
+        let folder = find_folder(self.data_folder.as_deref());
+        let recipe = Recipe::find(&self.what, &folder)?;
+        let out = match &self.out {
+            Some(out) => out.clone(),
+            None => {
+                let mut name = recipe.run_name()?.into_os_string();
+                name.push("-sweep");
+                Path::new("runs").join(name)
+            }
+        };
+        let points = self.points(&out)?;
+        let mut left = Vec::new();
+        // All mistakes are found before the first run.
+        for point in &points {
+            let settings = [&self.overrides[..], &point.settings].concat();
+            let (config, _) = recipe.config(&settings, &folder)?;
+            let saved = RunFolder::config_path(&point.folder);
+            ensure!(
+                !saved.is_file() || Config::load(&saved, &[])? == config,
+                "{} was made with other settings: choose another --out, or delete it",
+                point.folder.display()
+            );
+            if RunFolder::summary(&point.folder).is_none() {
+                left.push((point, settings));
+            }
+        }
+        tell(&format!(
+            "{} runs in {}, {} of them done",
+            points.len(),
+            out.display(),
+            points.len() - left.len()
+        ));
+        let failed = match self.train(left)? {
+            Some(failed) => failed,
+            None => {
+                tell("interrupted; the same command continues");
+                return Ok(ExitCode::from(INTERRUPTED));
+            }
+        };
+        let ended = points.iter().filter(|point| RunFolder::config_path(&point.folder).is_file());
+        let runs: Vec<RunFiles> =
+            ended.map(|point| read(&point.folder)).collect::<crate::Result<_>>()?;
+        print(&table(&runs, &self.over))?;
+        write_bytes(out.join(REPORT), report::several::page(&runs).as_bytes())?;
+        tell(&format!("report: {}", out.join(REPORT).display()));
+        ensure!(failed == 0, "{failed} runs failed");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The combinations, those of the last key next to each other.
+    fn points(&self, out: &Path) -> Result<Vec<Point>> {
+        let mut all: Vec<Vec<(&Axis, &String)>> = vec![Vec::new()];
+        for axis in &self.over {
+            let with = |point: &Vec<_>| {
+                let point = point.clone();
+                axis.values.iter().map(move |value| [&point[..], &[(axis, value)]].concat())
+            };
+            all = all.iter().flat_map(with).collect();
+            ensure!(all.len() <= MOST_RUNS, "--over: more than {MOST_RUNS} combinations");
+        }
+        let point = |parts: Vec<(&Axis, &String)>| {
+            // A name of a folder on any system, and of a run in TensorBoard.
+            let name = |(axis, value): &(&Axis, &String)| {
+                let safe =
+                    |c: char| if c.is_alphanumeric() || "-.+_".contains(c) { c } else { '_' };
+                format!("{}={}", axis.name(), value.chars().map(safe).collect::<String>())
+            };
+            let folder = out.join(parts.iter().map(name).collect::<Vec<_>>().join(","));
+            let settings = parts.iter().map(|(axis, value)| format!("{}={value}", axis.key));
+            Point { settings: settings.collect(), folder }
+        };
+        let points: Vec<Point> = all.into_iter().map(point).collect();
+        let mut folders: Vec<&PathBuf> = points.iter().map(|point| &point.folder).collect();
+        folders.sort();
+        if let Some(two) = folders.windows(2).find(|two| two[0] == two[1]) {
+            bail!("--over: two runs would be {}: every value once", two[0].display());
+        }
+        Ok(points)
+    }
+
+    /// Trains what is left, and counts what failed; `None` if interrupted.
+    fn train(&self, left: Vec<(&Point, Vec<String>)>) -> Result<Option<usize>> {
+        let interrupted = signals::listen()?;
+        let (count, mut failed, mut done) = (left.len(), 0, 0);
+        let (mut left, mut running) = (left.into_iter(), Vec::<(&Point, Child)>::new());
+        let mut told = false;
+        loop {
+            let stopping = interrupted.load(Ordering::Relaxed);
+            while !stopping && running.len() < self.jobs.min(count - done) {
+                let Some((point, settings)) = left.next() else { break };
+                running.push((point, self.start(point, &settings)?));
+            }
+            if running.is_empty() {
+                return Ok((!stopping).then_some(failed));
+            }
+            std::thread::sleep(LOOK);
+            if stopping && !std::mem::replace(&mut told, true) {
+                running.iter().for_each(|(_, child)| interrupt(child));
+            }
+            let mut still = Vec::new();
+            for (point, mut child) in running {
+                let Some(status) = child.try_wait().context("cannot wait for a run")? else {
+                    still.push((point, child));
+                    continue;
+                };
+                let name = point.folder.file_name().unwrap_or_default().to_string_lossy();
+                match RunFolder::summary(&point.folder) {
+                    Some(summary) => {
+                        done += 1;
+                        let held = summary.best.validation_log_likelihood;
+                        let (part, value) = match held {
+                            Some(held) => ("validation", held),
+                            None => ("train", summary.best.train_log_likelihood),
+                        };
+                        let value = report::with_error(value.value, value.std_error);
+                        tell(&format!(
+                            "{done} of {count}: {name}: {part} {value}, {:.0} s",
+                            summary.seconds
+                        ));
+                    }
+                    None if stopping => {}
+                    None => {
+                        (done, failed) = (done + 1, failed + 1);
+                        tell(&format!("{done} of {count}: {name} failed ({status})"));
+                    }
+                }
+            }
+            running = still;
+        }
+    }
+
+    /// Starts or resumes a run, away from the Ctrl-C of this terminal: only this process ends it.
+    fn start(&self, point: &Point, settings: &[String]) -> Result<Child> {
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut command = Command::new(program);
+        let threads = (rayon::current_num_threads() / self.jobs).max(1);
+        command.arg("train").arg(&self.what).args(["--quiet", "--threads", &threads.to_string()]);
+        command.arg("--out").arg(&point.folder);
+        settings.iter().for_each(|setting| {
+            command.args(["--set", setting]);
+        });
+        if let Some(folder) = &self.data_folder {
+            command.arg("--data-folder").arg(folder);
+        }
+        if RunFolder::config_path(&point.folder).is_file() {
+            command.arg("--resume");
+        }
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().context("cannot start a run")
+    }
+}
+
+/// Asks a run to keep its state and end.
+#[cfg(unix)]
+fn interrupt(child: &Child) {
+    // SAFETY: a signal to a child that has not been waited for.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+}
+
+#[cfg(not(unix))]
+fn interrupt(_: &Child) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_lists_and_ranges() {
+        let values = |text: &str| axis(text).map(|axis| axis.values);
+        assert_eq!(values("seed=1..4").unwrap(), ["1", "2", "3", "4"]);
+        assert_eq!(values("model.hidden=16, 64").unwrap(), ["16", "64"]);
+        assert_eq!(values("a.b=1..2,7").unwrap(), ["1", "2", "7"]);
+        let tables = values("training.gradient={ kind = \"cd\", sweeps = 1 },\"pcd\"").unwrap();
+        assert_eq!(tables, ["{ kind = \"cd\", sweeps = 1 }", "\"pcd\""]);
+        assert_eq!(values("tempering.betas=[0,1],[0,0.5,1]").unwrap().len(), 2);
+        for bad in ["seed", "seed=", "=1", "seed=1,,2", "seed=5..1", "seed=1..x"] {
+            assert!(axis(bad).is_err(), "{bad}");
+        }
+    }
+}

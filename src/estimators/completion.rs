@@ -1,0 +1,211 @@
+//! What a model says of rows with missing cells: the probability of the given ones, and the distribution of the others.
+//!
+//! Each row has a [`Conditional`] model of its own. It is enumerated where its smaller layer has at most 16 units; else tempered chains run
+//! along the path from the base distribution of the missing variables, one chain a draw.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::Equilibrium;
+use crate::engine::random::{Purpose, Streams, derived_seed};
+use crate::engine::{BitMatrix, Draw, Engine, Host, Layer};
+use crate::error::{Error, Result};
+use crate::model::{Conditional, Parameters, exact};
+use crate::progress;
+use crate::tempering::BaseDistribution;
+use crate::trust::Trust;
+
+/// Largest smaller layer that is enumerated: beyond it chains take less time, and there are many rows.
+const LARGEST_EXACT: usize = 16;
+/// Fewest chains of a row that is not enumerated.
+const CHAINS: usize = 100;
+/// Temperatures and sweeps of these chains: less than of a whole model, because the given cells leave few modes, and there are many rows.
+const WORK: (usize, usize) = (30, 200);
+/// Probabilities of states in a base distribution that is guessed are at least this.
+const LEAST: f64 = 0.01;
+
+/// What is asked of rows with missing cells.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Completing<'a> {
+    /// Distribution of the visible variables to start from, such as training marginals; by default, that of the visible biases.
+    pub base: Option<&'a BaseDistribution>,
+    /// Whether [`Completion::means`] are wanted.
+    pub means: bool,
+    /// Number of draws of every row.
+    pub draws: usize,
+    /// Seed of all random numbers.
+    pub seed: u64,
+}
+
+/// A row with its missing cells filled in.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    /// log of the sum of f over all states of the missing cells, nats: minus log Z, the log-likelihood of the given cells.
+    pub log_f: f64,
+    /// Its standard error; 0 by enumeration.
+    pub std_error: f64,
+    /// Probability that each visible unit is on, given the given cells, shape `[M]`; empty if not asked for.
+    pub means: Vec<f64>,
+    /// Draws of the whole row, shape [draws, M].
+    pub draws: BitMatrix,
+    /// Whether chains represent all of the distribution.
+    pub trust: Trust,
+}
+
+impl Completing<'_> {
+    /// Completes every row, [N, M]; `missing`: its missing cells, [N, M]. What `rows` has there is not read.
+    ///
+    /// ```
+    /// use ztrack::engine::BitMatrix;
+    /// use ztrack::estimators::Completing;
+    /// use ztrack::model::{exact, test_systems::gaussian_parameters};
+    ///
+    /// let model = gaussian_parameters(12, 5, 1.0, 1);
+    /// let rows = BitMatrix::from_fn(3, 12, |row, i| (row + i) % 3 == 0);
+    /// let missing = BitMatrix::from_fn(3, 12, |row, i| i < 2 * row);
+    /// let asked = Completing { means: true, ..Completing::default() };
+    /// let found = asked.run(&model, &rows, &missing)?;
+    /// let log_z = exact::log_partition(&model)?;
+    /// assert!(found[1].log_f - log_z < 0.0 && found[1].std_error == 0.0);
+    /// assert!(found[2].means[0] > 0.0 && found[2].means[0] < 1.0 && found[2].means[11] == 0.0);
+    /// # Ok::<(), ztrack::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Matrices of other shapes, and a categorical variable that is missing in part.
+    pub fn run(
+        &self,
+        parameters: &Parameters,
+        rows: &BitMatrix,
+        missing: &BitMatrix,
+    ) -> Result<Vec<Completion>> {
+        let shape = (rows.rows(), parameters.n_visible);
+        for found in [rows, missing].map(|it| (it.rows(), it.columns())) {
+            if found != shape {
+                return Err(Error::Mismatch(format!(
+                    "rows and missing cells are {} x {} and {} x {}, the model has {} visible units",
+                    rows.rows(),
+                    rows.columns(),
+                    missing.rows(),
+                    missing.columns(),
+                    shape.1
+                )));
+            }
+        }
+        let conditional = |row: usize| {
+            let model = parameters.conditional(rows.row(row), missing.row(row));
+            let named = |error| Error::Invalid(format!("row {}: {error}", row + 1));
+            match missing.row(row).iter().all(|word| *word == 0) {
+                true => Ok(None),
+                false => model.map(Some).map_err(named),
+            }
+        };
+        let (shown, done) = (progress::Alone::start(), AtomicUsize::new(0));
+        let complete = |row: usize| {
+            let found = match conditional(row)? {
+                None => self.given(parameters, rows, row),
+                Some(model) if is_small(&model) => self.exact(&model, rows, row),
+                Some(model) => self.by_chains(&model, rows, row),
+            };
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            shown.at("rows with missing cells", done, shape.0);
+            found
+        };
+        (0..shape.0).into_par_iter().with_max_len(1).map(complete).collect()
+    }
+
+    /// A row without missing cells.
+    fn given(&self, parameters: &Parameters, rows: &BitMatrix, row: usize) -> Result<Completion> {
+        let log_f = exact::log_weights(parameters, &rows.select([row]))?[0];
+        let means = if self.means { bits(rows, row) } else { Vec::new() };
+        let draws = rows.select(std::iter::repeat_n(row, self.draws));
+        Ok(Completion { log_f, std_error: 0.0, means, draws, trust: Trust::sound() })
+    }
+
+    fn exact(&self, model: &Conditional, rows: &BitMatrix, row: usize) -> Result<Completion> {
+        let parameters = &model.parameters;
+        let log_f = model.log_constant + exact::log_partition(parameters)?;
+        let open = if self.means { exact::moments(parameters)?.visible } else { Vec::new() };
+        let draws = match self.draws {
+            0 => BitMatrix::zeros(0, model.columns.len()),
+            draws => exact::samples(parameters, draws, self.seed_of(row))?,
+        };
+        let (means, draws) = self.whole(model, rows, row, &open, &draws);
+        Ok(Completion { log_f, std_error: 0.0, means, draws, trust: Trust::sound() })
+    }
+
+    fn by_chains(&self, model: &Conditional, rows: &BitMatrix, row: usize) -> Result<Completion> {
+        let parameters = &model.parameters;
+        let variables = &parameters.variables;
+        let base = match self.base {
+            Some(base) => {
+                let logits: Vec<f32> = model.columns.iter().map(|&i| base.logits()[i]).collect();
+                BaseDistribution::from_logits(&logits)?.of(variables)
+            }
+            None => {
+                let eta = parameters.visible_bias.iter().map(|&c| f64::from(c));
+                BaseDistribution::from_means(variables.means(eta), LEAST, variables)?
+            }
+        };
+        let engine = Host::new(parameters);
+        let (chains, seed) = (self.draws.max(CHAINS), self.seed_of(row));
+        let mut found = Equilibrium::by_product_path(&engine, &base, WORK, chains, seed)?;
+        let log_z =
+            found.chains.take().ok_or_else(|| Error::Invalid("chains without log Z".into()))?;
+        let open = if self.means { means(&engine, &found.visible, seed) } else { Vec::new() };
+        // Spread over all chains, whose states are in the order in which they were taken.
+        let draws = found.visible.select((0..self.draws).map(|i| i * chains / self.draws));
+        let (means, draws) = self.whole(model, rows, row, &open, &draws);
+        let log_f = model.log_constant + log_z.value;
+        let trust = found.trust.and(log_z.trust);
+        Ok(Completion { log_f, std_error: log_z.std_error, means, draws, trust })
+    }
+
+    /// Means and draws of all columns, from those of the open ones.
+    fn whole(
+        &self,
+        model: &Conditional,
+        rows: &BitMatrix,
+        row: usize,
+        open: &[f64],
+        drawn: &BitMatrix,
+    ) -> (Vec<f64>, BitMatrix) {
+        let mut means = if self.means { bits(rows, row) } else { Vec::new() };
+        model.columns.iter().zip(open).for_each(|(&i, mean)| means[i] = *mean);
+        let mut draws = rows.select(std::iter::repeat_n(row, drawn.rows()));
+        (0..drawn.rows()).for_each(|draw| model.fill(draws.row_mut(draw), drawn, draw));
+        (means, draws)
+    }
+
+    fn seed_of(&self, row: usize) -> u64 {
+        derived_seed(self.seed, Purpose::Completion, row as u64)
+    }
+}
+
+fn is_small(model: &Conditional) -> bool {
+    model.parameters.n_visible.min(model.parameters.n_hidden) <= LARGEST_EXACT
+}
+
+fn bits(rows: &BitMatrix, row: usize) -> Vec<f64> {
+    (0..rows.columns()).map(|i| f64::from(u8::from(rows.get(row, i)))).collect()
+}
+
+/// Means of the visible units over samples of them, [N, M]: of `E[v | h]` with h drawn given each sample, which has a smaller error than the
+/// mean of the samples.
+fn means(engine: &Host, samples: &BitMatrix, seed: u64) -> Vec<f64> {
+    let (rows, hidden) = (samples.rows(), engine.n_units(Layer::Hidden));
+    let inputs = engine.inputs(Layer::Hidden, samples);
+    let mut states = BitMatrix::zeros(rows, hidden);
+    let (streams, beta) = (Streams::new(seed, Purpose::SampleHidden, 0), vec![1.0; rows]);
+    let inputs = inputs.as_slice();
+    let draw = Draw { n_units: hidden, inputs, beta: &beta, base: None, streams, first_row: 0 };
+    draw.bits(states.words_mut());
+    let eta = engine.inputs(Layer::Visible, &states);
+    let mut sums = vec![0.0; engine.n_units(Layer::Visible)];
+    for row in 0..rows {
+        let means = engine.variables().means(eta.row(row).iter().map(|&x| f64::from(x)));
+        sums.iter_mut().zip(means).for_each(|(sum, mean)| *sum += mean / rows as f64);
+    }
+    sums
+}

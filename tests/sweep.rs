@@ -1,0 +1,112 @@
+//! `ztrack sweep`: a grid of runs, one table, interrupted and continued; `runs --sort`.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use common::{metrics_lines, send, tiny, wait_for, ztrack};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    ztrack().current_dir(folder).args(arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+fn validation(run: &Path) -> f64 {
+    common::number(&common::summary(run)["best"]["validation_log_likelihood"]["value"])
+}
+
+#[test]
+fn a_grid_is_trained_once_and_sorted() {
+    let folder = TempDir::new().unwrap();
+    tiny(folder.path());
+    let sweep = ["sweep", "tiny.toml", "--over", "seed=1..2", "--over", "model.hidden=1,6"];
+    let output = run(folder.path(), &[&sweep[..], &["--jobs", "2"]].concat());
+    let (table, told) = said(&output);
+    assert!(output.status.success() && told.contains("4 of 4: "), "{told}");
+    let out = folder.path().join("runs/tiny-sweep");
+    let names = ["seed=1,hidden=1", "seed=1,hidden=6", "seed=2,hidden=1", "seed=2,hidden=6"];
+    let mut best: Vec<f64> = names.iter().map(|name| validation(&out.join(name))).collect();
+    best.sort_by(|a, b| b.total_cmp(a));
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].starts_with("seed  hidden  validation"), "{table}");
+    let third = |line: &str| line.split_whitespace().nth(2).unwrap().parse::<f64>().unwrap();
+    for (line, best) in lines[1..5].iter().zip(&best) {
+        assert!((third(line) - best).abs() < 0.01, "{line}: {best}");
+    }
+    assert!(lines[1].contains(" best ") && lines[2].contains(" from log Z"), "{table}");
+    let mean = (validation(&out.join(names[1])) + validation(&out.join(names[3]))) / 2.0;
+    let line = lines.iter().find(|line| line.starts_with("6 ")).unwrap();
+    let found: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!((found - mean).abs() < 0.01 && line.contains("2 seeds"), "{table}");
+    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains("seed=2,hidden=6"));
+    // What ended is not repeated, and a larger grid takes it over.
+    let written =
+        fs::metadata(out.join(names[0]).join("summary.json")).unwrap().modified().unwrap();
+    let (again, told) = said(&run(folder.path(), &sweep));
+    assert!(
+        again == table && told.contains("4 runs in") && told.contains(" 4 of them done"),
+        "{told}"
+    );
+    let larger = ["sweep", "tiny.toml", "--over", "seed=1..2", "--over", "model.hidden=1,6,8"];
+    let (_, told) = said(&run(folder.path(), &larger));
+    assert!(told.contains("6 runs in") && told.contains(" 4 of them done"), "{told}");
+    let now = fs::metadata(out.join(names[0]).join("summary.json")).unwrap().modified().unwrap();
+    assert_eq!(written, now);
+    // The runs are runs like others.
+    let (listed, _) =
+        said(&run(folder.path(), &["runs", "runs/tiny-sweep", "--sort", "validation", "--json"]));
+    let listed: Vec<Value> = serde_json::from_str(&listed).unwrap();
+    let values: Vec<f64> =
+        listed.iter().map(|line| common::number(&line["best_validation_log_likelihood"])).collect();
+    assert!(values.len() == 6 && values.is_sorted_by(|a, b| a >= b), "{values:?}");
+    // Other settings are not mixed in.
+    let output = run(folder.path(), &[&sweep[..], &["--set", "training.batch=8"]].concat());
+    let (_, told) = said(&output);
+    assert!(!output.status.success() && told.contains("was made with other settings"), "{told}");
+}
+
+#[test]
+fn mistakes_are_told_before_the_first_run() {
+    let folder = TempDir::new().unwrap();
+    tiny(folder.path());
+    for (over, expected) in [
+        ("modl.hidden=1,2", "did you mean model"),
+        ("model.hidden=1,0", "model.hidden"),
+        ("seed=5..1", "is no range"),
+        ("seed", "a key and its values"),
+        ("seed=1,1", "every value once"),
+    ] {
+        let output = run(folder.path(), &["sweep", "tiny.toml", "--over", over]);
+        let (_, told) = said(&output);
+        assert!(!output.status.success() && told.contains(expected), "{over}: {told}");
+    }
+    assert!(!folder.path().join("runs").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_sweep_goes_on() {
+    let folder = TempDir::new().unwrap();
+    tiny(folder.path());
+    let long = ["sweep", "tiny.toml", "--over", "seed=1,2", "--set", "training.updates=4000"];
+    let mut child = ztrack().current_dir(folder.path()).args(long).spawn().unwrap();
+    let first = folder.path().join("runs/tiny-sweep/seed=1");
+    wait_for("evaluations", || metrics_lines(&first) > 3);
+    send(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!first.join("summary.json").exists() && first.join("checkpoints/state").is_dir());
+    let before = metrics_lines(&first);
+    let output = run(folder.path(), &long);
+    assert!(output.status.success(), "{:?}", said(&output));
+    let update = common::number(&common::summary(&first)["updates"]);
+    assert!(metrics_lines(&first) > before && update == 4000.0);
+    assert!(folder.path().join("runs/tiny-sweep/seed=2/summary.json").is_file());
+}
