@@ -156,7 +156,7 @@ impl Layout {
     fn one(&self, column: &Column) -> Checked<usize> {
         match self.several(column)?.collect::<Vec<_>>()[..] {
             [one] => Ok(one),
-            _ => Err("one column is wanted, not several".into()),
+            _ => Err("one column of labels or weights is wanted, not several".into()),
         }
     }
 
