@@ -205,7 +205,7 @@ section! {
         settling: SettlingConfig = SettlingConfig::default() => short(Short::Off("sweeps", 0)).example("false");
         /// How chains redraw their temperature: "collapsed" (from q(k|v)) or { joint = n } (from q(k|v,h), n times a sweep).
         beta_update: BetaUpdate = BetaUpdate::Collapsed => example("{ joint = 2 }");
-        /// Base distribution at beta = 0: smoothed training "marginals", "uniform", or { given = [logits] }.
+        /// Base distribution at beta = 0: smoothed training "marginals", "uniform", or `{ given = [logits] }`.
         base: Base = Base::Marginals => example("\"uniform\"");
         /// Filter of log Z: "kalman" (drift-corrected) or { alpha = a } (RTS eq. 24).
         smoothing: Smoothing = Smoothing::Kalman => example("{ alpha = 0.2 }");

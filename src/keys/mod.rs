@@ -1,4 +1,4 @@
-//! Keys of a configuration, described where their values are defined: from one line of [`section`] or [`choice`] come the field, its default,
+//! Keys of a configuration, described where their values are defined: from one line of `section!` or `choice!` come the field, its default,
 //! how it is read and written, its bounds, and its text in messages and in the documentation.
 
 mod automatic;
