@@ -244,7 +244,7 @@ fn of_names_and_arguments() {
         (&["init", "rows.csv", "--out", "good.toml"], &["exists", "--out"]),
         (&["trian", "dna"], &["trian", "train"]),
         (&["train", "dna", "--sed", "x"], &["--sed", "--set"]),
-        (&["train", "dna", "--epochs", "5"], &["--epochs", "--set training.epochs=50"]),
+        (&["train", "dna", "--epochs", "5"], &["--epochs", "--set training.epochs=5"]),
         (&["train", "dna", "--batch=5"], &["--batch", "--set training.batch=100"]),
         (&["train", "dna", "--learning-rate", "1"], &["--set training.learning_rate=0.05"]),
         (&["train", "dna", "--dry-run", "--resume"], &["--dry-run", "--resume"]),

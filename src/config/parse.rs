@@ -20,6 +20,15 @@ const BASE_SMOOTHING: f64 = 1.0;
 /// Longest configuration file, in bytes.
 const LONGEST: u64 = 1 << 20;
 
+/// Removes a key that run folders of earlier versions have: it names the kernels that all runs on the host use.
+fn forget_kernel(table: &mut toml::Table) {
+    if let Some(toml::Value::Table(model)) = table.get_mut("model")
+        && model.get("kernel").and_then(toml::Value::as_str) == Some("fused")
+    {
+        model.remove("kernel");
+    }
+}
+
 impl Config {
     /// Reads a file, applies `key=value` overrides (dotted keys, TOML values), checks everything.
     ///
@@ -58,6 +67,7 @@ impl Config {
             places.apply(&mut table, setting)?;
             expand(&mut table);
         }
+        forget_kernel(&mut table);
         verify(&table, &places)?;
         complete(&mut table);
         // Whatever the table of keys lets through can be read; a test holds it against the sections.

@@ -320,3 +320,11 @@ fn mistakes_in_sources_are_told_with_what_was_meant() {
         assert!(message.contains(expected), "{text}: {message}");
     }
 }
+
+#[test]
+fn the_kernel_of_earlier_run_folders_is_read_and_no_other() {
+    let named =
+        |kernel: &str| FULL.replace("hidden = 4", &format!("hidden = 4\nkernel = \"{kernel}\""));
+    assert_eq!(parse(&named("fused"), &[]), parse(FULL, &[]));
+    assert!(refused(&named("composed"), &[]).contains("model.kernel"));
+}

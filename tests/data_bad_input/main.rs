@@ -61,7 +61,7 @@ fn choices_that_a_table_does_not_have_are_told() {
         (None, "second,", "a column has no name"),
         (None, "first,second", "several columns are named `second`: give a number"),
         (None, "first,2", "column 2 (first) is chosen twice"),
-        (Some("first"), "first,3", "column 2 (first) is the label and no unit"),
+        (Some("first"), "first,3", "column 2 (first) holds labels or weights and is no unit"),
     ] {
         if columns.ends_with(',') {
             assert!(columns.parse::<Columns>().unwrap_err().contains(expected));
