@@ -245,8 +245,8 @@ fn of_names_and_arguments() {
         (&["trian", "dna"], &["trian", "train"]),
         (&["train", "dna", "--sed", "x"], &["--sed", "--set"]),
         (&["train", "dna", "--epochs", "5"], &["--epochs", "--set training.epochs=5"]),
-        (&["train", "dna", "--batch=5"], &["--batch", "--set training.batch=100"]),
-        (&["train", "dna", "--learning-rate", "1"], &["--set training.learning_rate=0.05"]),
+        (&["train", "dna", "--batch=5"], &["--batch", "--set training.batch=5"]),
+        (&["train", "dna", "--learning-rate", "1"], &["--set training.learning_rate=1"]),
         (&["train", "dna", "--dry-run", "--resume"], &["--dry-run", "--resume"]),
         (&["completions", "tcsh"], &["bash", "fish", "zsh"]),
     ] {
