@@ -181,8 +181,8 @@ fn an_interrupted_run_says_how_to_go_on_and_does() {
     assert_same(&whole, &broken);
 }
 
-/// The composed operations, which alone run on the device. Rounding differs, so after some updates a draw falls the other way and
-/// the runs part; until then they agree.
+/// Two devices draw the same numbers, others than the host. Rounding differs, so after some updates a draw falls the other way and the runs
+/// part; until then they agree.
 #[cfg(feature = "flex")]
 #[test]
 fn devices_agree_to_rounding() {
@@ -195,9 +195,8 @@ fn devices_agree_to_rounding() {
     for settings in [PERSISTENT, TEMPERED] {
         let folder = TempDir::new().unwrap();
         let config = tiny(folder.path());
-        let curves = ["ndarray", "flex"].map(|device| {
+        let curves = ["ndarray", "flex", "host"].map(|device| {
             let out = folder.path().join(device);
-
             let short = ["--set", "evaluation.every=1", "--set", "training.updates=12"];
             let more = [&["--device", device], &short[..]].concat();
             train(&config, &out, settings, &more);
@@ -206,5 +205,11 @@ fn devices_agree_to_rounding() {
         for (update, (one, other)) in curves[0].iter().zip(&curves[1]).enumerate().take(10) {
             assert!((one - other).abs() < 1e-4, "update {update}: {one} and {other}");
         }
+        let apart = curves[0].iter().zip(&curves[2]).filter(|(a, b)| (*a - *b).abs() > 1e-4);
+        assert!(apart.count() > 5, "the device was not used");
+        let on_host =
+            common::run(&["train", "--resume", "--out", &text(&folder.path().join("flex"))]);
+        let stderr = String::from_utf8_lossy(&on_host.stderr);
+        assert!(!on_host.status.success() && stderr.contains("the device was"), "{stderr}");
     }
 }

@@ -93,9 +93,9 @@ impl Evaluate {
             row_file::check(path, self.force)?;
         }
         let (data, name, rows) = self.rows.load(&model, self.log_z.seed, true)?;
-        let (audited_at, found) = self.log_z(&model, &data)?;
-        let Estimates { estimates, bound, agreement, .. } = found;
         let engine = Host::new(&model.file.parameters);
+        let (audited_at, found) = self.log_z(&model, &data, &engine)?;
+        let Estimates { estimates, bound, agreement, .. } = found;
         let (mut log_likelihoods, mut scores, mut sound) = (Vec::new(), Vec::new(), true);
         for rows in &rows {
             let (found, all_sound) = Scores::of(rows, &model, &engine, self.log_z.seed)?;
@@ -129,15 +129,8 @@ impl Evaluate {
         Ok(if strict { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
     }
 
-    /// log Z as the run of the model audited it, with the update; else estimated.
-    fn log_z(&self, model: &Model, data: &Data) -> Result<(Option<u64>, Estimates)> {
-        if let Some((update, audit)) = audited(model).filter(|_| self.log_z.are_default()) {
-            let estimates = vec![audit];
-            let agreement = Agreement::of(&estimates);
-            let (skipped, how) = (Vec::new(), Vec::new());
-            let found = Estimates { estimates, skipped, kept: None, bound: None, agreement, how };
-            return Ok((Some(update), found));
-        }
+    /// log Z as the run of the model audited it, with the update; else estimated. Both are held against the rows and states that are known.
+    fn log_z(&self, model: &Model, data: &Data, engine: &Host) -> Result<(Option<u64>, Estimates)> {
         let training = data.binarized_or_drawn()?;
         let base = data.base()?;
         let held_out = data.all_held_out()?;
@@ -149,6 +142,15 @@ impl Evaluate {
             held_out: held_out.as_ref(),
             states: model.file.states.as_ref(),
         };
+        if let Some((update, mut audit)) = audited(model).filter(|_| self.log_z.are_default()) {
+            let bound = start.bound(engine);
+            bound.iter().for_each(|bound| audit.refuse_below(bound.value));
+            let estimates = vec![audit];
+            let agreement = Agreement::of(&estimates);
+            let (skipped, how) = (Vec::new(), Vec::new());
+            let found = Estimates { estimates, skipped, kept: None, bound, agreement, how };
+            return Ok((Some(update), found));
+        }
         Ok((None, self.log_z.run(&model.file.parameters, &start, false)?))
     }
 }

@@ -12,7 +12,7 @@ use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
 use super::output::tell;
 use super::row_file::{self, RowFile};
-use super::sample::{npy, quoted};
+use super::state_files::{npy, quoted};
 use crate::checkpoint::write_bytes;
 use crate::data::refill;
 use crate::engine::BitMatrix;

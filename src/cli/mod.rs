@@ -37,6 +37,7 @@ mod schedule_options;
 mod shared_start;
 mod signals;
 mod start_options;
+mod state_files;
 mod summary;
 mod sweep;
 mod sweep_table;

@@ -5,14 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use ndarray::Array2;
-use ndarray_npy::WriteNpyExt;
 
 use super::completed::Completed;
 use super::data_options::{BASE_SMOOTHING, Data, DataOptions, stored_base};
 use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
 use super::output::tell;
+use super::state_files::{csv, fasta, npy, sheet};
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
 use crate::data::{Categories, ImageShape, Neighbour, nearest_rows};
@@ -21,15 +20,11 @@ use crate::error::Error;
 use crate::estimators::{
     Completing, Equilibrium, Known, automatic, automatic_settings, check_sizes,
 };
-use crate::record::Image;
 use crate::tempering::{BaseDistribution, check_memory, tempering_bytes};
 use crate::units::Variables;
 
 /// What helps chains that are in doubt, in the options of this command.
 const ADVICE: &str = "raise --budget or --burn-in, or name data near the model by --data";
-
-/// Pixels per side to which small sheets are enlarged.
-const SMALLEST_SIDE: usize = 300;
 
 /// Draw samples from a model, by tempered chains that change modes
 #[derive(Args)]
@@ -271,53 +266,6 @@ fn names(model: &Model) -> Option<&Categories> {
     model.file.trained_on.as_ref()?.names(&model.file.parameters.variables)
 }
 
-/// Sequences in the letters of a model of them.
-fn fasta(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
-    let letters =
-        |row: usize| categories.map_or(String::new(), |it| it.cells(rows.row(row)).concat());
-    let sequence = |row: usize| format!(">sample_{}\n{}\n", row + 1, letters(row));
-    (0..rows.rows()).map(sequence).collect::<String>().into_bytes()
-}
-
-/// A table: the states of the model's variables by their names where it has them, else zeros and ones.
-fn csv(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
-    let mut text = String::new();
-    let mut line = |cells: Vec<&str>| {
-        text += &cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",");
-        text.push('\n');
-    };
-    if let Some(categories) = categories {
-        line(categories.columns().iter().map(|column| column.name.as_str()).collect());
-    }
-    for row in 0..rows.rows() {
-        match categories {
-            Some(categories) => line(categories.cells(rows.row(row))),
-            None => {
-                let cell = |i| if rows.get(row, i) { "1" } else { "0" };
-                line((0..rows.columns()).map(cell).collect());
-            }
-        }
-    }
-    text.into_bytes()
-}
-
-/// A cell of a table: a line that begins with # would be a comment, and the separator is found from the first lines.
-pub fn quoted(cell: &str) -> String {
-    match cell.contains([',', ';', '\t', '#', '"']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_string(),
-    }
-}
-
-/// Zeros and ones, uint8.
-pub fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {
-    let shape = (rows.rows(), rows.columns());
-    let array = Array2::from_shape_fn(shape, |(i, j)| u8::from(rows.get(i, j)));
-    let mut bytes = Vec::new();
-    array.write_npy(&mut bytes).context("cannot encode the samples as npy")?;
-    Ok(bytes)
-}
-
 /// Distances of samples from training rows, and of held-out rows, if there are any.
 fn tell_distances(
     rows: &BitMatrix,
@@ -344,27 +292,4 @@ fn spread(distances: impl Iterator<Item = u32>, what: &str) -> String {
     sorted.sort_unstable();
     let at = |share: f64| sorted[(share * (sorted.len() - 1) as f64).round() as usize];
     format!("{} {what} differ in the median, quartiles {} and {}", at(0.5), at(0.25), at(0.75))
-}
-
-/// Samples, each with the nearest training row to its right if known.
-fn sheet(
-    samples: &BitMatrix,
-    nearest: Option<&(&BitMatrix, Vec<Neighbour>)>,
-    ImageShape { height, width }: ImageShape,
-) -> Result<Vec<u8>> {
-    let picture = |bits: &BitMatrix, row| Image::from_bits(bits, row, height, width);
-    let image = |sample| match nearest {
-        None => picture(samples, sample),
-        Some((rows, nearest)) => {
-            Image::tile(&[picture(samples, sample)?, picture(rows, nearest[sample].row)?], 2, 0)
-        }
-    };
-    let images = (0..samples.rows()).map(image).collect::<crate::Result<Vec<_>>>()?;
-    let root = images.len().isqrt();
-    let square = root + usize::from(root.pow(2) < images.len());
-    // A pair is twice as wide.
-    let columns = if nearest.is_some() { square.div_ceil(2) } else { square };
-    let sheet = Image::tile(&images, columns, 1)?;
-    let factor = SMALLEST_SIDE.div_ceil(sheet.width().max(sheet.height())).clamp(1, 8);
-    Ok(sheet.scale(factor).to_png()?)
 }

@@ -144,14 +144,19 @@ pub struct Starting<'a> {
 }
 
 impl Starting<'_> {
-    fn known(&self, engine: &dyn Engine) -> Known<'_> {
+    /// The lower bound of log Z from all rows and states.
+    pub(crate) fn bound(&self, engine: &dyn Engine) -> Option<Bound> {
         let given = [self.rows, self.held_out, self.states].into_iter().flatten().cloned();
         let all = given.reduce(|all, more| all.followed_by(&more));
+        all.and_then(|all| Bound::of_states(engine, &all))
+    }
+
+    fn known(&self, engine: &dyn Engine) -> Known<'_> {
         Known {
             marginals: self.informed.then_some(self.base),
             rows: self.rows,
             states: self.states,
-            bound: all.and_then(|all| Bound::of_states(engine, &all)),
+            bound: self.bound(engine),
         }
     }
 }

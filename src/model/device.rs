@@ -1,5 +1,6 @@
 //! Where models are computed.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::Parameters;
@@ -25,6 +26,16 @@ impl Device {
             Self::Host => Arc::new(Host::new(parameters).on(ranks)),
             #[cfg(feature = "burn")]
             Self::Burn(device) => Arc::new(crate::engine::OnBurn::new(parameters, device)),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host => f.write_str("host"),
+            #[cfg(feature = "burn")]
+            Self::Burn(device) => write!(f, "{device:?}"),
         }
     }
 }

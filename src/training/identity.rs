@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::data::{Splits, checksum, sha256_hex};
 use crate::error::{Error, Result};
+use crate::model::Device;
 
 /// Keys that may change on a resume, with all keys below them: length, stopping, evaluation, audits, checkpoints.
 const MAY_CHANGE: [&str; 7] = [
@@ -44,6 +45,9 @@ pub struct Identity {
     config: String,
     /// SHA-256 of the rows of each part and of the weights of the training rows, as `ztrack data describe` prints it.
     rows: BTreeMap<String, String>,
+    /// The device that computes: another one draws other numbers.
+    #[serde(default = "host")]
+    device: String,
     /// Changes that were allowed by force, in words.
     forced: Vec<String>,
     /// Records that were lost before a forced resume, by their file.
@@ -55,7 +59,7 @@ impl Identity {
     ///
     /// # Errors
     /// A configuration that cannot be written as TOML.
-    pub fn new(config: &Config, splits: &Splits) -> Result<Self> {
+    pub fn new(config: &Config, splits: &Splits, device: &Device) -> Result<Self> {
         let parts = [
             ("training", Some(&splits.train)),
             ("validation", splits.validation.as_ref()),
@@ -71,6 +75,7 @@ impl Identity {
         Ok(Self {
             config: config.to_toml()?,
             rows: rows.collect(),
+            device: device.to_string(),
             forced: Vec::new(),
             lost: BTreeMap::new(),
         })
@@ -126,7 +131,13 @@ impl Identity {
 
     fn changes_since(&self, saved: &Self) -> Result<Vec<String>> {
         let mut found = Vec::new();
-        let (before, now) = (fields(&saved.config)?, fields(&self.config)?);
+        let (before, now) = (fields(&as_read(&saved.config)?)?, fields(&self.config)?);
+        if self.device != saved.device {
+            found.push(format!(
+                "the device was {} when the run started and is {} now (--device)",
+                saved.device, self.device
+            ));
+        }
         let same_rows = self.rows == saved.rows;
         for field in before.keys().chain(now.keys().filter(|field| !before.contains_key(*field))) {
             let within = |section: &&str| {
@@ -162,6 +173,16 @@ impl Identity {
         }
         Ok(found)
     }
+}
+
+fn host() -> String {
+    Device::Host.to_string()
+}
+
+/// A configuration as this version reads and writes it: with the defaults of keys that an earlier one did not have.
+fn as_read(config: &str) -> Result<String> {
+    let read = Config::parse(config, &[]).and_then(|config| config.to_toml());
+    read.map_err(|error| Error::Invalid(format!("configuration of the checkpoint: {error}")))
 }
 
 /// Dotted names of all values of a configuration in TOML, with the values as TOML.
@@ -213,7 +234,7 @@ mod tests {
             seed: data.split_seed,
         };
         let splits = load(&data.source, &options, std::path::Path::new("")).unwrap();
-        Identity::new(&config, &splits).unwrap()
+        Identity::new(&config, &splits, &Device::Host).unwrap()
     }
 
     #[test]
@@ -272,5 +293,22 @@ mod tests {
         moved.config = moved.config.replace("noise = 0.1", "noise = 0.10001");
         assert_ne!(moved.config, started.config);
         assert!(moved.after(started, Changes::Refused).is_ok());
+    }
+
+    #[test]
+    fn states_of_earlier_versions_and_of_another_device() {
+        let now = identity(&[]);
+        let earlier = |kernel: &str| {
+            let config = now.config.replace("unseen = false\n", "");
+            let kernel = format!("[model]\nkernel = \"{kernel}\"");
+            Identity { config: config.replace("[model]", &kernel), ..now.clone() }
+        };
+        assert!(earlier("fused").config.len() < now.config.len() + 12, "unseen is written");
+        assert!(now.clone().after(earlier("fused"), Changes::Refused).is_ok());
+        assert!(now.clone().after(earlier("composed"), Changes::Refused).is_err());
+        let elsewhere = Identity { device: "another".into(), ..now.clone() };
+        let error = now.clone().after(elsewhere.clone(), Changes::Refused).unwrap_err().to_string();
+        assert!(error.contains("the device was another") && error.contains("--device"), "{error}");
+        assert_eq!(now.after(elsewhere, Changes::Forced).unwrap().forced().len(), 1);
     }
 }

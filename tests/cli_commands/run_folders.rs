@@ -173,3 +173,23 @@ fn a_run_folder_is_a_model_and_data() {
         assert!(!output.status.success() && stderr.contains(expected), "{arguments:?}: {stderr}");
     }
 }
+
+/// `evaluate RUN` takes log Z from the run's summary, and never one that is below what the rows of the run add up to.
+#[test]
+fn an_audit_below_the_rows_of_the_run_is_in_doubt() {
+    let folder = TempDir::new().unwrap();
+    let (config, out) = (tiny(folder.path()), folder.path().join("out"));
+    // More than 20 units in both layers: the audit is no enumeration.
+    let larger = fs::read_to_string(&config).unwrap().replace("side = 3", "side = 5");
+    fs::write(&config, larger.replace("hidden = 6", "hidden = 22")).unwrap();
+    succeed(&["train", &config, "--out", &text(&out), "-q"]);
+    let evaluated = || json(&["evaluate", &text(&out), "--json"]);
+    let (before, mut changed) = (evaluated(), summary(&out));
+    assert!(before["audited_at"].is_u64() && before["bound"]["value"].is_f64(), "{before}");
+    let value = |report: &serde_json::Value| report["estimates"][0]["value"].as_f64().unwrap();
+    changed["best"]["log_z"] = (value(&before) - 30.0).into();
+    fs::write(out.join("summary.json"), changed.to_string()).unwrap();
+    let after = evaluated();
+    assert_eq!(value(&after), after["bound"]["value"].as_f64().unwrap());
+    assert!(after["estimates"][0].to_string().contains("below-bound"), "{after}");
+}

@@ -34,19 +34,28 @@ impl Host {
 
 impl Engine for Host {
     fn n_units(&self, layer: Layer) -> usize {
-        Self::n_units(self, layer)
+        match layer {
+            Layer::Visible => self.weights.units(),
+            Layer::Hidden => self.weights.columns(),
+        }
     }
 
     fn variables(&self) -> &Variables {
-        Self::variables(self)
+        &self.variables
     }
 
     fn ranks(&self) -> &dyn Collective {
-        Self::ranks(self)
+        self.ranks.as_ref()
     }
 
     fn load(&mut self, parameters: &Parameters) -> bool {
-        Self::load(self, parameters)
+        let same_size = self.n_units(Layer::Visible) == parameters.n_visible
+            && self.n_units(Layer::Hidden) == parameters.n_hidden
+            && self.variables == parameters.variables;
+        if same_size {
+            self.take(parameters);
+        }
+        same_size
     }
 
     fn inputs(&self, layer: Layer, given: &BitMatrix) -> Matrix {

@@ -3,8 +3,8 @@
 use super::{Host, selected_sum};
 use crate::engine::random::Streams;
 use crate::engine::{
-    BaseDistribution, BetaGrid, BitMatrix, Draw, Halves, Layer, Matrix, States, SweepStreams,
-    Walker, padded, words_per_row,
+    BaseDistribution, BetaGrid, BitMatrix, Draw, Engine, Halves, Layer, Matrix, States,
+    SweepStreams, Walker, padded, words_per_row,
 };
 
 /// Draws of both layers for some rows of an RBM.

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use super::Host;
 use crate::collective::Parts;
 use crate::engine::{
-    AS_AN_EXPONENTIAL, BitMatrix, Draw, Layer, Matrix, SweepStreams, Workers, awake, rows_per_task,
-    rows_per_thread_for, words_per_row,
+    AS_AN_EXPONENTIAL, BitMatrix, Draw, Engine, Layer, Matrix, SweepStreams, Workers, awake,
+    rows_per_task, rows_per_thread_for, words_per_row,
 };
 
 impl Host {

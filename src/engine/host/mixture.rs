@@ -6,7 +6,7 @@ use super::Host;
 use super::geometric::{Drawer, hidden_slope};
 use crate::engine::random::Streams;
 use crate::engine::{
-    BetaGrid, Layer, MixtureBase, States, SweepStreams, Walker, padded, words_per_row,
+    BetaGrid, Engine, Layer, MixtureBase, States, SweepStreams, Walker, padded, words_per_row,
 };
 
 pub(super) struct MixtureWalker<'a> {

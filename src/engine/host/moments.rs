@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use super::{Host, add_rows};
 use crate::collective::{Parts, for_moments};
 use crate::engine::{
-    AS_AN_EXPONENTIAL, BitMatrix, Layer, Matrix, Moments, fewest_tasks, for_each_set_bit, padded,
-    rows_per_task, words_per_row,
+    AS_AN_EXPONENTIAL, BitMatrix, Engine, Layer, Matrix, Moments, fewest_tasks, for_each_set_bit,
+    padded, rows_per_task, words_per_row,
 };
 
 /// Moments over packed rows with weights that sum to 1 (1/n each without).

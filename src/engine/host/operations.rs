@@ -6,10 +6,10 @@ use super::accumulate::{accumulate, accumulate_block};
 use super::look_up::Block;
 use super::packed_rows::PackedRows;
 use super::{InstructionSet, Panels, Shape, Tuning, means, selected_sum, softplus};
-use crate::collective::{Collective, Parts, Ranks, Solo, for_moments};
+use crate::collective::{Parts, Ranks, Solo, for_moments};
 use crate::engine::matrix::padded;
 use crate::engine::{
-    BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, PANEL, Workers, words_per_row,
+    BetaGrid, BitMatrix, Draw, Engine, Layer, Matrix, PADDING, PANEL, Workers, words_per_row,
 };
 use crate::model::Parameters;
 use crate::units::Variables;
@@ -24,14 +24,14 @@ const UNITS_PER_TASK: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Host {
     tuning: Tuning,
-    ranks: Ranks,
+    pub(super) ranks: Ranks,
     /// W [M, J]: rows are summed for the inputs of hidden units.
-    weights: Panels,
+    pub(super) weights: Panels,
     /// W' [J, M]: rows are summed for the inputs of visible units.
     transposed: Panels,
     visible_bias: Vec<f32>,
     hidden_bias: Vec<f32>,
-    variables: Variables,
+    pub(super) variables: Variables,
 }
 
 impl Host {
@@ -65,7 +65,7 @@ impl Host {
         fused
     }
 
-    fn take(&mut self, parameters: &Parameters) {
+    pub(super) fn take(&mut self, parameters: &Parameters) {
         let Parameters { weights, visible_bias, hidden_bias, .. } = parameters;
         self.weights.copy(weights);
         self.transposed.copy_transposed(weights);
@@ -86,35 +86,6 @@ impl Host {
         };
         let rows = PackedRows::new(given, words_per_row(matrix.units()), bias, out);
         accumulate(self.tuning.product(layer), workers, matrix, rows);
-    }
-
-    /// Number of units of a layer.
-    pub fn n_units(&self, layer: Layer) -> usize {
-        match layer {
-            Layer::Visible => self.weights.units(),
-            Layer::Hidden => self.weights.columns(),
-        }
-    }
-
-    /// What the visible columns stand for.
-    pub fn variables(&self) -> &Variables {
-        &self.variables
-    }
-
-    /// The ranks that divide the work on rows.
-    pub fn ranks(&self) -> &dyn Collective {
-        self.ranks.as_ref()
-    }
-
-    /// Replaces the parameters without new memory; `false`, without a change, if their sizes or variables are others.
-    pub fn load(&mut self, parameters: &Parameters) -> bool {
-        let same_size = self.n_units(Layer::Visible) == parameters.n_visible
-            && self.n_units(Layer::Hidden) == parameters.n_hidden
-            && self.variables == parameters.variables;
-        if same_size {
-            self.take(parameters);
-        }
-        same_size
     }
 
     /// Pre-activations of `layer` given packed rows of the other one: x = b + v'W for hidden, c + Wh for visible units.

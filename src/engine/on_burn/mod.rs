@@ -49,11 +49,6 @@ impl OnBurn {
         }
     }
 
-    /// The device.
-    pub fn device(&self) -> &Device {
-        &self.device
-    }
-
     /// A column [rows, 1].
     fn column(&self, values: &[f32]) -> Tensor<2> {
         Tensor::from_data(TensorData::new(values.to_vec(), [values.len(), 1]), &self.device)

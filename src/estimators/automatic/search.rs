@@ -2,7 +2,7 @@
 
 use super::{Bound, Known, ModeSearch};
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Draw, Host, Layer, Matrix, words_per_row};
+use crate::engine::{BitMatrix, Draw, Engine, Host, Layer, Matrix, words_per_row};
 use crate::model::Parameters;
 use crate::units::Variables;
 

@@ -56,7 +56,7 @@ impl Trainer {
         phase: Option<Box<dyn NegativePhase>>,
     ) -> Result<Self> {
         config.check()?;
-        let identity = Identity::new(config, &splits)?;
+        let identity = Identity::new(config, &splits, device)?;
         let rows = RowSets::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
         check_stopping(config, &rows)?;
         let training = &config.training;
