@@ -91,7 +91,8 @@ fn caught<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> std::result::
 fn cell(field: &Field, line: &mut Vec<u8>) -> Option<()> {
     let number: &dyn std::fmt::Display = match field {
         Field::Null => &"",
-        Field::Bool(x) => x,
+        // As numbers: words beside the numbers of other columns would be two ways of writing bits.
+        Field::Bool(x) => &u8::from(*x),
         Field::Byte(x) => x,
         Field::Short(x) => x,
         Field::Int(x) => x,
