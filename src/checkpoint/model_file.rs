@@ -1,6 +1,7 @@
 //! Model files: safetensors with `weights` [visible, hidden], `visible_bias`, `hidden_bias` and, if known, `training_means` and `states`;
 //! `.npz` and the array names of other programs ([`super::naming`]) are read too.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
@@ -21,6 +22,8 @@ use crate::error::{Error, Result};
 use crate::limited::read_up_to;
 use crate::memory::check_memory;
 use crate::model::Parameters;
+use crate::model::plus_minus::{Couplings, Units};
+use crate::units::Variables;
 
 /// Longest header of a safetensors file.
 const LONGEST_HEADER: u64 = 16 << 20;
@@ -61,7 +64,7 @@ impl ModelFile {
     /// numpy's `savez` writes them.
     ///
     /// # Errors
-    /// The file cannot be written, or npz for a model with categorical variables.
+    /// The file cannot be written, or npz for a model of other units than 0 and 1.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let npz = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npz"));
@@ -71,8 +74,8 @@ impl ModelFile {
     }
 
     fn npz(&self) -> std::result::Result<Vec<u8>, String> {
-        if !self.parameters.variables.is_bits() {
-            return Err("an npz file has no place for its categorical variables: give it a name that ends in .safetensors".into());
+        if self.parameters.variables != Variables::BITS {
+            return Err("an npz file has no place for the kind of its units: give it a name that ends in .safetensors".into());
         }
         let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } =
             &self.parameters;
@@ -87,8 +90,15 @@ impl ModelFile {
     }
 
     fn safetensors(&self) -> std::result::Result<Vec<u8>, String> {
+        let own = match self.parameters.variables.is_plus_minus() {
+            true => {
+                let own = self.parameters.couplings().to(Units::PlusMinus);
+                Cow::Owned(own.map_err(|error| error.to_string())?.parameters)
+            }
+            false => Cow::Borrowed(&self.parameters),
+        };
         let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } =
-            &self.parameters;
+            own.as_ref();
         let array = |shape: &[usize], values: &[f32]| Array {
             dtype: Dtype::F32,
             shape: shape.to_vec(),
@@ -103,7 +113,7 @@ impl ModelFile {
         let mut arrays: BTreeMap<String, Array> = names.into_iter().zip(arrays).collect();
         let mut metadata = self.metadata.clone();
         metadata.insert(LAYOUT.into(), Layout::VisibleHidden.name().into());
-        if !self.parameters.variables.is_bits() {
+        if self.parameters.variables != Variables::BITS {
             metadata.insert(VARIABLES.into(), self.parameters.variables.to_string());
         }
         if let Some(trained_on) = &self.trained_on {
@@ -151,7 +161,12 @@ impl ModelFile {
         let ours = marked || metadata.contains_key(PROGRAM);
         let parameters = assemble(&mut arrays, layout, ours).map_err(error)?;
         let variables = metadata.remove(VARIABLES).unwrap_or_default();
-        let variables = variables.parse().and_then(|variables| parameters.of(variables));
+        let variables = variables.parse().and_then(|variables: Variables| {
+            match variables.is_plus_minus() {
+                true => Couplings::of_arrays(&parameters).model(),
+                false => parameters.of(variables),
+            }
+        });
         let parameters = variables.map_err(|e| error(format!("`{VARIABLES}`: {e}")))?;
         let trained_on = arrays.remove(MEANS).map(|means| {
             TrainedOn::found(means, parameters.n_visible, &mut metadata)

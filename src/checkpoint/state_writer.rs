@@ -84,7 +84,7 @@ impl StateWriter {
 
     /// Stores what the visible columns stand for; nothing for bits.
     pub fn variables(&mut self, prefix: &str, variables: &Variables) -> &mut Self {
-        match variables.is_bits() {
+        match *variables == Variables::BITS {
             true => self,
             false => self.json(&format!("{prefix}variables"), &variables.to_string()),
         }

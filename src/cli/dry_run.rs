@@ -62,8 +62,13 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
             at_every(every)
         ),
     };
-    let variables =
-        trainer.grouping().map_or(String::new(), |found| format!("variables   {found}\n"));
+    let variables = match trainer.grouping() {
+        Some(found) => format!("variables   {found}\n"),
+        None if trainer.current_parameters().variables.is_plus_minus() => {
+            "variables   -1 and +1, in both layers (data.variables = \"bits\": 0 and 1)\n".into()
+        }
+        None => String::new(),
+    };
     let weights = trainer.effective_rows();
     let weights = weights.map_or(String::new(), |rows| {
         format!("weights     the training rows count as {rows:.0} independent ones\n")

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
@@ -70,7 +70,7 @@ impl Estimate {
         let loaded = self.model.load()?;
         let model =
             self.start.prepare(&loaded, self.data.as_deref(), &self.options, self.log_z.seed)?;
-        let parameters = model.parameters();
+        let parameters = &model.parameters;
         let start = Starting {
             base: &model.base,
             given: model.given,
@@ -82,23 +82,17 @@ impl Estimate {
         let Estimates { estimates, skipped, kept, bound, agreement, how } =
             self.log_z.run(parameters, &start, self.curves.is_some())?;
         if let (Some(folder), Some(run)) = (&self.curves, kept) {
-            ensure!(
-                model.log_constant() == 0.0,
-                "--curves: the path of units -1 and +1 is not that of the converted model: leave out --units"
-            );
             if collective::current().rank() == 0 {
                 curves::write(folder, &free_curves(&run))?;
             }
         }
         let strict = self.log_z.strict && !agreement.sound;
-        let log_constant = model.log_constant();
-        let shifted = |bound: Bound| Bound { value: bound.value + log_constant, ..bound };
         let report = Report {
             visible: parameters.n_visible,
             hidden: parameters.n_hidden,
-            estimates: model.restore(estimates),
+            estimates,
             skipped,
-            bound: bound.map(shifted),
+            bound,
             agreement,
             starts: how,
             base: model.base_name,
@@ -107,14 +101,14 @@ impl Estimate {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&report.text(log_constant, self.log_z.verbose))?;
+            print(&report.text(self.log_z.verbose))?;
         }
         Ok(if strict { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
     }
 }
 
 impl Report {
-    fn text(&self, log_constant: f64, verbose: bool) -> String {
+    fn text(&self, verbose: bool) -> String {
         let Self { visible, hidden, base, estimates, .. } = self;
         let mut text = answer(estimates, &self.agreement, None);
         if verbose {
@@ -130,11 +124,6 @@ impl Report {
         text += &remarks(estimates, self.bound.as_ref(), &self.agreement);
         for reason in &self.skipped {
             text += &format!("\nnot run: {reason}\n");
-        }
-        if log_constant != 0.0 {
-            text += &format!(
-                "\nunits -1 and +1: sentences are about the model with units 0 and 1, whose log Z is smaller by {log_constant:.6}\n"
-            );
         }
         text
     }

@@ -32,7 +32,8 @@ const ADVICE: &str = "raise --budget or --burn-in, or name data near the model b
     ztrack sample runs/mnist --count 100 --out digits.png\n  \
     ztrack sample model.npz --count 10000 --out samples.npy --data dna\n  \
     ztrack sample runs/survey --given answers.csv --count 20 --out draws.csv\n\n\
-    A .csv file names the states of categories; an .npy file holds zeros and ones, uint8, shape [count, visible units].")]
+    A .csv file names the states of categories; an .npy file holds zeros and ones, uint8, shape [count, visible units].\n    \
+    A model of units -1 and +1 gives -1 and 1, int8 in an .npy file.")]
 pub struct Sample {
     #[command(flatten)]
     model: ModelOptions,
@@ -169,8 +170,8 @@ impl Sample {
         nearest: Option<&(&BitMatrix, Vec<Neighbour>)>,
     ) -> Result<()> {
         let bytes = match format {
-            Format::Npy => npy(rows)?,
-            Format::Csv => csv(rows, names(model)),
+            Format::Npy => npy(rows, &model.file.parameters.variables)?,
+            Format::Csv => csv(rows, names(model), &model.file.parameters.variables),
             Format::Fasta => fasta(rows, names(model)),
             Format::Png(shape) => sheet(rows, nearest, shape)?,
         };

@@ -47,6 +47,7 @@ struct Header {
     labels: Option<Vec<i64>>,
     label_column: Option<String>,
     weights: Option<Vec<f64>>,
+    plus_minus: bool,
     /// Height and width.
     image: Option<(usize, usize)>,
     categories: Option<Categories>,
@@ -139,6 +140,7 @@ pub fn check_rows(ranks: &dyn Collective, trainer: &Trainer) -> Result<()> {
 fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
     let Dataset { name: title, values, labels, image, label_column, weights, categories, .. } =
         data;
+    let plus_minus = data.plus_minus;
     let header = Header {
         name: title.clone(),
         binary: matches!(values, Values::Binary(_)),
@@ -147,6 +149,7 @@ fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
         labels: labels.clone(),
         label_column: label_column.clone(),
         weights: weights.clone(),
+        plus_minus,
         image: image.map(|image| (image.height, image.width)),
         categories: categories.as_deref().cloned(),
     };
@@ -170,9 +173,9 @@ fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
     };
     let image = header.image.map(|(height, width)| ImageShape { height, width });
     let categories = header.categories.map(Arc::new);
-    let (label_column, weights) = (header.label_column, header.weights);
+    let Header { label_column, weights, plus_minus, .. } = header;
     let data = Dataset::new(header.name, values, header.labels, image)?;
-    Ok(Dataset { label_column, weights, categories, ..data })
+    Ok(Dataset { label_column, weights, plus_minus, categories, ..data })
 }
 
 #[cfg(test)]

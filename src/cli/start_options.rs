@@ -9,9 +9,9 @@ use super::data_options::{Data, DataOptions, stored_base};
 use super::model_options::Model;
 use super::output::tell;
 use crate::engine::BitMatrix;
-use crate::estimators::{Estimate, Start};
+use crate::estimators::Start;
 use crate::model::Parameters;
-use crate::model::plus_minus::{Converted, Units, to_binary};
+use crate::model::plus_minus::{Couplings, Units};
 use crate::tempering::BaseDistribution;
 
 /// Guesses of the base distribution.
@@ -52,14 +52,15 @@ pub struct StartOptions {
     /// they are more than the visible ones
     #[arg(long)]
     transpose: bool,
-    /// What the model's units are
-    #[arg(long, value_enum, default_value = "binary", value_name = "UNITS")]
-    units: UnitsName,
+    /// What the model's units are, where the file does not say it [default: binary]
+    #[arg(long, value_enum, value_name = "UNITS")]
+    units: Option<UnitsName>,
 }
 
-/// A model in {0, 1} units, ready for any estimator.
+/// A model that is ready for any estimator.
 pub struct Prepared {
-    converted: Converted,
+    /// The model to run estimators on.
+    pub parameters: Parameters,
     /// p1(v).
     pub base: BaseDistribution,
     /// Its description.
@@ -74,27 +75,6 @@ pub struct Prepared {
     pub held_out: Option<BitMatrix>,
     /// States in the model file.
     pub states: Option<BitMatrix>,
-}
-
-impl Prepared {
-    /// The model to run estimators on.
-    pub fn parameters(&self) -> &Parameters {
-        &self.converted.parameters
-    }
-
-    /// log Z of the model in the file minus that of [`Prepared::parameters`].
-    pub fn log_constant(&self) -> f64 {
-        self.converted.log_constant
-    }
-
-    /// Estimates of the model in the file, from those of [`Prepared::parameters`].
-    pub fn restore(&self, mut estimates: Vec<Estimate>) -> Vec<Estimate> {
-        for estimate in &mut estimates {
-            estimate.value += self.log_constant();
-            estimate.at_least = estimate.at_least.map(|bound| bound + self.log_constant());
-        }
-        estimates
-    }
 }
 
 impl StartOptions {
@@ -112,9 +92,16 @@ impl StartOptions {
                 "--data has the visible units' marginals, which --transpose makes hidden ones: use --start signs instead of --data"
             );
         }
-        let units = match self.units {
-            UnitsName::Binary => Units::Binary,
-            UnitsName::PlusMinus => Units::PlusMinus,
+        let in_file = &model.file.parameters;
+        let spins = match (self.units, in_file.variables.is_plus_minus()) {
+            (Some(UnitsName::Binary), true) => {
+                bail!("--units binary: the model file says that its units are -1 and +1")
+            }
+            (units, known) => known || units == Some(UnitsName::PlusMinus),
+        };
+        let in_file = match spins && !in_file.variables.is_plus_minus() {
+            true => Couplings::of_arrays(in_file).model()?,
+            false => in_file.clone(),
         };
         let given = self.start.filter(|start| *start != StartName::Auto);
         // Marginals in the file are those of visible units, like those of data.
@@ -129,14 +116,10 @@ impl StartOptions {
         let start = given.unwrap_or(default);
         let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
         let held_out = data.as_ref().map(Data::all_held_out).transpose()?.flatten();
-        let parameters = if self.transpose {
-            model.file.parameters.transposed()
-        } else {
-            model.file.parameters.clone()
-        };
+        let parameters = if self.transpose { in_file.transposed() } else { in_file };
         let (base, mut base_name) = match (start, &data, stored) {
             (StartName::Marginals, Some(data), _) => {
-                (data.base()?, format!("marginals of {}", data.splits.train.name))
+                (data.base()?.of(&parameters.variables), format!("marginals of {}", data.splits.train.name))
             }
             (StartName::Marginals, None, Some(stored)) => {
                 stored_base(stored, &parameters.variables)?
@@ -146,16 +129,23 @@ impl StartOptions {
             }
             (start, ..) => {
                 let (start, name) = start.of_parameters();
-                (start.base(&parameters, units, seed)?, name.to_string())
+                let base = match spins {
+                    // A start from the parameters is one from the couplings.
+                    true => {
+                        let own = parameters.couplings().to(Units::PlusMinus)?.parameters;
+                        start.base(&own, Units::PlusMinus, seed)?
+                    }
+                    false => start.base(&parameters, Units::Binary, seed)?,
+                };
+                (base.of(&parameters.variables), name.to_string())
             }
         };
         if self.transpose {
             base_name += ", layers exchanged";
         }
         let (given, informed) = (given.is_some(), given.is_some() || marginals);
-        let converted = to_binary(&parameters, units)?;
         let states = model.file.states.clone().filter(|_| !self.transpose);
-        Ok(Prepared { converted, base, base_name, given, informed, rows, held_out, states })
+        Ok(Prepared { parameters, base, base_name, given, informed, rows, held_out, states })
     }
 }
 

@@ -7,6 +7,7 @@ use ndarray_npy::WriteNpyExt;
 use crate::data::{Categories, ImageShape, Neighbour};
 use crate::engine::BitMatrix;
 use crate::record::Image;
+use crate::units::Variables;
 
 /// Pixels per side to which small sheets are enlarged.
 const SMALLEST_SIDE: usize = 300;
@@ -19,8 +20,9 @@ pub fn fasta(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
     (0..rows.rows()).map(sequence).collect::<String>().into_bytes()
 }
 
-/// A table: the states of the model's variables by their names where it has them, else zeros and ones.
-pub fn csv(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
+/// A table: the states of the model's variables by their names where it has them, else zeros and ones, or -1 and 1.
+pub fn csv(rows: &BitMatrix, categories: Option<&Categories>, variables: &Variables) -> Vec<u8> {
+    let off = if variables.is_plus_minus() { "-1" } else { "0" };
     let mut text = String::new();
     let mut line = |cells: Vec<&str>| {
         text += &cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",");
@@ -33,7 +35,7 @@ pub fn csv(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
         match categories {
             Some(categories) => line(categories.cells(rows.row(row))),
             None => {
-                let cell = |i| if rows.get(row, i) { "1" } else { "0" };
+                let cell = |i| if rows.get(row, i) { "1" } else { off };
                 line((0..rows.columns()).map(cell).collect());
             }
         }
@@ -49,12 +51,17 @@ pub fn quoted(cell: &str) -> String {
     }
 }
 
-/// Zeros and ones, uint8.
-pub fn npy(rows: &BitMatrix) -> Result<Vec<u8>> {
+/// Zeros and ones, uint8, or -1 and 1, int8.
+pub fn npy(rows: &BitMatrix, variables: &Variables) -> Result<Vec<u8>> {
     let shape = (rows.rows(), rows.columns());
-    let array = Array2::from_shape_fn(shape, |(i, j)| u8::from(rows.get(i, j)));
     let mut bytes = Vec::new();
-    array.write_npy(&mut bytes).context("cannot encode the samples as npy")?;
+    let written = match variables.is_plus_minus() {
+        true => Array2::from_shape_fn(shape, |(i, j)| if rows.get(i, j) { 1i8 } else { -1 })
+            .write_npy(&mut bytes),
+        false => Array2::from_shape_fn(shape, |(i, j)| u8::from(rows.get(i, j)))
+            .write_npy(&mut bytes),
+    };
+    written.context("cannot encode the samples as npy")?;
     Ok(bytes)
 }
 

@@ -139,6 +139,9 @@ impl Train {
             if let Some(found) = trainer.grouping() {
                 tell(&format!("columns: {found}; --set data.groups=false takes all as bits"));
             }
+            if trainer.current_parameters().variables.is_plus_minus() {
+                tell("units: -1 and +1, as the cells are; --set data.variables=bits takes 0 and 1");
+            }
             if let Some(effective) = trainer.effective_rows() {
                 tell(&format!(
                     "weights: the training rows count as {effective:.0} independent ones"

@@ -75,6 +75,9 @@ impl DataConfig {
             if let (Some(categories), true) = (&train.categories, self.groups) {
                 return Ok(categories.variables());
             }
+            if train.plus_minus {
+                return Ok(Variables::PLUS_MINUS);
+            }
             let binary = matches!(train.values, Values::Binary(_));
             return Ok(if self.groups && binary { find_variables(bits) } else { Variables::BITS });
         };

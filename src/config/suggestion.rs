@@ -59,6 +59,9 @@ impl Suggestion<'_> {
         if let Some(variables) = &data.variables {
             let _ = writeln!(text, "# {variables} (data.groups = false).");
         }
+        if data.kind == "plus-minus" {
+            text += "# Cells are -1 and +1, and so are the units of both layers (data.variables = \"bits\": 0 and 1).\n";
+        }
         if let Some(labels) = &data.labels {
             let shown: Vec<_> = labels
                 .iter()

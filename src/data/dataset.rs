@@ -22,6 +22,8 @@ pub struct Dataset {
     pub weights: Option<Vec<f64>>,
     /// Set where a row is an image in row-major order.
     pub image: Option<ImageShape>,
+    /// Whether the cells are -1 and +1; `values` has 0 for -1.
+    pub plus_minus: bool,
     /// The variables and states that the units stand for, in a table of categories.
     pub categories: Option<Arc<Categories>>,
     /// The cells without a value, shape [rows, columns], if there are any; what `values` has there means nothing.
@@ -124,7 +126,18 @@ impl Dataset {
             )));
         }
         let (label_column, weights, categories, missing) = (None, None, None, None);
-        Ok(Self { name, values, labels, label_column, weights, image, categories, missing })
+        let plus_minus = false;
+        Ok(Self {
+            name,
+            values,
+            labels,
+            label_column,
+            weights,
+            image,
+            plus_minus,
+            categories,
+            missing,
+        })
     }
 
     /// The same with a weight for each row.
@@ -163,7 +176,18 @@ impl Dataset {
         let weights = self.weights.as_ref().map(weights);
         let categories = self.categories.clone();
         let missing = self.missing.as_ref().map(|cells| cells.select(rows.iter().copied()));
-        Self { name, values, labels, label_column, weights, image: self.image, categories, missing }
+        let Self { image, plus_minus, .. } = *self;
+        Self {
+            name,
+            values,
+            labels,
+            label_column,
+            weights,
+            image,
+            plus_minus,
+            categories,
+            missing,
+        }
     }
 }
 

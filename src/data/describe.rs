@@ -9,13 +9,14 @@ use sha2::{Digest, Sha256};
 use super::content::{hex, sha256_hex};
 use super::{Dataset, Grouping, ImageShape, Values, find_variables};
 use crate::engine::for_each_set_bit;
+use crate::units::Variables;
 
 /// Facts about a data set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Description {
     /// Name of the data set.
     pub name: String,
-    /// `binary` or `intensity`.
+    /// `binary`, `plus-minus` or `intensity`.
     pub kind: &'static str,
     /// Number of rows.
     pub rows: usize,
@@ -53,10 +54,12 @@ pub fn describe(dataset: &Dataset) -> Description {
             let distinct = (0..rows).map(|row| bits.row(row)).collect::<HashSet<_>>().len();
             let variables = match &dataset.categories {
                 Some(categories) => categories.variables(),
+                None if dataset.plus_minus => Variables::PLUS_MINUS,
                 None => find_variables(bits),
             };
             let variables = Grouping::of(&variables, &counts, rows);
-            ("binary", counts.iter().sum::<u64>() as f64, constant, distinct, variables)
+            let kind = if dataset.plus_minus { "plus-minus" } else { "binary" };
+            (kind, counts.iter().sum::<u64>() as f64, constant, distinct, variables)
         }
         Values::Intensity(grey) => {
             let sum: u64 = grey.levels().iter().map(|&level| u64::from(level)).sum();
@@ -120,7 +123,11 @@ pub fn checksum(dataset: &Dataset) -> String {
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.name)?;
-        writeln!(f, "  kind              {}", self.kind)?;
+        let note = match self.kind {
+            "plus-minus" => " (cells of -1 and +1; data.variables = \"bits\" for units of 0 and 1)",
+            _ => "",
+        };
+        writeln!(f, "  kind              {}{note}", self.kind)?;
         writeln!(f, "  rows              {}", self.rows)?;
         write!(f, "  columns           {}", self.columns)?;
         if let Some(ImageShape { height, width }) = self.image {

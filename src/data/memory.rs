@@ -7,12 +7,12 @@ use super::{Dataset, Values};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 
-/// Rows of cells in memory. Numbers 0 and 1 are units; other numbers in [0, 1] are grey levels, kept to 1/255.
+/// Rows of cells in memory. Numbers 0 and 1, or -1 and +1, are units; other numbers in [0, 1] are grey levels, kept to 1/255.
 pub trait Rows {
     /// The rows as a data set.
     ///
     /// # Errors
-    /// No cells, rows of different lengths, or a cell outside [0, 1].
+    /// No cells, rows of different lengths, or a cell outside [0, 1], unless all are -1 or +1.
     fn dataset(&self) -> Result<Dataset>;
 }
 
@@ -60,11 +60,12 @@ pub(super) fn from_cells(columns: usize, cells: impl Iterator<Item = f64>) -> Re
         levels.set(cell, x).map_err(|_| {
             let (row, column) = (cell / columns.max(1), cell % columns.max(1));
             Error::Invalid(format!(
-                "row {row}, column {column} is {x}: cells are 0 or 1, or grey levels in between"
+                "row {row}, column {column} is {x}: cells are 0 or 1, or grey levels in between, or all of them are -1 or +1"
             ))
         })?;
     }
-    Dataset::new(NAME, levels.finish(columns, false).map_err(Error::Invalid)?, None, None)
+    let (values, plus_minus) = levels.finish(columns, false).map_err(Error::Invalid)?;
+    Ok(Dataset { plus_minus, ..Dataset::new(NAME, values, None, None)? })
 }
 
 impl Rows for Dataset {

@@ -12,6 +12,8 @@ pub struct BaseDistribution {
     logits: Vec<f32>,
     n_visible: usize,
     variables: Variables,
+    /// Added to a.v: the constant of units -1 and +1.
+    offset: f64,
 }
 
 impl BaseDistribution {
@@ -23,13 +25,13 @@ impl BaseDistribution {
         let mut padded_logits = logits.to_vec();
         padded_logits.resize(padded(logits.len()), 0.0);
         let (n_visible, variables) = (logits.len(), Variables::BITS);
-        Ok(Self { logits: padded_logits, n_visible, variables })
+        Ok(Self { logits: padded_logits, n_visible, variables, offset: 0.0 })
     }
 
     /// a_i = 0: every visible state has the same probability.
     pub fn uniform(n_visible: usize) -> Self {
         let variables = Variables::BITS;
-        Self { logits: vec![0.0; padded(n_visible)], n_visible, variables }
+        Self { logits: vec![0.0; padded(n_visible)], n_visible, variables, offset: 0.0 }
     }
 
     /// The same natural parameters of other variables.
@@ -39,7 +41,8 @@ impl BaseDistribution {
     #[must_use]
     pub fn of(self, variables: &Variables) -> Self {
         assert!(variables.fit(self.n_visible), "{variables} has not {} columns", self.n_visible);
-        Self { variables: variables.clone(), ..self }
+        let offset = variables.offset(self.logits());
+        Self { variables: variables.clone(), offset, ..self }
     }
 
     /// With these probabilities of the columns, none below `least`.
@@ -90,8 +93,8 @@ impl BaseDistribution {
             return Ok(());
         }
         let name = |variables: &Variables, units: usize| match variables.is_bits() {
-            true => format!("{units} bits"),
-            false => format!("variables `{variables}`"),
+            true if !variables.is_plus_minus() => format!("{units} bits"),
+            _ => format!("variables `{variables}`"),
         };
         Err(Error::Invalid(format!(
             "the base distribution is of {}, the model of {}: make it with the variables of the parameters",
@@ -105,9 +108,9 @@ impl BaseDistribution {
         self.variables.log_partition(self.logits().iter().map(|&a| f64::from(a)))
     }
 
-    /// log Z_1 = J log 2 + A(a), exact.
+    /// log Z_1 = J log 2 + A(a), exact; of units -1 and +1, sum_i log 2 cosh(a_i/2) in place of A(a).
     pub fn log_partition(&self, n_hidden: usize) -> f64 {
-        n_hidden as f64 * std::f64::consts::LN_2 + self.visible_log_partition()
+        n_hidden as f64 * std::f64::consts::LN_2 + self.visible_log_partition() + self.offset
     }
 
     /// The probabilities that columns are set, shape `[M]`.
@@ -115,9 +118,14 @@ impl BaseDistribution {
         self.variables.means(self.logits().iter().map(|&a| f64::from(a)))
     }
 
-    /// a.v for one packed row.
+    /// a.v for one packed row; of units -1 and +1, (a/2).s.
     pub fn dot(&self, row: &[u64]) -> f64 {
-        selected_sum(row, &self.logits)
+        selected_sum(row, &self.logits) + self.offset
+    }
+
+    /// [`BaseDistribution::dot`] minus a.v.
+    pub(crate) fn offset(&self) -> f64 {
+        self.offset
     }
 
     /// Independent exact samples, one per row.

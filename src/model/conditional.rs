@@ -13,7 +13,7 @@ use crate::units::{Variable, Variables};
 pub struct Conditional {
     /// Of the open columns, in their order.
     pub parameters: Parameters,
-    /// c_O.v_O, nats.
+    /// c_O.v_O and the constant of units -1 and +1, nats.
     pub log_constant: f64,
     /// The columns of the whole model that are open.
     pub columns: Vec<usize>,
@@ -27,7 +27,7 @@ impl Parameters {
     pub fn conditional(&self, visible: &[u64], open: &[u64]) -> Result<Conditional> {
         let set = |row: &[u64], i: usize| row[i / 64] >> (i % 64) & 1 == 1;
         let mut hidden: Vec<f64> = self.hidden_bias.iter().map(|&b| f64::from(b)).collect();
-        let (mut columns, mut kept, mut log_constant) = (Vec::new(), Vec::new(), 0.0);
+        let (mut columns, mut kept, mut log_constant) = (Vec::new(), Vec::new(), self.log_offset());
         for variable in self.variables.of(self.n_visible) {
             let Variable { columns: size, implicit, .. } = variable;
             match variable.range().filter(|&i| set(open, i)).count() {

@@ -25,7 +25,8 @@ pub struct Parameters {
     pub visible_bias: Vec<f32>,
     /// b, shape `[J]`.
     pub hidden_bias: Vec<f32>,
-    /// What the visible columns stand for; hidden units are bits.
+    /// What the visible columns stand for. Hidden units are bits, or -1 and +1 where the visible ones are: W, c and b are then those of the
+    /// same model with units 0 and 1, and [`Parameters::couplings`] are its own.
     pub variables: Variables,
 }
 
@@ -117,7 +118,14 @@ impl Parameters {
         )))
     }
 
-    /// The same model with its layers exchanged: W transposed, biases swapped. Of bits log Z is the same; hidden units are always bits.
+    /// log f(v) of the model minus c.v + sum_j softplus(x_j), nats: of units -1 and +1 their constant, else 0.
+    pub fn log_offset(&self) -> f64 {
+        let of = |values: &[f32]| self.variables.offset(values);
+        of(&self.visible_bias) + of(&self.hidden_bias) + 0.5 * of(&self.weights)
+    }
+
+    /// The same model with its layers exchanged: W transposed, biases swapped. Of bits log Z is the same; of a model with categorical
+    /// variables the layer that was hidden becomes visible bits.
     pub fn transposed(&self) -> Self {
         let mut weights = Vec::with_capacity(self.weights.len());
         for j in 0..self.n_hidden {
@@ -129,7 +137,10 @@ impl Parameters {
             weights,
             visible_bias: self.hidden_bias.clone(),
             hidden_bias: self.visible_bias.clone(),
-            variables: Variables::BITS,
+            variables: match self.variables.is_plus_minus() {
+                true => Variables::PLUS_MINUS,
+                false => Variables::BITS,
+            },
         }
     }
 

@@ -9,9 +9,13 @@
 //! so the weights become 4W, the biases 2(c - W1) and 2(b - W'1), and log Z_{+-1} = log Z_{01} + 1'W1 - c.1 - b.1
 //! (algorithms.md, section 5; MEAN-FIELD leaves it to the reader). States correspond one to one, so that every
 //! estimator, start and sampler for {0, 1} units serves both. Cost O(MJ).
+//!
+//! [`Parameters`] of a model of the kind [`Variables::PLUS_MINUS`] are those of the image in {0, 1} units; log f and log Z have the
+//! constant, so they are those of the model itself. [`Couplings`] are its own parameters.
 
 use super::Parameters;
 use crate::error::Result;
+use crate::units::Variables;
 
 /// What the units of a layer can be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,15 +49,7 @@ pub fn to_binary(parameters: &Parameters, units: Units) -> Result<Converted> {
         let parameters = parameters.clone();
         return Ok(Converted { parameters, log_constant: 0.0, rounding: 0.0 });
     }
-    let doubles = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
-    Couplings {
-        n_visible: parameters.n_visible,
-        n_hidden: parameters.n_hidden,
-        weights: doubles(&parameters.weights),
-        visible_bias: doubles(&parameters.visible_bias),
-        hidden_bias: doubles(&parameters.hidden_bias),
-    }
-    .to(Units::Binary)
+    Couplings::of_arrays(parameters).to(Units::Binary)
 }
 
 /// An RBM with units in {-1, +1} in double precision: c.s + s'Wt + b.t.
@@ -71,24 +67,59 @@ pub struct Couplings {
     pub hidden_bias: Vec<f64>,
 }
 
+impl Parameters {
+    /// The parameters of a model in its own units: of -1 and +1, J = W/4, C = c/2 + J 1 and B = b/2 + J'1; of other kinds W, c and b.
+    pub fn couplings(&self) -> Couplings {
+        let mut own = Couplings::of_arrays(self);
+        if self.variables.is_plus_minus() {
+            own.weights.iter_mut().for_each(|w| *w /= 4.0);
+            own.visible_bias.iter_mut().chain(&mut own.hidden_bias).for_each(|x| *x /= 2.0);
+            own.shift(1.0);
+        }
+        own
+    }
+}
+
 impl Couplings {
+    /// The arrays as they are, in double precision.
+    pub(crate) fn of_arrays(parameters: &Parameters) -> Self {
+        let doubles = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+        let [weights, visible_bias, hidden_bias] = parameters.arrays().map(doubles);
+        let Parameters { n_visible, n_hidden, .. } = *parameters;
+        Self { n_visible, n_hidden, weights, visible_bias, hidden_bias }
+    }
+
+    /// The model with units -1 and +1 that has these parameters.
+    ///
+    /// # Errors
+    /// Arrays of other lengths than [M, J], `[M]` and `[J]`, or a converted parameter that overflows f32.
+    pub fn model(&self) -> Result<Parameters> {
+        self.to(Units::Binary)?.parameters.of(Variables::PLUS_MINUS)
+    }
+
+    /// Adds `sign` times the sums of the weights of each unit to its bias.
+    fn shift(&mut self, sign: f64) {
+        let rows = self.weights.chunks_exact(self.n_hidden.max(1));
+        for (c, row) in self.visible_bias.iter_mut().zip(rows) {
+            for (b, w) in self.hidden_bias.iter_mut().zip(row) {
+                *c += sign * w;
+                *b += sign * w;
+            }
+        }
+    }
+
     /// The same distribution over the given units, rounded to f32.
     ///
     /// # Errors
     /// A converted parameter overflows f32.
     pub fn to(&self, units: Units) -> Result<Converted> {
-        let Self { n_visible, n_hidden, weights, visible_bias, hidden_bias } = self;
-        let (mut visible, mut hidden) = (visible_bias.clone(), hidden_bias.clone());
+        let mut own = self.clone();
         let (mut factors, mut log_constant) = ([1.0, 1.0], 0.0);
         if units == Units::Binary {
-            for (c, row) in visible.iter_mut().zip(weights.chunks_exact(*n_hidden)) {
-                for (b, w) in hidden.iter_mut().zip(row) {
-                    *c -= w;
-                    *b -= w;
-                }
-            }
+            own.shift(-1.0);
             let sum = |values: &[f64]| values.iter().sum::<f64>();
-            log_constant = sum(weights) - sum(visible_bias) - sum(hidden_bias);
+            log_constant =
+                sum(&self.weights) - sum(&self.visible_bias) - sum(&self.hidden_bias);
             factors = [4.0, 2.0];
         }
         // Every unit and pair of units weighs at most once in log f, hence the sum of the parameters' errors bounds it.
@@ -101,9 +132,10 @@ impl Couplings {
             };
             values.iter().map(round).collect()
         };
-        let weights = scaled(weights, factors[0]);
-        let (visible, hidden) = (scaled(&visible, factors[1]), scaled(&hidden, factors[1]));
-        let parameters = Parameters::new(*n_visible, *n_hidden, weights, visible, hidden)?;
+        let weights = scaled(&own.weights, factors[0]);
+        let visible = scaled(&own.visible_bias, factors[1]);
+        let hidden = scaled(&own.hidden_bias, factors[1]);
+        let parameters = Parameters::new(self.n_visible, self.n_hidden, weights, visible, hidden)?;
         Ok(Converted { parameters, log_constant, rounding })
     }
 }

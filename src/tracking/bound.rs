@@ -76,7 +76,8 @@ impl HiddenStates {
         let visible_part = |x: &[f32], beta: f64| -> f64 {
             let logits = x[..n_visible].iter().zip(path.base.logits());
             let eta = logits.map(|(x, a)| beta * f64::from(*x) + (1.0 - beta) * f64::from(*a));
-            path.base.variables().log_partition(eta)
+            let offset = (1.0 - beta) * path.base.offset();
+            path.base.variables().log_partition(eta) + offset
         };
         // b.h is log f(h) without the visible units.
         let hidden_part: Vec<f64> =

@@ -12,19 +12,26 @@ use crate::error::{Error, Result};
 ///
 /// As text: the number of columns of each variable, with `+` where "no column is set" is a state, with a factor where several in a row
 /// are alike, separated by commas: `60*3+` are 60 variables of three columns with an implicit state, `4,1+` is a one-hot variable of
-/// four states and a bit.
+/// four states and a bit. `bits` are columns of 0 and 1, `plus-minus` columns of -1 and +1 (Ising spins).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variables {
-    /// `None`: every column is a bit.
+    /// `None`: every column has two states.
     listed: Option<Arc<[Variable]>>,
+    /// The two states of a unit are -1 and +1, in both layers.
+    plus_minus: bool,
 }
 
 /// Longest list in a text.
 const MOST: usize = 10_000_000;
+/// The name of units that are -1 and +1.
+const PLUS_MINUS: &str = "plus-minus";
 
 impl Variables {
     /// Every column is a bit.
-    pub const BITS: Self = Self { listed: None };
+    pub const BITS: Self = Self { listed: None, plus_minus: false };
+    /// Every column, and every hidden unit, is -1 or +1. States stay packed bits, and parameters those of 0 and 1
+    /// ([`crate::model::plus_minus`]).
+    pub const PLUS_MINUS: Self = Self { listed: None, plus_minus: true };
 
     /// From the number of columns of each variable, and whether it has an implicit state.
     ///
@@ -44,12 +51,25 @@ impl Variables {
             first += columns;
         }
         let bits = listed.iter().all(Variable::is_bit);
-        Ok(Self { listed: (!bits).then(|| listed.into()) })
+        Ok(Self { listed: (!bits).then(|| listed.into()), plus_minus: false })
     }
 
-    /// Whether every column is a bit.
+    /// Whether every column has two states, 0 and 1 or -1 and +1.
     pub fn is_bits(&self) -> bool {
         self.listed.is_none()
+    }
+
+    /// Whether units are -1 and +1.
+    pub fn is_plus_minus(&self) -> bool {
+        self.plus_minus
+    }
+
+    /// What is added to eta.v in the units' own values: for -1 and +1, eta.v = (eta/2).s + sum_i eta_i/2, so -sum_i eta_i/2; else 0.
+    pub fn offset<'a>(&self, eta: impl IntoIterator<Item = &'a f32>) -> f64 {
+        match self.plus_minus {
+            true => -eta.into_iter().map(|&x| f64::from(x)).sum::<f64>() / 2.0,
+            false => 0.0,
+        }
     }
 
     /// All variables if one of them is categorical, else none.
@@ -207,6 +227,9 @@ impl Variables {
 
 impl fmt::Display for Variables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.plus_minus {
+            return f.write_str(PLUS_MINUS);
+        }
         let same = |a: &Variable, b: &Variable| (a.columns, a.implicit) == (b.columns, b.implicit);
         for (n, alike) in self.categorical().chunk_by(same).enumerate() {
             let separator = if n > 0 { "," } else { "" };
@@ -227,6 +250,11 @@ impl FromStr for Variables {
                 "`{part}` is no variable: the number of its columns is expected, with + where \"no column is set\" is a state, and a factor before several alike, as in 60*3+,4,1+"
             ))
         };
+        match text.trim() {
+            PLUS_MINUS => return Ok(Self::PLUS_MINUS),
+            "bits" => return Ok(Self::BITS),
+            _ => {}
+        }
         let mut sizes = Vec::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (times, size) = part.split_once('*').unwrap_or(("1", part));

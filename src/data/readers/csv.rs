@@ -37,12 +37,13 @@ pub(super) fn read(
     }
     let Table { layout, units, labels, weights, missing, .. } = table;
     let columns = layout.as_ref().map_or(0, |layout| layout.units);
-    let Units::Bits(rows, _) = units else { return Ok(None) };
+    let Units::Bits(rows, encoding) = units else { return Ok(None) };
     check_file_shape(path, rows.len(), columns, true)?;
     let bits = rows.finish(columns).map_err(|problem| Error::file(path, problem))?;
     let missing = cells_of(&missing, bits.rows(), columns, |unit| unit..unit + 1);
     let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
-    Ok(Some(Dataset { missing, ..dataset }))
+    let plus_minus = encoding.words(false)[0] == "-1";
+    Ok(Some(Dataset { plus_minus, missing, ..dataset }))
 }
 
 /// The missing cells, (row, unit column of the table) each, as a matrix of units; `units`: those of a column.
@@ -71,11 +72,11 @@ pub(super) fn read_levels(
     let (Some(layout), Units::Grey(levels)) = (layout, units) else {
         return Err(Error::file(path, "has no rows"));
     };
-    let values =
+    let (values, plus_minus) =
         levels.finish(layout.units, false).map_err(|problem| Error::file(path, problem))?;
     let missing = cells_of(&missing, rows, layout.units, |unit| unit..unit + 1);
     let dataset = dataset(path, values, Some(layout), (labels, weights))?;
-    Ok(Dataset { missing, ..dataset })
+    Ok(Dataset { plus_minus, missing, ..dataset })
 }
 
 /// The same of a table whose cells hold categories.

@@ -61,10 +61,11 @@ impl Encoding {
         Ok(matches!(written, Written::One | Written::True))
     }
 
-    /// How the values found so far write 0 and 1.
-    pub fn words(&self) -> [&'static str; 2] {
+    /// How the values found so far write 0 and 1; `minus`: 1 alone goes with -1, as in other columns.
+    pub fn words(&self, minus: bool) -> [&'static str; 2] {
         match self.first {
             [_, Some(_), _, _] => ["-1", "1"],
+            [None, _, None, _] if minus => ["-1", "1"],
             [_, _, Some(_), _] => ["false", "true"],
             _ => ["0", "1"],
         }

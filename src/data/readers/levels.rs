@@ -1,20 +1,23 @@
-//! Numbers as grey levels 0..=255, one byte each.
+//! Numbers as grey levels 0..=255, one byte each, or as bits.
 
 use crate::data::limits::{Checked, check_shape};
 use crate::data::{Intensities, Values};
 
-/// Grey levels as they are read. Numbers that are all 0 or 1 are bits.
+/// Grey levels as they are read. Numbers that are all 0 or 1, or all -1 or +1, are bits.
 pub(in crate::data) struct Levels {
     /// The number of the level 255: 255 where numbers are whole, 1 where they are fractions; `None` until the numbers show which.
     largest: Option<f64>,
     /// All numbers so far are 0 or 1, and so are the levels.
     binary: bool,
+    /// Whether a 0 and a -1 were there.
+    zero: bool,
+    minus: bool,
     levels: Vec<u8>,
 }
 
 impl Levels {
     pub fn new(largest: Option<f64>) -> Self {
-        Self { largest, binary: true, levels: Vec::new() }
+        Self { largest, binary: true, zero: false, minus: false, levels: Vec::new() }
     }
 
     /// Another so many levels of 0; the place of the first.
@@ -28,6 +31,13 @@ impl Levels {
 
     /// The level of a number at a place; numbers before it may become levels of another scale.
     pub fn set(&mut self, place: usize, value: f64) -> Checked<()> {
+        if value == -1.0 && self.binary && !self.zero {
+            self.minus = true;
+            return Ok(());
+        } else if self.minus && value != 1.0 {
+            return Err(format!("{value} is neither -1 nor +1, as the numbers before it are"));
+        }
+        self.zero |= value == 0.0;
         let bit = value == 0.0 || value == 1.0;
         let shown = if value.fract() == 0.0 && value.abs() != 1.0 { 255.0 } else { 1.0 };
         let largest = self.largest.unwrap_or(if bit { 1.0 } else { shown });
@@ -46,12 +56,12 @@ impl Levels {
         Ok(())
     }
 
-    /// The levels in rows, or the bits; `columns_first` where they lie column by column.
+    /// The levels in rows, or the bits, and whether these were -1 and +1; `columns_first` where they lie column by column.
     ///
     /// # Errors
     /// No whole rows, or a shape beyond the limits.
-    pub fn finish(self, columns: usize, columns_first: bool) -> Checked<Values> {
-        let Self { binary, mut levels, .. } = self;
+    pub fn finish(self, columns: usize, columns_first: bool) -> Checked<(Values, bool)> {
+        let Self { binary, minus, mut levels, .. } = self;
         let rows = levels.len() / columns.max(1);
         check_shape(rows, columns, binary)?;
         if columns_first {
@@ -62,7 +72,8 @@ impl Levels {
             true => Values::from_levels(columns, levels),
             false => Intensities::new(columns, levels).map(Values::Intensity),
         };
-        values.ok_or_else(|| "holds no whole rows".into())
+        let values = values.ok_or_else(|| "holds no whole rows".to_string())?;
+        Ok((values, minus))
     }
 }
 
@@ -76,7 +87,7 @@ mod tests {
             let place = levels.grow(1)?;
             levels.set(place, *number)?;
         }
-        match levels.finish(1, false)? {
+        match levels.finish(1, false)?.0 {
             Values::Intensity(levels) => Ok(levels.levels().to_vec()),
             Values::Binary(bits) => {
                 Ok((0..bits.rows()).map(|row| bits.get(row, 0).into()).collect())
@@ -89,11 +100,14 @@ mod tests {
         assert_eq!(read(&[0.0, 1.0, 1.0]), Ok(vec![0, 1, 1]));
         assert_eq!(read(&[0.0, 1.0, 2.0, 255.0, 1.0]), Ok(vec![0, 1, 2, 255, 1]));
         assert_eq!(read(&[1.0, 0.5, 0.0, 0.2, 1.0]), Ok(vec![255, 128, 0, 51, 255]));
+        assert_eq!(read(&[1.0, -1.0, 1.0]), Ok(vec![1, 0, 1]));
         for (numbers, expected) in [
+            (&[1.0, -1.0, 0.0][..], "0 is neither -1 nor +1"),
+            (&[1.0, 0.0, -1.0], "-1 is outside 0..1"),
             (&[0.0, 0.5, 7.0][..], "7 is outside 0..1; divide grey levels by 255"),
             (&[7.0, 0.5], "0.5 is not whole"),
             (&[256.0], "256 is outside 0..255"),
-            (&[-1.0], "-1 is outside 0..1"),
+            (&[-1.0, 0.5], "0.5 is neither -1 nor +1"),
             (&[f64::NAN], "NaN is outside"),
         ] {
             let problem = read(numbers).unwrap_err();

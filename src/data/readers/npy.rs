@@ -1,6 +1,6 @@
 //! NumPy arrays [rows, columns].
 //!
-//! Integers and booleans are 0/1 or grey levels 0..=255. Floats are 0/1 or values in [0, 1], which are rounded to
+//! Integers and booleans are 0/1, -1/+1 or grey levels 0..=255. Floats are 0/1, -1/+1 or values in [0, 1], which are rounded to
 //! the nearest of the 256 levels k / 255.
 
 use std::path::Path;
@@ -18,11 +18,11 @@ pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// A matrix from an npy file.
 pub(super) fn read(path: &Path, input: &mut Input<'_>) -> Result<Dataset> {
-    let values = parse(input)?.map_err(|problem| Error::file(path, problem))?;
-    Dataset::new(file_name(path), values, None, None)
+    let (values, plus_minus) = parse(input)?.map_err(|problem| Error::file(path, problem))?;
+    Ok(Dataset { plus_minus, ..Dataset::new(file_name(path), values, None, None)? })
 }
 
-fn parse(input: &mut Input<'_>) -> Result<Checked<Values>> {
+fn parse(input: &mut Input<'_>) -> Result<Checked<(Values, bool)>> {
     if !input.head().starts_with(MAGIC) {
         return Ok(Err("is not npy: the first bytes are not \\x93NUMPY".into()));
     }

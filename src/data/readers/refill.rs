@@ -48,9 +48,10 @@ pub fn refill(
             encodings[unit] = None;
         }
     }
+    let minus = encodings.iter().flatten().any(|encoding| encoding.words(false)[0] == "-1");
     let written = |unit: usize, text: String| match (&encodings[unit], text.as_str()) {
-        (Some(encoding), "0") => encoding.words()[0].to_string(),
-        (Some(encoding), "1") => encoding.words()[1].to_string(),
+        (Some(encoding), "0") => encoding.words(minus)[0].to_string(),
+        (Some(encoding), "1") => encoding.words(minus)[1].to_string(),
         _ => text,
     };
 

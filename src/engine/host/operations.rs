@@ -31,6 +31,8 @@ pub struct Host {
     transposed: Panels,
     visible_bias: Vec<f32>,
     hidden_bias: Vec<f32>,
+    /// [`Parameters::log_offset`].
+    offset: f64,
     pub(super) variables: Variables,
 }
 
@@ -59,6 +61,7 @@ impl Host {
             transposed: Panels::zeros(j, m),
             visible_bias: vec![PADDING; padded(m)],
             hidden_bias: vec![PADDING; padded(j)],
+            offset: 0.0,
             variables: parameters.variables.clone(),
         };
         fused.take(parameters);
@@ -71,6 +74,7 @@ impl Host {
         self.transposed.copy_transposed(weights);
         self.visible_bias[..visible_bias.len()].copy_from_slice(visible_bias);
         self.hidden_bias[..hidden_bias.len()].copy_from_slice(hidden_bias);
+        self.offset = parameters.log_offset();
     }
 
     /// The same, its work shared by ranks.
@@ -114,9 +118,9 @@ impl Host {
         softplus::softplus_sums(self.tuning.sums, n_units, inputs, grid, out);
     }
 
-    /// c.v of one packed visible row.
+    /// c.v of one packed visible row, with the constant of units -1 and +1 ([`Parameters::log_offset`]).
     pub fn visible_dot(&self, visible: &[u64]) -> f64 {
-        selected_sum(visible, &self.visible_bias)
+        selected_sum(visible, &self.visible_bias) + self.offset
     }
 
     /// Replaces pre-activations by w_s sigma(x), `weights`: w, one a row. `inputs`: [rows, stride].

@@ -28,6 +28,8 @@ const ROWS: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct OnBurn {
     rbm: Rbm,
+    /// [`Parameters::log_offset`].
+    offset: f64,
     variables: Variables,
     device: Device,
     visible_layout: Layout,
@@ -41,6 +43,7 @@ impl OnBurn {
         let Parameters { n_visible, n_hidden, variables, .. } = parameters;
         Self {
             rbm: Rbm::from_parameters(parameters, device),
+            offset: parameters.log_offset(),
             variables: variables.clone(),
             groups: Groups::of(variables, *n_visible, device),
             visible_layout: Layout::new(*n_visible, device),
@@ -103,6 +106,7 @@ impl Engine for OnBurn {
         let same = sizes == (parameters.n_visible, parameters.n_hidden, &parameters.variables);
         if same {
             self.rbm = Rbm::from_parameters(parameters, &self.device);
+            self.offset = parameters.log_offset();
         }
         same
     }
@@ -122,7 +126,8 @@ impl Engine for OnBurn {
         let of_block = |v: Tensor<2>| {
             let hidden = softplus(self.rbm.hidden_inputs(v.clone())).sum_dim(1);
             let parts = Tensor::cat(vec![hidden, self.visible_dot(v)], 1);
-            let sum = |parts: &[f32]| parts.iter().map(|&x| f64::from(x)).sum::<f64>();
+            let sum =
+                |parts: &[f32]| parts.iter().map(|&x| f64::from(x)).sum::<f64>() + self.offset;
             host(parts).chunks_exact(2).map(sum).collect::<Vec<_>>()
         };
         self.blocks(visible).flat_map(of_block).collect()

@@ -75,15 +75,22 @@ impl<'a> BurnWalker<'a> {
         self.engine.column(&at.iter().map(|&k| betas[k as usize] as f32).collect::<Vec<_>>())
     }
 
-    /// c.v and a.v of each row; a.v is 0 for a mixture.
+    /// c.v and a.v of each row, with the constants of units -1 and +1; a.v is 0 for a mixture.
     fn linear(&self) -> Vec<[f64; 2]> {
+        let offset = match self.route.base {
+            Base::Product(base) => base.offset(),
+            Base::Mixture(_) => 0.0,
+        };
         let model = self.engine.visible_dot(self.visible.clone());
         let base = match self.route.base {
             Base::Product(_) => self.visible.clone().matmul(self.base.logits.clone().transpose()),
             Base::Mixture(_) => model.zeros_like(),
         };
         let both = host(Tensor::cat(vec![model, base], 1));
-        both.chunks_exact(2).map(|pair| [f64::from(pair[0]), f64::from(pair[1])]).collect()
+        let wide = |pair: &[f32]| {
+            [f64::from(pair[0]) + self.engine.offset, f64::from(pair[1]) + offset]
+        };
+        both.chunks_exact(2).map(wide).collect()
     }
 
     /// log p_m(v) of the components, in the layout of [`MixtureBase`].

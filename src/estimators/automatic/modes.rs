@@ -39,6 +39,8 @@ pub struct Mode {
 pub struct ModeSearch {
     bias: Vec<f64>,
     other_bias: Vec<f64>,
+    /// Constant of log f.
+    offset: f64,
     /// Row a: contribution of unit a to x.
     weights: Vec<Vec<f64>>,
     /// What the units of this layer, and those of the other one, stand for.
@@ -63,6 +65,7 @@ impl ModeSearch {
         Self {
             bias: doubles(&parameters.visible_bias),
             other_bias: doubles(&parameters.hidden_bias),
+            offset: parameters.log_offset(),
             weights: parameters.weights.chunks_exact(parameters.n_hidden).map(doubles).collect(),
             own,
             other,
@@ -202,7 +205,7 @@ impl ModeSearch {
         }
         let on = |unit: &usize| state[unit / 64] >> (unit % 64) & 1 == 1;
         let linear: f64 = (0..self.bias.len()).filter(on).map(|unit| self.bias[unit]).sum();
-        let value = linear + self.other_part(x.iter().copied());
+        let value = self.offset + linear + self.other_part(x.iter().copied());
         if self.seen.len() < MOST_STATES {
             self.seen.insert(state.to_vec(), value);
         }

@@ -23,6 +23,8 @@ pub(super) struct Expansion {
     pub(super) transposed: Vec<Mat<f64>>,
     pub(super) c: Vec<f64>,
     pub(super) b: Vec<f64>,
+    /// Constant of log f.
+    offset: f64,
 }
 
 impl Expansion {
@@ -35,7 +37,8 @@ impl Expansion {
         let powers: Vec<Mat<f64>> = (1..=orders as i32).map(power).collect();
         let transposed = powers.iter().map(|w| w.transpose().to_owned()).collect();
         let doubles = |x: &[f32]| x.iter().map(|&x| f64::from(x)).collect();
-        Self { powers, transposed, c: doubles(visible_bias), b: doubles(hidden_bias) }
+        let (c, b) = (doubles(visible_bias), doubles(hidden_bias));
+        Self { powers, transposed, c, b, offset: parameters.log_offset() }
     }
 
     /// sigma of the stationarity equation: new means of a layer, given the other's (`from`) and its own old ones.
@@ -81,7 +84,7 @@ impl Expansion {
                         factor * terms.map(|(&m, x)| moment(m) * x).sum::<f64>()
                     })
                     .sum();
-                layer(visible, &self.c, c) + layer(hidden, &self.b, c) + pairs
+                layer(visible, &self.c, c) + layer(hidden, &self.b, c) + pairs + self.offset
             })
             .collect()
     }

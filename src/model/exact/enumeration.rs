@@ -32,6 +32,8 @@ pub(super) struct Enumeration {
     /// Units of the layer that is summed out.
     pub(super) n_other: usize,
     other_bias: Vec<f64>,
+    /// Constant of log f: that of units -1 and +1.
+    offset: f64,
     /// Row a: contribution of unit a to x.
     weights: Vec<Vec<f64>>,
     /// Row a: exp(weights) and exp(-weights), padded with 1 to whole lanes. Empty where odds would overflow.
@@ -78,6 +80,9 @@ impl Enumeration {
     /// The tempered joint beta log f(v,h) + (1 - beta) a.v with v (`visible`) or h enumerated.
     pub(super) fn new(parameters: &Parameters, logits: &[f64], beta: f64, visible: bool) -> Self {
         let scaled = |values: &[f32]| values.iter().map(|&x| beta * f64::from(x)).collect();
+        let of_base = logits.iter().map(|&a| a as f32).collect::<Vec<f32>>();
+        let of_base = parameters.variables.offset(&of_base);
+        let offset = beta * parameters.log_offset() + (1.0 - beta) * of_base;
         let mut visible_bias: Vec<f64> = scaled(&parameters.visible_bias);
         for (c, a) in visible_bias.iter_mut().zip(logits) {
             *c += (1.0 - beta) * a;
@@ -117,7 +122,18 @@ impl Enumeration {
         let variables = parameters.variables.clone();
         let (own, other) =
             if visible { (variables, Variables::BITS) } else { (Variables::BITS, variables) };
-        Self { bias, n_other, other_bias, weights, ratios, safe_factors, visited, own, other }
+        Self {
+            bias,
+            n_other,
+            other_bias,
+            offset,
+            weights,
+            ratios,
+            safe_factors,
+            visited,
+            own,
+            other,
+        }
     }
 
     /// Enumerates the smaller layer.
@@ -173,10 +189,10 @@ impl Enumeration {
         }
     }
 
-    /// x or the odds (padded with 0 to whole lanes), and bias.s, computed from nothing.
+    /// x or the odds (padded with 0 to whole lanes), and bias.s with the constant, computed from nothing.
     fn start(&self, state: u64) -> (Vec<f64>, f64) {
         let mut x = self.other_bias.clone();
-        let mut linear = 0.0;
+        let mut linear = self.offset;
         for unit in (0..self.bias.len()).filter(|unit| state >> unit & 1 == 1) {
             linear += self.bias[unit];
             x.iter_mut().zip(&self.weights[unit]).for_each(|(x, w)| *x += w);

@@ -33,10 +33,11 @@ pub fn log_weights(parameters: &Parameters, data: &BitMatrix) -> Result<Vec<f64>
             data.columns()
         )));
     }
+    let offset = parameters.log_offset();
     let hidden_bias: Vec<f64> = hidden_bias.iter().map(|&b| f64::from(b)).collect();
     let log_weight = |x: &mut Vec<f64>, row| {
         x.clone_from(&hidden_bias);
-        let mut linear = 0.0;
+        let mut linear = offset;
         for_each_set_bit(data.row(row), |i| {
             linear += f64::from(visible_bias[i]);
             let weights = &weights[i * n_hidden..(i + 1) * n_hidden];

@@ -2,6 +2,9 @@
 //!
 //! dW = E_d[(v-mu)(h-lam)'] - E_m[(v-mu)(h-lam)'], dc = E_d v - E_m v - dW lam, db = E_d h - E_m h - dW' mu, with offsets
 //! mu, lam = sliding means of the data phase (Melchior, Fischer, Wiskott 2016). Plain is mu = lam = 0.
+//!
+//! Of units -1 and +1 plain is mu = lam = 1/2, as (v - 1/2)(h - 1/2) = st/4: with dJ, dC, dB the gradient in the couplings and fields,
+//! dW = dJ/4, and a step of size eps along the result is one of eps/16 along dJ and of eps/4 along dC and dB.
 
 use rayon::prelude::*;
 
@@ -22,12 +25,19 @@ pub struct Centering {
     pub visible: Vec<f64>,
     /// lam, shape `[J]`.
     pub hidden: Vec<f64>,
+    /// Rate of their sliding means; 0 where they stay.
+    rate: f64,
 }
 
 impl Centering {
     /// Starts from the data's mean and hidden units at 1/2.
     pub fn new(visible_mean: Vec<f64>, n_hidden: usize) -> Self {
-        Self { visible: visible_mean, hidden: vec![0.5; n_hidden] }
+        Self { visible: visible_mean, hidden: vec![0.5; n_hidden], rate: RATE }
+    }
+
+    /// The plain gradient of units -1 and +1.
+    pub fn plus_minus(n_visible: usize, n_hidden: usize) -> Self {
+        Self { rate: 0.0, ..Self::new(vec![0.5; n_visible], n_hidden) }
     }
 
     /// Moves the offsets towards a batch's data moments.
@@ -36,7 +46,7 @@ impl Centering {
             offsets
                 .iter_mut()
                 .zip(means)
-                .for_each(|(offset, mean)| *offset += RATE * (mean - *offset));
+                .for_each(|(offset, mean)| *offset += self.rate * (mean - *offset));
         };
         slide(&mut self.visible, &data.visible);
         slide(&mut self.hidden, &data.hidden);
@@ -70,7 +80,7 @@ pub(crate) fn write_gradient(
                 weights.iter_mut().zip(rows).for_each(|(w, (d, e))| *w = d - e);
             }
         }
-        Some(Centering { visible: mu, hidden: lam }) => {
+        Some(Centering { visible: mu, hidden: lam, .. }) => {
             let plain = HiddenTerms { offsets: lam, difference: &hidden.clone() };
             let work = |(block, (weights, visible)): (usize, (&mut [f32], &mut [f64]))| {
                 let mut correction = vec![0.0; j];
@@ -105,6 +115,52 @@ pub(crate) fn write_gradient(
 mod tests {
     use super::*;
     use crate::engine::Matrix;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::training::update::{Sgd, SgdConfig, UpdateRule};
+
+    /// One step of gradient ascent with weight decay in J, C and B, with the rates of the module's documentation, is one step in W, c and b.
+    #[test]
+    fn plain_gradients_of_plus_minus_units_are_those_of_their_couplings() {
+        let (m, j, rate, decay) = (5, 3, 0.3, 0.2);
+        let number = |i: usize, salt: usize| ((i * 31 + salt * 17) % 97) as f64 / 97.0;
+        let moments = |salt: usize| {
+            let products: Vec<f32> = (0..m * j).map(|i| number(i, salt) as f32).collect();
+            Moments {
+                visible: (0..m).map(|i| number(i, salt + 1)).collect(),
+                hidden: (0..j).map(|i| number(i, salt + 2)).collect(),
+                products: Matrix::from_rows(m, j, &products, 0.0),
+            }
+        };
+        let (data, model) = (moments(1), moments(5));
+        let mut couplings = gaussian_parameters(m, j, 0.7, 2).couplings();
+        let mut parameters = couplings.model().unwrap();
+
+        let mut ascent = gradient(&data, &model, Some(&Centering::plus_minus(m, j)));
+        ascent.decay(&parameters, decay as f32);
+        Sgd::new(SgdConfig::default(), m, j).step(&mut parameters, &ascent, rate);
+
+        let spin = |of: &Moments, i: usize, k: usize| {
+            let product = f64::from(of.products.row(i)[k]);
+            4.0 * product - 2.0 * of.visible[i] - 2.0 * of.hidden[k] + 1.0
+        };
+        for i in 0..m {
+            for k in 0..j {
+                let coupling = &mut couplings.weights[i * j + k];
+                let slope = spin(&data, i, k) - spin(&model, i, k) - decay * *coupling;
+                *coupling += rate / 16.0 * slope;
+            }
+            couplings.visible_bias[i] += rate / 2.0 * (data.visible[i] - model.visible[i]);
+        }
+        for k in 0..j {
+            couplings.hidden_bias[k] += rate / 2.0 * (data.hidden[k] - model.hidden[k]);
+        }
+        let expected = couplings.model().unwrap();
+        for (found, expected) in parameters.arrays().iter().zip(expected.arrays()) {
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+            }
+        }
+    }
 
     /// Several tasks, the last one shorter, and hidden units that leave a rest of a vector; against the formula in the module's
     /// documentation, one entry at a time.
@@ -123,7 +179,7 @@ mod tests {
         let (data, model) = (moments(1), moments(5));
         let mu: Vec<f64> = (0..m).map(|i| number(i, 8)).collect();
         let lam: Vec<f64> = (0..j).map(|i| number(i, 9)).collect();
-        let centering = Centering { visible: mu.clone(), hidden: lam.clone() };
+        let centering = Centering { visible: mu.clone(), hidden: lam.clone(), rate: RATE };
         let found = gradient(&data, &model, Some(&centering));
         let [weights, visible, hidden] = found.arrays();
         let of = |moments: &Moments, i: usize, k: usize| {

@@ -13,6 +13,7 @@ use super::times::Times;
 use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias};
 use crate::data::Splits;
 use crate::error::{Error, Result};
+use crate::model::plus_minus::Couplings;
 use crate::model::{Device, Parameters};
 use crate::record::Written;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
@@ -83,9 +84,13 @@ impl Trainer {
                 training.learning_rate.initial,
             ),
             gradient: Parameters::zeros(sizes.visible, sizes.hidden),
-            centering: training
-                .centering
-                .then(|| Centering::new(rows.marginals.clone(), sizes.hidden)),
+            centering: match training.centering {
+                true => Some(Centering::new(rows.marginals.clone(), sizes.hidden)),
+                false if rows.variables.is_plus_minus() => {
+                    Some(Centering::plus_minus(sizes.visible, sizes.hidden))
+                }
+                false => None,
+            },
             averaged: None,
             tracked_at: 0,
             tracker: None,
@@ -171,6 +176,11 @@ fn initial_parameters(
     let mut parameters = Parameters::random(marginals.len(), hidden, weight_scale, config.seed);
     if config.model.visible_bias == VisibleBias::Marginals {
         parameters.visible_bias = variables.logits(marginals.to_vec(), LEAST_MARGINAL);
+    }
+    if variables.is_plus_minus() {
+        // The field of a spin is half a logit.
+        parameters.visible_bias.iter_mut().for_each(|c| *c /= 2.0);
+        return Couplings::of_arrays(&parameters).model();
     }
     parameters.of(variables.clone())
 }

@@ -61,18 +61,17 @@ impl Trainer {
         train: &MeanLogF,
         validation: Option<&MeanLogF>,
     ) {
-        let parameters = model.parameters.as_ref();
-        let wide = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+        let own = model.parameters.couplings();
         record.scalar(Run::Tracker, "learning_rate", self.learning_rate());
         record.scalar(Run::Tracker, "gradient_norm", self.gradient_norm);
-        record.scalar(Run::Tracker, "weight_norm", norm_of(&parameters.weights));
+        record.scalar(Run::Tracker, "weight_norm", norm_of(&own.weights));
         record.scalar(Run::Tracker, "reconstruction_error", self.reconstruction_error(model));
         if let Some(validation) = validation {
             record.scalar(Run::Tracker, "free_energy_gap", validation.mean - train.mean);
         }
-        record.histogram(Run::Tracker, "weights", wide(&parameters.weights));
-        record.histogram(Run::Tracker, "visible_bias", wide(&parameters.visible_bias));
-        record.histogram(Run::Tracker, "hidden_bias", wide(&parameters.hidden_bias));
+        record.histogram(Run::Tracker, "weights", own.weights);
+        record.histogram(Run::Tracker, "visible_bias", own.visible_bias);
+        record.histogram(Run::Tracker, "hidden_bias", own.hidden_bias);
         record.histogram(Run::Tracker, "hidden_activity", self.hidden_activity.clone());
     }
 
@@ -126,6 +125,6 @@ pub(super) fn record_audit(record: &mut Record, audit: &Audit) {
 }
 
 /// Euclidean norm, summed in f64.
-fn norm_of(values: &[f32]) -> f64 {
-    values.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
+fn norm_of(values: &[f64]) -> f64 {
+    values.iter().map(|x| x.powi(2)).sum::<f64>().sqrt()
 }

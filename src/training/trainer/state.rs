@@ -95,7 +95,7 @@ impl Trainer {
         // Of the last gradient: an evaluation right after a resume reports it.
         state.f64s("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
         self.rule.save(state);
-        if let Some(Centering { visible, hidden }) = &self.centering {
+        if let Some(Centering { visible, hidden, .. }) = &self.centering {
             state.f64s("centering.visible", &[visible.len()], visible);
             state.f64s("centering.hidden", &[hidden.len()], hidden);
         }
@@ -130,7 +130,7 @@ impl Trainer {
             return Err(Error::config(
                 "data.groups",
                 format!(
-                    "the checkpoint is of variables `{}`, the training rows have `{}` (nothing: bits): resume with data.groups or data.variables as in the run",
+                    "the checkpoint is of variables `{}`, the training rows have `{}` (nothing: bits): resume with data.groups or data.variables as in the run; `data.variables=bits` where a table of -1 and +1 was trained on as 0 and 1",
                     trainer.current.parameters.variables, trainer.rows.variables
                 ),
             ));

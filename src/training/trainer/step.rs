@@ -105,13 +105,15 @@ impl Trainer {
         }
         self.hidden_activity.clone_from(&data.hidden);
         write_gradient(data, model, self.centering.as_ref(), &mut self.gradient);
+        let parameters = self.current.parameters.as_ref();
+        let plus_minus = parameters.variables.is_plus_minus();
         if self.evaluation_due(self.updates + 1) {
-            self.gradient_norm = norm(&self.gradient.weights);
+            let of_couplings = if plus_minus { 4.0 } else { 1.0 };
+            self.gradient_norm = of_couplings * norm(&self.gradient.weights);
         }
         let decay = self.config.training.weight_decay as f32;
         if decay > 0.0 {
-            let weights = self.gradient.weights.iter_mut().zip(&self.current.parameters.weights);
-            weights.for_each(|(g, w)| *g -= w * decay);
+            self.gradient.decay(parameters, decay);
         }
     }
 
