@@ -57,7 +57,8 @@ fn log_f_and_log_z_are_those_of_the_definition_along_the_path() {
     for (m, j) in [(7, 4), (4, 7)] {
         let own = couplings(m, j, 3);
         let model = own.model().unwrap();
-        let (rows, field) = (all_states(m), (0..m).map(|i| 0.2 * i as f64 - 0.5).collect::<Vec<_>>());
+        let (rows, field) =
+            (all_states(m), (0..m).map(|i| 0.2 * i as f64 - 0.5).collect::<Vec<_>>());
         let logits: Vec<f32> = field.iter().map(|a| (2.0 * a) as f32).collect();
         let base = BaseDistribution::from_logits(&logits).unwrap().of(&Variables::PLUS_MINUS);
         let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
@@ -88,7 +89,8 @@ fn log_f_and_log_z_are_those_of_the_definition_along_the_path() {
         for model in [&model, &model.transposed()] {
             assert!((exact::log_partition(model).unwrap() - truth).abs() < 1e-5);
         }
-        assert!(truth - exact::log_partition(&image(&model)).unwrap() < -0.1, "the constant counts");
+        let of_image = exact::log_partition(&image(&model)).unwrap();
+        assert!((truth - of_image).abs() > 0.1, "the constant counts");
     }
 }
 
@@ -105,7 +107,8 @@ fn the_image_with_bits_is_the_same_distribution() {
     let likelihood = |model: &Parameters| exact::mean_log_likelihood(model, &rows).unwrap();
     assert!((likelihood(&model) - likelihood(&bits)).abs() < 1e-9);
     assert_eq!(exact::samples(&model, 50, 1).unwrap(), exact::samples(&bits, 50, 1).unwrap());
-    assert_eq!(exact::moments(&model).unwrap(), exact::moments(&bits).unwrap());
+    let moments = [&model, &bits].map(|model| exact::moments(model).unwrap().products);
+    assert!(moments[0].iter().zip(&moments[1]).all(|(x, y)| (x - y).abs() < 1e-12));
     let given = |model: &Parameters| {
         let found = model.conditional(&[0b10_1001], &[0b01_0110]).unwrap();
         found.log_constant + exact::log_partition(&found.parameters).unwrap()
@@ -189,7 +192,7 @@ fn training_follows_log_z_of_the_spins() {
     let rows = spin_rows(9, 600);
     let options = |settings: &[&str]| Options {
         hidden: 5,
-        epochs: 30,
+        epochs: 60,
         settings: settings.iter().map(|it| it.to_string()).collect(),
         ..Options::default()
     };
@@ -204,7 +207,8 @@ fn training_follows_log_z_of_the_spins() {
     let bits = fit(&rows, options(&["data.variables=bits"])).unwrap();
     assert!(bits.parameters.variables == Variables::BITS);
     let spins = fit(&rows, options(&[])).unwrap();
-    assert!((bits.train.value - spins.train.value).abs() < 0.1);
+    let values = [bits.train.value, spins.train.value];
+    assert!((values[0] - values[1]).abs() < 0.1, "{values:?}");
     let zeros = [[0u8, 1, 1], [1, 0, 1], [0, 0, 1]];
     let zeros: Vec<_> = zeros.into_iter().cycle().take(60).collect();
     assert!(fit(&zeros, options(&[])).unwrap().parameters.variables == Variables::BITS);
@@ -261,7 +265,8 @@ fn commands_take_and_give_minus_one_and_one() {
     };
     assert!(done(&["data", "describe", "spins.csv"]).contains("plus-minus"));
     assert!(done(&["init", "spins.csv", "--out", "-"]).contains("-1 and +1"));
-    let short = ["--hidden", "4", "--set", "training.updates=300", "--set", "audit.every=0"];
+    let short =
+        ["--set", "model.hidden=4", "--set", "training.updates=300", "--set", "audit.every=0"];
     let dry = done(&[&["train", "spins.csv", "--dry-run"][..], &short].concat());
     assert!(dry.contains("-1 and +1, in both layers"), "{dry}");
     done(&[&["train", "spins.csv", "--out", "run", "--quiet"][..], &short].concat());
@@ -298,6 +303,9 @@ fn commands_take_and_give_minus_one_and_one() {
     let cells: Vec<&str> = filled.trim().split([',', '\n']).collect();
     assert!(cells.len() == 12 && cells.iter().all(|cell| matches!(*cell, "-1" | "1")), "{filled}");
 
-    let (success, text) = ztrack(&["train", "spins.csv", "--out", "run", "--resume", "--set", "data.variables=bits"], here);
+    let (success, text) = ztrack(
+        &["train", "spins.csv", "--out", "run", "--resume", "--set", "data.variables=bits"],
+        here,
+    );
     assert!(!success && text.contains("data.variables"), "{text}");
 }

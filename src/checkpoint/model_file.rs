@@ -161,12 +161,11 @@ impl ModelFile {
         let ours = marked || metadata.contains_key(PROGRAM);
         let parameters = assemble(&mut arrays, layout, ours).map_err(error)?;
         let variables = metadata.remove(VARIABLES).unwrap_or_default();
-        let variables = variables.parse().and_then(|variables: Variables| {
-            match variables.is_plus_minus() {
+        let variables =
+            variables.parse().and_then(|variables: Variables| match variables.is_plus_minus() {
                 true => Couplings::of_arrays(&parameters).model(),
                 false => parameters.of(variables),
-            }
-        });
+            });
         let parameters = variables.map_err(|e| error(format!("`{VARIABLES}`: {e}")))?;
         let trained_on = arrays.remove(MEANS).map(|means| {
             TrainedOn::found(means, parameters.n_visible, &mut metadata)

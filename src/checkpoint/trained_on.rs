@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::data::{Binarization, Categories};
+use crate::engine::BaseDistribution;
 use crate::error::Result;
-use crate::tempering::BaseDistribution;
 use crate::units::Variables;
 
 /// Keys in the metadata of a safetensors file.

@@ -73,7 +73,9 @@ impl Impute {
         let done = Completed::of(&model, &self.file, &self.options, asked)?;
         let rows = self.filled(&model, &done.found);
         let (bytes, cells) = match self.out.extension().is_some_and(|end| end == "npy") {
-            true => (npy(&rows, &model.file.parameters.variables)?, done.missing.count_ones() as usize),
+            true => {
+                (npy(&rows, &model.file.parameters.variables)?, done.missing.count_ones() as usize)
+            }
             false => self.table(&model, &rows)?,
         };
         write_bytes(&self.out, &bytes)?;

@@ -118,9 +118,10 @@ impl StartOptions {
         let held_out = data.as_ref().map(Data::all_held_out).transpose()?.flatten();
         let parameters = if self.transpose { in_file.transposed() } else { in_file };
         let (base, mut base_name) = match (start, &data, stored) {
-            (StartName::Marginals, Some(data), _) => {
-                (data.base()?.of(&parameters.variables), format!("marginals of {}", data.splits.train.name))
-            }
+            (StartName::Marginals, Some(data), _) => (
+                data.base()?.of(&parameters.variables),
+                format!("marginals of {}", data.splits.train.name),
+            ),
             (StartName::Marginals, None, Some(stored)) => {
                 stored_base(stored, &parameters.variables)?
             }

@@ -58,8 +58,9 @@ pub fn npy(rows: &BitMatrix, variables: &Variables) -> Result<Vec<u8>> {
     let written = match variables.is_plus_minus() {
         true => Array2::from_shape_fn(shape, |(i, j)| if rows.get(i, j) { 1i8 } else { -1 })
             .write_npy(&mut bytes),
-        false => Array2::from_shape_fn(shape, |(i, j)| u8::from(rows.get(i, j)))
-            .write_npy(&mut bytes),
+        false => {
+            Array2::from_shape_fn(shape, |(i, j)| u8::from(rows.get(i, j))).write_npy(&mut bytes)
+        }
     };
     written.context("cannot encode the samples as npy")?;
     Ok(bytes)

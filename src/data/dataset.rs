@@ -177,17 +177,7 @@ impl Dataset {
         let categories = self.categories.clone();
         let missing = self.missing.as_ref().map(|cells| cells.select(rows.iter().copied()));
         let Self { image, plus_minus, .. } = *self;
-        Self {
-            name,
-            values,
-            labels,
-            label_column,
-            weights,
-            image,
-            plus_minus,
-            categories,
-            missing,
-        }
+        Self { name, values, labels, label_column, weights, image, plus_minus, categories, missing }
     }
 }
 

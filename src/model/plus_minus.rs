@@ -118,8 +118,7 @@ impl Couplings {
         if units == Units::Binary {
             own.shift(-1.0);
             let sum = |values: &[f64]| values.iter().sum::<f64>();
-            log_constant =
-                sum(&self.weights) - sum(&self.visible_bias) - sum(&self.hidden_bias);
+            log_constant = sum(&self.weights) - sum(&self.visible_bias) - sum(&self.hidden_bias);
             factors = [4.0, 2.0];
         }
         // Every unit and pair of units weighs at most once in log f, hence the sum of the parameters' errors bounds it.

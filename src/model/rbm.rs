@@ -46,6 +46,9 @@ impl RbmConfig {
 }
 
 /// Weights and biases as Burn tensors on one device (burn-ndarray by default, burn-flex by choice).
+///
+/// Burn saves and loads it in its own format (`rbm.save_file("rbm.bpk")`, `rbm.try_load_file("rbm.bpk")`); through [`Rbm::parameters`]
+/// it becomes a [`crate::checkpoint::ModelFile`], which the command reads.
 #[derive(Module, Debug)]
 pub struct Rbm {
     /// W, shape [M, J].
@@ -205,6 +208,19 @@ mod tests {
         let z: f64 = free_energies.iter().map(|f| (-f64::from(*f)).exp()).sum();
         // 256 values of f32, each good to 1e-6 or so.
         assert!((z.ln() - log_partition(&parameters).unwrap()).abs() < 1e-5);
+    }
+
+    /// By Burn's own file, and its parameters to the other form and back.
+    #[test]
+    fn records_of_burn_hold_the_model() {
+        let (device, folder) = (Device::default(), tempfile::tempdir().unwrap());
+        let parameters = gaussian_parameters(7, 4, 0.7, 5);
+        let path = folder.path().join("rbm.bpk");
+        Rbm::from_parameters(&parameters, &device).save_file(&path).unwrap();
+        let other = RbmConfig { seed: 9, ..RbmConfig::new(7, 4) }.init(&device);
+        assert_eq!(other.try_load_file(&path).unwrap().parameters(), parameters);
+        let small = RbmConfig::new(6, 4).init(&device);
+        assert!(small.try_load_file(&path).is_err(), "a model of another size");
     }
 
     #[test]

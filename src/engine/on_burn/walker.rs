@@ -87,9 +87,8 @@ impl<'a> BurnWalker<'a> {
             Base::Mixture(_) => model.zeros_like(),
         };
         let both = host(Tensor::cat(vec![model, base], 1));
-        let wide = |pair: &[f32]| {
-            [f64::from(pair[0]) + self.engine.offset, f64::from(pair[1]) + offset]
-        };
+        let wide =
+            |pair: &[f32]| [f64::from(pair[0]) + self.engine.offset, f64::from(pair[1]) + offset];
         both.chunks_exact(2).map(wide).collect()
     }
 

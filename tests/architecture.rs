@@ -1,0 +1,134 @@
+//! The rooms of docs/architecture.md: what a module of src imports lies below it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The modules from the lowest to the highest; those of one line do not know each other.
+const FLOORS: [&str; 19] = [
+    "error",
+    "nearest memory interrupt progress trust numerics keys",
+    "limited",
+    "units",
+    "collective",
+    "engine",
+    "model",
+    "data",
+    "tempering",
+    "checkpoint",
+    "record",
+    "tracking",
+    "estimators",
+    "config",
+    "training",
+    "live fit",
+    "report",
+    "cli",
+    // The crate's root names them all.
+    "lib main",
+];
+
+/// Imports that go upwards: module, what it imports, why.
+const UPWARDS: [(&str, &str, &str); 4] = [
+    ("units", "engine", "rows of packed bits are checked by the variables they are of"),
+    (
+        "engine",
+        "model",
+        "an engine is loaded with `Parameters`, and the one on Burn holds an `Rbm`",
+    ),
+    ("data", "checkpoint", "a download is written atomically"),
+    ("config", "training", "the settings of rules, rates and early stopping lie beside these"),
+];
+
+fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, out);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// The modules of this crate that a text names after `crate::`, in a path or in braces.
+fn named(code: &str) -> BTreeSet<String> {
+    let word = |text: &str| {
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let mut found = BTreeSet::new();
+    for after in code.split("crate::").skip(1) {
+        match after.strip_prefix('{') {
+            None => {
+                found.insert(word(after));
+            }
+            Some(list) => {
+                let (mut depth, mut start) = (0, true);
+                for (i, c) in list.char_indices() {
+                    if start && depth == 0 && !c.is_whitespace() {
+                        found.insert(word(&list[i..]));
+                    }
+                    start = (c == ',' && depth == 0) || (start && c.is_whitespace());
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Code without comments and without what follows `#[cfg(test)]`, which ends a file here.
+fn code(text: &str) -> String {
+    let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
+    lines.filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+fn floor(module: &str) -> Option<usize> {
+    FLOORS.iter().position(|floor| floor.split(' ').any(|name| name == module))
+}
+
+#[test]
+fn imports_go_downwards() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut files, mut wrong, mut used) = (Vec::new(), Vec::new(), BTreeSet::new());
+    sources(&root, &mut files);
+    files.retain(|path| !path.components().any(|part| part.as_os_str() == "tests"));
+    assert!(files.len() > 200, "{} files", files.len());
+    let mut arrows = 0;
+    for path in &files {
+        let inside = path.strip_prefix(&root).unwrap();
+        if inside.file_stem().is_some_and(|name| name == "tests") {
+            continue;
+        }
+        let first = inside.components().next().unwrap().as_os_str().to_string_lossy();
+        let module = first.trim_end_matches(".rs");
+        let Some(own) = floor(module) else {
+            wrong.push(format!("{module} has no floor in this table"));
+            continue;
+        };
+        for other in named(&code(&std::fs::read_to_string(path).unwrap())) {
+            let Some(theirs) = floor(&other).filter(|_| other != module) else { continue };
+            arrows += 1;
+            if theirs >= own {
+                match UPWARDS.iter().position(|it| (it.0, it.1) == (module, other.as_str())) {
+                    Some(exception) => drop(used.insert(exception)),
+                    None => wrong.push(format!("{} imports {other}", inside.display())),
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "imports that go upwards:\n{}", wrong.join("\n"));
+    assert!(arrows > 500, "{arrows} imports found");
+    let over: Vec<_> = (0..UPWARDS.len()).filter(|i| !used.contains(i)).collect();
+    assert!(over.is_empty(), "exceptions that do not occur: {over:?}");
+}
+
+#[test]
+fn names_in_braces_are_found() {
+    let found = named("use crate::{ a::b, c::{d, e},\n f };\nuse crate::g::{h};\ncrate::i::j()");
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["a", "c", "f", "g", "i"]);
+}
