@@ -273,7 +273,12 @@ fn commands_take_and_give_minus_one_and_one() {
     let model = ModelFile::load(here.join("run/last.safetensors")).unwrap();
     assert!(model.parameters.variables.is_plus_minus());
 
-    let json = |arguments: &[&str]| serde_json::from_str::<Value>(&done(arguments)).unwrap();
+    // Lines on standard error follow.
+    let json = |arguments: &[&str]| {
+        let text = done(arguments);
+        let mut values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+        values.next().unwrap().unwrap()
+    };
     let last = "run/last.safetensors";
     let truth = log_z(&model.parameters.couplings(), &[0.0; 6], 1.0);
     let found = json(&["estimate", last, "--method", "exact,ais", "--json"]);

@@ -1,6 +1,7 @@
 //! Bytes of numpy arrays as the library's arrays.
 
 use pyo3::prelude::*;
+use ztrack::model::plus_minus::Couplings;
 use ztrack::units::Variables;
 use ztrack::{BitMatrix, Error, Parameters, Result};
 
@@ -12,7 +13,8 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(value).collect()
 }
 
-/// A model from W [M, J], c `[M]` and b `[J]`, f32 in C order, and what its visible columns stand for.
+/// A model from W [M, J], c `[M]` and b `[J]`, f32 in C order, and what its visible columns stand for; of units -1 and +1 from their
+/// couplings and fields.
 pub fn parameters(
     weights: &[u8],
     visible_bias: &[u8],
@@ -20,11 +22,21 @@ pub fn parameters(
     variables: &Variables,
 ) -> Result<Parameters> {
     let (m, j) = (visible_bias.len() / 4, hidden_bias.len() / 4);
-    Parameters::new(m, j, floats(weights), floats(visible_bias), floats(hidden_bias))?
-        .of(variables.clone())
+    let arrays = Parameters::new(m, j, floats(weights), floats(visible_bias), floats(hidden_bias))?;
+    match variables.is_plus_minus() {
+        true => Couplings::of_arrays(&arrays).model(),
+        false => arrays.of(variables.clone()),
+    }
 }
 
-/// The model as bytes again.
+/// The arrays that [`parameters`] takes, as bytes.
+pub fn model_bytes(model: &Parameters) -> [Vec<u8>; 3] {
+    let own = model.couplings();
+    [own.weights, own.visible_bias, own.hidden_bias]
+        .map(|values| bytes(&values.iter().map(|&x| x as f32).collect::<Vec<_>>()))
+}
+
+/// Numbers as bytes.
 pub fn bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }

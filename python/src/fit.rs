@@ -14,7 +14,7 @@ use ztrack::fit::{Options, fit_recording};
 use ztrack::record::{Content, Progress, Record, Recorder};
 use ztrack::tracking::LogLikelihood;
 
-use super::arrays::{bits, bytes};
+use super::arrays::{bits, model_bytes};
 use super::errors::named;
 use super::long_call::long;
 
@@ -122,9 +122,8 @@ pub fn fit<'py>(
     };
     let found = serde_json::to_string(&found)
         .map_err(|error| named(py, "InternalError", error.to_string()))?;
-    let bytes = |values: &[f32]| PyBytes::new(py, &bytes(values));
-    let model = &fit.parameters;
-    Ok((bytes(&model.weights), bytes(&model.visible_bias), bytes(&model.hidden_bias), found))
+    let [weights, visible, hidden] = model_bytes(&fit.parameters).map(|it| PyBytes::new(py, &it));
+    Ok((weights, visible, hidden, found))
 }
 
 /// An error with the estimator's arguments in place of the library's options.

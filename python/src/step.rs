@@ -10,7 +10,7 @@ use ztrack::training::update::{Sgd, SgdConfig, UpdateRule};
 use ztrack::units::Variables;
 use ztrack::{Error, Result};
 
-use super::arrays::{bits, bytes, cells, parameters};
+use super::arrays::{bits, cells, model_bytes, parameters};
 use super::long_call::short;
 
 /// Parameters, offsets of the centered gradient and particles after an update.
@@ -48,8 +48,8 @@ type Stepped<'py> = (Floats<'py>, (Vec<f64>, Vec<f64>), Bound<'py, PyBytes>);
 #[pyfunction]
 pub fn step<'py>(py: Python<'py>, state: State, batch: Batch) -> PyResult<Stepped<'py>> {
     let (model, centering, particles) = short(py, || taken(&state, &batch))?;
-    let floats = |values: &[f32]| PyBytes::new(py, &bytes(values));
-    let model = (floats(&model.weights), floats(&model.visible_bias), floats(&model.hidden_bias));
+    let [weights, visible, hidden] = model_bytes(&model).map(|it| PyBytes::new(py, &it));
+    let model = (weights, visible, hidden);
     Ok((model, (centering.visible, centering.hidden), PyBytes::new(py, &cells(&particles.visible))))
 }
 
@@ -63,7 +63,11 @@ fn taken(state: &State, batch: &Batch) -> Result<(ztrack::Parameters, Centering,
     let ops: &dyn Engine = &engine;
     let data = ops.moments(&rows, batch.weights.as_deref());
     let mut centering = match &state.offsets {
-        Some((visible, hidden)) => Centering { visible: visible.clone(), hidden: hidden.clone() },
+        Some((visible, hidden)) => {
+            let mut offsets = Centering::new(visible.clone(), model.n_hidden);
+            offsets.hidden.clone_from(hidden);
+            offsets
+        }
         None => Centering::new(data.visible.clone(), model.n_hidden),
     };
     let visible = match &state.particles {

@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 use ztrack::live::Evaluated;
 use ztrack::{Error, LogZTracker};
 
-use super::arrays::{bits, bytes, cells, parameters};
+use super::arrays::{bits, cells, model_bytes, parameters};
 use super::errors::named;
 use super::long_call::{long, short};
 
@@ -148,8 +148,10 @@ impl Tracker {
     /// Weights [M, J] and biases of the model that values are about, f32; None before the first update.
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Option<Parts<'py>>> {
         let found = self.reading(py, |tracker| Ok(tracker.parameters().cloned()))?;
-        let part = |values: &[f32]| PyBytes::new(py, &bytes(values));
-        Ok(found.map(|p| (part(&p.weights), part(&p.visible_bias), part(&p.hidden_bias))))
+        Ok(found.map(|model| {
+            let [weights, visible, hidden] = model_bytes(&model).map(|it| PyBytes::new(py, &it));
+            (weights, visible, hidden)
+        }))
     }
 
     /// States, one byte a cell, and their weights.

@@ -102,3 +102,37 @@ def test_files(ours, tmp_path, name):
     assert again.log_partition().value == pytest.approx(ours.log_partition().value, abs=1e-6)
     with pytest.raises(ztrack.InvalidError, match="is called .npz"):
         ours.save(tmp_path / "model.txt")
+
+
+def test_plus_minus_is_a_kind_of_units(tmp_path):
+    """Couplings as they are, in numbers, files, samples and the tracker; against the definition."""
+    rng = np.random.default_rng(3)
+    W, c, b = rng.normal(0, 0.4, (5, 4)), rng.normal(0, 0.3, 5), rng.normal(0, 0.3, 4)
+    model = ztrack.Model(W, c, b, groups="plus-minus")
+    spins = lambda n: 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) - 1  # noqa: E731
+    s, t = spins(5), spins(4)
+    log_f = np.logaddexp.reduce(s @ c[:, None] + (s @ W + b) @ t.T, axis=1)
+    truth = np.logaddexp.reduce(log_f)
+    assert np.allclose(model.log_f(s), log_f, atol=1e-5)
+    assert np.allclose(model.log_f((s + 1) // 2), log_f, atol=1e-5)
+    found = model.log_partition()
+    assert found.value == pytest.approx(truth, abs=1e-5)
+    assert model.log_likelihood(s, found).value == pytest.approx((log_f - truth).mean(), abs=1e-5)
+    assert model.transposed().log_partition().value == pytest.approx(truth, abs=1e-5)
+    samples = model.sample(200)
+    assert samples.dtype == np.int8 and set(np.unique(samples)) == {-1, 1}
+    as_bits = ztrack.from_plus_minus(W, c, b)
+    assert as_bits.log_partition().value + as_bits.log_constant == pytest.approx(truth, abs=1e-5)
+
+    tracker = ztrack.Tracker(samples, 4, chains=100, groups="plus-minus")
+    tracker.update(W, c, b)
+    assert np.allclose(tracker.model.weights, W, atol=1e-6) and np.allclose(tracker.model.visible_bias, c, atol=1e-6)
+    value = tracker.evaluate()
+    assert abs(value.value - truth) < 5 * value.std_error
+    with pytest.raises(ztrack.ZtrackError, match="Tracker"):
+        ztrack.RBM(groups="plus-minus").fit((samples + 1) // 2)
+
+    pytest.importorskip("safetensors")
+    model.save(tmp_path / "spins.safetensors")
+    again = ztrack.Model.load(tmp_path / "spins.safetensors")
+    assert again.groups == "plus-minus" and again == model

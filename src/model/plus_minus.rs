@@ -81,8 +81,8 @@ impl Parameters {
 }
 
 impl Couplings {
-    /// The arrays as they are, in double precision.
-    pub(crate) fn of_arrays(parameters: &Parameters) -> Self {
+    /// The arrays of parameters as they are, in double precision: those of a model with units -1 and +1 that are not yet of this kind.
+    pub fn of_arrays(parameters: &Parameters) -> Self {
         let doubles = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
         let [weights, visible_bias, hidden_bias] = parameters.arrays().map(doubles);
         let Parameters { n_visible, n_hidden, .. } = *parameters;

@@ -1,4 +1,4 @@
-"""Ordinal arrays and category columns of pandas as one-hot units, and back."""
+"""Ordinal arrays, category columns of pandas, and -1 and +1 as units of 0 and 1, and back."""
 
 from __future__ import annotations
 
@@ -8,12 +8,26 @@ from ._arrays import array, whole
 from ._errors import InvalidError
 
 
+#: ``groups`` of units that are -1 and +1, in both layers.
+PLUS_MINUS = "plus-minus"
+
+
 def one_hot(data, groups, categories):
     """Data, groups and numbers of states: one-hot rows and their variables where data are states, else all as they came and None."""
+    if isinstance(groups, str) and groups == PLUS_MINUS:
+        return zeros_for_minus(data), groups, PLUS_MINUS
     states = sizes(data, categories)
     if states is None:
         return data, groups, None
     return None if data is None else ordinal(data, states), variables(groups, states), states
+
+
+def zeros_for_minus(data, name="data"):
+    """Rows of -1 and +1 as zeros and ones; others as they came."""
+    if data is None:
+        return None
+    found = array(data, name, 2, None)
+    return (found > 0).astype(np.uint8) if np.isin(found, (-1, 1)).all() else found
 
 
 def sizes(value, categories):
@@ -32,7 +46,7 @@ def sizes(value, categories):
 
 def variables(groups, states):
     """``groups`` as they are given, or one-hot variables with so many states each where those are known."""
-    if states is None:
+    if states is None or states == PLUS_MINUS:
         return groups
     if groups is not None:
         raise InvalidError("ordinal data have `categories`, one-hot columns have `groups`: give one of them")
@@ -60,9 +74,11 @@ def ordinal(value, states, name="data"):
 
 
 def states_of(cells, states):
-    """The states 0, 1, ... [rows, variables] of one-hot rows; the rows themselves where numbers of states are not known."""
+    """The states 0, 1, ... [rows, variables] of one-hot rows, or -1 and +1; the rows themselves where numbers of states are not known."""
     if states is None:
         return cells
+    if states == PLUS_MINUS:
+        return cells.astype(np.int8) * 2 - 1
     parts = np.split(cells, np.cumsum(states)[:-1], axis=1)
     return np.stack([part.argmax(axis=1) for part in parts], axis=1)
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ._arrays import array, parameters, rows, whole
 from ._arrays import groups as as_groups
+from ._categories import PLUS_MINUS, one_hot
 from ._errors import FileError, InvalidError, IoError, ZtrackError
 from ._estimate import LogLikelihood, LogPartition, _log_f, log_likelihood, log_partition, sample
 from ._html import table
@@ -34,7 +35,8 @@ class Model:
 
     Visible columns are bits, unless ``groups`` makes adjacent ones of which at most one is set a categorical variable: a sequence of
     numbers of columns (each a one-hot variable, 1 for a bit), or a text such as "60*3+,4,1+" (60 variables of three columns with the
-    state "no column is set", a one-hot variable of four columns, a bit).
+    state "no column is set", a one-hot variable of four columns, a bit). With ``groups="plus-minus"`` the units of both layers are -1
+    and +1 (Ising spins): log f(s, t) = s.W t + c.s + b.t, data and samples are -1 and +1.
     """
 
     #: W, float32 [visible, hidden].
@@ -95,13 +97,14 @@ class Model:
         self, data: ArrayLike, log_z: LogPartition | float | tuple[float, float] | None = None, **options: Any
     ) -> LogLikelihood:
         """Mean log-likelihood of rows, see :func:`ztrack.log_likelihood`."""
-        if log_z is None:
-            options = {"states": self.states, "groups": self.groups, **options}
+        states = {"states": self.states} if log_z is None else {}
+        options = {"groups": self.groups, **states, **options}
         return log_likelihood(*self._all(), data, log_z, **options)
 
     def log_f(self, data: ArrayLike) -> np.ndarray:
         """log p(v) + log Z of every row, see :func:`ztrack.log_f`."""
-        return _log_f(*self._all(), rows(data, self.n_visible))
+        data, _, _ = one_hot(data, self.groups, None)
+        return _log_f(*self._all(), rows(data, self.n_visible), self.groups)
 
     def sample(self, count: int = 100, **options: Any) -> np.ndarray:
         """Samples, see :func:`ztrack.sample`."""
@@ -114,10 +117,10 @@ class Model:
         return to_arviz(self, draws, chains, **options)
 
     def transposed(self) -> "Model":
-        """The layers exchanged; log Z is the same. Of a model of bits."""
-        if self.groups:
+        """The layers exchanged; log Z is the same. Of a model without categorical variables."""
+        if self.groups not in ("", PLUS_MINUS):
             raise InvalidError("hidden units are bits: a model with categorical variables has no transpose")
-        return Model(self.weights.T, self.hidden_bias, self.visible_bias, self.log_constant)
+        return Model(self.weights.T, self.hidden_bias, self.visible_bias, self.log_constant, groups=self.groups)
 
     def zero_sum(self) -> "Model":
         """The same distribution with weights and visible biases that sum to zero over the columns of each one-hot variable.
@@ -253,6 +256,8 @@ def from_plus_minus(
 def to_plus_minus(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """W, c, b (float64) of the same distribution over units in {-1, +1}, and its log Z minus that of ``model``, nats."""
     w, c, b = (x.astype(np.float64) for x in model._all())
+    if model.groups == PLUS_MINUS:
+        return w, c, b, 0.0
     w = w / 4
     c, b = c / 2 + w.sum(axis=1), b / 2 + w.sum(axis=0)
     return w, c, b, float(w.sum() - c.sum() - b.sum())
@@ -268,7 +273,8 @@ def rbms_updates(path: str | PathLike[str]) -> list[int]:
 def _variables(groups: str, columns: int) -> list[tuple[int, bool]]:
     """Number of columns of each variable, and whether "no column is set" is a state, from a text such as "60*3+,4,1+"; "" for bits."""
     found = []
-    for part in (groups or f"{columns}*1+").split(","):
+    bits = groups in ("", "bits", PLUS_MINUS)
+    for part in (f"{columns}*1+" if bits else groups).split(","):
         count, star, size = part.strip().rpartition("*")
         found += [(int(size.rstrip("+")), size.endswith("+"))] * (int(count) if star else 1)
     return found

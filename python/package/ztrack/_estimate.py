@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from . import _native
 from ._arrays import array, number, parameters, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
-from ._categories import one_hot, states_of
+from ._categories import PLUS_MINUS, one_hot, states_of
 from ._errors import InvalidError
 from ._html import error_bar, table
 from ._packages import need
@@ -286,22 +286,27 @@ def _trust(doubts) -> Trust:
 
 
 def log_f(
-    weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike, data: ArrayLike, *, transposed: bool = False
+    weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike, data: ArrayLike, *, transposed: bool = False,
+    groups: str | Sequence[int] | None = None,
 ) -> np.ndarray:
     """log f(v) = c.v + sum_j softplus(b_j + (v W)_j) of every row, nats, float64 [rows]: log p(v) + log Z.
 
-    Shapes as in :func:`log_partition`; ``data`` is [rows, visible] of 0 and 1.
+    Shapes as in :func:`log_partition`; ``data`` is [rows, visible] of 0 and 1. With ``groups="plus-minus"`` units are -1 and +1, and
+    log f(s) = c.s + sum_j log 2 cosh(b_j + (s W)_j).
     """
+    data, groups, _ = one_hot(data, groups, None)
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
-    return _log_f(w, c, b, rows(data, len(c)))
+    return _log_f(w, c, b, rows(data, len(c)), groups)
 
 
-def _log_f(w, c, b, cells) -> np.ndarray:
+def _log_f(w, c, b, cells, groups=None) -> np.ndarray:
     w, c, b = (x.astype(np.float64) for x in (w, c, b))
-    out = np.empty(len(cells))
+    out, spins = np.empty(len(cells)), isinstance(groups, str) and groups == PLUS_MINUS
     for start in range(0, len(cells), _TASK):
         v = cells[start : start + _TASK].astype(np.float64)
-        out[start : start + _TASK] = v @ c + np.logaddexp(0.0, v @ w + b).sum(axis=1)
+        v = 2 * v - 1 if spins else v
+        x = v @ w + b
+        out[start : start + _TASK] = v @ c + np.logaddexp(-x if spins else 0.0, x).sum(axis=1)
     return out
 
 
@@ -329,12 +334,12 @@ def log_likelihood(
     elif unknown := options.keys() - _OPTIONS:
         raise InvalidError(f"`log_likelihood` has no option {', '.join(sorted(unknown))}")
     if isinstance(log_z, LogPartition):
-        return mean_log_likelihood(_log_f(w, c, b, cells), sample_weight, log_z.value, log_z.std_error, log_z.trust)
+        return mean_log_likelihood(_log_f(w, c, b, cells, options["groups"]), sample_weight, log_z.value, log_z.std_error, log_z.trust)
     pair = array(np.atleast_1d(log_z), "log_z", 1)
     if not (len(pair) in (1, 2) and np.isfinite(pair).all() and (pair[1:] >= 0).all()):
         raise InvalidError(f"`log_z` is {log_z!r}: a finite number, or a pair of it and a standard error of at least 0, is needed")
     error = float(pair[1]) if len(pair) > 1 else 0.0
-    return mean_log_likelihood(_log_f(w, c, b, cells), sample_weight, float(pair[0]), error, Trust())
+    return mean_log_likelihood(_log_f(w, c, b, cells, options["groups"]), sample_weight, float(pair[0]), error, Trust())
 
 
 #: Options of :func:`log_partition` that :func:`log_likelihood` takes, and has no use for where log Z is given.
@@ -377,7 +382,7 @@ def sample(
     categories: Sequence[int] | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> np.ndarray:
-    """``count`` samples of the model, uint8 [count, visible] of 0 and 1.
+    """``count`` samples of the model, uint8 [count, visible] of 0 and 1, or int8 of -1 and +1.
 
     Exact and independent where the smaller layer has at most 20 units. Else of tempered chains that search for modes, move
     and are judged as those of :func:`log_partition`, by ``burn_in`` sweeps and more of them for ``budget`` seconds while

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _native
 from ._arrays import number, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
-from ._categories import names, ordinal, sizes, states_of, variables
+from ._categories import PLUS_MINUS, names, ordinal, sizes, states_of, variables
 from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import Seed, Trust, _estimate, _log_f
@@ -266,6 +266,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return ["data.groups=false"]
         if isinstance(self.groups, str) and self.groups == "auto":
             return []
+        if isinstance(self.groups, str) and self.groups == PLUS_MINUS:
+            raise InvalidError('the estimator has units of 0 and 1: train on -1 and +1 by `ztrack train`, or by a loop with `Tracker(groups="plus-minus")`')
         return [f'data.variables="{as_groups(variables(self.groups, self._states))}"']
 
     def _rows(self, X, reset):

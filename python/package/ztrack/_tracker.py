@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from . import _native
 from ._arrays import array, number, parameters, rows, seeded, whole
 from ._arrays import groups as as_groups
-from ._categories import ordinal, sizes, states_of, variables
+from ._categories import PLUS_MINUS, ordinal, sizes, states_of, variables, zeros_for_minus
 from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import LogLikelihood, Seed, Trust, _log_f, _trust, mean_log_likelihood
@@ -100,7 +100,8 @@ class Tracker:
             raise InvalidError("a tracker needs `data` or `marginals`, one of them")
         if n_hidden is None:
             raise InvalidError("a tracker needs `n_hidden`, the number of hidden units")
-        self._states = sizes(data, categories)
+        spins = isinstance(groups, str) and groups == PLUS_MINUS
+        self._states = PLUS_MINUS if spins else sizes(data, categories)
         optional = lambda value, name, least: None if value is None else whole(value, name, least, _MOST)  # noqa: E731
         settings = {
             "hidden": whole(n_hidden, "n_hidden", 1, _MOST),
@@ -123,6 +124,8 @@ class Tracker:
             self._native = _native.Tracker(None, means.tolist(), len(means), settings)
 
     def _rows(self, data, columns, name="data"):
+        if self._states == PLUS_MINUS:
+            return rows(zeros_for_minus(data, name), columns, name)
         return rows(data, columns, name) if self._states is None else ordinal(data, self._states, name)
 
     def update(self, weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike) -> None:
@@ -227,7 +230,8 @@ class Tracker:
         return self._likelihood(cells, sample_weight, found.value, found.std_error, found.trust)
 
     def _likelihood(self, cells, sample_weight, value, std_error, trust) -> LogLikelihood:
-        return mean_log_likelihood(_log_f(*self.model._all(), cells), sample_weight, value, std_error, trust)
+        model = self.model
+        return mean_log_likelihood(_log_f(*model._all(), cells, model.groups), sample_weight, value, std_error, trust)
 
     @property
     def model(self) -> Model | None:
@@ -246,10 +250,15 @@ class Tracker:
 
     def negative_phase(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[v h'] [visible, hidden], E[v] and E[h] of the model by the weighted chains: the negative phase of the tempered
-        gradient, for ``every=1`` and ``averaging=0``. W comes [hidden, visible] from a transposed tracker."""
+        gradient, for ``every=1`` and ``averaging=0``. W comes [hidden, visible] from a transposed tracker. With
+        ``groups="plus-minus"`` they are E[s t'], E[s] and E[t]."""
         found, visible, hidden = self._native.negative_phase()
+        visible, hidden = np.array(visible), np.array(hidden)
         products = np.frombuffer(found, dtype=np.float32).reshape(len(visible), len(hidden))
-        return (products.T if self._transposed else products).copy(), np.array(visible), np.array(hidden)
+        if self._states == PLUS_MINUS:
+            products = (4 * products - 2 * visible[:, None] - 2 * hidden + 1).astype(np.float32)
+            visible, hidden = 2 * visible - 1, 2 * hidden - 1
+        return (products.T if self._transposed else products).copy(), visible, hidden
 
     def to_arviz(self, draws: int = 500, chains: int = 4, **options: Any) -> Any:
         """Samples of :attr:`model` and all evaluations as an xarray.DataTree for ArviZ, see :func:`ztrack.to_arviz`."""
