@@ -9,6 +9,7 @@ use ztrack::data::load;
 use ztrack::engine::{
     Base, BetaGrid, BitMatrix, Engine, Host, Layer, OnBurn, Route, States, SweepStreams, padded,
 };
+use ztrack::estimators::EstimateSettings;
 use ztrack::model::Parameters;
 use ztrack::model::exact::{log_partition, moments};
 use ztrack::model::test_systems::gaussian_parameters;
@@ -19,10 +20,10 @@ use ztrack::tempering::{
 };
 use ztrack::tracking::{Model, ModelTracker, Parts, Settling, Smoothing, TrackerOptions};
 use ztrack::training::Changes;
-use ztrack::{Config, Device, Trainer};
+use ztrack::{Config, Device, LogZTracker, Trainer};
 
 /// Kinds of visible variables of 12 columns.
-const KINDS: [&str; 3] = ["12*1+", "3*4", "2*3+,6*1+"];
+const KINDS: [&str; 4] = ["12*1+", "plus-minus", "3*4", "2*3+,6*1+"];
 
 #[allow(deprecated)] // burn-ndarray is the default backend; see Cargo.toml
 fn devices() -> Vec<(&'static str, BurnDevice)> {
@@ -263,6 +264,42 @@ fn a_run_on_a_device_is_right_and_resumes_with_the_same_bytes() {
             "host" => of_host = rest,
             // A device draws its own numbers: the same values would be those of the host.
             _ => assert_ne!(rest, of_host, "{name} was not used"),
+        }
+    }
+}
+
+/// Estimates and a tracker on a device find log Z, by other random numbers than those of the host.
+#[test]
+fn estimates_and_a_tracker_run_on_a_device() {
+    let parameters = model("12*1+");
+    let exact = log_partition(&parameters).unwrap();
+    let rows = product(&parameters, 0.0).sample(200, 3, 0);
+    let estimates = |device: Device| {
+        let methods = vec!["rts".parse().unwrap(), "ais".parse().unwrap()];
+        let settings = EstimateSettings {
+            methods,
+            chains: 40,
+            temperatures: Some(10),
+            sweeps: 100,
+            seed: 2,
+            device,
+            ..EstimateSettings::default()
+        };
+        let found = settings.run(&parameters, None, &mut |_| {}).unwrap();
+        found.estimates.iter().map(|it| (it.value, it.std_error)).collect::<Vec<_>>()
+    };
+    let tracked = |device: Device| {
+        let builder = LogZTracker::builder(&rows).hidden(7).chains(60).averaging(0.0);
+        let mut tracker = builder.device(device).build().unwrap();
+        (0..5).for_each(|_| drop(tracker.update(&parameters).unwrap()));
+        vec![(tracker.log_z().unwrap(), tracker.std_error().unwrap())]
+    };
+    let on = |device: Device| [estimates(device.clone()), tracked(device)].concat();
+    let host = on(Device::Host);
+    for (name, device) in devices() {
+        for ((value, error), of_host) in on(device.into()).into_iter().zip(&host) {
+            assert!((value - exact).abs() < 4.5 * error, "{name}: {value} +- {error}, {exact}");
+            assert_ne!(value, of_host.0, "{name} was not used");
         }
     }
 }

@@ -286,6 +286,14 @@ fn commands_take_and_give_minus_one_and_one() {
         let error = estimate["value"].as_f64().unwrap() - truth;
         assert!(error.abs() < 1e-4 + 4.5 * estimate["std_error"].as_f64().unwrap(), "{error}");
     }
+    let of = |device: &str| {
+        let ais = ["estimate", last, "--method", "ais", "--temperatures", "100", "--json"];
+        let found = json(&[&ais[..], &["--device", device]].concat());
+        found["estimates"][0]["value"].as_f64().unwrap()
+    };
+    let (host, burn) = (of("host"), of("ndarray"));
+    assert!(host != burn && (burn - truth).abs() < 0.1, "{host} {burn} {truth}");
+    done(&["sample", last, "--count", "5", "--device", "ndarray", "--out", "device.csv"]);
     done(&["estimate", last, "--method", "rts", "--curves", "curves"]);
     let (success, text) = ztrack(&["estimate", last, "--units", "binary"], here);
     assert!(!success && text.contains("its units are -1 and +1"), "{text}");

@@ -140,7 +140,8 @@ pub fn sample<'py>(
         let known = Known { marginals: marginals.as_ref(), rows, states, ..Known::default() };
         let Draws { count, chains, temperatures, burn_in, spacing, budget, seed } = draws;
         let ladder = Automatic::ladder(&linear(temperatures)?)?;
-        let settings = Automatic { chains, ladder, sweeps: burn_in, budget, seed };
+        let settings =
+            Automatic { chains, ladder, sweeps: burn_in, budget, ..Automatic::new(seed)? };
         Equilibrium::of(&parameters, &settings, known, (count, spacing), &mut |line| {
             let _ = tell.send(line.to_string());
         })

@@ -17,7 +17,8 @@ use super::row_file::{self, RowFile};
 use super::row_options::{NamedRows, RowOptions};
 use super::run_folder::RunFolder;
 use super::table::{answer, chosen, remarks, table};
-use crate::engine::{BitMatrix, Engine, Host};
+use crate::collective;
+use crate::engine::{BitMatrix, Engine};
 use crate::estimators::{
     Agreement, Bias, Bound, Completing, Estimate, Estimates, Method, Starting,
 };
@@ -93,12 +94,14 @@ impl Evaluate {
             row_file::check(path, self.force)?;
         }
         let (data, name, rows) = self.rows.load(&model, self.log_z.seed, true)?;
-        let engine = Host::new(&model.file.parameters);
-        let (audited_at, found) = self.log_z(&model, &data, &engine)?;
+        let device = self.log_z.device.device()?;
+        let engine = device.engine(&model.file.parameters, collective::current());
+        let engine = engine.as_ref();
+        let (audited_at, found) = self.log_z(&model, &data, engine)?;
         let Estimates { estimates, bound, agreement, .. } = found;
         let (mut log_likelihoods, mut scores, mut sound) = (Vec::new(), Vec::new(), true);
         for rows in &rows {
-            let (found, all_sound) = Scores::of(rows, &model, &engine, self.log_z.seed)?;
+            let (found, all_sound) = Scores::of(rows, &model, engine, self.log_z.seed)?;
             let weights = if rows.split == "train" { data.weights(&rows.bits)? } else { None };
             let mean = MeanLogF::of(&found.log_f, &rows.bits, weights.as_deref());
             let holes = found.missing.iter().flatten().filter(|cells| **cells > 0).count();
@@ -130,7 +133,12 @@ impl Evaluate {
     }
 
     /// log Z as the run of the model audited it, with the update; else estimated. Both are held against the rows and states that are known.
-    fn log_z(&self, model: &Model, data: &Data, engine: &Host) -> Result<(Option<u64>, Estimates)> {
+    fn log_z(
+        &self,
+        model: &Model,
+        data: &Data,
+        engine: &dyn Engine,
+    ) -> Result<(Option<u64>, Estimates)> {
         let training = data.binarized_or_drawn()?;
         let base = data.base()?;
         let held_out = data.all_held_out()?;
@@ -179,7 +187,7 @@ fn audited(model: &Model) -> Option<(u64, Estimate)> {
 
 impl Scores {
     /// Scores, and whether those of rows with missing cells are all sound.
-    fn of(rows: &NamedRows, model: &Model, engine: &Host, seed: u64) -> Result<(Self, bool)> {
+    fn of(rows: &NamedRows, model: &Model, engine: &dyn Engine, seed: u64) -> Result<(Self, bool)> {
         let NamedRows { split, bits, missing } = rows;
         let (mut log_f, mut errors) = (engine.log_f(bits), vec![0.0; bits.rows()]);
         let Some(cells) = missing else {

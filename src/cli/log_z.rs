@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
+use super::device::DeviceName;
 use super::method;
 use super::schedule_options::ScheduleOptions;
 use super::teller::Teller;
@@ -37,6 +38,9 @@ pub struct LogZOptions {
     /// Seed of all random numbers
     #[arg(long, default_value_t = 0, value_name = "S")]
     pub seed: u64,
+    /// Device that runs the chains
+    #[arg(long, value_enum, default_value_t)]
+    pub device: DeviceName,
     /// Print how the estimate was found: starts, runs, methods
     #[arg(long, short)]
     pub verbose: bool,
@@ -72,6 +76,7 @@ impl LogZOptions {
             enumerates: !self.no_exact,
             seed,
             schedule: self.schedule.settings(),
+            device: self.device.device()?,
         };
         Ok(settings.run_from(parameters, start, keep, &mut Teller::new(self.verbose))?)
     }

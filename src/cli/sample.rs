@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::completed::Completed;
 use super::data_options::{BASE_SMOOTHING, Data, DataOptions, stored_base};
+use super::device::DeviceName;
 use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
 use super::output::tell;
@@ -75,6 +76,9 @@ pub struct Sample {
     /// Work that may be done while the chains are in doubt, in seconds of one usual core
     #[arg(long, default_value_t = automatic::BUDGET, value_name = "SECONDS")]
     budget: f64,
+    /// Device that runs the chains
+    #[arg(long, value_enum, default_value_t)]
+    device: DeviceName,
     /// Print how the chains were found and judged
     #[arg(long, short)]
     verbose: bool,
@@ -123,7 +127,8 @@ impl Sample {
         let (marginals, states) = (marginals.as_ref(), model.file.states.as_ref());
         let known = Known { marginals, rows: rows.as_ref(), states, ..Known::default() };
         let Self { chains, temperatures, burn_in, budget, seed, .. } = self;
-        let settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
+        let mut settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
+        settings.device = self.device.device()?;
         // An unwritable path is reported before the computation.
         if let Some(folder) = self.out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;

@@ -2,7 +2,7 @@
 
 use super::tempered::{KeptRun, Reader, TemperedRun};
 use super::{Bound, Equilibrium, Estimate, FoundStart};
-use crate::engine::Host;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::tempering::mixture::MixturePath;
@@ -14,7 +14,7 @@ use crate::tempering::{
 /// A model to estimate.
 pub(super) struct Request<'a> {
     pub parameters: &'a Parameters,
-    pub engine: &'a Host,
+    pub engine: &'a dyn Engine,
     /// p1(v), if there is no mixture.
     pub base: &'a BaseDistribution,
     /// The mixture that was found, if one was searched for.

@@ -11,10 +11,10 @@ use super::{
     ScheduleSettings, Shared, Start, Way, automatic, lower_bound,
 };
 use crate::collective;
-use crate::engine::{BitMatrix, Engine, Host};
+use crate::engine::{BitMatrix, Engine};
 use crate::error::{Error, Result};
-use crate::model::Parameters;
 use crate::model::plus_minus::Units;
+use crate::model::{Device, Parameters};
 use crate::tempering::schedules::linear;
 use crate::tempering::{BaseDistribution, Ladder, annealing_bytes, check_memory, tempering_bytes};
 
@@ -59,6 +59,8 @@ pub struct EstimateSettings {
     pub seed: u64,
     /// How inverse temperatures are chosen.
     pub schedule: ScheduleSettings,
+    /// Where chains run.
+    pub device: Device,
 }
 
 impl Default for EstimateSettings {
@@ -72,6 +74,7 @@ impl Default for EstimateSettings {
             enumerates: true,
             seed: 0,
             schedule: ScheduleSettings::default(),
+            device: Device::default(),
         }
     }
 }
@@ -207,7 +210,8 @@ impl EstimateSettings {
         tell: &mut dyn Hears,
     ) -> Result<Estimates> {
         let methods = self.methods_for(parameters);
-        let engine = &Host::new(parameters).on(collective::current());
+        let engine = self.device.engine(parameters, collective::current());
+        let engine = engine.as_ref();
         let Self { chains, sweeps, seed, .. } = *self;
         let base = start.base;
         let mut problem =
@@ -320,7 +324,8 @@ impl EstimateSettings {
         let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
         self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;
         let Self { chains, sweeps, budget, seed, .. } = *self;
-        automatic_settings(chains, temperatures, sweeps, budget, seed)
+        let settings = automatic_settings(chains, temperatures, sweeps, budget, seed)?;
+        Ok(Automatic { device: self.device.clone(), ..settings })
     }
 
     fn shared(&self, methods: &[Method], problem: &Request<'_>, keep: bool) -> Result<Shared> {
@@ -389,7 +394,7 @@ pub(crate) fn automatic_settings(
         return invalid(format!("--budget: seconds of at least 0 are needed, got {budget}"));
     }
     let ladder = Automatic::ladder(&linear(temperatures)?)?;
-    Ok(Automatic { chains, ladder, sweeps, budget, seed })
+    Ok(Automatic { chains, ladder, sweeps, budget, seed, device: Device::default() })
 }
 
 /// Refuses chains and temperatures that are too few or do not fit in memory (`bytes`).

@@ -6,6 +6,7 @@ use crate::config::{Automatic, Base, TemperingConfig};
 use crate::data::{Dataset, Values, check_weights, weighted_counts};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
+use crate::model::Device;
 use crate::tempering::{check_memory, tempering_bytes};
 use crate::training::temperatures;
 use crate::units::Variables;
@@ -58,6 +59,7 @@ pub struct LogZTrackerBuilder<'a> {
     tempering: TemperingConfig,
     variables: Variables,
     weights: Option<&'a [f64]>,
+    device: Device,
 }
 
 impl<'a> LogZTrackerBuilder<'a> {
@@ -65,7 +67,8 @@ impl<'a> LogZTrackerBuilder<'a> {
         let tempering = TemperingConfig::default();
         let (hidden, chains, seed, variables) = (0, None, 0, Variables::BITS);
         let (window, weights) = (AVERAGING, None);
-        Self { data, hidden, chains, seed, window, tempering, variables, weights }
+        let device = Device::default();
+        Self { data, hidden, chains, seed, window, tempering, variables, weights, device }
     }
 
     /// Number of hidden units, J; required.
@@ -85,6 +88,12 @@ impl<'a> LogZTrackerBuilder<'a> {
     #[must_use]
     pub fn weights(self, weights: &'a [f64]) -> Self {
         Self { weights: Some(weights), ..self }
+    }
+
+    /// Where the chains run. Default: the kernels of this machine. A tracker that is read from bytes or a file runs there, too.
+    #[must_use]
+    pub fn device(self, device: impl Into<Device>) -> Self {
+        Self { device: device.into(), ..self }
     }
 
     /// Number of tempered chains, S, at least 2. Default: 500, and 200 for models of more than 100 000 weights. The error bar falls with
@@ -220,7 +229,8 @@ impl<'a> LogZTrackerBuilder<'a> {
         let base = tempering.base(&counts, shape.0, variables)?;
         let settings =
             Settings { hidden: self.hidden, tempering, seed: self.seed, window: self.window };
-        Ok(LogZTracker::new(settings, ladder, base, rows.cloned()))
+        let tracker = LogZTracker::new(settings, ladder, base, rows.cloned());
+        Ok(LogZTracker { device: self.device, ..tracker })
     }
 }
 

@@ -1,12 +1,15 @@
 //! The tracker for custom training loops.
 
+use std::sync::Arc;
+
 use super::settings::Settings;
 use super::{LogZTrackerBuilder, TrackedData, words};
+use crate::collective::Solo;
 use crate::data::check_weights;
 use crate::engine::BitMatrix;
 use crate::engine::Moments;
 use crate::error::{Error, Result};
-use crate::model::Parameters;
+use crate::model::{Device, Parameters};
 use crate::tempering::{BaseDistribution, Ladder};
 use crate::tracking::{
     BOUND_ROWS, KnownStates, LogLikelihood, LogZ, Model, ModelTracker, SecondPopulation,
@@ -43,6 +46,7 @@ use crate::units::Variables;
 #[derive(Clone)]
 pub struct LogZTracker {
     pub(super) settings: Settings,
+    pub(super) device: Device,
     pub(super) ladder: Ladder,
     pub(super) base: BaseDistribution,
     /// Rows of data, some of them for bounds.
@@ -96,6 +100,7 @@ impl LogZTracker {
     ) -> Self {
         Self {
             settings,
+            device: Device::default(),
             ladder,
             base,
             data,
@@ -119,7 +124,7 @@ impl LogZTracker {
         self.check(parameters)?;
         self.evaluated = None;
         if self.tracker.is_none() {
-            let model = Model::on_host(parameters.clone());
+            let model = self.model(parameters.clone());
             let (chains, options) = (self.chains(), self.options());
             let Settings { seed, window, .. } = self.settings;
             let ladder = &self.ladder;
@@ -333,7 +338,12 @@ impl LogZTracker {
         };
         self.steps += 1;
         self.tracked_at = self.updates;
-        self.tracker.as_mut().map(|tracker| tracker.step(Model::on_host(parameters)))
+        let model = self.model(parameters);
+        self.tracker.as_mut().map(|tracker| tracker.step(model))
+    }
+
+    fn model(&self, parameters: Parameters) -> Model {
+        Model::on(parameters, &self.device, Arc::new(Solo))
     }
 
     fn started(&self) -> Result<&ModelTracker> {

@@ -8,7 +8,7 @@ use crate::collective::Ranks;
 use crate::engine::{Engine, Host};
 
 /// The place of a model's engine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Device {
     /// Memory of this machine, by the kernels of this crate: the fastest on CPUs.

@@ -2,7 +2,7 @@
 //! that chains started at some of them never reach beta = 0, while slow annealing from the data's marginals reaches all modes.
 
 use super::judgement::MOST_ERRORS;
-use crate::engine::Host;
+use crate::engine::Engine;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
 use crate::estimators::ais::trust_of_weights;
@@ -24,7 +24,7 @@ const TEMPERATURES: usize = 5000;
 /// # Errors
 /// None in practice: the ladder is valid.
 pub(super) fn draw(
-    engine: &Host,
+    engine: &dyn Engine,
     base: &BaseDistribution,
     bound: f64,
     count: usize,
@@ -34,7 +34,7 @@ pub(super) fn draw(
 }
 
 fn draw_along(
-    engine: &Host,
+    engine: &dyn Engine,
     ladder: &Ladder,
     base: &BaseDistribution,
     bound: f64,
@@ -63,7 +63,7 @@ fn draw_along(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::BitMatrix;
+    use crate::engine::{BitMatrix, Host};
     use crate::model::exact;
     use crate::model::test_systems::gaussian_parameters;
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Known;
 use super::search::Search;
 use crate::engine::random::{Purpose, derived_seed};
-use crate::engine::{BitMatrix, Host};
+use crate::engine::{BitMatrix, Engine};
 use crate::error::Result;
 use crate::estimators::{FAILURE, Start};
 use crate::model::Parameters;
@@ -55,7 +55,7 @@ pub struct Candidate {
 /// All starts that were tried, and their results.
 pub(super) struct Candidates<'a> {
     parameters: &'a Parameters,
-    engine: &'a Host,
+    engine: &'a dyn Engine,
     seed: u64,
     list: Vec<Candidate>,
     /// States at beta = 1 of each, with log w + log Z_1.
@@ -63,7 +63,7 @@ pub(super) struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    pub(super) fn new(parameters: &'a Parameters, engine: &'a Host, seed: u64) -> Self {
+    pub(super) fn new(parameters: &'a Parameters, engine: &'a dyn Engine, seed: u64) -> Self {
         Self { parameters, engine, seed, list: Vec::new(), reached: Vec::new() }
     }
 

@@ -6,7 +6,7 @@ use super::judgement::{Evidence, MOST_ERRORS, judge};
 use super::search::Search;
 use super::{Automatic, Bound, Candidate, Known};
 use crate::engine::random::{Purpose, derived_seed};
-use crate::engine::{BitMatrix, Host};
+use crate::engine::{BitMatrix, Engine};
 use crate::error::{Error, Result};
 use crate::estimators::Estimate;
 use crate::estimators::tempered::{FROZEN, TemperedRun};
@@ -59,7 +59,7 @@ impl std::fmt::Display for Kind {
 pub(super) struct Exploration<'a> {
     settings: &'a Automatic,
     parameters: &'a Parameters,
-    engine: &'a Host,
+    engine: &'a dyn Engine,
     search: Search,
     /// States of the model that are known.
     known: Option<BitMatrix>,
@@ -108,7 +108,7 @@ impl<'a> Exploration<'a> {
     pub(super) fn new(
         settings: &'a Automatic,
         parameters: &'a Parameters,
-        engine: &'a Host,
+        engine: &'a dyn Engine,
         known: Known<'_>,
     ) -> Result<Self> {
         known.marginals.map_or(Ok(()), |marginals| marginals.check_for(engine))?;
@@ -338,6 +338,7 @@ fn from_above(modes: &BitMatrix, reached: &WeightedRows, count: usize) -> BitMat
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Host;
     use crate::model::test_systems::gaussian_parameters;
 
     /// From the marginals after a run that was not a short one; from a fitted mixture that only needs time.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::exploration::Exploration;
 use super::{Automatic, Bound, Candidate, Known, annealed_samples};
 use crate::collective;
-use crate::engine::{BitMatrix, Host};
+use crate::engine::{BitMatrix, Engine};
 use crate::error::{Error, Result};
 use crate::estimators::{Estimate, at_least_one_sweep};
 use crate::model::Parameters;
@@ -63,8 +63,8 @@ impl Automatic {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Report> {
         let start = Instant::now();
-        let engine = Host::new(parameters).on(collective::current());
-        let (mut exploration, mut done) = self.explore(parameters, &engine, known, tell)?;
+        let engine = self.device.engine(parameters, collective::current());
+        let (mut exploration, mut done) = self.explore(parameters, engine.as_ref(), known, tell)?;
         let mut estimate = self.until_sound(&mut exploration, &mut done, tell)?;
         estimate.seconds = start.elapsed().as_secs_f64();
         Ok(Report {
@@ -85,15 +85,15 @@ impl Automatic {
         (count, spacing): (usize, usize),
         tell: &mut dyn FnMut(&str),
     ) -> Result<(AtOne, u64, Trust)> {
-        let engine = Host::new(parameters).on(collective::current());
-        let (mut exploration, mut done) = self.explore(parameters, &engine, known, tell)?;
+        let engine = self.device.engine(parameters, collective::current());
+        let (mut exploration, mut done) = self.explore(parameters, engine.as_ref(), known, tell)?;
         let Estimate { mut trust, .. } = self.until_sound(&mut exploration, &mut done, tell)?;
         if !trust.is_sound()
             && let Some(base) = known.marginals
         {
             tell("chains are in doubt: annealing from the marginals");
             let bound = exploration.bound().value.max(exploration.at_least());
-            let drawn = annealed_samples::draw(&engine, base, bound, count, self.seed)?;
+            let drawn = annealed_samples::draw(engine.as_ref(), base, bound, count, self.seed)?;
             if let Some((taken, sweeps)) = drawn {
                 // Annealing may miss what the chains missed as well, so the doubts stay.
                 trust.doubt("annealed", ANNEALED);
@@ -134,8 +134,8 @@ impl Automatic {
         known: Known<'_>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<FoundStart> {
-        let engine = Host::new(parameters).on(collective::current());
-        let (mut exploration, done) = self.explore(parameters, &engine, known, tell)?;
+        let engine = self.device.engine(parameters, collective::current());
+        let (mut exploration, done) = self.explore(parameters, engine.as_ref(), known, tell)?;
         Ok(FoundStart {
             mixture: exploration.mixture()?,
             from_above: exploration.states_above(self.chains / 2),
@@ -150,7 +150,7 @@ impl Automatic {
     fn explore<'a>(
         &'a self,
         parameters: &'a Parameters,
-        engine: &'a Host,
+        engine: &'a dyn Engine,
         known: Known<'_>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<(Exploration<'a>, Vec<String>)> {

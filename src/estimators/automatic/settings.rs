@@ -1,6 +1,7 @@
 //! Settings of the automatic estimate.
 
 use crate::error::Result;
+use crate::model::Device;
 use crate::tempering::schedules::linear;
 use crate::tempering::{Ladder, Prior};
 
@@ -25,6 +26,8 @@ pub struct Automatic {
     pub budget: f64,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Where the chains run.
+    pub device: Device,
 }
 
 impl Automatic {
@@ -35,7 +38,8 @@ impl Automatic {
     pub fn new(seed: u64) -> Result<Self> {
         let betas = linear(TEMPERATURES)?;
         let ladder = Self::ladder(&betas)?;
-        Ok(Self { chains: CHAINS, ladder, sweeps: SWEEPS, budget: BUDGET, seed })
+        let device = Device::default();
+        Ok(Self { chains: CHAINS, ladder, sweeps: SWEEPS, budget: BUDGET, seed, device })
     }
 
     /// Inverse temperatures whose ends get more than an equal part of the sweeps: at beta = 0 chains change their component, and at both
