@@ -310,6 +310,17 @@ fn commands_take_and_give_minus_one_and_one() {
     done(&["sample", last, "--count", "50", "--out", "samples.npy"]);
     assert!(done(&["data", "describe", "samples.npy"]).contains("plus-minus"));
 
+    done(&["transform", last, "--data", "spins.csv", "--out", "means.csv"]);
+    let means = std::fs::read_to_string(here.join("means.csv")).unwrap();
+    let line =
+        means.lines().nth(1).unwrap().split(',').rev().take(4).map(|x| x.parse::<f64>().unwrap());
+    let own = model.parameters.couplings();
+    for (found, j) in line.zip((0..4).rev()) {
+        let x: f64 = (0..6).map(|i| f64::from(rows[0][i]) * own.weights[i * 4 + j]).sum();
+        let expected = (x + own.hidden_bias[j]).tanh();
+        assert!((found - expected).abs() < 1e-4, "{j}: {found} {expected}");
+    }
+
     std::fs::write(here.join("holes.csv"), "1,,-1,1,1,\n1,1,-1,1,?,-1\n").unwrap();
     done(&["impute", last, "holes.csv", "--out", "filled.csv"]);
     let filled = std::fs::read_to_string(here.join("filled.csv")).unwrap();

@@ -44,6 +44,7 @@ impl Transform {
         let model = self.model.load()?;
         let (_, _, rows) = self.rows.load(&model, self.seed, false)?;
         let engine = Host::new(&model.file.parameters);
+        let spins = engine.variables().is_plus_minus();
         let hidden = engine.n_units(Layer::Hidden);
         let names: Vec<String> = (1..=hidden).map(|j| format!("h{j}")).collect();
         let mut table = RowFile::new(&names);
@@ -51,7 +52,10 @@ impl Transform {
             for first in (0..rows.rows()).step_by(BLOCK) {
                 let block = rows.select(first..rows.rows().min(first + BLOCK));
                 let inputs = engine.inputs(Layer::Hidden, &block);
-                let mean = |x: &f32| sigmoid(f64::from(*x));
+                let mean = |x: &f32| {
+                    let p = sigmoid(f64::from(*x));
+                    if spins { 2.0 * p - 1.0 } else { p }
+                };
                 let means = |row: usize| inputs.row(row).iter().map(mean).collect();
                 table.extend(split, (0..block.rows()).map(means));
             }
