@@ -81,10 +81,10 @@ impl Estimate {
         };
         let Estimates { estimates, skipped, kept, bound, agreement, how } =
             self.log_z.run(parameters, &start, self.curves.is_some())?;
-        if let (Some(folder), Some(run)) = (&self.curves, kept) {
-            if collective::current().rank() == 0 {
-                curves::write(folder, &free_curves(&run))?;
-            }
+        if let (Some(folder), Some(run)) = (&self.curves, kept)
+            && collective::current().rank() == 0
+        {
+            curves::write(folder, &free_curves(&run))?;
         }
         let strict = self.log_z.strict && !agreement.sound;
         let report = Report {
