@@ -147,7 +147,7 @@ fn estimates_are_those_of_the_units_own_log_z() {
     let rows = exact::samples(&model, 500, 2).unwrap();
     for estimate in run(&model, Some(&rows)).estimates {
         let error = (estimate.value - truth) / (estimate.std_error + 1e-5);
-        assert!(!(error.abs() >= 4.5), "{}: {error} errors", estimate.method.name());
+        assert!(error.is_nan() || error.abs() < 4.5, "{}: {error} errors", estimate.method.name());
     }
 }
 
