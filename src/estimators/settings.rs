@@ -411,6 +411,7 @@ pub(crate) fn check_sizes(chains: usize, temperatures: usize, bytes: f64) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Host;
     use crate::model::exact::log_partition;
     use crate::model::test_systems::gaussian_parameters;
 

@@ -37,12 +37,11 @@ fn gradients_are_finite_differences_of_the_exact_log_likelihood() {
         };
         (at(STEP) - at(-STEP)) / (2.0 * f64::from(STEP))
     };
-    let centering = Centering {
-        visible: (0..m).map(|i| 0.2 + 0.15 * i as f64).collect(),
-        hidden: (0..j).map(|j| 0.7 - 0.1 * j as f64).collect(),
-    };
-    let zero = Centering { visible: vec![0.0; m], hidden: vec![0.0; j] };
-    for (given, Centering { visible: mu, hidden: lam }) in
+    let mut centering = Centering::new((0..m).map(|i| 0.2 + 0.15 * i as f64).collect(), j);
+    centering.hidden = (0..j).map(|j| 0.7 - 0.1 * j as f64).collect();
+    let mut zero = Centering::new(vec![0.0; m], j);
+    zero.hidden.fill(0.0);
+    for (given, Centering { visible: mu, hidden: lam, .. }) in
         [(None, &zero), (Some(&centering), &centering)]
     {
         let found = gradient(&positive, &negative, given);
