@@ -289,10 +289,12 @@ fn commands_take_and_give_minus_one_and_one() {
     let of = |device: &str| {
         let ais = ["estimate", last, "--method", "ais", "--temperatures", "100", "--json"];
         let found = json(&[&ais[..], &["--device", device]].concat());
-        found["estimates"][0]["value"].as_f64().unwrap()
+        let of = |field: &str| found["estimates"][0][field].as_f64().unwrap();
+        (of("value"), of("std_error"))
     };
+    // Values may be the bound of the rows, which have all states; error bars differ where other numbers were drawn.
     let (host, burn) = (of("host"), of("ndarray"));
-    assert!(host != burn && (burn - truth).abs() < 0.1, "{host} {burn} {truth}");
+    assert!(host.1 != burn.1 && (burn.0 - truth).abs() < 0.1, "{host:?} {burn:?} {truth}");
     done(&["sample", last, "--count", "5", "--device", "ndarray", "--out", "device.csv"]);
     done(&["estimate", last, "--method", "rts", "--curves", "curves"]);
     let (success, text) = ztrack(&["estimate", last, "--units", "binary"], here);
