@@ -329,9 +329,7 @@ fn commands_take_and_give_minus_one_and_one() {
     let cells: Vec<&str> = filled.trim().split([',', '\n']).collect();
     assert!(cells.len() == 12 && cells.iter().all(|cell| matches!(*cell, "-1" | "1")), "{filled}");
 
-    let (success, text) = ztrack(
-        &["train", "spins.csv", "--out", "run", "--resume", "--set", "data.variables=bits"],
-        here,
-    );
+    let (success, text) =
+        ztrack(&["train", "--out", "run", "--resume", "--set", "data.variables=bits"], here);
     assert!(!success && text.contains("data.variables"), "{text}");
 }
