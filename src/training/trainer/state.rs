@@ -130,7 +130,7 @@ impl Trainer {
             return Err(Error::config(
                 "data.groups",
                 format!(
-                    "the checkpoint is of variables `{}`, the training rows have `{}` (nothing: bits): resume with data.groups or data.variables as in the run; `data.variables=bits` where a table of -1 and +1 was trained on as 0 and 1",
+                    "the checkpoint is of variables `{}`, the training rows have `{}` (nothing: bits): resume with data.groups or data.variables as in the run; `--set data.variables=bits --force` where a table of -1 and +1 was trained on as 0 and 1",
                     trainer.current.parameters.variables, trainer.rows.variables
                 ),
             ));
