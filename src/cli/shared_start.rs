@@ -154,7 +154,7 @@ fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
     let cells = format!("{name}.cells");
     match values {
         Values::Binary(bits) => block.bits(&cells, bits),
-        Values::Intensity(grey) => block.u8s(&cells, &[grey.levels().len()], grey.levels()),
+        Values::Intensity(grey) => block.array(&cells, &[grey.levels().len()], grey.levels()),
     };
 }
 
@@ -165,7 +165,7 @@ fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
     let values = if header.binary {
         Values::Binary(block.bits(&cells, rows, columns)?)
     } else {
-        let grey = Intensities::new(columns, block.u8s(&cells, &[rows * columns])?);
+        let grey = Intensities::new(columns, block.array(&cells, &[rows * columns])?);
         Values::Intensity(grey.ok_or_else(|| anyhow::anyhow!("{NAME}: no whole rows"))?)
     };
     let image = header.image.map(|(height, width)| ImageShape { height, width });

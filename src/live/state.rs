@@ -87,7 +87,7 @@ impl LogZTracker {
                 trust: self.evaluated.as_ref().map(|evaluated| evaluated.trust.clone()),
             },
         );
-        state.f32s("base", &[self.visible()], self.base.logits());
+        state.array("base", &[self.visible()], self.base.logits());
         state.variables("base.", self.base.variables());
         if let Some(data) = &self.data {
             state.bits("data", data);
@@ -130,7 +130,7 @@ impl LogZTracker {
         }
         let ladder = saved.tempering.ladder(temperatures(m, j))?;
         let variables = state.variables("base.")?;
-        let base = BaseDistribution::from_logits(&state.f32s("base", &[m])?)?;
+        let base = BaseDistribution::from_logits(&state.array("base", &[m])?)?;
         if !variables.fit(m) {
             return Err(Error::Mismatch(format!("variables `{variables}` for {m} columns")));
         }

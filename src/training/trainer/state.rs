@@ -93,11 +93,11 @@ impl Trainer {
         state.json("recorded", &self.recorded);
         self.judge.save(state);
         // Of the last gradient: an evaluation right after a resume reports it.
-        state.f64s("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
+        state.array("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
         self.rule.save(state);
         if let Some(Centering { visible, hidden }) = &self.centering {
-            state.f64s("centering.visible", &[visible.len()], visible);
-            state.f64s("centering.hidden", &[hidden.len()], hidden);
+            state.array("centering.visible", &[visible.len()], visible);
+            state.array("centering.hidden", &[hidden.len()], hidden);
         }
         if let Some(averaged) = &self.averaged {
             state.parameters(AVERAGED, averaged.parameters());
@@ -142,12 +142,12 @@ impl Trainer {
         trainer.seconds_before = position.seconds;
         trainer.times = state.json("times")?;
         trainer.gradient_norm = position.gradient_norm;
-        trainer.hidden_activity = state.f64s("hidden_activity", &[j])?;
+        trainer.hidden_activity = state.array("hidden_activity", &[j])?;
         trainer.judge = Judge::load(state, m, j)?;
         trainer.rule.load(state)?;
         if let Some(centering) = &mut trainer.centering {
-            centering.visible = state.f64s("centering.visible", &[m])?;
-            centering.hidden = state.f64s("centering.hidden", &[j])?;
+            centering.visible = state.array("centering.visible", &[m])?;
+            centering.hidden = state.array("centering.hidden", &[j])?;
         }
         if position.averaged && trainer.plan.window > 0.0 {
             let parameters = state.parameters(AVERAGED, m, j)?;
