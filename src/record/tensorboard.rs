@@ -203,6 +203,8 @@ fn picture(image: &Image) -> Result<Summary_Image> {
 
 #[cfg(test)]
 mod tests {
+    use tensorboard_proto::event::Event;
+
     use super::*;
     use crate::record::events::read_all;
 

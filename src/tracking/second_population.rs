@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::{ChainTracker, LogZ, Model, TrackerOptions};
+use super::{ChainTracker, LogZ, Model, Start, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
@@ -81,7 +81,7 @@ impl SecondPopulation {
     /// The stored arrays do not fit.
     pub fn read(
         state: &StateReader,
-        (model, ladder): (&Model, &Ladder),
+        Start { model, ladder, .. }: Start<'_>,
         chains: usize,
         options: TrackerOptions,
     ) -> Result<Option<Self>> {

@@ -138,7 +138,7 @@ impl Trainer {
 
     /// Number of times the tracker's chains had missed a mode of the data or particles and were re-initialised from it.
     pub fn restarts(&self) -> u64 {
-        self.tracker.as_ref().map_or(0, |tracker| tracker.restarts)
+        self.tracker.as_ref().map_or(0, |tracker| tracker.found.restarts)
     }
 
     /// Notices about automatic settings.
