@@ -17,7 +17,7 @@ use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Keep, Ladder, MixturePath, Prior,
     TemperedPath, anneal,
 };
-use ztrack::tracking::{Model, ModelTracker, Parts, Settling, Smoothing, TrackerOptions};
+use ztrack::tracking::{Model, ModelTracker, Parts, Settling, Smoothing, Start, TrackerOptions};
 use ztrack::training::Changes;
 use ztrack::{Config, Device, Trainer};
 
