@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::config::Config;
 use crate::data::Splits;
 use crate::memory::free_memory;
+use crate::report::duration;
 use crate::training::{StepRecord, Trainer};
 
 /// Seconds and updates of the measurement, which ends at the first of the two.
@@ -103,13 +104,5 @@ fn bytes(bytes: f64) -> String {
     match bytes / f64::from(1 << 20) {
         mib if mib < 1024.0 => format!("{mib:.1} MiB"),
         mib => format!("{:.1} GiB", mib / 1024.0),
-    }
-}
-
-fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 120.0 => format!("{s:.0} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
     }
 }

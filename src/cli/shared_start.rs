@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::collective::{Collective, broadcast_bytes, gather_one};
 use crate::config::Config;
-use crate::data::{Categories, Dataset, ImageShape, Intensities, Splits, Values};
+use crate::data::{Categories, Dataset, Intensities, Splits, Values};
 use crate::training::{Changes, Trainer};
 
 /// Name for messages, because it is not a file.
@@ -35,21 +35,6 @@ pub struct SharedStart {
     /// The checkpoint to continue from.
     pub state: Option<StateReader>,
     pub changes: Changes,
-}
-
-/// A data set without its cells.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Header {
-    name: String,
-    binary: bool,
-    rows: usize,
-    columns: usize,
-    labels: Option<Vec<i64>>,
-    label_column: Option<String>,
-    weights: Option<Vec<f64>>,
-    /// Height and width.
-    image: Option<(usize, usize)>,
-    categories: Option<Categories>,
 }
 
 /// The other ranks, if there are any, before they have received the start of a run.
@@ -137,47 +122,32 @@ pub fn check_rows(ranks: &dyn Collective, trainer: &Trainer) -> Result<()> {
 }
 
 fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
-    let Dataset { name: title, values, labels, image, label_column, weights, categories, .. } =
-        data;
-    let header = Header {
-        name: title.clone(),
-        binary: matches!(values, Values::Binary(_)),
-        rows: data.rows(),
-        columns: data.columns(),
-        labels: labels.clone(),
-        label_column: label_column.clone(),
-        weights: weights.clone(),
-        image: image.map(|image| (image.height, image.width)),
-        categories: categories.as_deref().cloned(),
-    };
-    block.json(name, &header);
-    let cells = format!("{name}.cells");
-    match values {
-        Values::Binary(bits) => block.bits(&cells, bits),
-        Values::Intensity(grey) => block.array(&cells, &[grey.levels().len()], grey.levels()),
+    let shape = [data.rows(), data.columns()];
+    block.json(name, data).json(&format!("{name}.shape"), &shape);
+    block.json(&format!("{name}.categories"), &data.categories.as_deref().cloned());
+    match &data.values {
+        Values::Binary(bits) => block.bits(&format!("{name}.bits"), bits),
+        Values::Intensity(grey) => block.array(&format!("{name}.grey"), &shape, grey.levels()),
     };
 }
 
 fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
-    let header: Header = block.json(name)?;
-    let (rows, columns) = (header.rows, header.columns);
-    let cells = format!("{name}.cells");
-    let values = if header.binary {
-        Values::Binary(block.bits(&cells, rows, columns)?)
+    let shape: [usize; 2] = block.json(&format!("{name}.shape"))?;
+    let categories: Option<Categories> = block.json(&format!("{name}.categories"))?;
+    let bits = format!("{name}.bits");
+    let values = if block.has(&bits) {
+        Values::Binary(block.bits(&bits, shape[0], shape[1])?)
     } else {
-        let grey = Intensities::new(columns, block.array(&cells, &[rows * columns])?);
+        let grey = Intensities::new(shape[1], block.array(&format!("{name}.grey"), &shape)?);
         Values::Intensity(grey.ok_or_else(|| anyhow::anyhow!("{NAME}: no whole rows"))?)
     };
-    let image = header.image.map(|(height, width)| ImageShape { height, width });
-    let categories = header.categories.map(Arc::new);
-    let (label_column, weights) = (header.label_column, header.weights);
-    let data = Dataset::new(header.name, values, header.labels, image)?;
-    Ok(Dataset { label_column, weights, categories, ..data })
+    Ok(Dataset { values, categories: categories.map(Arc::new), ..block.json(name)? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::ImageShape;
     use crate::engine::BitMatrix;
 
     #[test]
