@@ -135,7 +135,7 @@ impl Evaluate {
         let base = data.base()?;
         let held_out = data.all_held_out()?;
         let start = Starting {
-            base: &base,
+            base: Some(&base),
             given: true,
             informed: true,
             rows: Some(&training),
@@ -151,7 +151,7 @@ impl Evaluate {
             let found = Estimates { estimates, skipped, kept: None, bound, agreement, how };
             return Ok((Some(update), found));
         }
-        Ok((None, self.log_z.run(&model.file.parameters, &start, false)?))
+        Ok((None, self.log_z.run(&model.file.parameters, start, false)?))
     }
 }
 

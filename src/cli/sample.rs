@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::completed::Completed;
-use super::data_options::{BASE_SMOOTHING, Data, DataOptions, stored_base};
+use super::data_options::{Data, DataOptions, stored_base};
 use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
 use super::output::tell;
@@ -113,9 +113,11 @@ impl Sample {
         let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
         let variables = &model.file.parameters.variables;
         let marginals = match (&rows, &model.file.trained_on) {
-            (Some(rows), _) => {
-                Some(BaseDistribution::from_marginals(rows, BASE_SMOOTHING, variables)?)
-            }
+            (Some(rows), _) => Some(BaseDistribution::from_marginals(
+                rows,
+                BaseDistribution::PSEUDO_COUNT,
+                variables,
+            )?),
             (None, Some(trained_on)) => Some(stored_base(trained_on, variables)?.0),
             (None, None) => None,
         };

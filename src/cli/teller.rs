@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::tell;
-use crate::estimators::Hears;
+use crate::estimators::Step;
 use crate::progress::Watch;
 
 /// Time before the first output.
@@ -19,16 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(250);
 /// Time between two lines without a terminal, on which a line could be overwritten.
 const LINES: Duration = Duration::from_secs(10);
-
-impl Hears for Teller {
-    fn method(&mut self, name: &str, works: bool) {
-        Self::method(self, name, works);
-    }
-
-    fn line(&mut self, line: &str) {
-        Self::line(self, line);
-    }
-}
 
 /// Shows the steps of a computation.
 pub struct Teller {
@@ -71,6 +61,14 @@ impl Teller {
         // Without a thread there is no progress, and the work continues.
         let thread = std::thread::Builder::new().name("teller".into()).spawn(looks).ok();
         Self { shared, verbose, waiting: Vec::new(), stop: Some(stop), thread }
+    }
+
+    /// Shows a step of an estimate.
+    pub fn step(&mut self, step: Step<'_>) {
+        match step.line {
+            "" => self.method(step.method, step.begins),
+            line => self.line(line),
+        }
     }
 
     /// The method that comes next, and whether it does work of its own.

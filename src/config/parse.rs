@@ -15,8 +15,6 @@ use crate::tempering::{BaseDistribution, Ladder, Prior};
 use crate::tracking::{Parts, TrackerOptions};
 use crate::units::Variables;
 
-/// Pseudo-count of base marginals: every unit keeps a chance to be 0 and 1.
-const BASE_SMOOTHING: f64 = 1.0;
 /// Longest configuration file, in bytes.
 const LONGEST: u64 = 1 << 20;
 
@@ -130,9 +128,12 @@ impl TemperingConfig {
     ) -> Result<BaseDistribution> {
         let columns = column_counts.len();
         match &self.base {
-            Base::Marginals => {
-                BaseDistribution::from_column_counts(column_counts, rows, BASE_SMOOTHING, variables)
-            }
+            Base::Marginals => BaseDistribution::from_column_counts(
+                column_counts,
+                rows,
+                BaseDistribution::PSEUDO_COUNT,
+                variables,
+            ),
             Base::Uniform => Ok(BaseDistribution::uniform(columns).of(variables)),
             Base::Given(logits) if logits.len() == columns => {
                 Ok(BaseDistribution::from_logits(logits)?.of(variables))

@@ -78,7 +78,7 @@ pub enum Bias {
 
 #[cfg(test)]
 mod tests {
-    use crate::estimators::{EstimateSettings, Method};
+    use crate::estimators::{EstimateSettings, Method, Starting};
     use crate::model::Parameters;
 
     /// Sums over weights this large overflow in f32.
@@ -97,7 +97,9 @@ mod tests {
                 budget: 0.0,
                 ..EstimateSettings::default()
             };
-            let Ok(found) = settings.run(&parameters, None, &mut |_| ()) else { continue };
+            let Ok(found) = settings.run(&parameters, Starting::default(), &mut |_| ()) else {
+                continue;
+            };
             for estimate in &found.estimates {
                 let (error, has_none) = (estimate.std_error, estimate.effective_samples.is_none());
                 let finite = error.is_finite() || (error.is_nan() && has_none);

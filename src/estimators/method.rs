@@ -97,9 +97,9 @@ methods! {
     Bar, "bar", All, "Bennett's acceptance ratio between neighbouring temperatures", kept(tempered::bar);
     Mbar, "mbar", All, "Multistate Bennett acceptance ratio (UWHAM)", kept(tempered::mbar);
     Mixed, "mixed", All, "Maximum likelihood over initial rounds and counted sweeps", occupancy(tempered::mixed);
-    Ais, "ais", Name, "Annealed importance sampling", Annealed(|path, request, seed| Ok(vec![super::ais(path, request.chains, seed)?]));
+    Ais, "ais", Name, "Annealed importance sampling", Annealed(|path, request, seed| Ok(vec![super::ais(path, request.settings.chains, seed)?]));
     ReverseAis, "reverse-ais", Name, "Annealed importance sampling downwards, from samples of the model", Annealed(|path, request, seed| Ok(vec![super::reverse_ais(path, &request.equilibrium(seed)?, seed)?]));
-    Sandwich, "sandwich", All, "Both and Bennett's acceptance ratio between them", Annealed(|path, request, seed| Ok(super::sandwich(path, request.chains, &request.equilibrium(seed)?, seed)?.estimates().into()));
+    Sandwich, "sandwich", All, "Both and Bennett's acceptance ratio between them", Annealed(|path, request, seed| Ok(super::sandwich(path, request.settings.chains, &request.equilibrium(seed)?, seed)?.estimates().into()));
     Raise, "raise", Comparison, "Reverse annealed importance sampling estimator, from samples of the model: an upper bound", Annealed(|path, request, seed| Ok(vec![super::raise::from_samples(path, &request.equilibrium(seed)?, seed)?]));
     Sams, "sams", All, "Self-adjusted mixture sampling", Adaptive(|chains, sweeps| Sams::new(sweeps).run(chains));
     WangLandau, "wang-landau", Comparison, "Wang-Landau with the 1/t rule", Adaptive(|chains, sweeps| WangLandau { sweeps }.run(chains));
