@@ -1,19 +1,17 @@
 //! `ztrack data`: descriptions of data sets, and downloads.
 
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::column_options::ColumnOptions;
 use super::data_options::Configured;
 use super::output::{print, print_json, tell};
 use super::teller::Teller;
-use crate::data::download::{self, Check, FetchProgress, Mirrors, REMOTE_SETS};
+use crate::data::download::{self, Check, Mirrors, REMOTE_SETS};
 use crate::data::{
     Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, FileOptions, MOST_COMPONENTS,
     PartLikelihood, SplitOptions, Splits, Values, baselines, describe, find_folder, find_variables,
@@ -186,11 +184,10 @@ impl Fetch {
             true => Mirrors::Official,
             false => Mirrors::Custom(self.mirrors),
         };
-        let mut display = Display { bar: None };
-        let paths = download::fetch(&self.name, &folder, &mirrors, &mut |progress| {
-            display.show(progress);
-        });
-        display.end();
+        let mut teller = Teller::new(true);
+        teller.method("download", true);
+        let paths = download::fetch(&self.name, &folder, &mirrors, &mut |line| teller.say(line));
+        drop(teller);
         let set = REMOTE_SETS.iter().find(|set| set.name == self.name);
         let files = set.map_or(&[][..], |set| set.files);
         for file in files.iter().filter(|file| matches!(file.check, Check::Table { .. })) {
@@ -200,46 +197,5 @@ impl Fetch {
             ));
         }
         paths?.iter().try_for_each(|path| print(&format!("{}\n", path.display())))
-    }
-}
-
-/// A bar on a terminal; lines for completed files, on standard error.
-struct Display {
-    bar: Option<ProgressBar>,
-}
-
-impl Display {
-    fn show(&mut self, progress: FetchProgress) {
-        match progress {
-            FetchProgress::Kept { file } => tell(&format!("{file}: there already, checked")),
-            FetchProgress::Receiving { file, received, total, .. } => {
-                if !io::stderr().is_terminal() {
-                    return;
-                }
-                let bar = self.bar.get_or_insert_with(|| {
-                    let style = ProgressStyle::with_template(
-                        "{msg}  {bar:24} {bytes}/{total_bytes}  {bytes_per_sec}, {eta} left",
-                    );
-                    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-                    ProgressBar::new(0).with_style(style).with_message(file.to_string())
-                });
-                bar.set_length(total.unwrap_or(received));
-                bar.set_position(received);
-            }
-            FetchProgress::Failed { file, url, problem } => {
-                self.end();
-                tell(&format!("{file}: {url}: {problem}"));
-            }
-            FetchProgress::Done { file } => {
-                self.end();
-                tell(&format!("{file}: fetched, checked"));
-            }
-        }
-    }
-
-    fn end(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
     }
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
 use super::output::tell;
+use super::terminal::message;
 use crate::estimators::Step;
 use crate::progress::Watch;
+use crate::record::{Screen, wrap};
 
 /// Time before the first output.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(250);
 /// Time between two lines without a terminal, on which a line could be overwritten.
 const LINES: Duration = Duration::from_secs(10);
+/// Spaces before the second line of a long progress line.
+const INDENT: usize = 4;
 
 /// Shows the steps of a computation.
 pub struct Teller {
@@ -35,21 +37,17 @@ struct Shared {
     start: Instant,
     watch: Watch,
     method: Mutex<String>,
-    bar: ProgressBar,
-    terminal: bool,
+    /// The bottom of the terminal; `None` without one.
+    screen: Option<Mutex<Screen>>,
 }
 
 impl Teller {
     /// Starts the clock; `verbose`: whether results of steps are printed.
     pub fn new(verbose: bool) -> Self {
-        let terminal = io::stderr().is_terminal();
-        // Nothing is drawn before there is a message.
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{msg}");
-        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        let screen = io::stderr().is_terminal().then(|| Mutex::new(Screen::new()));
         let method = Mutex::new("start".to_string());
         let start = Instant::now();
-        let shared = Arc::new(Shared { start, watch: Watch::start(), method, bar, terminal });
+        let shared = Arc::new(Shared { start, watch: Watch::start(), method, screen });
         let (stop, stopped) = channel::<()>();
         let looker = Arc::clone(&shared);
         let looks = move || {
@@ -73,9 +71,9 @@ impl Teller {
 
     /// The method that comes next, and whether it does work of its own.
     pub fn method(&mut self, name: &str, works: bool) {
-        *self.shared.method() = name.into();
+        *lock(&self.shared.method) = name.into();
         self.shared.watch.forget();
-        if works && !self.shared.terminal && self.shared.start.elapsed() > PATIENCE {
+        if works && self.shared.screen.is_none() && self.shared.start.elapsed() > PATIENCE {
             tell(&format!("{}: running", self.shared.place()));
         }
     }
@@ -88,9 +86,13 @@ impl Teller {
         let line = format!("{}: {line}", self.shared.place());
         self.waiting.push(line);
         if self.shared.start.elapsed() > PATIENCE {
-            let lines = self.waiting.drain(..);
-            self.shared.bar.suspend(|| lines.for_each(|line| tell(&line)));
+            self.waiting.drain(..).for_each(|line| self.shared.say(&line));
         }
+    }
+
+    /// Prints a line at once.
+    pub fn say(&self, line: &str) {
+        self.shared.say(line);
     }
 }
 
@@ -101,18 +103,28 @@ impl Drop for Teller {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        self.shared.bar.finish_and_clear();
+        self.shared.draw(&[], &[]);
     }
 }
 
 impl Shared {
-    fn method(&self) -> MutexGuard<'_, String> {
-        self.method.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// Draws lines at the bottom of a terminal, and permanent ones above.
+    fn draw(&self, above: &[String], lines: &[String]) {
+        if let Some(screen) = &self.screen {
+            lock(screen).draw(above, lines);
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match self.screen {
+            Some(_) => self.draw(&[message(line)], &[]),
+            None => tell(line),
+        }
     }
 
     /// When, and by which method.
     fn place(&self) -> String {
-        format!("{:6.1} s  {}", self.start.elapsed().as_secs_f64(), self.method())
+        format!("{:6.1} s  {}", self.start.elapsed().as_secs_f64(), lock(&self.method))
     }
 
     fn look(&self, told: &mut Option<Instant>) {
@@ -120,14 +132,20 @@ impl Shared {
             return;
         };
         let line = format!("{}: {}", self.place(), stage);
-        if self.terminal {
-            self.bar.set_message(line);
-            self.bar.tick();
+        if let Some(screen) = &self.screen {
+            let mut screen = lock(screen);
+            let lines = wrap(&message(&line), screen.width(), INDENT);
+            screen.draw(&[], &lines);
         } else if told.is_none_or(|told| told.elapsed() > LINES) {
             *told = Some(Instant::now());
             tell(&line);
         }
     }
+}
+
+/// The value is complete even if a thread panicked with the lock.
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 #[cfg(test)]

@@ -60,3 +60,5 @@ pub use tee::Tee;
 #[cfg(feature = "tensorboard")]
 pub use tensorboard::TensorBoard;
 pub use written::Written;
+#[cfg(feature = "cli")]
+pub(crate) use {live_text::wrap, screen::Screen};

@@ -8,7 +8,7 @@ use console::Term;
 use super::StandardStream;
 
 /// The bottom of standard error.
-pub(super) struct Screen {
+pub(crate) struct Screen {
     term: Term,
     /// Characters of the lines that are drawn.
     drawn: Vec<usize>,
@@ -16,17 +16,20 @@ pub(super) struct Screen {
 
 impl Screen {
     /// Nothing drawn.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { term: Term::buffered_stderr(), drawn: Vec::new() }
     }
 
     /// Columns to write in: the last one is left free, where some terminals begin a new line.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         usize::from(self.term.size().1).saturating_sub(1).max(20)
     }
 
     /// Draws lines of at most [`Screen::width`] characters in place of the last ones; `above` stays. A closed terminal is not an error.
-    pub(super) fn draw(&mut self, above: &[String], lines: &[String]) {
+    pub(crate) fn draw(&mut self, above: &[String], lines: &[String]) {
+        if self.drawn.is_empty() && above.is_empty() && lines.is_empty() {
+            return;
+        }
         let rows = usize::from(self.term.size().0).saturating_sub(1).max(1);
         let lines = &lines[..lines.len().min(rows)];
         let columns = usize::from(self.term.size().1).max(1);
@@ -46,7 +49,7 @@ impl Screen {
     }
 
     /// Leaves the drawn lines, with the cursor on a line below them.
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         if !self.drawn.is_empty() {
             let _ = self.term.write_str("\n").and_then(|()| self.term.flush());
             self.drawn.clear();
