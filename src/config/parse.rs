@@ -58,7 +58,11 @@ impl Config {
     ///
     /// # Errors
     /// As [`Config::load`].
-    pub fn parse_named(text: &str, name: &str, overrides: &[String]) -> Result<(Self, Places)> {
+    pub(crate) fn parse_named(
+        text: &str,
+        name: &str,
+        overrides: &[String],
+    ) -> Result<(Self, Places)> {
         let (mut table, mut places) = Places::read(text, name)?;
         expand(&mut table);
         for setting in overrides {
@@ -77,7 +81,7 @@ impl Config {
     }
 
     /// The configuration as TOML, every default written out.
-    pub fn to_toml(&self) -> Result<String> {
+    pub(crate) fn to_toml(&self) -> Result<String> {
         toml::to_string(self)
             .map_err(|error| Error::Encoding(format!("cannot write the configuration: {error}")))
     }
@@ -107,7 +111,7 @@ impl TemperingConfig {
     ///
     /// # Errors
     /// No rows.
-    pub fn mixture_of(
+    pub(crate) fn mixture_of(
         &self,
         rows: &BitMatrix,
         variables: &Variables,
@@ -146,7 +150,7 @@ impl TemperingConfig {
     }
 
     /// How the tracker runs.
-    pub fn tracker_options(&self) -> TrackerOptions {
+    pub(crate) fn tracker_options(&self) -> TrackerOptions {
         TrackerOptions {
             smoothing: self.smoothing,
             sweeps: self.sweeps.or(1),

@@ -116,7 +116,7 @@ pub fn at_least(estimates: &[Estimate]) -> Option<f64> {
 impl Estimate {
     /// Raises a value below a lower bound of log Z to the bound, which is never further from log Z, and puts it in doubt if it is below by
     /// more than its errors explain.
-    pub fn refuse_below(&mut self, bound: f64) {
+    pub(crate) fn refuse_below(&mut self, bound: f64) {
         // A higher lower bound does not contradict a lower bound.
         let is_bound = self.bias == Bias::Low && self.std_error.is_nan();
         if self.bias == Bias::None || is_bound || self.value >= bound || self.value.is_nan() {
@@ -136,7 +136,7 @@ impl Estimate {
     }
 
     /// In doubt where a lower bound from the weights of annealing is above it by more than its errors.
-    pub fn doubt_below(&mut self, at_least: f64) {
+    pub(crate) fn doubt_below(&mut self, at_least: f64) {
         if matches!(self.bias, Bias::None | Bias::Low) || self.std_error.is_nan() {
             return;
         }

@@ -145,7 +145,7 @@ impl Equilibrium {
     }
 
     /// Puts samples in doubt if log Z of their chains is below a lower bound: they miss a part of the model.
-    pub fn refuse_below(&mut self, bound: f64) {
+    pub(crate) fn refuse_below(&mut self, bound: f64) {
         if let Some(chains) = &mut self.chains {
             chains.refuse_below(bound);
             self.trust = std::mem::take(&mut self.trust).and(chains.trust.clone());

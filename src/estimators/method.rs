@@ -134,12 +134,12 @@ impl Method {
     }
 
     /// Whether it can be selected.
-    pub fn is_offered(self) -> bool {
+    pub(crate) fn is_offered(self) -> bool {
         !matches!(self.way(), Part)
     }
 
     /// Whether it starts from a distribution that has to be chosen.
-    pub fn needs_start(self) -> bool {
+    pub(crate) fn needs_start(self) -> bool {
         !matches!(self.way(), Alone(_) | Search)
     }
 

@@ -144,7 +144,7 @@ impl Parameters {
     }
 
     /// The name of a parameter that holds NaN or infinity, if there is one.
-    pub fn not_finite(&self) -> Option<&'static str> {
+    pub(crate) fn not_finite(&self) -> Option<&'static str> {
         ["weights", "visible_bias", "hidden_bias"]
             .into_iter()
             .zip(self.arrays())

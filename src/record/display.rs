@@ -72,7 +72,7 @@ impl ProgressBar {
     }
 
     /// Whether there is a live display, which answers a signal itself; other output would break it.
-    pub fn on_screen() -> bool {
+    pub(crate) fn on_screen() -> bool {
         ON_SCREEN.load(Ordering::Relaxed) > 0
     }
 

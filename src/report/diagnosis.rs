@@ -177,7 +177,7 @@ impl Traces {
     }
 
     /// Index of the inverse temperature of a chain at every sweep.
-    pub fn of_chain(&self, chain: usize) -> Vec<f64> {
+    pub(crate) fn of_chain(&self, chain: usize) -> Vec<f64> {
         self.temperatures.iter().map(|row| f64::from(row[chain])).collect()
     }
 }

@@ -78,11 +78,6 @@ impl Kalman {
         }
     }
 
-    /// Factor on the estimated variance of the prediction.
-    pub fn inflation(&self) -> f64 {
-        self.inflation
-    }
-
     /// One update of temperature k: F = [[1, 1], [0, 1]], P <- F P F' + diag(Q, walk), then the measurement. Returns both gains
     /// and the squared innovation over its predicted variance.
     fn update_one(

@@ -130,7 +130,7 @@ impl Layout {
     }
 
     /// The column of labels, if none was given.
-    pub fn guessed_label(&self) -> Option<String> {
+    pub(crate) fn guessed_label(&self) -> Option<String> {
         let column = self.roles.iter().position(|role| *role == Role::Label);
         column.filter(|_| self.guessed).map(|column| self.name(column))
     }

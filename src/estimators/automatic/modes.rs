@@ -72,7 +72,7 @@ impl ModeSearch {
     }
 
     /// Ascends from all units off, all on, and `random` random states.
-    pub fn from_random(&mut self, random: usize, seed: u64) {
+    pub(crate) fn from_random(&mut self, random: usize, seed: u64) {
         let n = self.bias.len();
         let streams = Streams::new(seed, Purpose::ModeSearch, 0);
         for row in 0..random + 2 {
@@ -91,7 +91,7 @@ impl ModeSearch {
 
     /// Evaluates the state that turns each unit of the other layer on most, the units with positive weights to it, and ascends from the
     /// `most` highest of these, which are returned: a pattern that only a few of many units favour is not visible in an average over units.
-    pub fn from_units(&mut self, most: usize) -> BitMatrix {
+    pub(crate) fn from_units(&mut self, most: usize) -> BitMatrix {
         let (units, others) = (self.bias.len(), self.other_bias.len());
         let mut preferred = BitMatrix::zeros(others, units);
         for other in 0..others {
@@ -174,7 +174,7 @@ impl ModeSearch {
     }
 
     /// Means of the other layer given a state, A'(x).
-    pub fn other_means(&self, state: &[u64]) -> Vec<f64> {
+    pub(crate) fn other_means(&self, state: &[u64]) -> Vec<f64> {
         self.other.means(self.inputs(state))
     }
 

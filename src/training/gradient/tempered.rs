@@ -20,12 +20,12 @@ struct OwnChains {
 
 impl Tempered {
     /// The tracker's chains are the negative phase: if the tracker follows the model of the gradient.
-    pub fn of_tracker() -> Self {
+    pub(crate) fn of_tracker() -> Self {
         Self(None)
     }
 
     /// `count` chains of its own, which follow the model of the gradient while the tracker follows an average.
-    pub fn with_chains(count: usize, seed: u64, options: TrackerOptions) -> Self {
+    pub(crate) fn with_chains(count: usize, seed: u64, options: TrackerOptions) -> Self {
         Self(Some(OwnChains { count, seed, options, chains: None }))
     }
 

@@ -49,12 +49,12 @@ impl Audit {
     }
 
     /// Whether the errors do not explain the difference.
-    pub fn disagrees(&self) -> bool {
+    pub(crate) fn disagrees(&self) -> bool {
         self.in_errors.is_nan() || self.in_errors.abs() > DISAGREEMENT
     }
 
     /// Whether it is exact, by enumeration.
-    pub fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         self.estimate.method == Method::Exact
     }
 }
@@ -62,12 +62,12 @@ impl Audit {
 impl Trainer {
     /// Whether the evaluation at this update has an audit by annealed importance sampling, which takes time. None at update 0, because the
     /// model is not trained yet.
-    pub fn sampled_audit_due(&self) -> bool {
+    pub(crate) fn sampled_audit_due(&self) -> bool {
         self.sampled_audit_due_at(self.updates)
     }
 
     /// Whether the next step ends in such an evaluation.
-    pub fn audit_comes_next(&self) -> bool {
+    pub(crate) fn audit_comes_next(&self) -> bool {
         let next = self.updates + 1;
         self.tracker.is_some() && self.evaluation_due(next) && self.sampled_audit_due_at(next)
     }
@@ -93,7 +93,7 @@ impl Trainer {
 
     /// Inverse temperatures of audits during training: those of the configuration, or as many as `audit.share` of the time between two
     /// audits allows.
-    pub fn audit_temperatures(&self) -> usize {
+    pub(crate) fn audit_temperatures(&self) -> usize {
         let audit = self.config.audit;
         let (sizes, evaluation) = (&self.sizes, self.config.evaluation.every);
         let block = self.plan.update * (evaluation * audit.every.max(1)) as f64;
