@@ -161,19 +161,7 @@ mod tests {
     use crate::trust::Trust;
 
     fn estimate(method: Method, value: f64, std_error: f64, bias: Bias) -> Estimate {
-        let trust = Trust::sound();
-        let (effective_samples, gibbs_sweeps, seconds) = (None, 0, 0.0);
-        Estimate {
-            method,
-            value,
-            std_error,
-            effective_samples,
-            bias,
-            at_least: None,
-            gibbs_sweeps,
-            seconds,
-            trust,
-        }
+        Estimate { bias, ..Estimate::new(method, value, std_error) }
     }
 
     #[test]

@@ -30,6 +30,21 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// A consistent and sound estimate without samples, sweeps and time.
+    pub(crate) fn new(method: Method, value: f64, std_error: f64) -> Self {
+        Self {
+            method,
+            value,
+            std_error,
+            effective_samples: None,
+            bias: Bias::Consistent,
+            at_least: None,
+            gibbs_sweeps: 0,
+            seconds: 0.0,
+            trust: Trust::sound(),
+        }
+    }
+
     /// The same, in doubt if the value or its error is not finite. Every estimator ends with this.
     #[must_use]
     pub(super) fn checked(mut self) -> Self {

@@ -54,13 +54,9 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
     let mean = log_weights.iter().sum::<f64>() / n;
     let variance = log_weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0);
     Ok(Estimate {
-        method: Method::Raise,
-        value: path.log_z_base() - mean,
-        std_error: (variance / n).sqrt(),
         // All rows have the same weight in a mean of logarithms.
         effective_samples: Some(n),
         bias: Bias::High,
-        at_least: None,
         gibbs_sweeps: steps(path, rows),
         seconds: start.elapsed().as_secs_f64(),
         trust: Trust::unless("wide-weights", (variance.sqrt() > WIDE).then(|| {
@@ -69,6 +65,7 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
                 variance.sqrt()
             )
         })),
+        ..Estimate::new(Method::Raise, path.log_z_base() - mean, (variance / n).sqrt())
     }
     .checked())
 }
