@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::{Bias, Estimate, Method};
+use crate::numerics::MOST_ERRORS;
 
-/// Largest difference of two consistent estimates, in combined errors.
-const MOST_ERRORS: f64 = 4.0;
 /// Differences below this are those of f32 against f64, relative to log Z.
 const ROUNDING: f64 = 1e-5;
 /// The name of the doubt of a value that was below a lower bound.

@@ -120,7 +120,7 @@ fn tap(order: TapOrder, parameters: &Parameters, seed: u64) -> Result<Estimate> 
 impl Method {
     /// Those with an error bar that vanishes with more samples and that a model allows, or all with `comparison`.
     pub fn allowed(parameters: &Parameters, comparison: bool) -> impl Iterator<Item = Self> {
-        let small = parameters.n_visible.min(parameters.n_hidden) <= MAX_UNITS;
+        let small = parameters.smaller_layer() <= MAX_UNITS;
         let asked = move |method: &Self| match method.asked_by() {
             For::All => *method != Self::Exact || small,
             For::Comparison => comparison && (!method.is_tap() || parameters.variables.is_bits()),

@@ -11,7 +11,7 @@ use super::ais::ais_with_weights;
 use super::estimate::with_rounding;
 use super::{Equilibrium, Estimate, Method, reverse_ais};
 use crate::error::Result;
-use crate::numerics::sigmoid;
+use crate::numerics::{MOST_ERRORS, sigmoid};
 use crate::tempering::{TemperedPath, descend};
 use crate::trust::Trust;
 
@@ -58,7 +58,7 @@ pub fn sandwich(
     let balance = bennett(&up, &down);
     let all = (up.len() + down.len()) as f64;
     let gap = upper.value - lower.value;
-    let apart = gap.abs() > WIDEST + 4.0 * lower.std_error.hypot(upper.std_error);
+    let apart = gap.abs() > WIDEST + MOST_ERRORS * lower.std_error.hypot(upper.std_error);
     let value = path.log_z_base() + balance.log_ratio;
     let between = Estimate {
         effective_samples: Some(balance.effective),

@@ -12,11 +12,9 @@ use crate::collective;
 use crate::engine::{BitMatrix, Engine, Host};
 use crate::error::Result;
 use crate::model::Parameters;
+use crate::model::exact::QUICK_UNITS;
 use crate::model::plus_minus::Units;
 use crate::tempering::BaseDistribution;
-
-/// Largest smaller layer that is enumerated unless another method is given.
-const EXACT_BY_DEFAULT: usize = 20;
 
 /// How log Z of a fixed model is estimated; the defaults are those of the command.
 ///
@@ -263,7 +261,7 @@ impl EstimateSettings {
     }
 
     fn methods_for(&self, parameters: &Parameters) -> Vec<Method> {
-        let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT_BY_DEFAULT;
+        let small = parameters.smaller_layer() <= QUICK_UNITS;
         let usual = if small && self.enumerates { Method::Exact } else { Method::Auto };
         let methods = Asked::expand(&self.methods, parameters);
         if methods.is_empty() { vec![usual] } else { methods }

@@ -6,16 +6,13 @@ use crate::error::Result;
 use crate::estimators::{Ais, Estimate, Method, ais, exact};
 use crate::interrupt;
 use crate::model::Parameters;
-use crate::numerics::joined;
+use crate::model::exact::QUICK_UNITS;
+use crate::numerics::{MOST_ERRORS, joined};
 use crate::progress;
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::Model;
 
-/// Largest smaller layer that is enumerated in an audit.
-const LARGEST_EXACT: usize = 20;
-/// Combined standard errors beyond which tracker and audit disagree.
-pub(super) const DISAGREEMENT: f64 = 4.0;
 /// Relative error of f32 pre-activations in any sampled estimate; matters only if other errors are far smaller.
 const ROUNDING: f64 = 1e-5;
 /// Smallest number of inverse temperatures of an audit.
@@ -45,7 +42,7 @@ impl Audit {
 
     /// Whether the errors do not explain the difference.
     pub(crate) fn disagrees(&self) -> bool {
-        self.in_errors.is_nan() || self.in_errors.abs() > DISAGREEMENT
+        self.in_errors.is_nan() || self.in_errors.abs() > MOST_ERRORS
     }
 
     /// Whether it is exact, by enumeration.
@@ -100,7 +97,7 @@ impl Trainer {
 
     /// Whether an audit enumerates.
     pub(super) fn audits_are_exact(&self) -> bool {
-        self.sizes.visible.min(self.sizes.hidden) <= LARGEST_EXACT
+        self.sizes.visible.min(self.sizes.hidden) <= QUICK_UNITS
     }
 
     /// Exact log Z if evaluations are exact, or if an audit is due and the smaller layer has at most 20 units; otherwise annealed
@@ -161,7 +158,7 @@ impl Trainer {
 /// nearer, and a pass in doubt contradicts the other only if it is the higher one.
 fn agreed(a: Estimate, b: Estimate) -> Estimate {
     let (low, high) = if a.value <= b.value { (a, b) } else { (b, a) };
-    let differ = high.value - low.value > DISAGREEMENT * low.std_error.hypot(high.std_error);
+    let differ = high.value - low.value > MOST_ERRORS * low.std_error.hypot(high.std_error);
     let low_is_sound = low.trust.is_sound();
     let (gibbs_sweeps, seconds) =
         (low.gibbs_sweeps + high.gibbs_sweeps, low.seconds + high.seconds);

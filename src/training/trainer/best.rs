@@ -1,6 +1,6 @@
 //! The best model of a run, by audits of the candidates at its end.
 
-use super::audit::{DISAGREEMENT, higher};
+use super::audit::higher;
 use super::model::model;
 use super::rows::RowSets;
 use super::{Candidate, Trainer};
@@ -10,13 +10,12 @@ use crate::error::Result;
 use crate::estimators::{Automatic, Estimate, Known, Method};
 use crate::interrupt;
 use crate::model::Parameters;
+use crate::numerics::MOST_ERRORS;
 use crate::progress;
 use crate::tracking::{LogLikelihood, MeanLogF, Model, mean_log_f};
 
 /// Training rows in which the automatic estimate looks for modes.
 const KNOWN_ROWS: usize = 1000;
-/// Number of errors below the best tracked log-likelihood beyond which a model needs no audit.
-const HOPELESS: f64 = 4.0;
 
 /// The purpose of an audit at the end of a run; each purpose has its own random streams.
 #[derive(Clone, Copy)]
@@ -148,7 +147,7 @@ impl Trainer {
         let most = if best.log_z_error == 0.0 { 1 } else { sound.len() };
         let sound = sound.iter().take(most).map(|candidate| (candidate, false));
         let near = |(other, _): &(&Candidate, bool)| {
-            let bar = HOPELESS * best.log_z_error.hypot(other.log_z_error);
+            let bar = MOST_ERRORS * best.log_z_error.hypot(other.log_z_error);
             other.update == best.update || best.value - other.value <= bar
         };
         sound.chain(doubtful.iter().map(|candidate| (candidate, true))).filter(near).collect()
@@ -160,7 +159,7 @@ impl FinalLikelihood {
     fn or(self, mut second: Self) -> Self {
         let (a, b) = (&self.log_z, &mut second.log_z);
         let (apart, error) = (b.value - a.value, b.std_error.hypot(a.std_error));
-        if apart.abs() > DISAGREEMENT * error {
+        if apart.abs() > MOST_ERRORS * error {
             let text = format!(
                 "{:.3} +- {:.3} by an audit with other random numbers: one of them misses a part of the model; raise audit.temperatures",
                 a.value, a.std_error
@@ -180,9 +179,9 @@ impl Trainer {
         let mut found = self.automatic_audit(&model.parameters, pass)?;
         found.refuse_below(bound);
         let error = found.std_error.hypot(annealed.std_error);
-        let below = found.value - annealed.value > DISAGREEMENT * error;
+        let below = found.value - annealed.value > MOST_ERRORS * error;
         let at_least = higher(annealed.at_least, found.at_least);
-        let above = annealed.at_least > Some(found.value + DISAGREEMENT * found.std_error);
+        let above = annealed.at_least > Some(found.value + MOST_ERRORS * found.std_error);
         let taken = if below || (found.trust.is_sound() && !above) { found } else { annealed };
         Ok(Estimate { at_least, ..taken })
     }
@@ -208,7 +207,7 @@ impl Trainer {
             return Ok(true);
         }
         let found = self.automatic_audit(&candidate.parameters, self.updates)?;
-        let bar = DISAGREEMENT * found.std_error.hypot(audited.std_error);
+        let bar = MOST_ERRORS * found.std_error.hypot(audited.std_error);
         Ok(found.trust.is_sound() && (found.value - audited.value).abs() <= bar)
     }
 }
