@@ -1,7 +1,7 @@
 //! Several runs on one page: a table, and their curves in one chart.
 
 use super::curves::picture;
-use super::page::{Section, cell, document, number_cell, table};
+use super::page::{Section, UPDATES, cell, document, number_cell, table};
 use super::run_files::RunFiles;
 use crate::record::markup::Element;
 use crate::record::{Chart, Look, Series};
@@ -19,7 +19,7 @@ pub fn page(runs: &[RunFiles]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let mut curves = Section::new("Curves");
     for (column, title, label) in OVERLAID {
-        for (x, x_label) in [("update", "parameter updates"), ("seconds", "seconds")] {
+        for (x, x_label) in [("update", UPDATES), ("seconds", "seconds")] {
             let chart = overlaid(runs, column, (x, x_label), label);
             let title = format!("{title} against {x_label}");
             let words = words(runs, column);
@@ -47,7 +47,7 @@ fn overlaid(runs: &[RunFiles], column: &str, (x, x_label): (&str, &str), label: 
     };
     let series: Vec<Series> = runs.iter().enumerate().map(curve).collect();
     let log_y = column.contains("error");
-    Chart { x_label: x_label.into(), y_label: label.into(), series, log_y, ..Chart::default() }
+    Chart { log_y, ..Chart::of(x_label, label, series) }
 }
 
 fn words(runs: &[RunFiles], column: &str) -> String {
