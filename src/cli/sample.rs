@@ -10,7 +10,7 @@ use super::completed::Completed;
 use super::data_options::{Data, DataOptions, stored_base};
 use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
-use super::output::tell;
+use super::output::{may_write, tell};
 use super::state_files::{csv, fasta, npy, sheet};
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
@@ -185,11 +185,7 @@ impl Sample {
         for (name, value) in [("--sweeps", self.sweeps), ("--burn-in", self.burn_in)] {
             ensure!(value > 0, "{name}: at least 1 is needed");
         }
-        ensure!(
-            self.force || !self.out.exists(),
-            "{} exists: overwrite it with --force or choose another --out",
-            self.out.display()
-        );
+        may_write(&self.out, self.force)?;
         let model = self.model.load()?;
         let (m, j) = (model.file.parameters.n_visible, model.file.parameters.n_hidden);
         let format = self.format(m)?;

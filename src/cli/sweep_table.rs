@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::runs::aligned;
 use super::sweep::Axis;
+use crate::numerics::statistics::{mean_with_error, variance};
 use crate::report::{RunFiles, difference, with_error};
 
 /// The values of the axes, one for each, in the name of a run's folder.
@@ -51,11 +52,10 @@ fn over_seeds(runs: &[RunFiles], axes: &[Axis], part: &str) -> String {
     }
     let mut lines: Vec<(f64, Vec<String>)> = Vec::new();
     for (mut cells, values) in groups.into_iter().filter(|(_, values)| values.len() > 1) {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        cells.push(with_error(mean, (variance / n).sqrt()));
-        cells.push(format!("{n} seeds, standard deviation {:.3}", variance.sqrt()));
+        let (mean, error) = mean_with_error(&values);
+        let deviation = variance(&values).sqrt();
+        cells.push(with_error(mean, error));
+        cells.push(format!("{} seeds, standard deviation {deviation:.3}", values.len()));
         lines.push((mean, cells));
     }
     if lines.is_empty() {

@@ -157,7 +157,6 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trust::Trust;
 
     fn estimate(method: Method, value: f64, std_error: f64, bias: Bias) -> Estimate {
         Estimate { bias, ..Estimate::new(method, value, std_error) }

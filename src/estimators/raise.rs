@@ -14,6 +14,7 @@ use super::ais::steps;
 use super::{Bias, Equilibrium, Estimate, Method};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
+use crate::numerics::statistics::{mean, variance};
 use crate::tempering::{TemperedPath, descend};
 use crate::trust::Trust;
 
@@ -51,8 +52,7 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
     }
     let log_weights = descend(path, data, seed);
     let n = rows as f64;
-    let mean = log_weights.iter().sum::<f64>() / n;
-    let variance = log_weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let (mean, variance) = (mean(&log_weights), variance(&log_weights));
     Ok(Estimate {
         // All rows have the same weight in a mean of logarithms.
         effective_samples: Some(n),
