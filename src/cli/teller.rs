@@ -2,16 +2,14 @@
 //! permanent line for each completed step. On standard error.
 
 use std::io::{self, IsTerminal};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::output::tell;
 use super::terminal::message;
 use crate::estimators::Step;
-use crate::progress::Watch;
-use crate::record::{Screen, wrap};
+use crate::progress::{Watch, lock};
+use crate::record::{Screen, redraw, wrap};
 
 /// Time before the first output.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -24,41 +22,40 @@ const INDENT: usize = 4;
 
 /// Shows the steps of a computation.
 pub struct Teller {
-    shared: Arc<Shared>,
+    shown: Arc<Mutex<Shown>>,
     verbose: bool,
     /// Lines of the first second, shown after it.
     waiting: Vec<String>,
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
-/// State of the thread.
-struct Shared {
+/// State of the thread that shows progress.
+struct Shown {
     start: Instant,
     watch: Watch,
-    method: Mutex<String>,
+    method: String,
     /// The bottom of the terminal; `None` without one.
-    screen: Option<Mutex<Screen>>,
+    screen: Option<Screen>,
+    /// The last line without a terminal.
+    told: Option<Instant>,
+    ended: bool,
 }
 
 impl Teller {
     /// Starts the clock; `verbose`: whether results of steps are printed.
     pub fn new(verbose: bool) -> Self {
-        let screen = io::stderr().is_terminal().then(|| Mutex::new(Screen::new()));
-        let method = Mutex::new("start".to_string());
-        let start = Instant::now();
-        let shared = Arc::new(Shared { start, watch: Watch::start(), method, screen });
-        let (stop, stopped) = channel::<()>();
-        let looker = Arc::clone(&shared);
-        let looks = move || {
-            let mut told = None;
-            while matches!(stopped.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout)) {
-                looker.look(&mut told);
-            }
-        };
-        // Without a thread there is no progress, and the work continues.
-        let thread = std::thread::Builder::new().name("teller".into()).spawn(looks).ok();
-        Self { shared, verbose, waiting: Vec::new(), stop: Some(stop), thread }
+        let shown = Arc::new(Mutex::new(Shown {
+            start: Instant::now(),
+            watch: Watch::start(),
+            method: "start".into(),
+            screen: io::stderr().is_terminal().then(Screen::new),
+            told: None,
+            ended: false,
+        }));
+        redraw(&shown, LOOK, |shown| {
+            shown.look();
+            shown.ended
+        });
+        Self { shown, verbose, waiting: Vec::new() }
     }
 
     /// Shows a step of an estimate.
@@ -71,10 +68,11 @@ impl Teller {
 
     /// The method that comes next, and whether it does work of its own.
     pub fn method(&mut self, name: &str, works: bool) {
-        *lock(&self.shared.method) = name.into();
-        self.shared.watch.forget();
-        if works && self.shared.screen.is_none() && self.shared.start.elapsed() > PATIENCE {
-            tell(&format!("{}: running", self.shared.place()));
+        let mut shown = lock(&self.shown);
+        shown.method = name.into();
+        shown.watch.forget();
+        if works && shown.screen.is_none() && shown.start.elapsed() > PATIENCE {
+            tell(&format!("{}: running", shown.place()));
         }
     }
 
@@ -83,69 +81,52 @@ impl Teller {
         if !self.verbose {
             return;
         }
-        let line = format!("{}: {line}", self.shared.place());
-        self.waiting.push(line);
-        if self.shared.start.elapsed() > PATIENCE {
-            self.waiting.drain(..).for_each(|line| self.shared.say(&line));
+        let mut shown = lock(&self.shown);
+        self.waiting.push(format!("{}: {line}", shown.place()));
+        if shown.start.elapsed() > PATIENCE {
+            self.waiting.drain(..).for_each(|line| shown.say(&line));
         }
     }
 
     /// Prints a line at once.
     pub fn say(&self, line: &str) {
-        self.shared.say(line);
+        lock(&self.shown).say(line);
     }
 }
 
 impl Drop for Teller {
     fn drop(&mut self) {
-        // The thread ends when no sender is left.
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-        self.shared.draw(&[], &[]);
+        let mut shown = lock(&self.shown);
+        shown.ended = true;
+        shown.screen.iter_mut().for_each(|screen| screen.draw(&[], &[]));
     }
 }
 
-impl Shared {
-    /// Draws lines at the bottom of a terminal, and permanent ones above.
-    fn draw(&self, above: &[String], lines: &[String]) {
-        if let Some(screen) = &self.screen {
-            lock(screen).draw(above, lines);
-        }
-    }
-
-    fn say(&self, line: &str) {
-        match self.screen {
-            Some(_) => self.draw(&[message(line)], &[]),
+impl Shown {
+    fn say(&mut self, line: &str) {
+        match &mut self.screen {
+            Some(screen) => screen.draw(&[message(line)], &[]),
             None => tell(line),
         }
     }
 
     /// When, and by which method.
     fn place(&self) -> String {
-        format!("{:6.1} s  {}", self.start.elapsed().as_secs_f64(), lock(&self.method))
+        format!("{:6.1} s  {}", self.start.elapsed().as_secs_f64(), self.method)
     }
 
-    fn look(&self, told: &mut Option<Instant>) {
-        let Some(stage) = self.watch.now().filter(|_| self.start.elapsed() > PATIENCE) else {
-            return;
-        };
+    fn look(&mut self) {
+        let stage = self.watch.now().filter(|_| self.start.elapsed() > PATIENCE);
+        let Some(stage) = stage.filter(|_| !self.ended) else { return };
         let line = format!("{}: {}", self.place(), stage);
-        if let Some(screen) = &self.screen {
-            let mut screen = lock(screen);
+        if let Some(screen) = &mut self.screen {
             let lines = wrap(&message(&line), screen.width(), INDENT);
             screen.draw(&[], &lines);
-        } else if told.is_none_or(|told| told.elapsed() > LINES) {
-            *told = Some(Instant::now());
+        } else if self.told.is_none_or(|told| told.elapsed() > LINES) {
+            self.told = Some(Instant::now());
             tell(&line);
         }
     }
-}
-
-/// The value is complete even if a thread panicked with the lock.
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 #[cfg(test)]

@@ -3,9 +3,31 @@
 //! The cursor stays behind the last character. A terminal that shows `^C` there when a signal is typed shows it on a line that the next
 //! drawing clears; at the end of a full line it would start a new line, and an old line would remain.
 
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use console::Term;
 
 use super::StandardStream;
+use crate::progress::lock;
+
+/// Draws what is shown at intervals, on a thread of its own, until `draw` says that it has ended. Without a thread, what is shown is drawn
+/// only when it changes.
+pub(crate) fn redraw<T: Send + 'static>(
+    shown: &Arc<Mutex<T>>,
+    interval: Duration,
+    draw: impl Fn(&mut T) -> bool + Send + 'static,
+) {
+    let shown = Arc::clone(shown);
+    let _ = std::thread::Builder::new().name("display".into()).spawn(move || {
+        loop {
+            std::thread::sleep(interval);
+            if draw(&mut lock(&shown)) {
+                break;
+            }
+        }
+    });
+}
 
 /// The bottom of standard error.
 pub(crate) struct Screen {
