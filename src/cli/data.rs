@@ -108,8 +108,7 @@ impl Describe {
         let how = how.unwrap_or_default();
         reading.grey = how != Binarization::None;
         let splits = load_as(&self.columns.apply(source)?, &split, &folder, reading)?;
-        let parts = [Some(&splits.train), splits.validation.as_ref(), splits.test.as_ref()];
-        let descriptions: Vec<_> = parts.into_iter().flatten().map(describe).collect();
+        let descriptions: Vec<_> = splits.parts().map(|(_, part)| describe(part)).collect();
         let text = |it: &Description| print(&format!("{}\n", it.to_string().trim_end()));
         if !self.baselines {
             if self.json {
@@ -142,10 +141,8 @@ fn fit(splits: &Splits, how: Binarization, seed: u64) -> Result<Vec<Baseline>> {
             .context("--baselines needs --binarization")
     };
     let mut parts = vec![("train", bits(&splits.train)?)];
-    for (part, dataset) in [("validation", &splits.validation), ("test", &splits.test)] {
-        if let Some(dataset) = dataset {
-            parts.push((part, bits(dataset)?));
-        }
+    for (part, dataset) in splits.parts().skip(1) {
+        parts.push((part, bits(dataset)?));
     }
     let parts: Vec<_> = parts.iter().map(|(part, rows)| (*part, rows)).collect();
     let mut teller = Teller::new(true);

@@ -18,10 +18,8 @@ const MEASURED: (f64, u64) = (2.0, 100);
 pub fn rows(splits: &Splits) -> String {
     let mut text =
         format!("{} columns; {} rows to train on", splits.train.columns(), splits.train.rows());
-    for (name, part) in [("validation", &splits.validation), ("test", &splits.test)] {
-        if let Some(part) = part {
-            let _ = write!(text, ", {} {name}", part.rows());
-        }
+    for (name, part) in splits.parts().skip(1) {
+        let _ = write!(text, ", {} {name}", part.rows());
     }
     text
 }

@@ -14,8 +14,6 @@ use crate::training::{Changes, Trainer};
 
 /// Name for messages, because it is not a file.
 const NAME: &str = "what rank 0 sent";
-/// Parts of the data.
-const PARTS: [&str; 3] = ["train", "validation", "test"];
 
 /// How the rows of a run are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -63,11 +61,8 @@ impl Waiting<'_> {
         block.json("forced", &(changes == Changes::Forced));
         block.json("read", &(self.read == ReadData::All));
         if self.read == ReadData::Root {
-            let parts = [Some(&splits.train), splits.validation.as_ref(), splits.test.as_ref()];
-            for (name, part) in PARTS.into_iter().zip(parts) {
-                if let Some(part) = part {
-                    write_data(name, part, &mut block);
-                }
+            for (name, part) in splits.parts() {
+                write_data(name, part, &mut block);
             }
         }
         broadcast_bytes(self.ranks, block.to_bytes()?);
@@ -89,8 +84,8 @@ impl SharedStart {
         let splits = if block.json("read")? {
             None
         } else {
-            let [train, validation, test] =
-                PARTS.map(|name| block.has(name).then(|| read_data(name, &block)).transpose());
+            let [train, validation, test] = ["training", "validation", "test"]
+                .map(|name| block.has(name).then(|| read_data(name, &block)).transpose());
             let train = train?.ok_or_else(|| anyhow::anyhow!("{NAME}: no training rows"))?;
             Some(Splits { train, validation: validation?, test: test? })
         };

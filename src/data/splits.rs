@@ -144,6 +144,13 @@ fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<
 }
 
 impl Splits {
+    /// The parts that are there, the training rows first, with their names.
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, &Dataset)> {
+        let others = [("validation", &self.validation), ("test", &self.test)];
+        let others = others.into_iter().filter_map(|(name, part)| Some((name, part.as_ref()?)));
+        std::iter::once(("training", &self.train)).chain(others)
+    }
+
     /// A note on how the data were read, if there is one; `all` is the option that makes all columns units.
     pub fn notice(&self, all: &str) -> Option<String> {
         let Dataset { name, label_column, categories, .. } = &self.train;
