@@ -11,8 +11,7 @@ use crate::error::{Error, Result};
 use crate::estimators::Estimate;
 use crate::estimators::tempered::{FROZEN, TemperedRun};
 use crate::model::Parameters;
-use crate::numerics::MOST_ERRORS;
-use crate::numerics::pooled;
+use crate::numerics::{MOST_ERRORS, pooled};
 use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
 use crate::tempering::{
     AtOne, BaseDistribution, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains,
