@@ -56,6 +56,7 @@ pub use notice::{Level, Notice};
 pub use notice_log::NoticeLog;
 pub use record::{Content, Entry, Record, Run};
 pub use recorder::{AuditedLogZ, Patience, Progress, Recorder};
+#[cfg(feature = "cli")]
 pub(crate) use screen::{Screen, redraw};
 #[cfg(feature = "cli")]
 pub use standard_stream::StandardStream;
