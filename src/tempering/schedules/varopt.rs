@@ -6,6 +6,7 @@
 //!
 //! g comes from a short annealing pass, from the increments of log w (along any path).
 
+use super::fixed::at_least_two;
 use crate::error::{Error, Result};
 use crate::tempering::{Annealed, Keep, Ladder, TemperedPath, anneal};
 
@@ -69,11 +70,7 @@ impl SlopeVariance {
     /// # Errors
     /// Fewer than two temperatures, or g that is not finite. A g of zero everywhere gives the linear schedule.
     pub fn schedule(&self, temperatures: usize) -> Result<Vec<f64>> {
-        if temperatures < 2 {
-            return Err(Error::Invalid(format!(
-                "a schedule of {temperatures} temperatures: at least 2 are needed"
-            )));
-        }
+        at_least_two(temperatures)?;
         if let Some(k) = self.variance.iter().position(|g| !g.is_finite()) {
             return Err(Error::Invalid(format!(
                 "the variance at beta = {} is {}: use more chains for it",
