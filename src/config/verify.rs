@@ -96,7 +96,7 @@ fn wrong(key: &Key, value: &Value, places: &Places) -> Error {
         }
         _ => format!("{seen} is not {}", key.wanted()),
     };
-    problem += &meant(word, words.into_iter());
+    problem += &meant(word, words);
     if key.name == "data.source" {
         problem += "; a file is given by its path, as in \"./my.csv\"";
     }

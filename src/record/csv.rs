@@ -244,7 +244,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_an_error_not_a_panic() {
-        let mut csv = Csv::open(Path::new("/dev/full")).unwrap();
+        let mut csv = Csv { file: HeldFile::append(Path::new("/dev/full")).unwrap() };
         let error = csv.record(&record(1)).unwrap_err().to_string();
         assert!(error.starts_with("cannot write /dev/full"), "{error}");
     }
