@@ -14,7 +14,7 @@ use clap::Parser;
 use support::mnist::training_rows;
 use ztrack::engine::random::{Purpose, Streams};
 use ztrack::engine::{BitMatrix, Engine, Host};
-use ztrack::estimators::EstimateSettings;
+use ztrack::estimators::{EstimateSettings, Starting};
 use ztrack::training::gradient::Particles;
 use ztrack::{LogZTracker, Parameters, Result};
 
@@ -169,7 +169,8 @@ fn run(
             let found = tracker.evaluate()?;
             let settings = EstimateSettings { budget: 8.0, seed: update, ..Default::default() };
             let about = tracker.parameters().unwrap_or(&model);
-            let judged = settings.run(about, Some(&judging), &mut |_| ())?.estimates.swap_remove(0);
+            let start = Starting { rows: Some(&judging), ..Starting::default() };
+            let judged = settings.run(about, start, &mut |_| ())?.estimates.swap_remove(0);
             let value = Value {
                 window,
                 seed,

@@ -9,7 +9,7 @@ use crate::estimators::Estimate;
 use crate::model::{Device, Parameters};
 use crate::record::{Memory, Recorder, Tee};
 use crate::tracking::LogLikelihood;
-use crate::training::{NoCheckpoints, StopReason, Trainer, run};
+use crate::training::{Best, LastAudits, NoCheckpoints, StopReason, Trainer, run};
 
 /// Options of [`fit`].
 ///
@@ -123,16 +123,11 @@ pub fn fit_recording(
     // The progress of every update is only for recorders.
     curves.progress = Vec::new();
     let reason = outcome.reason;
-    let (parameters, update, likelihood) = match trainer.audited_best()? {
-        Some(best) => {
-            let parameters = best.candidate.parameters.as_ref().clone();
-            (parameters, best.candidate.update, best.likelihood)
+    let (parameters, update, likelihood) = match trainer.last_audits()? {
+        LastAudits::Best(Best { candidate, likelihood, .. }) => {
+            (candidate.parameters.as_ref().clone(), candidate.update, likelihood)
         }
-        None => {
-            let parameters = trainer.parameters();
-            let likelihood = trainer.final_likelihood(&parameters)?;
-            (parameters, trainer.updates(), likelihood)
-        }
+        LastAudits::Last(likelihood) => (trainer.parameters(), trainer.updates(), likelihood),
     };
     let (log_z, train, validation) = (likelihood.log_z, likelihood.train, likelihood.validation);
     Ok(Fit { parameters, update, log_z, train, validation, curves, reason })

@@ -43,12 +43,12 @@
 //! given like this:
 //!
 //! ```
-//! use ztrack::estimators::EstimateSettings;
+//! use ztrack::estimators::{EstimateSettings, Starting};
 //! use ztrack::model::{exact, test_systems::gaussian_parameters};
 //!
 //! let parameters = gaussian_parameters(16, 8, 0.5, 1);
 //! let settings = EstimateSettings { methods: vec!["auto".parse()?], seed: 1, ..Default::default() };
-//! let found = settings.run(&parameters, None, &mut |_line| {})?;
+//! let found = settings.run(&parameters, Starting::default(), &mut |_step| {})?;
 //! let estimate = &found.estimates[0];
 //! let error = estimate.value - exact::log_partition(&parameters)?;
 //! assert!(estimate.trust.is_sound() && error.abs() < 4.0 * estimate.std_error);

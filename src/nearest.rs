@@ -14,6 +14,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
+/// The end of a message on an unknown word: a question, if a known one is near.
+pub fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or(String::new(), |known| format!("; did you mean {known}?"))
+}
+
 /// The end of a message on an unknown word: a suggestion, and the known words.
 #[cfg(any(test, feature = "cli"))]
 pub fn did_you_mean(word: &str, known: &[&str]) -> String {

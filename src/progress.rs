@@ -89,7 +89,7 @@ fn show(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> Opti
 }
 
 /// The value is complete even if a thread panicked with the lock.
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 

@@ -12,7 +12,7 @@ use ztrack::checkpoint::ModelFile;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, FileOptions, Splits, Values, read_bytes};
 use ztrack::engine::{BitMatrix, Host};
-use ztrack::estimators::{Ais, Automatic, EstimateSettings, Known};
+use ztrack::estimators::{Ais, Automatic, EstimateSettings, Known, Starting};
 use ztrack::model::exact::{log_partition, log_partition_at, moments, samples};
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::tempering::{BaseDistribution, Ladder, Prior};
@@ -103,7 +103,9 @@ fn estimators_are_right_within_their_errors() {
             seed,
             ..EstimateSettings::default()
         };
-        let found = settings.run(&parameters, Some(&rows), &mut |_| ()).unwrap();
+        let found = settings
+            .run(&parameters, Starting { rows: Some(&rows), ..Starting::default() }, &mut |_| ())
+            .unwrap();
         for estimate in
             found.estimates.iter().filter(|it| it.trust.is_sound() && it.std_error > 0.0)
         {

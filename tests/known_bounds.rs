@@ -68,9 +68,15 @@ fn nothing_is_sound_below_what_the_rows_add_up_to() {
         let methods = vec!["ais".parse().unwrap(), "rts".parse().unwrap()];
         let settings = EstimateSettings { methods, sweeps: 200, ..EstimateSettings::default() };
         let rows = Some(rows);
-        let start =
-            Starting { base: &uniform, given: true, informed: true, rows, held_out, states: None };
-        let found = settings.run_from(&parameters, &start, false, &mut Silent).unwrap();
+        let start = Starting {
+            base: Some(&uniform),
+            given: true,
+            informed: true,
+            rows,
+            held_out,
+            states: None,
+        };
+        let found = settings.run(&parameters, start, &mut |_| ()).unwrap();
         let bound = found.bound.unwrap();
         assert!(bound.value > 200.0 && bound.value < log_z + 1e-3, "{bound:?} {log_z}");
         for estimate in &found.estimates {
@@ -78,13 +84,6 @@ fn nothing_is_sound_below_what_the_rows_add_up_to() {
             assert!(right || !estimate.trust.is_sound(), "{estimate:?}");
         }
     }
-}
-
-struct Silent;
-
-impl ztrack::estimators::Hears for Silent {
-    fn method(&mut self, _name: &str, _works: bool) {}
-    fn line(&mut self, _line: &str) {}
 }
 
 /// States as a model file has them, each with three units flipped, so that none is the pattern itself.
@@ -102,7 +101,8 @@ fn states_of_chains_lead_to_the_mass() {
         }
     }
     let settings = EstimateSettings { seed: 1, ..EstimateSettings::default() };
-    let found = settings.run_with(&parameters, None, Some(&states), &mut |_| ()).unwrap();
+    let start = Starting { states: Some(&states), ..Starting::default() };
+    let found = settings.run(&parameters, start, &mut |_| ()).unwrap();
     let [estimate] = &found.estimates[..] else { panic!("one method") };
     let error = (estimate.value - log_z) / estimate.std_error;
     assert!(estimate.trust.is_sound() && error.abs() < 4.0, "{estimate:?} {log_z}");

@@ -64,9 +64,9 @@ fn a_model_in_doubt_is_the_best_if_its_audit_says_so() {
         let told = best.likelihood.validation.unwrap().value;
         assert!((told - value).abs() < 1e-3, "{told} of a model of {value}");
         // Better than every model that decisions could go by and that an audit looked at.
-        let candidates = trainer.hopeful_candidates();
+        let candidates = trainer.candidates_to_audit();
         assert_eq!(best.audited, candidates.len());
-        for candidate in candidates.sound.iter().chain(&candidates.doubtful) {
+        for (candidate, _) in candidates {
             assert!(value >= evaluations[&candidate.update].1 - 1e-3, "seed {seed}");
         }
         doubtful_won += usize::from(!sound);

@@ -18,7 +18,7 @@ use ztrack::tempering::{
     BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Keep, Ladder, MixturePath, Prior,
     TemperedPath, anneal,
 };
-use ztrack::tracking::{Model, ModelTracker, Parts, Settling, Smoothing, TrackerOptions};
+use ztrack::tracking::{Model, ModelTracker, Parts, Settling, Smoothing, Start, TrackerOptions};
 use ztrack::training::Changes;
 use ztrack::{Config, Device, LogZTracker, Trainer};
 
@@ -219,8 +219,13 @@ fn tracked_log_z_is_right_on_a_device() {
                 initial_rounds: InitialRounds { most: 20, ..InitialRounds::default() },
             };
             let (ladder, base) = (ladder(), product(&parameters, 0.0));
-            let (mut tracker, _) =
-                ModelTracker::start(on(&parameters), &ladder, &base, 60, 4, options);
+            let (mut tracker, _) = ModelTracker::start(
+                Start { model: &on(&parameters), ladder: &ladder, base: &base },
+                None,
+                60,
+                4,
+                options,
+            );
             for update in 0..10 {
                 parameters.weights.iter_mut().for_each(|w| *w *= 1.01);
                 parameters.hidden_bias[update % 7] += 0.02;

@@ -198,7 +198,7 @@ fn weights_that_are_none_are_refused() {
     for (weights, source, expected) in [
         ("few.txt", "all.csv", "few.txt: row weights: 2 weights for"),
         ("words.txt", "all.csv", "words.txt: line 3: `many` is no weight"),
-        ("x", "all.csv", "no column `x`, did you mean"),
+        ("x", "all.csv", "no column `x`; did you mean"),
         ("0", "all.csv", "no column 0"),
         ("w", "bad.csv", "line 3, column 3 (w): `-1` is no weight"),
         ("class", "bad.csv", "column 4 (class) holds labels, not weights"),

@@ -72,7 +72,7 @@ fn measure(setting: &Setting) -> Result<Clock, Failure> {
             let turn = (turn + update) % trackers.len();
             step(&mut trackers[turn], TRACKERS[turn].0, &before, &after, &mut clock)?;
         }
-        let zeta = trackers[0].save().pseudo_prior;
+        let zeta = trackers[0].pseudo_prior().to_vec();
         profile::parts(after, &mut aside, &zeta, setting.sweeps, &mut clock);
         engine = new;
     }

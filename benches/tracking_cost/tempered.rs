@@ -53,7 +53,7 @@ fn measure(setting: &Setting) -> Result<Clock, Failure> {
     let mut bare: Vec<TemperedChains> =
         trackers.iter().map(|tracker| tracker.chains.clone()).collect();
     let mut aside = trackers[0].chains.clone();
-    let zeta = trackers[0].save().pseudo_prior;
+    let zeta = trackers[0].pseudo_prior().to_vec();
     let mut clock = Clock::new(setting.threads);
     for update in 0..updates + 2 {
         if update == 2 {

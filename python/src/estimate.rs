@@ -5,7 +5,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 use ztrack::estimators::{
-    self, Agreement, Automatic, Equilibrium, Estimate, EstimateSettings, Known,
+    self, Agreement, Automatic, Equilibrium, Estimate, EstimateSettings, Known, Starting,
 };
 use ztrack::tempering::BaseDistribution;
 use ztrack::tempering::schedules::linear;
@@ -92,11 +92,14 @@ pub fn log_partition(
             seed,
             ..EstimateSettings::default()
         };
-        let found =
-            settings.run_with(&parameters, data.as_ref(), states.as_ref(), &mut |line| {
+        let (rows, states) = (data.as_ref(), states.as_ref());
+        let start = Starting { rows, states, ..Starting::default() };
+        let found = settings.run(&parameters, start, &mut |step| {
+            if step.begins || !step.line.is_empty() {
                 // Nobody listens any more where the call is being ended.
-                let _ = tell.send(line.to_string());
-            })?;
+                let _ = tell.send(step.to_string());
+            }
+        })?;
         let (mut estimates, mut agreement, bound) = (found.estimates, found.agreement, found.bound);
         for estimate in &mut estimates {
             estimate.trust = std::mem::take(&mut estimate.trust).reworded(ARGUMENTS);

@@ -104,50 +104,10 @@ impl StateReader {
         Ok(&self.info(name)?.shape)
     }
 
-    /// f32 values of an array of exactly this shape.
-    ///
-    /// # Errors
-    /// Missing, of another type, or of another shape (as for all getters).
-    pub fn f32s(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-        self.array(name, shape)
-    }
-
-    /// f64 values of an array of exactly this shape.
-    ///
-    /// # Errors
-    /// See [`Self::f32s`].
-    pub fn f64s(&self, name: &str, shape: &[usize]) -> Result<Vec<f64>> {
-        self.array(name, shape)
-    }
-
-    /// u64 values of an array of exactly this shape.
-    ///
-    /// # Errors
-    /// See [`Self::f32s`].
-    pub fn u64s(&self, name: &str, shape: &[usize]) -> Result<Vec<u64>> {
-        self.array(name, shape)
-    }
-
-    /// u32 values of an array of exactly this shape.
-    ///
-    /// # Errors
-    /// See [`Self::f32s`].
-    pub fn u32s(&self, name: &str, shape: &[usize]) -> Result<Vec<u32>> {
-        self.array(name, shape)
-    }
-
-    /// Bytes of an array of exactly this shape.
-    ///
-    /// # Errors
-    /// See [`Self::f32s`].
-    pub fn u8s(&self, name: &str, shape: &[usize]) -> Result<Vec<u8>> {
-        self.array(name, shape)
-    }
-
     /// Packed states of exactly this many rows and columns.
     ///
     /// # Errors
-    /// See [`Self::f32s`].
+    /// See [`Self::array`].
     pub fn bits(&self, name: &str, rows: usize, columns: usize) -> Result<BitMatrix> {
         let stored_rows = self.info(name)?.shape.first().copied().unwrap_or_default();
         let stored = self.metadata.get(&format!("columns.{name}"));
@@ -157,7 +117,7 @@ impl StateReader {
         if (stored_rows, stored) != (rows, columns) {
             return Err(self.wrong_shape(name, &[stored_rows, stored], &[rows, columns]));
         }
-        let words = self.u64s(name, &[rows, words_per_row(columns)])?;
+        let words = self.array(name, &[rows, words_per_row(columns)])?;
         BitMatrix::from_words(rows, columns, words)
             .ok_or_else(|| self.wrong(format!("`{name}` does not hold packed states")))
     }
@@ -181,9 +141,9 @@ impl StateReader {
                  resume with the configuration of the run, or start a new run"
             )));
         }
-        let weights = self.f32s(&weights, &[n_visible, n_hidden])?;
-        let visible_bias = self.f32s(&format!("{prefix}visible_bias"), &[n_visible])?;
-        let hidden_bias = self.f32s(&format!("{prefix}hidden_bias"), &[n_hidden])?;
+        let weights = self.array(&weights, &[n_visible, n_hidden])?;
+        let visible_bias = self.array(&format!("{prefix}visible_bias"), &[n_visible])?;
+        let hidden_bias = self.array(&format!("{prefix}hidden_bias"), &[n_hidden])?;
         let variables = self.variables(prefix)?;
         Parameters::new(n_visible, n_hidden, weights, visible_bias, hidden_bias)
             .and_then(|parameters| parameters.of(variables))
@@ -212,7 +172,12 @@ impl StateReader {
         serde_json::from_str(text).map_err(|e| self.wrong(format!("`{name}`: {e}")))
     }
 
-    fn array<T: Element>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>> {
+    /// Values of an array of exactly this shape.
+    ///
+    /// # Errors
+    /// Missing, of another type, or of another shape (as for all getters).
+    #[allow(private_bounds)] // a fixed list of types
+    pub fn array<T: Element>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>> {
         let info = self.info(name)?;
         if info.shape != shape {
             return Err(self.wrong_shape(name, &info.shape, shape));

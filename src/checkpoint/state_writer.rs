@@ -40,31 +40,6 @@ impl StateWriter {
         Self::default()
     }
 
-    /// Stores f32 values of the given shape, bit for bit (NaN included).
-    pub fn f32s(&mut self, name: &str, shape: &[usize], values: &[f32]) -> &mut Self {
-        self.array(name, shape, values)
-    }
-
-    /// Stores f64 values of the given shape, bit for bit (NaN included).
-    pub fn f64s(&mut self, name: &str, shape: &[usize], values: &[f64]) -> &mut Self {
-        self.array(name, shape, values)
-    }
-
-    /// Stores u64 values of the given shape.
-    pub fn u64s(&mut self, name: &str, shape: &[usize], values: &[u64]) -> &mut Self {
-        self.array(name, shape, values)
-    }
-
-    /// Stores u32 values of the given shape.
-    pub fn u32s(&mut self, name: &str, shape: &[usize], values: &[u32]) -> &mut Self {
-        self.array(name, shape, values)
-    }
-
-    /// Stores bytes of the given shape.
-    pub fn u8s(&mut self, name: &str, shape: &[usize], values: &[u8]) -> &mut Self {
-        self.array(name, shape, values)
-    }
-
     /// Stores packed states.
     pub fn bits(&mut self, name: &str, bits: &BitMatrix) -> &mut Self {
         let words = crate::engine::words_per_row(bits.columns());
@@ -76,9 +51,9 @@ impl StateWriter {
     pub fn parameters(&mut self, prefix: &str, parameters: &Parameters) -> &mut Self {
         let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, variables } =
             parameters;
-        self.f32s(&format!("{prefix}weights"), &[*n_visible, *n_hidden], weights)
-            .f32s(&format!("{prefix}visible_bias"), &[*n_visible], visible_bias)
-            .f32s(&format!("{prefix}hidden_bias"), &[*n_hidden], hidden_bias)
+        self.array(&format!("{prefix}weights"), &[*n_visible, *n_hidden], weights)
+            .array(&format!("{prefix}visible_bias"), &[*n_visible], visible_bias)
+            .array(&format!("{prefix}hidden_bias"), &[*n_hidden], hidden_bias)
             .variables(prefix, variables)
     }
 
@@ -91,7 +66,7 @@ impl StateWriter {
     }
 
     /// Stores a value as JSON: finite floats and all integers come back exactly. JSON has no NaN and no infinity: such
-    /// fields need [`super::float`], or [`Self::f64s`]; one that would not come back is reported when writing.
+    /// fields need [`super::float`], or [`Self::array`]; one that would not come back is reported when writing.
     pub fn json<T: Serialize + DeserializeOwned>(&mut self, name: &str, value: &T) -> &mut Self {
         let text = serde_json::to_string(value);
         // Read back now: an error at writing is better than a checkpoint that cannot be resumed.
@@ -138,7 +113,9 @@ impl StateWriter {
         write_bytes(path.as_ref(), &self.to_bytes()?)
     }
 
-    fn array<T: Element>(&mut self, name: &str, shape: &[usize], values: &[T]) -> &mut Self {
+    /// Stores numbers of the given shape, bit for bit (NaN included).
+    #[allow(private_bounds)] // a fixed list of types
+    pub fn array<T: Element>(&mut self, name: &str, shape: &[usize], values: &[T]) -> &mut Self {
         if shape.iter().product::<usize>() != values.len() {
             let (count, shape) = (values.len(), shape_text(shape));
             self.fail(format!("`{name}` has {count} values, its shape is [{shape}]"));

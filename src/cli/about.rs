@@ -35,17 +35,10 @@ pub fn about(config: &Config, splits: &Splits) -> Result<About> {
     let invalid = |error| Error::Encoding(format!("cannot write the configuration: {error}"));
     let values = serde_json::to_value(config).map_err(invalid)?;
     let source = terminal::escaped(&values["data"]["source"].to_string());
-    let parts = [
-        ("training", Some(&splits.train)),
-        ("validation", splits.validation.as_ref()),
-        ("test", splits.test.as_ref()),
-    ];
     let mut data =
         format!("source: {}\n\n| rows | number | columns |\n|---|---|---|\n", code(&source));
-    for (name, part) in parts {
-        if let Some(part) = part {
-            data += &format!("| {name} | {} | {} |\n", part.rows(), part.columns());
-        }
+    for (name, part) in splits.parts() {
+        data += &format!("| {name} | {} | {} |\n", part.rows(), part.columns());
     }
     let command: Vec<String> =
         std::env::args_os().map(|argument| terminal::quoted(&argument)).collect();

@@ -25,17 +25,11 @@ pub fn write(folder: &Path, curves: &[CurvePoint]) -> Result<()> {
         ("entropy", "entropy in nats", |p| (p.entropy, p.entropy_std_error)),
     ];
     for (file, label, curve) in pictures {
-        let chart = Chart {
-            title: format!("{label}, with one standard error"),
-            x_label: "inverse temperature beta".into(),
-            y_label: label.into(),
-            series: vec![Series {
-                points: curves.iter().map(|point| (point.beta, curve(point).0)).collect(),
-                errors: curves.iter().map(|point| curve(point).1).collect(),
-                ..Series::default()
-            }],
-            ..Chart::default()
-        };
+        let points = curves.iter().map(|point| (point.beta, curve(point).0)).collect();
+        let errors = curves.iter().map(|point| curve(point).1).collect();
+        let series = vec![Series::line("", points).errors(errors)];
+        let title = format!("{label}, with one standard error");
+        let chart = Chart { title, ..Chart::of("inverse temperature beta", label, series) };
         chart.save(&folder.join(format!("{file}.svg")))?;
     }
     Ok(())

@@ -1,19 +1,17 @@
 //! `ztrack data`: descriptions of data sets, and downloads.
 
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::column_options::ColumnOptions;
 use super::data_options::Configured;
 use super::output::{print, print_json, tell};
 use super::teller::Teller;
-use crate::data::download::{self, Check, FetchProgress, Mirrors, REMOTE_SETS};
+use crate::data::download::{self, Check, Mirrors, REMOTE_SETS};
 use crate::data::{
     Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, FileOptions, MOST_COMPONENTS,
     PartLikelihood, SplitOptions, Splits, Values, baselines, describe, find_folder, find_variables,
@@ -110,8 +108,7 @@ impl Describe {
         let how = how.unwrap_or_default();
         reading.grey = how != Binarization::None;
         let splits = load_as(&self.columns.apply(source)?, &split, &folder, reading)?;
-        let parts = [Some(&splits.train), splits.validation.as_ref(), splits.test.as_ref()];
-        let descriptions: Vec<_> = parts.into_iter().flatten().map(describe).collect();
+        let descriptions: Vec<_> = splits.parts().map(|(_, part)| describe(part)).collect();
         let text = |it: &Description| print(&format!("{}\n", it.to_string().trim_end()));
         if !self.baselines {
             if self.json {
@@ -144,10 +141,8 @@ fn fit(splits: &Splits, how: Binarization, seed: u64) -> Result<Vec<Baseline>> {
             .context("--baselines needs --binarization")
     };
     let mut parts = vec![("train", bits(&splits.train)?)];
-    for (part, dataset) in [("validation", &splits.validation), ("test", &splits.test)] {
-        if let Some(dataset) = dataset {
-            parts.push((part, bits(dataset)?));
-        }
+    for (part, dataset) in splits.parts().skip(1) {
+        parts.push((part, bits(dataset)?));
     }
     let parts: Vec<_> = parts.iter().map(|(part, rows)| (*part, rows)).collect();
     let mut teller = Teller::new(true);
@@ -186,11 +181,10 @@ impl Fetch {
             true => Mirrors::Official,
             false => Mirrors::Custom(self.mirrors),
         };
-        let mut display = Display { bar: None };
-        let paths = download::fetch(&self.name, &folder, &mirrors, &mut |progress| {
-            display.show(progress);
-        });
-        display.end();
+        let mut teller = Teller::new(true);
+        teller.method("download", true);
+        let paths = download::fetch(&self.name, &folder, &mirrors, &mut |line| teller.say(line));
+        drop(teller);
         let set = REMOTE_SETS.iter().find(|set| set.name == self.name);
         let files = set.map_or(&[][..], |set| set.files);
         for file in files.iter().filter(|file| matches!(file.check, Check::Table { .. })) {
@@ -200,46 +194,5 @@ impl Fetch {
             ));
         }
         paths?.iter().try_for_each(|path| print(&format!("{}\n", path.display())))
-    }
-}
-
-/// A bar on a terminal; lines for completed files, on standard error.
-struct Display {
-    bar: Option<ProgressBar>,
-}
-
-impl Display {
-    fn show(&mut self, progress: FetchProgress) {
-        match progress {
-            FetchProgress::Kept { file } => tell(&format!("{file}: there already, checked")),
-            FetchProgress::Receiving { file, received, total, .. } => {
-                if !io::stderr().is_terminal() {
-                    return;
-                }
-                let bar = self.bar.get_or_insert_with(|| {
-                    let style = ProgressStyle::with_template(
-                        "{msg}  {bar:24} {bytes}/{total_bytes}  {bytes_per_sec}, {eta} left",
-                    );
-                    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-                    ProgressBar::new(0).with_style(style).with_message(file.to_string())
-                });
-                bar.set_length(total.unwrap_or(received));
-                bar.set_position(received);
-            }
-            FetchProgress::Failed { file, url, problem } => {
-                self.end();
-                tell(&format!("{file}: {url}: {problem}"));
-            }
-            FetchProgress::Done { file } => {
-                self.end();
-                tell(&format!("{file}: fetched, checked"));
-            }
-        }
-    }
-
-    fn end(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
     }
 }

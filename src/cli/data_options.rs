@@ -19,9 +19,6 @@ use crate::engine::BitMatrix;
 use crate::tempering::BaseDistribution;
 use crate::units::Variables;
 
-/// Pseudo-count of base marginals, as in training.
-pub const BASE_SMOOTHING: f64 = 1.0;
-
 /// Where data comes from and how it becomes zeros and ones
 #[derive(Args)]
 #[command(next_help_heading = "Data")]
@@ -162,7 +159,7 @@ pub fn stored_base(
     variables: &Variables,
 ) -> Result<(BaseDistribution, String)> {
     let name = format!("marginals of {}, in the model file", trained_on.data);
-    Ok((trained_on.base(BASE_SMOOTHING, variables)?, name))
+    Ok((trained_on.base(BaseDistribution::PSEUDO_COUNT, variables)?, name))
 }
 
 impl Data {
@@ -236,6 +233,10 @@ impl Data {
     /// Smoothed marginals of the training rows.
     pub fn base(&self) -> Result<BaseDistribution> {
         let rows = self.binarized_or_drawn()?;
-        Ok(BaseDistribution::from_marginals(&rows, BASE_SMOOTHING, &self.variables)?)
+        Ok(BaseDistribution::from_marginals(
+            &rows,
+            BaseDistribution::PSEUDO_COUNT,
+            &self.variables,
+        )?)
     }
 }

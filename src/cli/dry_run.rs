@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::config::Config;
 use crate::data::Splits;
 use crate::memory::free_memory;
+use crate::report::duration;
 use crate::training::{StepRecord, Trainer};
 
 /// Seconds and updates of the measurement, which ends at the first of the two.
@@ -17,10 +18,8 @@ const MEASURED: (f64, u64) = (2.0, 100);
 pub fn rows(splits: &Splits) -> String {
     let mut text =
         format!("{} columns; {} rows to train on", splits.train.columns(), splits.train.rows());
-    for (name, part) in [("validation", &splits.validation), ("test", &splits.test)] {
-        if let Some(part) = part {
-            let _ = write!(text, ", {} {name}", part.rows());
-        }
+    for (name, part) in splits.parts().skip(1) {
+        let _ = write!(text, ", {} {name}", part.rows());
     }
     text
 }
@@ -108,13 +107,5 @@ fn bytes(bytes: f64) -> String {
     match bytes / f64::from(1 << 20) {
         mib if mib < 1024.0 => format!("{mib:.1} MiB"),
         mib => format!("{:.1} GiB", mib / 1024.0),
-    }
-}
-
-fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 120.0 => format!("{s:.0} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
     }
 }

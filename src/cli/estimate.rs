@@ -72,7 +72,7 @@ impl Estimate {
             self.start.prepare(&loaded, self.data.as_deref(), &self.options, self.log_z.seed)?;
         let parameters = &model.parameters;
         let start = Starting {
-            base: &model.base,
+            base: Some(&model.base),
             given: model.given,
             informed: model.informed,
             rows: model.rows.as_ref(),
@@ -80,7 +80,7 @@ impl Estimate {
             states: model.states.as_ref(),
         };
         let Estimates { estimates, skipped, kept, bound, agreement, how } =
-            self.log_z.run(parameters, &start, self.curves.is_some())?;
+            self.log_z.run(parameters, start, self.curves.is_some())?;
         if let (Some(folder), Some(run)) = (&self.curves, kept)
             && collective::current().rank() == 0
         {

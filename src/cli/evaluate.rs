@@ -143,7 +143,7 @@ impl Evaluate {
         let base = data.base()?;
         let held_out = data.all_held_out()?;
         let start = Starting {
-            base: &base,
+            base: Some(&base),
             given: true,
             informed: true,
             rows: Some(&training),
@@ -159,7 +159,7 @@ impl Evaluate {
             let found = Estimates { estimates, skipped, kept: None, bound, agreement, how };
             return Ok((Some(update), found));
         }
-        Ok((None, self.log_z.run(&model.file.parameters, &start, false)?))
+        Ok((None, self.log_z.run(&model.file.parameters, start, false)?))
     }
 }
 
@@ -171,16 +171,12 @@ fn audited(model: &Model) -> Option<(u64, Estimate)> {
     let same = update == best.update && model.path.file_name().is_some_and(|it| it == name);
     let method = *Method::LIST.iter().find(|method| method.name() == best.audit_method)?;
     let bias = if method == Method::Exact { Bias::None } else { Bias::Consistent };
+    let (at_least, trust) = (best.log_z_at_least, Trust::unless("audit", best.doubt));
     let estimate = Estimate {
-        method,
-        value: best.log_z,
-        std_error: best.log_z_std_error,
-        effective_samples: None,
         bias,
-        at_least: best.log_z_at_least,
-        gibbs_sweeps: 0,
-        seconds: 0.0,
-        trust: Trust::unless("audit", best.doubt),
+        at_least,
+        trust,
+        ..Estimate::new(method, best.log_z, best.log_z_std_error)
     };
     same.then_some((update, estimate))
 }

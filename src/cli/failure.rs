@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::output::tell;
-use crate::config::all_keys;
+use crate::config::{all_keys, called_elsewhere};
 
 /// Exit code of any other failure.
 const FAILURE: u8 = 1;
@@ -66,35 +66,11 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
     ExitCode::from(USAGE)
 }
 
-/// Options of other programs, and the keys that they stand for here.
-const ELSEWHERE: [(&str, &str); 16] = [
-    ("lr", "training.learning_rate"),
-    ("rate", "training.learning_rate"),
-    ("batch_size", "training.batch"),
-    ("n_hidden", "model.hidden"),
-    ("hidden_units", "model.hidden"),
-    ("n_components", "model.hidden"),
-    ("n_iter", "training.epochs"),
-    ("num_epochs", "training.epochs"),
-    ("steps", "training.updates"),
-    ("iterations", "training.updates"),
-    ("optimizer", "training.update"),
-    ("k", "training.gradient.sweeps"),
-    ("log", "evaluation.every"),
-    ("log_every", "evaluation.every"),
-    ("log_interval", "evaluation.every"),
-    ("val_fraction", "data.validation_fraction"),
-];
-
 /// How to set a key whose name was typed as an option, as in `--epochs 5`; `typed`: all that was typed.
 fn setting_meant(option: &str, mut typed: impl Iterator<Item = String>) -> Option<String> {
     let name = option.trim_start_matches('-').split('=').next()?;
     let word = name.replace('-', "_");
-    let known = ELSEWHERE.iter().find(|(theirs, _)| *theirs == word).map(|(_, key)| *key);
-    let key = all_keys().find(|key| match known {
-        Some(known) => key.name == known,
-        None => key.last() == word,
-    })?;
+    let key = called_elsewhere(&word).or_else(|| all_keys().find(|key| key.last() == word))?;
     let at = typed.find(|part| part.trim_start_matches('-').split('=').next() == Some(name))?;
     let value = match at.split_once('=') {
         Some((_, value)) => Some(value.to_string()),

@@ -58,12 +58,11 @@ impl LogZOptions {
             && work == (usual.chains, usual.temperatures, usual.sweeps, usual.budget)
     }
 
-    /// Estimates of all methods, with progress on standard error. The shared chains are run at most once; `keep` keeps them for a caller in
-    /// any case.
+    /// Estimates of all methods, with progress on standard error; `keep` keeps the shared chains in any case.
     pub fn run(
         &self,
         parameters: &Parameters,
-        start: &Starting<'_>,
+        start: Starting<'_>,
         keep: bool,
     ) -> Result<Estimates> {
         let Self { chains, temperatures, sweeps, budget, seed, .. } = *self;
@@ -77,7 +76,9 @@ impl LogZOptions {
             seed,
             schedule: self.schedule.settings(),
             device: self.device.device()?,
+            keep,
         };
-        Ok(settings.run_from(parameters, start, keep, &mut Teller::new(self.verbose))?)
+        let mut teller = Teller::new(self.verbose);
+        Ok(settings.run(parameters, start, &mut |step| teller.step(step))?)
     }
 }

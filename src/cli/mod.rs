@@ -119,24 +119,9 @@ pub fn main() -> ExitCode {
 impl Arguments {
     /// Commands that several processes may run together.
     fn work(&self) -> ranks::Work {
-        use ranks::Work::{OfOne, Shared};
         match self.command {
-            Some(Command::Train(_) | Command::Estimate(_)) => Shared,
-            Some(Command::Sweep(_)) => OfOne("sweep"),
-            Some(Command::Evaluate(_)) => OfOne("evaluate"),
-            Some(Command::Sample(_)) => OfOne("sample"),
-            Some(Command::Impute(_)) => OfOne("impute"),
-            Some(Command::Transform(_)) => OfOne("transform"),
-            Some(Command::Report(_)) => OfOne("report"),
-            Some(Command::Runs(_)) => OfOne("runs"),
-            Some(Command::Compare(_)) => OfOne("compare"),
-            #[cfg(feature = "watch")]
-            Some(Command::Watch(_)) => OfOne("watch"),
-            Some(Command::Data(_)) => OfOne("data"),
-            Some(Command::Config(_)) => OfOne("config"),
-            Some(Command::Init(_)) => OfOne("init"),
-            Some(Command::Completions(_)) => OfOne("completions"),
-            None => OfOne("--help"),
+            Some(Command::Train(_) | Command::Estimate(_)) => ranks::Work::Shared,
+            _ => ranks::Work::OfOne,
         }
     }
 }

@@ -3,9 +3,10 @@
 //! `print!` panics when a reader is gone, as in `ztrack estimate MODEL | head -1`; these functions do not.
 
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use super::terminal;
@@ -18,6 +19,13 @@ static SILENT: AtomicBool = AtomicBool::new(false);
 #[cfg(feature = "mpi")]
 pub fn be_silent(silent: bool) {
     SILENT.store(silent, Ordering::Relaxed);
+}
+
+/// Refuses a file that is there, unless it may be overwritten.
+pub fn may_write(path: &Path, force: bool) -> Result<()> {
+    let advice = "exists: overwrite it with --force or choose another name";
+    ensure!(force || !path.exists(), "{} {advice}", path.display());
+    Ok(())
 }
 
 /// Writes a command's result to standard output, control characters escaped; a closed reader is not an error.

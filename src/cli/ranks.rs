@@ -10,8 +10,8 @@ pub use single::Job;
 pub enum Work {
     /// All ranks take part.
     Shared,
-    /// One process does all of it; its name.
-    OfOne(&'static str),
+    /// One process does all of it.
+    OfOne,
 }
 
 /// A build without MPI, which allows one process.
@@ -89,12 +89,11 @@ mod parallel {
         fn check(&self, launched: Launched, work: Work) -> Result<()> {
             let size = self.0.as_ref().map_or(1, |session| session.ranks().size());
             anyhow::ensure!(size > 1, "{}", launched.not_connected());
-            if let Work::OfOne(name) = work {
-                anyhow::bail!(
-                    "`ztrack {name}` is the work of one process: leave out {}",
-                    launched.by
-                );
-            }
+            anyhow::ensure!(
+                work == Work::Shared,
+                "this command is the work of one process, as all but train and estimate are: leave out {}",
+                launched.by
+            );
             Ok(())
         }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use super::data_file::suggest;
 use super::failure::mistake;
 use crate::config::{Config, Places, SHIPPED, shipped};
-use crate::nearest::nearest;
+use crate::nearest::{meant, nearest};
 
 /// Files of a folder that are compared with a misspelt name.
 const MOST_FILES: usize = 1000;
@@ -63,8 +63,7 @@ impl Recipe {
         let mut files = files_beside(word);
         files.retain(|file| *file != name);
         let all = names.iter().copied().chain(files.iter().map(String::as_str));
-        let meant =
-            nearest(&name, all).map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+        let meant = meant(&name, all);
         Err(mistake(
             &name,
             format!("is neither a file nor built in; built in are {}{meant}", names.join(", ")),

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::device::DeviceName;
-use super::output::tell;
+use super::output::{may_write, tell};
 use super::run_folder::REPORT;
 use super::run_lock::RunLock;
 use crate::checkpoint::{StateReader, sorted_files, write_bytes};
@@ -75,11 +75,7 @@ impl Report {
             (None, [folder]) => return Ok(folder.join(REPORT)),
             (None, _) => PathBuf::from(REPORT),
         };
-        ensure!(
-            self.force || !own.exists(),
-            "{} exists: overwrite it with --force or choose another --out",
-            own.display()
-        );
+        may_write(&own, self.force)?;
         Ok(own)
     }
 

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use ndarray::ArrayView2;
 use ndarray_npy::WriteNpyExt;
 
+use super::output::may_write;
 use crate::checkpoint::write_bytes;
 
 /// Numbers for each row, [rows, columns], and the split each row is from.
@@ -20,12 +21,7 @@ pub fn check(path: &Path, force: bool) -> Result<()> {
     if !matches!(path.extension().and_then(|it| it.to_str()), Some("csv" | "npy")) {
         bail!("{}: the name must end in .csv or .npy", path.display());
     }
-    ensure!(
-        force || !path.exists(),
-        "{} exists: overwrite it with --force or choose another name",
-        path.display()
-    );
-    Ok(())
+    may_write(path, force)
 }
 
 impl RowFile {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::output::{print, print_json, tell};
 use super::report::read;
-use crate::report::{RunFiles, duration};
+use crate::report::RunFiles;
 
 /// List runs: state, updates, best model, age, doubt
 #[derive(Args)]
@@ -40,8 +40,13 @@ enum Sort {
     Name,
 }
 
+/// Columns of the table.
+const COLUMNS: [&str; 7] = ["run", "state", "updates", "best at", "validation", "age", "doubts"];
+
 #[derive(Serialize)]
 struct Line {
+    #[serde(skip)]
+    cells: [String; 7],
     name: String,
     folder: PathBuf,
     state: &'static str,
@@ -110,56 +115,33 @@ impl Runs {
 impl Line {
     fn of(run: &RunFiles) -> Self {
         let metrics = &run.metrics;
-        let best = run.summary.as_ref().map(|summary| &summary.best);
-        let held = best.and_then(|best| best.validation_log_likelihood);
-        let so_far = run.stopping().and_then(|stopping| stopping.state.best());
-        let rows = (0..metrics.rows()).filter(|&row| metrics.update(row) > 0.0);
+        let (doubted, evaluations) = run.doubted();
         Self {
+            cells: COLUMNS.map(|column| match column {
+                "run" => run.name.clone(),
+                column => run.result(column),
+            }),
             name: run.name.clone(),
             folder: run.folder.clone(),
             state: run.state.name(),
             updates: metrics.rows().checked_sub(1).map_or(0.0, |last| metrics.update(last)),
             planned: run.planned(),
-            best: best.map(|best| best.update).or(so_far.map(|(update, _)| update)),
-            best_validation_log_likelihood: held
-                .map(|held| held.value)
-                .or(so_far.map(|(_, level)| level)),
-            best_std_error: held.map(|held| held.std_error),
-            test_log_likelihood: best.and_then(|b| b.test_log_likelihood).map(|test| test.value),
+            best: run.best().map(|(update, _)| update),
+            best_validation_log_likelihood: run.best().and_then(|(_, value)| value),
+            best_std_error: run.likelihood("validation").map(|it| it.std_error),
+            test_log_likelihood: run.likelihood("test").map(|it| it.value),
             age: run.age.map(|age| age.as_secs_f64()),
-            doubted: rows.clone().filter(|&row| metrics.value("sound", row) == Some(0.0)).count(),
-            evaluations: rows.count(),
+            doubted,
+            evaluations,
             most_frequent_doubt: metrics.doubts().into_iter().next().map(|(name, _)| name),
             problems: run.problems.clone(),
         }
     }
-
-    fn cells(&self) -> [String; 7] {
-        let updates = match self.planned {
-            Some(planned) if planned as f64 != self.updates => {
-                format!("{} of {planned}", self.updates)
-            }
-            _ => self.updates.to_string(),
-        };
-        let best = self.best.map_or("-".into(), |update| update.to_string());
-        let error = self.best_std_error.map_or(String::new(), |error| format!(" ± {error:.3}"));
-        let value = self.best_validation_log_likelihood;
-        let value = value.map_or("-".into(), |value| format!("{value:.3}{error}"));
-        let doubt = match (&self.most_frequent_doubt, self.doubted) {
-            (_, 0) => "none".into(),
-            (Some(name), count) => format!("{count} of {}, {name}", self.evaluations),
-            (None, count) => format!("{count} of {}", self.evaluations),
-        };
-        let age = self.age.map_or("-".into(), |age| format!("{} ago", duration(age)));
-        [self.name.clone(), self.state.into(), updates, best, value, age, doubt]
-    }
 }
 
 fn table(lines: &[Line]) -> String {
-    let names = ["run", "state", "updates", "best at", "validation", "last write", "doubted"];
-    let rows: Vec<[String; 7]> =
-        std::iter::once(names.map(String::from)).chain(lines.iter().map(Line::cells)).collect();
-    aligned(&rows)
+    let head = COLUMNS.map(String::from);
+    aligned(&std::iter::once(&head).chain(lines.iter().map(|line| &line.cells)).collect::<Vec<_>>())
 }
 
 /// Rows of cells in columns, two spaces between them.

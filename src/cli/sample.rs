@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::completed::Completed;
-use super::data_options::{BASE_SMOOTHING, Data, DataOptions, stored_base};
+use super::data_options::{Data, DataOptions, stored_base};
 use super::device::DeviceName;
 use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
-use super::output::tell;
+use super::output::{may_write, tell};
 use super::state_files::{csv, fasta, npy, sheet};
 use super::teller::Teller;
 use crate::checkpoint::write_bytes;
@@ -118,9 +118,11 @@ impl Sample {
         let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
         let variables = &model.file.parameters.variables;
         let marginals = match (&rows, &model.file.trained_on) {
-            (Some(rows), _) => {
-                Some(BaseDistribution::from_marginals(rows, BASE_SMOOTHING, variables)?)
-            }
+            (Some(rows), _) => Some(BaseDistribution::from_marginals(
+                rows,
+                BaseDistribution::PSEUDO_COUNT,
+                variables,
+            )?),
             (None, Some(trained_on)) => Some(stored_base(trained_on, variables)?.0),
             (None, None) => None,
         };
@@ -189,11 +191,7 @@ impl Sample {
         for (name, value) in [("--sweeps", self.sweeps), ("--burn-in", self.burn_in)] {
             ensure!(value > 0, "{name}: at least 1 is needed");
         }
-        ensure!(
-            self.force || !self.out.exists(),
-            "{} exists: overwrite it with --force or choose another --out",
-            self.out.display()
-        );
+        may_write(&self.out, self.force)?;
         let model = self.model.load()?;
         let (m, j) = (model.file.parameters.n_visible, model.file.parameters.n_hidden);
         let format = self.format(m)?;

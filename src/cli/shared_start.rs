@@ -9,13 +9,11 @@ use anyhow::Result;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::collective::{Collective, broadcast_bytes, gather_one};
 use crate::config::Config;
-use crate::data::{Categories, Dataset, ImageShape, Intensities, Splits, Values};
+use crate::data::{Categories, Dataset, Intensities, Splits, Values};
 use crate::training::{Changes, Trainer};
 
 /// Name for messages, because it is not a file.
 const NAME: &str = "what rank 0 sent";
-/// Parts of the data.
-const PARTS: [&str; 3] = ["train", "validation", "test"];
 
 /// How the rows of a run are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -35,22 +33,6 @@ pub struct SharedStart {
     /// The checkpoint to continue from.
     pub state: Option<StateReader>,
     pub changes: Changes,
-}
-
-/// A data set without its cells.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Header {
-    name: String,
-    binary: bool,
-    rows: usize,
-    columns: usize,
-    labels: Option<Vec<i64>>,
-    label_column: Option<String>,
-    weights: Option<Vec<f64>>,
-    plus_minus: bool,
-    /// Height and width.
-    image: Option<(usize, usize)>,
-    categories: Option<Categories>,
 }
 
 /// The other ranks, if there are any, before they have received the start of a run.
@@ -79,11 +61,8 @@ impl Waiting<'_> {
         block.json("forced", &(changes == Changes::Forced));
         block.json("read", &(self.read == ReadData::All));
         if self.read == ReadData::Root {
-            let parts = [Some(&splits.train), splits.validation.as_ref(), splits.test.as_ref()];
-            for (name, part) in PARTS.into_iter().zip(parts) {
-                if let Some(part) = part {
-                    write_data(name, part, &mut block);
-                }
+            for (name, part) in splits.parts() {
+                write_data(name, part, &mut block);
             }
         }
         broadcast_bytes(self.ranks, block.to_bytes()?);
@@ -105,8 +84,8 @@ impl SharedStart {
         let splits = if block.json("read")? {
             None
         } else {
-            let [train, validation, test] =
-                PARTS.map(|name| block.has(name).then(|| read_data(name, &block)).transpose());
+            let [train, validation, test] = ["training", "validation", "test"]
+                .map(|name| block.has(name).then(|| read_data(name, &block)).transpose());
             let train = train?.ok_or_else(|| anyhow::anyhow!("{NAME}: no training rows"))?;
             Some(Splits { train, validation: validation?, test: test? })
         };
@@ -138,49 +117,32 @@ pub fn check_rows(ranks: &dyn Collective, trainer: &Trainer) -> Result<()> {
 }
 
 fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
-    let Dataset { name: title, values, labels, image, label_column, weights, categories, .. } =
-        data;
-    let plus_minus = data.plus_minus;
-    let header = Header {
-        name: title.clone(),
-        binary: matches!(values, Values::Binary(_)),
-        rows: data.rows(),
-        columns: data.columns(),
-        labels: labels.clone(),
-        label_column: label_column.clone(),
-        weights: weights.clone(),
-        plus_minus,
-        image: image.map(|image| (image.height, image.width)),
-        categories: categories.as_deref().cloned(),
-    };
-    block.json(name, &header);
-    let cells = format!("{name}.cells");
-    match values {
-        Values::Binary(bits) => block.bits(&cells, bits),
-        Values::Intensity(grey) => block.u8s(&cells, &[grey.levels().len()], grey.levels()),
+    let shape = [data.rows(), data.columns()];
+    block.json(name, data).json(&format!("{name}.shape"), &shape);
+    block.json(&format!("{name}.categories"), &data.categories.as_deref().cloned());
+    match &data.values {
+        Values::Binary(bits) => block.bits(&format!("{name}.bits"), bits),
+        Values::Intensity(grey) => block.array(&format!("{name}.grey"), &shape, grey.levels()),
     };
 }
 
 fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
-    let header: Header = block.json(name)?;
-    let (rows, columns) = (header.rows, header.columns);
-    let cells = format!("{name}.cells");
-    let values = if header.binary {
-        Values::Binary(block.bits(&cells, rows, columns)?)
+    let shape: [usize; 2] = block.json(&format!("{name}.shape"))?;
+    let categories: Option<Categories> = block.json(&format!("{name}.categories"))?;
+    let bits = format!("{name}.bits");
+    let values = if block.has(&bits) {
+        Values::Binary(block.bits(&bits, shape[0], shape[1])?)
     } else {
-        let grey = Intensities::new(columns, block.u8s(&cells, &[rows * columns])?);
+        let grey = Intensities::new(shape[1], block.array(&format!("{name}.grey"), &shape)?);
         Values::Intensity(grey.ok_or_else(|| anyhow::anyhow!("{NAME}: no whole rows"))?)
     };
-    let image = header.image.map(|(height, width)| ImageShape { height, width });
-    let categories = header.categories.map(Arc::new);
-    let Header { label_column, weights, plus_minus, .. } = header;
-    let data = Dataset::new(header.name, values, header.labels, image)?;
-    Ok(Dataset { label_column, weights, plus_minus, categories, ..data })
+    Ok(Dataset { values, categories: categories.map(Arc::new), ..block.json(name)? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::ImageShape;
     use crate::engine::BitMatrix;
 
     #[test]

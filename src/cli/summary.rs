@@ -162,20 +162,13 @@ impl Best {
         if let Some(doubt) = &self.doubt {
             let _ = writeln!(text, "  (doubtful: {doubt})");
         }
-        let rows = [
-            ("train", Some(self.train_log_likelihood)),
-            ("validation", self.validation_log_likelihood),
-            ("test", self.test_log_likelihood),
-        ];
-        for (name, value) in rows {
-            if let Some(value) = value {
-                let label = format!("{name} log-lik.");
-                let _ = writeln!(
-                    text,
-                    "  {label:<19} {:>10.3} ± {:.3} nats per row",
-                    value.value, value.std_error
-                );
-            }
+        for (name, value) in self.likelihoods() {
+            let label = format!("{name} log-lik.");
+            let _ = writeln!(
+                text,
+                "  {label:<19} {:>10.3} ± {:.3} nats per row",
+                value.value, value.std_error
+            );
         }
     }
 }

@@ -1,26 +1,11 @@
 //! The table of a sweep: its runs by audited log-likelihood of validation rows, and means over seeds.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::compare::{difference, same_rows};
 use super::runs::aligned;
 use super::sweep::Axis;
-use crate::report::{RunFiles, duration, with_error};
-use crate::tracking::LogLikelihood;
-
-/// The likelihood that decides, and the part of the data: of validation rows, without them of training rows.
-fn score(run: &RunFiles) -> Option<(&'static str, LogLikelihood)> {
-    let best = &run.summary.as_ref()?.best;
-    let held = best.validation_log_likelihood.map(|held| ("validation", held));
-    held.or(Some(("train", best.train_log_likelihood)))
-}
-
-/// Orders runs by it, the best first, runs without it last.
-fn by_score(a: &RunFiles, b: &RunFiles) -> Ordering {
-    let value = |run| score(run).map_or(f64::NEG_INFINITY, |(_, value)| value.value);
-    value(b).total_cmp(&value(a))
-}
+use crate::numerics::statistics::{mean_with_error, variance};
+use crate::report::{RunFiles, difference, with_error};
 
 /// The values of the axes, one for each, in the name of a run's folder.
 fn settings(run: &RunFiles) -> Vec<String> {
@@ -28,37 +13,26 @@ fn settings(run: &RunFiles) -> Vec<String> {
     run.name.split(',').map(value).collect()
 }
 
-/// The runs of a sweep, best first, each with its difference from the best.
+/// The runs of a sweep, best first, each with its difference from the best. The likelihood of validation rows decides, without them that of
+/// training rows.
 pub fn table(runs: &[RunFiles], axes: &[Axis]) -> String {
-    let mut order: Vec<&RunFiles> = runs.iter().collect();
-    order.sort_by(|a, b| by_score(a, b));
-    let Some((best, (part, top))) = order.first().and_then(|best| Some((*best, score(best)?)))
-    else {
+    let ended = |part: &&str| runs.iter().any(|run| run.likelihood(part).is_some());
+    let Some(part) = ["validation", "train"].into_iter().find(ended) else {
         return "no run has ended\n".into();
     };
-    let mut head: Vec<String> = axes.iter().map(|axis| axis.name().to_string()).collect();
-    let head_end = [part, "from the best", "test", "log Z", "best at", "time", "state"];
-    head.extend(head_end.map(String::from));
+    let value = |run: &RunFiles| run.likelihood(part).map_or(f64::NEG_INFINITY, |it| it.value);
+    let mut order: Vec<&RunFiles> = runs.iter().collect();
+    order.sort_by(|a, b| value(b).total_cmp(&value(a)));
+    let columns = [part, "from the best", "test", "log Z", "audit", "best at", "time", "state"];
+    let names = axes.iter().map(|axis| axis.name());
+    let head = names.chain(columns).map(String::from).collect();
     let line = |run: &&RunFiles| {
-        let mut cells = settings(run);
-        let shown = |value: LogLikelihood| with_error(value.value, value.std_error);
-        let ended = score(run).map(|(_, value)| value);
-        cells.push(ended.map_or("-".into(), shown));
-        cells.push(match ended {
-            Some(_) if run.folder == best.folder => "best".into(),
-            Some(value) => difference(top, value, same_rows(&[best, run], part) == Some(true)),
-            None => "-".into(),
-        });
-        let of = run.summary.as_ref().map(|summary| &summary.best);
-        cells.push(of.and_then(|best| best.test_log_likelihood).map_or("-".into(), shown));
-        cells.push(of.map_or("-".into(), |it| match it.doubt {
-            None => "sound".into(),
-            Some(_) => "in doubt".into(),
-        }));
-        cells.push(of.map_or("-".into(), |best| best.update.to_string()));
-        cells.push(run.summary.as_ref().map_or("-".into(), |it| duration(it.seconds)));
-        cells.push(run.state.name().into());
-        cells
+        let cell = |column| match column {
+            "from the best" if run.folder == order[0].folder => "best".into(),
+            "from the best" => difference(order[0], run, part),
+            column => run.result(column),
+        };
+        settings(run).into_iter().chain(columns.map(cell)).collect()
     };
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(order.iter().map(line)).collect();
     aligned(&rows) + &over_seeds(runs, axes, part)
@@ -74,15 +48,14 @@ fn over_seeds(runs: &[RunFiles], axes: &[Axis], part: &str) -> String {
     for run in runs {
         let mut key = settings(run);
         key.remove(seed);
-        groups.entry(key).or_default().extend(score(run).map(|(_, value)| value.value));
+        groups.entry(key).or_default().extend(run.likelihood(part).map(|it| it.value));
     }
     let mut lines: Vec<(f64, Vec<String>)> = Vec::new();
     for (mut cells, values) in groups.into_iter().filter(|(_, values)| values.len() > 1) {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        cells.push(with_error(mean, (variance / n).sqrt()));
-        cells.push(format!("{n} seeds, standard deviation {:.3}", variance.sqrt()));
+        let (mean, error) = mean_with_error(&values);
+        let deviation = variance(&values).sqrt();
+        cells.push(with_error(mean, error));
+        cells.push(format!("{} seeds, standard deviation {deviation:.3}", values.len()));
         lines.push((mean, cells));
     }
     if lines.is_empty() {

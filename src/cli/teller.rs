@@ -2,16 +2,14 @@
 //! permanent line for each completed step. On standard error.
 
 use std::io::{self, IsTerminal};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
 use super::output::tell;
-use crate::estimators::Hears;
-use crate::progress::Watch;
+use super::terminal::message;
+use crate::estimators::Step;
+use crate::progress::{Watch, lock};
+use crate::record::{Screen, redraw, wrap};
 
 /// Time before the first output.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -19,66 +17,62 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(250);
 /// Time between two lines without a terminal, on which a line could be overwritten.
 const LINES: Duration = Duration::from_secs(10);
-
-impl Hears for Teller {
-    fn method(&mut self, name: &str, works: bool) {
-        Self::method(self, name, works);
-    }
-
-    fn line(&mut self, line: &str) {
-        Self::line(self, line);
-    }
-}
+/// Spaces before the second line of a long progress line.
+const INDENT: usize = 4;
 
 /// Shows the steps of a computation.
 pub struct Teller {
-    shared: Arc<Shared>,
+    shown: Arc<Mutex<Shown>>,
     verbose: bool,
     /// Lines of the first second, shown after it.
     waiting: Vec<String>,
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
-/// State of the thread.
-struct Shared {
+/// State of the thread that shows progress.
+struct Shown {
     start: Instant,
     watch: Watch,
-    method: Mutex<String>,
-    bar: ProgressBar,
-    terminal: bool,
+    method: String,
+    /// The bottom of the terminal; `None` without one.
+    screen: Option<Screen>,
+    /// The last line without a terminal.
+    told: Option<Instant>,
+    ended: bool,
 }
 
 impl Teller {
     /// Starts the clock; `verbose`: whether results of steps are printed.
     pub fn new(verbose: bool) -> Self {
-        let terminal = io::stderr().is_terminal();
-        // Nothing is drawn before there is a message.
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{msg}");
-        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        let method = Mutex::new("start".to_string());
-        let start = Instant::now();
-        let shared = Arc::new(Shared { start, watch: Watch::start(), method, bar, terminal });
-        let (stop, stopped) = channel::<()>();
-        let looker = Arc::clone(&shared);
-        let looks = move || {
-            let mut told = None;
-            while matches!(stopped.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout)) {
-                looker.look(&mut told);
-            }
-        };
-        // Without a thread there is no progress, and the work continues.
-        let thread = std::thread::Builder::new().name("teller".into()).spawn(looks).ok();
-        Self { shared, verbose, waiting: Vec::new(), stop: Some(stop), thread }
+        let shown = Arc::new(Mutex::new(Shown {
+            start: Instant::now(),
+            watch: Watch::start(),
+            method: "start".into(),
+            screen: io::stderr().is_terminal().then(Screen::new),
+            told: None,
+            ended: false,
+        }));
+        redraw(&shown, LOOK, |shown| {
+            shown.look();
+            shown.ended
+        });
+        Self { shown, verbose, waiting: Vec::new() }
+    }
+
+    /// Shows a step of an estimate.
+    pub fn step(&mut self, step: Step<'_>) {
+        match step.line {
+            "" => self.method(step.method, step.begins),
+            line => self.line(line),
+        }
     }
 
     /// The method that comes next, and whether it does work of its own.
     pub fn method(&mut self, name: &str, works: bool) {
-        *self.shared.method() = name.into();
-        self.shared.watch.forget();
-        if works && !self.shared.terminal && self.shared.start.elapsed() > PATIENCE {
-            tell(&format!("{}: running", self.shared.place()));
+        let mut shown = lock(&self.shown);
+        shown.method = name.into();
+        shown.watch.forget();
+        if works && shown.screen.is_none() && shown.start.elapsed() > PATIENCE {
+            tell(&format!("{}: running", shown.place()));
         }
     }
 
@@ -87,46 +81,49 @@ impl Teller {
         if !self.verbose {
             return;
         }
-        let line = format!("{}: {line}", self.shared.place());
-        self.waiting.push(line);
-        if self.shared.start.elapsed() > PATIENCE {
-            let lines = self.waiting.drain(..);
-            self.shared.bar.suspend(|| lines.for_each(|line| tell(&line)));
+        let mut shown = lock(&self.shown);
+        self.waiting.push(format!("{}: {line}", shown.place()));
+        if shown.start.elapsed() > PATIENCE {
+            self.waiting.drain(..).for_each(|line| shown.say(&line));
         }
+    }
+
+    /// Prints a line at once.
+    pub fn say(&self, line: &str) {
+        lock(&self.shown).say(line);
     }
 }
 
 impl Drop for Teller {
     fn drop(&mut self) {
-        // The thread ends when no sender is left.
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-        self.shared.bar.finish_and_clear();
+        let mut shown = lock(&self.shown);
+        shown.ended = true;
+        shown.screen.iter_mut().for_each(|screen| screen.draw(&[], &[]));
     }
 }
 
-impl Shared {
-    fn method(&self) -> MutexGuard<'_, String> {
-        self.method.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+impl Shown {
+    fn say(&mut self, line: &str) {
+        match &mut self.screen {
+            Some(screen) => screen.draw(&[message(line)], &[]),
+            None => tell(line),
+        }
     }
 
     /// When, and by which method.
     fn place(&self) -> String {
-        format!("{:6.1} s  {}", self.start.elapsed().as_secs_f64(), self.method())
+        format!("{:6.1} s  {}", self.start.elapsed().as_secs_f64(), self.method)
     }
 
-    fn look(&self, told: &mut Option<Instant>) {
-        let Some(stage) = self.watch.now().filter(|_| self.start.elapsed() > PATIENCE) else {
-            return;
-        };
+    fn look(&mut self) {
+        let stage = self.watch.now().filter(|_| self.start.elapsed() > PATIENCE);
+        let Some(stage) = stage.filter(|_| !self.ended) else { return };
         let line = format!("{}: {}", self.place(), stage);
-        if self.terminal {
-            self.bar.set_message(line);
-            self.bar.tick();
-        } else if told.is_none_or(|told| told.elapsed() > LINES) {
-            *told = Some(Instant::now());
+        if let Some(screen) = &mut self.screen {
+            let lines = wrap(&message(&line), screen.width(), INDENT);
+            screen.draw(&[], &lines);
+        } else if self.told.is_none_or(|told| told.elapsed() > LINES) {
+            self.told = Some(Instant::now());
             tell(&line);
         }
     }

@@ -185,9 +185,9 @@ impl Train {
         out: &Path,
         reason: StopReason,
     ) -> Result<ExitCode> {
-        let hopeful = trainer.hopeful_candidates().len();
-        if !self.quiet && hopeful > 1 {
-            tell(&format!("auditing the {hopeful} models that may be the best"));
+        let models = trainer.candidates_to_audit().len();
+        if !self.quiet && models > 1 {
+            tell(&format!("auditing the {models} models that may be the best"));
         }
         // Shows its progress.
         let display = self.progress();

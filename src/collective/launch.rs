@@ -47,7 +47,7 @@ impl Launched {
 
     /// Why a job stops whose processes do not find each other, and what to do.
     #[cfg(feature = "mpi")]
-    pub fn not_connected(&self) -> String {
+    pub(crate) fn not_connected(&self) -> String {
         let Self { by, processes } = self;
         format!(
             "{by} started {processes} processes, and MPI finds one alone: they do not know of each other; use the {by} of the MPI library that ztrack is built with (with Slurm `srun --mpi=pmix`, see `srun --mpi=list`), or set {SWITCH}=off where each process is a run of its own"

@@ -90,7 +90,7 @@ fn end_all_on_panic(rank: usize) {
 
 impl Mpi {
     /// Ends all ranks at once.
-    pub fn abort(&self, code: u8) -> ! {
+    pub(crate) fn abort(&self, code: u8) -> ! {
         SimpleCommunicator::world().abort(i32::from(code))
     }
 

@@ -38,7 +38,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The tasks of this rank.
-    pub fn own_tasks(&self) -> Range<usize> {
+    pub(crate) fn own_tasks(&self) -> Range<usize> {
         self.first_task(self.ranks.rank())..self.first_task(self.ranks.rank() + 1)
     }
 
@@ -55,7 +55,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The part of this rank's tasks in values of all tasks, `width` per task.
-    pub fn of_tasks<'b, T>(&self, whole: &'b mut [T], width: usize) -> &'b mut [T] {
+    pub(crate) fn of_tasks<'b, T>(&self, whole: &'b mut [T], width: usize) -> &'b mut [T] {
         let Range { start, end } = self.own_tasks();
         &mut whole[start * width..end * width]
     }
@@ -67,7 +67,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Numbers of all tasks, `width` a task, to be gathered.
-    pub fn tasks_of<'b>(&self, whole: impl Into<Values<'b>>, width: usize) -> Gathered<'b> {
+    pub(crate) fn tasks_of<'b>(&self, whole: impl Into<Values<'b>>, width: usize) -> Gathered<'b> {
         let end = |rank| self.first_task(rank + 1) * width;
         Gathered { values: whole.into(), ends: (0..self.ranks.size()).map(end).collect() }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::threads::on_ranks;
 use super::{Parts, Solo, broadcast_bytes, current, gather_one};
+use crate::checkpoint::StateWriter;
 use crate::config::Config;
 use crate::data::{SplitOptions, load};
 use crate::engine::{BitMatrix, Host};
@@ -15,7 +16,6 @@ use crate::record::{Memory, Run};
 use crate::tempering::{
     BaseDistribution, GeometricPath, Ladder, Prior, TemperedChains, TemperedPath,
 };
-use crate::tracking::SavedTracker;
 use crate::training::{NoCheckpoints, Trainer, run};
 
 #[test]
@@ -90,7 +90,7 @@ const CONFIG: &str = r#"
 "#;
 
 /// What a run ends with: parameters, those of the next gradient, chains, tracker; log Z and log-likelihoods of evaluations.
-type Trained = (Parameters, Parameters, TemperedChains, SavedTracker, Vec<(u64, f64)>);
+type Trained = (Parameters, Parameters, TemperedChains, Vec<u8>, Vec<(u64, f64)>);
 
 fn trained(settings: &[&str]) -> Trained {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
@@ -108,7 +108,10 @@ fn trained(settings: &[&str]) -> Trained {
     values.extend(memory.series(Run::Validation, "log_likelihood"));
     assert!(values.len() >= 12, "{values:?}");
     let current = trainer.current_parameters().clone();
-    (trainer.parameters(), current, tracker.chains.clone(), tracker.save(), values)
+    let mut state = StateWriter::new();
+    tracker.write("", &mut state);
+    let state = state.to_bytes().unwrap();
+    (trainer.parameters(), current, tracker.chains.clone(), state, values)
 }
 
 /// Kalman filter with averaging and weights, the same with the joint update and both kinds of moments, and the alpha filter with

@@ -45,7 +45,7 @@ impl DataConfig {
     ///
     /// # Errors
     /// So many rows that comparing them takes too long, and rows of which none has a weight.
-    pub fn row_weights(
+    pub(crate) fn row_weights(
         &self,
         train: &Dataset,
         bits: &BitMatrix,

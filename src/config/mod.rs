@@ -29,6 +29,8 @@ pub use sections::{
 };
 pub use shipped::{SHIPPED, Shipped, shipped};
 pub use suggestion::{Suggestion, as_toml};
+#[cfg(feature = "cli")]
+pub(crate) use table::called_elsewhere;
 pub use table::{all as all_keys, find as find_key};
 
 pub use crate::keys::{Automatic, Key};

@@ -15,8 +15,6 @@ use crate::tempering::{BaseDistribution, Ladder, Prior};
 use crate::tracking::{Parts, TrackerOptions};
 use crate::units::Variables;
 
-/// Pseudo-count of base marginals: every unit keeps a chance to be 0 and 1.
-const BASE_SMOOTHING: f64 = 1.0;
 /// Longest configuration file, in bytes.
 const LONGEST: u64 = 1 << 20;
 
@@ -60,7 +58,11 @@ impl Config {
     ///
     /// # Errors
     /// As [`Config::load`].
-    pub fn parse_named(text: &str, name: &str, overrides: &[String]) -> Result<(Self, Places)> {
+    pub(crate) fn parse_named(
+        text: &str,
+        name: &str,
+        overrides: &[String],
+    ) -> Result<(Self, Places)> {
         let (mut table, mut places) = Places::read(text, name)?;
         expand(&mut table);
         for setting in overrides {
@@ -79,7 +81,7 @@ impl Config {
     }
 
     /// The configuration as TOML, every default written out.
-    pub fn to_toml(&self) -> Result<String> {
+    pub(crate) fn to_toml(&self) -> Result<String> {
         toml::to_string(self)
             .map_err(|error| Error::Encoding(format!("cannot write the configuration: {error}")))
     }
@@ -109,7 +111,7 @@ impl TemperingConfig {
     ///
     /// # Errors
     /// No rows.
-    pub fn mixture_of(
+    pub(crate) fn mixture_of(
         &self,
         rows: &BitMatrix,
         variables: &Variables,
@@ -130,9 +132,12 @@ impl TemperingConfig {
     ) -> Result<BaseDistribution> {
         let columns = column_counts.len();
         match &self.base {
-            Base::Marginals => {
-                BaseDistribution::from_column_counts(column_counts, rows, BASE_SMOOTHING, variables)
-            }
+            Base::Marginals => BaseDistribution::from_column_counts(
+                column_counts,
+                rows,
+                BaseDistribution::PSEUDO_COUNT,
+                variables,
+            ),
             Base::Uniform => Ok(BaseDistribution::uniform(columns).of(variables)),
             Base::Given(logits) if logits.len() == columns => {
                 Ok(BaseDistribution::from_logits(logits)?.of(variables))
@@ -145,7 +150,7 @@ impl TemperingConfig {
     }
 
     /// How the tracker runs.
-    pub fn tracker_options(&self) -> TrackerOptions {
+    pub(crate) fn tracker_options(&self) -> TrackerOptions {
         TrackerOptions {
             smoothing: self.smoothing,
             sweeps: self.sweeps.or(1),

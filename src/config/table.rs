@@ -46,28 +46,37 @@ pub fn is_of(key: &Key, section: &Table) -> bool {
     key.of.is_empty() || kind().is_none_or(|kind| key.of.contains(&kind))
 }
 
-/// What other programs call the last part of a key.
+/// What other programs call some keys.
 const CALLED_ELSEWHERE: &[(&str, &str)] = &[
-    ("lr", "learning_rate"),
-    ("rate", "learning_rate"),
-    ("eta", "learning_rate"),
-    ("batch_size", "batch"),
-    ("batchsize", "batch"),
-    ("n_hidden", "hidden"),
-    ("hidden_units", "hidden"),
-    ("n_components", "hidden"),
-    ("n_iter", "epochs"),
-    ("steps", "updates"),
-    ("iterations", "updates"),
-    ("optimizer", "update"),
-    ("k", "sweeps"),
+    ("lr", "training.learning_rate"),
+    ("rate", "training.learning_rate"),
+    ("eta", "training.learning_rate"),
+    ("batch_size", "training.batch"),
+    ("batchsize", "training.batch"),
+    ("n_hidden", "model.hidden"),
+    ("hidden_units", "model.hidden"),
+    ("n_components", "model.hidden"),
+    ("n_iter", "training.epochs"),
+    ("num_epochs", "training.epochs"),
+    ("steps", "training.updates"),
+    ("iterations", "training.updates"),
+    ("optimizer", "training.update"),
+    ("k", "training.gradient.sweeps"),
+    ("log", "evaluation.every"),
+    ("log_every", "evaluation.every"),
+    ("log_interval", "evaluation.every"),
+    ("val_fraction", "data.validation_fraction"),
 ];
+
+/// The key that another program calls so.
+pub fn called_elsewhere(name: &str) -> Option<&'static Key> {
+    find(CALLED_ELSEWHERE.iter().find(|(theirs, _)| *theirs == name)?.1)
+}
 
 /// "; did you mean ...?" for a name that is no key, or where to look.
 pub fn suggestion(name: &str) -> String {
     let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
-    let elsewhere = CALLED_ELSEWHERE.iter().find(|(theirs, _)| *theirs == last);
-    let last = elsewhere.map_or(last, |(_, ours)| ours);
+    let last = called_elsewhere(last).map_or(last, Key::last);
     let there = below(section).find(|key| key.last() == last);
     if let Some(key) = there {
         return format!("; did you mean {}?", key.name);

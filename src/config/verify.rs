@@ -6,7 +6,7 @@ use super::document::Places;
 use super::table::{self, below, is_of};
 use crate::error::{Error, Result};
 use crate::keys::{Key, LeftOut, Short, Takes};
-use crate::nearest::nearest;
+use crate::nearest::meant;
 
 /// Characters of a value shown in a message.
 const SHOWN: usize = 60;
@@ -96,14 +96,9 @@ fn wrong(key: &Key, value: &Value, places: &Places) -> Error {
         }
         _ => format!("{seen} is not {}", key.wanted()),
     };
-    problem += &meant(word, words.into_iter());
+    problem += &meant(word, words);
     if key.name == "data.source" {
         problem += "; a file is given by its path, as in \"./my.csv\"";
     }
     places.error(&key.name, format!("{problem}; example: {} = {}", key.last(), key.example))
-}
-
-/// "; did you mean ...?" where one of the words is near.
-fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
-    nearest(word, known).map_or(String::new(), |meant| format!("; did you mean {meant}?"))
 }

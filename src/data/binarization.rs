@@ -73,7 +73,7 @@ impl Binarizer {
     }
 
     /// Processing of the rows of a data set: nothing if they are binary already.
-    pub fn done_to(&self, dataset: &Dataset) -> Binarization {
+    pub(crate) fn done_to(&self, dataset: &Dataset) -> Binarization {
         match &dataset.values {
             Values::Binary(_) => Binarization::None,
             Values::Intensity(_) => self.0,
@@ -99,7 +99,7 @@ impl Binarizer {
     ///
     /// # Errors
     /// As [`Self::binarize`], and rows that are not there.
-    pub fn binarize_rows(
+    pub(crate) fn binarize_rows(
         &self,
         dataset: &Dataset,
         rows: &[usize],

@@ -80,14 +80,14 @@ impl Categories {
     }
 
     /// Whether the columns are positions of sequences: their states are letters, the gap last.
-    pub fn are_positions(&self) -> bool {
+    pub(crate) fn are_positions(&self) -> bool {
         let letter = |state: &String| state.len() == 1;
         let gap = |column: &Category| column.states.last().is_some_and(|state| state == "-");
         self.columns.iter().all(|column| gap(column) && column.states.iter().all(letter))
     }
 
     /// Whether all columns hold whole numbers from 0 on, of the same few: more likely the grey levels of pictures than names.
-    pub fn look_grey(&self) -> bool {
+    pub(crate) fn look_grey(&self) -> bool {
         let states = || self.columns.iter().flat_map(|column| &column.states);
         let distinct: HashSet<&String> = states().collect();
         let level = |state: &&String| state.parse::<u8>().is_ok();
@@ -118,7 +118,7 @@ impl Categories {
     ///
     /// # Errors
     /// None that is known.
-    pub fn to_json(&self) -> Result<String> {
+    pub(crate) fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| Error::Encoding(format!("categories: {error}")))
     }
 
@@ -126,7 +126,7 @@ impl Categories {
     ///
     /// # Errors
     /// Text that is not of this kind, or of another number of units.
-    pub fn from_json(text: &str, units: usize) -> Result<Self> {
+    pub(crate) fn from_json(text: &str, units: usize) -> Result<Self> {
         let wrong = |problem: String| Error::Invalid(format!("names of categories: {problem}"));
         let found: Self = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if found.units() != units {

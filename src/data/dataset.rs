@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::limits::check_shape;
 use super::{Categories, check_weights};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 
-/// Rows of visible units.
-#[derive(Clone, Debug, PartialEq)]
+/// Rows of visible units. Serialised without its cells and their names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dataset {
     /// Its name: a file name, or the name of a generator.
     pub name: String,
     /// The cells, shape [rows, columns].
+    #[serde(skip)]
     pub values: Values,
     /// One label a row, where the source has labels.
     pub labels: Option<Vec<i64>>,
@@ -25,13 +28,15 @@ pub struct Dataset {
     /// Whether the cells are -1 and +1; `values` has 0 for -1.
     pub plus_minus: bool,
     /// The variables and states that the units stand for, in a table of categories.
+    #[serde(skip)]
     pub categories: Option<Arc<Categories>>,
     /// The cells without a value, shape [rows, columns], if there are any; what `values` has there means nothing.
+    #[serde(skip)]
     pub missing: Option<BitMatrix>,
 }
 
 /// Height and width of an image, in pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageShape {
     /// Rows of pixels.
     pub height: usize,
@@ -46,6 +51,13 @@ pub enum Values {
     Binary(BitMatrix),
     /// Grey levels; a [`super::Binarizer`] makes them binary.
     Intensity(Intensities),
+}
+
+impl Default for Values {
+    /// No cells.
+    fn default() -> Self {
+        Self::Binary(BitMatrix::zeros(0, 0))
+    }
 }
 
 /// Grey levels 0..=255, shape [rows, columns]; the value of a cell is level / 255. One byte a cell.

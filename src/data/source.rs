@@ -9,7 +9,7 @@ use super::generators::{BarsAndStripes, DnaLike};
 use super::{Column, Columns, Separator};
 use crate::error::{Error, Result};
 use crate::keys::{choice, section};
-use crate::nearest::nearest;
+use crate::nearest::meant;
 
 /// Environment variable with the data folder.
 const FOLDER_VARIABLE: &str = "ZTRACK_DATA";
@@ -101,12 +101,11 @@ pub fn resolve_name(name_or_path: &str, folder: &Path) -> Result<Source> {
     }
     let train = locate(Path::new(name_or_path), folder);
     if !train.is_file() {
-        let meant = nearest(name_or_path, Source::NAMES);
-        let meant = meant.map_or(String::new(), |meant| format!(", did you mean `{meant}`?"));
         return Err(Error::Unknown(format!(
-            "`{name_or_path}` is neither a data file nor one of {}{meant} (looked for here and in the data folder {})",
+            "`{name_or_path}` is neither a data file nor one of {} (looked for here and in the data folder {}){}",
             Source::NAMES.join(", "),
-            folder.display()
+            folder.display(),
+            meant(name_or_path, Source::NAMES)
         )));
     }
     Ok(Source::Files(Files { train, ..Files::default() }))

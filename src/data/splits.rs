@@ -80,11 +80,11 @@ pub fn load_as(
                 ..FileOptions::default()
             };
             let files = ["dna.scale.tr", "dna.scale.val", "dna.scale.t"];
-            known(folder, "dna", "dna", files, &options)?
+            known(folder, "dna", "dna", files, options)?
         }
         Source::Mnist {} => {
             let files = ["train-images-idx3-ubyte", "", "t10k-images-idx3-ubyte"];
-            known(folder, "mnist", "mnist", files, &FileOptions::default())?
+            known(folder, "mnist", "mnist", files, FileOptions::default())?
         }
         Source::BinarizedMnist {} => {
             let files = [
@@ -92,7 +92,7 @@ pub fn load_as(
                 "binarized_mnist_valid-images-idx3-ubyte",
                 "binarized_mnist_test-images-idx3-ubyte",
             ];
-            known(folder, "binarized-mnist", "binarized_mnist", files, &FileOptions::default())?
+            known(folder, "binarized-mnist", "binarized_mnist", files, FileOptions::default())?
         }
         Source::Files(files) => load_files(files, folder, files.options(reading))?,
     };
@@ -144,6 +144,13 @@ fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<
 }
 
 impl Splits {
+    /// The parts that are there, the training rows first, with their names.
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, &Dataset)> {
+        let others = [("validation", &self.validation), ("test", &self.test)];
+        let others = others.into_iter().filter_map(|(name, part)| Some((name, part.as_ref()?)));
+        std::iter::once(("training", &self.train)).chain(others)
+    }
+
     /// A note on how the data were read, if there is one; `all` is the option that makes all columns units.
     pub fn notice(&self, all: &str) -> Option<String> {
         let Dataset { name, label_column, categories, .. } = &self.train;
@@ -172,34 +179,26 @@ fn only_train(train: Dataset) -> Splits {
     Splits { train, validation: None, test: None }
 }
 
-/// The files of a known set: train, validation, test; an empty name where it has none.
+/// The files of a known set: train, validation, test; an empty name where it has none of them.
 fn known(
     folder: &Path,
     set: &str,
     set_folder: &str,
     files: [&str; 3],
-    options: &FileOptions,
+    options: FileOptions,
 ) -> Result<Splits> {
     // All are looked for before the first is read: a missing one is reported at once.
-    let mut paths = Vec::new();
-    for (file, part) in files.into_iter().zip(["train", "validation", "test"]) {
-        if !file.is_empty() {
-            paths.push((find_file(folder, set, set_folder, file)?, part));
-        }
+    let find = |file: &str| find_file(folder, set, set_folder, file);
+    let part = |file: &str| (!file.is_empty()).then(|| find(file)).transpose();
+    let [train, validation, test] = files;
+    let (train, validation, test) = (find(train)?, part(validation)?, part(test)?);
+    let files = Files { train, validation, test, ..Files::default() };
+    let mut splits = load_files(&files, folder, options)?;
+    splits.train.name = format!("{set} train");
+    for (part, name) in [(&mut splits.validation, "validation"), (&mut splits.test, "test")] {
+        part.iter_mut().for_each(|part| part.name = format!("{set} {name}"));
     }
-    let mut options = options.clone();
-    let mut load_part = |wanted: &str| -> Result<Option<Dataset>> {
-        let Some((path, part)) = paths.iter().find(|(_, part)| *part == wanted) else {
-            return Ok(None);
-        };
-        let mut dataset = load_file(path, &options)?;
-        options.columns = Some(dataset.columns());
-        dataset.name = format!("{set} {part}");
-        Ok(Some(dataset))
-    };
-    let train = load_part("train")?
-        .ok_or_else(|| Error::Invalid(format!("data set `{set}` has no training file")))?;
-    Ok(Splits { train, validation: load_part("validation")?, test: load_part("test")? })
+    Ok(splits)
 }
 
 fn check_fraction(field: &str, fraction: f64) -> Result<()> {

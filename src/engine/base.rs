@@ -17,6 +17,9 @@ pub struct BaseDistribution {
 }
 
 impl BaseDistribution {
+    /// Rows that are usually added to every state: each keeps a probability.
+    pub const PSEUDO_COUNT: f64 = 1.0;
+
     /// Of bits, from their logits, shape `[M]`.
     pub fn from_logits(logits: &[f32]) -> Result<Self> {
         if let Some(i) = logits.iter().position(|a| !a.is_finite()) {

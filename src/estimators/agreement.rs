@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::{Bias, Estimate, Method};
+use crate::numerics::MOST_ERRORS;
 
-/// Largest difference of two consistent estimates, in combined errors.
-const MOST_ERRORS: f64 = 4.0;
 /// Differences below this are those of f32 against f64, relative to log Z.
 const ROUNDING: f64 = 1e-5;
 /// The name of the doubt of a value that was below a lower bound.
@@ -116,7 +115,7 @@ pub fn at_least(estimates: &[Estimate]) -> Option<f64> {
 impl Estimate {
     /// Raises a value below a lower bound of log Z to the bound, which is never further from log Z, and puts it in doubt if it is below by
     /// more than its errors explain.
-    pub fn refuse_below(&mut self, bound: f64) {
+    pub(crate) fn refuse_below(&mut self, bound: f64) {
         // A higher lower bound does not contradict a lower bound.
         let is_bound = self.bias == Bias::Low && self.std_error.is_nan();
         if self.bias == Bias::None || is_bound || self.value >= bound || self.value.is_nan() {
@@ -136,7 +135,7 @@ impl Estimate {
     }
 
     /// In doubt where a lower bound from the weights of annealing is above it by more than its errors.
-    pub fn doubt_below(&mut self, at_least: f64) {
+    pub(crate) fn doubt_below(&mut self, at_least: f64) {
         if matches!(self.bias, Bias::None | Bias::Low) || self.std_error.is_nan() {
             return;
         }
@@ -158,22 +157,9 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trust::Trust;
 
     fn estimate(method: Method, value: f64, std_error: f64, bias: Bias) -> Estimate {
-        let trust = Trust::sound();
-        let (effective_samples, gibbs_sweeps, seconds) = (None, 0, 0.0);
-        Estimate {
-            method,
-            value,
-            std_error,
-            effective_samples,
-            bias,
-            at_least: None,
-            gibbs_sweeps,
-            seconds,
-            trust,
-        }
+        Estimate { bias, ..Estimate::new(method, value, std_error) }
     }
 
     #[test]

@@ -63,15 +63,13 @@ pub(super) fn ais_with_weights(
     // Half of the failure probability: up to two passes are compared.
     let at_least = path.log_z_base() + betting_lower_bound(&weights, FAILURE / 2.0);
     let estimate = Estimate {
-        method: Method::Ais,
-        value,
-        std_error: with_rounding(mean.std_error, value),
         effective_samples: Some(mean.effective),
         bias: Bias::Low,
         at_least: Some(at_least),
         gibbs_sweeps: steps(path, chains),
         seconds: start.elapsed().as_secs_f64(),
         trust: trust_of_weights(&mean, chains),
+        ..Estimate::new(Method::Ais, value, with_rounding(mean.std_error, value))
     }
     .checked();
     Ok((estimate, weights))

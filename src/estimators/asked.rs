@@ -22,7 +22,7 @@ const EVERYTHING: &str = "everything";
 
 impl Asked {
     /// The selected methods that a model allows.
-    pub fn expand(asked: &[Self], parameters: &Parameters) -> Vec<Method> {
+    pub(crate) fn expand(asked: &[Self], parameters: &Parameters) -> Vec<Method> {
         let methods = asked.iter().flat_map(|asked| match asked {
             Self::One(method) => vec![*method],
             Self::All => Method::allowed(parameters, false).collect(),

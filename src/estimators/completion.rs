@@ -184,7 +184,7 @@ impl Completing<'_> {
 }
 
 fn is_small(model: &Conditional) -> bool {
-    model.parameters.n_visible.min(model.parameters.n_hidden) <= LARGEST_EXACT
+    model.parameters.smaller_layer() <= LARGEST_EXACT
 }
 
 fn bits(rows: &BitMatrix, row: usize) -> Vec<f64> {

@@ -16,8 +16,6 @@ use crate::tempering::{
 };
 use crate::trust::Trust;
 
-/// Largest smaller layer that is enumerated.
-const LARGEST_EXACT: usize = 20;
 /// Fraction of the chains that are at beta = 1 at a time.
 const SHARE_AT_ONE: f64 = 0.1;
 /// Temperatures and sweeps of tempered chains that draw samples instead, one chain per sample.
@@ -119,7 +117,7 @@ impl Equilibrium {
         if count == 0 {
             return Err(Error::Invalid("0 samples: at least 1 is needed".into()));
         }
-        if parameters.n_visible.min(parameters.n_hidden) > LARGEST_EXACT {
+        if parameters.smaller_layer() > exact::QUICK_UNITS {
             return Ok(None);
         }
         let visible = exact::samples(parameters, count, seed)?;
@@ -145,7 +143,7 @@ impl Equilibrium {
     }
 
     /// Puts samples in doubt if log Z of their chains is below a lower bound: they miss a part of the model.
-    pub fn refuse_below(&mut self, bound: f64) {
+    pub(crate) fn refuse_below(&mut self, bound: f64) {
         if let Some(chains) = &mut self.chains {
             chains.refuse_below(bound);
             self.trust = std::mem::take(&mut self.trust).and(chains.trust.clone());

@@ -30,6 +30,21 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// A consistent and sound estimate without samples, sweeps and time.
+    pub(crate) fn new(method: Method, value: f64, std_error: f64) -> Self {
+        Self {
+            method,
+            value,
+            std_error,
+            effective_samples: None,
+            bias: Bias::Consistent,
+            at_least: None,
+            gibbs_sweeps: 0,
+            seconds: 0.0,
+            trust: Trust::sound(),
+        }
+    }
+
     /// The same, in doubt if the value or its error is not finite. Every estimator ends with this.
     #[must_use]
     pub(super) fn checked(mut self) -> Self {
@@ -78,7 +93,7 @@ pub enum Bias {
 
 #[cfg(test)]
 mod tests {
-    use crate::estimators::{EstimateSettings, Method};
+    use crate::estimators::{EstimateSettings, Method, Starting};
     use crate::model::Parameters;
 
     /// Sums over weights this large overflow in f32.
@@ -97,7 +112,9 @@ mod tests {
                 budget: 0.0,
                 ..EstimateSettings::default()
             };
-            let Ok(found) = settings.run(&parameters, None, &mut |_| ()) else { continue };
+            let Ok(found) = settings.run(&parameters, Starting::default(), &mut |_| ()) else {
+                continue;
+            };
             for estimate in &found.estimates {
                 let (error, has_none) = (estimate.std_error, estimate.effective_samples.is_none());
                 let finite = error.is_finite() || (error.is_nan() && has_none);

@@ -97,9 +97,9 @@ methods! {
     Bar, "bar", All, "Bennett's acceptance ratio between neighbouring temperatures", kept(tempered::bar);
     Mbar, "mbar", All, "Multistate Bennett acceptance ratio (UWHAM)", kept(tempered::mbar);
     Mixed, "mixed", All, "Maximum likelihood over initial rounds and counted sweeps", occupancy(tempered::mixed);
-    Ais, "ais", Name, "Annealed importance sampling", Annealed(|path, request, seed| Ok(vec![super::ais(path, request.chains, seed)?]));
+    Ais, "ais", Name, "Annealed importance sampling", Annealed(|path, request, seed| Ok(vec![super::ais(path, request.settings.chains, seed)?]));
     ReverseAis, "reverse-ais", Name, "Annealed importance sampling downwards, from samples of the model", Annealed(|path, request, seed| Ok(vec![super::reverse_ais(path, &request.equilibrium(seed)?, seed)?]));
-    Sandwich, "sandwich", All, "Both and Bennett's acceptance ratio between them", Annealed(|path, request, seed| Ok(super::sandwich(path, request.chains, &request.equilibrium(seed)?, seed)?.estimates().into()));
+    Sandwich, "sandwich", All, "Both and Bennett's acceptance ratio between them", Annealed(|path, request, seed| Ok(super::sandwich(path, request.settings.chains, &request.equilibrium(seed)?, seed)?.estimates().into()));
     Raise, "raise", Comparison, "Reverse annealed importance sampling estimator, from samples of the model: an upper bound", Annealed(|path, request, seed| Ok(vec![super::raise::from_samples(path, &request.equilibrium(seed)?, seed)?]));
     Sams, "sams", All, "Self-adjusted mixture sampling", Adaptive(|chains, sweeps| Sams::new(sweeps).run(chains));
     WangLandau, "wang-landau", Comparison, "Wang-Landau with the 1/t rule", Adaptive(|chains, sweeps| WangLandau { sweeps }.run(chains));
@@ -120,7 +120,7 @@ fn tap(order: TapOrder, parameters: &Parameters, seed: u64) -> Result<Estimate> 
 impl Method {
     /// Those with an error bar that vanishes with more samples and that a model allows, or all with `comparison`.
     pub fn allowed(parameters: &Parameters, comparison: bool) -> impl Iterator<Item = Self> {
-        let small = parameters.n_visible.min(parameters.n_hidden) <= MAX_UNITS;
+        let small = parameters.smaller_layer() <= MAX_UNITS;
         let asked = move |method: &Self| match method.asked_by() {
             For::All => *method != Self::Exact || small,
             For::Comparison => comparison && (!method.is_tap() || parameters.variables.is_bits()),
@@ -134,12 +134,12 @@ impl Method {
     }
 
     /// Whether it can be selected.
-    pub fn is_offered(self) -> bool {
+    pub(crate) fn is_offered(self) -> bool {
         !matches!(self.way(), Part)
     }
 
     /// Whether it starts from a distribution that has to be chosen.
-    pub fn needs_start(self) -> bool {
+    pub(crate) fn needs_start(self) -> bool {
         !matches!(self.way(), Alone(_) | Search)
     }
 

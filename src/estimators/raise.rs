@@ -14,6 +14,7 @@ use super::ais::steps;
 use super::{Bias, Equilibrium, Estimate, Method};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
+use crate::numerics::statistics::{mean, variance};
 use crate::tempering::{TemperedPath, descend};
 use crate::trust::Trust;
 
@@ -51,16 +52,11 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
     }
     let log_weights = descend(path, data, seed);
     let n = rows as f64;
-    let mean = log_weights.iter().sum::<f64>() / n;
-    let variance = log_weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let (mean, variance) = (mean(&log_weights), variance(&log_weights));
     Ok(Estimate {
-        method: Method::Raise,
-        value: path.log_z_base() - mean,
-        std_error: (variance / n).sqrt(),
         // All rows have the same weight in a mean of logarithms.
         effective_samples: Some(n),
         bias: Bias::High,
-        at_least: None,
         gibbs_sweeps: steps(path, rows),
         seconds: start.elapsed().as_secs_f64(),
         trust: Trust::unless("wide-weights", (variance.sqrt() > WIDE).then(|| {
@@ -69,6 +65,7 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
                 variance.sqrt()
             )
         })),
+        ..Estimate::new(Method::Raise, path.log_z_base() - mean, (variance / n).sqrt())
     }
     .checked())
 }

@@ -32,15 +32,11 @@ pub(super) fn of_weights(
     let mean = MeanWeight::of(log_weights.iter().copied());
     let value = path.log_z_base() - mean.log_mean;
     Estimate {
-        method: Method::ReverseAis,
-        value,
-        std_error: with_rounding(mean.std_error, value),
         effective_samples: Some(mean.effective),
         bias: Bias::High,
-        at_least: None,
         gibbs_sweeps: steps(path, chains) + start.gibbs_sweeps,
-        seconds: 0.0,
         trust: start.trust.clone().and(trust_of_weights(&mean, chains)),
+        ..Estimate::new(Method::ReverseAis, value, with_rounding(mean.std_error, value))
     }
     .checked()
 }

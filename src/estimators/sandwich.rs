@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use super::ais::ais_with_weights;
 use super::estimate::with_rounding;
-use super::{Bias, Equilibrium, Estimate, Method, reverse_ais};
+use super::{Equilibrium, Estimate, Method, reverse_ais};
 use crate::error::Result;
-use crate::numerics::sigmoid;
+use crate::numerics::{MOST_ERRORS, sigmoid};
 use crate::tempering::{TemperedPath, descend};
 use crate::trust::Trust;
 
@@ -58,14 +58,10 @@ pub fn sandwich(
     let balance = bennett(&up, &down);
     let all = (up.len() + down.len()) as f64;
     let gap = upper.value - lower.value;
-    let apart = gap.abs() > WIDEST + 4.0 * lower.std_error.hypot(upper.std_error);
+    let apart = gap.abs() > WIDEST + MOST_ERRORS * lower.std_error.hypot(upper.std_error);
     let value = path.log_z_base() + balance.log_ratio;
     let between = Estimate {
-        method: Method::AisBar,
-        value,
-        std_error: with_rounding(balance.std_error, value),
         effective_samples: Some(balance.effective),
-        bias: Bias::Consistent,
         at_least: lower.at_least,
         gibbs_sweeps: lower.gibbs_sweeps + upper.gibbs_sweeps,
         seconds: clock.elapsed().as_secs_f64(),
@@ -83,6 +79,7 @@ pub fn sandwich(
                 )
             }),
         )),
+        ..Estimate::new(Method::AisBar, value, with_rounding(balance.std_error, value))
     }
     .checked();
     Ok(Sandwich { lower, between, upper })

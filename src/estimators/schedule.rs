@@ -55,16 +55,6 @@ pub struct ScheduleSettings {
     pub deceleration: Option<f64>,
 }
 
-/// A model and the inputs for planning its ladder.
-pub(super) struct Plan<'a> {
-    pub problem: &'a Request<'a>,
-    /// Number of temperatures, if given.
-    pub asked: Option<usize>,
-    /// Number of temperatures if none is given.
-    pub usual: usize,
-    pub seed: u64,
-}
-
 impl ScheduleSettings {
     /// Whether the start must be a product distribution.
     pub(super) fn needs_product(&self) -> bool {
@@ -91,10 +81,15 @@ impl ScheduleSettings {
         })
     }
 
-    /// The ladder, and the Gibbs sweeps spent on planning it.
-    pub(super) fn ladder(&self, plan: &Plan<'_>) -> Result<(Ladder, u64)> {
-        let temperatures = self.temperatures(plan.asked, plan.usual)?;
-        let mut spent = 0;
+    /// The ladder for a request, with as many temperatures as `asked`, else as `usual`; and the Gibbs sweeps spent on planning it.
+    pub(super) fn ladder(
+        &self,
+        request: &Request<'_>,
+        asked: Option<usize>,
+        usual: usize,
+    ) -> Result<(Ladder, u64)> {
+        let temperatures = self.temperatures(asked, usual)?;
+        let (mut spent, seed) = (0, request.settings.seed);
         let betas = match &self.schedule {
             Schedule::Linear => linear(temperatures)?,
             Schedule::SalakhutdinovMurray => salakhutdinov_murray(temperatures)?,
@@ -103,15 +98,15 @@ impl ScheduleSettings {
             Schedule::Varopt => {
                 spent = (SURVEY_CHAINS * SURVEY_TEMPERATURES) as u64;
                 let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
-                let seed = derived_seed(plan.seed, Purpose::Schedule, 1);
-                let path = plan.problem.along(&ladder);
+                let seed = derived_seed(seed, Purpose::Schedule, 1);
+                let path = request.along(&ladder);
                 SlopeVariance::from_annealing(&*path, SURVEY_CHAINS, seed).schedule(temperatures)?
             }
             Schedule::Gms13 => {
                 spent = (MOMENT_CHAINS * SURVEY_TEMPERATURES) as u64;
                 let ladder = Ladder::linear(SURVEY_TEMPERATURES, &Prior::Uniform)?;
-                let seed = derived_seed(plan.seed, Purpose::Schedule, 0);
-                let path = plan.problem.along(&ladder);
+                let seed = derived_seed(seed, Purpose::Schedule, 0);
+                let path = request.along(&ladder);
                 let annealed = anneal(&*path, MOMENT_CHAINS, seed, 0, Keep::All);
                 BinnedLinear::from_annealed(&annealed, &ladder, KNOTS)?.schedule(temperatures)?
             }
@@ -122,9 +117,9 @@ impl ScheduleSettings {
                     sweeps: KNOT_SWEEPS,
                     first: most.div_ceil(2).max(2),
                     most,
-                    seed: plan.seed,
+                    seed,
                 }
-                .run(plan.problem.engine, plan.problem.product("--schedule automatic")?)?;
+                .run(request.engine, request.product("--schedule automatic")?)?;
                 spent = refined.gibbs_sweeps;
                 resample(&refined.betas, temperatures)?
             }

@@ -3,40 +3,29 @@
 use serde::Serialize;
 
 use super::agreement::at_least;
-use super::hears::{Hears, Lines};
-use super::schedule::Plan;
-use super::tempered::{KeptRun, Reader, kept_bytes};
+use super::tempered::KeptRun;
 use super::{
-    Agreement, Asked, Automatic, Bias, Bound, Candidate, Estimate, Known, Method, Request,
-    ScheduleSettings, Shared, Start, Way, automatic, lower_bound,
+    Agreement, Asked, Bias, Bound, Candidate, Estimate, Known, Method, Request, ScheduleSettings,
+    Shared, Start, Way, automatic, lower_bound,
 };
 use crate::collective;
 use crate::engine::{BitMatrix, Engine};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::model::exact::QUICK_UNITS;
 use crate::model::plus_minus::Units;
 use crate::model::{Device, Parameters};
-use crate::tempering::schedules::linear;
-use crate::tempering::{BaseDistribution, Ladder, annealing_bytes, check_memory, tempering_bytes};
-
-/// Pseudo-count of base marginals, as in the configuration.
-const SMOOTHING: f64 = 1.0;
-
-/// Largest smaller layer that is enumerated unless another method is given.
-const EXACT_BY_DEFAULT: usize = 20;
-
-/// Temperatures of tempered chains if none are given.
-const USUAL: usize = 100;
+use crate::tempering::BaseDistribution;
 
 /// How log Z of a fixed model is estimated; the defaults are those of the command.
 ///
 /// ```
-/// use ztrack::estimators::EstimateSettings;
+/// use ztrack::estimators::{EstimateSettings, Starting};
 /// use ztrack::model::test_systems::gaussian_parameters;
 ///
 /// let parameters = gaussian_parameters(12, 6, 0.5, 1);
 /// let methods = vec!["exact".parse()?, "rts".parse()?];
 /// let settings = EstimateSettings { methods, sweeps: 300, ..EstimateSettings::default() };
-/// let found = settings.run(&parameters, None, &mut |_line| {})?;
+/// let found = settings.run(&parameters, Starting::default(), &mut |_step| {})?;
 /// let [exact, rts] = &found.estimates[..] else { panic!("two methods") };
 /// assert!(rts.trust.is_sound() && (rts.value - exact.value).abs() < 4.0 * rts.std_error);
 /// # Ok::<(), ztrack::Error>(())
@@ -61,6 +50,8 @@ pub struct EstimateSettings {
     pub schedule: ScheduleSettings,
     /// Where chains run.
     pub device: Device,
+    /// Whether the shared chains are run and kept for the caller in any case.
+    pub keep: bool,
 }
 
 impl Default for EstimateSettings {
@@ -75,6 +66,7 @@ impl Default for EstimateSettings {
             seed: 0,
             schedule: ScheduleSettings::default(),
             device: Device::default(),
+            keep: false,
         }
     }
 }
@@ -93,7 +85,8 @@ impl Default for EstimateSettings {
 /// # Errors
 /// As [`EstimateSettings::run`].
 pub fn log_partition(parameters: &Parameters) -> Result<Estimate> {
-    let mut found = EstimateSettings::default().run(parameters, None, &mut |_| {})?;
+    let mut found =
+        EstimateSettings::default().run(parameters, Starting::default(), &mut |_| {})?;
     Ok(found.estimates.swap_remove(0))
 }
 
@@ -124,25 +117,38 @@ pub struct Started {
     pub runs: Vec<String>,
 }
 
-impl Started {
-    fn by(methods: &'static str, candidates: Vec<Candidate>, runs: Vec<String>) -> Self {
-        Self { methods, candidates, runs }
+/// A step of an estimate: the method that comes next, or a result of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// Whether it is at its beginning and does work of its own.
+    pub begins: bool,
+    /// A result; empty at the beginning.
+    pub line: &'a str,
+}
+
+impl std::fmt::Display for Step<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { method, line, .. } = self;
+        if line.is_empty() { f.write_str(method) } else { write!(f, "{method}: {line}") }
     }
 }
 
-/// Knowledge of the model's modes.
+/// Knowledge of the model's modes; nothing by default.
+#[derive(Clone, Copy, Default)]
 pub struct Starting<'a> {
-    /// p1(v) if the start is given; a candidate if it is to be found.
-    pub base: &'a BaseDistribution,
+    /// p1(v) if the start is given; a candidate if it is to be found. By default the marginals of the rows, without rows the visible bias.
+    pub base: Option<&'a BaseDistribution>,
     /// Whether all methods but `auto` start from `base`.
     pub given: bool,
     /// Whether `base` is more than a guess from the parameters: given, or marginals of the training rows.
     pub informed: bool,
-    /// Data rows, if there are any.
+    /// Data rows, [N, M], if there are any.
     pub rows: Option<&'a BitMatrix>,
     /// Further rows, such as held-out ones, used only for the lower bound of log Z.
     pub held_out: Option<&'a BitMatrix>,
-    /// States of the model that its chains visited, if there are any.
+    /// States of the model that its chains visited, [N, M], if there are any, such as those of a model file.
     pub states: Option<&'a BitMatrix>,
 }
 
@@ -156,7 +162,7 @@ impl Starting<'_> {
 
     fn known(&self, engine: &dyn Engine) -> Known<'_> {
         Known {
-            marginals: self.informed.then_some(self.base),
+            marginals: self.base.filter(|_| self.informed),
             rows: self.rows,
             states: self.states,
             bound: self.bound(engine),
@@ -165,90 +171,82 @@ impl Starting<'_> {
 }
 
 impl EstimateSettings {
-    /// Estimates log Z of a model by all methods; `rows`: data, [N, M], which may show its modes; `tell` gets a line after each step.
+    /// Estimates log Z of a model by all methods; `tell` gets every step. The shared chains are run at most once.
     ///
     /// # Errors
     /// Settings out of range, a model too large for a method.
     pub fn run(
         &self,
         parameters: &Parameters,
-        rows: Option<&BitMatrix>,
-        tell: &mut dyn FnMut(&str),
+        start: Starting<'_>,
+        tell: &mut dyn FnMut(Step<'_>),
     ) -> Result<Estimates> {
-        self.run_with(parameters, rows, None, tell)
-    }
-
-    /// The same; `states`: states of the model that its chains visited, [N, M], such as those of a model file.
-    ///
-    /// # Errors
-    /// As [`EstimateSettings::run`].
-    pub fn run_with(
-        &self,
-        parameters: &Parameters,
-        rows: Option<&BitMatrix>,
-        states: Option<&BitMatrix>,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<Estimates> {
-        let base = match rows {
-            Some(rows) => BaseDistribution::from_marginals(rows, SMOOTHING, &parameters.variables)?,
-            None => Start::VisibleBias.base(parameters, Units::Binary, self.seed)?,
+        let Some(base) = start.base else {
+            let base = self.guess(parameters, start.rows)?;
+            let informed = start.rows.is_some();
+            let start = Starting { base: Some(&base), informed, ..start };
+            return self.run_from(parameters, &base, start, tell);
         };
-        let (informed, held_out) = (rows.is_some(), None);
-        let start = Starting { base: &base, given: false, informed, rows, held_out, states };
-        self.run_from(parameters, &start, false, &mut Lines::new(tell))
+        self.run_from(parameters, base, start, tell)
     }
 
-    /// The same from a start. The shared chains are run at most once; `keep` keeps them for the caller in any case.
-    ///
-    /// # Errors
-    /// As [`EstimateSettings::run`].
-    pub fn run_from(
+    /// Marginals of the rows, without rows the visible bias.
+    fn guess(&self, parameters: &Parameters, rows: Option<&BitMatrix>) -> Result<BaseDistribution> {
+        let (smoothing, variables) = (BaseDistribution::PSEUDO_COUNT, &parameters.variables);
+        match rows {
+            Some(rows) => BaseDistribution::from_marginals(rows, smoothing, variables),
+            None => Start::VisibleBias.base(parameters, Units::Binary, self.seed),
+        }
+    }
+
+    fn run_from(
         &self,
         parameters: &Parameters,
-        start: &Starting<'_>,
-        keep: bool,
-        tell: &mut dyn Hears,
+        base: &BaseDistribution,
+        start: Starting<'_>,
+        tell: &mut dyn FnMut(Step<'_>),
     ) -> Result<Estimates> {
         let methods = self.methods_for(parameters);
         let engine = self.device.engine(parameters, collective::current());
         let engine = engine.as_ref();
-        let Self { chains, sweeps, seed, .. } = *self;
-        let base = start.base;
-        let mut problem =
-            Request { parameters, engine, base, found: None, bound: None, chains, sweeps, seed };
+        let mut request =
+            Request { settings: self, parameters, engine, base, found: None, bound: None };
         let mut how = Vec::new();
         let known = match methods[..] {
             [Method::Exact] => Known::default(),
             _ => start.known(engine),
         };
-        let needs_start = keep || methods.iter().any(|method| method.needs_start());
+        let needs_start = self.keep || methods.iter().any(|method| method.needs_start());
         // Curves are those of the path from a product distribution: temperatures of a mixture's path have no meaning of their own.
-        if needs_start && !start.given && !self.schedule.needs_product() && !keep {
+        if needs_start && !start.given && !self.schedule.needs_product() && !self.keep {
             // --temperatures applies to the methods; the search has its own short annealing and tempering.
-            let search = self.automatic(&problem, None)?;
-            let found = search.start(parameters, known, &mut |line| {
-                tell.line(line);
-            })?;
-            how.push(Started::by("others", found.candidates.clone(), found.done.clone()));
-            problem.bound = Some(found.bound);
-            problem.found = Some(found);
+            let search = request.automatic(None)?;
+            let mut tell = |line: &str| tell(Step { method: "start", begins: false, line });
+            let found = search.start(parameters, known, &mut tell)?;
+            let (candidates, runs) = (found.candidates.clone(), found.done.clone());
+            how.push(Started { methods: "others", candidates, runs });
+            request.bound = Some(found.bound);
+            request.found = Some(found);
         } else if methods.iter().any(|method| matches!(method.way(), Way::Annealed(_))) {
-            problem.bound = Some(lower_bound(parameters, known, self.seed));
+            request.bound = Some(lower_bound(parameters, known, self.seed));
         }
-        tell.method("tempered chains", needs_start);
-        let shared = self.shared(&methods, &problem, keep)?;
+        tell(Step { method: "tempered chains", begins: needs_start, line: "" });
+        let shared = request.shared(&methods)?;
         let (mut estimates, mut skipped) = (Vec::new(), Vec::new());
-        let mut bound = problem.bound;
+        let mut bound = request.bound;
         for method in methods {
-            tell.method(method.name(), method.reader().is_none());
+            let (name, begins) = (method.name(), method.reader().is_none());
+            tell(Step { method: name, begins, line: "" });
             let found = if method == Method::Auto {
-                let automatic = self.automatic(&problem, self.temperatures)?;
-                let report = automatic.run(parameters, known, &mut |line| tell.line(line))?;
+                let automatic = request.automatic(self.temperatures)?;
+                let mut tell = |line: &str| tell(Step { method: name, begins: false, line });
+                let report = automatic.run(parameters, known, &mut tell)?;
                 bound = Some(report.bound.or(bound));
-                how.push(Started::by("auto", report.candidates, report.done));
+                let (candidates, runs) = (report.candidates, report.done);
+                how.push(Started { methods: "auto", candidates, runs });
                 Ok(vec![report.estimate])
             } else {
-                self.estimate(method, &problem, &shared)
+                request.estimate(method, &shared)
             };
             match found {
                 Ok(found) => estimates.extend(found),
@@ -260,152 +258,39 @@ impl EstimateSettings {
         if bound.is_none() && estimates.iter().any(|estimate| estimate.bias != Bias::None) {
             bound = Some(lower_bound(parameters, known, self.seed));
         }
-        let weights = at_least(&estimates).unwrap_or(f64::NEG_INFINITY);
-        estimates.iter_mut().for_each(|estimate| estimate.doubt_below(weights));
-        if let Some(bound) = &bound {
-            let chains = shared.rts().map(|mut chains| {
-                chains.refuse_below(bound.value);
-                chains.trust
-            });
-            for estimate in &mut estimates {
-                estimate.refuse_below(bound.value);
-                if let Some(chains) = chains.as_ref().filter(|_| estimate.method.reader().is_some())
-                {
-                    estimate.trust = estimate.trust.clone().and(chains.clone());
-                }
-            }
-        }
+        hold_against_bounds(&mut estimates, bound.as_ref(), &shared);
         let agreement = Agreement::of(&estimates);
         let kept = if let Shared::Kept(run) = shared { Some(run) } else { None };
         Ok(Estimates { estimates, skipped, kept, bound, agreement, how })
     }
 
     fn methods_for(&self, parameters: &Parameters) -> Vec<Method> {
-        let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT_BY_DEFAULT;
+        let small = parameters.smaller_layer() <= QUICK_UNITS;
         let usual = if small && self.enumerates { Method::Exact } else { Method::Auto };
         let methods = Asked::expand(&self.methods, parameters);
         if methods.is_empty() { vec![usual] } else { methods }
     }
 
-    fn asks_for_all(&self) -> bool {
+    pub(super) fn asks_for_all(&self) -> bool {
         self.methods.iter().any(|method| !matches!(method, Asked::One(_)))
     }
-
-    fn estimate(
-        &self,
-        method: Method,
-        request: &Request<'_>,
-        shared: &Shared,
-    ) -> Result<Vec<Estimate>> {
-        let seed = method.seed(self.seed);
-        let part = || Error::Invalid(format!("{method} is no estimator by itself"));
-        Ok(match method.way() {
-            Way::Shared(reader) => vec![shared.read(reader).ok_or_else(part)?],
-            Way::Alone(run) => vec![run(request.parameters, seed)?],
-            Way::Adaptive(run) => {
-                let ladder = self.ladder(request, 0.0)?;
-                vec![request.tempered(&ladder, seed, |chains| run(chains, self.sweeps))?]
-            }
-            Way::Annealed(run) => {
-                let (ladder, spent, seconds) = self.annealed(request)?;
-                let mut found = run(&*request.along(&ladder), request, seed)?;
-                for estimate in &mut found {
-                    estimate.gibbs_sweeps += spent;
-                    estimate.seconds += seconds;
-                }
-                found
-            }
-            Way::Search | Way::Part => return Err(part()),
-        })
-    }
-
-    fn automatic(&self, problem: &Request<'_>, temperatures: Option<usize>) -> Result<Automatic> {
-        let temperatures = temperatures.unwrap_or(automatic::TEMPERATURES);
-        let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
-        self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j))?;
-        let Self { chains, sweeps, budget, seed, .. } = *self;
-        let settings = automatic_settings(chains, temperatures, sweeps, budget, seed)?;
-        Ok(Automatic { device: self.device.clone(), ..settings })
-    }
-
-    fn shared(&self, methods: &[Method], problem: &Request<'_>, keep: bool) -> Result<Shared> {
-        let readers: Vec<Reader> = methods.iter().filter_map(|method| method.reader()).collect();
-        let keep = keep || readers.iter().any(|reader| matches!(reader, Reader::Kept(_)));
-        if readers.is_empty() && !keep {
-            return Ok(Shared::NotNeeded);
-        }
-        let temperatures = self.schedule.temperatures(self.temperatures, USUAL)?;
-        // Only sizes of at least 1 can be multiplied; the check refuses others.
-        let kept = if keep && self.chains.min(self.sweeps).min(temperatures) > 0 {
-            kept_bytes(self.chains, self.sweeps, temperatures)
-        } else {
-            0.0
-        };
-        let ladder = self.ladder(problem, kept)?;
-        problem.shared(&ladder, keep)
-    }
-
-    /// The ladder of tempered chains, after a check that they and `more` bytes fit in memory.
-    fn ladder(&self, problem: &Request<'_>, more: f64) -> Result<Ladder> {
-        let temperatures = self.schedule.temperatures(self.temperatures, USUAL)?;
-        let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
-        self.check(temperatures, tempering_bytes(self.chains, temperatures, m, j) + more)?;
-        Ok(self.schedule.ladder(&self.plan(problem, self.temperatures, USUAL))?.0)
-    }
-
-    /// The ladder of annealing, and the Gibbs sweeps and seconds spent on planning it.
-    fn annealed(&self, problem: &Request<'_>) -> Result<(Ladder, u64, f64)> {
-        // One sweep per temperature, as many as counted sweeps, for comparison with the other methods.
-        let (asked, usual) =
-            if self.asks_for_all() { (None, self.sweeps) } else { (self.temperatures, 10_000) };
-        let temperatures = self.schedule.temperatures(asked, usual)?;
-        let (m, j) = (problem.parameters.n_visible, problem.parameters.n_hidden);
-        self.check(temperatures, annealing_bytes(self.chains, temperatures, m, j))?;
-        let start = std::time::Instant::now();
-        let (ladder, spent) = self.schedule.ladder(&self.plan(problem, asked, usual))?;
-        Ok((ladder, spent, start.elapsed().as_secs_f64()))
-    }
-
-    fn plan<'a>(&self, problem: &'a Request<'a>, asked: Option<usize>, usual: usize) -> Plan<'a> {
-        Plan { problem, asked, usual, seed: self.seed }
-    }
-
-    fn check(&self, temperatures: usize, bytes: f64) -> Result<()> {
-        if self.sweeps == 0 {
-            return Err(Error::Invalid("--sweeps: at least 1 is needed".into()));
-        }
-        check_sizes(self.chains, temperatures, bytes)
-    }
 }
 
-/// Settings of the automatic estimate, whose chains also give samples.
-pub(crate) fn automatic_settings(
-    chains: usize,
-    temperatures: usize,
-    sweeps: usize,
-    budget: f64,
-    seed: u64,
-) -> Result<Automatic> {
-    let invalid = |problem| Err(Error::Invalid(problem));
-    if chains < 4 {
-        return invalid(format!("--chains: at least 4 are needed to find modes, got {chains}"));
-    }
-    if !(0.0..=f64::MAX).contains(&budget) {
-        return invalid(format!("--budget: seconds of at least 0 are needed, got {budget}"));
-    }
-    let ladder = Automatic::ladder(&linear(temperatures)?)?;
-    Ok(Automatic { chains, ladder, sweeps, budget, seed, device: Device::default() })
-}
-
-/// Refuses chains and temperatures that are too few or do not fit in memory (`bytes`).
-pub(crate) fn check_sizes(chains: usize, temperatures: usize, bytes: f64) -> Result<()> {
-    for (option, value) in [("--chains", chains), ("--temperatures", temperatures)] {
-        if value < 2 {
-            return Err(Error::Invalid(format!("{option}: at least 2 are needed, got {value}")));
+/// Bounds put estimates below them in doubt, and doubts about the shared chains all estimates that read them.
+fn hold_against_bounds(estimates: &mut [Estimate], bound: Option<&Bound>, shared: &Shared) {
+    let weights = at_least(estimates).unwrap_or(f64::NEG_INFINITY);
+    estimates.iter_mut().for_each(|estimate| estimate.doubt_below(weights));
+    let Some(bound) = bound else { return };
+    let chains = shared.rts().map(|mut chains| {
+        chains.refuse_below(bound.value);
+        chains.trust
+    });
+    for estimate in estimates {
+        estimate.refuse_below(bound.value);
+        if let Some(chains) = chains.as_ref().filter(|_| estimate.method.reader().is_some()) {
+            estimate.trust = estimate.trust.clone().and(chains.clone());
         }
     }
-    let what = format!("--chains {chains} with {temperatures} temperatures");
-    check_memory(bytes, &what).map_err(Error::TooLarge)
 }
 
 #[cfg(test)]
@@ -425,7 +310,7 @@ mod tests {
         let (rows, held_out, states) = (of(0, 300), of(200, 400), of(350, 512));
         let base = BaseDistribution::uniform(9);
         let start = Starting {
-            base: &base,
+            base: Some(&base),
             given: true,
             informed: true,
             rows: Some(&rows),
@@ -450,14 +335,8 @@ mod tests {
             .collect();
         let parameters =
             Parameters::new(modes + more, modes, weights, visible, vec![bias; modes]).unwrap();
-        let start = Starting {
-            base: &BaseDistribution::from_logits(&base).unwrap(),
-            given: true,
-            informed: false,
-            rows: None,
-            held_out: None,
-            states: None,
-        };
+        let base = BaseDistribution::from_logits(&base).unwrap();
+        let start = Starting { base: Some(&base), given: true, ..Starting::default() };
         let names = ["rts", "ti-riemann", "sandwich", "raise"];
         let settings = EstimateSettings {
             methods: names.map(|name| name.parse().unwrap()).to_vec(),
@@ -465,9 +344,7 @@ mod tests {
             sweeps: 400,
             ..EstimateSettings::default()
         };
-        let mut tell = |_: &str| ();
-        let found = settings.run_from(&parameters, &start, false, &mut Lines::new(&mut tell));
-        let found = found.unwrap();
+        let found = settings.run(&parameters, start, &mut |_| ()).unwrap();
         let bound = found.bound.unwrap().value;
         let row = |method| found.estimates.iter().find(|e| e.method == method).unwrap();
         for above in [Method::TiRiemann, Method::Raise] {

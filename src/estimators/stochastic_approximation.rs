@@ -12,7 +12,7 @@
 use std::time::Instant;
 
 use super::estimate::with_rounding;
-use super::{Bias, Estimate, Method, at_least_two_chains};
+use super::{Estimate, Method, at_least_two_chains};
 use crate::error::Result;
 use crate::numerics::Influence;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
@@ -121,17 +121,13 @@ impl<'a> Recursion<'a> {
         });
         let value = self.zeta[self.zeta.len() - 1];
         Estimate {
-            method,
-            value,
-            std_error: with_rounding(self.influence.std_error(), value),
             effective_samples: Some(self.round_trips as f64),
-            bias: Bias::Consistent,
-            at_least: None,
             gibbs_sweeps: (self.chains.sweeps_done() - self.sweeps_before) * n as u64,
             seconds: self.start.elapsed().as_secs_f64(),
             trust: Trust::unless("not-mixed", unmixed)
                 .and(doubt)
                 .and(Trust::unless("not-flat", uneven)),
+            ..Estimate::new(method, value, with_rounding(self.influence.std_error(), value))
         }
         .checked()
     }

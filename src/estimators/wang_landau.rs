@@ -53,7 +53,6 @@ impl WangLandau {
         );
         Ok(Estimate {
             bias: Bias::Biased,
-            at_least: None,
             ..recursion.finish(Method::WangLandau, Trust::unless("gain-halved", doubt))
         })
     }

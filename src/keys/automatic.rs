@@ -1,9 +1,5 @@
 //! A setting that the program chooses by itself unless it is given.
 
-use std::fmt;
-use std::marker::PhantomData;
-
-use serde::de::{Error, IntoDeserializer, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// `"auto"`, or a value.
@@ -43,42 +39,26 @@ impl<T: Serialize> Serialize for Automatic<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Automatic<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AutoOrValue(PhantomData))
-    }
+/// What a file has of it.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "\"auto\" or a value of the right kind")]
+enum Written<T> {
+    Word(Word),
+    Value(T),
 }
 
-struct AutoOrValue<T>(PhantomData<T>);
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Auto,
+}
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for AutoOrValue<T> {
-    type Value = Automatic<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"auto\" or a value")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        match text {
-            "auto" => Ok(Automatic::Auto),
-            _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
-        }
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
-        T::deserialize(value.into_deserializer()).map(Automatic::Given)
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
-        T::deserialize(value.into_deserializer()).map(Automatic::Given)
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
-        T::deserialize(value.into_deserializer()).map(Automatic::Given)
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
-        T::deserialize(value.into_deserializer()).map(Automatic::Given)
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Automatic<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match Written::deserialize(deserializer)? {
+            Written::Word(Word::Auto) => Self::Auto,
+            Written::Value(value) => Self::Given(value),
+        })
     }
 }
 

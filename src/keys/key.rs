@@ -173,7 +173,7 @@ impl Key {
     }
 
     /// The default, for people.
-    pub fn default_text(&self) -> String {
+    pub(crate) fn default_text(&self) -> String {
         match (&self.default, &self.takes) {
             (LeftOut::Required, _) => "none, must be given".into(),
             (LeftOut::Is(Value::Table(_)), Takes::Section(short))

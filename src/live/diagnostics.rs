@@ -41,7 +41,7 @@ impl Diagnostics {
         let chains = tracker.chains();
         let settled = chains.settled();
         Self {
-            log_z_bound: finite(tracker.bound),
+            log_z_bound: finite(tracker.found.bound),
             settling_sweeps: settled.map(|settled| settled.sweeps as f64),
             settling_drift_in_errors: settled.and_then(|settled| finite(settled.drift_in_errors)),
             settling_correlation: settled.and_then(|settled| finite(settled.correlation)),
@@ -52,7 +52,7 @@ impl Diagnostics {
             effective_sample_size: finite(chains.effective_sample_size()),
             crossed_share: finite(chains.crossed_share()),
             tracker_consistency: chains.consistency().and_then(finite),
-            restarts: tracker.restarts,
+            restarts: tracker.found.restarts,
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::model::{Device, Parameters};
 use crate::tempering::{BaseDistribution, Ladder};
 use crate::tracking::{
-    BOUND_ROWS, KnownStates, LogLikelihood, LogZ, Model, ModelTracker, SecondPopulation,
-    TrackRecord, TrackerOptions, mean_log_f, weighted_log_f,
+    BOUND_ROWS, KnownStates, LogLikelihood, LogZ, Model, ModelTracker, Start, TrackRecord,
+    TrackerOptions, mean_log_f, weighted_log_f,
 };
 use crate::training::Averaged;
 use crate::trust::Trust;
@@ -124,22 +124,16 @@ impl LogZTracker {
         self.check(parameters)?;
         self.evaluated = None;
         if self.tracker.is_none() {
-            let model = self.model(parameters.clone());
             let (chains, options) = (self.chains(), self.options());
             let Settings { seed, window, .. } = self.settings;
-            let ladder = &self.ladder;
-            let mixture = match &self.data {
-                Some(rows) => {
-                    self.settings.tempering.mixture_of(rows, self.base.variables(), seed)?
-                }
-                None => None,
-            };
-            let second = mixture.map(|mixture| {
-                SecondPopulation::start(&model, ladder, mixture.into(), chains, seed, options)
-            });
-            let (tracker, _) =
-                ModelTracker::start(model, ladder, &self.base, chains, seed, options);
-            self.tracker = Some(tracker.beside(second));
+            let variables = self.base.variables();
+            let mixture_of = |rows| self.settings.tempering.mixture_of(rows, variables, seed);
+            let mixture = self.data.as_ref().map(mixture_of).transpose()?.flatten();
+            let model = &self.model(parameters.clone());
+            let start = Start { model, ladder: &self.ladder, base: &self.base };
+            let mixture = mixture.map(Arc::new);
+            let (tracker, _) = ModelTracker::start(start, mixture, chains, seed, options);
+            self.tracker = Some(tracker);
             self.averaged = (window > 0.0).then(|| Averaged::new(window, parameters.clone()));
             return Ok(None);
         }
@@ -193,7 +187,7 @@ impl LogZTracker {
         let bound = data.map_or(f64::NEG_INFINITY, |data| {
             mean_log_f(tracker.model().engine.as_ref(), &data.spread(BOUND_ROWS)).log_z_bound
         });
-        tracker.bound = tracker.bound.max(bound);
+        tracker.found.bound = tracker.found.bound.max(bound);
         let LogZ { value, std_error, trust } = tracker.log_z(bound);
         let evaluated = Evaluated { log_z: value, std_error, trust: words::of_options(trust) };
         self.steps = 0;
@@ -322,7 +316,7 @@ impl LogZTracker {
 
     /// Number of times the chains had missed a mode of the data or particles and were re-initialised from it.
     pub fn restarts(&self) -> u64 {
-        self.tracker.as_ref().map_or(0, |tracker| tracker.restarts)
+        self.tracker.as_ref().map_or(0, |tracker| tracker.found.restarts)
     }
 
     pub(super) fn options(&self) -> TrackerOptions {

@@ -30,7 +30,7 @@ impl Settings {
     }
 
     /// How chains are run, `steps` of them after the last evaluation.
-    pub fn tracker_options(&self, steps: u64) -> TrackerOptions {
+    pub(crate) fn tracker_options(&self, steps: u64) -> TrackerOptions {
         let sweeps = self.tempering.sweeps.or(SWEEPS);
         let earned = (steps * sweeps as u64).min(MOST_SWEEPS) as usize;
         TrackerOptions {

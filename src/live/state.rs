@@ -11,10 +11,8 @@ use crate::config::TemperingConfig;
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
-use crate::tempering::{BaseDistribution, GeometricPath};
-use crate::tracking::{
-    ChainTracker, KnownShare, LogZ, Model, ModelTracker, SecondPopulation, check_count,
-};
+use crate::tempering::BaseDistribution;
+use crate::tracking::{Found, LogZ, Model, ModelTracker, Start, TRACKED, check_count};
 use crate::training::{Averaged, temperatures};
 use crate::trust::Trust;
 
@@ -34,10 +32,8 @@ struct Saved {
     steps: u64,
     /// Fraction of the updates that is averaged over.
     window: f64,
-    #[serde(with = "crate::checkpoint::float")]
-    bound: f64,
-    known: KnownShare,
-    restarts: u64,
+    #[serde(flatten)]
+    found: Found,
     /// Diagnostics, if the last update was evaluated already.
     trust: Option<Trust>,
 }
@@ -81,13 +77,11 @@ impl LogZTracker {
                 tracked_at: self.tracked_at,
                 steps: self.steps,
                 window: self.settings.window,
-                bound: self.tracker.as_ref().map_or(f64::NEG_INFINITY, |tracker| tracker.bound),
-                known: self.tracker.as_ref().map_or(KnownShare::NONE, |tracker| tracker.known),
-                restarts: self.restarts(),
+                found: self.tracker.as_ref().map_or_else(Found::default, |tracker| tracker.found),
                 trust: self.evaluated.as_ref().map(|evaluated| evaluated.trust.clone()),
             },
         );
-        state.f32s("base", &[self.visible()], self.base.logits());
+        state.array("base", &[self.visible()], self.base.logits());
         state.variables("base.", self.base.variables());
         if let Some(data) = &self.data {
             state.bits("data", data);
@@ -102,7 +96,6 @@ impl LogZTracker {
             state.parameters("averaged.", averaged.parameters());
         }
         if let Some(tracker) = &self.tracker {
-            state.parameters("tracked.", &tracker.model().parameters);
             tracker.write(&mut state);
         }
         state.to_bytes()
@@ -130,7 +123,7 @@ impl LogZTracker {
         }
         let ladder = saved.tempering.ladder(temperatures(m, j))?;
         let variables = state.variables("base.")?;
-        let base = BaseDistribution::from_logits(&state.f32s("base", &[m])?)?;
+        let base = BaseDistribution::from_logits(&state.array("base", &[m])?)?;
         if !variables.fit(m) {
             return Err(Error::Mismatch(format!("variables `{variables}` for {m} columns")));
         }
@@ -151,18 +144,10 @@ impl LogZTracker {
         if saved.started {
             let averaged = (window > 0.0).then(|| parameters("averaged.")).transpose()?;
             live.averaged = averaged.map(|parameters| Averaged::new(window, parameters));
-            let model = Model::on_host(parameters("tracked.")?);
-            let path = GeometricPath {
-                engine: model.engine.as_ref(),
-                ladder: &live.ladder,
-                base: &live.base,
-            };
-            let (options, ladder) = (live.options(), &live.ladder);
-            let second = SecondPopulation::read(state, (&model, ladder), live.chains(), options)?;
-            let chains = ChainTracker::read("", &path, live.chains(), options, state)?;
-            let mut tracker = ModelTracker::of(chains, model, ladder, &live.base).beside(second);
-            (tracker.bound, tracker.known, tracker.restarts) =
-                (saved.bound, saved.known, saved.restarts);
+            let model = &Model::on_host(parameters(TRACKED)?);
+            let start = Start { model, ladder: &live.ladder, base: &live.base };
+            let (chains, options) = (live.chains(), live.options());
+            let tracker = ModelTracker::read(state, start, chains, options, saved.found)?;
             live.evaluated = saved.trust.map(|trust| {
                 let LogZ { value, std_error, .. } = tracker.log_z(f64::NEG_INFINITY);
                 Evaluated { log_z: value, std_error, trust }

@@ -154,8 +154,13 @@ impl Parameters {
         [&mut self.weights, &mut self.visible_bias, &mut self.hidden_bias]
     }
 
+    /// Number of units of the smaller layer: enumeration visits two to this power states.
+    pub fn smaller_layer(&self) -> usize {
+        self.n_visible.min(self.n_hidden)
+    }
+
     /// The name of a parameter that holds NaN or infinity, if there is one.
-    pub fn not_finite(&self) -> Option<&'static str> {
+    pub(crate) fn not_finite(&self) -> Option<&'static str> {
         ["weights", "visible_bias", "hidden_bias"]
             .into_iter()
             .zip(self.arrays())

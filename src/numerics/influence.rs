@@ -33,7 +33,7 @@ impl Influence {
     }
 
     /// The contributions, mutable, `[S]`.
-    pub fn parts_mut(&mut self) -> &mut [f64] {
+    pub(crate) fn parts_mut(&mut self) -> &mut [f64] {
         &mut self.0
     }
 
@@ -74,19 +74,14 @@ impl Influence {
         Self(self.0.iter().zip(&other.0).map(|(x, y)| x - y).collect())
     }
 
-    /// Adds `factor` times another error.
-    pub fn axpy(&mut self, factor: f64, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(own, x)| *own += factor * x);
-    }
-
     /// Moves by the fraction `gain` towards another error, as the estimate does.
-    pub fn approach(&mut self, gain: f64, other: &Self) {
+    pub(crate) fn approach(&mut self, gain: f64, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(own, new)| *own += gain * (new - *own));
     }
 
     /// Weight of a new estimate beside this old one of the same chains with the smallest combined variance: the minimum of (1 - g)^2 old +
     /// g^2 new + 2 g (1 - g) covariance, in [0, 1].
-    pub fn best_gain(&self, new: &Self) -> f64 {
+    pub(crate) fn best_gain(&self, new: &Self) -> f64 {
         let both = self.covariance(new);
         let (old, new) = (self.variance(), new.variance());
         let total = old + new - 2.0 * both;
@@ -129,10 +124,8 @@ mod tests {
 
     #[test]
     fn errors_add_up_as_estimates_do() {
-        let (mut own, other) = (influence(&[1.0, -1.0]), influence(&[4.0, -4.0]));
-        assert_eq!(other.minus(&own), influence(&[3.0, -3.0]));
-        own.axpy(0.5, &other);
-        assert_eq!(own, influence(&[3.0, -3.0]));
+        let (mut own, other) = (influence(&[3.0, -3.0]), influence(&[4.0, -4.0]));
+        assert_eq!(other.minus(&own), influence(&[1.0, -1.0]));
         own.approach(0.25, &influence(&[7.0, 1.0]));
         assert_eq!(own, influence(&[4.0, -2.0]));
     }

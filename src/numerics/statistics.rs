@@ -1,6 +1,9 @@
 //! Statistics of traces of chains: ranks, effective sample size, R-hat (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021,
 //! "Rank-normalization, folding, and localization").
 
+/// Most combined standard errors by which two values of one number differ; beyond, they contradict each other.
+pub const MOST_ERRORS: f64 = 4.0;
+
 /// Mean of numbers; NaN for none.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64

@@ -50,7 +50,7 @@ impl Table {
     }
 
     /// All rows, for writing.
-    pub fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, f64> {
+    pub(crate) fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, f64> {
         self.numbers.chunks_exact_mut(self.columns.max(1))
     }
 
@@ -60,12 +60,12 @@ impl Table {
     }
 
     /// The last column: what belongs to beta = 1.
-    pub fn last_column(&self) -> impl Iterator<Item = f64> + Clone {
+    pub(crate) fn last_column(&self) -> impl Iterator<Item = f64> + Clone {
         self.column(self.columns.saturating_sub(1))
     }
 
     /// Sums of the columns, in the order of the rows.
-    pub fn column_sums(&self) -> Vec<f64> {
+    pub(crate) fn column_sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.columns];
         for row in self.rows() {
             sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);

@@ -26,6 +26,13 @@ pub struct Chart {
     pub guides: Vec<Guide>,
 }
 
+impl Chart {
+    /// Series over labelled axes.
+    pub fn of(x_label: &str, y_label: &str, series: Vec<Series>) -> Self {
+        Self { x_label: x_label.into(), y_label: y_label.into(), series, ..Self::default() }
+    }
+}
+
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Look {

@@ -61,7 +61,7 @@ impl Layout {
             .with(label("name", (4.0, top - 9.0), "start", &chart.y_label))
     }
 
-    pub fn guide(&self, guide: &Guide) -> Element {
+    pub(crate) fn guide(&self, guide: &Guide) -> Element {
         let Self { left, right, top, bottom, .. } = *self;
         let group = Element::new("g");
         match guide {

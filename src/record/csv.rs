@@ -3,7 +3,6 @@
 //! A row is a single write to an unbuffered file, so a kill leaves at most one incomplete last line; resuming drops it. Numbers are printed
 //! with the digits that read back to the same f64.
 
-use std::fs::OpenOptions;
 use std::path::Path;
 
 use super::{Content, HeldFile, Record, Recorder, Written, tags};
@@ -31,7 +30,7 @@ impl Csv {
             ));
         }
         write_bytes(path, format!("{}\n", header()).as_bytes())?;
-        Self::open(path)
+        Ok(Self { file: HeldFile::append(path)? })
     }
 
     /// The records of a file up to update `after_update`; none if the file is missing.
@@ -54,12 +53,7 @@ impl Csv {
             Some((_, 0)) => write_bytes(path, format!("{}\n", header()).as_bytes())?,
             Some((_, length)) => keep_start(path, length)?,
         }
-        Self::open(path)
-    }
-
-    fn open(path: &Path) -> Result<Self> {
-        let file = OpenOptions::new().append(true).open(path).map_err(Error::io("open", path))?;
-        Ok(Self { file: HeldFile::new(path, file) })
+        Ok(Self { file: HeldFile::append(path)? })
     }
 }
 
@@ -250,7 +244,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_an_error_not_a_panic() {
-        let mut csv = Csv::open(Path::new("/dev/full")).unwrap();
+        let mut csv = Csv { file: HeldFile::append(Path::new("/dev/full")).unwrap() };
         let error = csv.record(&record(1)).unwrap_err().to_string();
         assert!(error.starts_with("cannot write /dev/full"), "{error}");
     }

@@ -2,14 +2,17 @@
 //!
 //! All of it is in the first event of a run. Messages: `layout.proto`, `plugin_hparams.proto` and the tags that TensorBoard's plugins read.
 
+use protobuf::Message;
 use protobuf::well_known_types::Value;
-use protobuf::{Message, RepeatedField};
 use tensorboard_proto::api::{DataType, Experiment, HParamInfo, MetricInfo, MetricName};
 use tensorboard_proto::layout::{
-    Category, Chart, Layout, MarginChartContent, MarginChartContent_Series, MultilineChartContent,
+    Category, Chart, Chart_oneof_content, Layout, MarginChartContent, MarginChartContent_Series,
+    MultilineChartContent,
 };
 use tensorboard_proto::plugin_hparams::{HParamsPluginData, SessionStartInfo};
-use tensorboard_proto::summary::{Summary_Value, SummaryMetadata, SummaryMetadata_PluginData};
+use tensorboard_proto::summary::{
+    Summary_Value, Summary_Value_oneof_value, SummaryMetadata, SummaryMetadata_PluginData,
+};
 use tensorboard_proto::tensor::TensorProto;
 use tensorboard_proto::types;
 
@@ -57,47 +60,37 @@ fn bytes(message: &impl Message) -> Result<Vec<u8>> {
         .map_err(|error| Error::Encoding(format!("cannot encode a TensorBoard message: {error}")))
 }
 
-fn value(tag: &str, plugin: &str, content: Vec<u8>) -> Summary_Value {
-    let mut data = SummaryMetadata_PluginData::new();
-    data.set_plugin_name(plugin.into());
-    data.set_content(content);
-    let mut metadata = SummaryMetadata::new();
-    metadata.set_plugin_data(data);
-    let mut value = Summary_Value::new();
-    value.set_tag(tag.into());
-    value.set_metadata(metadata);
-    value
+fn value(tag: &str, plugin: &str, content: Vec<u8>, tensor: TensorProto) -> Summary_Value {
+    let plugin_name = plugin.into();
+    let data = SummaryMetadata_PluginData { plugin_name, content, ..Default::default() };
+    let metadata = SummaryMetadata { plugin_data: Some(data).into(), ..Default::default() };
+    Summary_Value {
+        tag: tag.into(),
+        metadata: Some(metadata).into(),
+        value: Some(Summary_Value_oneof_value::tensor(tensor)),
+        ..Default::default()
+    }
 }
 
 /// A scalar tensor of one string.
 fn string(tag: &str, plugin: &str, text: Vec<u8>) -> Summary_Value {
-    let mut tensor = TensorProto::new();
-    tensor.set_dtype(types::DataType::DT_STRING);
-    tensor.set_string_val(RepeatedField::from_vec(vec![text]));
-    let mut value = value(tag, plugin, Vec::new());
-    value.set_tensor(tensor);
-    value
+    let (dtype, string_val) = (types::DataType::DT_STRING, vec![text].into());
+    value(tag, plugin, Vec::new(), TensorProto { dtype, string_val, ..Default::default() })
 }
 
 /// Hyperparameters are in the metadata; the tensor only makes the value one.
 fn hyperparameters(tag: &str, content: Vec<u8>) -> Summary_Value {
-    let mut tensor = TensorProto::new();
-    tensor.set_dtype(types::DataType::DT_FLOAT);
-    tensor.set_float_val(vec![0.0]);
-    let mut value = value(tag, "hparams", content);
-    value.set_tensor(tensor);
-    value
+    let (dtype, float_val) = (types::DataType::DT_FLOAT, vec![0.0]);
+    value(tag, "hparams", content, TensorProto { dtype, float_val, ..Default::default() })
 }
 
 fn layout() -> Result<Vec<u8>> {
-    let category = |title: &str, charts: Vec<Chart>| {
-        let mut category = Category::new();
-        category.set_title(title.into());
-        category.set_chart(RepeatedField::from_vec(charts));
-        category
+    let category = |title: &str, charts: Vec<Chart>| Category {
+        title: title.into(),
+        chart: charts.into(),
+        ..Default::default()
     };
-    let mut layout = Layout::new();
-    layout.set_category(RepeatedField::from_vec(vec![
+    let category = vec![
         category(
             "log-likelihood and log Z, with bands of 2 standard errors",
             vec![
@@ -133,8 +126,8 @@ fn layout() -> Result<Vec<u8>> {
                 lines("norms", &["weight_norm", "gradient_norm"]),
             ],
         ),
-    ]));
-    bytes(&layout)
+    ];
+    bytes(&Layout { category: category.into(), ..Default::default() })
 }
 
 /// The name in TensorBoard; tags of charts are checked by a test.
@@ -143,58 +136,49 @@ fn name(run: Run, tag: &str) -> String {
 }
 
 fn band(title: &str, run: Run, tag: &str) -> Chart {
-    let mut series = MarginChartContent_Series::new();
-    series.set_value(name(run, tag));
-    series.set_lower(name(run, &format!("{tag}_lower")));
-    series.set_upper(name(run, &format!("{tag}_upper")));
-    let mut content = MarginChartContent::new();
-    content.set_series(RepeatedField::from_vec(vec![series]));
-    let mut chart = Chart::new();
-    chart.set_title(title.into());
-    chart.set_margin(content);
-    chart
+    let [value, lower, upper] =
+        ["", "_lower", "_upper"].map(|end| name(run, &format!("{tag}{end}")));
+    let series = MarginChartContent_Series { value, lower, upper, ..Default::default() };
+    let content = MarginChartContent { series: vec![series].into(), ..Default::default() };
+    let content = Some(Chart_oneof_content::margin(content));
+    Chart { title: title.into(), content, ..Default::default() }
 }
 
 /// Tags are matched as regular expressions, from their beginning.
 fn lines(title: &str, tags: &[&str]) -> Chart {
     let whole = |tag: &&str| format!("{}$", name(Run::Tracker, tag));
-    let mut content = MultilineChartContent::new();
-    content.set_tag(tags.iter().map(whole).collect());
-    let mut chart = Chart::new();
-    chart.set_title(title.into());
-    chart.set_multiline(content);
-    chart
+    let tag = tags.iter().map(whole).collect();
+    let content = MultilineChartContent { tag, ..Default::default() };
+    let content = Some(Chart_oneof_content::multiline(content));
+    Chart { title: title.into(), content, ..Default::default() }
 }
 
 /// Columns of the HParams tab. Runs are compared by their likelihoods; `group` is a run relative to that of this event.
 fn experiment(about: &About) -> Result<Vec<u8>> {
     let metric = |run: Run, tag: &str, group: &str, shown: &str| {
-        let mut metric_name = MetricName::new();
-        metric_name.set_group(group.into());
-        metric_name.set_tag(name(run, tag));
-        let mut info = MetricInfo::new();
-        info.set_name(metric_name);
-        info.set_display_name(shown.into());
-        info
+        let (group, tag) = (group.into(), name(run, tag));
+        let name = Some(MetricName { group, tag, ..Default::default() }).into();
+        MetricInfo { name, display_name: shown.into(), ..Default::default() }
     };
-    let setting = |(name, value): &(&'static str, Setting)| {
-        let mut info = HParamInfo::new();
-        info.set_name((*name).into());
-        info.set_field_type(match value {
+    let setting = |(name, value): &(&'static str, Setting)| HParamInfo {
+        name: (*name).into(),
+        field_type: match value {
             Setting::Number(_) => DataType::DATA_TYPE_FLOAT64,
             Setting::Word(_) => DataType::DATA_TYPE_STRING,
-        });
-        info
+        },
+        ..Default::default()
     };
-    let mut experiment = Experiment::new();
-    experiment.set_hparam_infos(about.settings.iter().map(setting).collect());
-    experiment.set_metric_infos(RepeatedField::from_vec(vec![
+    let metrics = vec![
         metric(Run::Validation, "log_likelihood", "../validation", "validation log-likelihood"),
         metric(Run::Train, "log_likelihood", "", "train log-likelihood"),
         metric(Run::Tracker, "log_z", "", "log Z"),
-    ]));
+    ];
     let mut data = HParamsPluginData::new();
-    data.set_experiment(experiment);
+    data.set_experiment(Experiment {
+        hparam_infos: about.settings.iter().map(setting).collect(),
+        metric_infos: metrics.into(),
+        ..Default::default()
+    });
     bytes(&data)
 }
 

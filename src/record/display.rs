@@ -5,17 +5,17 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::live_text::{Parts, task, wrap};
 use super::notice::Level;
 use super::repeated::{Line, Repeated};
-use super::screen::Screen;
+use super::screen::{Screen, redraw};
 use super::{Notice, Progress, Record, Recorder, StandardStream};
 use crate::error::Result;
 use crate::interrupt;
-use crate::progress::Watch;
+use crate::progress::{Watch, lock};
 
 /// Seconds of training between two plain lines; an evaluation prints one in any case.
 const LINE_INTERVAL: f64 = 5.0;
@@ -72,7 +72,7 @@ impl ProgressBar {
     }
 
     /// Whether there is a live display, which answers a signal itself; other output would break it.
-    pub fn on_screen() -> bool {
+    pub(crate) fn on_screen() -> bool {
         ON_SCREEN.load(Ordering::Relaxed) > 0
     }
 
@@ -173,17 +173,11 @@ impl Live {
     fn new() -> Self {
         ON_SCREEN.fetch_add(1, Ordering::Relaxed);
         let shown = Arc::new(Mutex::new(Shown::new()));
-        let drawn = Arc::clone(&shown);
-        // Without a thread the display is drawn only at notices.
-        let _ = std::thread::Builder::new().name("display".into()).spawn(move || {
-            loop {
-                std::thread::sleep(TICK);
-                let mut shown = lock(&drawn);
-                if shown.ended {
-                    break;
-                }
+        redraw(&shown, TICK, |shown| {
+            if !shown.ended {
                 shown.draw(&[]);
             }
+            shown.ended
         });
         Self { shown }
     }
@@ -246,11 +240,6 @@ impl Shown {
         lines.extend(work.iter().flat_map(|text| wrap(text, width, INDENT)));
         lines
     }
-}
-
-/// A thread that panicked while drawing has left no incomplete state.
-fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
-    shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 #[cfg(test)]

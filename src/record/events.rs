@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use protobuf::Message;
-use tensorboard_proto::event::Event;
+use tensorboard_proto::event::{Event, Event_oneof_what};
 use tensorboard_rs::masked_crc32c::masked_crc32c;
 use tensorboard_rs::record_writer::RecordWriter;
 
@@ -47,18 +47,17 @@ impl EventFile {
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = file.map_err(Error::io("create", &path))?;
         let mut out = Self { file: HeldFile::new(&path, file) };
-        let mut event = Event::new();
-        event.set_file_version("brain.Event:2".into());
-        out.append(event)?;
+        out.append(0, Event_oneof_what::file_version("brain.Event:2".into()))?;
         Ok(out)
     }
 
-    /// Appends an event with the current time, and writes it at once.
+    /// Appends an event of a step with the current time, and writes it at once.
     ///
     /// # Errors
     /// [`Error::Io`] if writing fails, [`Error::File`] if the file is gone.
-    pub(super) fn append(&mut self, mut event: Event) -> Result<()> {
-        event.set_wall_time(wall_time());
+    pub(super) fn append(&mut self, step: i64, what: Event_oneof_what) -> Result<()> {
+        let wall_time = wall_time();
+        let event = Event { wall_time, step, what: Some(what), ..Default::default() };
         let mut frame = Vec::new();
         event
             .write_to_bytes()

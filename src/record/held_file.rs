@@ -21,6 +21,15 @@ impl HeldFile {
         Self { path: path.to_path_buf(), file }
     }
 
+    /// A file that is there, to write at its end.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn append(path: &Path) -> Result<Self> {
+        let file = File::options().append(true).open(path).map_err(Error::io("open", path))?;
+        Ok(Self::new(path, file))
+    }
+
     /// Its name.
     pub fn path(&self) -> &Path {
         &self.path

@@ -41,7 +41,12 @@ impl Image {
     ///
     /// # Errors
     /// [`Error::Mismatch`] if there is no such row or the shape has another number of units.
-    pub fn from_bits(bits: &BitMatrix, row: usize, height: usize, width: usize) -> Result<Self> {
+    pub(crate) fn from_bits(
+        bits: &BitMatrix,
+        row: usize,
+        height: usize,
+        width: usize,
+    ) -> Result<Self> {
         if row >= bits.rows() {
             return Err(Error::Mismatch(format!(
                 "no row {row} in a matrix of {} rows to draw",

@@ -101,7 +101,7 @@ fn flow(words: &[String], width: usize) -> Vec<String> {
 }
 
 /// Text cut at spaces into lines of at most `width` characters, all but the first indented.
-pub(super) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {

@@ -49,11 +49,15 @@ pub use dashboard::{About, Setting};
 pub use display::ProgressBar;
 pub use held_file::HeldFile;
 pub use image::Image;
+#[cfg(feature = "cli")]
+pub(crate) use live_text::wrap;
 pub use memory::Memory;
 pub use notice::{Level, Notice};
 pub use notice_log::NoticeLog;
 pub use record::{Content, Entry, Record, Run};
 pub use recorder::{AuditedLogZ, Patience, Progress, Recorder};
+#[cfg(feature = "cli")]
+pub(crate) use screen::{Screen, redraw};
 #[cfg(feature = "cli")]
 pub use standard_stream::StandardStream;
 pub use tee::Tee;

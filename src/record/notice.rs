@@ -1,7 +1,5 @@
 //! Notices of a run: what happened, and what to do about it.
 
-use std::fmt;
-
 /// Something that happened at an update.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
@@ -121,165 +119,148 @@ impl Level {
     }
 }
 
+/// What is said of a notice.
+struct Words {
+    kind: &'static str,
+    level: Level,
+    /// What happened.
+    found: String,
+    /// What to do; empty where there is nothing.
+    remedy: &'static str,
+}
+
 impl Notice {
     /// Short name for files and counts.
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::TrackingCost { .. } => "tracking-cost",
-            Self::InitialRounds { .. } => "initial-rounds",
-            Self::RoundsNotConverged { .. } => "rounds-not-converged",
-            Self::FirstCorrections => "first-corrections",
-            Self::LadderLost { .. } => "ladder-lost",
-            Self::ModeMissed => "mode-missed",
-            Self::ModelMoved { .. } => "model-moved",
-            Self::ErrorBarWidened => "error-bar-widened",
-            Self::AuditDisagrees { .. } => "audit-disagrees",
-            Self::FewEffectiveChains { .. } => "few-effective-chains",
-            Self::ChainsCollapsed { .. } => "chains-collapsed",
-            Self::NarrowPassage { .. } => "narrow-passage",
-            Self::InDoubt { .. } => "in-doubt",
-            Self::TrainingFails { .. } => "training-fails",
-            Self::Overfits { .. } => "overfits",
-            Self::EarlyStopping { .. } => "early-stopping",
-        }
+    pub fn kind(&self) -> &'static str {
+        self.words().kind
     }
 
     /// How much it matters. A problem that was corrected automatically is a warning too if a setting would avoid it.
-    pub const fn level(&self) -> Level {
-        match self {
-            Self::TrackingCost { .. }
-            | Self::InitialRounds { .. }
-            | Self::FirstCorrections
-            | Self::ModeMissed
-            | Self::Overfits { .. }
-            | Self::EarlyStopping { .. } => Level::Info,
-            _ => Level::Warning,
-        }
-    }
-
-    /// What to do; every warning has a remedy.
-    pub fn remedy(&self) -> Option<String> {
-        let remedy = match self {
-            Self::InitialRounds { .. } => return None,
-            Self::TrackingCost { .. } => {
-                "raise evaluation.every, or lower tempering.chains or tempering.settling.sweeps"
-            }
-            Self::RoundsNotConverged { .. } => {
-                "raise tempering.initial_rounds.most or tempering.temperatures"
-            }
-            Self::FirstCorrections => {
-                "no action is needed, unless warnings continue after the first evaluation"
-            }
-            Self::LadderLost { .. } => {
-                "if this continues, lower training.learning_rate.initial or raise tempering.sweeps"
-            }
-            Self::ModeMissed => "if this continues, raise tempering.chains",
-            Self::ModelMoved { .. } => "lower training.learning_rate.initial or tempering.every",
-            Self::ErrorBarWidened => {
-                "raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial"
-            }
-            Self::AuditDisagrees { .. } => {
-                "the tracked value is in doubt; raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial"
-            }
-            Self::FewEffectiveChains { .. } => {
-                "raise tempering.chains or set tempering.prior = { exponential = 2.0 }"
-            }
-            Self::ChainsCollapsed { .. } => {
-                "lower training.learning_rate.initial or add training.weight_decay; the model may have a single mode"
-            }
-            Self::NarrowPassage { .. } => "raise tempering.temperatures or tempering.sweeps",
-            Self::InDoubt { audit_every: 0, .. } => {
-                "no decision uses these values, and there are no audits: set audit.every, or follow the advice of the doubts"
-            }
-            Self::InDoubt { audit_every, .. } => {
-                return Some(format!(
-                    "decisions use audits alone, one in {audit_every} evaluations; follow the advice of the doubts"
-                ));
-            }
-            Self::TrainingFails { mended: true, .. } => {
-                "from this update on the particles exchange states with tempered chains (training.exchange), so that they follow the model to all its modes; if this continues, lower training.learning_rate.initial or set training.gradient = \"tempered\""
-            }
-            Self::TrainingFails { .. } => {
-                "the particles of the gradient no longer represent the model, or the steps are too large; set training.gradient = \"tempered\" or lower training.learning_rate.initial. Early stopping waits until the training has recovered"
-            }
-            Self::Overfits { .. } => {
-                "the best model is kept; weight decay (training.weight_decay) or fewer hidden units may give a better one"
-            }
-            Self::EarlyStopping { .. } => {
-                "to continue, raise training.early_stopping.patience and resume"
-            }
-        };
-        Some(remedy.into())
+    pub fn level(&self) -> Level {
+        self.words().level
     }
 
     /// What happened and what to do, in one line.
     pub fn text(&self) -> String {
-        match self.remedy() {
-            Some(remedy) => format!("{self}: {remedy}"),
-            None => self.to_string(),
-        }
+        let Words { found, remedy, .. } = self.words();
+        if remedy.is_empty() { found } else { format!("{found}: {remedy}") }
     }
-}
 
-/// What happened.
-impl fmt::Display for Notice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TrackingCost { times, share } => write!(
-                f,
-                "tracking will take about {times:.1} times as long as training, more than tempering.share = {share}"
+    /// Every warning has a remedy.
+    fn words(&self) -> Words {
+        use Level::{Info, Warning};
+        let (kind, level, found, remedy) = match self {
+            Self::TrackingCost { times, share } => (
+                "tracking-cost",
+                Info,
+                format!("tracking will take about {times:.1} times as long as training, more than tempering.share = {share}"),
+                "raise evaluation.every, or lower tempering.chains or tempering.settling.sweeps",
             ),
-            Self::InitialRounds { rounds } => {
-                write!(f, "initial rounds converged after {rounds}: the chains visit every temperature")
-            }
-            Self::RoundsNotConverged { rounds } => {
-                write!(f, "initial rounds did not converge: after {rounds} the chains do not visit every temperature evenly")
-            }
-            Self::FirstCorrections => f.write_str(
-                "the first updates change the model a lot, which is normal: the tracker widens its error bar and re-initialises chains whose occupancy of the temperatures collapses",
+            Self::InitialRounds { rounds } => (
+                "initial-rounds",
+                Info,
+                format!("initial rounds converged after {rounds}: the chains visit every temperature"),
+                "",
             ),
-            Self::LadderLost { rounds, converged } => write!(
-                f,
-                "the chains' occupancy of the temperatures collapsed; initial rounds were run again and {} after {rounds}",
-                if *converged { "converged" } else { "did not converge" }
+            Self::RoundsNotConverged { rounds } => (
+                "rounds-not-converged",
+                Warning,
+                format!("initial rounds did not converge: after {rounds} the chains do not visit every temperature evenly"),
+                "raise tempering.initial_rounds.most or tempering.temperatures",
             ),
-            Self::ModeMissed => f.write_str(
-                "the tracker's chains had missed a mode of the data or particles and were re-initialised from it",
+            Self::FirstCorrections => (
+                "first-corrections",
+                Info,
+                "the first updates change the model a lot, which is normal: the tracker widens its error bar and re-initialises chains whose occupancy of the temperatures collapses".into(),
+                "no action is needed, unless warnings continue after the first evaluation",
             ),
-            Self::ModelMoved { nats } => write!(
-                f,
-                "log Z moved by {nats:.1} nats between two steps of the tracker, more than its chains can follow; its error bar was widened"
+            Self::LadderLost { rounds, converged } => (
+                "ladder-lost",
+                Warning,
+                format!(
+                    "the chains' occupancy of the temperatures collapsed; initial rounds were run again and {} after {rounds}",
+                    if *converged { "converged" } else { "did not converge" }
+                ),
+                "if this continues, lower training.learning_rate.initial or raise tempering.sweeps",
             ),
-            Self::ErrorBarWidened => {
-                f.write_str("tracked log Z changes more than its error bar explains; the error bar was widened")
-            }
-            Self::AuditDisagrees { tracked, method, audited, in_errors } => write!(
-                f,
-                "tracked log Z {:.3} ± {:.3} and {method} {:.3} ± {:.3} differ by {in_errors:.1} errors",
-                tracked.0, tracked.1, audited.0, audited.1
+            Self::ModeMissed => (
+                "mode-missed",
+                Info,
+                "the tracker's chains had missed a mode of the data or particles and were re-initialised from it".into(),
+                "if this continues, raise tempering.chains",
             ),
-            Self::FewEffectiveChains { effective, chains } => {
-                write!(f, "only {effective:.0} of {chains} chains carry the gradient")
-            }
-            Self::ChainsCollapsed { chains, states } => {
-                write!(f, "the {chains} tempered chains collapsed to {states} different states")
-            }
-            Self::NarrowPassage { beta } => write!(f, "few chains cross beta = {beta:.2}"),
-            Self::InDoubt { evaluations, doubts, .. } => {
-                write!(f, "log Z of {evaluations} evaluations in a row is in doubt ({doubts})")
-            }
-            Self::TrainingFails { update, fallen, .. } => write!(
-                f,
-                "the training fails: the log-likelihood of the training rows is {fallen:.1} nats below that of update {update}"
+            Self::ModelMoved { nats } => (
+                "model-moved",
+                Warning,
+                format!("log Z moved by {nats:.1} nats between two steps of the tracker, more than its chains can follow; its error bar was widened"),
+                "lower training.learning_rate.initial or tempering.every",
             ),
-            Self::Overfits { update } => {
-                write!(f, "the model overfits: validation rows are below their value at update {update}, training rows are not")
-            }
-            Self::EarlyStopping { evaluations, improved } => write!(
-                f,
-                "early stopping: no improvement since update {improved} ({evaluations} evaluations)"
+            Self::ErrorBarWidened => (
+                "error-bar-widened",
+                Warning,
+                "tracked log Z changes more than its error bar explains; the error bar was widened".into(),
+                "raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial",
             ),
-        }
+            Self::AuditDisagrees { tracked, method, audited, in_errors } => (
+                "audit-disagrees",
+                Warning,
+                format!(
+                    "tracked log Z {:.3} ± {:.3} and {method} {:.3} ± {:.3} differ by {in_errors:.1} errors",
+                    tracked.0, tracked.1, audited.0, audited.1
+                ),
+                "the tracked value is in doubt; raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial",
+            ),
+            Self::FewEffectiveChains { effective, chains } => (
+                "few-effective-chains",
+                Warning,
+                format!("only {effective:.0} of {chains} chains carry the gradient"),
+                "raise tempering.chains or set tempering.prior = { exponential = 2.0 }",
+            ),
+            Self::ChainsCollapsed { chains, states } => (
+                "chains-collapsed",
+                Warning,
+                format!("the {chains} tempered chains collapsed to {states} different states"),
+                "lower training.learning_rate.initial or add training.weight_decay; the model may have a single mode",
+            ),
+            Self::NarrowPassage { beta } => (
+                "narrow-passage",
+                Warning,
+                format!("few chains cross beta = {beta:.2}"),
+                "raise tempering.temperatures or tempering.sweeps",
+            ),
+            Self::InDoubt { evaluations, doubts, audit_every } => (
+                "in-doubt",
+                Warning,
+                format!("log Z of {evaluations} evaluations in a row is in doubt ({doubts}); {}", match audit_every {
+                    0 => "no decision uses these values, and there are no audits".into(),
+                    every => format!("decisions use audits alone, one in {every} evaluations"),
+                }),
+                "follow the advice of the doubts, or set audit.every",
+            ),
+            Self::TrainingFails { update, fallen, mended } => (
+                "training-fails",
+                Warning,
+                format!("the training fails: the log-likelihood of the training rows is {fallen:.1} nats below that of update {update}"),
+                if *mended {
+                    "from this update on the particles exchange states with tempered chains (training.exchange), so that they follow the model to all its modes; if this continues, lower training.learning_rate.initial or set training.gradient = \"tempered\""
+                } else {
+                    "the particles of the gradient no longer represent the model, or the steps are too large; set training.gradient = \"tempered\" or lower training.learning_rate.initial. Early stopping waits until the training has recovered"
+                },
+            ),
+            Self::Overfits { update } => (
+                "overfits",
+                Info,
+                format!("the model overfits: validation rows are below their value at update {update}, training rows are not"),
+                "the best model is kept; weight decay (training.weight_decay) or fewer hidden units may give a better one",
+            ),
+            Self::EarlyStopping { evaluations, improved } => (
+                "early-stopping",
+                Info,
+                format!("early stopping: no improvement since update {improved} ({evaluations} evaluations)"),
+                "to continue, raise training.early_stopping.patience and resume",
+            ),
+        };
+        Words { kind, level, found, remedy }
     }
 }
 
@@ -318,11 +299,11 @@ pub(super) mod tests {
     fn every_warning_says_what_to_do_and_kinds_differ() {
         let all = all();
         for (i, notice) in all.iter().enumerate() {
-            assert!(all[..i].iter().all(|other| other.kind() != notice.kind()), "{notice}");
+            assert!(all[..i].iter().all(|other| other.kind() != notice.kind()), "{notice:?}");
             assert!(!notice.text().contains('\n'));
             if notice.level() == Level::Warning {
-                let remedy = notice.remedy().unwrap();
-                assert!(notice.text().ends_with(&remedy), "{notice}");
+                let remedy = notice.words().remedy;
+                assert!(notice.text().ends_with(remedy), "{notice:?}");
                 // A setting to change, or what to use instead.
                 assert!(remedy.contains('.') || remedy.contains("audit"), "{remedy}");
             }

@@ -3,7 +3,6 @@
 //! Written like metrics.csv: a line is a single write; a resume drops an incomplete last line and lines after the checkpoint.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -35,7 +34,7 @@ impl NoticeLog {
     /// [`Error::Io`] if it cannot be written.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         write_bytes(path.as_ref(), b"")?;
-        Self::open(path.as_ref())
+        Ok(Self { file: HeldFile::append(path.as_ref())? })
     }
 
     /// Continues a file: lines of updates after `after_update` and an incomplete last line are dropped. A missing file is created.
@@ -55,7 +54,7 @@ impl NoticeLog {
             return Self::create(path);
         }
         keep_start(path, length)?;
-        Self::open(path)
+        Ok(Self { file: HeldFile::append(path)? })
     }
 
     /// Number of notices of each kind; none if the file is missing.
@@ -66,11 +65,6 @@ impl NoticeLog {
         let mut counts = BTreeMap::new();
         each(path.as_ref(), |notice, _| *counts.entry(notice.kind).or_default() += 1)?;
         Ok(counts)
-    }
-
-    fn open(path: &Path) -> Result<Self> {
-        let file = OpenOptions::new().append(true).open(path).map_err(Error::io("open", path))?;
-        Ok(Self { file: HeldFile::new(path, file) })
     }
 }
 

@@ -3,12 +3,34 @@
 //! The cursor stays behind the last character. A terminal that shows `^C` there when a signal is typed shows it on a line that the next
 //! drawing clears; at the end of a full line it would start a new line, and an old line would remain.
 
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use console::Term;
 
 use super::StandardStream;
+use crate::progress::lock;
+
+/// Draws what is shown at intervals, on a thread of its own, until `draw` says that it has ended. Without a thread, what is shown is drawn
+/// only when it changes.
+pub(crate) fn redraw<T: Send + 'static>(
+    shown: &Arc<Mutex<T>>,
+    interval: Duration,
+    draw: impl Fn(&mut T) -> bool + Send + 'static,
+) {
+    let shown = Arc::clone(shown);
+    let _ = std::thread::Builder::new().name("display".into()).spawn(move || {
+        loop {
+            std::thread::sleep(interval);
+            if draw(&mut lock(&shown)) {
+                break;
+            }
+        }
+    });
+}
 
 /// The bottom of standard error.
-pub(super) struct Screen {
+pub(crate) struct Screen {
     term: Term,
     /// Characters of the lines that are drawn.
     drawn: Vec<usize>,
@@ -16,17 +38,20 @@ pub(super) struct Screen {
 
 impl Screen {
     /// Nothing drawn.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { term: Term::buffered_stderr(), drawn: Vec::new() }
     }
 
     /// Columns to write in: the last one is left free, where some terminals begin a new line.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         usize::from(self.term.size().1).saturating_sub(1).max(20)
     }
 
     /// Draws lines of at most [`Screen::width`] characters in place of the last ones; `above` stays. A closed terminal is not an error.
-    pub(super) fn draw(&mut self, above: &[String], lines: &[String]) {
+    pub(crate) fn draw(&mut self, above: &[String], lines: &[String]) {
+        if self.drawn.is_empty() && above.is_empty() && lines.is_empty() {
+            return;
+        }
         let rows = usize::from(self.term.size().0).saturating_sub(1).max(1);
         let lines = &lines[..lines.len().min(rows)];
         let columns = usize::from(self.term.size().1).max(1);
@@ -46,7 +71,7 @@ impl Screen {
     }
 
     /// Leaves the drawn lines, with the cursor on a line below them.
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         if !self.drawn.is_empty() {
             let _ = self.term.write_str("\n").and_then(|()| self.term.flush());
             self.drawn.clear();

@@ -71,22 +71,14 @@ const fn of(
     Tag { run, tag, group, kind, column: None, meaning }
 }
 
-const fn train(
-    group: &'static str,
+/// A scalar of rows.
+const fn rows(
+    (run, group): (Run, &'static str),
     tag: &'static str,
     column: Option<&'static str>,
     meaning: &'static str,
 ) -> Tag {
-    Tag { column, ..of(Run::Train, Kind::Scalar, group, tag, meaning) }
-}
-
-const fn valid(
-    group: &'static str,
-    tag: &'static str,
-    column: Option<&'static str>,
-    meaning: &'static str,
-) -> Tag {
-    Tag { column, ..of(Run::Validation, Kind::Scalar, group, tag, meaning) }
+    Tag { column, ..of(run, Kind::Scalar, group, tag, meaning) }
 }
 
 /// A tracker scalar whose column is its tag.
@@ -116,16 +108,16 @@ pub static TAGS: &[Tag] = &[
     column(STANDARD_ERRORS, "log_z_std_error", "standard error of tracked log Z, nats"),
     curve(STANDARD_ERRORS, "log_z_lower", "tracked log Z minus 2 standard errors, nats"),
     curve(STANDARD_ERRORS, "log_z_upper", "tracked log Z plus 2 standard errors, nats"),
-    train(LOG_LIKELIHOOD, "log_likelihood", Some("train_log_likelihood"), "mean log-likelihood of training rows, nats"),
-    train(STANDARD_ERRORS, "log_likelihood_std_error", Some("train_log_likelihood_std_error"), "standard error of the mean log-likelihood, from log Z and rows together, nats"),
-    train(STANDARD_ERRORS, "log_likelihood_data_std_error", Some("train_log_likelihood_data_std_error"), "the part of the standard error that comes from the rows evaluated, nats"),
-    train(STANDARD_ERRORS, "log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
-    train(STANDARD_ERRORS, "log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
-    valid(LOG_LIKELIHOOD, "log_likelihood", Some("validation_log_likelihood"), "mean log-likelihood of validation rows, nats"),
-    valid(STANDARD_ERRORS, "log_likelihood_std_error", Some("validation_log_likelihood_std_error"), "standard error of the mean log-likelihood, from log Z and rows together, nats"),
-    valid(STANDARD_ERRORS, "log_likelihood_data_std_error", Some("validation_log_likelihood_data_std_error"), "the part of the standard error that comes from the rows evaluated, nats"),
-    valid(STANDARD_ERRORS, "log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
-    valid(STANDARD_ERRORS, "log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
+    rows((Run::Train, LOG_LIKELIHOOD), "log_likelihood", Some("train_log_likelihood"), "mean log-likelihood of training rows, nats"),
+    rows((Run::Train, STANDARD_ERRORS), "log_likelihood_std_error", Some("train_log_likelihood_std_error"), "standard error of the mean log-likelihood, from log Z and rows together, nats"),
+    rows((Run::Train, STANDARD_ERRORS), "log_likelihood_data_std_error", Some("train_log_likelihood_data_std_error"), "the part of the standard error that comes from the rows evaluated, nats"),
+    rows((Run::Train, STANDARD_ERRORS), "log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
+    rows((Run::Train, STANDARD_ERRORS), "log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
+    rows((Run::Validation, LOG_LIKELIHOOD), "log_likelihood", Some("validation_log_likelihood"), "mean log-likelihood of validation rows, nats"),
+    rows((Run::Validation, STANDARD_ERRORS), "log_likelihood_std_error", Some("validation_log_likelihood_std_error"), "standard error of the mean log-likelihood, from log Z and rows together, nats"),
+    rows((Run::Validation, STANDARD_ERRORS), "log_likelihood_data_std_error", Some("validation_log_likelihood_data_std_error"), "the part of the standard error that comes from the rows evaluated, nats"),
+    rows((Run::Validation, STANDARD_ERRORS), "log_likelihood_lower", None, "log_likelihood minus 2 standard errors, nats"),
+    rows((Run::Validation, STANDARD_ERRORS), "log_likelihood_upper", None, "log_likelihood plus 2 standard errors, nats"),
     column(AUDIT, "exact_log_z", "audit: log Z by enumeration, nats"),
     column(AUDIT, "ais_log_z", "audit: log Z by annealed importance sampling, nats"),
     column(AUDIT, "ais_log_z_std_error", "standard error of the audit by annealed importance sampling, nats"),
@@ -137,7 +129,7 @@ pub static TAGS: &[Tag] = &[
     column(LOG_Z, "sound", "1 if log_z and its error bar can be trusted, else 0"),
     Tag { column: Some("doubts"), ..of(Run::Tracker, Kind::Text, LOG_Z, "doubts", "why not, where not: short names") },
     Tag { column: Some("training"), ..of(Run::Train, Kind::Text, MODEL, "training", "healthy, failing (training rows fell far below their best) or overfitting (validation rows alone did)") },
-    train(MODEL, "training_failing", None, "1 if the training is failing, else 0"),
+    rows((Run::Train, MODEL), "training_failing", None, "1 if the training is failing, else 0"),
     column(AUDIT, "decides", "1 when decisions go by the evaluation: log_z is sound, exact or audited; else 0"),
     column(LOG_Z, "log_z_bound", "sum over distinct states of data, particles and chains: log Z is at least that, nats"),
     column(MIXING, "settled_log_z", "log Z from the sweeps at fixed parameters alone, nats"),

@@ -9,8 +9,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use tensorboard_proto::event::{Event, SessionLog, SessionLog_SessionStatus};
-use tensorboard_proto::summary::{Summary, Summary_Image, Summary_Value};
+use tensorboard_proto::event::{Event_oneof_what as What, SessionLog, SessionLog_SessionStatus};
+use tensorboard_proto::summary::{
+    Summary, Summary_Image, Summary_Value, Summary_Value_oneof_value as Of,
+};
 
 use super::events::{EventFile, event_files, trim, written};
 use super::{
@@ -135,16 +137,12 @@ impl Recorder for TensorBoard {
             if values.is_empty() {
                 continue;
             }
-            let mut summary = Summary::new();
-            summary.set_value(values.into());
-            let mut event = Event::new();
-            event.set_step(step(record.update));
-            event.set_summary(summary);
+            let summary = Summary { value: values.into(), ..Default::default() };
             let file = match &mut log.file {
                 Some(file) => file,
                 none => none.insert(start(&self.folder.join(log.name), self.resumed_after)?),
             };
-            file.append(event)?;
+            file.append(step(record.update), What::summary(summary))?;
         }
         Ok(())
     }
@@ -159,20 +157,20 @@ impl Log {
     fn value(&mut self, entry: &Entry) -> Result<Option<Summary_Value>> {
         let Some(line) = tags::find(entry.run, entry.tag) else { return Ok(None) };
         let tag = line.in_tensorboard();
-        let mut summary = match &entry.content {
-            Content::Scalar(value) => number(&tag, *value as f32),
-            Content::Histogram(values) => histogram::summary(&tag, values),
-            Content::Image(image) => picture(&tag, image)?,
+        let content = match &entry.content {
+            Content::Scalar(value) => Some(Of::simple_value(*value as f32)),
+            Content::Histogram(values) => {
+                histogram::summary(&tag, values).take_value().pop().and_then(|it| it.value)
+            }
+            Content::Image(image) => Some(Of::image(picture(image)?)),
             // Short names of doubts: the curve `sound` shows when, metrics.csv which.
             Content::Text(_) => return Ok(None),
         };
-        let mut value = summary.take_value().pop();
-        if let Some(value) = &mut value
-            && self.known.insert(tag)
-        {
+        let mut value = Summary_Value { tag: tag.clone(), value: content, ..Default::default() };
+        if self.known.insert(tag) {
             value.mut_metadata().set_summary_description(line.meaning.into());
         }
-        Ok(value)
+        Ok(Some(value))
     }
 }
 
@@ -180,12 +178,9 @@ impl Log {
 fn start(folder: &Path, resumed_after: Option<u64>) -> Result<EventFile> {
     let mut file = EventFile::create(folder)?;
     if let Some(update) = resumed_after {
-        let mut session = SessionLog::new();
-        session.set_status(SessionLog_SessionStatus::START);
-        let mut event = Event::new();
-        event.set_step(step(update.saturating_add(1)));
-        event.set_session_log(session);
-        file.append(event)?;
+        let status = SessionLog_SessionStatus::START;
+        let session = SessionLog { status, ..Default::default() };
+        file.append(step(update.saturating_add(1)), What::session_log(session))?;
     }
     Ok(file)
 }
@@ -194,33 +189,22 @@ fn step(update: u64) -> i64 {
     i64::try_from(update).unwrap_or(i64::MAX)
 }
 
-fn number(tag: &str, number: f32) -> Summary {
-    let mut value = Summary_Value::new();
-    value.set_tag(tag.to_owned());
-    value.set_simple_value(number);
-    let mut summary = Summary::new();
-    summary.mut_value().push(value);
-    summary
-}
-
 /// tensorboard-rs' own image summary swaps height and width.
-fn picture(tag: &str, image: &Image) -> Result<Summary> {
+fn picture(image: &Image) -> Result<Summary_Image> {
     let pixels = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
-    let mut encoded = Summary_Image::new();
-    encoded.set_height(pixels(image.height()));
-    encoded.set_width(pixels(image.width()));
-    encoded.set_colorspace(pixels(image.channels()));
-    encoded.set_encoded_image_string(image.to_png()?);
-    let mut value = Summary_Value::new();
-    value.set_tag(tag.to_owned());
-    value.set_image(encoded);
-    let mut summary = Summary::new();
-    summary.mut_value().push(value);
-    Ok(summary)
+    Ok(Summary_Image {
+        height: pixels(image.height()),
+        width: pixels(image.width()),
+        colorspace: pixels(image.channels()),
+        encoded_image_string: image.to_png()?,
+        ..Default::default()
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use tensorboard_proto::event::Event;
+
     use super::*;
     use crate::record::events::read_all;
 

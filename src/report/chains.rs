@@ -3,7 +3,7 @@
 use super::curves::picture;
 use super::diagnosis::{Diagnosis, Traces};
 use super::metrics::Metrics;
-use super::page::{Section, cell, number_cell, table};
+use super::page::{Section, UPDATES, cell, number_cell, table};
 use super::pictures::embedded;
 use crate::numerics::statistics::{effective_sample_size, rank_normalised, split_r_hat};
 use crate::record::markup::Element;
@@ -61,21 +61,7 @@ pub fn ladder_section(diagnosis: Option<&Diagnosis>, metrics: &Metrics) -> Secti
 }
 
 fn over_updates(label: &str, points: Vec<(f64, f64)>) -> Chart {
-    Chart {
-        x_label: "parameter updates".into(),
-        y_label: label.into(),
-        series: vec![Series::line("", points)],
-        ..Chart::default()
-    }
-}
-
-fn over_betas(label: &str, series: Vec<Series>) -> Chart {
-    Chart {
-        x_label: "inverse temperature beta".into(),
-        y_label: label.into(),
-        series,
-        ..Chart::default()
-    }
+    Chart::of(UPDATES, label, vec![Series::line("", points)])
 }
 
 fn occupancy(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Chart {
@@ -85,7 +71,8 @@ fn occupancy(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Chart {
     let largest =
         found.points.iter().chain(&prior.points).map(|p: &(f64, f64)| p.1).fold(0.0, f64::max);
     let series = vec![prior.colour(6), found.look(Look::Marks).colour(1)];
-    Chart { y_range: Some((0.0, 1.1 * largest)), ..over_betas("share of the time", series) }
+    let y_range = Some((0.0, 1.1 * largest));
+    Chart { y_range, ..Chart::of("inverse temperature beta", "share of the time", series) }
 }
 
 fn occupancy_words(betas: &[f64], log_prior: &[f64], chains: &Traces) -> String {
@@ -175,14 +162,10 @@ fn ways(betas: &[f64], chains: &Traces) -> Vec<Element> {
         let trace = chains.of_chain(chain);
         let points = trace[..sweeps].iter().enumerate();
         let points = points.map(|(sweep, k)| (sweep as f64, betas[*k as usize])).collect();
-        let chart = Chart {
-            x_label: if chain + 1 == SHOWN { "sweeps".into() } else { String::new() },
-            y_label: format!("beta of chain {}", chain + 1),
-            series: vec![Series::line("", points).colour(chain)],
-            y_range: Some((0.0, 1.0)),
-            ..Chart::default()
-        };
-        chart.element(WAY).ok()
+        let x_label = if chain + 1 == SHOWN { "sweeps" } else { "" };
+        let series = vec![Series::line("", points).colour(chain)];
+        let chart = Chart::of(x_label, &format!("beta of chain {}", chain + 1), series);
+        Chart { y_range: Some((0.0, 1.0)), ..chart }.element(WAY).ok()
     };
     (0..SHOWN.min(chains.count())).filter_map(way).collect()
 }

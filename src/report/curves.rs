@@ -1,7 +1,7 @@
 //! Likelihoods and log Z against the update, with audits.
 
 use super::metrics::{Audit, Metrics};
-use super::page::{SIZE, Section, TRAIN, VALIDATION};
+use super::page::{SIZE, Section, TRAIN, UPDATES, VALIDATION};
 use super::run_files::RunFiles;
 use super::stopping;
 use crate::numerics::statistics::{mean, rms};
@@ -46,12 +46,9 @@ pub fn likelihoods(run: &RunFiles) -> Chart {
     }
     let y_range = late_range(&series);
     Chart {
-        x_label: "parameter updates".into(),
-        y_label: "mean log-likelihood, nats per row".into(),
-        series,
         y_range,
         guides: guides(run),
-        ..Chart::default()
+        ..Chart::of(UPDATES, "mean log-likelihood, nats per row", series)
     }
 }
 
@@ -162,13 +159,7 @@ pub fn log_z(run: &RunFiles) -> Chart {
     };
     let mut series = vec![tracked, marks("exact", &exact), marks("AIS", &sampled)];
     series.retain(|series| !series.points.is_empty());
-    Chart {
-        x_label: "parameter updates".into(),
-        y_label: "log Z, nats".into(),
-        y_range: late_range(&series),
-        series,
-        ..Chart::default()
-    }
+    Chart { y_range: late_range(&series), ..Chart::of(UPDATES, "log Z, nats", series) }
 }
 
 /// log Z and its audits.
@@ -227,13 +218,11 @@ fn differences(audits: &[Audit]) -> Chart {
     let mut reach: Vec<f64> = reach.filter(|reach| reach.is_finite()).collect();
     reach.sort_by(f64::total_cmp);
     let most = reach.get((0.95 * reach.len() as f64) as usize).copied().filter(|most| *most > 0.0);
+    let series = Series::line("", points).errors(errors).look(Look::Marks).colour(LOG_Z);
     Chart {
         y_range: most.map(|most| (-1.1 * most, 1.1 * most)),
-        x_label: "parameter updates".into(),
-        y_label: "difference, nats".into(),
-        series: vec![Series::line("", points).errors(errors).look(Look::Marks).colour(LOG_Z)],
         guides: vec![Guide::Horizontal(0.0, String::new())],
-        ..Chart::default()
+        ..Chart::of(UPDATES, "difference, nats", vec![series])
     }
 }
 
@@ -267,16 +256,12 @@ fn z_scores(audits: &[Audit]) -> Chart {
         let density = (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
         (z, scores.len() as f64 * width * density)
     };
-    Chart {
-        x_label: "(tracked - audited)/standard error".into(),
-        y_label: "audits".into(),
-        series: vec![
-            Series::line("audits", columns.collect()).look(Look::Columns).colour(5),
-            Series::line("N(0, 1)", (-40..=40).map(density).collect()).colour(AUDIT),
-        ],
-        x_range: Some((-4.0, 4.0)),
-        ..Chart::default()
-    }
+    let series = vec![
+        Series::line("audits", columns.collect()).look(Look::Columns).colour(5),
+        Series::line("N(0, 1)", (-40..=40).map(density).collect()).colour(AUDIT),
+    ];
+    let chart = Chart::of("(tracked - audited)/standard error", "audits", series);
+    Chart { x_range: Some((-4.0, 4.0)), ..chart }
 }
 
 fn z_words(audits: &[Audit]) -> String {

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::estimators::tempered::TemperedRun;
 use crate::estimators::{Bound, Equilibrium, Estimate, Known, exact, lower_bound, sandwich};
 use crate::model::Parameters;
+use crate::model::exact::QUICK_UNITS;
 use crate::tempering::{
     BetaUpdate, GeometricPath, InitialRounds, Ladder, Measurement, Prior, TemperedChains,
     Tempering, Transitions,
@@ -22,8 +23,6 @@ const CHAINS: usize = 100;
 const SWEEPS: (usize, usize) = (200, 1000);
 /// Fewest and most inverse temperatures of annealing.
 const ANNEALED: (usize, usize) = (100, 10_000);
-/// Largest smaller layer that is enumerated.
-const EXACT: usize = 20;
 /// Samples of a model that is enumerated.
 const EXACT_SAMPLES: usize = 1000;
 /// States for moments of a model that is not enumerated, and Gibbs sweeps between those of a chain.
@@ -91,7 +90,7 @@ impl Diagnosis {
         let affordable = |share: f64| (share * seconds / sweep) as usize;
         let sweeps = affordable(0.4).clamp(SWEEPS.0, SWEEPS.1);
         let chains = Traces::of(path, count, sweeps, seed)?;
-        let small = parameters.n_visible.min(parameters.n_hidden) <= EXACT;
+        let small = parameters.smaller_layer() <= QUICK_UNITS;
         let mut estimates = Vec::new();
         if small {
             estimates.push(exact(&parameters)?);
@@ -177,7 +176,7 @@ impl Traces {
     }
 
     /// Index of the inverse temperature of a chain at every sweep.
-    pub fn of_chain(&self, chain: usize) -> Vec<f64> {
+    pub(crate) fn of_chain(&self, chain: usize) -> Vec<f64> {
         self.temperatures.iter().map(|row| f64::from(row[chain])).collect()
     }
 }

@@ -90,7 +90,7 @@ impl Metrics {
     }
 
     /// Evaluations that have a value.
-    pub fn rows_with<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {
+    pub(crate) fn rows_with<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {
         (0..self.rows).filter(move |&row| self.value(name, row).is_some())
     }
 

@@ -10,6 +10,7 @@ mod facts;
 mod metrics;
 mod page;
 mod pictures;
+mod results;
 mod run_files;
 pub mod several;
 mod stopping;
@@ -21,6 +22,7 @@ pub use curves::{likelihoods, log_z};
 pub use diagnosis::Diagnosis;
 pub use metrics::{Audit, Metrics};
 pub use page::{duration, with_error};
+pub use results::{difference, same_rows};
 pub use run_files::{FAILURE, RunFiles, State, Stopping};
 pub use several::differing;
 

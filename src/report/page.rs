@@ -8,6 +8,8 @@ pub const SIZE: (f64, f64) = (440.0, 260.0);
 /// Colours of the training and of the validation rows.
 pub const TRAIN: usize = 0;
 pub const VALIDATION: usize = 1;
+/// Label of the x axis of curves.
+pub const UPDATES: &str = "parameter updates";
 
 /// A part of the page.
 #[derive(Clone, Debug)]

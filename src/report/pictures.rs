@@ -224,12 +224,8 @@ fn scatter(label: [&str; 2], points: Vec<(f64, f64)>) -> Chart {
     let (low, high) =
         ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
     let diagonal = Series::line("", vec![(low, low), (high, high)]).look(Look::Dashed).colour(6);
-    Chart {
-        x_label: label[0].into(),
-        y_label: label[1].into(),
-        series: vec![diagonal, Series::line("", points).look(Look::Marks).colour(0)],
-        ..Chart::default()
-    }
+    let series = vec![diagonal, Series::line("", points).look(Look::Marks).colour(0)];
+    Chart::of(label[0], label[1], series)
 }
 
 fn both(x: &[f64], y: &[f64]) -> Vec<(f64, f64)> {

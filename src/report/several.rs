@@ -1,8 +1,9 @@
 //! Several runs on one page: a table, and their curves in one chart.
 
 use super::curves::picture;
-use super::page::{Section, cell, document, duration, number_cell, table, with_error};
+use super::page::{Section, UPDATES, cell, document, number_cell, table};
 use super::run_files::RunFiles;
+use crate::record::markup::Element;
 use crate::record::{Chart, Look, Series};
 use crate::training::fields;
 
@@ -18,7 +19,7 @@ pub fn page(runs: &[RunFiles]) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let mut curves = Section::new("Curves");
     for (column, title, label) in OVERLAID {
-        for (x, x_label) in [("update", "parameter updates"), ("seconds", "seconds")] {
+        for (x, x_label) in [("update", UPDATES), ("seconds", "seconds")] {
             let chart = overlaid(runs, column, (x, x_label), label);
             let title = format!("{title} against {x_label}");
             let words = words(runs, column);
@@ -46,7 +47,7 @@ fn overlaid(runs: &[RunFiles], column: &str, (x, x_label): (&str, &str), label: 
     };
     let series: Vec<Series> = runs.iter().enumerate().map(curve).collect();
     let log_y = column.contains("error");
-    Chart { x_label: x_label.into(), y_label: label.into(), series, log_y, ..Chart::default() }
+    Chart { log_y, ..Chart::of(x_label, label, series) }
 }
 
 fn words(runs: &[RunFiles], column: &str) -> String {
@@ -72,7 +73,7 @@ pub fn differing(runs: &[RunFiles]) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-fn settings(runs: &[RunFiles]) -> crate::record::markup::Element {
+fn settings(runs: &[RunFiles]) -> Element {
     let differing = differing(runs);
     let columns: Vec<&str> =
         std::iter::once("setting").chain(runs.iter().map(|run| run.name.as_str())).collect();
@@ -82,31 +83,25 @@ fn settings(runs: &[RunFiles]) -> crate::record::markup::Element {
     table(&columns, differing.into_iter().map(row).collect())
 }
 
-fn overview(runs: &[RunFiles]) -> crate::record::markup::Element {
+fn overview(runs: &[RunFiles]) -> Element {
+    let columns = [
+        "run",
+        "state",
+        "updates",
+        "best at",
+        "train",
+        "validation",
+        "test",
+        "log Z",
+        "sound",
+        "time",
+    ];
     let row = |run: &RunFiles| {
-        let best = run.summary.as_ref().map(|summary| &summary.best);
-        let likelihood = |value: Option<crate::tracking::LogLikelihood>| {
-            number_cell(value.map_or(String::new(), |v| with_error(v.value, v.std_error)))
+        let cell = |column| match column {
+            "run" => cell(run.name.clone()),
+            column => number_cell(run.result(column)),
         };
-        let updates = run.metrics.rows().checked_sub(1).map(|last| run.metrics.update(last));
-        let seconds = run.summary.as_ref().map(|s| s.seconds).or(run.metrics.last("seconds"));
-        let log_z = best.map_or(String::new(), |best| with_error(best.log_z, best.log_z_std_error));
-        let sound = run.summary.as_ref().map_or(String::new(), |summary| {
-            format!("{} of {}", summary.evaluations.sound, summary.evaluations.all)
-        });
-        vec![
-            cell(run.name.clone()),
-            cell(run.state.name()),
-            number_cell(updates.map_or(String::new(), |u| format!("{u}"))),
-            number_cell(best.map_or(String::new(), |best| best.update.to_string())),
-            likelihood(best.and_then(|best| best.validation_log_likelihood)),
-            likelihood(best.and_then(|best| best.test_log_likelihood)),
-            number_cell(log_z),
-            number_cell(sound),
-            number_cell(seconds.map_or(String::new(), duration)),
-        ]
+        columns.map(cell).into()
     };
-    let columns =
-        ["run", "state", "updates", "best at", "validation", "test", "log Z", "sound", "time"];
     table(&columns, runs.iter().map(row).collect())
 }

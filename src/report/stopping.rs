@@ -1,6 +1,6 @@
 //! The stopping decision.
 
-use super::page::VALIDATION;
+use super::page::{UPDATES, VALIDATION};
 use super::run_files::{RunFiles, State, Stopping};
 use crate::record::{Chart, Guide, Series};
 
@@ -12,14 +12,12 @@ pub fn chart(stopping: &Stopping) -> Chart {
     let longest = stopping.waits.iter().map(|wait| wait.1).fold(1.0, f64::max);
     let most = stopping.settings.map_or(longest, |s| longest.max(s.patience as f64));
     let end = stopping.waits.last().map_or(1.0, |wait| wait.0);
+    let waits = Series::line("", stopping.waits.clone()).colour(VALIDATION);
     Chart {
         x_range: Some((0.0, 1.02 * end)),
         y_range: Some((0.0, 1.1 * most)),
-        x_label: "parameter updates".into(),
-        y_label: "evaluations since the last improvement".into(),
-        series: vec![Series::line("", stopping.waits.clone()).colour(VALIDATION)],
         guides: patience.into_iter().collect(),
-        ..Chart::default()
+        ..Chart::of(UPDATES, "evaluations since the last improvement", vec![waits])
     }
 }
 

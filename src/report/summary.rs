@@ -139,7 +139,7 @@ const CLEAR: f64 = 2.0;
 
 impl Summary {
     /// Whether the training works, the best model beside the best simple one, and whether the size of the model limits it.
-    pub fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let mut words = Vec::new();
         let (failing, all) = (self.training.failing, self.evaluations.all);
         let mended = self.training.mended_at.map_or(String::new(), |update| {

@@ -3,10 +3,9 @@
 use super::page::{Section, cell, number_cell, table, with_error};
 use super::run_files::{RunFiles, State};
 use super::summary::Summary;
+use crate::numerics::MOST_ERRORS;
 use crate::record::markup::Element;
 
-/// Largest difference of tracked and audited log Z, in errors.
-const DISAGREEMENT: f64 = 4.0;
 /// Fraction of evaluations that should be sound.
 const MOSTLY: f64 = 0.9;
 /// A last improvement in this last fraction of the run means that it was still learning.
@@ -115,7 +114,7 @@ fn belief(summary: &Summary) -> (bool, String) {
         )
     });
     let differs =
-        best.tracked_minus_audited_in_errors.is_some_and(|z| z.is_nan() || z.abs() > DISAGREEMENT);
+        best.tracked_minus_audited_in_errors.is_some_and(|z| z.is_nan() || z.abs() > MOST_ERRORS);
     if differs {
         doubts.push("That is more than the error bar explains: use the audit, and raise tempering.chains or tempering.settling.most, or lower the learning rate.".into());
     }

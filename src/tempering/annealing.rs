@@ -146,7 +146,7 @@ impl Annealed {
     }
 
     /// The weights at beta = 1.
-    pub fn final_weights(&self) -> impl Iterator<Item = f64> + Clone {
+    pub(crate) fn final_weights(&self) -> impl Iterator<Item = f64> + Clone {
         self.log_weights.last_column()
     }
 }

@@ -67,13 +67,6 @@ impl TemperedChains {
         Self { redrawn: false, ..chains }
     }
 
-    /// Chains with given visible states at beta = 1, where their first sweep starts.
-    pub fn at_one(visible: BitMatrix, temperatures: usize, seed: u64) -> Self {
-        let mut chains = Self::new(visible, temperatures, seed);
-        chains.temperatures.fill(temperatures as u32 - 1);
-        Self { redrawn: true, ..chains }
-    }
-
     /// Number of chains, S.
     pub fn len(&self) -> usize {
         self.temperatures.len()
@@ -108,7 +101,7 @@ impl TemperedChains {
 
     /// Multiplies the chains' weights by exp(`steps`), shape `[S]`. If the effective number falls below half of the chains, they are
     /// resampled: chains of large weight replace those of small weight, and all weights become equal. Returns whether they were resampled.
-    pub fn reweigh(&mut self, steps: &[f64]) -> bool {
+    pub(crate) fn reweigh(&mut self, steps: &[f64]) -> bool {
         self.log_weights.iter_mut().zip(steps).for_each(|(weight, step)| *weight += step);
         let weights = self.weights();
         if effective_number(&weights) >= 0.5 * self.len() as f64 {
@@ -125,7 +118,7 @@ impl TemperedChains {
 
     /// Chains at beta = 0 have drawn v independently of their past, so their weights no longer depend on their states: each gets the mean
     /// of these weights, which keeps the expectation of every weighted sum and removes noise.
-    pub fn share_weights_at_base(&mut self) {
+    pub(crate) fn share_weights_at_base(&mut self) {
         let at_base: Vec<usize> = (0..self.len()).filter(|&s| self.temperatures[s] == 0).collect();
         let total = log_sum_exp(at_base.iter().map(|&s| self.log_weights[s]));
         let mean = total - (at_base.len() as f64).ln();

@@ -45,7 +45,7 @@ impl Transitions {
     }
 
     /// Restores saved sums of shape [K, K].
-    pub fn restore(temperatures: usize, sums: Vec<f64>) -> Option<Self> {
+    pub(crate) fn restore(temperatures: usize, sums: Vec<f64>) -> Option<Self> {
         (sums.len() == temperatures * temperatures).then_some(Self { temperatures, sums })
     }
 
@@ -62,7 +62,7 @@ impl Transitions {
     }
 
     /// Phi of the cuts between temperatures k and k + 1, shape [K - 1]; empty before any transition.
-    pub fn conductances(&self) -> Vec<f64> {
+    pub(crate) fn conductances(&self) -> Vec<f64> {
         let k = self.temperatures;
         let total: f64 = self.sums.iter().sum();
         if total <= 0.0 {

@@ -51,7 +51,7 @@ impl RoundTrips {
     }
 
     /// Restores the values of [`RoundTrips::save`]; `None` if a value is not possible.
-    pub fn restore(saved: [Vec<u32>; 3], recent: [(u64, u64); 2]) -> Option<Self> {
+    pub(crate) fn restore(saved: [Vec<u32>; 3], recent: [(u64, u64); 2]) -> Option<Self> {
         let [directions, since, families] = saved;
         let chains = directions.len();
         let fits = since.len() == chains && families.len() == chains;
@@ -146,23 +146,23 @@ impl RoundTrips {
     }
 
     /// [`RoundTrips::by_family`] of the chains' contributions to an error.
-    pub fn of_families(&self, influence: &Influence) -> Influence {
+    pub(crate) fn of_families(&self, influence: &Influence) -> Influence {
         Influence::new(self.by_family(influence.parts()))
     }
 
     /// (sum w)^2/sum w^2 over lineages, w the sum of a lineage's weights: the effective number of independent chains.
-    pub fn effective_families(&self, weights: &[f64]) -> f64 {
+    pub(crate) fn effective_families(&self, weights: &[f64]) -> f64 {
         effective_number(&self.by_family(weights))
     }
 
     /// Fraction of the chains that went from one end of the ladder to the other in the last `sweeps` sweeps.
-    pub fn crossed_within(&self, sweeps: u64) -> f64 {
+    pub(crate) fn crossed_within(&self, sweeps: u64) -> f64 {
         let crossed = self.travellers.iter().filter(|t| u64::from(t.since_crossing) < sweeps);
         crossed.count() as f64 / self.travellers.len().max(1) as f64
     }
 
     /// Round trips per chain in the window (the last 500 to 1000 sweeps, or all so far).
-    pub fn per_chain(&self) -> f64 {
+    pub(crate) fn per_chain(&self) -> f64 {
         let trips = self.recent[0].0 + self.recent[1].0;
         trips as f64 / self.travellers.len().max(1) as f64
     }

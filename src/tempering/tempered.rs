@@ -59,13 +59,13 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
     /// A second population: after [`SimulatedTempering::guess_zeta`] the last chains, one per row, start from these states at beta = 1
     /// instead of those of the annealing pass.
     #[must_use]
-    pub fn with_states_above(self, from_above: BitMatrix) -> Self {
+    pub(crate) fn with_states_above(self, from_above: BitMatrix) -> Self {
         Self { from_above, ..self }
     }
 
     /// Collects the states of chains at inverse temperatures of at least `near_one` at the end of each call; see [`Tempering::samples`].
     #[must_use]
-    pub fn sampling_from(self, near_one: f64) -> Self {
+    pub(crate) fn sampling_from(self, near_one: f64) -> Self {
         Self { near_one, ..self }
     }
 
@@ -85,7 +85,12 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
     ///
     /// # Errors
     /// Chains that reach beta = 1 much less often than the prior requires.
-    pub fn take_at_one(&mut self, zeta: &[f64], count: usize, spacing: usize) -> Result<AtOne> {
+    pub(crate) fn take_at_one(
+        &mut self,
+        zeta: &[f64],
+        count: usize,
+        spacing: usize,
+    ) -> Result<AtOne> {
         let ladder = self.path.ladder();
         let last = ladder.len() as u32 - 1;
         let expected = ladder.log_prior()[last as usize].exp() * self.chains.len() as f64;
@@ -120,7 +125,7 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
 
     /// A lower bound of log Z from the weights of the annealing pass that guessed zeta, which fails with at most this probability;
     /// -infinity without such a pass.
-    pub fn annealed_at_least(&self, failure: f64) -> f64 {
+    pub(crate) fn annealed_at_least(&self, failure: f64) -> f64 {
         self.path.log_z_base() + betting_lower_bound(&self.annealed_weights, failure)
     }
 

@@ -12,8 +12,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::chain_state::lengths;
 use super::filter::Filter;
-use super::saved::lengths;
 use super::{Shift, Smoothing};
 use crate::numerics::Influence;
 use crate::tempering::Measurement;
@@ -51,10 +51,6 @@ impl Filter for AlphaSmoother {
         &self.log_z
     }
 
-    fn log_z_mut(&mut self) -> &mut [f64] {
-        &mut self.log_z
-    }
-
     fn influence(&self) -> &Influence {
         &self.influence
     }
@@ -87,8 +83,8 @@ impl Filter for AlphaSmoother {
     }
 
     fn check(&self, temperatures: usize, chains: usize) -> Result<(), String> {
-        lengths("filter", temperatures, &[("log_z", &self.log_z)])?;
-        lengths("filter", chains, &[("influence", self.influence.parts())])
+        lengths(temperatures, &[("log_z", &self.log_z)])?;
+        lengths(chains, &[("influence", self.influence.parts())])
     }
 }
 

@@ -1,9 +1,13 @@
 //! A tracker's chains and filter in a state file. A restored tracker continues bit for bit.
 
-use super::{ChainTracker, LARGEST_COUNT, SavedTracker, TrackerOptions};
+use super::tracker::posterior_of;
+use super::{AnyFilter, ChainTracker, Filter, Smoothing, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
-use crate::tempering::{RoundTrips, TemperedChains, TemperedPath};
+use crate::tempering::{RoundTrips, TemperedChains, TemperedPath, Transitions};
+
+/// More sweeps or updates than any run makes; larger counters could overflow.
+pub(super) const LARGEST_COUNT: u64 = 1 << 56;
 
 /// Position of the chains' random streams and their recent round trips.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -29,24 +33,23 @@ impl ChainTracker {
         } = &self.chains;
         let (s, k) = (temperatures.len(), self.posterior.columns());
         state.bits(&name("chains.visible"), visible);
-        state.u32s(&name("chains.temperatures"), &[s], temperatures);
+        state.array(&name("chains.temperatures"), &[s], temperatures);
         let [directions, since_crossing, families] = round_trips.save();
-        state.u32s(&name("chains.directions"), &[s], &directions);
-        state.u32s(&name("chains.since_crossing"), &[s], &since_crossing);
-        state.u32s(&name("chains.families"), &[s], &families);
-        state.f64s(&name("chains.log_weights"), &[s], log_weights);
+        state.array(&name("chains.directions"), &[s], &directions);
+        state.array(&name("chains.since_crossing"), &[s], &since_crossing);
+        state.array(&name("chains.families"), &[s], &families);
+        state.array(&name("chains.log_weights"), &[s], log_weights);
         state.json(
             &name("chains.position"),
             &ChainsPosition { seed: *seed, sweeps: *sweeps, recent: round_trips.recent },
         );
-        let saved = self.save();
-        state.json(&name("tracker.filter"), &saved.filter);
-        state.f64s(&name("tracker.pseudo_prior"), &[k], &saved.pseudo_prior);
-        state.f64s(&name("tracker.transitions"), &[k, k], &saved.transitions);
-        state.json(&name("tracker.movement"), &saved.movement);
-        state.json(&name("tracker.steps"), &saved.steps);
-        state.json(&name("tracker.memory"), &saved.memory);
-        state.json(&name("tracker.settled"), &saved.settled);
+        state.json(&name("tracker.filter"), &self.filter);
+        state.array(&name("tracker.pseudo_prior"), &[k], &self.pseudo_prior);
+        state.array(&name("tracker.transitions"), &[k, k], self.transitions.sums());
+        state.json(&name("tracker.movement"), &self.movement);
+        state.json(&name("tracker.steps"), &self.steps);
+        state.json(&name("tracker.memory"), &self.memory);
+        state.json(&name("tracker.settled"), &self.settled);
     }
 
     /// Reads what [`ChainTracker::write`] stored; `path` is that of the parameters of that time, `chains` their number.
@@ -67,42 +70,84 @@ impl ChainTracker {
         for count in counts.chain([position.sweeps]) {
             check_count("chains.position", count)?;
         }
-        let inconsistent = |what: &str| {
-            Error::Mismatch(format!("checkpoint: {what} do not fit the configuration"))
-        };
+        let problem = |what: String| Error::Mismatch(format!("checkpoint: {what}"));
+        let inconsistent = |what: &str| problem(format!("{what} do not fit the configuration"));
         let journeys = [
-            state.u32s(&name("chains.directions"), &[s])?,
-            state.u32s(&name("chains.since_crossing"), &[s])?,
-            state.u32s(&name("chains.families"), &[s])?,
+            state.array(&name("chains.directions"), &[s])?,
+            state.array(&name("chains.since_crossing"), &[s])?,
+            state.array(&name("chains.families"), &[s])?,
         ];
-        let temperatures = state.u32s(&name("chains.temperatures"), &[s])?;
+        let temperatures = state.array(&name("chains.temperatures"), &[s])?;
         if temperatures.iter().any(|&t| t as usize >= k) {
             return Err(inconsistent("the chains' temperatures"));
         }
         let chains = TemperedChains {
             visible: state.bits(&name("chains.visible"), s, path.n_visible())?,
             temperatures,
-            log_weights: state.f64s(&name("chains.log_weights"), &[s])?,
+            log_weights: state.array(&name("chains.log_weights"), &[s])?,
             round_trips: RoundTrips::restore(journeys, position.recent)
                 .ok_or_else(|| inconsistent("the chains' journeys"))?,
             seed: position.seed,
             sweeps: position.sweeps,
             redrawn: false,
         };
-        let saved = SavedTracker {
-            filter: state.json(&name("tracker.filter"))?,
-            pseudo_prior: state.f64s(&name("tracker.pseudo_prior"), &[k])?,
-            transitions: state.f64s(&name("tracker.transitions"), &[k, k])?,
+        let filter: AnyFilter = state.json(&name("tracker.filter"))?;
+        check_filter(filter.get(), k, s, options.smoothing).map_err(problem)?;
+        let pseudo_prior = state.array(&name("tracker.pseudo_prior"), &[k])?;
+        let transitions = state.array(&name("tracker.transitions"), &[k, k])?;
+        let last = path.evaluate(&chains.visible);
+        Ok(Self {
+            options,
+            posterior: posterior_of(path, &pseudo_prior, &last),
+            filter,
+            pseudo_prior,
+            transitions: Transitions::restore(k, transitions)
+                .ok_or_else(|| inconsistent("the tracker's temperatures"))?,
             movement: state.json(&name("tracker.movement"))?,
             steps: state.json(&name("tracker.steps"))?,
             memory: state.json(&name("tracker.memory"))?,
             settled: state.json(&name("tracker.settled"))?,
-        };
-        saved
-            .check(k, s, options.smoothing)
-            .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
-        Self::resume(path, chains, options, saved)
-            .ok_or_else(|| inconsistent("the tracker's temperatures"))
+            chains,
+            last,
+        })
+    }
+
+    /// zeta^s, `[K]`, with which the next sweeps are run.
+    pub fn pseudo_prior(&self) -> &[f64] {
+        &self.pseudo_prior
+    }
+}
+
+/// Checks a filter against K temperatures, S chains and the configuration: every length, before any of it is used. A checksum shows that a
+/// file is unchanged, but not that this program wrote it for this configuration.
+fn check_filter(
+    filter: &dyn Filter,
+    temperatures: usize,
+    chains: usize,
+    smoothing: Smoothing,
+) -> std::result::Result<(), String> {
+    if filter.smoothing() == smoothing {
+        return filter.check(temperatures, chains);
+    }
+    let found = match filter.smoothing() {
+        Smoothing::Kalman => "the Kalman filter".to_string(),
+        Smoothing::Alpha(alpha) => format!("alpha = {alpha}"),
+    };
+    Err(format!(
+        "`tempering.smoothing` cannot change in a run: its state is that of {found}, {smoothing:?} was asked for"
+    ))
+}
+
+/// Refuses the first vector of a filter that has not `expected` values.
+pub(super) fn lengths(
+    expected: usize,
+    vectors: &[(&str, &[f64])],
+) -> std::result::Result<(), String> {
+    match vectors.iter().find(|(_, values)| values.len() != expected) {
+        Some((name, values)) => {
+            Err(format!("`filter.{name}` has {} values, {expected} expected", values.len()))
+        }
+        None => Ok(()),
     }
 }
 

@@ -25,9 +25,6 @@ pub trait Filter {
     /// zeta_k, the estimate of log Z_k, `[K]`.
     fn log_z(&self) -> &[f64];
 
-    /// The same, mutable.
-    fn log_z_mut(&mut self) -> &mut [f64];
-
     /// Contribution of each chain to the error at beta = 1.
     fn influence(&self) -> &Influence;
 

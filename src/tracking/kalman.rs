@@ -10,8 +10,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::chain_state::{LARGEST_COUNT, lengths};
 use super::filter::Filter;
-use super::saved::{LARGEST_COUNT, lengths};
 use super::{Shift, Smoothing};
 use crate::numerics::Influence;
 use crate::tempering::Measurement;
@@ -76,11 +76,6 @@ impl Kalman {
             log_z: log_z.clone(),
             variance: variance.clone(),
         }
-    }
-
-    /// Factor on the estimated variance of the prediction.
-    pub fn inflation(&self) -> f64 {
-        self.inflation
     }
 
     /// One update of temperature k: F = [[1, 1], [0, 1]], P <- F P F' + diag(Q, walk), then the measurement. Returns both gains
@@ -151,10 +146,6 @@ impl Filter for Kalman {
         &self.log_z
     }
 
-    fn log_z_mut(&mut self) -> &mut [f64] {
-        &mut self.log_z
-    }
-
     fn influence(&self) -> &Influence {
         &self.influence
     }
@@ -221,8 +212,8 @@ impl Filter for Kalman {
             ("bias_influence", self.bias_influence.parts()),
             ("slow_influence", self.slow_influence.parts()),
         ];
-        lengths("filter", temperatures, &per_temperature)?;
-        lengths("filter", chains, &per_chain)?;
+        lengths(temperatures, &per_temperature)?;
+        lengths(chains, &per_chain)?;
         if self.updates > LARGEST_COUNT {
             return Err(format!("`filter.updates` is {}", self.updates));
         }

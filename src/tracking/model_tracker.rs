@@ -5,17 +5,21 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::Settling;
 use super::second_population::together;
 use super::{
     ChainTracker, HiddenStates, KnownShare, Part, SecondPopulation, TrackRecord, TrackerOptions,
 };
-use crate::checkpoint::StateWriter;
+use crate::checkpoint::{StateReader, StateWriter};
 use crate::collective::{Ranks, Solo};
 use crate::engine::host::choose;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, Engine};
+use crate::error::Result;
 use crate::model::{Device, Parameters};
+use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
 use crate::trust::Trust;
 
@@ -86,64 +90,117 @@ pub struct ModelTracker {
     base: BaseDistribution,
     /// Chains on the ladder from a mixture, if there are any.
     second: Option<SecondPopulation>,
+    /// What the evaluations found.
+    pub found: Found,
+    /// Whether the chains were re-initialised at the last evaluation.
+    pub restarted: bool,
+}
+
+/// What evaluations found with reference states.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Found {
     /// Known lower bound of log Z of this model, nats; -infinity if none.
+    #[serde(with = "crate::checkpoint::float")]
     pub bound: f64,
     /// log Z of this model from reference states.
     pub known: KnownShare,
     /// Number of times the chains were re-initialised from reference states.
     pub restarts: u64,
-    /// Whether they were at the last evaluation.
-    pub restarted: bool,
 }
 
+impl Default for Found {
+    fn default() -> Self {
+        Self { bound: f64::NEG_INFINITY, known: KnownShare::NONE, restarts: 0 }
+    }
+}
+
+/// Where a tracker starts, or continues after a resume.
+#[derive(Clone, Copy)]
+pub struct Start<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// Inverse temperatures of tempered chains.
+    pub ladder: &'a Ladder,
+    /// Their distribution at beta = 0.
+    pub base: &'a BaseDistribution,
+}
+
+impl Start<'_> {
+    fn path(&self) -> GeometricPath<'_> {
+        GeometricPath { engine: self.model.engine.as_ref(), ladder: self.ladder, base: self.base }
+    }
+}
+
+/// Name in states of a tracker's model.
+pub(crate) const TRACKED: &str = "tracked.";
+
 impl ModelTracker {
-    /// Runs initial rounds for `model` with `chains` fresh chains.
+    /// Runs initial rounds with `chains` fresh chains, and with half as many from a mixture, if there is one.
     pub fn start(
-        model: Model,
-        ladder: &Ladder,
-        base: &BaseDistribution,
+        start: Start<'_>,
+        mixture: Option<Arc<MixtureBase>>,
         chains: usize,
         seed: u64,
         options: TrackerOptions,
     ) -> (Self, RoundsRecord) {
-        let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
+        let Start { model, ladder, base } = start;
+        let second = mixture
+            .map(|mixture| SecondPopulation::start(model, ladder, mixture, chains, seed, options));
         let chains = TemperedChains::new(base.sample(chains, seed, 0), ladder.len(), seed);
-        let (chains, rounds) = ChainTracker::start(&path, chains, options);
-        (Self::of(chains, model, ladder, base), rounds)
+        let (chains, rounds) = ChainTracker::start(&start.path(), chains, options);
+        (Self { second, ..Self::of(chains, start) }, rounds)
     }
 
-    /// From a tracker that is at `model`.
-    pub fn of(
-        chains: ChainTracker,
-        model: Model,
-        ladder: &Ladder,
-        base: &BaseDistribution,
-    ) -> Self {
+    /// From a tracker that is at the model of `start`.
+    fn of(chains: ChainTracker, Start { model, ladder, base }: Start<'_>) -> Self {
         Self {
             chains,
-            model,
+            model: model.clone(),
             ladder: ladder.clone(),
             base: base.clone(),
             second: None,
-            bound: f64::NEG_INFINITY,
-            known: KnownShare::NONE,
-            restarts: 0,
+            found: Found::default(),
             restarted: false,
         }
     }
 
-    /// With a second population of chains, which is at the same model.
-    #[must_use]
-    pub fn beside(self, second: Option<SecondPopulation>) -> Self {
-        Self { second, ..self }
-    }
-
-    /// Stores chains, including the second population; the caller stores the parameters.
+    /// Stores model and chains, including the second population; the caller stores what was found.
     pub(crate) fn write(&self, state: &mut StateWriter) {
+        state.parameters(TRACKED, &self.model.parameters);
         self.chains.write("", state);
         if let Some(second) = &self.second {
             second.write(state);
         }
+    }
+
+    /// Reads what [`Self::write`] stored, at the model of `start`, whose parameters are stored as [`TRACKED`].
+    ///
+    /// # Errors
+    /// Anything that is missing or does not fit.
+    pub(crate) fn read(
+        state: &StateReader,
+        start: Start<'_>,
+        chains: usize,
+        options: TrackerOptions,
+        found: Found,
+    ) -> Result<Self> {
+        let second = SecondPopulation::read(state, start, chains, options)?;
+        Ok(Self { second, found, ..Self::read_chains("", state, start, chains, options)? })
+    }
+
+    /// Reads chains alone, stored after `prefix`, at the model of `start`.
+    ///
+    /// # Errors
+    /// Anything that is missing or does not fit.
+    pub(crate) fn read_chains(
+        prefix: &str,
+        state: &StateReader,
+        start: Start<'_>,
+        chains: usize,
+        options: TrackerOptions,
+    ) -> Result<Self> {
+        let chains = ChainTracker::read(prefix, &start.path(), chains, options, state)?;
+        Ok(Self::of(chains, start))
     }
 
     /// Changes the number of equilibration sweeps for the next evaluations.
@@ -181,7 +238,7 @@ impl ModelTracker {
         let record = chains.step(&GeometricPath { engine: model.engine.as_ref(), ..path }, &path);
         *model = new;
         // The bound of the previous model does not hold for this one.
-        (self.bound, self.known) = (f64::NEG_INFINITY, KnownShare::NONE);
+        self.found = Found { restarts: self.found.restarts, ..Found::default() };
         record
     }
 
@@ -223,33 +280,33 @@ impl ModelTracker {
         let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
         let streams = Streams::new(known.seed, Purpose::BoundHidden, known.update);
         let states = HiddenStates::of(&model.parameters, path.engine, &rows, streams);
-        self.bound = states.bound();
+        self.found.bound = states.bound();
         let mut samples = chains.settle(&path);
-        let missing = self.bound - chains.log_z();
+        let missing = self.found.bound - chains.log_z();
         self.restarted = options.has(Part::Restart)
             && missing > MISSED.0
             && missing > MISSED.1 * chains.std_error();
         if self.restarted {
             chains.start_from(path, &states);
             samples = chains.settle(&path);
-            self.restarts += 1;
+            self.found.restarts += 1;
         }
         let streams = Streams::new(known.seed, Purpose::KnownShare, known.update);
         let share = |samples| states.share(path.engine, &samples, streams);
         let samples = samples.filter(|_| options.has(Part::KnownShare));
-        self.known = samples.map_or(KnownShare::NONE, share);
+        self.found.known = samples.map_or(KnownShare::NONE, share);
     }
 
     /// Tracked log Z: the value of both populations, combined with the estimate from reference states; or its lower bound if that is
-    /// larger, [`ModelTracker::bound`] or `bound` of the same model. Since log Z is at least the bound, this is never further from log Z
+    /// larger, [`Found::bound`] or `bound` of the same model. Since log Z is at least the bound, this is never further from log Z
     /// than the value without it.
     pub fn log_z(&self, bound: f64) -> LogZ {
         let bound = match self.chains.options.has(Part::Bound) {
-            true => bound.max(self.bound),
+            true => bound.max(self.found.bound),
             false => f64::NEG_INFINITY,
         };
         let first = self.chains.log_z();
-        let trust = self.chains.trust_if(self.known.beside(first).is_some());
+        let trust = self.chains.trust_if(self.found.known.beside(first).is_some());
         let std_error = self.chains.std_error();
         let first = LogZ { value: first, std_error, trust }.held_against(bound);
         let mut found = match &self.second {
@@ -261,13 +318,13 @@ impl ModelTracker {
             None => first,
         };
         let tracked = (found.value, found.std_error);
-        if let Some((known, known_error)) = self.known.contradicts(tracked) {
+        if let Some((known, known_error)) = self.found.known.contradicts(tracked) {
             found.trust.doubt(
                 "known-share",
                 format!("tracked log Z {:.3} +- {:.3} is far from {known:.3} +- {known_error:.3}, the estimate from known states and their frequency among the chains' samples: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
             );
         }
-        (found.value, found.std_error) = self.known.join(tracked);
+        (found.value, found.std_error) = self.found.known.join(tracked);
         found.value = found.value.max(bound);
         found
     }
@@ -321,7 +378,8 @@ mod tests {
             beta_update: BetaUpdate::Collapsed,
             initial_rounds: InitialRounds::default(),
         };
-        ModelTracker::start(model(1), &ladder, &base, 20, 1, options).0
+        let start = Start { model: &model(1), ladder: &ladder, base: &base };
+        ModelTracker::start(start, None, 20, 1, options).0
     }
 
     /// A bound belongs to one model and raises only the value of that model.
@@ -331,7 +389,7 @@ mod tests {
         let tracked = tracker.chains().log_z();
         assert_eq!(tracker.log_z(tracked - 1.0).value, tracked);
         assert_eq!(tracker.log_z(tracked + 0.5).value, tracked + 0.5);
-        tracker.bound = tracked + 1.0;
+        tracker.found.bound = tracked + 1.0;
         assert_eq!(tracker.log_z(tracked + 0.5).value, tracked + 1.0);
         let far = tracked + 100.0 * tracker.chains().std_error() + 1.0;
         assert!(tracker.log_z(far).trust.names().contains("bound"));
@@ -350,15 +408,15 @@ mod tests {
             (found.value, found.std_error)
         };
         let known = |bound| KnownShare::new(bound, (0..1000).map(|_| (true, 1.0)), 0.0);
-        tracker.known = known(own.0 - own.1);
+        tracker.found.known = known(own.0 - own.1);
         let joined = reported(&tracker);
         assert!(joined.0 < own.0 && joined.1 < 0.5 * own.1, "{joined:?} of {own:?}");
         let doubts = tracker.log_z(f64::NEG_INFINITY).trust;
         assert!(!doubts.names().contains("known-share"), "{doubts:?}");
-        tracker.known = known(own.0 - 5.0 * own.1 - 0.1);
+        tracker.found.known = known(own.0 - 5.0 * own.1 - 0.1);
         assert_eq!(reported(&tracker), own);
         assert!(tracker.log_z(f64::NEG_INFINITY).trust.names().contains("known-share"));
         tracker.step(model(2));
-        assert_eq!(tracker.known, KnownShare::NONE);
+        assert_eq!(tracker.found.known, KnownShare::NONE);
     }
 }

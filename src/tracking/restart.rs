@@ -21,7 +21,11 @@ impl ChainTracker {
     /// Re-initialises chains that missed known modes. At temperatures where the sum over these modes is larger than the tracked value,
     /// chains take states of these modes; at the others, states of the existing chains, drawn by their weights. So every temperature has
     /// its fraction of the chains and its log Z_k from the start, and the rounds have few changes to make.
-    pub fn start_from(&mut self, path: GeometricPath<'_>, modes: &HiddenStates) -> RoundsRecord {
+    pub(crate) fn start_from(
+        &mut self,
+        path: GeometricPath<'_>,
+        modes: &HiddenStates,
+    ) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
         let s = self.chains.len();
         let along = modes.along(path);

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::{ChainTracker, LogZ, Model, TrackerOptions};
+use super::{ChainTracker, LogZ, Model, Start, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
@@ -70,8 +70,8 @@ impl SecondPopulation {
         let components = self.base.components();
         let logits: Vec<f32> = components.iter().flat_map(|base| base.logits()).copied().collect();
         let shape = [components.len(), logits.len() / components.len()];
-        state.f32s(&name("logits"), &shape, &logits);
-        state.f64s(&name("log_shares"), &shape[..1], self.base.log_shares());
+        state.array(&name("logits"), &shape, &logits);
+        state.array(&name("log_shares"), &shape[..1], self.base.log_shares());
         self.chains.write(PREFIX, state);
     }
 
@@ -81,7 +81,7 @@ impl SecondPopulation {
     /// The stored arrays do not fit.
     pub fn read(
         state: &StateReader,
-        (model, ladder): (&Model, &Ladder),
+        Start { model, ladder, .. }: Start<'_>,
         chains: usize,
         options: TrackerOptions,
     ) -> Result<Option<Self>> {
@@ -91,8 +91,8 @@ impl SecondPopulation {
         }
         let visible = model.parameters.n_visible;
         let components = state.shape(&name("log_shares"))?.iter().product();
-        let shares = state.f64s(&name("log_shares"), &[components])?;
-        let logits = state.f32s(&name("logits"), &[components, visible])?;
+        let shares = state.array(&name("log_shares"), &[components])?;
+        let logits = state.array(&name("logits"), &[components, visible])?;
         let base =
             |logits| Ok(BaseDistribution::from_logits(logits)?.of(&model.parameters.variables));
         let bases = logits.chunks_exact(visible).map(base);

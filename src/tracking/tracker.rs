@@ -171,7 +171,7 @@ impl ChainTracker {
     }
 
     /// Mean squared innovation over its predicted variance; about 1 for a right error bar. `None` for eq. 24.
-    pub fn consistency(&self) -> Option<f64> {
+    pub(crate) fn consistency(&self) -> Option<f64> {
         self.filter.get().consistency()
     }
 
@@ -195,7 +195,7 @@ impl ChainTracker {
     }
 
     /// (sum w)^2/sum w^2 of the weights.
-    pub fn effective_sample_size(&self) -> f64 {
+    pub(crate) fn effective_sample_size(&self) -> f64 {
         effective_number(&self.weights())
     }
 
@@ -250,7 +250,7 @@ impl ChainTracker {
     }
 
     /// Mean and standard deviation of log f(v) over the chains' states, with [`ChainTracker::weights`].
-    pub fn log_f_of_samples(&self) -> (f64, f64) {
+    pub(crate) fn log_f_of_samples(&self) -> (f64, f64) {
         let values = || self.last.log_f.last_column();
         let weights = self.weights();
         let mean: f64 = values().zip(&weights).map(|(x, w)| x * w).sum();

@@ -60,13 +60,7 @@ impl Identity {
     /// # Errors
     /// A configuration that cannot be written as TOML.
     pub fn new(config: &Config, splits: &Splits, device: &Device) -> Result<Self> {
-        let parts = [
-            ("training", Some(&splits.train)),
-            ("validation", splits.validation.as_ref()),
-            ("test", splits.test.as_ref()),
-        ];
-        let rows =
-            parts.into_iter().filter_map(|(name, part)| Some((name.into(), checksum(part?))));
+        let rows = splits.parts().map(|(name, part)| (name.into(), checksum(part)));
         let weights = splits.train.weights.as_ref().map(|weights| {
             let bytes: Vec<u8> = weights.iter().flat_map(|weight| weight.to_le_bytes()).collect();
             (WEIGHTS.into(), sha256_hex([&bytes[..]]))

@@ -23,7 +23,7 @@ impl Variable {
     }
 
     /// Whether it is a bit.
-    pub fn is_bit(&self) -> bool {
+    pub(crate) fn is_bit(&self) -> bool {
         self.columns == 1
     }
 
@@ -47,7 +47,7 @@ impl Variable {
     }
 
     /// Replaces its natural parameters by the probabilities A'(eta) of its columns, shape `[q]`.
-    pub fn to_means(self, eta: &mut [f64]) {
+    pub(crate) fn to_means(self, eta: &mut [f64]) {
         if self.is_bit() {
             eta[0] = sigmoid(eta[0]);
             return;

@@ -127,7 +127,7 @@ impl Variables {
     }
 
     /// Natural parameters of `rows` rows with these numbers of ones in their columns, `smoothing` rows added to every state.
-    pub fn logits_of_counts(&self, counts: &[u64], rows: usize, smoothing: f64) -> Vec<f32> {
+    pub(crate) fn logits_of_counts(&self, counts: &[u64], rows: usize, smoothing: f64) -> Vec<f32> {
         let means = self.smoothed(counts, rows, smoothing);
         self.natural(means).0.into_iter().map(|x| x as f32).collect()
     }

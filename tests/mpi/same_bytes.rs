@@ -186,6 +186,6 @@ fn what_one_process_does_is_refused_on_several() {
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && output.stdout.is_empty());
-    assert!(stderr.contains("`ztrack config` is the work of one process"), "{stderr}");
+    assert!(stderr.contains("this command is the work of one process"), "{stderr}");
     assert_eq!(stderr.matches("error:").count(), 1, "{stderr}");
 }

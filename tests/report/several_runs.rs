@@ -81,7 +81,7 @@ fn two_runs_are_compared() {
     let told = succeed(&["compare", &text(&first), &text(&second)]);
     let value = |out: &Path| number(&summary(out)["best"]["test_log_likelihood"]["value"]);
     let difference = format!("{:+.3} ± 0.000 from log Z, at most", value(&second) - value(&first));
-    contains(&told, &["training.batch", "16", "32", &difference, "time of training", "finished"]);
+    contains(&told, &["training.batch", "16", "32", &difference, "times", "finished"]);
     assert!(!told.contains("model.hidden"), "{told}");
     let out = folder.path().join("both.html");
     succeed(&["report", &text(&first), &text(&second), "--out", &text(&out)]);

@@ -259,7 +259,7 @@ fn settling_chains_have_streams_of_their_own() {
     let settling = Settling { sweeps: 12, most: 12 };
     let options = TrackerOptions { settling, ..options(Smoothing::Kalman, 1) };
     let mut tracker = ChainTracker::start(&path, chains, options).0;
-    let zeta = tracker.save().pseudo_prior;
+    let zeta = tracker.pseudo_prior().to_vec();
     let mut going_on = tracker.chains.clone();
     let settled = tracker.settle(&path).unwrap().visible;
     going_on.sweep(&path, &zeta, BetaUpdate::Collapsed, 12, None);

@@ -34,12 +34,12 @@ fn writer() -> StateWriter {
     let mut writer = StateWriter::new();
     writer
         .json("progress", &progress())
-        .f32s("f32", &[2, 2], &[1.0, f32::NAN, -0.0, f32::INFINITY])
-        .f64s("f64", &[3], &[f64::from_bits(0x7ff8_dead_beef_0001), 0.1, f64::MIN_POSITIVE])
-        .u64s("u64", &[1, 2], &[u64::MAX, 1 << 53 | 1])
-        .u32s("u32", &[1], &[u32::MAX])
-        .u8s("u8", &[5], b"bytes")
-        .f64s("empty", &[0, 4], &[])
+        .array::<f32>("f32", &[2, 2], &[1.0, f32::NAN, -0.0, f32::INFINITY])
+        .array::<f64>("f64", &[3], &[f64::from_bits(0x7ff8_dead_beef_0001), 0.1, f64::MIN_POSITIVE])
+        .array::<u64>("u64", &[1, 2], &[u64::MAX, 1 << 53 | 1])
+        .array::<u32>("u32", &[1], &[u32::MAX])
+        .array::<u8>("u8", &[5], b"bytes")
+        .array::<f64>("empty", &[0, 4], &[])
         .bits("particles", &particles())
         .parameters("", &gaussian_parameters(7, 3, 1.0, 0));
     writer
@@ -61,17 +61,17 @@ fn every_type_comes_back_bit_for_bit() {
     let bits32 = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     let bits64 = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     assert_eq!(
-        bits32(&state.f32s("f32", &[2, 2]).unwrap()),
+        bits32(&state.array::<f32>("f32", &[2, 2]).unwrap()),
         bits32(&[1.0, f32::NAN, -0.0, f32::INFINITY])
     );
     assert_eq!(
-        bits64(&state.f64s("f64", &[3]).unwrap()),
+        bits64(&state.array::<f64>("f64", &[3]).unwrap()),
         bits64(&[f64::from_bits(0x7ff8_dead_beef_0001), 0.1, f64::MIN_POSITIVE])
     );
-    assert_eq!(state.u64s("u64", &[1, 2]).unwrap(), [u64::MAX, 1 << 53 | 1]);
-    assert_eq!(state.u32s("u32", &[1]).unwrap(), [u32::MAX]);
-    assert_eq!(state.u8s("u8", &[5]).unwrap(), b"bytes");
-    assert!(state.f64s("empty", &[0, 4]).unwrap().is_empty());
+    assert_eq!(state.array::<u64>("u64", &[1, 2]).unwrap(), [u64::MAX, 1 << 53 | 1]);
+    assert_eq!(state.array::<u32>("u32", &[1]).unwrap(), [u32::MAX]);
+    assert_eq!(state.array::<u8>("u8", &[5]).unwrap(), b"bytes");
+    assert!(state.array::<f64>("empty", &[0, 4]).unwrap().is_empty());
     assert_eq!(state.bits("particles", 3, 70).unwrap(), particles());
     assert_eq!(state.parameters("", 7, 3).unwrap(), gaussian_parameters(7, 3, 1.0, 0));
     assert_eq!(state.json::<Progress>("progress").unwrap(), progress());
@@ -102,9 +102,11 @@ fn every_changed_byte_and_every_truncation_is_noticed() {
 #[test]
 fn wrong_shapes_types_and_names_are_told() {
     let state = reader(writer().to_bytes().unwrap()).unwrap();
-    assert!(problem(state.f32s("f32", &[4])).contains("`f32` is 2x2 in the checkpoint"));
-    assert!(problem(state.f32s("f64", &[3])).contains("`f64` is of type F64, F32 expected"));
-    assert!(problem(state.f32s("nothing", &[3])).contains("no `nothing`"));
+    assert!(problem(state.array::<f32>("f32", &[4])).contains("`f32` is 2x2 in the checkpoint"));
+    assert!(
+        problem(state.array::<f32>("f64", &[3])).contains("`f64` is of type F64, F32 expected")
+    );
+    assert!(problem(state.array::<f32>("nothing", &[3])).contains("no `nothing`"));
     assert!(problem(state.bits("particles", 3, 71)).contains("3x70"));
     assert!(problem(state.bits("u64", 1, 70)).contains("packed"));
     assert!(problem(state.json::<Vec<u8>>("progress")).contains("`progress`"));
@@ -122,9 +124,14 @@ fn what_cannot_be_stored_is_told_when_writing() {
     let mut writer = StateWriter::new();
     let nan = failure(writer.json("tracker", &Careless { mean: f64::NAN }));
     assert!(nan.contains("`tracker`") && nan.contains("NaN"), "{nan}");
-    assert!(failure(StateWriter::new().f32s("x", &[3], &[0.0; 2])).contains("`x` has 2 values"));
+    assert!(
+        failure(StateWriter::new().array::<f32>("x", &[3], &[0.0; 2])).contains("`x` has 2 values")
+    );
     assert!(failure(StateWriter::new().json("x", &1).json("x", &2)).contains("twice"));
-    assert!(failure(StateWriter::new().u8s("x", &[0], &[]).f64s("x", &[0], &[])).contains("twice"));
+    assert!(
+        failure(StateWriter::new().array::<u8>("x", &[0], &[]).array::<f64>("x", &[0], &[]))
+            .contains("twice")
+    );
 }
 
 #[test]

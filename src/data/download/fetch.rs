@@ -10,6 +10,7 @@ use ureq::Agent;
 use super::{REMOTE_SETS, RemoteFile, RemoteSet};
 use crate::checkpoint::write_bytes;
 use crate::error::{Error, Result};
+use crate::progress;
 
 /// Longest wait for a sign of life.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,44 +27,9 @@ pub enum Mirrors {
     Custom(Vec<String>),
 }
 
-/// Events of a download.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FetchProgress<'a> {
-    /// It exists and is right.
-    Kept {
-        /// The file.
-        file: &'a str,
-    },
-    /// It is being downloaded.
-    Receiving {
-        /// The file.
-        file: &'a str,
-        /// Where from.
-        url: &'a str,
-        /// Bytes so far.
-        received: u64,
-        /// Bytes in all, where the server says so.
-        total: Option<u64>,
-    },
-    /// A mirror failed; another attempt follows, or an error.
-    Failed {
-        /// The file.
-        file: &'a str,
-        /// Where from.
-        url: &'a str,
-        /// Why.
-        problem: &'a str,
-    },
-    /// It was downloaded and checked.
-    Done {
-        /// The file.
-        file: &'a str,
-    },
-}
-
 /// Fetches the data set `name` into `FOLDER/name` and returns the paths of its files.
 ///
-/// Correct files are kept. A wrong file is replaced, but only by a correct one.
+/// Correct files are kept. A wrong file is replaced, but only by a correct one. `tell` gets a line on each file and address.
 ///
 /// # Errors
 /// A name that is not in [`REMOTE_SETS`], a folder that cannot be written, or no address with the right content: the message then has the
@@ -72,13 +38,13 @@ pub fn fetch(
     name: &str,
     folder: &Path,
     mirrors: &Mirrors,
-    progress: &mut dyn FnMut(FetchProgress),
+    tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>> {
     let set = REMOTE_SETS.iter().find(|set| set.name == name).ok_or_else(|| {
         let known: Vec<_> = REMOTE_SETS.iter().map(|set| set.name).collect();
         Error::Unknown(format!("data set `{name}` cannot be fetched, only {}", known.join(", ")))
     })?;
-    fetch_files(set, folder, mirrors, progress)
+    fetch_files(set, folder, mirrors, tell)
 }
 
 /// [`fetch`] for a set outside the table.
@@ -86,28 +52,28 @@ pub fn fetch_files(
     set: &RemoteSet,
     folder: &Path,
     mirrors: &Mirrors,
-    progress: &mut dyn FnMut(FetchProgress),
+    tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>> {
     let folder = folder.join(set.name);
     let bases: Vec<&str> = match mirrors {
         Mirrors::Official => set.mirrors.to_vec(),
         Mirrors::Custom(bases) => bases.iter().map(String::as_str).collect(),
     };
-    set.files.iter().map(|file| fetch_file(file, &folder, &bases, progress)).collect()
+    set.files.iter().map(|file| fetch_file(file, &folder, &bases, tell)).collect()
 }
 
 fn fetch_file(
     file: &RemoteFile,
     folder: &Path,
     bases: &[&str],
-    progress: &mut dyn FnMut(FetchProgress),
+    tell: &mut dyn FnMut(&str),
 ) -> Result<PathBuf> {
     let path = folder.join(file.name);
     let unzipped = folder.join(file.name.strip_suffix(".gz").unwrap_or(file.name));
     for present in [&path, &unzipped] {
         let Ok(content) = fs::File::open(present) else { continue };
         if present.is_file() && file.check.problem(present, content, file.bytes)?.is_none() {
-            progress(FetchProgress::Kept { file: file.name });
+            tell(&format!("{}: there already, checked", file.name));
             return Ok(present.clone());
         }
     }
@@ -115,18 +81,18 @@ fn fetch_file(
     let mut reasons = Vec::new();
     for base in bases {
         let url = format!("{}/{}", base.trim_end_matches('/'), file.name);
-        let problem = match download(file, &url, progress) {
+        let problem = match download(file, &url) {
             Ok(bytes) => match file.check.problem(&path, &bytes[..], file.bytes)? {
                 None => {
                     write_bytes(&path, &bytes)?;
-                    progress(FetchProgress::Done { file: file.name });
+                    tell(&format!("{}: fetched, checked", file.name));
                     return Ok(path);
                 }
                 Some(problem) => problem,
             },
             Err(problem) => problem,
         };
-        progress(FetchProgress::Failed { file: file.name, url: &url, problem: &problem });
+        tell(&format!("{}: {url}: {problem}", file.name));
         reasons.push(format!("{url}: {problem}"));
     }
     if reasons.is_empty() {
@@ -138,11 +104,7 @@ fn fetch_file(
 }
 
 /// The bytes at an address, or why there are none.
-fn download(
-    file: &RemoteFile,
-    url: &str,
-    progress: &mut dyn FnMut(FetchProgress),
-) -> std::result::Result<Vec<u8>, String> {
+fn download(file: &RemoteFile, url: &str) -> std::result::Result<Vec<u8>, String> {
     // Compressed content can be a little longer than plain content, and text can have longer line ends.
     let limit = file.bytes + file.bytes / 8 + 1024;
     let response = agent(url).get(url).header("Accept-Encoding", "identity").call();
@@ -158,8 +120,7 @@ fn download(
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
-        let received = bytes.len() as u64;
-        progress(FetchProgress::Receiving { file: file.name, url, received, total });
+        progress::at("kB received", bytes.len() / 1000, total.unwrap_or(limit) as usize / 1000);
         match body.read(&mut buffer) {
             Ok(0) => break,
             Ok(count) => bytes.extend_from_slice(&buffer[..count]),

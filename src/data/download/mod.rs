@@ -7,6 +7,6 @@ mod table;
 
 pub use check::Check;
 #[cfg(feature = "download")]
-pub use fetch::{FetchProgress, Mirrors, fetch, fetch_files};
+pub use fetch::{Mirrors, fetch, fetch_files};
 pub(super) use table::is_known;
 pub use table::{REMOTE_SETS, RemoteFile, RemoteSet};

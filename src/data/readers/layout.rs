@@ -7,6 +7,7 @@ use super::cells::{Cells, unescaped};
 use super::encoding::{is_value, number};
 use crate::data::limits::Checked;
 use crate::data::{Column, Separator};
+use crate::nearest::meant;
 
 /// A column with one of these names, in any case, has the labels, unless another one is given or it is chosen as a unit.
 const LABEL_NAMES: [&str; 3] = ["class", "label", "target"];
@@ -129,7 +130,7 @@ impl Layout {
     }
 
     /// The column of labels, if none was given.
-    pub fn guessed_label(&self) -> Option<String> {
+    pub(crate) fn guessed_label(&self) -> Option<String> {
         let column = self.roles.iter().position(|role| *role == Role::Label);
         column.filter(|_| self.guessed).map(|column| self.name(column))
     }
@@ -198,8 +199,7 @@ impl Layout {
         if self.names.is_empty() {
             return format!("no column `{text}`: the table has no line of names, give a number");
         }
-        let meant = crate::nearest::nearest(text, self.names.iter().map(String::as_str));
-        let meant = meant.map_or(String::new(), |meant| format!(", did you mean `{meant}`?"));
+        let meant = meant(text, self.names.iter().map(String::as_str));
         let shown: Vec<_> =
             self.names.iter().take(SHOWN).map(|name| format!("{name:.32}")).collect();
         let more = if self.names.len() > SHOWN { ", ..." } else { "" };

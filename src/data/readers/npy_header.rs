@@ -179,7 +179,7 @@ impl NpyHeader {
     }
 
     /// The shape in Python's notation.
-    pub fn shape_text(&self) -> String {
+    pub(crate) fn shape_text(&self) -> String {
         let sizes: Vec<_> = self.shape.iter().map(ToString::to_string).collect();
         format!("({}{})", sizes.join(", "), if sizes.len() == 1 { "," } else { "" })
     }

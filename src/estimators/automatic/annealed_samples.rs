@@ -1,11 +1,11 @@
 //! Samples by annealing, for models on which tempered chains do not mix: strongly trained models of hundreds of units have so many modes
 //! that chains started at some of them never reach beta = 0, while slow annealing from the data's marginals reaches all modes.
 
-use super::judgement::MOST_ERRORS;
 use crate::engine::Engine;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
 use crate::estimators::ais::trust_of_weights;
+use crate::numerics::MOST_ERRORS;
 use crate::tempering::{
     AtOne, BaseDistribution, GeometricPath, Keep, Ladder, Prior, TemperedPath, anneal, normalised,
     systematic,

@@ -2,7 +2,7 @@
 
 use super::candidates::{Candidates, failure_of};
 use super::choice::Choice;
-use super::judgement::{Evidence, MOST_ERRORS, judge};
+use super::judgement::{Evidence, judge};
 use super::search::Search;
 use super::{Automatic, Bound, Candidate, Known};
 use crate::engine::random::{Purpose, derived_seed};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::estimators::Estimate;
 use crate::estimators::tempered::{FROZEN, TemperedRun};
 use crate::model::Parameters;
-use crate::numerics::pooled;
+use crate::numerics::{MOST_ERRORS, pooled};
 use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
 use crate::tempering::{
     AtOne, BaseDistribution, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains,

@@ -2,13 +2,11 @@
 
 use crate::estimators::tempered::{Mixing, TemperedRun};
 use crate::estimators::{Estimate, Method};
-use crate::numerics::Table;
+use crate::numerics::{MOST_ERRORS, Table};
 use crate::tempering::PseudoPrior;
 use crate::trust::Trust;
 use std::time::Instant;
 
-/// Largest difference of two estimates of the same number, in combined errors.
-pub(super) const MOST_ERRORS: f64 = 4.0;
 /// Rounding of log f at large models, nats: the bound is computed in f64, chains in f32.
 const ROUNDING: f64 = 1e-3;
 

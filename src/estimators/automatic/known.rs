@@ -32,7 +32,7 @@ pub struct Bound {
 
 impl Bound {
     /// The bound from the distinct rows of visible states, shape [N, M]; `None` without any.
-    pub fn of_states(engine: &dyn Engine, visible: &BitMatrix) -> Option<Self> {
+    pub(crate) fn of_states(engine: &dyn Engine, visible: &BitMatrix) -> Option<Self> {
         let distinct: HashSet<&[u64]> = (0..visible.rows()).map(|row| visible.row(row)).collect();
         let value = mean_log_f(engine, visible).log_z_bound;
         value.is_finite().then_some(Self { value, states: distinct.len() })

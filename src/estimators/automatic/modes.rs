@@ -75,7 +75,7 @@ impl ModeSearch {
     }
 
     /// Ascends from all units off, all on, and `random` random states.
-    pub fn from_random(&mut self, random: usize, seed: u64) {
+    pub(crate) fn climb_random(&mut self, random: usize, seed: u64) {
         let n = self.bias.len();
         let streams = Streams::new(seed, Purpose::ModeSearch, 0);
         for row in 0..random + 2 {
@@ -94,7 +94,7 @@ impl ModeSearch {
 
     /// Evaluates the state that turns each unit of the other layer on most, the units with positive weights to it, and ascends from the
     /// `most` highest of these, which are returned: a pattern that only a few of many units favour is not visible in an average over units.
-    pub fn from_units(&mut self, most: usize) -> BitMatrix {
+    pub(crate) fn climb_units(&mut self, most: usize) -> BitMatrix {
         let (units, others) = (self.bias.len(), self.other_bias.len());
         let mut preferred = BitMatrix::zeros(others, units);
         for other in 0..others {
@@ -177,7 +177,7 @@ impl ModeSearch {
     }
 
     /// Means of the other layer given a state, A'(x).
-    pub fn other_means(&self, state: &[u64]) -> Vec<f64> {
+    pub(crate) fn other_means(&self, state: &[u64]) -> Vec<f64> {
         self.other.means(self.inputs(state))
     }
 
@@ -320,7 +320,7 @@ mod tests {
             let exact = log_partition(&p).unwrap();
             for (layer, units) in [(Layer::Visible, 9), (Layer::Hidden, 6)] {
                 let mut search = ModeSearch::new(&p, layer);
-                search.from_random(10, 1);
+                search.climb_random(10, 1);
                 let (bound, states) = search.bound();
                 assert!(states > 9 && bound < exact + 1e-9, "{bound} {exact}");
                 let all = BitMatrix::from_fn(1 << units, units, |r, i| r >> i & 1 == 1);
@@ -338,7 +338,7 @@ mod tests {
         let bias = |n: f32| -0.5 * n + 0.3;
         let p = Parameters::new(20, 12, vec![1.0; 240], vec![bias(12.0); 20], vec![bias(20.0); 12]);
         let mut search = ModeSearch::new(&p.unwrap(), Layer::Visible);
-        search.from_random(20, 3);
+        search.climb_random(20, 3);
         let counts: Vec<u32> =
             search.modes().iter().map(|mode| mode.state[0].count_ones()).collect();
         assert!(counts.contains(&0) && counts.contains(&20), "{counts:?}");

@@ -72,13 +72,13 @@ impl Search {
             variables: parameters.variables.clone(),
             known: known.bound,
         };
-        search.hidden.from_random(RANDOM_STARTS, seed);
-        search.visible.from_random(RANDOM_STARTS / 4, seed);
+        search.hidden.climb_random(RANDOM_STARTS, seed);
+        search.visible.climb_random(RANDOM_STARTS / 4, seed);
         let quenched = quenched(&Host::new(parameters), seed);
         let highest = search.visible.highest(&quenched, HIGHEST);
         search.climb(&highest);
-        search.hidden.from_units(UNIT_STARTS);
-        let highest = search.visible.from_units(UNIT_STARTS);
+        search.hidden.climb_units(UNIT_STARTS);
+        let highest = search.visible.climb_units(UNIT_STARTS);
         search.climb(&highest);
         if let Some(rows) = known.rows {
             let some = rows.spread(MOST_ROWS);

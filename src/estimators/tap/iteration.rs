@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::expansion::{Expansion, TapOrder};
 use crate::engine::random::{Purpose, Stream, Streams};
 use crate::error::{Error, Result};
-use crate::estimators::{Bias, Estimate};
+use crate::estimators::{Bias, Estimate, Method};
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::progress;
@@ -100,20 +100,16 @@ impl Tap {
         } else {
             Box::new(solutions.iter())
         });
+        let (method, bias) = match self.order {
+            TapOrder::Naive => (Method::TapNaive, Bias::Low),
+            TapOrder::Second => (Method::TapSecond, Bias::Biased),
+            TapOrder::Third => (Method::TapThird, Bias::Biased),
+        };
         Ok(Estimate {
-            method: match self.order {
-                TapOrder::Naive => crate::estimators::Method::TapNaive,
-                TapOrder::Second => crate::estimators::Method::TapSecond,
-                TapOrder::Third => crate::estimators::Method::TapThird,
-            },
-            value,
-            std_error: f64::NAN,
-            effective_samples: None,
-            bias: if self.order == TapOrder::Naive { Bias::Low } else { Bias::Biased },
-            at_least: None,
-            gibbs_sweeps: 0,
+            bias,
             seconds: start.elapsed().as_secs_f64(),
             trust: trust(&solutions),
+            ..Estimate::new(method, value, f64::NAN)
         }
         .checked())
     }

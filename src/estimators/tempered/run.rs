@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use super::super::estimate::with_rounding;
-use super::super::{Bias, Estimate, Method, at_least_two_chains};
+use super::super::{Estimate, Method, at_least_two_chains};
 use super::verdict::verdict;
 use crate::error::Result;
 use crate::numerics::Table;
@@ -150,16 +150,12 @@ impl TemperedRun {
         trust: Trust,
     ) -> Estimate {
         Estimate {
-            method,
-            value,
-            std_error: with_rounding(std_error, value),
             // A round trip makes a chain forget its start.
             effective_samples: Some(self.round_trips as f64),
-            bias: Bias::Consistent,
-            at_least: None,
             gibbs_sweeps: self.gibbs_sweeps,
             seconds: self.seconds + start.elapsed().as_secs_f64(),
             trust: verdict(self).and(trust),
+            ..Estimate::new(method, value, with_rounding(std_error, value))
         }
         .checked()
     }

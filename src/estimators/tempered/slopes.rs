@@ -38,7 +38,7 @@ impl SlopeSums {
     }
 
     /// Whether any state has weight at temperature k.
-    pub fn is_visited(&self, k: usize) -> bool {
+    pub(crate) fn is_visited(&self, k: usize) -> bool {
         self.sums[0].iter().skip(k).step_by(self.temperatures).any(|&weight| weight > 0.0)
     }
 

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use super::super::{Bias, Estimate, Method};
+use super::super::{Estimate, Method};
 use super::errors::between_chains;
 use super::thermodynamic::is_large;
 use super::{KeptRun, NodeMoments};
@@ -54,9 +54,7 @@ pub fn ti_spline(run: &KeptRun) -> Estimate {
         format!("the ladder is too coarse: the trapezoid rule differs by {plain:+.3} nats, corrected by {other:+.3}; use more temperatures")
     });
     let found = (run.counted.zeta[0] + area, std_error);
-    let estimate =
-        run.estimate(Method::TiSpline, start, found, Trust::unless("coarse-ladder", doubt));
-    Estimate { bias: Bias::Consistent, ..estimate }
+    run.estimate(Method::TiSpline, start, found, Trust::unless("coarse-ladder", doubt))
 }
 
 /// The integral of the cubic spline through (x, y) with these slopes at its ends. `x` ascends and has at least two numbers.

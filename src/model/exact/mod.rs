@@ -16,7 +16,7 @@ mod tests;
 pub use likelihood::{log_weights, mean_log_likelihood};
 pub use moments::{Moments, moments};
 pub use partition::{
-    MAX_TABLE_UNITS, MAX_UNITS, log_partition, log_partition_at, log_probabilities_of_visible,
-    log_probabilities_of_visible_at,
+    MAX_TABLE_UNITS, MAX_UNITS, QUICK_UNITS, log_partition, log_partition_at,
+    log_probabilities_of_visible, log_probabilities_of_visible_at,
 };
 pub use samples::samples;

@@ -9,6 +9,8 @@ use crate::numerics::LogSumExp;
 
 /// Most units the smaller layer may have: 2^25 states beside 784 units take about ten seconds of one core.
 pub const MAX_UNITS: usize = 25;
+/// Most units of the smaller layer of models that are enumerated without being asked to, because nothing else takes less time.
+pub const QUICK_UNITS: usize = 20;
 /// Most visible units for which [`log_probabilities_of_visible`] lists the distribution.
 pub const MAX_TABLE_UNITS: usize = 16;
 
@@ -80,7 +82,7 @@ pub fn log_probabilities_of_visible_at(
 /// Refuses what would not end in a reasonable time.
 pub(super) fn check_size(parameters: &Parameters) -> Result<()> {
     let (n_visible, n_hidden) = (parameters.n_visible, parameters.n_hidden);
-    let smaller = n_visible.min(n_hidden);
+    let smaller = parameters.smaller_layer();
     if smaller <= MAX_UNITS {
         return Ok(());
     }

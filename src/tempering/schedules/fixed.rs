@@ -64,7 +64,7 @@ pub fn resample(betas: &[f64], temperatures: usize) -> Result<Vec<f64>> {
     Ok(out)
 }
 
-fn at_least_two(temperatures: usize) -> Result<()> {
+pub(super) fn at_least_two(temperatures: usize) -> Result<()> {
     if temperatures < 2 {
         return Err(Error::Invalid(format!(
             "a schedule of {temperatures} temperatures: at least 2 are needed"

@@ -4,13 +4,11 @@
 //! sqrt(g) beta' = const (eq. 9 integrated once, so that no differential equation is left to solve):
 //! Lambda(beta) = integral_0^beta sqrt(g), beta_k = Lambda^-1((k - 1)/(K - 1) Lambda(1)).
 //!
-//! g comes from a short annealing pass, from the increments of log w (along any path), or without further cost from tempered samples:
-//! E[Delta|v, beta_k] with weights q(k|v).
+//! g comes from a short annealing pass, from the increments of log w (along any path).
 
+use super::fixed::at_least_two;
 use crate::error::{Error, Result};
-use crate::tempering::{
-    Annealed, Keep, Ladder, PseudoPrior, SimulatedTempering, TemperedPath, anneal,
-};
+use crate::tempering::{Annealed, Keep, Ladder, TemperedPath, anneal};
 
 /// g is at least this fraction of its maximum, so that steps are bounded.
 const FLOOR: f64 = 1e-3;
@@ -51,29 +49,6 @@ impl SlopeVariance {
         Self { betas, variance }
     }
 
-    /// From tempered chains with pseudo-prior `zeta`: `looks` times `spacing` sweeps, after which all chains are read.
-    pub fn from_tempering(
-        chains: &mut dyn SimulatedTempering,
-        zeta: &[f64],
-        looks: usize,
-        spacing: usize,
-    ) -> Self {
-        let mut samples: Vec<Vec<(f64, f64)>> = vec![Vec::new(); zeta.len()];
-        for _ in 0..looks.max(1) {
-            chains.sweep(zeta, spacing.max(1));
-            let posterior = PseudoPrior::new(chains.ladder(), zeta).posterior(chains.log_f());
-            for (q, slopes) in posterior.rows().zip(chains.slopes().mean.rows()) {
-                for ((samples, q), slope) in samples.iter_mut().zip(q).zip(slopes) {
-                    samples.push((*q, *slope));
-                }
-            }
-        }
-        Self {
-            betas: chains.ladder().betas().to_vec(),
-            variance: samples.into_iter().map(|s| weighted_variance(s.into_iter())).collect(),
-        }
-    }
-
     /// g smoothed and bounded below, as [`SlopeVariance::schedule`] uses it.
     pub fn smoothed(&self) -> Vec<f64> {
         let smooth = |at: f64| {
@@ -95,11 +70,7 @@ impl SlopeVariance {
     /// # Errors
     /// Fewer than two temperatures, or g that is not finite. A g of zero everywhere gives the linear schedule.
     pub fn schedule(&self, temperatures: usize) -> Result<Vec<f64>> {
-        if temperatures < 2 {
-            return Err(Error::Invalid(format!(
-                "a schedule of {temperatures} temperatures: at least 2 are needed"
-            )));
-        }
+        at_least_two(temperatures)?;
         if let Some(k) = self.variance.iter().position(|g| !g.is_finite()) {
             return Err(Error::Invalid(format!(
                 "the variance at beta = {} is {}: use more chains for it",
@@ -148,10 +119,7 @@ mod tests {
     use crate::engine::Host;
     use crate::model::exact::log_probabilities_of_visible_at;
     use crate::model::test_systems::gaussian_parameters;
-    use crate::tempering::{
-        BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Prior, TemperedChains,
-        Tempering,
-    };
+    use crate::tempering::{BaseDistribution, GeometricPath, Prior};
 
     /// With g = (1 + 3 beta)^2, Lambda = beta + 3/2 beta^2, Lambda(1) = 5/2.
     #[test]
@@ -172,10 +140,10 @@ mod tests {
         assert!(wrong.schedule(5).is_err());
     }
 
-    /// Both estimates of g against enumeration. Var[d log f(v, h)/dbeta] = d^2 log Z/dbeta^2 exceeds g by the mean
+    /// The estimate of g against enumeration. Var[d log f(v, h)/dbeta] = d^2 log Z/dbeta^2 exceeds g by the mean
     /// variance of what was summed out; g itself is enumerated over v.
     #[test]
-    fn both_estimates_of_g_agree_with_enumeration() {
+    fn the_estimate_of_g_agrees_with_enumeration() {
         let parameters = gaussian_parameters(8, 5, 0.8, 4);
         let engine = Host::new(&parameters);
         let base = BaseDistribution::uniform(8);
@@ -194,25 +162,11 @@ mod tests {
         let ladder = Ladder::linear(200, &Prior::Uniform).unwrap();
         let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let annealed = SlopeVariance::from_annealing(&path, 4000, 1);
-        let short = Ladder::linear(20, &Prior::Uniform).unwrap();
-        let path = GeometricPath { ladder: &short, ..path };
-        let mut chains = TemperedChains::new(base.sample(200, 3, 0), 20, 3);
-        let mut tempering = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
-        let zeta = InitialRounds::default().run(&mut tempering).measurement.log_z;
-        let tempered = SlopeVariance::from_tempering(&mut tempering, &zeta, 100, 2);
-        // A variance of n effective samples has a relative error of about sqrt(2/n), more for long tails: some 3 % for 4000 chains, and for
-        // 200 x 100 samples of which a fraction belongs to each temperature.
-        for (found, k) in [
-            (&annealed, 40),
-            (&annealed, 100),
-            (&annealed, 160),
-            (&tempered, 4),
-            (&tempered, 10),
-            (&tempered, 16),
-        ] {
-            let expected = exact(found.betas[k]);
-            let ratio = found.variance[k] / expected;
-            assert!((ratio - 1.0).abs() < 0.12, "beta {}: {ratio}", found.betas[k]);
+        // A variance of n effective samples has a relative error of about sqrt(2/n), more for long tails: some 3 % for 4000 chains.
+        for k in [40, 100, 160] {
+            let expected = exact(annealed.betas[k]);
+            let ratio = annealed.variance[k] / expected;
+            assert!((ratio - 1.0).abs() < 0.12, "beta {}: {ratio}", annealed.betas[k]);
         }
     }
 }

@@ -95,17 +95,17 @@ impl EarlyStopping {
     }
 
     /// Evaluations since the last improvement.
-    pub fn without_improvement(&self) -> u64 {
+    pub(crate) fn without_improvement(&self) -> u64 {
         self.without_improvement
     }
 
     /// Update of the last improvement, 0 before the first.
-    pub fn improved_at(&self) -> u64 {
+    pub(crate) fn improved_at(&self) -> u64 {
         self.reference.map_or(0, |reference| reference.update)
     }
 
     /// The update before which the run does not end, however long it waits, unless there is an improvement.
-    pub fn earliest_stop(&self, config: &EarlyStoppingConfig) -> u64 {
+    pub(crate) fn earliest_stop(&self, config: &EarlyStoppingConfig) -> u64 {
         (config.patience_factor * self.improved_at() as f64).ceil() as u64
     }
 

@@ -15,7 +15,12 @@ pub struct ContrastiveDivergence {
 
 impl ContrastiveDivergence {
     /// The model's moments `sweeps` sweeps after `batch`, shape [rows, M]; `updates`: those done before.
-    pub fn moments_from(&self, engine: &dyn Engine, batch: BitMatrix, updates: u64) -> Moments {
+    pub(crate) fn moments_from(
+        &self,
+        engine: &dyn Engine,
+        batch: BitMatrix,
+        updates: u64,
+    ) -> Moments {
         let first = updates * self.sweeps as u64;
         let mut particles = Particles { visible: batch, seed: self.seed, sweeps: first };
         particles.sweep(engine, self.sweeps);

@@ -8,8 +8,7 @@ use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
-use crate::tempering::GeometricPath;
-use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
+use crate::tracking::{Model, ModelTracker, TrackerOptions};
 
 /// Where checkpoints keep the chains.
 const PREFIX: &str = "exchange.";
@@ -47,14 +46,13 @@ impl NegativePhase for Exchange {
     }
 
     /// Starts the chains.
-    fn mend(&mut self, Start { model, ladder, base }: Start<'_>) -> bool {
+    fn mend(&mut self, start: Start<'_>) -> bool {
         if self.chains.is_some() {
             return false;
         }
         let seed = derived_seed(self.particles.particles.seed, Purpose::Exchange, 0);
         let (count, options) = (self.count, self.options);
-        let (chains, _) = ModelTracker::start(model.clone(), ladder, base, count, seed, options);
-        self.chains = Some(chains);
+        self.chains = Some(ModelTracker::start(start, None, count, seed, options).0);
         true
     }
 
@@ -88,13 +86,11 @@ impl NegativePhase for Exchange {
 
     fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
         self.particles.load(state, start)?;
-        let Some(Start { model, ladder, base }) = start else { return Ok(()) };
-        if !self.from_start && !state.has(&format!("{PREFIX}chains.visible")) {
-            return Ok(());
+        let Some(start) = start else { return Ok(()) };
+        if self.from_start || state.has(&format!("{PREFIX}chains.visible")) {
+            let (count, options) = (self.count, self.options);
+            self.chains = Some(ModelTracker::read_chains(PREFIX, state, start, count, options)?);
         }
-        let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
-        let chains = ChainTracker::read(PREFIX, &path, self.count, self.options, state)?;
-        self.chains = Some(ModelTracker::of(chains, model.clone(), ladder, base));
         Ok(())
     }
 }
@@ -103,6 +99,7 @@ impl NegativePhase for Exchange {
 mod tests {
     use super::*;
     use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::GeometricPath;
     use crate::tempering::{
         BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, TemperedPath,
     };

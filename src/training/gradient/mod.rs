@@ -9,11 +9,12 @@ mod persistent;
 mod tempered;
 
 pub use crate::engine::Moments;
+pub use crate::tracking::Start;
 pub(crate) use centering::write_gradient;
 pub use centering::{Centering, gradient};
 pub use contrastive::ContrastiveDivergence;
 pub use exchange::Exchange;
-pub use negative_phase::{Carriers, NegativePhase, Now, Start};
+pub use negative_phase::{Carriers, NegativePhase, Now};
 pub use particles::Particles;
 pub use persistent::PersistentDivergence;
 pub use tempered::Tempered;

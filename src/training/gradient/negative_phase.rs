@@ -4,8 +4,7 @@ use super::Moments;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
 use crate::error::Result;
-use crate::tempering::{BaseDistribution, Ladder};
-use crate::tracking::{ChainTracker, Model};
+use crate::tracking::{ChainTracker, Model, Start};
 
 /// The state of a run when a gradient is due.
 pub struct Now<'a> {
@@ -17,17 +16,6 @@ pub struct Now<'a> {
     pub updates: u64,
     /// The tracker of log Z, whose chains may be used.
     pub tracker: &'a ChainTracker,
-}
-
-/// Where tracking starts, or continues after a resume.
-#[derive(Clone, Copy)]
-pub struct Start<'a> {
-    /// The model of the gradient.
-    pub model: &'a Model,
-    /// Inverse temperatures of tempered chains.
-    pub ladder: &'a Ladder,
-    /// Their distribution at beta = 0.
-    pub base: &'a BaseDistribution,
 }
 
 /// The tempered chains whose weighted states are the negative phase of a gradient.

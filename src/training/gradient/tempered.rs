@@ -3,7 +3,6 @@
 use super::{Carriers, Moments, NegativePhase, Now, Start};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
-use crate::tempering::GeometricPath;
 use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
 
 /// Name in checkpoints of chains of its own.
@@ -21,12 +20,12 @@ struct OwnChains {
 
 impl Tempered {
     /// The tracker's chains are the negative phase: if the tracker follows the model of the gradient.
-    pub fn of_tracker() -> Self {
+    pub(crate) fn of_tracker() -> Self {
         Self(None)
     }
 
     /// `count` chains of its own, which follow the model of the gradient while the tracker follows an average.
-    pub fn with_chains(count: usize, seed: u64, options: TrackerOptions) -> Self {
+    pub(crate) fn with_chains(count: usize, seed: u64, options: TrackerOptions) -> Self {
         Self(Some(OwnChains { count, seed, options, chains: None }))
     }
 
@@ -46,8 +45,7 @@ impl NegativePhase for Tempered {
 
     fn start(&mut self, start: Start<'_>) {
         let Some(OwnChains { count, seed, options, chains }) = &mut self.0 else { return };
-        let Start { model, ladder, base } = start;
-        *chains = Some(ModelTracker::start(model.clone(), ladder, base, *count, *seed, *options).0);
+        *chains = Some(ModelTracker::start(start, None, *count, *seed, *options).0);
     }
 
     fn follow(&mut self, new: &Model) {
@@ -72,10 +70,8 @@ impl NegativePhase for Tempered {
 
     fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
         let (Some(own), Some(start)) = (&mut self.0, start) else { return Ok(()) };
-        let Start { model, ladder, base } = start;
-        let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
-        let chains = ChainTracker::read(PREFIX, &path, own.count, own.options, state)?;
-        own.chains = Some(ModelTracker::of(chains, model.clone(), ladder, base));
+        let chains = ModelTracker::read_chains(PREFIX, state, start, own.count, own.options)?;
+        own.chains = Some(chains);
         Ok(())
     }
 }

@@ -71,7 +71,7 @@ impl Sizes {
     }
 
     /// A step of the tracker with `chains` chains.
-    pub fn tracking_step(&self, chains: usize, tracker: &TrackerOptions) -> f64 {
+    pub(crate) fn tracking_step(&self, chains: usize, tracker: &TrackerOptions) -> f64 {
         self.tempered(chains, tracker.sweeps + SHIFTS, tracker.beta_update)
     }
 

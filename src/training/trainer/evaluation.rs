@@ -77,7 +77,7 @@ impl Trainer {
         let train_f = self.rows.train_log_f(model.engine.as_ref());
         let validation_f = self.rows.validation.as_ref().map(mean);
         let of_rows = [Some(&train_f), validation_f.as_ref()].into_iter().flatten();
-        let bound = of_rows.fold(reported.bound, |bound, rows| bound.max(rows.log_z_bound));
+        let bound = of_rows.fold(reported.found.bound, |bound, rows| bound.max(rows.log_z_bound));
         let LogZ { value: log_z, std_error, mut trust } = reported.log_z(bound);
         let audit = self.audit_if_due(model, (log_z, std_error), bound)?;
         if let (None, Some(update)) = (&audit, self.judge.standing.contradicted_at) {

@@ -9,8 +9,7 @@ use super::{EvaluationRecord, Source, StepRecord, Trainer};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::record::{Notice, Run};
-use crate::tracking::LogLikelihood;
-use crate::training::gradient::Start;
+use crate::tracking::{LogLikelihood, Start};
 use crate::training::{EarlyStopping, Evaluation, Health, Likelihoods, TrainingState};
 
 /// Number of successive evaluations that are not sound after which a notice says that audits decide.

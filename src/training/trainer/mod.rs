@@ -2,6 +2,7 @@
 
 mod agreement;
 mod audit;
+mod best;
 mod build;
 mod comparison;
 mod cost;
@@ -26,7 +27,8 @@ mod tracking;
 pub(crate) use cost::temperatures;
 pub(crate) use plan::Steps;
 
-pub use audit::{Audit, Best, FinalLikelihood, LastAudits};
+pub use audit::Audit;
+pub use best::{Best, FinalLikelihood, LastAudits};
 pub use comparison::Comparison;
 pub use evaluation::{EvaluationRecord, Judged, Source};
 pub use forecast::Forecast;

@@ -138,7 +138,7 @@ impl Trainer {
 
     /// Number of times the tracker's chains had missed a mode of the data or particles and were re-initialised from it.
     pub fn restarts(&self) -> u64 {
-        self.tracker.as_ref().map_or(0, |tracker| tracker.restarts)
+        self.tracker.as_ref().map_or(0, |tracker| tracker.found.restarts)
     }
 
     /// Notices about automatic settings.
@@ -182,7 +182,7 @@ impl Trainer {
     }
 
     /// Seconds of a sweep of so many tempered chains on a typical core, from the numbers of operations: the same on every machine.
-    pub fn seconds_of_sweep(&self, chains: usize) -> f64 {
+    pub(crate) fn seconds_of_sweep(&self, chains: usize) -> f64 {
         let sizes = Sizes { temperatures: self.plan.ladder.len(), ..self.sizes };
         1e-9 * sizes.tempered(chains, 1, BetaUpdate::Collapsed)
     }

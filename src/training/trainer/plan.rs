@@ -34,7 +34,7 @@ pub(crate) enum Steps {
 
 impl Steps {
     /// Often enough for an averaged model, at any cost.
-    pub fn of_an_average() -> Self {
+    pub(crate) fn of_an_average() -> Self {
         Self::PartOfHistory(PARTS_OF_HISTORY[0])
     }
 

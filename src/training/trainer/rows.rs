@@ -127,7 +127,7 @@ impl RowSets {
     }
 
     /// Updates in one pass through the data; the last batch of a pass may be smaller.
-    pub fn updates_per_epoch(&self, batch: usize) -> u64 {
+    pub(crate) fn updates_per_epoch(&self, batch: usize) -> u64 {
         self.len().div_ceil(batch.clamp(1, self.len())) as u64
     }
 

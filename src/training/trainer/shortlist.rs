@@ -55,7 +55,7 @@ impl Shortlist {
     }
 
     /// Adds a candidate if it is better than the last of the list, or than one near it in the run.
-    pub fn propose(&mut self, candidate: Candidate) {
+    pub(crate) fn propose(&mut self, candidate: Candidate) {
         let (update, value) = (candidate.update, candidate.value);
         if !value.is_finite() {
             return;

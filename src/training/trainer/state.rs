@@ -10,10 +10,9 @@ use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::Device;
 use crate::record::Written;
-use crate::tempering::GeometricPath;
-use crate::tracking::{ChainTracker, KnownShare, ModelTracker, SecondPopulation};
+use crate::tracking::{Found, ModelTracker, Start, TRACKED};
 use crate::training::averaging::Averaged;
-use crate::training::gradient::{Centering, Start};
+use crate::training::gradient::Centering;
 use crate::training::{Changes, Identity};
 
 /// Numbers of a checkpoint that are not arrays.
@@ -28,16 +27,10 @@ struct Position {
     tracking: bool,
     tracked_at: u64,
     averaged: bool,
-    /// Lower bound of log Z at the last evaluation.
-    #[serde(with = "crate::checkpoint::float")]
-    bound: f64,
-    /// log Z from reference states at the last evaluation.
-    known: KnownShare,
-    restarts: u64,
+    #[serde(flatten)]
+    found: Found,
 }
 
-/// Name in checkpoints of the tracker's model, if that is not the current one.
-const TRACKED: &str = "tracked.";
 /// Name in checkpoints of the averaged parameters.
 const AVERAGED: &str = "averaged.";
 
@@ -83,9 +76,7 @@ impl Trainer {
                 tracking: self.tracker.is_some(),
                 tracked_at: self.tracked_at,
                 averaged: self.averaged.is_some(),
-                bound: self.tracker.as_ref().map_or(f64::NEG_INFINITY, |tracker| tracker.bound),
-                known: self.tracker.as_ref().map_or(KnownShare::NONE, |tracker| tracker.known),
-                restarts: self.restarts(),
+                found: self.tracker.as_ref().map_or_else(Found::default, |tracker| tracker.found),
             },
         );
         state.json("times", &self.times);
@@ -93,17 +84,16 @@ impl Trainer {
         state.json("recorded", &self.recorded);
         self.judge.save(state);
         // Of the last gradient: an evaluation right after a resume reports it.
-        state.f64s("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
+        state.array("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
         self.rule.save(state);
         if let Some(Centering { visible, hidden, .. }) = &self.centering {
-            state.f64s("centering.visible", &[visible.len()], visible);
-            state.f64s("centering.hidden", &[hidden.len()], hidden);
+            state.array("centering.visible", &[visible.len()], visible);
+            state.array("centering.hidden", &[hidden.len()], hidden);
         }
         if let Some(averaged) = &self.averaged {
             state.parameters(AVERAGED, averaged.parameters());
         }
         if let Some(tracker) = &self.tracker {
-            state.parameters(TRACKED, &tracker.model().parameters);
             tracker.write(state);
         }
         self.negative_phase.save(state);
@@ -142,32 +132,27 @@ impl Trainer {
         trainer.seconds_before = position.seconds;
         trainer.times = state.json("times")?;
         trainer.gradient_norm = position.gradient_norm;
-        trainer.hidden_activity = state.f64s("hidden_activity", &[j])?;
+        trainer.hidden_activity = state.array("hidden_activity", &[j])?;
         trainer.judge = Judge::load(state, m, j)?;
         trainer.rule.load(state)?;
         if let Some(centering) = &mut trainer.centering {
-            centering.visible = state.f64s("centering.visible", &[m])?;
-            centering.hidden = state.f64s("centering.hidden", &[j])?;
+            centering.visible = state.array("centering.visible", &[m])?;
+            centering.hidden = state.array("centering.hidden", &[j])?;
         }
         if position.averaged && trainer.plan.window > 0.0 {
             let parameters = state.parameters(AVERAGED, m, j)?;
             trainer.averaged = Some(Averaged::new(trainer.plan.window, parameters));
         }
         let (ladder, base) = (&trainer.plan.ladder, &trainer.base);
+        let start = Start { model: &trainer.current, ladder, base };
         if position.tracking {
             trainer.tracked_at = position.tracked_at;
-            let tracked = model(state.parameters(TRACKED, m, j)?);
-            let path = GeometricPath { engine: tracked.engine.as_ref(), ladder, base };
-            let chains = config.tempering.chains;
-            let options = trainer.plan.tracker;
-            let second = SecondPopulation::read(state, (&tracked, ladder), chains, options)?;
-            let chains = ChainTracker::read("", &path, chains, options, state)?;
-            let mut tracker = ModelTracker::of(chains, tracked, ladder, base).beside(second);
-            (tracker.bound, tracker.known) = (position.bound, position.known);
-            tracker.restarts = position.restarts;
+            let tracked = &model(state.parameters(TRACKED, m, j)?);
+            let start = Start { model: tracked, ..start };
+            let (chains, options) = (config.tempering.chains, trainer.plan.tracker);
+            let tracker = ModelTracker::read(state, start, chains, options, position.found)?;
             trainer.tracker = Some(tracker);
         }
-        let start = Start { model: &trainer.current, ladder, base };
         trainer.negative_phase.load(state, position.tracking.then_some(start))?;
         Ok(trainer)
     }

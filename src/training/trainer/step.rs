@@ -73,7 +73,7 @@ impl Trainer {
     }
 
     /// Whether updates of the pre-training phase are left.
-    pub fn pretraining_left(&self) -> bool {
+    pub(crate) fn pretraining_left(&self) -> bool {
         self.config.training.pretraining.is_some_and(|p| self.pretrained < p.updates)
     }
 

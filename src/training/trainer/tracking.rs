@@ -12,9 +12,9 @@ use crate::engine::random::{Purpose, derived_seed};
 use crate::interrupt;
 use crate::progress;
 use crate::tempering::RoundsRecord;
-use crate::tracking::{KnownStates, Model, ModelTracker, Part, SecondPopulation, TrackRecord};
+use crate::tracking::{KnownStates, Model, ModelTracker, Part, Start, TrackRecord};
 use crate::training::averaging::Averaged;
-use crate::training::gradient::{Carriers, Start};
+use crate::training::gradient::Carriers;
 
 impl Trainer {
     /// The tracker of the model that is evaluated; `None` before tracking starts. Up to date after every step of the tracker.
@@ -42,19 +42,16 @@ impl Trainer {
         let (ladder, base, chains) = (&self.plan.ladder, &self.base, self.config.tempering.chains);
         let name = format!("initial rounds, {} at most", self.config.tempering.initial_rounds.most);
         let (_task, _permit) = (progress::task(name), interrupt::permit());
-        self.negative_phase.start(Start { model: &self.current, ladder, base });
+        let start = Start { model: &self.current, ladder, base };
+        self.negative_phase.start(start);
         let seed = match self.negative_phase.carriers() {
             // Not those of the chains of the tempered gradient.
             Carriers::Own(_) => derived_seed(seed, Purpose::Tracker, 0),
             Carriers::None | Carriers::Tracker => seed,
         };
-        let (model, options) = (self.current.clone(), self.plan.tracker);
-        let second = self
-            .mixture
-            .clone()
-            .map(|mixture| SecondPopulation::start(&model, ladder, mixture, chains, seed, options));
-        let (tracker, rounds) = ModelTracker::start(model, ladder, base, chains, seed, options);
-        self.tracker = Some(tracker.beside(second));
+        let (mixture, options) = (self.mixture.clone(), self.plan.tracker);
+        let (tracker, rounds) = ModelTracker::start(start, mixture, chains, seed, options);
+        self.tracker = Some(tracker);
         self.settle();
         rounds
     }
@@ -102,8 +99,7 @@ impl Trainer {
         if one_tracker {
             let mut view = tracker.clone();
             view.settle(known);
-            (tracker.bound, tracker.known, tracker.restarts) =
-                (view.bound, view.known, view.restarts);
+            tracker.found = view.found;
             self.view = Some(view);
         } else {
             tracker.settle(known);
