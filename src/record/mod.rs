@@ -50,7 +50,7 @@ pub use display::ProgressBar;
 pub use held_file::HeldFile;
 pub use image::Image;
 pub use memory::Memory;
-pub use notice::{Level, Notice};
+pub use notice::{Level, Notice, Remedy};
 pub use notice_log::NoticeLog;
 pub use record::{Content, Entry, Record, Run};
 pub use recorder::{AuditedLogZ, Patience, Progress, Recorder};
