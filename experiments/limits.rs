@@ -42,10 +42,17 @@ const EARLY: u64 = 500;
 
 const RECIPES: [(&str, &[&str]); 5] = [
     ("default", &[]),
-    ("PCD-1", &["training.exchange=false"]),
-    ("exchange", &["training.exchange=true", "tempering.chains=200"]),
+    ("PCD-1", &["training.exchange=false", "training.rewind=false"]),
+    ("exchange", &["training.exchange=true", "training.rewind=false"]),
     ("tempered", &["training.gradient=tempered"]),
-    ("PCD-10", &["training.gradient={ kind = 'pcd', sweeps = 10, particles = 500 }"]),
+    (
+        "PCD-10",
+        &[
+            "training.exchange=false",
+            "training.rewind=false",
+            "training.gradient={ kind = 'pcd', sweeps = 10, particles = 500 }",
+        ],
+    ),
 ];
 
 /// Options.
@@ -71,6 +78,9 @@ struct Options {
     /// Parameter updates
     #[arg(long, default_value_t = 8000)]
     updates: u64,
+    /// More settings of every run, KEY=VALUE
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
     /// Only these recipes [default: all]
     #[arg(long, value_delimiter = ',')]
     recipes: Vec<String>,
@@ -114,12 +124,12 @@ fn report(options: &Options) -> Result<bool> {
                 if !options.recipes.is_empty() && !options.recipes.iter().any(|r| r == name) {
                     continue;
                 }
-                let config = config(hidden, seed, options.updates, settings)?;
+                let config = config(hidden, seed, options, settings)?;
                 let (found, seconds) = train(&config, &source)?;
-                let cells = [found.last, found.lowest, found.sound_share(), seconds];
+                let cells = [found.last, found.lowest, found.sound_share(), seconds, found.train];
                 println!(
-                    "{side:<6}{coupling:>9}{hidden:>8}{seed:>6}  {name:<14}{:>9.2}{:>10.1}{:>8.2}{:>9.1}",
-                    cells[0], cells[1], cells[2], cells[3]
+                    "{side:<6}{coupling:>9}{hidden:>8}{seed:>6}  {name:<14}{:>9.2}{:>10.1}{:>8.2}{:>9.1}{:>9.2}",
+                    cells[0], cells[1], cells[2], cells[3], cells[4]
                 );
                 let mut row = vec![
                     side.to_string(),
@@ -139,22 +149,26 @@ fn report(options: &Options) -> Result<bool> {
     Ok(agree)
 }
 
-fn config(hidden: usize, seed: u64, updates: u64, settings: &[&str]) -> Result<Config> {
+fn config(hidden: usize, seed: u64, options: &Options, settings: &[&str]) -> Result<Config> {
     // The source is not read: the trainer gets the rows.
     let text = "[data]\nsource = { name = 'bars-and-stripes', side = 3 }\n[evaluation]\nimages_every = 0\n[audit]\nevery = 0";
     let own = [
         format!("seed={seed}"),
         format!("model.hidden={hidden}"),
-        format!("training.updates={updates}"),
+        format!("training.updates={}", options.updates),
     ];
     let settings = settings.iter().map(ToString::to_string);
-    Config::parse(text, &own.into_iter().chain(settings).collect::<Vec<_>>())
+    Config::parse(
+        text,
+        &own.into_iter().chain(settings).chain(options.set.iter().cloned()).collect::<Vec<_>>(),
+    )
 }
 
 /// Validation likelihoods of a run, minus the limit.
 struct Curve {
     limit: f64,
     last: f64,
+    train: f64,
     lowest: f64,
     sound: usize,
     evaluations: usize,
@@ -170,6 +184,7 @@ impl Recorder for Curve {
     fn record(&mut self, record: &Record) -> Result<()> {
         let Some(value) = record.get(Run::Validation, "log_likelihood") else { return Ok(()) };
         self.last = value - self.limit;
+        self.train = record.get(Run::Train, "log_likelihood").unwrap_or(f64::NAN) - self.limit;
         self.evaluations += 1;
         self.sound += usize::from(record.get(Run::Tracker, "sound") == Some(1.0));
         if record.update > EARLY {
@@ -185,6 +200,7 @@ fn train(config: &Config, source: &Source) -> Result<(Curve, f64)> {
     let mut curve = Curve {
         limit: source.limit,
         last: f64::NAN,
+        train: f64::NAN,
         lowest: f64::INFINITY,
         sound: 0,
         evaluations: 0,

@@ -58,7 +58,7 @@ fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
             }
             None => doubts.push(evaluation.trust.names().contains("audit")),
         }
-        trainer.judge(&mut evaluation);
+        trainer.judge(&mut evaluation).unwrap();
     }
     assert_eq!(doubts, [false, false, true, true, false]);
 }
@@ -129,7 +129,7 @@ fn a_training_that_fails_is_mended() {
             // Early stopping waits.
             assert_eq!(evaluation.decision, None);
         }
-        let starts = |notice: &Notice| matches!(notice, Notice::TrainingFails { mended: true, .. });
+        let starts = |notice: &Notice| matches!(notice, Notice::TrainingFails { remedy: Some(it), .. } if it.exchange);
         if evaluation.notices.iter().any(starts) {
             assert_eq!(mended.replace(trainer.updates()), None, "mended twice");
             let mut state = StateWriter::new();

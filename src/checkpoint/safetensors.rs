@@ -10,6 +10,7 @@ use ::safetensors::tensor::TensorInfo;
 use serde_json::{Map, Value};
 
 /// A tensor to be written; `data` is row-major and little-endian.
+#[derive(Clone)]
 pub(super) struct Array {
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<usize>,

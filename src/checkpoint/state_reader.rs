@@ -1,13 +1,14 @@
 //! Reading a training state back, with every byte checked against the stored checksum.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use ::safetensors::SafeTensors;
 use ::safetensors::tensor::{SafeTensorError, TensorInfo};
 use serde::de::DeserializeOwned;
 
-use super::safetensors::{Element, shape_text};
+use super::StateWriter;
+use super::safetensors::{Array, Element, shape_text};
 use super::state_writer::{FORMAT, NO_CHECKSUM, VERSION, checksum_place, hex_sha256};
 use crate::engine::{BitMatrix, words_per_row};
 use crate::error::{Error, Result};
@@ -89,6 +90,24 @@ impl StateReader {
         let checksum = hex_sha256(&bytes);
         bytes[place..place + checksum.len()].copy_from_slice(checksum.as_bytes());
         Ok(bytes)
+    }
+
+    /// The state that [`StateWriter::part`] stored after `prefix`; `None` if there is none.
+    pub fn part(&self, prefix: &str) -> Option<StateWriter> {
+        let mut state = StateWriter::new();
+        let within = |(name, info): (&String, &TensorInfo)| {
+            let name = name.strip_prefix(prefix)?.to_string();
+            let (from, to) = info.data_offsets;
+            let data = self.bytes[self.start + from..self.start + to].to_vec();
+            Some((name, Array { dtype: info.dtype, shape: info.shape.clone(), data }))
+        };
+        state.arrays = self.arrays.iter().filter_map(within).collect();
+        let fields = self.metadata.iter().filter_map(|(field, value)| {
+            let (kind, name) = field.split_once('.')?;
+            Some((format!("{kind}.{}", name.strip_prefix(prefix)?), value.clone()))
+        });
+        state.metadata = fields.collect::<BTreeMap<_, _>>();
+        (!state.arrays.is_empty()).then_some(state)
     }
 
     /// Whether an array or JSON value of this name is there.

@@ -27,10 +27,10 @@ pub(super) const NO_CHECKSUM: &str =
     "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// Collects a state. Values that cannot be stored are reported by [`StateWriter::to_bytes`] or [`StateWriter::write`].
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct StateWriter {
-    arrays: BTreeMap<String, Array>,
-    metadata: BTreeMap<String, String>,
+    pub(super) arrays: BTreeMap<String, Array>,
+    pub(super) metadata: BTreeMap<String, String>,
     problem: Option<String>,
 }
 
@@ -79,6 +79,22 @@ impl StateWriter {
             Err(e) => self.fail(format!(
                 "`{name}` does not survive JSON ({e}); a float that may be NaN needs `checkpoint::float`"
             )),
+        }
+        self
+    }
+
+    /// Stores a whole state, each name after `prefix`; [`super::StateReader::part`] gives it back.
+    pub fn part(&mut self, prefix: &str, state: &Self) -> &mut Self {
+        let arrays =
+            state.arrays.iter().map(|(name, array)| (format!("{prefix}{name}"), array.clone()));
+        self.arrays.extend(arrays);
+        let fields = state.metadata.iter().filter_map(|(field, value)| {
+            let (kind, name) = field.split_once('.')?;
+            Some((format!("{kind}.{prefix}{name}"), value.clone()))
+        });
+        self.metadata.extend(fields);
+        if let Some(problem) = &state.problem {
+            self.fail(problem.clone());
         }
         self
     }

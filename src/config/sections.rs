@@ -144,6 +144,10 @@ section! {
         /// on "cd" and "tempered".
         exchange: Automatic<bool>
             => auto("false until the log-likelihood of the training rows falls 10 nats below its best, then true").example("true");
+        /// Whether a training that fails goes back to the state of its best evaluation: where the training rows have fallen 10 nats below
+        /// their log-likelihood there, or in 5 evaluations in a row clearly. Then the exchange of states starts where it is "auto", and
+        /// where that does not help, the learning rate is halved.
+        rewind: bool = true => example("false");
         /// Centered gradient (Melchior, Fischer, Wiskott 2016); true where the learning rate is left out.
         centering: bool = false => example("true");
         /// L2 penalty: this times W is subtracted from the gradient.

@@ -52,7 +52,7 @@ pub use image::Image;
 #[cfg(feature = "cli")]
 pub(crate) use live_text::wrap;
 pub use memory::Memory;
-pub use notice::{Level, Notice};
+pub use notice::{Level, Notice, Remedy};
 pub use notice_log::NoticeLog;
 pub use record::{Content, Entry, Record, Run};
 pub use recorder::{AuditedLogZ, Patience, Progress, Recorder};

@@ -1,5 +1,7 @@
 //! Notices of a run: what happened, and what to do about it.
 
+use std::fmt;
+
 /// Something that happened at an update.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
@@ -83,8 +85,8 @@ pub enum Notice {
         update: u64,
         /// By how much, nats per row.
         fallen: f64,
-        /// Whether the exchange of states has started because of it.
-        mended: bool,
+        /// What was done about it.
+        remedy: Option<Remedy>,
     },
     /// Validation rows are below the best evaluation, training rows are not.
     Overfits {
@@ -98,6 +100,33 @@ pub enum Notice {
         /// Update of the last improvement.
         improved: u64,
     },
+}
+
+/// What was done about a training that fails.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Remedy {
+    /// The particles exchange states with tempered chains from then on.
+    pub exchange: bool,
+    /// The training went back to the state of the best evaluation.
+    pub rewound: bool,
+    /// The learning rate was halved.
+    pub halved: bool,
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.rewound {
+            true => "It goes back to the state of that update (training.rewind)",
+            false => "It goes on from here",
+        })?;
+        if self.halved {
+            f.write_str(", with half the learning rate")?;
+        }
+        if self.exchange {
+            f.write_str(", and its particles exchange states with tempered chains, so that they follow the model to all its modes (training.exchange)")?;
+        }
+        Ok(())
+    }
 }
 
 /// How much a notice matters.
@@ -237,12 +266,15 @@ impl Notice {
                 }),
                 "follow the advice of the doubts, or set audit.every",
             ),
-            Self::TrainingFails { update, fallen, mended } => (
+            Self::TrainingFails { update, fallen, remedy } => (
                 "training-fails",
                 Warning,
-                format!("the training fails: the log-likelihood of the training rows is {fallen:.1} nats below that of update {update}"),
-                if *mended {
-                    "from this update on the particles exchange states with tempered chains (training.exchange), so that they follow the model to all its modes; if this continues, lower training.learning_rate.initial or set training.gradient = \"tempered\""
+                format!(
+                    "the training fails: the log-likelihood of the training rows is {fallen:.1} nats below that of update {update}{}",
+                    remedy.map_or(String::new(), |it| format!(". {it}"))
+                ),
+                if remedy.is_some() {
+                    "if this continues, lower training.learning_rate.initial or set training.gradient = \"tempered\""
                 } else {
                     "the particles of the gradient no longer represent the model, or the steps are too large; set training.gradient = \"tempered\" or lower training.learning_rate.initial. Early stopping waits until the training has recovered"
                 },
@@ -289,7 +321,7 @@ pub(super) mod tests {
             Notice::ChainsCollapsed { chains: 100, states: 1 },
             Notice::NarrowPassage { beta: 0.5 },
             Notice::InDoubt { evaluations: 5, doubts: "drift".into(), audit_every: 10 },
-            Notice::TrainingFails { update: 300, fallen: 41.3, mended: false },
+            Notice::TrainingFails { update: 300, fallen: 41.3, remedy: None },
             Notice::Overfits { update: 2000 },
             Notice::EarlyStopping { evaluations: 30, improved: 5400 },
         ]

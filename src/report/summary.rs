@@ -142,9 +142,13 @@ impl Summary {
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut words = Vec::new();
         let (failing, all) = (self.training.failing, self.evaluations.all);
-        let mended = self.training.mended_at.map_or(String::new(), |update| {
+        let mut mended = self.training.mended_at.map_or(String::new(), |update| {
             format!(" From update {update} on its particles exchanged states with tempered chains.")
         });
+        let times = |n: u32| if n == 1 { "once".into() } else { format!("{n} times") };
+        if self.training.rewinds > 0 {
+            mended += &format!(" It went back to its best state {}.", times(self.training.rewinds));
+        }
         if let (TrainingState::Failing, Some(best)) = (self.training.state, self.training.best) {
             words.push(format!(
                 "The training failed: at the end the training rows are far below their log-likelihood at update {}.{mended} training.gradient = \"tempered\" or a smaller training.learning_rate.initial may help.",

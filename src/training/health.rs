@@ -12,9 +12,12 @@ const FALLS: (f64, f64) = (1.0, 0.2);
 /// The same in standard errors of the difference of both log Z.
 const IN_ERRORS: f64 = 4.0;
 
-/// Fall of the training rows, nats per row, from which on the exchange of states starts: smaller ones often pass, and the chains that it rests
-/// on may know the model no better than the particles do.
+/// Fall of the training rows, nats per row, that calls for a remedy at once; smaller ones often pass by themselves.
 const COLLAPSE: f64 = 10.0;
+/// Number of successive failing evaluations after which smaller falls do.
+const PERSISTENT: u64 = 5;
+/// Number of evaluations without failing after which a halved learning rate is doubled again.
+const RECOVERED: u64 = 10;
 
 /// What the log-likelihoods say about the training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,23 +65,46 @@ pub struct Health {
     pub best: Option<Likelihoods>,
     /// Number of evaluations in which the training was failing.
     pub failing: u64,
+    /// Number of latest evaluations in a row in which it was, since it last went back to the best one.
+    #[serde(default)]
+    pub failing_in_a_row: u64,
     /// The update from which on the negative phase does something about it.
     #[serde(default)]
     pub mended_at: Option<u64>,
+    /// How often the training went back to the state of the best evaluation.
+    #[serde(default)]
+    pub rewinds: u32,
+    /// The learning rate is divided by two to this power.
+    #[serde(default)]
+    pub halvings: u32,
+    /// Evaluations without failing since it changed.
+    #[serde(default)]
+    pub recovering: u64,
 }
 
 impl Health {
-    /// Whether training rows with this mean have lost so much that the negative phase must be mended.
-    pub fn collapsed(&self, train: f64) -> bool {
+    /// Whether training rows with this mean have lost so much, or for so long, that something must be done.
+    pub fn needs_remedy(&self, train: f64) -> bool {
         let fall = self.best.map_or(0.0, |best| best.train - train);
-        self.state == TrainingState::Failing && fall > COLLAPSE
+        let persistent = self.failing_in_a_row >= PERSISTENT;
+        self.state == TrainingState::Failing && (fall > COLLAPSE || persistent)
     }
 
     /// Adds an evaluation whose log Z can be trusted, finite values.
     pub fn observe(&mut self, new: Likelihoods) -> TrainingState {
+        let state = self.state_of(new);
+        self.recovering = if state == TrainingState::Failing { 0 } else { self.recovering + 1 };
+        if self.halvings > 0 && self.recovering == RECOVERED {
+            (self.halvings, self.recovering) = (self.halvings - 1, 0);
+        }
+        state
+    }
+
+    fn state_of(&mut self, new: Likelihoods) -> TrainingState {
         let height = |it: &Likelihoods| it.validation.unwrap_or(it.train);
         let Some(best) = self.best.filter(|best| height(best) >= height(&new)) else {
             (self.best, self.state) = (Some(new), TrainingState::Healthy);
+            self.failing_in_a_row = 0;
             return self.state;
         };
         let error = IN_ERRORS * new.log_z_std_error.hypot(best.log_z_std_error);
@@ -90,7 +116,9 @@ impl Health {
         } else {
             TrainingState::Healthy
         };
-        self.failing += u64::from(self.state == TrainingState::Failing);
+        let failing = self.state == TrainingState::Failing;
+        self.failing += u64::from(failing);
+        self.failing_in_a_row = if failing { self.failing_in_a_row + 1 } else { 0 };
         self.state
     }
 }
@@ -129,7 +157,7 @@ mod tests {
         let mut health = Health::default();
         let mut collapses = |update, train| {
             health.observe(Likelihoods { update, train, validation: None, log_z_std_error: 0.1 });
-            health.collapsed(train)
+            health.needs_remedy(train)
         };
         assert!(!collapses(1, -9.0) && !collapses(2, -18.0) && collapses(3, -20.0));
         assert!(!collapses(4, -8.0));

@@ -86,6 +86,7 @@ impl NegativePhase for Exchange {
 
     fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
         self.particles.load(state, start)?;
+        self.chains = None;
         let Some(start) = start else { return Ok(()) };
         if self.from_start || state.has(&format!("{PREFIX}chains.visible")) {
             let (count, options) = (self.count, self.options);

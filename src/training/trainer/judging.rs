@@ -6,23 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use super::shortlist::{Candidate, Shortlist};
 use super::{EvaluationRecord, Source, StepRecord, Trainer};
+use crate::checkpoint::StateWriter;
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::record::{Notice, Run};
-use crate::tracking::{LogLikelihood, Start};
+use crate::tracking::LogLikelihood;
 use crate::training::{EarlyStopping, Evaluation, Health, Likelihoods, TrainingState};
 
 /// Number of successive evaluations that are not sound after which a notice says that audits decide.
 const UNSOUND: u64 = 5;
 
 /// State of these decisions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Judge {
     pub stopping: EarlyStopping,
     /// Models of evaluations that can be used for decisions.
     pub candidates: Shortlist,
     /// Those of evaluations in doubt, whose likelihoods need an audit.
     pub doubtful: Shortlist,
+    /// The state at the best evaluation, for a training that fails.
+    pub best: Option<StateWriter>,
     pub standing: Standing,
 }
 
@@ -76,15 +79,25 @@ impl Trainer {
             if self.evaluation_due(self.updates)
                 && let Some(mut evaluation) = self.evaluate(record.as_ref())?
             {
-                self.judge(&mut evaluation);
+                self.judge(&mut evaluation)?;
                 return Ok(Some(evaluation));
             }
         }
         Ok(None)
     }
 
-    /// Processes an evaluation of the present update: the stopping decision and its notices are added to it. To be called once for each.
-    pub fn judge(&mut self, evaluation: &mut EvaluationRecord) {
+    /// Processes an evaluation of the present update: the stopping decision and its notices are added to it, and a training that fails is
+    /// mended. To be called once for each.
+    ///
+    /// # Errors
+    /// Only those of a state that cannot be stored, which are not expected.
+    pub fn judge(&mut self, evaluation: &mut EvaluationRecord) -> Result<()> {
+        let before = self.judge.standing.training.state;
+        self.decide(evaluation);
+        self.mend(before, evaluation)
+    }
+
+    fn decide(&mut self, evaluation: &mut EvaluationRecord) {
         self.count(evaluation);
         let decides = evaluation.judged.trust.is_sound();
         evaluation.record.scalar(Run::Tracker, "decides", f64::from(u8::from(decides)));
@@ -132,10 +145,9 @@ impl Trainer {
         evaluation.decision = Some(decision);
     }
 
-    /// The verdict on the training, with a notice where it changes.
+    /// The verdict on the training.
     fn examine(&mut self, evaluation: &mut EvaluationRecord) {
         let health = &mut self.judge.standing.training;
-        let before = health.state;
         let (train, validation) = (evaluation.train.value, evaluation.validation);
         let finite = train.is_finite() && validation.is_none_or(|it| it.value.is_finite());
         if self.updates > 0 && evaluation.judged.trust.is_sound() && finite {
@@ -150,22 +162,6 @@ impl Trainer {
         evaluation.training = health.state;
         evaluation.record.text(Run::Train, "training", health.state.name().into());
         evaluation.record.scalar(Run::Train, "training_failing", f64::from(u8::from(failing)));
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        let start = Start { model: &self.current, ladder, base };
-        let mended = health.collapsed(train) && self.negative_phase.mend(start);
-        if mended {
-            health.mended_at = Some(self.updates);
-        }
-        if let Some(best) = health.best.filter(|_| health.state != before || mended) {
-            let (update, fallen) = (best.update, best.train - train);
-            match health.state {
-                TrainingState::Healthy => {}
-                TrainingState::Failing => {
-                    evaluation.notices.push(Notice::TrainingFails { update, fallen, mended });
-                }
-                TrainingState::Overfitting => evaluation.notices.push(Notice::Overfits { update }),
-            }
-        }
     }
 
     /// Candidates of sound evaluations, highest tracked likelihood first.

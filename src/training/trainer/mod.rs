@@ -11,6 +11,7 @@ mod forecast;
 mod judging;
 mod known_states;
 mod live;
+mod mending;
 mod model;
 mod parts;
 mod pictures;

@@ -17,7 +17,7 @@ use crate::training::{Changes, Identity};
 
 /// Numbers of a checkpoint that are not arrays.
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Position {
+pub(super) struct Position {
     updates: u64,
     pretrained: u64,
     #[serde(with = "crate::checkpoint::float")]
@@ -33,6 +33,8 @@ struct Position {
 
 /// Name in checkpoints of the averaged parameters.
 const AVERAGED: &str = "averaged.";
+/// The same of the state of the best evaluation.
+const BEST: &str = "best.";
 
 impl Trainer {
     /// Configuration and rows at the start of the run.
@@ -65,6 +67,15 @@ impl Trainer {
 
     /// Writes the full state into a checkpoint.
     pub fn save(&self, state: &mut StateWriter) {
+        self.save_model(state);
+        state.json("times", &self.times);
+        state.json("identity", &self.identity);
+        state.json("recorded", &self.recorded);
+        self.judge.save(state);
+    }
+
+    /// Writes what changes from update to update: parameters, rule, average, chains, particles.
+    pub(super) fn save_model(&self, state: &mut StateWriter) {
         state.parameters("", &self.current.parameters);
         state.json(
             "position",
@@ -79,10 +90,6 @@ impl Trainer {
                 found: self.tracker.as_ref().map_or_else(Found::default, |tracker| tracker.found),
             },
         );
-        state.json("times", &self.times);
-        state.json("identity", &self.identity);
-        state.json("recorded", &self.recorded);
-        self.judge.save(state);
         // Of the last gradient: an evaluation right after a resume reports it.
         state.array("hidden_activity", &[self.hidden_activity.len()], &self.hidden_activity);
         self.rule.save(state);
@@ -114,47 +121,55 @@ impl Trainer {
         trainer.identity = trainer.identity.after(state.json("identity")?, changes)?;
         trainer.recorded = state.json("recorded")?;
         let (m, j) = (trainer.rows.columns(), config.model.hidden);
-        let model = |parameters| model(parameters, device);
-        trainer.current = model(state.parameters("", m, j)?);
-        if trainer.current.parameters.variables != trainer.rows.variables {
+        trainer.times = state.json("times")?;
+        trainer.judge = Judge::load(state, m, j)?;
+        let position = trainer.load_model(state)?;
+        trainer.updates = position.updates;
+        trainer.tracked_at = position.tracked_at;
+        trainer.pretrained = position.pretrained;
+        trainer.seconds_before = position.seconds;
+        Ok(trainer)
+    }
+
+    /// Reads what [`Self::save_model`] wrote.
+    pub(super) fn load_model(&mut self, state: &StateReader) -> Result<Position> {
+        let (m, j) = (self.rows.columns(), self.config.model.hidden);
+        let device = self.device.clone();
+        let model = |parameters| model(parameters, &device);
+        self.current = model(state.parameters("", m, j)?);
+        if self.current.parameters.variables != self.rows.variables {
             return Err(Error::config(
                 "data.groups",
                 format!(
                     "the checkpoint is of variables `{}`, the training rows have `{}` (nothing: bits): resume with data.groups or data.variables as in the run; `--set data.variables=bits --force` where a table of -1 and +1 was trained on as 0 and 1",
-                    trainer.current.parameters.variables, trainer.rows.variables
+                    self.current.parameters.variables, self.rows.variables
                 ),
             ));
         }
         let position: Position = state.json("position")?;
-        trainer.check(&position)?;
-        trainer.updates = position.updates;
-        trainer.pretrained = position.pretrained;
-        trainer.seconds_before = position.seconds;
-        trainer.times = state.json("times")?;
-        trainer.gradient_norm = position.gradient_norm;
-        trainer.hidden_activity = state.array("hidden_activity", &[j])?;
-        trainer.judge = Judge::load(state, m, j)?;
-        trainer.rule.load(state)?;
-        if let Some(centering) = &mut trainer.centering {
+        self.check(&position)?;
+        self.gradient_norm = position.gradient_norm;
+        self.hidden_activity = state.array("hidden_activity", &[j])?;
+        self.rule.load(state)?;
+        if let Some(centering) = &mut self.centering {
             centering.visible = state.array("centering.visible", &[m])?;
             centering.hidden = state.array("centering.hidden", &[j])?;
         }
-        if position.averaged && trainer.plan.window > 0.0 {
+        if position.averaged && self.plan.window > 0.0 {
             let parameters = state.parameters(AVERAGED, m, j)?;
-            trainer.averaged = Some(Averaged::new(trainer.plan.window, parameters));
+            self.averaged = Some(Averaged::new(self.plan.window, parameters));
         }
-        let (ladder, base) = (&trainer.plan.ladder, &trainer.base);
-        let start = Start { model: &trainer.current, ladder, base };
+        let (ladder, base) = (&self.plan.ladder, &self.base);
+        let start = Start { model: &self.current, ladder, base };
         if position.tracking {
-            trainer.tracked_at = position.tracked_at;
             let tracked = &model(state.parameters(TRACKED, m, j)?);
             let start = Start { model: tracked, ..start };
-            let (chains, options) = (config.tempering.chains, trainer.plan.tracker);
+            let (chains, options) = (self.config.tempering.chains, self.plan.tracker);
             let tracker = ModelTracker::read(state, start, chains, options, position.found)?;
-            trainer.tracker = Some(tracker);
+            self.tracker = Some(tracker);
         }
-        trainer.negative_phase.load(state, position.tracking.then_some(start))?;
-        Ok(trainer)
+        self.negative_phase.load(state, position.tracking.then_some(start))?;
+        Ok(position)
     }
 
     /// Whether this run can be at a checkpoint's position.
@@ -187,6 +202,9 @@ impl Judge {
         state.json("standing", &self.standing);
         self.candidates.save("candidates", state);
         self.doubtful.save("doubtful", state);
+        if let Some(best) = &self.best {
+            state.part(BEST, best);
+        }
     }
 
     fn load(state: &StateReader, n_visible: usize, n_hidden: usize) -> Result<Self> {
@@ -195,6 +213,7 @@ impl Judge {
             standing: state.json("standing")?,
             candidates: Shortlist::load("candidates", state, n_visible, n_hidden)?,
             doubtful: Shortlist::load("doubtful", state, n_visible, n_hidden)?,
+            best: state.part(BEST),
         })
     }
 }

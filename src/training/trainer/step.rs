@@ -69,7 +69,9 @@ impl Trainer {
 
     /// The step size of the next update.
     pub fn learning_rate(&self) -> f64 {
+        let halvings = self.judge.standing.training.halvings;
         self.config.training.learning_rate.at(self.updates, self.total)
+            * 0.5f64.powi(halvings as i32)
     }
 
     /// Whether updates of the pre-training phase are left.
