@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use ztrack::checkpoint::{StateReader, StateWriter};
@@ -93,8 +94,8 @@ fn without_exchange_pcd_is_plain() {
     assert_ne!(trained(trainer(&with("training.exchange=true"))), plain);
 }
 
-/// Two modes of unequal size that the particles leave: the fall of the likelihood is found, the exchange starts, the training recovers, and a
-/// run that is resumed afterwards has the same parameters.
+/// Two modes of unequal size that the particles leave: the fall of the likelihood is found, the training goes back and recovers by
+/// exchange, and a run that is resumed afterwards has the same parameters.
 #[test]
 fn a_training_that_fails_is_mended() {
     let streams = Streams::new(3, Purpose::TestSystem, 0);
@@ -123,22 +124,35 @@ fn a_training_that_fails_is_mended() {
     let config = Config::parse(common::TINY, &settings.map(String::from)).unwrap();
     let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
     let (mut states, mut mended, mut saved) = (Vec::new(), None, None);
+    let (mut models, mut rate, mut rewinds) = (HashMap::new(), f64::INFINITY, 0);
     while let Some(evaluation) = trainer.next_evaluation().unwrap() {
         states.push(evaluation.training);
         if evaluation.training == TrainingState::Failing {
             // Early stopping waits.
             assert_eq!(evaluation.decision, None);
         }
-        let starts = |notice: &Notice| matches!(notice, Notice::TrainingFails { remedy: Some(it), .. } if it.exchange);
-        if evaluation.notices.iter().any(starts) {
-            assert_eq!(mended.replace(trainer.updates()), None, "mended twice");
+        models.entry(trainer.updates()).or_insert_with(|| trainer.evaluated_parameters());
+        for notice in &evaluation.notices {
+            let &Notice::TrainingFails { update, remedy: Some(remedy), .. } = notice else {
+                continue;
+            };
+            // It is where it was, and goes on with half the steps if the exchange alone did not help.
+            assert_eq!(trainer.evaluated_parameters(), models[&update]);
+            assert_eq!(trainer.current_parameters(), models[&update].as_ref());
+            assert!(remedy.rewound && remedy.exchange != (trainer.learning_rate() < 0.6 * rate));
+            rewinds += 1;
+            if mended.is_some() {
+                continue;
+            }
+            mended = Some(trainer.updates());
             let mut state = StateWriter::new();
             trainer.save(&mut state);
             saved = Some(StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap());
         }
+        rate = trainer.learning_rate();
     }
     let health = trainer.standing().training;
-    assert_eq!(health.mended_at, mended);
+    assert_eq!((health.mended_at, health.rewinds), (mended, rewinds));
     assert!(mended.is_some() && health.failing > 0, "{states:?}");
     assert_eq!(states.last(), Some(&TrainingState::Healthy), "{states:?}");
     let mut resumed =

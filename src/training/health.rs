@@ -154,12 +154,39 @@ mod tests {
         assert_eq!(states(&fails, 0.05), [Healthy, Failing, Healthy, Healthy]);
         let alone = [(-9.0, None), (-12.0, None), (-9.4, None)];
         assert_eq!(states(&alone, 0.05), [Healthy, Failing, Healthy]);
+    }
+
+    /// A fall of ten nats calls for a remedy at once, a smaller one after five evaluations in a row.
+    #[test]
+    fn falls_that_need_a_remedy() {
         let mut health = Health::default();
-        let mut collapses = |update, train| {
+        let mut needs = |update, train| {
             health.observe(Likelihoods { update, train, validation: None, log_z_std_error: 0.1 });
             health.needs_remedy(train)
         };
-        assert!(!collapses(1, -9.0) && !collapses(2, -18.0) && collapses(3, -20.0));
-        assert!(!collapses(4, -8.0));
+        assert!(!needs(1, -9.0) && !needs(2, -18.0) && needs(3, -20.0));
+        assert!(!needs(4, -8.0) && !needs(5, -10.0) && !needs(6, -8.2));
+        assert_eq!(
+            [7, 8, 9, 10, 11].map(|update| needs(update, -10.0)),
+            [false, false, false, false, true]
+        );
+    }
+
+    #[test]
+    fn a_halved_rate_recovers() {
+        let mut health = Health { halvings: 2, ..Health::default() };
+        let mut after = |train: f64, updates: u64| {
+            for update in 0..updates {
+                health.observe(Likelihoods {
+                    update,
+                    train,
+                    validation: None,
+                    log_z_std_error: 0.1,
+                });
+            }
+            health.halvings
+        };
+        assert_eq!((after(-9.0, 9), after(-20.0, 1), after(-9.0, 9)), (2, 2, 2));
+        assert_eq!((after(-9.0, 1), after(-9.0, 9), after(-9.0, 1), after(-9.0, 30)), (1, 1, 0, 0));
     }
 }
