@@ -40,7 +40,7 @@ impl Trainer {
         }
         self.tracked_at = self.updates;
         let (ladder, base, chains) = (&self.plan.ladder, &self.base, self.config.tempering.chains);
-        let name = format!("initial rounds, {} at most", self.config.tempering.initial_rounds.most);
+        let name = format!("initial rounds, {} at most", self.plan.tracker.initial_rounds.most);
         let (_task, _permit) = (progress::task(name), interrupt::permit());
         self.negative_phase.start(Start { model: &self.current, ladder, base });
         let seed = match self.negative_phase.carriers() {
