@@ -153,8 +153,9 @@ impl Sweep {
         let runs: Vec<RunFiles> =
             ended.map(|point| read(&point.folder)).collect::<crate::Result<_>>()?;
         print(&table(&runs, &self.over))?;
-        write_bytes(out.join(REPORT), report::several::page(&runs).as_bytes())?;
-        tell(&format!("report: {}", out.join(REPORT).display()));
+        let page = out.join(REPORT);
+        write_bytes(&page, report::several::page(&runs, &page).as_bytes())?;
+        tell(&format!("report: {}", page.display()));
         ensure!(failed == 0, "{failed} runs failed");
         Ok(ExitCode::SUCCESS)
     }

@@ -17,7 +17,7 @@ fn score(run: &RunFiles) -> Option<(&'static str, LogLikelihood)> {
 }
 
 /// Orders runs by it, the best first, runs without it last.
-fn by_score(a: &RunFiles, b: &RunFiles) -> Ordering {
+pub fn by_score(a: &RunFiles, b: &RunFiles) -> Ordering {
     let value = |run| score(run).map_or(f64::NEG_INFINITY, |(_, value)| value.value);
     value(b).total_cmp(&value(a))
 }

@@ -2,7 +2,7 @@
 
 use super::{Carriers, Moments, NegativePhase, Now, Start};
 use crate::checkpoint::{StateReader, StateWriter};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tempering::GeometricPath;
 use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
 
@@ -37,7 +37,11 @@ impl Tempered {
 
 impl NegativePhase for Tempered {
     fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
-        let chains = self.own().unwrap_or(now.tracker);
+        let Some(chains) = self.own().or(now.tracker) else {
+            return Err(Error::Invalid(
+                "the tempered gradient needs the chains of the tracker".into(),
+            ));
+        };
         let cached = chains.evaluated().cached.clone();
         let weights = chains.weights();
         let engine = now.model.engine.as_ref();

@@ -132,6 +132,8 @@ impl Plan {
             ),
         };
         let affordable = affordable_settling(config, &sizes, &tracker, (steps, total), update);
+        // One evaluation of a run without tracking takes what it needs.
+        let affordable = if config.is_tracked() { affordable } else { MOST_SWEEPS };
         let sweeps = affordable.clamp(FEWEST_SWEEPS, SettlingConfig::SWEEPS);
         tracker.settling = tempering.settling.or(sweeps, affordable.min(MOST_SWEEPS));
         let exact = enumerates(config, &sizes, block)?;
@@ -238,7 +240,7 @@ fn automatic_steps(
     let fits = PARTS_OF_HISTORY
         .iter()
         .find(|part| steps(part) <= (1.0 - SETTLING_SHARE) * share * training);
-    if cost(&rarest) > share * training {
+    if cost(&rarest) > share * training && config.is_tracked() {
         notices.push(Notice::TrackingCost { times: cost(&rarest) / training, share });
     }
     Steps::PartOfHistory(fits.copied().unwrap_or(rarest))
@@ -336,7 +338,8 @@ mod tests {
         // Initial rounds are fewer where the updates cost less than they.
         let rounds = |updates: u64, visible: usize| {
             let sizes = Sizes { visible, hidden: 4, batch: 50, particles: 50, temperatures: 0 };
-            let text = "[data]\nsource = 'bars-and-stripes'\n[model]\nhidden = 4\n[training]\nupdates = 3";
+            let text =
+                "[data]\nsource = 'bars-and-stripes'\n[model]\nhidden = 4\n[training]\nupdates = 3";
             let plan = Plan::new(&Config::parse(text, &[]).unwrap(), sizes, updates).unwrap();
             assert_eq!(plan.tracker.initial_rounds, plan.exchange.unwrap().initial_rounds);
             plan.tracker.initial_rounds.most
