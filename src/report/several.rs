@@ -24,7 +24,7 @@ addEventListener('click',function(e){var h=e.target.closest('.sorted th');if(!h)
 var b=h.closest('table').tBodies[0],n=h.cellIndex,down=h.dataset.down=h.dataset.down?'':'1';\
 function key(r){var c=r.cells[n],s=c.dataset.value||c.textContent,x=parseFloat(s);return isNaN(x)||n==0?s:x}\
 function order(p,q){var x=key(p),y=key(q),a=typeof x=='number',b=typeof y=='number';\
-if(a!=b)return a?-1:1;var c=a?x-y:x.localeCompare(y,undefined,{numeric:true});return down?-c:c}\
+if(a!=b)return a?-1:1;var c=a?x-y:x.localeCompare(y,undefined,{numeric:true});return (down?1:0)==(n?1:0)?-c:c}\
 Array.from(b.rows).sort(order).forEach(function(r){b.appendChild(r)})});";
 
 /// The page as HTML, for a file `out`. Curves are of the first runs, where there are many.
@@ -59,7 +59,7 @@ pub fn page(runs: &[RunFiles], out: &Path) -> String {
             .paragraph(
                 "A click on the name of a column sorts by it; the name of a run opens its report.",
             )
-            .with(overview(all, out).class("wide sorted"))
+            .with(Element::new("div").class("sorted").with(overview(all, out)))
             .with(Element::new("script").text(SORTING)),
         curves,
         Section::new("Settings that differ").with(settings(all)),
