@@ -225,6 +225,10 @@ fn of_names_and_arguments() {
     let folder = folder();
     fs::create_dir_all(folder.path().join("runs/old")).unwrap();
     fs::write(folder.path().join("runs/old/config.toml"), GOOD).unwrap();
+    fs::write(folder.path().join("model.pt"), "PK\u{3}\u{4}").unwrap();
+    let line = |i: usize| format!("{i},{},{}\n", i % 2, i / 2 % 2);
+    let index = format!(",a,b\n{}", (0..30).map(line).collect::<String>());
+    fs::write(folder.path().join("index.csv"), index).unwrap();
     for (arguments, expected) in [
         (&["train"][..], &["ztrack train bars-and-stripes"][..]),
         (&["train", "mnits"], &["built in are bars-and-stripes", "did you mean mnist?"]),
@@ -239,6 +243,15 @@ fn of_names_and_arguments() {
             &["did you mean `dna-paper`?", "Known are bars-and-stripes"],
         ),
         (&["config", "explain", "gradient"], &["did you mean training.gradient?"]),
+        (&["config", "explain", "pcd-10"], &["did you mean training.gradient?"]),
+        (&["config", "explain", "log"], &["did you mean evaluation.every?"]),
+        (&["config", "explain", "threads"], &["--threads"]),
+        (
+            &["train", "good.toml", "--set", "training.gradient=PCD-10"],
+            &["PCD-10 is { kind = \"pcd\", sweeps = 10 }"],
+        ),
+        (&["estimate", "model.pt"], &["is a file of PyTorch", "np.savez"]),
+        (&["train", "index.csv"], &["column 1", "numbers the rows", "index=False"]),
         (&["config", "explain", "training.gradiant"], &["did you mean training.gradient?"]),
         (&["init", "good.toml"], &["is a configuration already"]),
         (&["init", "rows.csv", "--out", "good.toml"], &["exists", "--out"]),

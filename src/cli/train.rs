@@ -139,6 +139,11 @@ impl Train {
             if let Some(found) = trainer.grouping() {
                 tell(&format!("columns: {found}; --set data.groups=false takes all as bits"));
             }
+            if trainer.is_constant() {
+                tell(
+                    "warning: all training rows are the same: there is nothing to learn but this row",
+                );
+            }
             if let Some(effective) = trainer.effective_rows() {
                 tell(&format!(
                     "weights: the training rows count as {effective:.0} independent ones"

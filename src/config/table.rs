@@ -63,8 +63,23 @@ const CALLED_ELSEWHERE: &[(&str, &str)] = &[
     ("k", "sweeps"),
 ];
 
+/// Kind and sweeps of a gradient that is written as in the literature, such as PCD-10.
+pub fn kind_and_sweeps(word: &str) -> Option<(&'static str, u32)> {
+    let (kind, sweeps) = word.split_once('-')?;
+    let kind = ["cd", "pcd"].into_iter().find(|known| kind.eq_ignore_ascii_case(known))?;
+    Some((kind, sweeps.parse().ok()?))
+}
+
 /// "; did you mean ...?" for a name that is no key, or where to look.
 pub fn suggestion(name: &str) -> String {
+    match name {
+        "log" | "log_every" | "log_interval" => return "; did you mean evaluation.every?".into(),
+        "threads" => return "; the option --threads gives their number".into(),
+        name if kind_and_sweeps(name).is_some() => {
+            return "; did you mean training.gradient?".into();
+        }
+        _ => {}
+    }
     let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
     let elsewhere = CALLED_ELSEWHERE.iter().find(|(theirs, _)| *theirs == last);
     let last = elsewhere.map_or(last, |(_, ours)| ours);

@@ -22,7 +22,7 @@ const DRAWN: usize = 12;
 const SORTING: &str = "\
 addEventListener('click',function(e){var h=e.target.closest('.sorted th');if(!h)return;\
 var b=h.closest('table').tBodies[0],n=h.cellIndex,down=h.dataset.down=h.dataset.down?'':'1';\
-function key(r){var c=r.cells[n],s=c.dataset.value||c.textContent,x=parseFloat(s);return isNaN(x)||n==0?s:x}\
+function key(r){var c=r.cells[n],s=c.dataset.value||c.textContent,x=parseFloat(s);return x!=x||n==0?s:x}\
 function order(p,q){var x=key(p),y=key(q),a=typeof x=='number',b=typeof y=='number';\
 if(a!=b)return a?-1:1;var c=a?x-y:x.localeCompare(y,undefined,{numeric:true});return (down?1:0)==(n?1:0)?-c:c}\
 Array.from(b.rows).sort(order).forEach(function(r){b.appendChild(r)})});";

@@ -403,7 +403,7 @@ impl FinalLikelihood {
         let (apart, error) = (b.value - a.value, b.std_error.hypot(a.std_error));
         if apart.abs() > DISAGREEMENT * error {
             let text = format!(
-                "{:.3} +- {:.3} by an audit with other random numbers: one of them misses a part of the model; raise audit.temperatures",
+                "{:.3} ± {:.3} by an audit with other random numbers: one of them misses a part of the model; raise audit.temperatures",
                 a.value, a.std_error
             );
             b.trust.doubt("audits-differ", text);
