@@ -24,7 +24,7 @@ use crate::report::{self, RunFiles};
 /// Time between two looks at running processes.
 const LOOK: Duration = Duration::from_millis(50);
 /// Looks between two comparisons of their curves.
-const COMPARED: usize = 40;
+const COMPARED: usize = 10;
 /// More runs are a typing mistake.
 const MOST_RUNS: usize = 10_000;
 
