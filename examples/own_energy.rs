@@ -35,7 +35,7 @@ struct Deep {
 
 impl Deep {
     fn inputs(&self, state: &Bits) -> impl Iterator<Item = f64> {
-        self.weights.iter().map(|row| row.iter().zip(state).map(|(w, s)| w * s).sum())
+        self.weights.iter().map(move |row| row.iter().zip(state).map(|(w, s)| w * s).sum())
     }
 }
 
