@@ -156,7 +156,7 @@ impl Plan {
 /// How the chains of the exchange are run, for PCD where it is not switched off.
 fn exchange(config: &Config, gradient: TrackerOptions) -> Option<TrackerOptions> {
     let pcd = matches!(config.training.gradient, GradientConfig::Pcd { .. });
-    (pcd && config.training.exchange.or(true)).then(|| TrackerOptions {
+    (pcd && config.training.exchange.or(true)).then_some(TrackerOptions {
         sweeps: 1,
         weighted: false,
         settling: Settling { sweeps: 0, most: 0 },
