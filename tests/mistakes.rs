@@ -239,6 +239,13 @@ fn of_names_and_arguments() {
             &["did you mean `dna-paper`?", "Known are bars-and-stripes"],
         ),
         (&["config", "explain", "gradient"], &["did you mean training.gradient?"]),
+        (&["config", "explain", "pcd-10"], &["did you mean training.gradient?"]),
+        (&["config", "explain", "log"], &["did you mean evaluation.every?"]),
+        (&["config", "explain", "threads"], &["--threads"]),
+        (
+            &["train", "good.toml", "--set", "training.gradient=PCD-10"],
+            &["PCD-10 is { kind = \"pcd\", sweeps = 10 }"],
+        ),
         (&["config", "explain", "training.gradiant"], &["did you mean training.gradient?"]),
         (&["init", "good.toml"], &["is a configuration already"]),
         (&["init", "rows.csv", "--out", "good.toml"], &["exists", "--out"]),
@@ -251,5 +258,24 @@ fn of_names_and_arguments() {
         (&["completions", "tcsh"], &["bash", "fish", "zsh"]),
     ] {
         mistake(folder.path(), arguments, expected);
+    }
+}
+
+/// Files that are no mistake of typing: one line that says what they are and what to do.
+#[test]
+fn of_files_of_other_programs() {
+    let folder = folder();
+    fs::write(folder.path().join("model.pt"), "PK\u{3}\u{4}").unwrap();
+    let line = |i: usize| format!("{i},{},{}\n", i % 2, i / 2 % 2);
+    let index = format!(",a,b\n{}", (0..30).map(line).collect::<String>());
+    fs::write(folder.path().join("index.csv"), index).unwrap();
+    for (arguments, expected) in [
+        (["estimate", "model.pt"], ["is a file of PyTorch", "np.savez"]),
+        (["train", "index.csv"], ["numbers the rows", "index=False"]),
+    ] {
+        let output = ztrack().current_dir(folder.path()).args(arguments).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && told.lines().count() == 1, "{told}");
+        assert!(expected.iter().all(|part| told.contains(part)), "{told}");
     }
 }

@@ -49,11 +49,19 @@ const TEMPERED: &[&str] = &[
     "audit.every=5",
 ];
 
+/// No chains before the last update, after which the tracker starts.
+const UNTRACKED: &[&str] = &[
+    "training.updates=49",
+    "tempering=false",
+    "training.centering=true",
+    "training.update={ rule = \"adam\" }",
+];
+
 /// A step and an evaluation after a resume, at every single update, pre-training included.
 #[test]
 fn a_state_holds_all_at_every_update() {
     let device = ztrack::Device::Host;
-    for settings in [PERSISTENT, SMOOTHED, TEMPERED] {
+    for settings in [PERSISTENT, SMOOTHED, TEMPERED, UNTRACKED] {
         let settings: Vec<_> = settings.iter().map(|setting| setting.to_string()).collect();
         let config = Config::parse(common::TINY, &settings).unwrap();
         let options = SplitOptions { validation_fraction: 0.2, ..Default::default() };
@@ -78,6 +86,40 @@ fn a_state_holds_all_at_every_update() {
             assert_eq!(one, other, "step {step}");
             assert_eq!(trainer.parameters(), resumed.parameters(), "step {step}");
         }
+    }
+}
+
+/// The model of a run that tracks nothing is that of a run that does; log Z is estimated once, after the last update.
+#[test]
+fn without_tracking_nothing_is_spent_on_chains() {
+    let folder = TempDir::new().unwrap();
+    let config = tiny(folder.path());
+    let [tracked, untracked] = ["tracked", "untracked"].map(|name| folder.path().join(name));
+    train(&config, &tracked, &[], &["-q"]);
+    train(&config, &untracked, &["tempering=false"], &["-q"]);
+    let [one, other] = [&tracked, &untracked].map(|run| {
+        ztrack::checkpoint::ModelFile::load(run.join("last.safetensors")).unwrap().parameters
+    });
+    assert_eq!(one, other);
+    let [one, other] = [&tracked, &untracked].map(|run| common::summary(run));
+    assert_eq!((metrics_lines(&tracked), metrics_lines(&untracked)), (6, 2));
+    assert_eq!(other["evaluations"]["all"], 1);
+    assert_eq!(other["times"]["tracking"], 0.0);
+    assert!(common::number(&one["times"]["tracking"]) > 0.0);
+    assert_eq!(other["best"]["update"], 20);
+    let last = common::json(&["estimate", &text(&untracked.join("last.safetensors")), "--json"]);
+    let found = common::number(&other["best"]["log_z"]);
+    assert!((found - common::number(&last["estimates"][0]["value"])).abs() < 1e-6, "{last}");
+    for (more, expected) in [
+        ("training.gradient=tempered", "take another training.gradient"),
+        ("training.early_stopping={}", "early stopping needs log-likelihoods"),
+    ] {
+        let mut command = ztrack();
+        let settings = ["tempering=false", more];
+        command.args(train_arguments(&config, &folder.path().join("none"), &settings));
+        let output = command.output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && told.contains(expected), "{told}");
     }
 }
 

@@ -73,6 +73,30 @@ fn a_grid_is_trained_once_and_sorted() {
     assert!(!output.status.success() && told.contains("was made with other settings"), "{told}");
 }
 
+/// Without a rate a model does not learn: its run is stopped once its curve cannot reach the other, unless all are kept.
+#[cfg(unix)]
+#[test]
+fn what_cannot_win_is_stopped() {
+    let folder = TempDir::new().unwrap();
+    tiny(folder.path());
+    let rates = "training.learning_rate.initial=0.05,1e-12";
+    // 400 validation rows: the curves differ by nine errors.
+    let rows = "data.source.rows=2000";
+    let sweep = ["sweep", "tiny.toml", "--over", rates, "--set", rows];
+    let sweep = [&sweep[..], &["--set", "training.updates=4000"]].concat();
+    let output = run(folder.path(), &sweep);
+    let (table, told) = said(&output);
+    let stopped = "2 of 2: initial=1e-12 stopped: ";
+    assert!(output.status.success() && told.contains(stopped), "{told}");
+    assert!(told.contains("nats below initial=0.05 after the same seconds"), "{told}");
+    assert!(table.contains("interrupted") && table.contains("finished"), "{table}");
+    let (_, told) = said(&run(folder.path(), &sweep));
+    assert!(told.contains("initial=1e-12 stays stopped"), "{told}");
+    let output = run(folder.path(), &[&sweep[..], &["--keep-all"]].concat());
+    assert!(output.status.success());
+    assert!(folder.path().join("runs/tiny-sweep/initial=1e-12/summary.json").is_file());
+}
+
 #[test]
 fn mistakes_are_told_before_the_first_run() {
     let folder = TempDir::new().unwrap();

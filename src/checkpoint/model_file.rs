@@ -152,6 +152,11 @@ impl ModelFile {
             let problem = "is one array, a model has three: save them with np.savez(PATH, weights=..., visible_bias=..., hidden_bias=...)";
             return Err(error(problem.into()));
         }
+        let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+        if matches!(ending, "pt" | "pth" | "ckpt") {
+            let problem = "is a file of PyTorch, which only Python can read: there, np.savez(PATH, weights=..., visible_bias=..., hidden_bias=...) with arrays by .detach().cpu().numpy()";
+            return Err(error(problem.into()));
+        }
         let (mut arrays, mut metadata, states) = if start.starts_with(b"PK") {
             (read_npz(path, file)?, BTreeMap::new(), None)
         } else {

@@ -27,7 +27,7 @@ pub fn rows(splits: &Splits) -> String {
 /// Makes the first updates, in memory, and prints the requirements of the whole run.
 pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<String> {
     let start = Instant::now();
-    while trainer.tracker().is_none() {
+    while trainer.tracker().is_none() && (config.is_tracked() || trainer.pretraining_left()) {
         if let StepRecord::TrackingStarted(_) = trainer.step()? {
             break;
         }
@@ -52,6 +52,7 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
     };
     let free =
         free_memory().map_or(String::new(), |free| format!(" of {} that are free", bytes(free)));
+    let tracking = if config.is_tracked() { ", with a step of the tracker each" } else { "" };
     let audits = match (config.audit.every, forecast.exact_audits) {
         (0, _) => "none before the end".to_string(),
         (every, true) => format!("exact, {}", at_every(every)),
@@ -77,7 +78,7 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
          model       {} hidden units, {} parameters\n\
          memory      about {}{free}, beside the data\n\
          length      {stopping}{} updates, {:.1} epochs of {} updates; evaluated every {} updates\n\
-         an update   {:.3} ms, measured over the first {measured}, with a step of the tracker each; {starting:.1} s to start\n\
+         an update   {:.3} ms, measured over the first {measured}{tracking}; {starting:.1} s to start\n\
          audits      {audits}\n\
          time        {stopping}about {}: training {:.0} %, tracking {:.0} %, audits {:.0} %\n\
          nothing was written\n",

@@ -13,7 +13,7 @@ use super::failure::IN_DOUBT;
 use super::log_z::LogZOptions;
 use super::model_options::{Model, ModelOptions};
 use super::output::{print, print_json};
-use super::row_file::{self, RowFile};
+use super::row_file;
 use super::row_options::{NamedRows, RowOptions};
 use super::run_folder::RunFolder;
 use super::table::{answer, chosen, remarks, table};
@@ -209,18 +209,18 @@ fn per_row(path: &Path, scores: &[Scores], log_z: Option<&Estimate>) -> Result<(
     let mut columns = vec!["row", "log_likelihood", "free_energy", "log_z_std_error"];
     let holes = scores.iter().any(|split| split.missing.is_some());
     columns.extend(if holes { &["missing_units", "row_std_error"][..] } else { &[] });
-    let mut table = RowFile::new(&columns);
     let (value, error) = log_z.map_or((f64::NAN, f64::NAN), |e| (e.value, e.std_error));
-    for Scores { split, log_f, errors, missing } in scores {
-        let line = |row: usize| {
+    let count = scores.iter().map(|split| split.log_f.len()).sum();
+    let rows = scores.iter().flat_map(|Scores { split, log_f, errors, missing }| {
+        let line = move |row: usize| {
             let mut line = vec![row as f64, log_f[row] - value, -log_f[row], error];
             let count = missing.as_ref().map_or(0, |counts| counts[row]);
             line.extend(if holes { vec![f64::from(count), errors[row]] } else { vec![] });
-            line
+            (*split, line)
         };
-        table.extend(split, (0..log_f.len()).map(line));
-    }
-    table.write(path)
+        (0..log_f.len()).map(line)
+    });
+    row_file::write(path, &columns, count, rows)
 }
 
 impl Report {

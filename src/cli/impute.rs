@@ -11,7 +11,7 @@ use super::data_options::DataOptions;
 use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
 use super::output::tell;
-use super::row_file::{self, RowFile};
+use super::row_file;
 use super::state_files::{npy, quoted};
 use crate::checkpoint::write_bytes;
 use crate::data::refill;
@@ -132,7 +132,6 @@ impl Impute {
 fn probabilities(path: &Path, found: &[Completion]) -> Result<()> {
     let Some(first) = found.first() else { bail!("no rows") };
     let names: Vec<String> = (1..=first.means.len()).map(|i| format!("v{i}")).collect();
-    let mut table = RowFile::new(&names);
-    table.extend("given", found.iter().map(|it| it.means.clone()));
-    table.write(path)
+    let rows = found.iter().map(|it| ("given", it.means.clone()));
+    row_file::write(path, &names, found.len(), rows)
 }

@@ -40,6 +40,7 @@ mod start_options;
 mod state_files;
 mod summary;
 mod sweep;
+mod sweep_stop;
 mod sweep_table;
 mod table;
 mod teller;

@@ -10,6 +10,7 @@ use super::device::DeviceName;
 use super::output::{may_write, tell};
 use super::run_folder::REPORT;
 use super::run_lock::RunLock;
+use super::runs::folders;
 use crate::checkpoint::{StateReader, sorted_files, write_bytes};
 use crate::report::{self, Diagnosis, RunFiles};
 use crate::training::{Changes, Trainer};
@@ -20,13 +21,17 @@ use crate::{error, interrupt};
 #[command(after_help = "Examples:\n  \
     ztrack report runs/dna\n  \
     ztrack report runs/dna --seconds 60 --data-folder /data\n  \
-    ztrack report runs/first runs/second --out both.html\n\n\
+    ztrack report runs/first runs/second --out both.html\n  \
+    ztrack report --all runs\n\n\
     The page needs no network. Chains, estimators and samples are computed again from the best model; that needs the data.")]
 pub struct Report {
     /// Run folders; one gives a full report, several a comparison
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required_unless_present = "all", value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// File to write [default: report.html in the run folder; with several runs, here]
+    /// All runs of a folder on one page: a table to sort, curves over each other, links to the reports of the runs
+    #[arg(long, value_name = "DIR", conflicts_with = "runs")]
+    all: Option<PathBuf>,
+    /// File to write [default: report.html in the run folder or the folder of all runs; with several runs, here]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Overwrite the file
@@ -56,12 +61,13 @@ impl Report {
             self.seconds
         );
         let out = self.out()?;
-        let html = match &self.runs[..] {
-            [folder] => self.one(&read(folder)?)?,
-            folders => {
-                let runs: Vec<RunFiles> =
-                    folders.iter().map(|folder| read(folder)).collect::<error::Result<_>>()?;
-                report::several::page(&runs)
+        let html = match (&self.all, &self.runs[..]) {
+            (None, [folder]) => self.one(&read(folder)?)?,
+            (None, folders) => several(folders, &out)?,
+            (Some(folder), _) => {
+                let folders = folders(folder)?;
+                ensure!(!folders.is_empty(), "no runs in {}", folder.display());
+                several(&folders, &out)?
             }
         };
         write_bytes(&out, html.as_bytes())?;
@@ -70,10 +76,10 @@ impl Report {
     }
 
     fn out(&self) -> Result<PathBuf> {
-        let own = match (&self.out, &self.runs[..]) {
-            (Some(out), _) => out.clone(),
-            (None, [folder]) => return Ok(folder.join(REPORT)),
-            (None, _) => PathBuf::from(REPORT),
+        let own = match (&self.out, &self.all, &self.runs[..]) {
+            (Some(out), ..) => out.clone(),
+            (None, Some(folder), _) | (None, None, [folder]) => return Ok(folder.join(REPORT)),
+            (None, None, _) => PathBuf::from(REPORT),
         };
         may_write(&own, self.force)?;
         Ok(own)
@@ -102,6 +108,14 @@ impl Report {
             None => Ok(Trainer::new(config, splits, &device)?),
         }
     }
+}
+
+/// Runs beside each other, the best first.
+fn several(folders: &[PathBuf], out: &Path) -> Result<String> {
+    let mut runs: Vec<RunFiles> =
+        folders.iter().map(|folder| read(folder)).collect::<error::Result<_>>()?;
+    runs.sort_by(|a, b| b.score().total_cmp(&a.score()));
+    Ok(report::several::page(&runs, out))
 }
 
 fn newest_state(folder: &Path) -> error::Result<Option<StateReader>> {

@@ -1,20 +1,12 @@
 //! A file with a line of numbers for each row of data.
 
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use ndarray::ArrayView2;
-use ndarray_npy::WriteNpyExt;
+use anyhow::{Result, bail};
 
 use super::output::may_write;
-use crate::checkpoint::write_bytes;
-
-/// Numbers for each row, [rows, columns], and the split each row is from.
-pub struct RowFile {
-    columns: Vec<String>,
-    splits: Vec<&'static str>,
-    numbers: Vec<f64>,
-}
+use crate::checkpoint::write_atomically;
 
 /// Whether a file of this name can be written: its ending is known, and it is not there or may be overwritten.
 pub fn check(path: &Path, force: bool) -> Result<()> {
@@ -24,35 +16,37 @@ pub fn check(path: &Path, force: bool) -> Result<()> {
     may_write(path, force)
 }
 
-impl RowFile {
-    /// An empty table with these columns.
-    pub fn new(columns: &[impl ToString]) -> Self {
-        let columns = columns.iter().map(ToString::to_string).collect();
-        Self { columns, splits: Vec::new(), numbers: Vec::new() }
-    }
-
-    /// Adds rows of a split.
-    pub fn extend(&mut self, split: &'static str, rows: impl Iterator<Item = Vec<f64>>) {
-        for row in rows {
-            self.splits.push(split);
-            self.numbers.extend(row);
-        }
-    }
-
-    /// Writes it: CSV with a header and the split in front, or npy, f64, [rows, columns].
-    pub fn write(&self, path: &Path) -> Result<()> {
-        let width = self.columns.len();
-        let mut bytes = Vec::new();
-        if path.extension().is_some_and(|it| it == "npy") {
-            let array = ArrayView2::from_shape((self.splits.len(), width), &self.numbers)?;
-            array.write_npy(&mut bytes).context("cannot encode the rows as npy")?;
+/// Writes numbers for each of `count` rows, and the split each row is from, as they come: CSV with a header and the split in front, or npy,
+/// f64, [rows, columns].
+pub fn write(
+    path: &Path,
+    columns: &[impl ToString],
+    count: usize,
+    rows: impl Iterator<Item = (&'static str, Vec<f64>)>,
+) -> Result<()> {
+    let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
+    let npy = path.extension().is_some_and(|it| it == "npy");
+    Ok(write_atomically(path, |file| {
+        let mut file = BufWriter::new(file);
+        if npy {
+            // NumPy enhancement proposal 1: the header ends at a multiple of 64 bytes.
+            let shape = format!("({count}, {})", columns.len());
+            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");
+            let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
+            file.write_all(b"\x93NUMPY\x01\x00")?;
+            file.write_all(&(length as u16).to_le_bytes())?;
+            writeln!(file, "{header:<width$}", width = length - 1)?;
         } else {
-            bytes.extend(format!("split,{}\n", self.columns.join(",")).into_bytes());
-            for (split, row) in self.splits.iter().zip(self.numbers.chunks_exact(width)) {
+            writeln!(file, "split,{}", columns.join(","))?;
+        }
+        for (split, row) in rows {
+            if npy {
+                row.iter().try_for_each(|x| file.write_all(&x.to_le_bytes()))?;
+            } else {
                 let row: Vec<String> = row.iter().map(f64::to_string).collect();
-                bytes.extend(format!("{split},{}\n", row.join(",")).into_bytes());
+                writeln!(file, "{split},{}", row.join(","))?;
             }
         }
-        Ok(write_bytes(path, &bytes)?)
-    }
+        file.flush()
+    })?)
 }

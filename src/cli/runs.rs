@@ -1,6 +1,6 @@
 //! `ztrack runs`: the runs of a folder, one a line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -72,7 +72,7 @@ impl Runs {
     /// Prints a table, newest first.
     pub fn run(self) -> Result<ExitCode> {
         let mut lines = Vec::new();
-        for folder in self.folders()? {
+        for folder in folders(&self.folder)? {
             match read(&folder) {
                 Ok(run) => lines.push(Line::of(&run)),
                 Err(error) => tell(&format!("warning: {error}")),
@@ -95,21 +95,22 @@ impl Runs {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
 
-    fn folders(&self) -> Result<Vec<PathBuf>> {
-        if self.folder.join("config.toml").is_file() {
-            return Ok(vec![self.folder.clone()]);
-        }
-        let entries = std::fs::read_dir(&self.folder).with_context(|| {
-            format!("cannot list runs in {}: give the folder they are in", self.folder.display())
-        })?;
-        let mut folders: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.join("config.toml").is_file())
-            .collect();
-        folders.sort();
-        Ok(folders)
+/// The run folders in a folder, by name, or itself where it is one.
+pub fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
+    if folder.join("config.toml").is_file() {
+        return Ok(vec![folder.to_path_buf()]);
     }
+    let entries = std::fs::read_dir(folder).with_context(|| {
+        format!("cannot list runs in {}: give the folder they are in", folder.display())
+    })?;
+    let mut folders: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join("config.toml").is_file())
+        .collect();
+    folders.sort();
+    Ok(folders)
 }
 
 impl Line {

@@ -1,5 +1,6 @@
 //! `ztrack sweep`: a run for every combination of settings, each in a process of its own, and one table of their results.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering;
@@ -13,6 +14,7 @@ use super::recipe::Recipe;
 use super::report::read;
 use super::run_folder::{REPORT, RunFolder};
 use super::signals::{self, INTERRUPTED};
+use super::sweep_stop::Curve;
 use super::sweep_table::table;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
@@ -21,6 +23,8 @@ use crate::report::{self, RunFiles};
 
 /// Time between two looks at running processes.
 const LOOK: Duration = Duration::from_millis(50);
+/// Looks between two comparisons of their curves.
+const COMPARED: usize = 10;
 /// More runs are a typing mistake.
 const MOST_RUNS: usize = 10_000;
 
@@ -43,6 +47,9 @@ pub struct Sweep {
     /// Runs at a time, which share the threads
     #[arg(long, default_value_t = 1, value_name = "N")]
     jobs: usize,
+    /// Also train settings on that cannot win: whose validation curve is below another one at equal cost, and would end below it
+    #[arg(long)]
+    keep_all: bool,
     /// Override a key of the configuration in all runs
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
@@ -63,6 +70,12 @@ struct Point {
     /// The settings, as for `--set`.
     settings: Vec<String>,
     folder: PathBuf,
+}
+
+impl Point {
+    fn name(&self) -> std::borrow::Cow<'_, str> {
+        self.folder.file_name().unwrap_or_default().to_string_lossy()
+    }
 }
 
 /// Reads KEY=VALUES; commas inside of brackets and quotes belong to a value.
@@ -142,7 +155,7 @@ impl Sweep {
             out.display(),
             points.len() - left.len()
         ));
-        let failed = match self.train(left)? {
+        let failed = match self.train(left, &points)? {
             Some(failed) => failed,
             None => {
                 tell("interrupted; the same command continues");
@@ -153,8 +166,9 @@ impl Sweep {
         let runs: Vec<RunFiles> =
             ended.map(|point| read(&point.folder)).collect::<crate::Result<_>>()?;
         print(&table(&runs, &self.over))?;
-        write_bytes(out.join(REPORT), report::several::page(&runs).as_bytes())?;
-        tell(&format!("report: {}", out.join(REPORT).display()));
+        let page = out.join(REPORT);
+        write_bytes(&page, report::several::page(&runs, &page).as_bytes())?;
+        tell(&format!("report: {}", page.display()));
         ensure!(failed == 0, "{failed} runs failed");
         Ok(ExitCode::SUCCESS)
     }
@@ -190,16 +204,33 @@ impl Sweep {
         Ok(points)
     }
 
+    /// The curves of all runs so far; none where all are kept.
+    fn curves(&self, points: &[Point]) -> Vec<Curve> {
+        let read = |point: &Point| RunFiles::read(&point.folder, true).ok();
+        let points = points.iter().filter(|_| !self.keep_all);
+        points.filter_map(read).map(|run| Curve::of(&run)).collect()
+    }
+
     /// Trains what is left, and counts what failed; `None` if interrupted.
-    fn train(&self, left: Vec<(&Point, Vec<String>)>) -> Result<Option<usize>> {
+    fn train(&self, left: Vec<(&Point, Vec<String>)>, points: &[Point]) -> Result<Option<usize>> {
         let interrupted = signals::listen()?;
         let (count, mut failed, mut done) = (left.len(), 0, 0);
         let (mut left, mut running) = (left.into_iter(), Vec::<(&Point, Child)>::new());
         let mut told = false;
-        loop {
+        let mut beaten = BTreeMap::<PathBuf, String>::new();
+        let beaten_now = |point: &Point| {
+            let run = RunFiles::read(&point.folder, true).ok().filter(|_| !self.keep_all)?;
+            Curve::of(&run).beaten_by(&self.curves(points))
+        };
+        for look in 1.. {
             let stopping = interrupted.load(Ordering::Relaxed);
             while !stopping && running.len() < self.jobs.min(count - done) {
                 let Some((point, settings)) = left.next() else { break };
+                if let Some(why) = beaten_now(point) {
+                    done += 1;
+                    tell(&format!("{done} of {count}: {} stays stopped: {why}", point.name()));
+                    continue;
+                }
                 running.push((point, self.start(point, &settings)?));
             }
             if running.is_empty() {
@@ -209,13 +240,23 @@ impl Sweep {
             if stopping && !std::mem::replace(&mut told, true) {
                 running.iter().for_each(|(_, child)| interrupt(child));
             }
+            if look % COMPARED == 0 && !stopping {
+                for (point, child) in &running {
+                    if !beaten.contains_key(&point.folder)
+                        && let Some(why) = beaten_now(point)
+                    {
+                        interrupt(child);
+                        beaten.insert(point.folder.clone(), why);
+                    }
+                }
+            }
             let mut still = Vec::new();
             for (point, mut child) in running {
                 let Some(status) = child.try_wait().context("cannot wait for a run")? else {
                     still.push((point, child));
                     continue;
                 };
-                let name = point.folder.file_name().unwrap_or_default().to_string_lossy();
+                let name = point.name();
                 match RunFolder::summary(&point.folder) {
                     Some(summary) => {
                         done += 1;
@@ -232,13 +273,19 @@ impl Sweep {
                     }
                     None if stopping => {}
                     None => {
-                        (done, failed) = (done + 1, failed + 1);
-                        tell(&format!("{done} of {count}: {name} failed ({status})"));
+                        done += 1;
+                        let how = match beaten.get(&point.folder) {
+                            Some(why) => format!("stopped: {why}"),
+                            None => format!("failed ({status})"),
+                        };
+                        failed += usize::from(!beaten.contains_key(&point.folder));
+                        tell(&format!("{done} of {count}: {name} {how}"));
                     }
                 }
             }
             running = still;
         }
+        Ok(Some(failed))
     }
 
     /// Starts or resumes a run, away from the Ctrl-C of this terminal: only this process ends it.

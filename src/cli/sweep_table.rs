@@ -20,9 +20,8 @@ pub fn table(runs: &[RunFiles], axes: &[Axis]) -> String {
     let Some(part) = ["validation", "train"].into_iter().find(ended) else {
         return "no run has ended\n".into();
     };
-    let value = |run: &RunFiles| run.likelihood(part).map_or(f64::NEG_INFINITY, |it| it.value);
     let mut order: Vec<&RunFiles> = runs.iter().collect();
-    order.sort_by(|a, b| value(b).total_cmp(&value(a)));
+    order.sort_by(|a, b| b.score().total_cmp(&a.score()));
     let columns = [part, "from the best", "test", "log Z", "audit", "best at", "time", "state"];
     let names = axes.iter().map(|axis| axis.name());
     let head = names.chain(columns).map(String::from).collect();

@@ -142,6 +142,11 @@ impl Train {
             if trainer.current_parameters().variables.is_plus_minus() {
                 tell("units: -1 and +1, as the cells are; --set data.variables=bits takes 0 and 1");
             }
+            if trainer.is_constant() {
+                tell(
+                    "warning: all training rows are the same: there is nothing to learn but this row",
+                );
+            }
             if let Some(effective) = trainer.effective_rows() {
                 tell(&format!(
                     "weights: the training rows count as {effective:.0} independent ones"

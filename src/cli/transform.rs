@@ -8,9 +8,9 @@ use clap::Args;
 
 use super::model_options::ModelOptions;
 use super::output::tell;
-use super::row_file::{self, RowFile};
+use super::row_file;
 use super::row_options::{NamedRows, RowOptions};
-use crate::engine::{Engine, Host, Layer};
+use crate::engine::{BitMatrix, Engine, Host, Layer};
 use crate::numerics::sigmoid;
 
 /// Number of rows whose inputs are in memory at a time.
@@ -47,21 +47,21 @@ impl Transform {
         let spins = engine.variables().is_plus_minus();
         let hidden = engine.n_units(Layer::Hidden);
         let names: Vec<String> = (1..=hidden).map(|j| format!("h{j}")).collect();
-        let mut table = RowFile::new(&names);
-        for NamedRows { split, bits: rows, .. } in &rows {
-            for first in (0..rows.rows()).step_by(BLOCK) {
-                let block = rows.select(first..rows.rows().min(first + BLOCK));
-                let inputs = engine.inputs(Layer::Hidden, &block);
-                let mean = |x: &f32| {
-                    let p = sigmoid(f64::from(*x));
-                    if spins { 2.0 * p - 1.0 } else { p }
-                };
-                let means = |row: usize| inputs.row(row).iter().map(mean).collect();
-                table.extend(split, (0..block.rows()).map(means));
-            }
-        }
-        table.write(&self.out)?;
         let count: usize = rows.iter().map(|it| it.bits.rows()).sum();
+        let means = |bits: &BitMatrix, first: usize| {
+            let block = bits.select(first..bits.rows().min(first + BLOCK));
+            let inputs = engine.inputs(Layer::Hidden, &block);
+            let mean = move |x: &f32| {
+                let p = sigmoid(f64::from(*x));
+                if spins { 2.0 * p - 1.0 } else { p }
+            };
+            (0..block.rows()).map(move |row| inputs.row(row).iter().map(mean).collect())
+        };
+        let all = rows.iter().flat_map(|NamedRows { split, bits, .. }| {
+            let blocks = (0..bits.rows()).step_by(BLOCK);
+            blocks.flat_map(move |first| means(bits, first)).map(move |means| (*split, means))
+        });
+        row_file::write(&self.out, &names, count, all)?;
         tell(&format!("{}: {count} rows, {hidden} hidden means each", self.out.display()));
         Ok(ExitCode::SUCCESS)
     }

@@ -10,6 +10,11 @@ use crate::tempering::Prior;
 use crate::training::EarlyStoppingConfig;
 
 impl Config {
+    /// Whether log Z is tracked during training; else it is estimated after the last update.
+    pub fn is_tracked(&self) -> bool {
+        self.tempering.share > 0.0
+    }
+
     /// Checks bounds, and combinations that do not need the data.
     ///
     /// # Errors
@@ -28,6 +33,23 @@ impl Config {
                 "tempering.every",
                 "the tempered gradient needs the chains at every update: set it to 1",
             ));
+        }
+        if !self.is_tracked() {
+            let needs = match (&training.gradient, training.early_stopping) {
+                (GradientConfig::Tempered {}, _) => {
+                    Some("the tempered gradient needs the chains: take another training.gradient")
+                }
+                (_, Some(_)) => Some(
+                    "early stopping needs log-likelihoods during training: give training.epochs without training.early_stopping",
+                ),
+                _ => None,
+            };
+            if let Some(needs) = needs {
+                return Err(Error::config(
+                    "tempering.share",
+                    format!("0 is no tracking, and {needs}"),
+                ));
+            }
         }
         if self.data.similarity.is_some() && self.data.weights.is_some() {
             let problem = "rows have weights by data.similarity too: leave out one of the two";

@@ -30,8 +30,8 @@ section! {
         training: TrainingConfig => otherwise("the defaults of its keys").example("{ epochs = 50 }");
         /// The running average of the parameters, which is what is tracked, evaluated, stopped on and saved; false for none.
         averaging: AveragingConfig = AveragingConfig::default() => short(Short::Off("window", 0)).example("false");
-        /// Chains, ladder and tracker of log Z.
-        tempering: TemperingConfig = TemperingConfig::default() => example("{ chains = 200 }");
+        /// Chains, ladder and tracker of log Z; false for none: log Z is then estimated after the last update alone.
+        tempering: TemperingConfig = TemperingConfig::default() => short(Short::Off("share", 0)).example("{ chains = 200 }");
         /// When log-likelihoods are computed and recorded.
         evaluation: EvaluationConfig = EvaluationConfig::default() => example("{ every = 50 }");
         /// log Z computed independently, to check the tracker: exact where the smaller layer has at most 20 units, else by annealed
@@ -199,7 +199,7 @@ section! {
         every: Automatic<u64> = Automatic::Auto
             => size(1).auto("a two hundredth of the updates so far, between 1 and 20; more where `tempering.share` asks for it")
             .unit("updates").example("10");
-        /// Most time that tracking may take; what `tempering.every` chosen by itself keeps to. Not for the tempered gradient.
+        /// Most time that tracking may take; what `tempering.every` chosen by itself keeps to. 0 for no tracking: one evaluation after the last update. Not for the tempered gradient.
         share: f64 = 1.0 => range(0.0..).unit("times the time of training").example("0.5");
         /// Components of a mixture fitted to the training rows, from which a second population of half as many chains starts; the two must
         /// agree. 0 for no second population.

@@ -73,8 +73,23 @@ pub fn called_elsewhere(name: &str) -> Option<&'static Key> {
     find(CALLED_ELSEWHERE.iter().find(|(theirs, _)| *theirs == name)?.1)
 }
 
+/// Kind and sweeps of a gradient that is written as in the literature, such as PCD-10.
+pub fn kind_and_sweeps(word: &str) -> Option<(&'static str, u32)> {
+    let (kind, sweeps) = word.split_once('-')?;
+    let kind = ["cd", "pcd"].into_iter().find(|known| kind.eq_ignore_ascii_case(known))?;
+    Some((kind, sweeps.parse().ok()?))
+}
+
 /// "; did you mean ...?" for a name that is no key, or where to look.
 pub fn suggestion(name: &str) -> String {
+    match name {
+        "log" | "log_every" | "log_interval" => return "; did you mean evaluation.every?".into(),
+        "threads" => return "; the option --threads gives their number".into(),
+        name if kind_and_sweeps(name).is_some() => {
+            return "; did you mean training.gradient?".into();
+        }
+        _ => {}
+    }
     let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
     let last = called_elsewhere(last).map_or(last, Key::last);
     let there = below(section).find(|key| key.last() == last);

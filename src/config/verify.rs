@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use super::document::Places;
-use super::table::{self, below, is_of};
+use super::table::{self, below, is_of, kind_and_sweeps};
 use crate::error::{Error, Result};
 use crate::keys::{Key, LeftOut, Short, Takes};
 use crate::nearest::meant;
@@ -97,6 +97,11 @@ fn wrong(key: &Key, value: &Value, places: &Places) -> Error {
         _ => format!("{seen} is not {}", key.wanted()),
     };
     problem += &meant(word, words);
+    if let Some((kind, sweeps)) = kind_and_sweeps(word).filter(|_| key.name == "training.gradient")
+    {
+        problem += &format!("; {word} is {{ kind = \"{kind}\", sweeps = {sweeps} }}");
+        return places.error(&key.name, problem);
+    }
     if key.name == "data.source" {
         problem += "; a file is given by its path, as in \"./my.csv\"";
     }

@@ -165,8 +165,9 @@ impl Columns {
             }
             set += self.ones[column];
             if set == self.rows() {
-                let size = column + 1 - first;
-                return (size > 1 && set as f64 > EXPECTED).then_some(size);
+                // One column that is always set is a constant bit, whatever empty columns are before it.
+                let varies = self.ones[column] < set;
+                return (varies && set as f64 > EXPECTED).then_some(column + 1 - first);
             }
         }
         None
@@ -236,6 +237,11 @@ mod tests {
             let found = find_variables(&sparse(share));
             assert!(found.is_bits(), "{share}: {found}");
         }
+        // A column that is always set, after columns that never are.
+        let constant = BitMatrix::from_fn(2000, 8, |row, i| i == 5 || i < 2 && row % 2 == i);
+        assert_eq!(find_variables(&constant).to_string(), "2,6*1+");
+        let constant = BitMatrix::from_fn(2000, 8, |_, i| i == 5);
+        assert!(find_variables(&constant).is_bits());
         // Ten rows are no evidence.
         let few = rows(&"20*3+".parse().unwrap(), 60, 10);
         assert!(find_variables(&few).is_bits());

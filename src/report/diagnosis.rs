@@ -89,7 +89,10 @@ impl Diagnosis {
         let sweep = trainer.seconds_of_sweep(count);
         let affordable = |share: f64| (share * seconds / sweep) as usize;
         let sweeps = affordable(0.4).clamp(SWEEPS.0, SWEEPS.1);
-        let chains = Traces::of(path, count, sweeps, seed)?;
+        let default = InitialRounds::default();
+        let most = (affordable(1.0) / default.sweeps).clamp(2, default.most);
+        let rounds = InitialRounds { most, ..default };
+        let chains = Traces::of(path, &rounds, count, sweeps, seed)?;
         let small = parameters.smaller_layer() <= QUICK_UNITS;
         let mut estimates = Vec::new();
         if small {
@@ -147,16 +150,21 @@ fn later_states(samples: &BitMatrix, engine: &Host, seed: u64, sweeps: usize) ->
 }
 
 impl Traces {
-    fn of(path: GeometricPath<'_>, count: usize, sweeps: usize, seed: u64) -> Result<Self> {
+    fn of(
+        path: GeometricPath<'_>,
+        rounds: &InitialRounds,
+        count: usize,
+        sweeps: usize,
+        seed: u64,
+    ) -> Result<Self> {
         let k = path.ladder.len();
         let visible = path.base.sample(count, seed, 0);
         let mut chains = TemperedChains::new(visible, k, seed);
         let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
         let mut transitions = Transitions::new(k);
         let (mut temperatures, mut log_f) = (Vec::new(), vec![Vec::new(); count]);
-        let rounds = InitialRounds::default();
         let run =
-            TemperedRun::watched(&mut chains, &rounds, None, sweeps, 1, &mut |chains, swept| {
+            TemperedRun::watched(&mut chains, rounds, None, sweeps, 1, &mut |chains, swept| {
                 transitions.add(&swept.transitions, 1.0);
                 temperatures.push(chains.temperatures().to_vec());
                 let at_one = chains.log_f().last_column();

@@ -165,7 +165,7 @@ svg{display:block;width:100%;height:auto}img{display:block;max-width:100%;image-
 .verdict.open{border-color:#0072b2}.verdict p{font-size:16px}\
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:14px;margin:8px 0}\
 th,td{text-align:left;padding:3px 14px 3px 0;vertical-align:top;border-bottom:1px solid #eee}\
-th{font-weight:600}.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\
+th{font-weight:600}.sorted th{cursor:pointer}a{color:#0072b2}.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\
 .strip{width:220px;min-width:120px}.strip svg{width:220px}\
 pre{font:12px/1.5 ui-monospace,monospace;overflow-x:auto;background:#f6f7f8;padding:10px;margin:8px 0}\
 code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}\
@@ -173,7 +173,7 @@ ul{margin:6px 0;padding-left:20px}";
 
 const DARK: &str = "\
 body{background:#16181c;color:#e3e5e8}header p,figcaption{color:#a8adb5}h2{border-color:#3a3f47}\
-th,td{border-color:#2c3037}pre{background:#1f2329}";
+th,td{border-color:#2c3037}a{color:#7cc4f0}pre{background:#1f2329}";
 
 #[cfg(test)]
 mod tests {

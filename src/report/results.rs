@@ -52,6 +52,12 @@ impl RunFiles {
         all.into_iter().find(|(name, _)| *name == part).map(|(_, value)| value)
     }
 
+    /// The log-likelihood of validation rows, without them that of training rows; minus infinity for a run that has not ended.
+    pub fn score(&self) -> f64 {
+        let value = |part| self.likelihood(part).map(|it| it.value);
+        value("validation").or_else(|| value("train")).unwrap_or(f64::NEG_INFINITY)
+    }
+
     /// Update and validation log-likelihood of the best model, smoothed while the run goes on.
     pub fn best(&self) -> Option<(u64, Option<f64>)> {
         let so_far = || self.stopping().and_then(|stopping| stopping.state.best());

@@ -321,7 +321,7 @@ impl ModelTracker {
         if let Some((known, known_error)) = self.found.known.contradicts(tracked) {
             found.trust.doubt(
                 "known-share",
-                format!("tracked log Z {:.3} +- {:.3} is far from {known:.3} +- {known_error:.3}, the estimate from known states and their frequency among the chains' samples: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
+                format!("tracked log Z {:.3} ± {:.3} is far from {known:.3} ± {known_error:.3}, the estimate from known states and their frequency among the chains' samples: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
             );
         }
         (found.value, found.std_error) = self.found.known.join(tracked);

@@ -23,6 +23,10 @@ fn page(path: &Path) -> String {
     // Pictures are letters and digits of any order.
     let words: String =
         html.split("base64,").map(|part| part.split_once('"').map_or(part, |p| p.1)).collect();
+    // Pages of several runs sort their table by a script of their own.
+    let scripts: Vec<&str> = words.split("<script>").skip(1).collect();
+    assert!(scripts.iter().all(|script| script.starts_with("addEventListener('click'")));
+    let words = words.replace("<script>addEventListener", "");
     for foreign in ["http", "<script", "url(", "@import", "NaN", "inf "] {
         assert!(!words.contains(foreign), "{foreign}: {words:.200}");
     }

@@ -72,6 +72,36 @@ fn runs_are_listed_with_their_state() {
     contains(&html, &["The run failed", "diverged", "lower training.learning_rate.initial"]);
 }
 
+/// One page with a table to sort, best first, and links to the reports of the runs, whatever their names.
+#[test]
+fn all_runs_of_a_folder_are_on_one_page() {
+    let folder = TempDir::new().unwrap();
+    let runs = folder.path().join("runs");
+    let names = ["a #1: 50%", "second"];
+    finished(folder.path(), &runs.join(names[0]), &["training.updates=5"]);
+    finished(folder.path(), &runs.join(names[1]), &["training.updates=60"]);
+    fs::remove_file(runs.join("second").join("report.html")).unwrap();
+    succeed(&["report", "--all", &text(&runs)]);
+    let html = page(&runs.join("report.html"));
+    contains(&html, &["sorted", "href=\"./a%20%231%3A%2050%25/report.html\"", "<td>second</td>"]);
+    let value = |name: &str| {
+        number(&summary(&runs.join(name))["best"]["validation_log_likelihood"]["value"])
+    };
+    let rows = html.split_once("<tbody>").unwrap().1;
+    let first = if value("second") > value(names[0]) { "second" } else { names[0] };
+    let other = if first == "second" { names[0] } else { "second" };
+    assert!(rows.find(first).unwrap() < rows.find(other).unwrap());
+    // Again without a question, and elsewhere with whole paths.
+    succeed(&["report", "--all", &text(&runs)]);
+    let elsewhere = folder.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let none = run(&["report", "--all", &text(&elsewhere)]);
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no runs in"));
+    succeed(&["report", "--all", &text(&runs), "--out", &text(&elsewhere.join("all.html"))]);
+    let html = page(&elsewhere.join("all.html"));
+    assert!(html.contains("report.html") && !html.contains("href=\"./"));
+}
+
 #[test]
 fn two_runs_are_compared() {
     let folder = TempDir::new().unwrap();

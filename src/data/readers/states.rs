@@ -15,6 +15,8 @@ use crate::memory::check_memory;
 /// Most states of a column of text, and of a column of integers, which are counts or measurements if they are more.
 const MOST_STATES: usize = 256;
 const MOST_INTEGERS: usize = 50;
+/// Fewest rows of which a column with another whole number in each is taken for their index.
+const NUMBERED: usize = 20;
 /// Different numbers from which on a table looks like one of grey levels.
 const LOOK_GREY: usize = 10;
 /// What is said of one.
@@ -219,6 +221,13 @@ impl Column {
             self.known.keys().map(|value| String::from_utf8_lossy(value).into()).collect();
         if let Some(numbers) = numbers {
             let whole = numbers.iter().all(|x| x.fract() == 0.0);
+            let [least, most] = [f64::min, f64::max].map(|f| numbers.iter().copied().reduce(f));
+            let span = most.zip(least).map(|(most, least)| most - least + 1.0);
+            if whole && rows >= NUMBERED && span == Some(rows as f64) && numbers.len() == rows {
+                return Err(format!(
+                    "column {name} numbers the rows, as an index of pandas does: leave it out, by the other columns in `columns`, or by to_csv(..., index=False)"
+                ));
+            }
             if !whole || numbers.len() > MOST_INTEGERS {
                 return Err(format!(
                     "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, or choose other columns with `columns`",

@@ -14,8 +14,8 @@ pub struct Now<'a> {
     pub batch: BitMatrix,
     /// Updates done.
     pub updates: u64,
-    /// The tracker of log Z, whose chains may be used.
-    pub tracker: &'a ChainTracker,
+    /// The tracker of log Z, whose chains may be used; `None` in a run that tracks nothing.
+    pub tracker: Option<&'a ChainTracker>,
 }
 
 /// The tempered chains whose weighted states are the negative phase of a gradient.

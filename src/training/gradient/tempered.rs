@@ -2,7 +2,7 @@
 
 use super::{Carriers, Moments, NegativePhase, Now, Start};
 use crate::checkpoint::{StateReader, StateWriter};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
 
 /// Name in checkpoints of chains of its own.
@@ -36,7 +36,11 @@ impl Tempered {
 
 impl NegativePhase for Tempered {
     fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
-        let chains = self.own().unwrap_or(now.tracker);
+        let Some(chains) = self.own().or(now.tracker) else {
+            return Err(Error::Invalid(
+                "the tempered gradient needs the chains of the tracker".into(),
+            ));
+        };
         let cached = chains.evaluated().cached.clone();
         let weights = chains.weights();
         let engine = now.model.engine.as_ref();

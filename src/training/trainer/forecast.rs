@@ -35,12 +35,13 @@ impl Trainer {
     pub fn forecast(&self) -> Forecast {
         let (sizes, config, plan) = (&self.sizes, &self.config, &self.plan);
         let (chains, updates) = (config.tempering.chains, self.total as f64);
-        let evaluations = updates / config.evaluation.every as f64;
+        let tracked = config.is_tracked();
+        let evaluations = if tracked { updates / config.evaluation.every as f64 } else { 1.0 };
         let tempered = matches!(config.training.gradient, GradientConfig::Tempered {});
         let update = plan.update;
         let tracker = &plan.tracker;
         // With the tempered gradient and no average, the tracker's chains are the gradient's.
-        let separate = !(tempered && plan.window == 0.0);
+        let separate = tracked && !(tempered && plan.window == 0.0);
         let step = if separate { sizes.tracking_step(chains, tracker) } else { 0.0 };
         let steps = match plan.steps {
             Steps::Every(every) => updates / every as f64,

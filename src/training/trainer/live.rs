@@ -48,7 +48,7 @@ impl Pace {
 impl Live {
     /// Starts the clock: for a resumed run, and for a new one once its tracker has started.
     pub fn start(&mut self, trainer: &Trainer) {
-        if self.pace.marks.is_empty() && trainer.tracker.is_some() {
+        if self.pace.marks.is_empty() && trainer.begun() {
             self.pace.mark(trainer.updates, trainer.seconds(), None);
         }
     }
@@ -88,7 +88,7 @@ impl Live {
             patience: patience(trainer),
             ..Progress::default()
         };
-        if trainer.tracker().is_none() {
+        if !trainer.begun() {
             progress.note = Some(format!("pre-training, {} updates", trainer.pretrained));
         }
         if let Some(evaluation) = &self.evaluation {

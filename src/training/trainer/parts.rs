@@ -93,6 +93,11 @@ impl Trainer {
         }
     }
 
+    /// Whether all training rows are the same.
+    pub fn is_constant(&self) -> bool {
+        self.rows.marginals.iter().all(|&mean| mean == 0.0 || mean == 1.0)
+    }
+
     /// The categorical variables of the columns, if there are any, and what they gain over bits.
     pub fn grouping(&self) -> Option<Grouping> {
         let rows = &self.rows;

@@ -18,6 +18,9 @@ const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
 const SETTLING_SHARE: f64 = 0.8;
 const FEWEST_SWEEPS: usize = 24;
 const MOST_SWEEPS: usize = 2000;
+/// Initial rounds may cost as much as all updates and this many nanoseconds; fewest rounds.
+const ROUNDS: f64 = 3e9;
+const FEWEST_ROUNDS: f64 = 2.0;
 /// Largest fraction of the cost of the updates between two evaluations that enumeration at every evaluation may add.
 const EXACT_SHARE: f64 = 0.5;
 /// Largest smaller layer that is enumerated at evaluations by default.
@@ -93,11 +96,13 @@ impl Plan {
         sizes.temperatures = ladder.len();
         let tempered = matches!(config.training.gradient, GradientConfig::Tempered {});
         let window = config.averaging.window.or(WINDOW);
-        let gradient = TrackerOptions {
+        let mut gradient = TrackerOptions {
             sweeps: tempering.sweeps.or(5),
             weighted: tempering.weighted.or(true),
             ..tempering.tracker_options()
         };
+        let length = sizes.update(config) * total as f64;
+        gradient.initial_rounds.most = affordable_rounds(config, &sizes, &gradient, length);
         let one_tracker = tempered && window == 0.0;
         let mut tracker = TrackerOptions {
             sweeps: if one_tracker { gradient.sweeps } else { tempering.sweeps.or(2) },
@@ -108,7 +113,7 @@ impl Plan {
         if tempered {
             update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update);
         }
-        let exchange = exchange(config);
+        let exchange = exchange(config, gradient);
         let from_start = exchange.filter(|_| config.training.exchange.or(false));
         update += from_start.map_or(0.0, |options| sizes.tracking_step(chains, &options));
         let block = update * config.evaluation.every as f64;
@@ -127,6 +132,8 @@ impl Plan {
             ),
         };
         let affordable = affordable_settling(config, &sizes, &tracker, (steps, total), update);
+        // One evaluation of a run without tracking takes what it needs.
+        let affordable = if config.is_tracked() { affordable } else { MOST_SWEEPS };
         let sweeps = affordable.clamp(FEWEST_SWEEPS, SettlingConfig::SWEEPS);
         tracker.settling = tempering.settling.or(sweeps, affordable.min(MOST_SWEEPS));
         let exact = enumerates(config, &sizes, block)?;
@@ -147,13 +154,13 @@ impl Plan {
 }
 
 /// How the chains of the exchange are run, for PCD where it is not switched off.
-fn exchange(config: &Config) -> Option<TrackerOptions> {
+fn exchange(config: &Config, gradient: TrackerOptions) -> Option<TrackerOptions> {
     let pcd = matches!(config.training.gradient, GradientConfig::Pcd { .. });
-    (pcd && config.training.exchange.or(true)).then(|| TrackerOptions {
+    (pcd && config.training.exchange.or(true)).then_some(TrackerOptions {
         sweeps: 1,
         weighted: false,
         settling: Settling { sweeps: 0, most: 0 },
-        ..config.tempering.tracker_options()
+        ..gradient
     })
 }
 
@@ -179,6 +186,19 @@ fn tracked_chains(config: &Config) -> [usize; 2] {
     let chains = config.tempering.chains;
     let all = if config.tempering.mixture > 0 { chains + chains / 2 } else { chains };
     [all, all + chains / 4]
+}
+
+/// Most initial rounds in a run whose updates cost `length`: a run of a few updates of a large model would spend all its time on them.
+fn affordable_rounds(
+    config: &Config,
+    sizes: &Sizes,
+    options: &TrackerOptions,
+    length: f64,
+) -> usize {
+    let rounds = options.initial_rounds;
+    let [chains, _] = tracked_chains(config);
+    let cost = sizes.tempered(chains, rounds.sweeps, options.beta_update);
+    (((ROUNDS + length) / cost).max(FEWEST_ROUNDS) as usize).min(rounds.most)
 }
 
 /// Affordable equilibration sweeps: those that the tracker's steps leave of the allowed fraction of a block of updates between two
@@ -220,7 +240,7 @@ fn automatic_steps(
     let fits = PARTS_OF_HISTORY
         .iter()
         .find(|part| steps(part) <= (1.0 - SETTLING_SHARE) * share * training);
-    if cost(&rarest) > share * training {
+    if cost(&rarest) > share * training && config.is_tracked() {
         notices.push(Notice::TrackingCost { times: cost(&rarest) / training, share });
     }
     Steps::PartOfHistory(fits.copied().unwrap_or(rarest))
@@ -315,6 +335,16 @@ mod tests {
         assert!((24..=60).contains(&small.tracker.settling.sweeps));
         assert!(small.tracker.settling.most <= MOST_SWEEPS);
         assert!(matches!(small.steps, Steps::PartOfHistory(25..=200)), "{:?}", small.steps);
+        // Initial rounds are fewer where the updates cost less than they.
+        let rounds = |updates: u64, visible: usize| {
+            let sizes = Sizes { visible, hidden: 4, batch: 50, particles: 50, temperatures: 0 };
+            let text =
+                "[data]\nsource = 'bars-and-stripes'\n[model]\nhidden = 4\n[training]\nupdates = 3";
+            let plan = Plan::new(&Config::parse(text, &[]).unwrap(), sizes, updates).unwrap();
+            assert_eq!(plan.tracker.initial_rounds, plan.exchange.unwrap().initial_rounds);
+            plan.tracker.initial_rounds.most
+        };
+        assert_eq!([rounds(3, 100_000), rounds(3000, 100_000), rounds(3, 784)], [2, 20, 20]);
         let large = plan("", 300);
         assert_eq!((large.ladder.len(), large.exact), (50, false));
         let tempered = plan("gradient = 'tempered'", 16);

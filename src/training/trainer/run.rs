@@ -81,7 +81,8 @@ impl Trainer {
         if stopping.is_some_and(|settings| self.judge.stopping.stopped(&settings)) {
             return Some(StopReason::EarlyStopping);
         }
-        (self.updates >= self.total).then_some(StopReason::Finished)
+        let last = self.updates >= self.total && !self.tracking_comes_next();
+        last.then_some(StopReason::Finished)
     }
 }
 
@@ -112,7 +113,7 @@ pub fn run(
         }
         let before = Before::of(trainer);
         live.start(trainer);
-        let rounds = trainer.tracker.is_none() && !trainer.pretraining_left();
+        let rounds = trainer.tracking_comes_next();
         if rounds || trainer.audit_comes_next() {
             let doing = if rounds { "initial rounds" } else { "auditing" };
             recorder.progress(&live.progress(trainer, Some(doing)));
@@ -134,8 +135,7 @@ pub fn run(
             }
         }
         recorder.progress(&live.progress(trainer, None));
-        let pretraining = trainer.pretraining_left() || trainer.tracker.is_none();
-        let done = if pretraining { trainer.pretrained } else { trainer.updates };
+        let done = if trainer.begun() { trainer.updates } else { trainer.pretrained };
         if done > 0 && done.is_multiple_of(every) {
             recorder.sync()?;
             checkpoints.state(trainer)?;
@@ -154,7 +154,9 @@ struct Before(Option<(String, StateWriter)>);
 impl Before {
     fn of(trainer: &Trainer) -> Self {
         let next = trainer.updates + 1;
-        let evaluated = trainer.tracker.is_none() || trainer.evaluation_due(next);
+        let evaluated = trainer.tracking_comes_next()
+            || !trainer.begun()
+            || trainer.tracker.is_some() && trainer.evaluation_due(next);
         Self((evaluated && !trainer.pretraining_left()).then(|| {
             let mut state = StateWriter::new();
             trainer.save(&mut state);

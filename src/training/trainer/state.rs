@@ -59,9 +59,9 @@ impl Trainer {
 
     /// Name of a checkpoint of the current state: its kind and its number, in eight digits or more.
     pub fn state_name(&self) -> String {
-        match self.tracker {
-            None => format!("pretraining-{:08}", self.pretrained),
-            Some(_) => format!("update-{:08}", self.updates),
+        match self.begun() {
+            false => format!("pretraining-{:08}", self.pretrained),
+            true => format!("update-{:08}", self.updates),
         }
     }
 
@@ -168,7 +168,8 @@ impl Trainer {
             let tracker = ModelTracker::read(state, start, chains, options, position.found)?;
             self.tracker = Some(tracker);
         }
-        self.negative_phase.load(state, position.tracking.then_some(start))?;
+        let begun = position.tracking || position.updates > 0;
+        self.negative_phase.load(state, begun.then_some(start))?;
         Ok(position)
     }
 
@@ -187,7 +188,10 @@ impl Trainer {
             return Err(Error::config(field, problem));
         }
         let planned = self.config.training.pretraining.map_or(0, |settings| settings.updates);
-        if pretrained > planned || (updates > 0 && !tracking) || tracked_at > updates {
+        if pretrained > planned
+            || (updates > 0 && !tracking && self.config.is_tracked())
+            || tracked_at > updates
+        {
             return Err(Error::Mismatch(format!(
                 "checkpoint: {pretrained} updates of pre-training and {updates} after it are no position of this run"
             )));

@@ -11,7 +11,7 @@ use crate::engine::awake;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
 use crate::tempering::RoundsRecord;
-use crate::tracking::TrackRecord;
+use crate::tracking::{ModelTracker, TrackRecord};
 use crate::training::gradient::{ContrastiveDivergence, Moments, Now, write_gradient};
 use crate::training::update::{Sgd, SgdConfig, UpdateRule};
 
@@ -43,15 +43,18 @@ impl Trainer {
             return Ok(StepRecord::Pretrained);
         }
         let clock = Instant::now();
-        let Some(tracker) = &self.tracker else {
+        if self.updates == 0 && self.tracker.is_none() {
+            self.begin();
+        }
+        if self.tracking_comes_next() {
             let rounds = self.start_tracking();
             self.times.initial_rounds += clock.elapsed().as_secs_f64();
             return Ok(StepRecord::TrackingStarted(rounds));
-        };
+        }
         let Config { seed, training, .. } = &self.config;
         let batch = self.rows.batch(*seed, self.updates, training.batch)?;
         let data = self.current.engine.moments(&batch, None);
-        let tracker = tracker.chains();
+        let tracker = self.tracker.as_ref().map(ModelTracker::chains);
         let now = Now { model: &self.current, batch, updates: self.updates, tracker };
         let model = self.negative_phase.moments(now)?;
         self.take_gradient(&data, &model);

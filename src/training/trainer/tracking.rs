@@ -32,23 +32,45 @@ impl Trainer {
         updates.is_multiple_of(self.config.evaluation.every) || updates == self.total
     }
 
-    pub(super) fn start_tracking(&mut self) -> RoundsRecord {
-        let seed = self.config.seed;
+    /// Whether the next step starts the tracker: before the first update, and after the last where nothing is tracked.
+    pub(super) fn tracking_comes_next(&self) -> bool {
+        let at_once = self.config.is_tracked() || self.updates >= self.total;
+        at_once && self.tracker.is_none() && !self.pretraining_left()
+    }
+
+    /// Whether pre-training is over and the run has begun.
+    pub(super) fn begun(&self) -> bool {
+        self.tracker.is_some() || self.updates > 0
+    }
+
+    /// Before the first update: the running average, and the chains of the negative phase.
+    pub(super) fn begin(&mut self) {
         if self.plan.window > 0.0 {
             let parameters = self.current.parameters.as_ref().clone();
             self.averaged = Some(Averaged::new(self.plan.window, parameters));
         }
+        let (ladder, base) = (&self.plan.ladder, &self.base);
+        let (_task, _permit) =
+            (progress::task("starting the chains of the gradient"), interrupt::permit());
+        self.negative_phase.start(Start { model: &self.current, ladder, base });
+    }
+
+    pub(super) fn start_tracking(&mut self) -> RoundsRecord {
+        let seed = self.config.seed;
         self.tracked_at = self.updates;
         let (ladder, base, chains) = (&self.plan.ladder, &self.base, self.config.tempering.chains);
-        let name = format!("initial rounds, {} at most", self.config.tempering.initial_rounds.most);
+        let name = format!("initial rounds, {} at most", self.plan.tracker.initial_rounds.most);
         let (_task, _permit) = (progress::task(name), interrupt::permit());
-        let start = Start { model: &self.current, ladder, base };
-        self.negative_phase.start(start);
         let seed = match self.negative_phase.carriers() {
             // Not those of the chains of the tempered gradient.
             Carriers::Own(_) => derived_seed(seed, Purpose::Tracker, 0),
             Carriers::None | Carriers::Tracker => seed,
         };
+        let model = match &self.averaged {
+            Some(averaged) if self.updates > 0 => self.model_of(averaged),
+            _ => self.current.clone(),
+        };
+        let start = Start { model: &model, ladder, base };
         let (mixture, options) = (self.mixture.clone(), self.plan.tracker);
         let (tracker, rounds) = ModelTracker::start(start, mixture, chains, seed, options);
         self.tracker = Some(tracker);
@@ -60,6 +82,7 @@ impl Trainer {
     pub(super) fn track(&mut self) -> Option<TrackRecord> {
         self.view = None;
         timed(&mut self.times.updates, || self.negative_phase.follow(&self.current));
+        self.tracker.as_ref()?;
         let evaluation = self.evaluation_due(self.updates);
         if !(evaluation || self.plan.steps.due(self.updates, self.tracked_at)) {
             return None;
