@@ -3,7 +3,7 @@
 //!     cargo run --release --example ising [-- --quick]
 
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::estimators::EstimateSettings;
+use ztrack::estimators::{EstimateSettings, Starting};
 use ztrack::model::{exact, plus_minus::Couplings};
 use ztrack::{Options, Parameters, Result, fit};
 
@@ -114,7 +114,7 @@ fn main() -> Result<()> {
         let model = spin_glass(18, beta, 3)?;
         let methods = vec!["rts".parse()?, "ais".parse()?];
         let settings = EstimateSettings { methods, seed: 1, ..EstimateSettings::default() };
-        let found = settings.run(&model, None, &mut |_line| {})?;
+        let found = settings.run(&model, Starting::default(), &mut |_step| {})?;
         let shown = |it: &ztrack::Estimate| {
             format!("{} {:.4} +- {:.4}", it.method.name(), it.value, it.std_error)
         };

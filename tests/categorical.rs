@@ -260,7 +260,7 @@ fn tables_that_are_no_categories_are_refused() {
     let categories = read(&table(), &FileOptions::default()).unwrap().categories;
     let beside = FileOptions { categories, ..FileOptions::default() };
     let decimals: String = (0..100).map(|i| format!("x{},{}.5\n", i % 3, i)).collect();
-    let counts: String = (0..100).map(|i| format!("x{},{i}\n", i % 3)).collect();
+    let counts: String = (0..100).map(|i| format!("x{},{}\n", i % 3, 2 * i)).collect();
     let words: String = (0..300).map(|i| format!("0,word{i}\n")).collect();
     for (text, options, expected) in [
         (

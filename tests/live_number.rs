@@ -123,6 +123,7 @@ fn a_mode_that_chains_cannot_reach_is_seen_and_found() {
         "training.updates=1500",
         "evaluation.every=100",
         "model.hidden=16",
+        "training.rewind=false",
     ];
     let (points, _, restarts) = train(&settings(BARS, &adam), two_mode());
     for (i, point) in points.iter().enumerate() {

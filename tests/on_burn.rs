@@ -9,7 +9,7 @@ use ztrack::data::load;
 use ztrack::engine::{
     Base, BetaGrid, BitMatrix, Engine, Host, Layer, OnBurn, Route, States, SweepStreams, padded,
 };
-use ztrack::estimators::EstimateSettings;
+use ztrack::estimators::{EstimateSettings, Starting};
 use ztrack::model::Parameters;
 use ztrack::model::exact::{log_partition, moments};
 use ztrack::model::test_systems::gaussian_parameters;
@@ -290,7 +290,7 @@ fn estimates_and_a_tracker_run_on_a_device() {
             device,
             ..EstimateSettings::default()
         };
-        let found = settings.run(&parameters, None, &mut |_| {}).unwrap();
+        let found = settings.run(&parameters, Starting::default(), &mut |_| {}).unwrap();
         found.estimates.iter().map(|it| (it.value, it.std_error)).collect::<Vec<_>>()
     };
     let tracked = |device: Device| {

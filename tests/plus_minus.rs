@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use ztrack::checkpoint::ModelFile;
-use ztrack::estimators::EstimateSettings;
+use ztrack::estimators::{EstimateSettings, Starting};
 use ztrack::model::exact;
 use ztrack::model::plus_minus::Couplings;
 use ztrack::model::test_systems::gaussian_parameters;
@@ -130,7 +130,7 @@ fn estimates_are_those_of_the_units_own_log_z() {
     let run = |model: &Parameters, rows: Option<&BitMatrix>| {
         let methods = vec!["all".parse().unwrap()];
         let settings = EstimateSettings { methods, seed: 3, ..EstimateSettings::default() };
-        settings.run(model, rows, &mut |_| {}).unwrap()
+        settings.run(model, Starting { rows, ..Starting::default() }, &mut |_| {}).unwrap()
     };
     let (found, of_image) = (run(&model, None), run(&image(&model), None));
     assert!(found.estimates.len() > 8, "{}", found.estimates.len());

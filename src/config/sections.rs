@@ -143,10 +143,10 @@ section! {
         /// can lose modes of the data, and then the likelihood falls by many nats. Takes about two to three times as long; without effect
         /// on "cd" and "tempered".
         exchange: Automatic<bool>
-            => auto("false until the log-likelihood of the training rows falls 10 nats below its best, then true").example("true");
-        /// Whether a training that fails goes back to the state of its best evaluation: where the training rows have fallen 10 nats below
-        /// their log-likelihood there, or in 5 evaluations in a row clearly. Then the exchange of states starts where it is "auto", and
-        /// where that does not help, the learning rate is halved.
+            => auto("false until the training fails (see `training.rewind`), then true").example("true");
+        /// Whether a training that fails goes back to the state of its best evaluation. It fails where the training rows have fallen 10 nats
+        /// below their log-likelihood there, or have been clearly below it in 5 evaluations in a row. The first time the exchange of states
+        /// starts (`training.exchange`); where that does not help, the learning rate is halved until the training has recovered.
         rewind: bool = true => example("false");
         /// Centered gradient (Melchior, Fischer, Wiskott 2016); true where the learning rate is left out.
         centering: bool = false => example("true");

@@ -7,6 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::Remedy;
+
 /// Smallest falls that count, in nats per row: of the training rows, and of the validation rows alone.
 const FALLS: (f64, f64) = (1.0, 0.2);
 /// The same in standard errors of the difference of both log Z.
@@ -77,6 +79,9 @@ pub struct Health {
     /// The learning rate is divided by two to this power.
     #[serde(default)]
     pub halvings: u32,
+    /// The training fails, and what is to be done about it is done before the next update.
+    #[serde(default)]
+    pub remedy_due: bool,
     /// Evaluations without failing since it changed.
     #[serde(default)]
     pub recovering: u64,
@@ -88,6 +93,24 @@ impl Health {
         let fall = self.best.map_or(0.0, |best| best.train - train);
         let persistent = self.failing_in_a_row >= PERSISTENT;
         self.state == TrainingState::Failing && (fall > COLLAPSE || persistent)
+    }
+
+    /// Decides on a remedy: the way back if `rewinds`, where the negative phase `mends` what it can do, and where that did not help half the
+    /// learning rate. `None` if there is none.
+    pub fn remedy(&mut self, update: u64, mends: bool, rewinds: bool) -> Option<Remedy> {
+        let exchange = mends && self.mended_at.is_none();
+        let halved = rewinds && !exchange;
+        if !rewinds && !exchange {
+            return None;
+        }
+        self.remedy_due = true;
+        self.rewinds += u32::from(rewinds);
+        self.halvings += u32::from(halved);
+        if exchange {
+            self.mended_at = Some(update);
+        }
+        (self.failing_in_a_row, self.recovering) = (0, 0);
+        Some(Remedy { exchange, rewound: rewinds, halved })
     }
 
     /// Adds an evaluation whose log Z can be trusted, finite values.

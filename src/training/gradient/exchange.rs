@@ -45,15 +45,18 @@ impl NegativePhase for Exchange {
         }
     }
 
+    fn mends(&self) -> bool {
+        self.chains.is_none()
+    }
+
     /// Starts the chains.
-    fn mend(&mut self, start: Start<'_>) -> bool {
+    fn mend(&mut self, start: Start<'_>) {
         if self.chains.is_some() {
-            return false;
+            return;
         }
         let seed = derived_seed(self.particles.particles.seed, Purpose::Exchange, 0);
         let (count, options) = (self.count, self.options);
         self.chains = Some(ModelTracker::start(start, None, count, seed, options).0);
-        true
     }
 
     /// A step of the chains, and swaps where they travel: chains that lost the ladder or make no round trips do not know the model

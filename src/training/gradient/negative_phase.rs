@@ -45,10 +45,13 @@ pub trait NegativePhase: Send {
     /// The model has moved by one update.
     fn follow(&mut self, _new: &Model) {}
 
-    /// The training fails: this phase no longer represents the model. Returns whether it has begun to do something about that.
-    fn mend(&mut self, _start: Start<'_>) -> bool {
+    /// Whether [`Self::mend`] does something.
+    fn mends(&self) -> bool {
         false
     }
+
+    /// The training fails: this phase no longer represents the model, and does what it can about that.
+    fn mend(&mut self, _start: Start<'_>) {}
 
     /// States that follow the model at beta = 1, shape [particles, M]: the tracker compares its chains with them.
     fn particles(&self) -> Option<&BitMatrix> {

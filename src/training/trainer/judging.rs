@@ -79,7 +79,7 @@ impl Trainer {
             if self.evaluation_due(self.updates)
                 && let Some(mut evaluation) = self.evaluate(record.as_ref())?
             {
-                self.judge(&mut evaluation)?;
+                self.judge(&mut evaluation);
                 return Ok(Some(evaluation));
             }
         }
@@ -87,14 +87,11 @@ impl Trainer {
     }
 
     /// Processes an evaluation of the present update: the stopping decision and its notices are added to it, and a training that fails is
-    /// mended. To be called once for each.
-    ///
-    /// # Errors
-    /// Only those of a state that cannot be stored, which are not expected.
-    pub fn judge(&mut self, evaluation: &mut EvaluationRecord) -> Result<()> {
+    /// mended before the next update. To be called once for each.
+    pub fn judge(&mut self, evaluation: &mut EvaluationRecord) {
         let before = self.judge.standing.training.state;
         self.decide(evaluation);
-        self.mend(before, evaluation)
+        self.examine_training(before, evaluation);
     }
 
     fn decide(&mut self, evaluation: &mut EvaluationRecord) {

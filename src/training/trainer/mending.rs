@@ -4,7 +4,7 @@ use super::model::model;
 use super::{EvaluationRecord, Trainer};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
-use crate::record::{Notice, Remedy};
+use crate::record::Notice;
 use crate::tracking::Start;
 use crate::training::TrainingState;
 
@@ -12,45 +12,47 @@ use crate::training::TrainingState;
 const REFRESH: usize = 100;
 
 impl Trainer {
-    /// Keeps the state of a new best evaluation; where the training has failed, goes back to it and changes what may have been the cause:
-    /// particles exchange states with tempered chains from then on, and where that did not help, the learning rate is halved. Notices say
-    /// so. `before`: the verdict of the evaluation before.
-    pub(super) fn mend(
+    /// Keeps the state of a new best evaluation; where the training has failed, decides what is done before the next update. Notices say so.
+    /// `before`: the verdict of the evaluation before.
+    pub(super) fn examine_training(
         &mut self,
         before: TrainingState,
         evaluation: &mut EvaluationRecord,
-    ) -> Result<()> {
-        let health = self.judge.standing.training;
-        let Some(best) = health.best else { return Ok(()) };
-        let rewinds = self.config.training.rewind && self.updates < self.total;
+    ) {
+        let rewinds = self.config.training.rewind;
+        let health = &mut self.judge.standing.training;
+        let Some(best) = health.best else { return };
+        let failing = health.state == TrainingState::Failing;
+        let needed = failing && health.needs_remedy(evaluation.train.value);
+        let remedy = (needed && self.updates < self.total)
+            .then(|| health.remedy(self.updates, self.negative_phase.mends(), rewinds))
+            .flatten();
         if best.update == self.updates && rewinds {
             let mut state = StateWriter::new();
-            self.save_model(&mut state);
+            self.save_model(&mut state, 0.0);
             self.judge.best = Some(state);
         }
-        let remedy = match health.needs_remedy(evaluation.train.value) {
-            true => self.remedy(rewinds)?,
-            false => None,
-        };
-        if health.state == TrainingState::Overfitting && before != health.state {
+        let changed = before != self.judge.standing.training.state;
+        if self.judge.standing.training.state == TrainingState::Overfitting && changed {
             evaluation.notices.push(Notice::Overfits { update: best.update });
         }
-        if health.state == TrainingState::Failing && (before != health.state || remedy.is_some()) {
+        if failing && (changed || remedy.is_some()) {
             let fallen = best.train - evaluation.train.value;
             evaluation.notices.push(Notice::TrainingFails { update: best.update, fallen, remedy });
         }
-        Ok(())
     }
 
-    /// Does what can be done; returns it.
-    fn remedy(&mut self, rewinds: bool) -> Result<Option<Remedy>> {
-        let kept = self.judge.best.as_ref().filter(|_| rewinds);
+    /// Before an update: does what the last evaluation has decided.
+    pub(super) fn mend(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.judge.standing.training.remedy_due) {
+            return Ok(());
+        }
+        let kept = self.judge.best.as_ref().filter(|_| self.config.training.rewind);
         let kept = kept.map(StateWriter::to_bytes).transpose()?;
-        if let Some(bytes) = &kept {
-            self.load_model(&StateReader::from_bytes(
-                "the state of the best evaluation",
-                bytes.clone(),
-            )?)?;
+        let rewound = kept.is_some();
+        if let Some(bytes) = kept {
+            let state = StateReader::from_bytes("the state of the best evaluation", bytes)?;
+            self.load_model(&state)?;
             (self.tracked_at, self.view) = (self.updates, None);
             // What was best is the averaged model; the parameters may have left it already.
             if let Some(averaged) = &self.averaged {
@@ -58,21 +60,10 @@ impl Trainer {
             }
         }
         let (ladder, base) = (&self.plan.ladder, &self.base);
-        let exchange = self.negative_phase.mend(Start { model: &self.current, ladder, base });
-        if kept.is_some() {
+        self.negative_phase.mend(Start { model: &self.current, ladder, base });
+        if rewound {
             (0..REFRESH).for_each(|_| self.negative_phase.follow(&self.current));
         }
-        let health = &mut self.judge.standing.training;
-        let rewound = kept.is_some();
-        let halved = rewound && (!exchange || health.rewinds > 0);
-        if rewound {
-            health.rewinds += 1;
-            (health.failing_in_a_row, health.recovering) = (0, 0);
-            health.halvings += u32::from(halved);
-        }
-        if exchange {
-            health.mended_at.get_or_insert(self.updates);
-        }
-        Ok((exchange || rewound).then_some(Remedy { exchange, rewound, halved }))
+        Ok(())
     }
 }

@@ -203,7 +203,7 @@ fn step(
     let Some(mut evaluation) = evaluation else { return Ok(()) };
     trainer.times.evaluations += clock.elapsed().as_secs_f64() - audited(&evaluation);
     trainer.times.audits += audited(&evaluation);
-    trainer.judge(&mut evaluation)?;
+    trainer.judge(&mut evaluation);
     recorder.record(&evaluation.record)?;
     let row = row(&evaluation.record);
     trainer.recorded.add(trainer.updates, Some(row.as_bytes()));

@@ -67,22 +67,22 @@ impl Trainer {
 
     /// Writes the full state into a checkpoint.
     pub fn save(&self, state: &mut StateWriter) {
-        self.save_model(state);
+        self.save_model(state, self.seconds());
         state.json("times", &self.times);
         state.json("identity", &self.identity);
         state.json("recorded", &self.recorded);
         self.judge.save(state);
     }
 
-    /// Writes what changes from update to update: parameters, rule, average, chains, particles.
-    pub(super) fn save_model(&self, state: &mut StateWriter) {
+    /// Writes what changes from update to update: parameters, rule, average, chains, particles. `seconds`: of training so far.
+    pub(super) fn save_model(&self, state: &mut StateWriter, seconds: f64) {
         state.parameters("", &self.current.parameters);
         state.json(
             "position",
             &Position {
                 updates: self.updates,
                 pretrained: self.pretrained,
-                seconds: self.seconds(),
+                seconds,
                 gradient_norm: self.gradient_norm,
                 tracking: self.tracker.is_some(),
                 tracked_at: self.tracked_at,

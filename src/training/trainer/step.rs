@@ -51,6 +51,7 @@ impl Trainer {
             self.times.initial_rounds += clock.elapsed().as_secs_f64();
             return Ok(StepRecord::TrackingStarted(rounds));
         }
+        self.mend()?;
         let Config { seed, training, .. } = &self.config;
         let batch = self.rows.batch(*seed, self.updates, training.batch)?;
         let data = self.current.engine.moments(&batch, None);
