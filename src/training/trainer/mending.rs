@@ -23,7 +23,10 @@ impl Trainer {
         let health = &mut self.judge.standing.training;
         let Some(best) = health.best else { return };
         let failing = health.state == TrainingState::Failing;
-        let needed = failing && health.needs_remedy(evaluation.train.value);
+        // A value in doubt is no reason to go back.
+        let train = evaluation.train.value;
+        let counts = evaluation.judged.trust.is_sound() && train.is_finite();
+        let needed = failing && counts && health.needs_remedy(train);
         let remedy = (needed && self.updates < self.total)
             .then(|| health.remedy(self.updates, self.negative_phase.mends(), rewinds))
             .flatten();
@@ -37,7 +40,7 @@ impl Trainer {
             evaluation.notices.push(Notice::Overfits { update: best.update });
         }
         if failing && (changed || remedy.is_some()) {
-            let fallen = best.train - evaluation.train.value;
+            let fallen = best.train - train;
             evaluation.notices.push(Notice::TrainingFails { update: best.update, fallen, remedy });
         }
     }
