@@ -7,7 +7,6 @@ import numpy as np
 from ._arrays import array, whole
 from ._errors import InvalidError
 
-
 #: ``groups`` of units that are -1 and +1, in both layers.
 PLUS_MINUS = "plus-minus"
 

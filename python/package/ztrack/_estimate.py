@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from . import _native
 from ._arrays import array, number, parameters, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
-from ._categories import PLUS_MINUS, one_hot, states_of
+from ._categories import PLUS_MINUS, one_hot, states_of, zeros_for_minus
 from ._errors import InvalidError
 from ._html import error_bar, table
 from ._packages import need
@@ -294,7 +294,7 @@ def log_f(
     Shapes as in :func:`log_partition`; ``data`` is [rows, visible] of 0 and 1. With ``groups="plus-minus"`` units are -1 and +1, and
     log f(s) = c.s + sum_j log 2 cosh(b_j + (s W)_j).
     """
-    data, groups, _ = one_hot(data, groups, None)
+    data = zeros_for_minus(data) if groups == PLUS_MINUS else data
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
     return _log_f(w, c, b, rows(data, len(c)), groups)
 
