@@ -294,7 +294,7 @@ def log_f(
     Shapes as in :func:`log_partition`; ``data`` is [rows, visible] of 0 and 1. With ``groups="plus-minus"`` units are -1 and +1, and
     log f(s) = c.s + sum_j log 2 cosh(b_j + (s W)_j).
     """
-    data = zeros_for_minus(data) if groups == PLUS_MINUS else data
+    data = zeros_for_minus(data) if isinstance(groups, str) and groups == PLUS_MINUS else data
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
     return _log_f(w, c, b, rows(data, len(c)), groups)
 
