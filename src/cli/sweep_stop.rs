@@ -1,9 +1,8 @@
 //! Which runs of a sweep cannot win.
 
+use crate::numerics::MOST_ERRORS;
 use crate::report::RunFiles;
 
-/// Standard errors by which a curve has to stay below another.
-const ERRORS: f64 = 4.0;
 /// Fewest evaluations of a curve.
 const FEWEST: usize = 5;
 
@@ -25,9 +24,10 @@ impl Curve {
             let names = ["seconds", value, "validation_log_likelihood_std_error"];
             names.map(|name| metrics.number(name, row))
         };
-        // At update 0 every model is that of independent columns.
-        let rows: Vec<usize> =
-            metrics.rows_with(value).filter(|&row| metrics.update(row) > 0.0).collect();
+        // At update 0 every model is that of independent columns, and a log Z in doubt may be too low, which makes a model look better.
+        let counts =
+            |&row: &usize| metrics.update(row) > 0.0 && metrics.value("decides", row) == Some(1.0);
+        let rows: Vec<usize> = metrics.rows_with(value).filter(counts).collect();
         let updates = rows.last().map_or(0.0, |&last| metrics.update(last));
         let done = run.planned().map_or(f64::NAN, |planned| updates / planned as f64);
         Self { name: run.name.clone(), rows: rows.into_iter().map(row).collect(), done }
@@ -39,17 +39,19 @@ impl Curve {
         within.copied().max_by(|a, b| a[1].total_cmp(&b[1]))
     }
 
-    /// Why this run cannot be better than one of the others: at equal cost it is below, and if it went on rising as over the second half of
-    /// its time it would end below, by more than the errors. Curves flatten, so they rise less.
+    /// Why this run cannot be better than one of the others: at equal cost its best value is below, and if that went on rising as over the
+    /// second half of its time it would end below, by more than the errors. Curves flatten, so they rise less. A fall counts for nothing:
+    /// training goes back to its best state.
     pub fn beaten_by(&self, others: &[Self]) -> Option<String> {
-        let &[seconds, value, error] = self.rows.last().filter(|_| self.rows.len() >= FEWEST)?;
-        let half = self.rows.iter().find(|row| row[0] >= seconds / 2.0)?;
-        let slope = ((value - half[1]) / (seconds - half[0])).max(0.0);
+        let &[seconds, ..] = self.rows.last().filter(|_| self.rows.len() >= FEWEST)?;
+        let [_, value, error] = self.best_within(seconds)?;
+        let half = self.best_within(seconds / 2.0)?;
+        let slope = (value - half[1]) / (seconds / 2.0);
         let left = seconds * (1.0 - self.done) / self.done;
         let end = value + slope * left;
         others.iter().filter(|other| other.name != self.name).find_map(|other| {
             let [_, theirs, their_error] = other.best_within(seconds)?;
-            let below = theirs - end > ERRORS * error.hypot(their_error);
+            let below = theirs - end > MOST_ERRORS * error.hypot(their_error);
             below.then(|| {
                 format!(
                     "{:.2} nats below {} after the same seconds, and it would not reach it",
@@ -79,6 +81,9 @@ mod tests {
         assert!(curve("a", 0.9, |t| -20.0 + 0.5 * t).beaten_by(&best).is_some());
         assert!(curve("a", 0.5, |_| -10.5).beaten_by(&best).is_none());
         assert!(curve("a", 0.5, |_| -9.0).beaten_by(&best).is_none());
+        // A fall at the end of a good curve.
+        let falls = curve("a", 0.5, |t| if t < 9.5 { -10.2 } else { -50.0 });
+        assert!(falls.beaten_by(&best).is_none());
         // A curve that is better only later is no reason; nor is its own, nor few evaluations, nor an unknown length.
         let late = [curve("late", 1.0, |t| if t < 10.5 { -30.0 } else { -1.0 })];
         assert!(curve("a", 0.5, |_| -20.0).beaten_by(&late).is_none());
