@@ -264,6 +264,22 @@ fn commands_take_and_give_minus_one_and_one() {
         text
     };
     assert!(done(&["data", "describe", "spins.csv"]).contains("plus-minus"));
+    // Rows of 0 and 1 beside rows of -1 and +1 are a mistake; ones alone go with both.
+    std::fs::write(here.join("bits.csv"), "0,1,1,0,1,0\n1,1,0,0,1,0\n").unwrap();
+    std::fs::write(here.join("ones.csv"), "1,1,1,1,1,1\n1,1,1,1,1,1\n").unwrap();
+    for (train, beside, fits) in [
+        ("spins.csv", "bits.csv", false),
+        ("bits.csv", "spins.csv", false),
+        ("spins.csv", "ones.csv", true),
+    ] {
+        let beside = format!("data.source.validation={beside}");
+        let (success, text) = ztrack(
+            &["train", train, "--set", &beside, "--set", "model.hidden=2", "--dry-run"],
+            here,
+        );
+        assert_eq!(success, fits, "{text}");
+        assert!(fits || text.contains("write both in one way"), "{text}");
+    }
     assert!(done(&["init", "spins.csv", "--out", "-"]).contains("-1 and +1"));
     let short =
         ["--set", "model.hidden=4", "--set", "training.updates=300", "--set", "audit.every=0"];

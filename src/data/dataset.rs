@@ -161,6 +161,12 @@ impl Dataset {
         Ok(Self { weights: Some(weights), ..self })
     }
 
+    /// Whether every cell is 1.
+    pub(super) fn is_all_ones(&self) -> bool {
+        let cells = self.rows() as u64 * self.columns() as u64;
+        matches!(&self.values, Values::Binary(bits) if bits.count_ones() == cells)
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.values.shape().0

@@ -138,7 +138,20 @@ fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<
     options.columns = Some(train.columns());
     options.categories.clone_from(&train.categories);
     let part = |path: &Option<PathBuf>| {
-        path.as_ref().map(|path| load_file(&locate(path, folder), &options)).transpose()
+        let Some(path) = path.as_ref().map(|path| locate(path, folder)) else { return Ok(None) };
+        let part = load_file(&path, &options)?;
+        // Ones alone go with both.
+        if part.plus_minus == train.plus_minus || (train.plus_minus && part.is_all_ones()) {
+            return Ok(Some(part));
+        }
+        let cells = |part: &Dataset| if part.plus_minus { "-1 and +1" } else { "0 and 1" };
+        let problem = format!(
+            "its cells are {}, those of {} {}: write both in one way",
+            cells(&part),
+            train.name,
+            cells(&train)
+        );
+        Err(Error::file(&path, problem))
     };
     Ok(Splits { validation: part(&files.validation)?, test: part(&files.test)?, train })
 }
