@@ -64,6 +64,34 @@ fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
     assert_eq!(doubts, [false, false, true, true, false]);
 }
 
+/// Training rows a thousand nats below the best evaluation are a reason to go back, but not by a log Z in doubt.
+#[test]
+fn a_value_in_doubt_is_no_reason_to_go_back() {
+    let settings = ["training.updates=100", "evaluation.every=10", "evaluation.exact=false"];
+    let mut trainer = trainer(&[&settings[..], &["audit.every=0"]].concat());
+    // Fall below the first evaluation, and whether log Z is sound.
+    let mut cases = [(0.0, true), (2.0, true), (1000.0, false), (1000.0, true)].into_iter();
+    let (mut best, mut found) = (None, Vec::new());
+    while trainer.updates() < 50 {
+        trainer.step().unwrap();
+        if trainer.updates() == 0 || !trainer.evaluation_due(trainer.updates()) {
+            continue;
+        }
+        let Some((fall, sound)) = cases.next() else { break };
+        let mut evaluation = trainer.evaluate(None).unwrap().unwrap();
+        let (train, validation) = *best.get_or_insert((evaluation.train, evaluation.validation));
+        (evaluation.train, evaluation.validation) = (train, validation);
+        evaluation.train.value -= fall;
+        evaluation.validation.iter_mut().for_each(|it| it.value -= fall);
+        evaluation.judged.trust = Trust::unless("name", (!sound).then_some("reason"));
+        trainer.judge(&mut evaluation);
+        let going_back = |notice: &Notice| matches!(notice, Notice::TrainingFails { remedy: Some(remedy), .. } if remedy.rewound);
+        found.push((evaluation.training, evaluation.notices.iter().any(going_back)));
+    }
+    use TrainingState::{Failing, Healthy};
+    assert_eq!(found, [(Healthy, false), (Failing, false), (Failing, false), (Failing, true)]);
+}
+
 /// Parameters after some updates, with one particle a row of the batch.
 fn trained(mut trainer: Trainer) -> Parameters {
     while trainer.updates() < 60 {

@@ -19,7 +19,9 @@ impl Trainer {
         before: TrainingState,
         evaluation: &mut EvaluationRecord,
     ) {
-        let rewinds = self.config.training.rewind;
+        let keeps = self.config.training.rewind;
+        // A run that an earlier version of the program began has kept no state yet.
+        let rewinds = keeps && self.judge.best.is_some();
         let health = &mut self.judge.standing.training;
         let Some(best) = health.best else { return };
         let failing = health.state == TrainingState::Failing;
@@ -30,7 +32,7 @@ impl Trainer {
         let remedy = (needed && self.updates < self.total)
             .then(|| health.remedy(self.updates, self.negative_phase.mends(), rewinds))
             .flatten();
-        if best.update == self.updates && rewinds {
+        if best.update == self.updates && keeps {
             let mut state = StateWriter::new();
             self.save_model(&mut state, 0.0);
             self.judge.best = Some(state);
