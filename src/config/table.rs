@@ -82,13 +82,12 @@ pub fn kind_and_sweeps(word: &str) -> Option<(&'static str, u32)> {
 
 /// "; did you mean ...?" for a name that is no key, or where to look.
 pub fn suggestion(name: &str) -> String {
-    match name {
-        "log" | "log_every" | "log_interval" => return "; did you mean evaluation.every?".into(),
-        "threads" => return "; the option --threads gives their number".into(),
-        name if kind_and_sweeps(name).is_some() => {
-            return "; did you mean training.gradient?".into();
-        }
-        _ => {}
+    let gradient = || kind_and_sweeps(name).and_then(|_| find("training.gradient"));
+    if let Some(key) = called_elsewhere(name).or_else(gradient) {
+        return format!("; did you mean {}?", key.name);
+    }
+    if name == "threads" {
+        return "; the option --threads gives their number".into();
     }
     let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
     let last = called_elsewhere(last).map_or(last, Key::last);

@@ -10,15 +10,14 @@ use serde::{Deserialize, Serialize};
 use super::Settling;
 use super::second_population::together;
 use super::{
-    ChainTracker, HiddenStates, KnownShare, Part, SecondPopulation, TrackRecord, TrackerOptions,
+    ChainTracker, HiddenStates, KnownShare, Model, Part, SecondPopulation, Start, TrackRecord,
+    TrackerOptions,
 };
 use crate::checkpoint::{StateReader, StateWriter};
-use crate::collective::{Ranks, Solo};
+use crate::engine::BitMatrix;
 use crate::engine::host::choose;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Engine};
 use crate::error::Result;
-use crate::model::{Device, Parameters};
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
 use crate::trust::Trust;
@@ -31,29 +30,6 @@ const MISSED: (f64, f64) = (0.2, 3.0);
 const BELOW_BOUND: f64 = 2.5;
 /// Largest effect of f32 rounding on a bound, nats.
 const ROUNDING: f64 = 0.01;
-
-/// Parameters and the operations made from them; clones share both.
-#[derive(Clone)]
-pub struct Model {
-    /// The parameters on the host.
-    pub parameters: Arc<Parameters>,
-    /// The engine that holds them.
-    pub engine: Arc<dyn Engine>,
-}
-
-impl Model {
-    /// On the host.
-    pub fn on_host(parameters: impl Into<Arc<Parameters>>) -> Self {
-        Self::on(parameters, &Device::Host, Arc::new(Solo))
-    }
-
-    /// On a device; ranks divide the work of the host.
-    pub fn on(parameters: impl Into<Arc<Parameters>>, device: &Device, ranks: Ranks) -> Self {
-        let parameters = parameters.into();
-        let engine = device.engine(&parameters, ranks);
-        Self { parameters, engine }
-    }
-}
 
 /// States that can show a tracker modes that its chains have missed.
 #[derive(Clone, Copy)]
@@ -111,23 +87,6 @@ pub struct Found {
 impl Default for Found {
     fn default() -> Self {
         Self { bound: f64::NEG_INFINITY, known: KnownShare::NONE, restarts: 0 }
-    }
-}
-
-/// Where a tracker starts, or continues after a resume.
-#[derive(Clone, Copy)]
-pub struct Start<'a> {
-    /// The model.
-    pub model: &'a Model,
-    /// Inverse temperatures of tempered chains.
-    pub ladder: &'a Ladder,
-    /// Their distribution at beta = 0.
-    pub base: &'a BaseDistribution,
-}
-
-impl Start<'_> {
-    fn path(&self) -> GeometricPath<'_> {
-        GeometricPath { engine: self.model.engine.as_ref(), ladder: self.ladder, base: self.base }
     }
 }
 

@@ -7,13 +7,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::numerics::MOST_ERRORS;
 use crate::record::Remedy;
 
-/// Smallest falls that count, in nats per row: of the training rows, and of the validation rows alone.
+/// Smallest falls that count, in nats per row: of the training rows, and of the validation rows alone. Both also exceed [`MOST_ERRORS`]
+/// of the difference of the two log Z.
 const FALLS: (f64, f64) = (1.0, 0.2);
-/// The same in standard errors of the difference of both log Z.
-const IN_ERRORS: f64 = 4.0;
-
 /// Fall of the training rows, nats per row, that calls for a remedy at once; smaller ones often pass by themselves.
 const COLLAPSE: f64 = 10.0;
 /// Number of successive failing evaluations after which smaller falls do.
@@ -130,7 +129,7 @@ impl Health {
             self.failing_in_a_row = 0;
             return self.state;
         };
-        let error = IN_ERRORS * new.log_z_std_error.hypot(best.log_z_std_error);
+        let error = MOST_ERRORS * new.log_z_std_error.hypot(best.log_z_std_error);
         let fall = best.train - new.train;
         self.state = if fall > FALLS.0.max(error) {
             TrainingState::Failing

@@ -118,20 +118,24 @@ mod tests {
     use crate::model::test_systems::gaussian_parameters;
     use crate::training::update::{Sgd, SgdConfig, UpdateRule};
 
+    fn number(i: usize, salt: usize) -> f64 {
+        ((i * 31 + salt * 17) % 97) as f64 / 97.0
+    }
+
+    fn moments(m: usize, j: usize, salt: usize) -> Moments {
+        let products: Vec<f32> = (0..m * j).map(|i| number(i, salt) as f32).collect();
+        Moments {
+            visible: (0..m).map(|i| number(i, salt + 1)).collect(),
+            hidden: (0..j).map(|i| number(i, salt + 2)).collect(),
+            products: Matrix::from_rows(m, j, &products, 0.0),
+        }
+    }
+
     /// One step of gradient ascent with weight decay in J, C and B, with the rates of the module's documentation, is one step in W, c and b.
     #[test]
     fn plain_gradients_of_plus_minus_units_are_those_of_their_couplings() {
         let (m, j, rate, decay) = (5, 3, 0.3, 0.2);
-        let number = |i: usize, salt: usize| ((i * 31 + salt * 17) % 97) as f64 / 97.0;
-        let moments = |salt: usize| {
-            let products: Vec<f32> = (0..m * j).map(|i| number(i, salt) as f32).collect();
-            Moments {
-                visible: (0..m).map(|i| number(i, salt + 1)).collect(),
-                hidden: (0..j).map(|i| number(i, salt + 2)).collect(),
-                products: Matrix::from_rows(m, j, &products, 0.0),
-            }
-        };
-        let (data, model) = (moments(1), moments(5));
+        let (data, model) = (moments(m, j, 1), moments(m, j, 5));
         let mut couplings = gaussian_parameters(m, j, 0.7, 2).couplings();
         let mut parameters = couplings.model().unwrap();
 
@@ -167,16 +171,7 @@ mod tests {
     #[test]
     fn centered_gradients_are_those_of_the_formula() {
         let (m, j) = (2 * BLOCK + 23, 13);
-        let number = |i: usize, salt: usize| ((i * 31 + salt * 17) % 97) as f64 / 97.0;
-        let moments = |salt: usize| {
-            let products: Vec<f32> = (0..m * j).map(|i| number(i, salt) as f32).collect();
-            Moments {
-                visible: (0..m).map(|i| number(i, salt + 1)).collect(),
-                hidden: (0..j).map(|i| number(i, salt + 2)).collect(),
-                products: Matrix::from_rows(m, j, &products, 0.0),
-            }
-        };
-        let (data, model) = (moments(1), moments(5));
+        let (data, model) = (moments(m, j, 1), moments(m, j, 5));
         let mu: Vec<f64> = (0..m).map(|i| number(i, 8)).collect();
         let lam: Vec<f64> = (0..j).map(|i| number(i, 9)).collect();
         let centering = Centering { visible: mu.clone(), hidden: lam.clone(), rate: RATE };

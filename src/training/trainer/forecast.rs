@@ -2,7 +2,7 @@
 
 use super::Trainer;
 use super::build::memory_needs;
-use super::plan::Steps;
+use super::steps::Steps;
 use crate::config::GradientConfig;
 use crate::tempering::BetaUpdate;
 

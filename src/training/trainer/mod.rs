@@ -22,11 +22,12 @@ mod run;
 mod shortlist;
 mod state;
 mod step;
+mod steps;
 mod times;
 mod tracking;
 
 pub(crate) use cost::temperatures;
-pub(crate) use plan::Steps;
+pub(crate) use steps::Steps;
 
 pub use audit::Audit;
 pub use best::{Best, FinalLikelihood, LastAudits};

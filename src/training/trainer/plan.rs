@@ -1,6 +1,7 @@
 //! Values of settings left at `"auto"`, chosen from sizes, gradient and length.
 
 use super::cost::{Sizes, temperatures};
+use super::steps::{PARTS_OF_HISTORY, Steps};
 use crate::config::{Config, GradientConfig, SettlingConfig};
 use crate::error::Result;
 use crate::model::exact::MAX_UNITS;
@@ -10,10 +11,6 @@ use crate::tracking::{Settling, TrackerOptions};
 
 /// Fraction of the history that is averaged over.
 const WINDOW: f64 = 0.1;
-/// Updates per step of the tracker: a two hundredth of the updates so far, because the averaged model changes at this rate, and at most
-/// this many. Less often if `tempering.share` requires it.
-const MOST_UPDATES: u64 = 20;
-const PARTS_OF_HISTORY: [u64; 7] = [200, 140, 100, 70, 50, 35, 25];
 /// Fraction of the time for tracking that is reserved for equilibration, and fewest and most sweeps of it.
 const SETTLING_SHARE: f64 = 0.8;
 const FEWEST_SWEEPS: usize = 24;
@@ -25,47 +22,6 @@ const FEWEST_ROUNDS: f64 = 2.0;
 const EXACT_SHARE: f64 = 0.5;
 /// Largest smaller layer that is enumerated at evaluations by default.
 const LARGEST_EXACT: usize = 23;
-
-/// When the tracker makes a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Steps {
-    /// After every n updates.
-    Every(u64),
-    /// After a fraction of the updates so far.
-    PartOfHistory(u64),
-}
-
-impl Steps {
-    /// Often enough for an averaged model, at any cost.
-    pub(crate) fn of_an_average() -> Self {
-        Self::PartOfHistory(PARTS_OF_HISTORY[0])
-    }
-
-    /// Whether the tracker makes a step after update `updates` if its last step was after update `last`.
-    pub fn due(self, updates: u64, last: u64) -> bool {
-        match self {
-            Self::Every(every) => updates.is_multiple_of(every),
-            Self::PartOfHistory(part) => updates - last >= (updates / part).clamp(1, MOST_UPDATES),
-        }
-    }
-
-    /// Approximate number of steps in a run of this many updates.
-    pub fn count(self, updates: f64) -> f64 {
-        match self {
-            Self::Every(every) => updates / every as f64,
-            Self::PartOfHistory(part) => {
-                let (part, most) = (part as f64, MOST_UPDATES as f64);
-                if updates <= part {
-                    updates
-                } else if updates <= most * part {
-                    part * (1.0 + (updates / part).ln())
-                } else {
-                    part * (1.0 + most.ln()) + (updates - most * part) / most
-                }
-            }
-        }
-    }
-}
 
 /// The chosen values.
 pub(super) struct Plan {
@@ -252,26 +208,6 @@ mod tests {
     use crate::config::all_keys;
     use crate::keys::LeftOut;
     use crate::tempering::BetaUpdate;
-
-    #[test]
-    fn steps_are_counted_as_they_fall() {
-        for steps in [Steps::PartOfHistory(200), Steps::PartOfHistory(25), Steps::Every(7)] {
-            for total in [20u64, 150, 3000, 20_000] {
-                let (mut last, mut count) = (0, 0.0);
-                for u in 1..=total {
-                    if steps.due(u, last) {
-                        (last, count) = (u, count + 1.0);
-                    }
-                }
-                let expected = steps.count(total as f64);
-                // Intervals are whole numbers of updates, shorter than the fractions in the estimate.
-                assert!(
-                    (0.75..1.5).contains(&((count + 1.0) / (expected + 1.0))),
-                    "{steps:?} {total}: {count} {expected}"
-                );
-            }
-        }
-    }
 
     /// Equilibration gets what steps leave of the allowed cost: nothing if they use all of it, more with more updates between two
     /// evaluations.
