@@ -190,9 +190,15 @@ fn a_training_that_fails_is_mended() {
     assert_eq!((health.mended_at, health.rewinds), (mended, rewinds));
     assert!(mended.is_some() && health.failing > 0, "{states:?}");
     assert_eq!(states.last(), Some(&TrainingState::Healthy), "{states:?}");
+    // The state to go back to outlives a resume.
+    let saved = saved.unwrap();
+    let kept = |state: &StateReader| state.part("best.").unwrap().to_bytes().unwrap();
     let mut resumed =
-        Trainer::resume(&config, splits, &Device::default(), &saved.unwrap(), Changes::Refused)
-            .unwrap();
+        Trainer::resume(&config, splits, &Device::default(), &saved, Changes::Refused).unwrap();
+    let mut state = StateWriter::new();
+    resumed.save(&mut state);
+    let again = StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap();
+    assert_eq!(kept(&again), kept(&saved));
     while resumed.next_evaluation().unwrap().is_some() {}
     assert_eq!(resumed.parameters(), trainer.parameters());
     assert_eq!(resumed.standing(), trainer.standing());
