@@ -92,4 +92,21 @@ mod tests {
         assert!(few.beaten_by(&best).is_none());
         assert!(curve("a", f64::NAN, |_| -20.0).beaten_by(&best).is_none());
     }
+
+    /// An evaluation in doubt counts for nothing, nor does the model without training.
+    #[test]
+    fn only_evaluations_that_count_are_points_of_a_curve() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut text =
+            "update,seconds,validation_log_likelihood,validation_log_likelihood_std_error,decides\n"
+                .to_string();
+        for (update, value, decides) in [(0, -1, 1), (1, -9, 1), (2, -3, 0), (3, -8, 1)] {
+            text += &format!("{update},{update},{value},0.1,{decides}\n");
+        }
+        for (name, text) in [("config.toml", ""), ("metrics.csv", &text[..])] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let curve = Curve::of(&RunFiles::read(folder.path(), true).unwrap());
+        assert_eq!(curve.rows, [[1.0, -9.0, 0.1], [3.0, -8.0, 0.1]]);
+    }
 }
