@@ -1,13 +1,12 @@
 //! Live log Z of models of one's own, while they train: a deep Boltzmann machine of two hidden layers, and an energy by a small neural
-//! network with a locally informed sampler (Zanella 2020). Each is a [`TemperedPath`]; [`ChainTracker`] asks nothing else of it.
+//! network with a locally informed sampler (Zanella 2020). Each is a [`TemperedPath`]; [`PathTracker`] asks nothing else of it.
 //! Every tenth evaluation is held against enumeration: `cargo run --release --example own_energy`.
 
+use ztrack::config::{Automatic, TemperingConfig};
 use ztrack::engine::random::Stream;
 use ztrack::engine::{BitMatrix, States, SweepStreams, Walker, words_per_row};
-use ztrack::tempering::{
-    BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, TemperedChains, TemperedPath,
-};
-use ztrack::tracking::{ChainTracker, Parts, Settling, Smoothing, TrackerOptions};
+use ztrack::live::{Evaluated, PathTracker};
+use ztrack::tempering::{BaseDistribution, Ladder, TemperedPath};
 
 /// Units of a state.
 const UNITS: usize = 12;
@@ -201,40 +200,32 @@ fn enumerated<E: Energy>(model: &E) -> f64 {
 }
 
 /// Trains on rows with all units of one half equal, and returns the number of evaluations, of sound ones, and of these the largest error.
-fn train<E: Energy>(model: E, updates: usize) -> ztrack::Result<(usize, usize, f64)> {
-    let ladder = Ladder::linear(10, &Prior::Uniform)?;
-    let options = TrackerOptions {
-        smoothing: Smoothing::Kalman,
-        sweeps: 2,
-        beta_update: BetaUpdate::Collapsed,
-        initial_rounds: InitialRounds::default(),
-        weighted: true,
-        settling: Settling { sweeps: 60, most: 600 },
-        without: Parts::default(),
-    };
+fn train<E: Energy>(mut model: E, updates: usize) -> ztrack::Result<(usize, usize, f64)> {
+    let (temperatures, every) = (Automatic::Given(10), Automatic::Given(1));
+    let tempering = TemperingConfig { chains: 100, temperatures, every, ..Default::default() };
+    let ladder = PathTracker::<Path<E>>::ladder(&tempering)?;
     let data: [Bits; 4] =
         std::array::from_fn(|n| std::array::from_fn(|i| ((n >> (i / (UNITS / 2))) & 1) as f64));
-    let mut path = Path { model, ladder };
-    let chains = TemperedChains::new(path.sample_base(100, 1, 0), 10, 1);
-    let (mut tracker, _) = ChainTracker::start(&path, chains, options);
+    let path_of = |model: &E| Path { model: model.clone(), ladder: ladder.clone() };
+    let mut tracker = PathTracker::new(tempering, 1);
+    tracker.update(path_of(&model))?;
     let (mut evaluations, mut sound, mut largest) = (0, 0, 0.0f64);
     for update in 1..=updates {
-        let mut next = path.model.clone();
+        let mut next = model.clone();
         for row in &data {
-            path.model.climb(row, 0.1 / data.len() as f64, &mut next);
+            model.climb(row, 0.1 / data.len() as f64, &mut next);
         }
         // The tracker's chains are the samples of the negative phase.
-        for (row, weight) in tracker.weights().into_iter().enumerate() {
-            path.model.climb(&bits(tracker.chains.visible.row(row)), -0.1 * weight, &mut next);
+        if let Some((_, tracked)) = tracker.tracked() {
+            for (row, weight) in tracked.weights().into_iter().enumerate() {
+                model.climb(&bits(tracked.chains.visible.row(row)), -0.1 * weight, &mut next);
+            }
         }
-        let next = Path { model: next, ladder: path.ladder.clone() };
-        tracker.step(&path, &next);
-        path = next;
+        model = next;
+        tracker.update(path_of(&model))?;
         if update % 50 == 0 {
-            let mut copy = tracker.clone();
-            copy.settle(&path);
-            let (value, error, trust) = (copy.log_z(), copy.std_error(), copy.trust());
-            let exact = enumerated(&path.model);
+            let Evaluated { log_z: value, std_error: error, trust } = tracker.evaluate()?;
+            let exact = enumerated(&model);
             let z = (value - exact) / error;
             println!(
                 "  {update:>4}: log Z {value:.3} ± {error:.3}, exact {exact:.3}, {z:+.1} errors, {trust}"

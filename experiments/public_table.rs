@@ -130,6 +130,16 @@ fn report(options: &Options) -> Result<bool> {
                 );
                 for e in &run.evaluations {
                     let judge = e.judge.map_or([f64::NAN; 2], |(z, error)| [z, error]);
+                    println!(
+                        "    update {:>6}  {:>9.3} +- {:.3}  judge {:>9.3} +- {:.3}  {:+.1} errors{}",
+                        e.update,
+                        e.value.0,
+                        e.value.1,
+                        judge[0],
+                        judge[1],
+                        errors(e.value, (judge[0], judge[1])),
+                        if e.sound { "" } else { "  in doubt" }
+                    );
                     let numbers = [e.value.0, e.value.1, judge[0], judge[1]];
                     let mut row = vec![hidden.to_string(), preset.clone(), seed.to_string()];
                     row.extend([e.update.to_string(), e.sound.to_string()]);

@@ -9,12 +9,14 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{text, tiny};
+use common::{save, text, tiny};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ndarray::Array2;
 use ndarray_npy::NpzWriter;
 use tempfile::TempDir;
+use ztrack::checkpoint::ModelFile;
+use ztrack::model::test_systems::gaussian_parameters;
 
 const MIB: usize = 1 << 20;
 /// What the process may take beyond twice the content.
@@ -99,6 +101,73 @@ fn sound_data_take_no_more_than_twice_their_size() {
         assert!(peak <= 2 * 60 * MIB + CONSTANT, "{name}: {} MiB", peak / MIB);
         println!("{name}: {} MiB for 60 MiB", peak / MIB);
     }
+}
+
+/// A table of 160 MiB: scores and features in less than a third of that, and the same as those of the table cut into rows that are few.
+#[test]
+fn rows_of_a_large_table_are_scored_in_blocks() {
+    let folder = TempDir::new().unwrap();
+    let [large, small, out] =
+        ["large.csv", "small.csv", "out"].map(|name| folder.path().join(name));
+    let (columns, rows) = (400, 200);
+    let model = save(folder.path(), gaussian_parameters(columns, 3, 0.5, 1));
+    let cell = |row: usize, i: usize| if (row * 7 + i * i).is_multiple_of(3) { "1" } else { "0" };
+    let line = |row| (0..columns).map(|i| cell(row, i)).collect::<Vec<_>>().join(",") + "\n";
+    let text_of: String = (0..rows).map(line).collect();
+    fs::write(&small, &text_of).unwrap();
+    let times = 160 * MIB / text_of.len();
+    fs::write(&large, text_of.repeat(times)).unwrap();
+    for command in [&["transform", "--out"][..], &["evaluate", "--per-row"]] {
+        let written = [(&large, "large"), (&small, "small")].map(|(data, name)| {
+            let out = text(&out.join(format!("{}-{name}.csv", command[0])));
+            let data = text(data);
+            let (output, most) =
+                limited(None, &[command[0], &model, "--data", &data, command[1], &out]);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(most < 50 * MIB, "{command:?} of {name}: {} MiB", most / MIB);
+            fs::read_to_string(out).unwrap()
+        });
+        // The number of the row is the only difference.
+        let of = |text: &str, from: usize| -> Vec<String> {
+            let lines = text.lines().skip(1 + from).take(rows);
+            let skip = if command[0] == "evaluate" { 2 } else { 1 };
+            lines.map(|it| it.splitn(skip + 1, ',').last().unwrap().to_string()).collect()
+        };
+        let [large, small] = &written;
+        assert_eq!(large.lines().count(), 1 + times * rows);
+        for from in [0, rows * (times / 2), rows * (times - 1)] {
+            assert_eq!(of(large, from), of(small, 0), "{command:?} from row {from}");
+        }
+    }
+}
+
+/// Rows at the end of a large table count for the lower bound of log Z, as those of a small one do. The run's log Z is made too low.
+#[test]
+fn all_rows_of_a_large_table_are_held_against_log_z() {
+    let folder = TempDir::new().unwrap();
+    let [run, large, small] = ["run", "large.csv", "small.csv"].map(|it| folder.path().join(it));
+    // Of 25 and 24 units, so that log Z is not enumerated.
+    let train = ["train", &tiny(folder.path()), "--out", &text(&run)];
+    let sizes = ["--set", "model.hidden=24", "--set", "data.source.side=5"];
+    assert!(limited(None, &[&train[..], &sizes].concat()).0.status.success());
+    let mut summary = common::summary(&run);
+    summary["best"]["log_z"] = (-100.0).into();
+    fs::write(run.join("summary.json"), summary.to_string()).unwrap();
+    let mut best = ModelFile::load(run.join("best.safetensors")).unwrap();
+    best.states = None;
+    best.save(run.join("best.safetensors")).unwrap();
+    let row = |cell: &str| vec![cell; 25].join(",") + "\n";
+    fs::write(&small, row("0") + &row("1")).unwrap();
+    let zeros = row("0").repeat(65 * MIB / row("0").len());
+    fs::write(&large, zeros + &row("1")).unwrap();
+    let [few, many] = [&small, &large].map(|data| {
+        let data = text(data);
+        let (output, _) = limited(None, &["evaluate", &text(&run), "--data", &data, "--json"]);
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(found["agreement"]["sound"], false, "{found}");
+        common::number(&found["estimates"][0]["value"])
+    });
+    assert!(few > -100.0 && (few - many).abs() < 1e-9, "{few} {many}");
 }
 
 #[test]

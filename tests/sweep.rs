@@ -73,6 +73,64 @@ fn a_grid_is_trained_once_and_sorted() {
     assert!(!output.status.success() && told.contains("was made with other settings"), "{told}");
 }
 
+/// The preset "best" without a size tries several, continues after an interruption, and trains with the best.
+#[cfg(unix)]
+#[test]
+fn the_best_preset_chooses_a_size() {
+    let folder = TempDir::new().unwrap();
+    let cell = |row: usize, column: usize| (row * (column / 3 + 1) / 2 + column / 5) % 2;
+    let line = |row| (0..16).map(|column| cell(row, column).to_string()).collect::<Vec<_>>();
+    let rows: Vec<String> = (0..200).map(|row| line(row * 7 % 61).join(",")).collect();
+    fs::write(folder.path().join("rows.csv"), rows.join("\n")).unwrap();
+    let best = ["train", "rows.csv", "--set", "training.preset=best", "--minutes", "0.01"];
+    let (out, mut first) = (folder.path().join("runs/rows"), ztrack());
+    let mut first = first.current_dir(folder.path()).args(best).spawn().unwrap();
+    let search = out.join("search");
+    wait_for("a trial", || search.join("hidden=64").is_dir());
+    send(&first, "-TERM");
+    assert_eq!(first.wait().unwrap().code(), Some(130));
+    assert!(!out.join("config.toml").exists());
+    let (_, told) = said(&run(folder.path(), &best));
+    assert!(
+        told.contains("8 trial runs")
+            && told.contains("at 500 updates")
+            && told.contains("chosen: "),
+        "{told}"
+    );
+    // Sizes 16 (twice: nothing is below) and 64, two weight decays, two rates, two lengths.
+    let trials = ["hidden=16", "hidden=64", "weight_decay=0.0001", "weight_decay=0.001"];
+    trials
+        .iter()
+        .for_each(|name| assert!(search.join(name).join("config.toml").is_file(), "{name}"));
+    let tried = fs::read_dir(&search).unwrap().flatten();
+    assert_eq!(tried.filter(|entry| entry.path().join("config.toml").is_file()).count(), 8);
+    let chosen = told.lines().find(|line| line.contains("chosen: ")).unwrap();
+    let config = fs::read_to_string(out.join("config.toml")).unwrap();
+    let hidden = chosen.split("model.hidden=").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(config.contains(&format!("hidden = {hidden}\n")), "{chosen}: {config}");
+    let scores: Vec<f64> = trials[..2].iter().map(|name| validation(&search.join(name))).collect();
+    assert!(hidden == "16" || scores[1] > scores[0], "{hidden}: {scores:?}");
+    let report = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(report.contains("Settings tried") && report.contains("weight_decay=0.001"));
+    // Nothing is overwritten, and the minutes need a search.
+    let (_, told) = said(&run(folder.path(), &best));
+    assert!(told.contains("exists: continue it with --resume"), "{told}");
+    let (_, told) =
+        said(&run(folder.path(), &["train", "rows.csv", "--out", "x", "--minutes", "1"]));
+    assert!(told.contains("--minutes goes with"), "{told}");
+    let long = [&best[..], &["--out", "y", "--set", "training.epochs=3"]].concat();
+    let (_, told) = said(&run(folder.path(), &long));
+    assert!(told.contains("training.epochs: preset \"best\" chooses the length"), "{told}");
+    // What is given is not tried: neither weight decays nor rates.
+    let given = ["--set", "training.weight_decay=1e-5", "--set", "training.learning_rate=0.2"];
+    let (_, told) = said(&run(folder.path(), &[&best[..], &["--out", "z"], &given].concat()));
+    assert!(told.contains("chosen: ") && !told.contains("decay="), "{told}");
+    let tried = fs::read_dir(folder.path().join("z/search")).unwrap().flatten();
+    assert_eq!(tried.filter(|entry| entry.path().join("config.toml").is_file()).count(), 4);
+    let config = fs::read_to_string(folder.path().join("z/config.toml")).unwrap();
+    assert!(config.contains("[training.early_stopping]") && config.contains("initial = 0.2"));
+}
+
 /// Without a rate a model does not learn: its run is stopped once its curve cannot reach the other, unless all are kept.
 #[cfg(unix)]
 #[test]

@@ -186,6 +186,28 @@ fn marginals_alone_do_and_weights_are_those_of_the_model() -> Result<()> {
     Ok(())
 }
 
+/// Few steps of the chains between evaluations earn few sweeps, but a model that moves further than chains can follow needs many: after a
+/// few, chains can look independent by chance.
+#[test]
+fn an_evaluation_of_a_model_that_moves_far_takes_many_sweeps() -> Result<()> {
+    let sweeps = |step: f32| -> Result<f64> {
+        let rows = rows(100, 1);
+        let mut tracker = LogZTracker::builder(&rows).hidden(8).seed(1).averaging(0.0).build()?;
+        let mut model = gaussian_parameters(rows.columns(), 8, 0.3, 1);
+        let direction = gaussian_parameters(rows.columns(), 8, 1.0, 2);
+        for update in 0..40 {
+            let by = if update % 2 == 0 { step } else { -step };
+            model.weights.iter_mut().zip(&direction.weights).for_each(|(w, d)| *w += by * d);
+            tracker.update(&model)?;
+        }
+        tracker.evaluate()?;
+        Ok(tracker.diagnostics().settling_sweeps.unwrap())
+    };
+    let (slow, fast) = (sweeps(0.001)?, sweeps(0.6)?);
+    assert!(slow < 200.0 && fast >= 300.0, "{slow} {fast}");
+    Ok(())
+}
+
 #[test]
 fn what_cannot_be_tracked_is_refused_and_changes_nothing() -> Result<()> {
     let bits = rows(100, 4);

@@ -13,7 +13,7 @@ use ztrack::{BitMatrix, Parameters, Result};
 
 use super::arrays::{bits, cells, parameters};
 use super::errors::{ARGUMENTS, named, of_arguments};
-use super::long_call::long;
+use super::long_call::{Message, long};
 
 #[derive(Serialize)]
 struct Found {
@@ -36,14 +36,14 @@ pub struct Given {
 }
 
 /// The same, checked.
-struct Problem {
-    parameters: Parameters,
-    data: Option<BitMatrix>,
-    states: Option<BitMatrix>,
+pub(super) struct Problem {
+    pub parameters: Parameters,
+    pub data: Option<BitMatrix>,
+    pub states: Option<BitMatrix>,
 }
 
 impl Given {
-    fn problem(&self) -> Result<Problem> {
+    pub(super) fn problem(&self) -> Result<Problem> {
         let variables = self.groups.parse()?;
         let parameters =
             parameters(&self.weights, &self.visible_bias, &self.hidden_bias, &variables)?;
@@ -97,7 +97,7 @@ pub fn log_partition(
         let found = settings.run(&parameters, start, &mut |step| {
             if step.begins || !step.line.is_empty() {
                 // Nobody listens any more where the call is being ended.
-                let _ = tell.send(step.to_string());
+                let _ = tell.send(Message::Line(step.to_string()));
             }
         })?;
         let (mut estimates, mut agreement, bound) = (found.estimates, found.agreement, found.bound);
@@ -119,7 +119,7 @@ pub struct Draws {
     chains: usize,
     temperatures: usize,
     burn_in: usize,
-    spacing: usize,
+    spacing: Option<usize>,
     budget: f64,
     seed: u64,
 }
@@ -146,7 +146,7 @@ pub fn sample<'py>(
         let settings =
             Automatic { chains, ladder, sweeps: burn_in, budget, ..Automatic::new(seed)? };
         Equilibrium::of(&parameters, &settings, known, (count, spacing), &mut |line| {
-            let _ = tell.send(line.to_string());
+            let _ = tell.send(Message::Line(line.to_string()));
         })
     })?;
     let doubts = samples.trust.doubts().iter().map(|doubt| of_arguments(&doubt.text)).collect();

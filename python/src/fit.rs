@@ -16,7 +16,7 @@ use ztrack::tracking::LogLikelihood;
 
 use super::arrays::{bits, model_bytes};
 use super::errors::named;
-use super::long_call::long;
+use super::long_call::{Message, long};
 
 /// Between two reports of progress.
 const APART: Duration = Duration::from_millis(100);
@@ -48,7 +48,7 @@ struct Found {
 
 /// Tells what it hears to Python.
 struct Teller {
-    tell: Sender<String>,
+    tell: Sender<Message>,
     last: Instant,
 }
 
@@ -74,7 +74,7 @@ impl Recorder for Teller {
             "note": progress.note,
         });
         // Nobody listens any more where the call is being ended.
-        let _ = self.tell.send(line.to_string());
+        let _ = self.tell.send(Message::Line(line.to_string()));
     }
 }
 

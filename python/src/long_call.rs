@@ -60,14 +60,24 @@ pub fn end_all(py: Python<'_>) {
     });
 }
 
-/// Runs `work` on other threads; what it sends goes to `progress`, a callable of one string. An exception of a signal handler
+/// What work on other threads asks of the thread that called.
+pub enum Message {
+    /// A line for `progress`.
+    Line(String),
+    /// To be called there; not after an exception.
+    Call(Call),
+}
+
+type Call = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
+
+/// Runs `work` on other threads; the lines it sends go to `progress`, a callable of one string. An exception of a signal handler
 /// or of `progress` ends the work and is raised; `progress` ends it too by returning False, as `Interrupted`. With `within`, it also
 /// hears about every second how far the step at work is, or that it is at work.
 pub fn long<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
     within: bool,
-    work: impl FnOnce(Sender<String>) -> ztrack::Result<T> + Send,
+    work: impl FnOnce(Sender<Message>) -> ztrack::Result<T> + Send,
 ) -> PyResult<T> {
     let at_work = AtWork::new().map_err(|error| exception(py, &error))?;
     let flag = &at_work.0;
@@ -86,12 +96,23 @@ pub fn long<T: Send>(
             });
             let line = match next {
                 Err(RecvTimeoutError::Disconnected) => break,
-                Ok(line) => Some(line),
-                Err(RecvTimeoutError::Timeout) => watch
-                    .as_ref()
-                    .filter(|_| told_at.elapsed() > LINES)
-                    .map(|watch| watch.now().map_or("at work".into(), |stage| stage.to_string())),
+                Ok(Message::Line(line)) => Some(line),
+                Ok(Message::Call(call)) => {
+                    if raised.is_none()
+                        && let Err(error) = call(py)
+                    {
+                        raised = Some(error);
+                        flag.store(true, Ordering::Relaxed);
+                    }
+                    None
+                }
+                Err(RecvTimeoutError::Timeout) => None,
             };
+            // Between calls of an engine there may be no pause as long as `LOOK`.
+            let line = line.or_else(|| {
+                let watch = watch.as_ref().filter(|_| told_at.elapsed() > LINES)?;
+                Some(watch.now().map_or("at work".into(), |stage| stage.to_string()))
+            });
             let outcome = match (line, progress) {
                 (Some(line), Some(progress)) => {
                     told_at = Instant::now();

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use ztrack::live::Evaluated;
+use ztrack::live::{Diagnostics, Evaluated};
 use ztrack::{Error, LogZTracker};
 
 use super::arrays::{bits, cells, model_bytes, parameters};
@@ -13,8 +13,8 @@ use super::long_call::{long, short};
 
 /// Bytes of weights, visible bias and hidden bias.
 type Parts<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
-/// See [`Tracker::evaluate`].
-type Evaluation = (u64, f64, f64, Vec<(String, String)>, String);
+/// See [`evaluation`].
+pub type Evaluation = (u64, f64, f64, Vec<(String, String)>, String);
 
 /// Threads of Python may share one: each call waits for the one before, with Python's lock free.
 #[pyclass(frozen)]
@@ -59,6 +59,19 @@ impl Tracker {
     ) -> PyResult<T> {
         short(py, || work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
+}
+
+/// Update, log Z, its standard error, names and texts of the doubts, and JSON of the diagnostics.
+pub fn evaluation(
+    py: Python<'_>,
+    (update, found, diagnostics): (u64, Evaluated, Diagnostics),
+) -> PyResult<Evaluation> {
+    let Evaluated { log_z, std_error, trust } = found;
+    let diagnostics = serde_json::to_string(&diagnostics)
+        .map_err(|error| named(py, "InternalError", error.to_string()))?;
+    let doubts = trust.doubts().iter();
+    let doubts = doubts.map(|doubt| (doubt.name.clone(), doubt.text.clone())).collect();
+    Ok((update, log_z, std_error, doubts, diagnostics))
 }
 
 #[pymethods]
@@ -126,19 +139,14 @@ impl Tracker {
         self.reading(py, |tracker| tracker.set_particles(&bits(particles, tracker.visible())?))
     }
 
-    /// Update, log Z, its standard error, names and texts of the doubts, and JSON of the diagnostics.
+    /// See [`evaluation`].
     #[pyo3(signature = (progress))]
     fn evaluate(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Evaluation> {
-        let (update, found, diagnostics) = self.on_copy(py, progress.as_ref(), |tracker| {
+        let found = self.on_copy(py, progress.as_ref(), |tracker| {
             let found = tracker.evaluate()?;
             Ok((tracker.updates(), found, tracker.diagnostics()))
         })?;
-        let Evaluated { log_z, std_error, trust } = found;
-        let diagnostics = serde_json::to_string(&diagnostics)
-            .map_err(|error| named(py, "InternalError", error.to_string()))?;
-        let doubts = trust.doubts().iter();
-        let doubts = doubts.map(|doubt| (doubt.name.clone(), doubt.text.clone())).collect();
-        Ok((update, log_z, std_error, doubts, diagnostics))
+        evaluation(py, found)
     }
 
     fn running(&self, py: Python<'_>) -> PyResult<(f64, f64)> {

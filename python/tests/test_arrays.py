@@ -137,6 +137,8 @@ def test_messages_name_arguments(model, data, tmp_path):
         (lambda: ztrack.log_likelihood(*model, data, 3.0, foo=1), "no option foo"),
         (lambda: ztrack.Tracker(data, 8, averaging=np.nan), "`averaging`"),
         (lambda: ztrack.Tracker(data, 8, sweeps=0), "`sweeps`"),
+        (lambda: ztrack.Tracker(data, 8, settling=(5, 1)), "`settling` is \\(5, 1\\): the fewest sweeps are more than the most"),
+        (lambda: ztrack.Tracker(data, 8).load_state_dict({}), "no state of a tracker"),
     ]:
         with pytest.raises(ztrack.InvalidError, match=text):
             call()

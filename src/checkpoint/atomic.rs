@@ -3,13 +3,18 @@
 //! Temporary file in the same folder (rename works within one file system only), fsync, rename, fsync of the folder.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
 /// Ends every temporary file's name; [`remove_leftovers`] looks for it.
 const SUFFIX: &str = ".ztrack-tmp";
+
+/// A file that is written, in any order.
+pub trait WriteSeek: Write + Seek {}
+
+impl<T: Write + Seek> WriteSeek for T {}
 
 /// Replaces `path` by the output of `write`, or leaves it unchanged; the parent folder is created if missing.
 ///
@@ -18,7 +23,7 @@ const SUFFIX: &str = ".ztrack-tmp";
 /// the folder is deleted or moved meanwhile, and for a device or a pipe, which would be replaced by a file.
 pub fn write_atomically(
     path: impl AsRef<Path>,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn WriteSeek) -> io::Result<()>,
 ) -> Result<()> {
     let path = path.as_ref();
     if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
@@ -88,7 +93,7 @@ pub(crate) fn is_leftover(path: &Path) -> bool {
 fn replace(
     path: &Path,
     folder: &Path,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    write: impl FnOnce(&mut dyn WriteSeek) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(SUFFIX);

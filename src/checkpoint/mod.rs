@@ -15,7 +15,7 @@ mod trained_on;
 #[cfg(feature = "cli")]
 pub(crate) use atomic::is_leftover;
 pub(crate) use atomic::keep_start;
-pub use atomic::{remove_leftovers, write_atomically, write_bytes};
+pub use atomic::{WriteSeek, remove_leftovers, write_atomically, write_bytes};
 pub use model_file::ModelFile;
 pub use naming::Layout;
 pub(crate) use numbered::sorted_files;

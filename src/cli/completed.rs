@@ -8,6 +8,7 @@ use super::output::tell;
 use super::teller::Teller;
 use crate::engine::BitMatrix;
 use crate::estimators::{Completing, Completion};
+use crate::trust::Trust;
 
 /// Advice that has no meaning for completions, whose amount of work is fixed.
 const ADVICE: &str = "use more sweeps, or another --start";
@@ -46,7 +47,10 @@ impl Completed {
 
     /// Whether all rows are sound; says how many are in doubt, and why.
     pub fn is_sound(&self) -> bool {
-        warn(&self.found)
+        let doubtful = |(row, it): (usize, &Completion)| {
+            (!it.trust.is_sound()).then(|| (row, it.trust.clone()))
+        };
+        warn(self.found.iter().enumerate().filter_map(doubtful).collect(), self.found.len())
     }
 }
 
@@ -63,17 +67,15 @@ pub fn complete(
     Ok(Completing { base, ..asked }.run(&model.file.parameters, rows, missing)?)
 }
 
-/// Says how many completions are in doubt, and why; whether none is.
-pub fn warn(found: &[Completion]) -> bool {
-    let doubtful = || found.iter().enumerate().filter(|(_, it)| !it.trust.is_sound());
-    if let Some((row, first)) = doubtful().next() {
+/// Says how many of some rows are in doubt, given these with their doubts, and why; whether none is.
+pub fn warn(doubtful: Vec<(usize, Trust)>, rows: usize) -> bool {
+    let count = doubtful.len();
+    if let Some((row, first)) = doubtful.into_iter().next() {
         tell(&format!(
-            "warning: {} of {} rows are in doubt, the first of them row {}: {}",
-            doubtful().count(),
-            found.len(),
+            "warning: {count} of {rows} rows are in doubt, the first of them row {}: {}",
             row + 1,
-            first.trust.clone().reworded(&[(ADVICE, "the others are not affected")])
+            first.reworded(&[(ADVICE, "the others are not affected")])
         ));
     }
-    doubtful().next().is_none()
+    count == 0
 }

@@ -187,12 +187,16 @@ impl Fetch {
         drop(teller);
         let set = REMOTE_SETS.iter().find(|set| set.name == self.name);
         let files = set.map_or(&[][..], |set| set.files);
-        for file in files.iter().filter(|file| matches!(file.check, Check::Table { .. })) {
+        let paths = paths?;
+        for (path, file) in paths.iter().zip(files) {
+            if !matches!(file.check, Check::Table { .. }) {
+                continue;
+            }
             tell(&format!(
-                "warning: {}: no checksum is known, so only its numbers of rows and columns were checked",
-                file.name
+                "warning: {0}: no checksum is known, so only its numbers of rows and columns were checked: compare the sha256 of `ztrack data describe {0}` with that of a copy you trust",
+                path.display()
             ));
         }
-        paths?.iter().try_for_each(|path| print(&format!("{}\n", path.display())))
+        paths.iter().try_for_each(|path| print(&format!("{}\n", path.display())))
     }
 }

@@ -19,6 +19,9 @@ use crate::engine::BitMatrix;
 use crate::tempering::BaseDistribution;
 use crate::units::Variables;
 
+/// Bytes of a file from which on it is read in blocks.
+const LARGE: u64 = 64 << 20;
+
 /// Where data comes from and how it becomes zeros and ones
 #[derive(Args)]
 #[command(next_help_heading = "Data")]
@@ -87,6 +90,37 @@ impl DataOptions {
         self.load_open(name, model, seed, true)
     }
 
+    /// A file by itself that is too large for the memory or nearly so, and how it is read in blocks for a model; `None` if the name is of
+    /// other rows, or the file has to be read as a whole.
+    pub fn large(
+        &self,
+        name: &str,
+        model: &Model,
+        missing: bool,
+    ) -> Result<Option<(PathBuf, FileOptions)>> {
+        let whole = self.validation_fraction.or(self.test_fraction).is_some_and(|part| part > 0.0);
+        if whole || Configured::find(name)?.is_some() {
+            return Ok(None);
+        }
+        let (reading, _) = self.reading(model, None);
+        let source = resolve_name(name, &find_folder(self.data_folder.as_deref()))?;
+        let Source::Files(files) = self.columns.apply(source)? else { return Ok(None) };
+        let length = std::fs::metadata(&files.train).map_or(0, |found| found.len());
+        let options = files.options(FileOptions { missing, ..reading });
+        let columns = options.columns.unwrap_or(model.file.parameters.n_visible);
+        let options = FileOptions { columns: Some(columns), ..options };
+        let path = files.train;
+        Ok((length >= LARGE && !options.grey).then_some((path, options)))
+    }
+
+    /// A block of such rows.
+    pub fn block(&self, rows: Dataset, model: &Model, seed: u64) -> Result<Data> {
+        let splits = Splits::of(rows, &SplitOptions::default())?;
+        let variables = model.file.parameters.variables.clone();
+        let (_, binarization) = self.reading(model, None);
+        Data { splits, binarization, configured: None, seed, variables }.checked(model)
+    }
+
     /// The path of a table, and how it is read for a model.
     pub fn table(&self, name: &str, model: &Model) -> Result<(PathBuf, FileOptions)> {
         let folder = find_folder(self.data_folder.as_deref());
@@ -142,14 +176,8 @@ impl DataOptions {
         if let Some(notice) = splits.notice("--columns 1-") {
             tell(&notice);
         }
-        let found = splits.train.columns();
-        ensure!(
-            found == columns,
-            "data set `{}` has {found} columns, the model {columns} visible units: take the data it was trained on",
-            splits.train.name
-        );
         let variables = model.file.parameters.variables.clone();
-        Ok(Data { splits, binarization, configured, seed, variables })
+        Data { splits, binarization, configured, seed, variables }.checked(model)
     }
 }
 
@@ -163,6 +191,18 @@ pub fn stored_base(
 }
 
 impl Data {
+    /// The same, if it has the model's columns.
+    fn checked(self, model: &Model) -> Result<Self> {
+        let train = &self.splits.train;
+        let (found, columns) = (train.columns(), model.file.parameters.n_visible);
+        ensure!(
+            found == columns,
+            "data set `{}` has {found} columns, the model {columns} visible units: take the data it was trained on",
+            train.name
+        );
+        Ok(self)
+    }
+
     /// Rows as zeros and ones, as a run with the same seed evaluates them.
     pub fn binarized(&self, dataset: &Dataset) -> Result<BitMatrix> {
         self.bits(dataset, Binarization::None).context("--binarization")

@@ -24,8 +24,16 @@ pub fn rows(splits: &Splits) -> String {
     text
 }
 
-/// Makes the first updates, in memory, and prints the requirements of the whole run.
-pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<String> {
+/// The first updates of a run.
+struct Measured {
+    /// Seconds of an update with a step of the tracker, and of the start.
+    update: f64,
+    starting: f64,
+    /// Updates that were made.
+    updates: u64,
+}
+
+fn measure(trainer: &mut Trainer, config: &Config) -> Result<Measured> {
     let start = Instant::now();
     while trainer.tracker().is_none() && (config.is_tracked() || trainer.pretraining_left()) {
         if let StepRecord::TrackingStarted(_) = trainer.step()? {
@@ -34,14 +42,27 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
     }
     let starting = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let mut measured = 0;
+    let mut updates = 0;
     // An evaluation would be counted as an update.
     let last = trainer.total_updates().min(config.evaluation.every.saturating_sub(1));
-    while measured < last.clamp(1, MEASURED.1) && start.elapsed().as_secs_f64() < MEASURED.0 {
+    while updates < last.clamp(1, MEASURED.1) && start.elapsed().as_secs_f64() < MEASURED.0 {
         trainer.step()?;
-        measured += 1;
+        updates += 1;
     }
-    let update = start.elapsed().as_secs_f64() / measured as f64;
+    Ok(Measured { update: start.elapsed().as_secs_f64() / updates as f64, starting, updates })
+}
+
+/// Seconds of an update of the whole run, with its tracking and audits, by the first updates.
+pub fn seconds_per_update(trainer: &mut Trainer, config: &Config) -> Result<f64> {
+    let Measured { update, .. } = measure(trainer, config)?;
+    let forecast = trainer.forecast();
+    let all = forecast.training + forecast.tracking + forecast.audits;
+    Ok(all / forecast.first_update * update / forecast.updates as f64)
+}
+
+/// Makes the first updates, in memory, and prints the requirements of the whole run.
+pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<String> {
+    let Measured { update, starting, updates: measured } = measure(trainer, config)?;
     let forecast = trainer.forecast();
     let all = forecast.training + forecast.tracking + forecast.audits;
     let seconds = all / forecast.first_update * update + starting;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
@@ -77,13 +77,18 @@ struct Line {
 }
 
 /// log f of the rows of a split, missing cells summed out.
+#[derive(Default)]
 struct Scores {
     split: &'static str,
     log_f: Vec<f64>,
-    /// Standard errors of these, 0 of rows without missing cells.
-    errors: Vec<f64>,
-    /// Missing cells of every row, if the split has some.
-    missing: Option<Vec<u32>>,
+    /// Weights of the rows, if they have some.
+    weights: Option<Vec<f64>>,
+    /// Rows with missing cells, the number of these, and the standard error of log f.
+    open: Vec<(usize, u32, f64)>,
+    /// Rows in doubt.
+    doubtful: Vec<(usize, Trust)>,
+    /// Logarithm of the largest sum of f over the distinct rows of a block, a lower bound of log Z; -infinity for rows with missing cells.
+    bound: f64,
 }
 
 impl Evaluate {
@@ -93,29 +98,45 @@ impl Evaluate {
         if let Some(path) = &self.per_row {
             row_file::check(path, self.force)?;
         }
-        let (data, name, rows) = self.rows.load(&model, self.log_z.seed, true)?;
         let device = self.log_z.device.device()?;
         let engine = device.engine(&model.file.parameters, collective::current());
         let engine = engine.as_ref();
-        let (audited_at, found) = self.log_z(&model, &data, engine)?;
-        let Estimates { estimates, bound, agreement, .. } = found;
-        let (mut log_likelihoods, mut scores, mut sound) = (Vec::new(), Vec::new(), true);
-        for rows in &rows {
-            let (found, all_sound) = Scores::of(rows, &model, engine, self.log_z.seed)?;
+        let (mut log_z, mut scores, mut sound) = (None, Vec::<Scores>::new(), true);
+        let name = self.rows.each(&model, self.log_z.seed, true, &mut |data, rows| {
+            if log_z.is_none() {
+                log_z = Some(self.log_z(&model, data, engine)?);
+            }
+            if scores.last().is_none_or(|last| last.split != rows.split) {
+                let bound = f64::NEG_INFINITY;
+                scores.push(Scores { split: rows.split, bound, ..Scores::default() });
+            }
+            let Some(last) = scores.last_mut() else { return Ok(()) };
             let weights = if rows.split == "train" { data.weights(&rows.bits)? } else { None };
-            let mean = MeanLogF::of(&found.log_f, &rows.bits, weights.as_deref());
-            let holes = found.missing.iter().flatten().filter(|cells| **cells > 0).count();
+            last.weights = weights.or(last.weights.take());
+            last.add(&rows, &model, engine, self.log_z.seed)
+        })?;
+        let (audited_at, found) = log_z.context("no rows")?;
+        let Estimates { mut estimates, bound, mut agreement, .. } = found;
+        // Of a large file, the search for modes has seen the first block alone.
+        let known = scores.iter().map(|found| found.bound).fold(f64::NEG_INFINITY, f64::max);
+        if bound.is_some_and(|bound| known > bound.value) {
+            estimates.iter_mut().for_each(|estimate| estimate.refuse_below(known));
+            agreement = Agreement::of(&estimates);
+        }
+        let mut log_likelihoods = Vec::new();
+        for found in &mut scores {
+            let mean = MeanLogF::without_bound(&found.log_f, found.weights.as_deref());
+            let holes = found.open.len();
+            sound &= warn(std::mem::take(&mut found.doubtful), holes);
             for estimate in &estimates {
                 log_likelihoods.push(Line {
-                    split: rows.split,
+                    split: found.split,
                     rows: mean.rows,
                     with_missing_cells: holes,
                     method: estimate.method.name(),
                     log_likelihood: mean.log_likelihood(estimate.value, estimate.std_error),
                 });
             }
-            sound &= all_sound;
-            scores.push(found);
         }
         if let Some(path) = &self.per_row {
             per_row(path, &scores, chosen(&estimates, &agreement))?;
@@ -164,7 +185,7 @@ impl Evaluate {
 }
 
 /// log Z in summary.json, if it is that of this model.
-fn audited(model: &Model) -> Option<(u64, Estimate)> {
+pub(super) fn audited(model: &Model) -> Option<(u64, Estimate)> {
     let best = RunFolder::summary(model.run.as_ref()?)?.best;
     let name = if best.candidates_audited > 0 { "best.safetensors" } else { "last.safetensors" };
     let update = model.file.metadata.get("update")?.parse::<u64>().ok()?;
@@ -182,24 +203,33 @@ fn audited(model: &Model) -> Option<(u64, Estimate)> {
 }
 
 impl Scores {
-    /// Scores, and whether those of rows with missing cells are all sound.
-    fn of(rows: &NamedRows, model: &Model, engine: &dyn Engine, seed: u64) -> Result<(Self, bool)> {
-        let NamedRows { split, bits, missing } = rows;
-        let (mut log_f, mut errors) = (engine.log_f(bits), vec![0.0; bits.rows()]);
+    /// Adds rows of the same split.
+    fn add(
+        &mut self,
+        rows: &NamedRows,
+        model: &Model,
+        engine: &dyn Engine,
+        seed: u64,
+    ) -> Result<()> {
+        let NamedRows { bits, missing, .. } = rows;
+        let (first, log_f) = (self.log_f.len(), engine.log_f(bits));
+        self.log_f.extend(&log_f);
         let Some(cells) = missing else {
-            return Ok((Self { split, log_f, errors, missing: None }, true));
+            self.bound = self.bound.max(MeanLogF::of(&log_f, bits, None).log_z_bound);
+            return Ok(());
         };
-        let counts: Vec<u32> = (0..cells.rows())
-            .map(|row| cells.row(row).iter().map(|w| w.count_ones()).sum())
-            .collect();
-        let open: Vec<usize> = (0..bits.rows()).filter(|&row| counts[row] > 0).collect();
+        let count = |row: usize| cells.row(row).iter().map(|word| word.count_ones()).sum::<u32>();
+        let open: Vec<usize> = (0..bits.rows()).filter(|&row| count(row) > 0).collect();
         let of = |rows: &BitMatrix| rows.select(open.iter().copied());
         let asked = Completing { seed, ..Completing::default() };
-        let found = complete(model, &of(bits), &of(cells), asked)?;
-        for (&row, found) in open.iter().zip(&found) {
-            (log_f[row], errors[row]) = (found.log_f, found.std_error);
+        for (&row, found) in open.iter().zip(complete(model, &of(bits), &of(cells), asked)?) {
+            self.log_f[first + row] = found.log_f;
+            self.open.push((first + row, count(row), found.std_error));
+            if !found.trust.is_sound() {
+                self.doubtful.push((first + row, found.trust));
+            }
         }
-        Ok((Self { split, log_f, errors, missing: Some(counts) }, warn(&found)))
+        Ok(())
     }
 }
 
@@ -207,20 +237,22 @@ impl Scores {
 /// missing cells also their number, and the error of summing them out, which is each row's own.
 fn per_row(path: &Path, scores: &[Scores], log_z: Option<&Estimate>) -> Result<()> {
     let mut columns = vec!["row", "log_likelihood", "free_energy", "log_z_std_error"];
-    let holes = scores.iter().any(|split| split.missing.is_some());
+    let holes = scores.iter().any(|split| !split.open.is_empty());
     columns.extend(if holes { &["missing_units", "row_std_error"][..] } else { &[] });
     let (value, error) = log_z.map_or((f64::NAN, f64::NAN), |e| (e.value, e.std_error));
-    let count = scores.iter().map(|split| split.log_f.len()).sum();
-    let rows = scores.iter().flat_map(|Scores { split, log_f, errors, missing }| {
-        let line = move |row: usize| {
-            let mut line = vec![row as f64, log_f[row] - value, -log_f[row], error];
-            let count = missing.as_ref().map_or(0, |counts| counts[row]);
-            line.extend(if holes { vec![f64::from(count), errors[row]] } else { vec![] });
-            (*split, line)
-        };
-        (0..log_f.len()).map(line)
-    });
-    row_file::write(path, &columns, count, rows)
+    row_file::write(path, &columns, |file| {
+        for Scores { split, log_f, open, .. } in scores {
+            let mut open = open.iter().peekable();
+            for (row, log_f) in log_f.iter().enumerate() {
+                let (_, count, own) =
+                    open.next_if(|(at, ..)| *at == row).copied().unwrap_or_default();
+                let line = [row as f64, log_f - value, -log_f, error, f64::from(count), own];
+                file.add(split, &line[..columns.len()])?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 impl Report {

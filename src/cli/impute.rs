@@ -132,6 +132,8 @@ impl Impute {
 fn probabilities(path: &Path, found: &[Completion]) -> Result<()> {
     let Some(first) = found.first() else { bail!("no rows") };
     let names: Vec<String> = (1..=first.means.len()).map(|i| format!("v{i}")).collect();
-    let rows = found.iter().map(|it| ("given", it.means.clone()));
-    row_file::write(path, &names, found.len(), rows)
+    row_file::write(path, &names, |file| {
+        Ok(found.iter().try_for_each(|it| file.add("given", &it.means))?)
+    })?;
+    Ok(())
 }

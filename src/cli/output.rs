@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use super::terminal;
-use crate::record::StandardStream;
+use crate::record::{StandardStream, for_terminal};
 
 /// Whether another process prints for this one.
 static SILENT: AtomicBool = AtomicBool::new(false);
@@ -30,7 +30,7 @@ pub fn may_write(path: &Path, force: bool) -> Result<()> {
 
 /// Writes a command's result to standard output, control characters escaped; a closed reader is not an error.
 pub fn print(text: &str) -> Result<()> {
-    print_raw(&terminal::escaped(text))
+    print_raw(&for_terminal(StandardStream::Output, &terminal::escaped(text)))
 }
 
 fn print_raw(text: &str) -> Result<()> {
@@ -56,7 +56,7 @@ pub fn print_json(value: &impl Serialize) -> Result<()> {
 /// Prints a message on standard error, escaped for a terminal; a closed reader is not an error.
 pub fn tell(line: &str) {
     if !SILENT.load(Ordering::Relaxed) {
-        let line = format!("{}\n", terminal::message(line));
+        let line = for_terminal(StandardStream::Error, &(terminal::message(line) + "\n"));
         let _ = StandardStream::Error.write_all(line.as_bytes());
     }
 }

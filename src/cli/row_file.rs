@@ -1,12 +1,12 @@
 //! A file with a line of numbers for each row of data.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use anyhow::{Result, bail};
 
 use super::output::may_write;
-use crate::checkpoint::write_atomically;
+use crate::checkpoint::{WriteSeek, write_atomically};
 
 /// Whether a file of this name can be written: its ending is known, and it is not there or may be overwritten.
 pub fn check(path: &Path, force: bool) -> Result<()> {
@@ -16,37 +16,65 @@ pub fn check(path: &Path, force: bool) -> Result<()> {
     may_write(path, force)
 }
 
-/// Writes numbers for each of `count` rows, and the split each row is from, as they come: CSV with a header and the split in front, or npy,
-/// f64, [rows, columns].
+/// The file as it is written.
+pub struct RowFile<'a> {
+    file: BufWriter<&'a mut dyn WriteSeek>,
+    npy: bool,
+    columns: usize,
+    rows: u64,
+}
+
+/// Writes numbers for each row, and the split each row is from, as `fill` adds them: CSV with a header and the split in front, or npy, f64,
+/// [rows, columns]. Returns the number of rows.
 pub fn write(
     path: &Path,
     columns: &[impl ToString],
-    count: usize,
-    rows: impl Iterator<Item = (&'static str, Vec<f64>)>,
-) -> Result<()> {
-    let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
+    fill: impl FnOnce(&mut RowFile<'_>) -> Result<()>,
+) -> Result<u64> {
+    let names: Vec<String> = columns.iter().map(ToString::to_string).collect();
     let npy = path.extension().is_some_and(|it| it == "npy");
-    Ok(write_atomically(path, |file| {
-        let mut file = BufWriter::new(file);
+    let (mut rows, mut failed) = (0, None);
+    let written = write_atomically(path, |file| {
+        let mut out = RowFile { file: BufWriter::new(file), npy, columns: names.len(), rows: 0 };
         if npy {
-            // NumPy enhancement proposal 1: the header ends at a multiple of 64 bytes.
-            let shape = format!("({count}, {})", columns.len());
-            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");
-            let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
-            file.write_all(b"\x93NUMPY\x01\x00")?;
-            file.write_all(&(length as u16).to_le_bytes())?;
-            writeln!(file, "{header:<width$}", width = length - 1)?;
+            out.header()?;
         } else {
-            writeln!(file, "split,{}", columns.join(","))?;
+            writeln!(out.file, "split,{}", names.join(","))?;
         }
-        for (split, row) in rows {
-            if npy {
-                row.iter().try_for_each(|x| file.write_all(&x.to_le_bytes()))?;
-            } else {
-                let row: Vec<String> = row.iter().map(f64::to_string).collect();
-                writeln!(file, "{split},{}", row.join(","))?;
-            }
+        if let Err(error) = fill(&mut out) {
+            failed = Some(error);
+            return Err(io::Error::other("its rows failed"));
         }
-        file.flush()
-    })?)
+        if npy {
+            out.file.seek(SeekFrom::Start(0))?;
+            out.header()?;
+        }
+        rows = out.rows;
+        out.file.flush()
+    });
+    failed.map_or(Ok(()), Err)?;
+    written?;
+    Ok(rows)
+}
+
+impl RowFile<'_> {
+    /// Adds a row.
+    pub fn add(&mut self, split: &str, row: &[f64]) -> io::Result<()> {
+        self.rows += 1;
+        if self.npy {
+            return row.iter().try_for_each(|x| self.file.write_all(&x.to_le_bytes()));
+        }
+        let row: Vec<String> = row.iter().map(f64::to_string).collect();
+        writeln!(self.file, "{split},{}", row.join(","))
+    }
+
+    /// The header of an array, with room for any number of rows (NumPy enhancement proposal 1: it ends at a multiple of 64 bytes).
+    fn header(&mut self) -> io::Result<()> {
+        const LENGTH: u16 = 128 - 10;
+        let shape = format!("({}, {})", self.rows, self.columns);
+        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");
+        self.file.write_all(b"\x93NUMPY\x01\x00")?;
+        self.file.write_all(&LENGTH.to_le_bytes())?;
+        writeln!(self.file, "{header:<width$}", width = usize::from(LENGTH) - 1)
+    }
 }

@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 
 use super::data_options::{Data, DataOptions};
 use super::model_options::Model;
-use crate::data::Dataset;
+use super::output::tell;
+use crate::data::{Dataset, each_block};
 use crate::engine::BitMatrix;
 
 /// Which rows of which data.
@@ -49,25 +50,42 @@ pub struct NamedRows {
 }
 
 impl RowOptions {
-    /// The data, their name, and the selected rows; `missing`: cells of them may be missing.
-    pub fn load(
+    /// Calls `use_it` with the selected rows and their data, split by split; a large file by itself comes in blocks, each as data of its
+    /// own. `missing`: cells may be missing. Returns the name of the data.
+    pub fn each(
         &self,
         model: &Model,
         seed: u64,
         missing: bool,
-    ) -> Result<(Data, String, Vec<NamedRows>)> {
+        use_it: &mut dyn FnMut(&Data, NamedRows) -> Result<()>,
+    ) -> Result<String> {
         let (name, split) = self.data(model)?;
+        let large = matches!(split, Split::Train | Split::All);
+        let large = if large { self.options.large(&name, model, missing)? } else { None };
+        if let Some((path, options)) = large {
+            let mut first = true;
+            each_block(&path, &options, &mut |rows| {
+                let data = self.options.block(rows, model, seed)?;
+                if std::mem::take(&mut first) {
+                    data.compare(model.file.trained_on.as_ref())?;
+                    data.splits.notice("--columns 1-").iter().for_each(|notice| tell(notice));
+                }
+                let train = &data.splits.train;
+                let (bits, missing) = (data.binarized(train)?, train.missing.clone());
+                use_it(&data, NamedRows { split: "train", bits, missing })
+            })?;
+            return Ok(name);
+        }
         let data = match missing {
             true => self.options.load_with_missing(&name, model, seed)?,
             false => self.options.load(&name, model, seed)?,
         };
         data.compare(model.file.trained_on.as_ref())?;
-        let mut rows = Vec::new();
         for (split, dataset) in splits(&data, &name, split)? {
             let (bits, missing) = (data.binarized(dataset)?, dataset.missing.clone());
-            rows.push(NamedRows { split, bits, missing });
+            use_it(&data, NamedRows { split, bits, missing })?;
         }
-        Ok((data, name, rows))
+        Ok(name)
     }
 
     /// Name of the data and which rows of it.

@@ -15,7 +15,7 @@ use crate::engine::BitMatrix;
 use crate::model::Parameters;
 use crate::record::HeldFile;
 use crate::report::summary::Summary;
-use crate::report::{self, Diagnosis, FAILURE, RunFiles};
+use crate::report::{self, Diagnosis, FAILURE, RunFiles, SEARCH};
 use crate::training::{Best, Checkpoints, EvaluationRecord, Trainer};
 
 const CONFIG: &str = "config.toml";
@@ -260,10 +260,13 @@ impl Checkpoints for RunFolder {
     }
 }
 
-/// Refuses a folder with anything but a lock, or the temporary file of a process killed at its start.
-fn refuse_if_used(path: &Path) -> Result<()> {
+/// Refuses a folder with anything but a lock, trial runs, or the temporary file of a process killed at its start.
+pub fn refuse_if_used(path: &Path) -> Result<()> {
     let used = |entry: io::Result<fs::DirEntry>| {
-        entry.is_ok_and(|entry| entry.file_name() != LOCK && !is_leftover(&entry.path()))
+        entry.is_ok_and(|entry| {
+            let name = entry.file_name();
+            name != LOCK && name != SEARCH && !is_leftover(&entry.path())
+        })
     };
     if fs::read_dir(path).is_ok_and(|entries| entries.into_iter().any(used)) {
         bail!(

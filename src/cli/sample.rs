@@ -9,6 +9,7 @@ use clap::Args;
 use super::completed::Completed;
 use super::data_options::{Data, DataOptions, stored_base};
 use super::device::DeviceName;
+use super::evaluate::audited;
 use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
 use super::output::{may_write, tell};
@@ -67,9 +68,9 @@ pub struct Sample {
     /// Inverse temperatures
     #[arg(long, default_value_t = automatic::TEMPERATURES, value_name = "K")]
     temperatures: usize,
-    /// Sweeps between two samples of a chain
-    #[arg(long, default_value_t = 100, value_name = "N")]
-    sweeps: usize,
+    /// Sweeps between two samples of a chain [default: so many that all samples cost what the check of the chains did, at most 100]
+    #[arg(long, value_name = "N")]
+    sweeps: Option<usize>,
     /// Sweeps before the first sample, by which the chains are judged
     #[arg(long, default_value_t = automatic::SWEEPS, value_name = "N")]
     burn_in: usize,
@@ -127,7 +128,9 @@ impl Sample {
             (None, None) => None,
         };
         let (marginals, states) = (marginals.as_ref(), model.file.states.as_ref());
-        let known = Known { marginals, rows: rows.as_ref(), states, ..Known::default() };
+        let audited = audited(&model).map(|(_, audit)| audit).filter(|it| it.trust.is_sound());
+        let audited = audited.map(|audit| (audit.value, audit.std_error));
+        let known = Known { marginals, rows: rows.as_ref(), states, audited, ..Known::default() };
         let Self { chains, temperatures, burn_in, budget, seed, .. } = self;
         let mut settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
         settings.device = self.device.device()?;
@@ -188,7 +191,7 @@ impl Sample {
     /// The model and the format, after all checks that need no computation.
     fn checked(&self) -> Result<(Model, Format)> {
         ensure!(self.count > 0, "--count: at least 1 is needed");
-        for (name, value) in [("--sweeps", self.sweeps), ("--burn-in", self.burn_in)] {
+        for (name, value) in [("--sweeps", self.sweeps.unwrap_or(1)), ("--burn-in", self.burn_in)] {
             ensure!(value > 0, "{name}: at least 1 is needed");
         }
         may_write(&self.out, self.force)?;

@@ -14,6 +14,7 @@ use super::recipe::Recipe;
 use super::report::read;
 use super::run_folder::{REPORT, RunFolder};
 use super::signals::{self, INTERRUPTED};
+use super::sweep_axis::{Axis, MOST_RUNS, axis};
 use super::sweep_stop::Curve;
 use super::sweep_table::table;
 use crate::checkpoint::write_bytes;
@@ -25,9 +26,6 @@ use crate::report::{self, RunFiles};
 const LOOK: Duration = Duration::from_millis(50);
 /// Looks between two comparisons of their curves.
 const COMPARED: usize = 10;
-/// More runs are a typing mistake.
-const MOST_RUNS: usize = 10_000;
-
 /// Train with every combination of some settings, and compare the results
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
@@ -37,32 +35,25 @@ const MOST_RUNS: usize = 10_000;
 pub struct Sweep {
     /// Configuration file (.toml), name of a built-in one, or a data file
     #[arg(value_name = "WHAT")]
-    what: PathBuf,
+    pub(super) what: PathBuf,
     /// A key and its values, as in seed=1..5 (both ends included) or model.hidden=16,64; several times for a grid
     #[arg(long, required = true, value_name = "KEY=VALUES", value_parser = axis)]
-    over: Vec<Axis>,
+    pub(super) over: Vec<Axis>,
     /// Folder of the runs [default: runs/NAME-sweep]
     #[arg(long, short, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Runs at a time, which share the threads
     #[arg(long, default_value_t = 1, value_name = "N")]
-    jobs: usize,
+    pub(super) jobs: usize,
     /// Also train settings on that cannot win: whose validation curve is below another one at equal cost, and would end below it
     #[arg(long)]
-    keep_all: bool,
+    pub(super) keep_all: bool,
     /// Override a key of the configuration in all runs
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    overrides: Vec<String>,
+    pub(super) overrides: Vec<String>,
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
-    data_folder: Option<PathBuf>,
-}
-
-/// A key and its values.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
-    key: String,
-    values: Vec<String>,
+    pub(super) data_folder: Option<PathBuf>,
 }
 
 /// One combination of settings.
@@ -72,68 +63,52 @@ struct Point {
     folder: PathBuf,
 }
 
+/// A run of a sweep.
+pub struct Trained {
+    /// Its settings, as for `--set`.
+    pub settings: Vec<String>,
+    /// Its folder.
+    pub run: RunFiles,
+}
+
 impl Point {
     fn name(&self) -> std::borrow::Cow<'_, str> {
         self.folder.file_name().unwrap_or_default().to_string_lossy()
     }
 }
 
-/// Reads KEY=VALUES; commas inside of brackets and quotes belong to a value.
-fn axis(text: &str) -> Result<Axis, String> {
-    let Some((key, list)) =
-        text.split_once('=').filter(|(key, list)| !key.is_empty() && !list.is_empty())
-    else {
-        return Err(
-            "a key and its values are expected, as in seed=1..5 or model.hidden=16,64".into()
-        );
-    };
-    let (mut values, mut depth, mut quoted) = (vec![String::new()], 0i32, false);
-    for letter in list.chars() {
-        quoted ^= letter == '"';
-        depth += i32::from(matches!(letter, '[' | '{')) - i32::from(matches!(letter, ']' | '}'));
-        match (letter, values.last_mut()) {
-            (',', _) if depth == 0 && !quoted => values.push(String::new()),
-            (_, Some(value)) => value.push(letter),
-            _ => {}
-        }
-    }
-    let mut all = Vec::new();
-    for value in values.iter().map(|value| value.trim()) {
-        let ends = value.split_once("..");
-        match ends.map(|(from, to)| (from.parse::<u64>(), to.parse::<u64>())) {
-            _ if value.is_empty() => return Err("a value is empty".into()),
-            Some((Ok(from), Ok(to))) if from <= to && to - from < MOST_RUNS as u64 => {
-                all.extend((from..=to).map(|number| number.to_string()));
-            }
-            Some(_) => return Err(format!("`{value}` is no range: 1..5 is 1, 2, 3, 4 and 5")),
-            None => all.push(value.into()),
-        }
-    }
-    Ok(Axis { key: key.trim().into(), values: all })
-}
-
-impl Axis {
-    /// The end of the key, for names.
-    pub fn name(&self) -> &str {
-        self.key.rsplit('.').next().unwrap_or(&self.key)
-    }
-}
-
 impl Sweep {
     /// Runs what has not ended, and prints the table.
     pub fn run(self) -> Result<ExitCode> {
+        let out = self.out_folder()?;
+        let Some((runs, failed)) = self.trained(&out)? else {
+            return Ok(ExitCode::from(INTERRUPTED));
+        };
+        let runs: Vec<RunFiles> = runs.into_iter().map(|it| it.run).collect();
+        print(&table(&runs, &self.over))?;
+        let page = out.join(REPORT);
+        write_bytes(&page, report::several::page(&runs, &page).as_bytes())?;
+        tell(&format!("report: {}", page.display()));
+        ensure!(failed == 0, "{failed} runs failed");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn out_folder(&self) -> Result<PathBuf> {
+        if let Some(out) = &self.out {
+            return Ok(out.clone());
+        }
+        let folder = find_folder(self.data_folder.as_deref());
+        let mut name = Recipe::find(&self.what, &folder)?.run_name()?.into_os_string();
+        name.push("-sweep");
+        Ok(Path::new("runs").join(name))
+    }
+
+    /// Trains what has not ended; all runs below `out`, and how many failed; `None` if interrupted.
+    pub(super) fn trained(&self, out: &Path) -> Result<Option<(Vec<Trained>, usize)>> {
         ensure!(self.jobs > 0, "--jobs: at least 1 is needed");
+        let points = self.points(out)?;
         let folder = find_folder(self.data_folder.as_deref());
         let recipe = Recipe::find(&self.what, &folder)?;
-        let out = match &self.out {
-            Some(out) => out.clone(),
-            None => {
-                let mut name = recipe.run_name()?.into_os_string();
-                name.push("-sweep");
-                Path::new("runs").join(name)
-            }
-        };
-        let points = self.points(&out)?;
         let mut left = Vec::new();
         // All mistakes are found before the first run.
         for point in &points {
@@ -155,22 +130,13 @@ impl Sweep {
             out.display(),
             points.len() - left.len()
         ));
-        let failed = match self.train(left, &points)? {
-            Some(failed) => failed,
-            None => {
-                tell("interrupted; the same command continues");
-                return Ok(ExitCode::from(INTERRUPTED));
-            }
+        let Some(failed) = self.train(left, &points)? else {
+            tell("interrupted; the same command continues");
+            return Ok(None);
         };
-        let ended = points.iter().filter(|point| RunFolder::config_path(&point.folder).is_file());
-        let runs: Vec<RunFiles> =
-            ended.map(|point| read(&point.folder)).collect::<crate::Result<_>>()?;
-        print(&table(&runs, &self.over))?;
-        let page = out.join(REPORT);
-        write_bytes(&page, report::several::page(&runs, &page).as_bytes())?;
-        tell(&format!("report: {}", page.display()));
-        ensure!(failed == 0, "{failed} runs failed");
-        Ok(ExitCode::SUCCESS)
+        let ended = points.into_iter().filter(|it| RunFolder::config_path(&it.folder).is_file());
+        let runs = ended.map(|it| Ok(Trained { run: read(&it.folder)?, settings: it.settings }));
+        Ok(Some((runs.collect::<Result<_>>()?, failed)))
     }
 
     /// The combinations, those of the last key next to each other.
@@ -319,22 +285,3 @@ fn interrupt(child: &Child) {
 
 #[cfg(not(unix))]
 fn interrupt(_: &Child) {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_lists_and_ranges() {
-        let values = |text: &str| axis(text).map(|axis| axis.values);
-        assert_eq!(values("seed=1..4").unwrap(), ["1", "2", "3", "4"]);
-        assert_eq!(values("model.hidden=16, 64").unwrap(), ["16", "64"]);
-        assert_eq!(values("a.b=1..2,7").unwrap(), ["1", "2", "7"]);
-        let tables = values("training.gradient={ kind = \"cd\", sweeps = 1 },\"pcd\"").unwrap();
-        assert_eq!(tables, ["{ kind = \"cd\", sweeps = 1 }", "\"pcd\""]);
-        assert_eq!(values("tempering.betas=[0,1],[0,0.5,1]").unwrap().len(), 2);
-        for bad in ["seed", "seed=", "=1", "seed=1,,2", "seed=5..1", "seed=1..x"] {
-            assert!(axis(bad).is_err(), "{bad}");
-        }
-    }
-}

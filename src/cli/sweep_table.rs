@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::runs::aligned;
-use super::sweep::Axis;
+use super::sweep_axis::Axis;
 use crate::numerics::statistics::{mean_with_error, variance};
 use crate::report::{RunFiles, difference, with_error};
 

@@ -18,6 +18,7 @@ use super::recipe::Recipe;
 use super::resume::{Recorders, Resumed, create_recorders, resume};
 use super::run_folder::RunFolder;
 use super::run_lock::RunLock;
+use super::search::{MINUTES, Search};
 use super::shared_start::{ReadData, Waiting, check_rows};
 use super::signals::{self, INTERRUPTED};
 use super::terminal;
@@ -71,6 +72,10 @@ pub struct Train {
     /// On several ranks (mpirun, srun): who reads the data
     #[arg(long, value_enum, default_value_t, hide = cfg!(not(feature = "mpi")), value_name = "WHO")]
     read_data: ReadData,
+    /// With `training.preset=best` for a data file and without `model.hidden`: minutes for the updates of the trial runs that choose settings and
+    /// of the run [default: 10]
+    #[arg(long, value_name = "MINUTES", conflicts_with = "resume")]
+    minutes: Option<f64>,
     /// No progress: only warnings and errors, and the result at the end
     #[arg(long, short)]
     quiet: bool,
@@ -78,13 +83,31 @@ pub struct Train {
 
 impl Train {
     /// Trains until the end, early stopping or Ctrl-C.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(mut self) -> Result<ExitCode> {
         let ranks = collective::current();
         if ranks.rank() > 0 {
             return self.take_part(ranks.as_ref());
         }
         let recipe = self.recipe()?;
         let out = self.out_folder(recipe.as_ref())?;
+        if let (Some(what), Some(recipe), false) = (&self.what, &recipe, self.resume) {
+            let minutes = self.minutes.unwrap_or(MINUTES);
+            let data_folder = self.data_folder.as_deref();
+            let search = Search::of((what, recipe), &out, &self.overrides, data_folder, minutes);
+            match search {
+                Some(_) if self.dry_run || ranks.size() > 1 => tell(
+                    "preset \"best\": trial runs choose the size first, in one process and not in a dry run; here it is what fits the columns",
+                ),
+                Some(search) => match search.run()? {
+                    Some(settings) => self.overrides.extend(settings),
+                    None => return Ok(ExitCode::from(INTERRUPTED)),
+                },
+                None if self.minutes.is_some() => bail!(
+                    "--minutes goes with --set training.preset=best for a data file, without model.hidden"
+                ),
+                None => {}
+            }
+        }
         let device = self.device.device()?;
         let lock = if self.resume { Some(self.lock(&out)?) } else { None };
         let (config, places) = self.config(recipe.as_ref(), &out)?;

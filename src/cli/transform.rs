@@ -10,7 +10,7 @@ use super::model_options::ModelOptions;
 use super::output::tell;
 use super::row_file;
 use super::row_options::{NamedRows, RowOptions};
-use crate::engine::{BitMatrix, Engine, Host, Layer};
+use crate::engine::{Engine, Host, Layer};
 use crate::numerics::sigmoid;
 
 /// Number of rows whose inputs are in memory at a time.
@@ -42,26 +42,33 @@ impl Transform {
     pub fn run(self) -> Result<ExitCode> {
         row_file::check(&self.out, self.force)?;
         let model = self.model.load()?;
-        let (_, _, rows) = self.rows.load(&model, self.seed, false)?;
         let engine = Host::new(&model.file.parameters);
         let spins = engine.variables().is_plus_minus();
         let hidden = engine.n_units(Layer::Hidden);
         let names: Vec<String> = (1..=hidden).map(|j| format!("h{j}")).collect();
-        let count: usize = rows.iter().map(|it| it.bits.rows()).sum();
-        let means = |bits: &BitMatrix, first: usize| {
-            let block = bits.select(first..bits.rows().min(first + BLOCK));
-            let inputs = engine.inputs(Layer::Hidden, &block);
-            let mean = move |x: &f32| {
-                let p = sigmoid(f64::from(*x));
-                if spins { 2.0 * p - 1.0 } else { p }
-            };
-            (0..block.rows()).map(move |row| inputs.row(row).iter().map(mean).collect())
+        let mean = |x: &f32| {
+            let p = sigmoid(f64::from(*x));
+            if spins { 2.0 * p - 1.0 } else { p }
         };
-        let all = rows.iter().flat_map(|NamedRows { split, bits, .. }| {
-            let blocks = (0..bits.rows()).step_by(BLOCK);
-            blocks.flat_map(move |first| means(bits, first)).map(move |means| (*split, means))
-        });
-        row_file::write(&self.out, &names, count, all)?;
+        let count = row_file::write(&self.out, &names, |file| {
+            self.rows.each(
+                &model,
+                self.seed,
+                false,
+                &mut |_, NamedRows { split, bits, .. }| {
+                    for first in (0..bits.rows()).step_by(BLOCK) {
+                        let block = bits.select(first..bits.rows().min(first + BLOCK));
+                        let inputs = engine.inputs(Layer::Hidden, &block);
+                        for row in 0..block.rows() {
+                            let means: Vec<f64> = inputs.row(row).iter().map(mean).collect();
+                            file.add(split, &means)?;
+                        }
+                    }
+                    Ok(())
+                },
+            )?;
+            Ok(())
+        })?;
         tell(&format!("{}: {count} rows, {hidden} hidden means each", self.out.display()));
         Ok(ExitCode::SUCCESS)
     }

@@ -43,7 +43,7 @@ pub fn preset() -> Key {
     let meaning = format!(
         "What goes in for the length, the gradient and the learning rate where they are left out: \"fast\" ({fast} updates, larger \
          steps), \"good\" ({good} updates) or \"best\" ({best} updates). Given by name it also centers the gradient and lets the rate \
-         fall to zero, where these are left out. It is not written to the run's config.toml: what went in is."
+         fall to zero, where these are left out. \"best\" for a data file without `model.hidden` also chooses the size by trial runs (docs/choose-a-size.md). It is not written to the run's config.toml: what went in is."
     );
     let key = Key::new::<String>("training.preset", &[&meaning]);
     let takes = Takes::Word(RECIPES.map(|recipe| recipe.name).to_vec());

@@ -225,7 +225,7 @@ section! {
     pub struct SettlingConfig {
         /// Sweeps of settling; 0 for none.
         sweeps: Automatic<usize> = Automatic::Auto => size(0)
-            .auto("60, as few as 24 where `tempering.share` asks for it").unit("Gibbs sweeps").example("60");
+            .auto("60, as few as 24 where `tempering.share` asks for it, and half of the most where the model moves faster than the chains").unit("Gibbs sweeps").example("60");
         /// Most sweeps, where chains have not equilibrated.
         most: Automatic<usize> = Automatic::Auto
             => auto("what `tempering.share` leaves, at most 2000").unit("Gibbs sweeps").example("500");
@@ -285,6 +285,8 @@ section! {
         temperatures: usize = 10_000 => size(2).unit("temperatures");
         /// Most time that audits during training may take.
         share: f64 = 0.5 => range(0.0..).unit("times the time of training");
+        /// Most models that are audited at the end to find the best, which is audited again; 1 for one audit of that of the best evaluation.
+        models: usize = 8 => size(1).unit("models");
     }
 }
 

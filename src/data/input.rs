@@ -33,6 +33,8 @@ pub(crate) struct Input<'a> {
     head: Vec<u8>,
     /// Bytes so far.
     received: u64,
+    limit: u64,
+    before: usize,
 }
 
 impl<'a> Input<'a> {
@@ -63,7 +65,22 @@ impl<'a> Input<'a> {
         let problem = |error| problem(path, form, error);
         let head = read_up_to(reader.by_ref(), HEAD).map_err(problem)?;
         let reader = Box::new(Cursor::new(head.clone()).chain(reader));
-        Ok(Self { path, reader, form, head, received: 0 })
+        Ok(Self { path, reader, form, head, received: 0, limit: MAX_BYTES, before: 0 })
+    }
+
+    /// The same without a limit, of which not all is kept in memory.
+    pub fn of_any_size(self) -> Self {
+        Self { limit: u64::MAX, ..self }
+    }
+
+    /// The same, for messages, after so many lines or rows of the file.
+    pub fn after(self, before: usize) -> Self {
+        Self { before, ..self }
+    }
+
+    /// Lines or rows of the file before these bytes.
+    pub fn before(&self) -> usize {
+        self.before
     }
 
     /// The first bytes, whether they were read already or not.
@@ -125,7 +142,7 @@ impl<'a> Input<'a> {
 
     fn count(&mut self, bytes: usize) -> Result<()> {
         self.received += bytes as u64;
-        if self.received > MAX_BYTES {
+        if self.received > self.limit {
             let problem =
                 format!("holds more than {} GiB, the limit for data files", MAX_BYTES >> 30);
             return Err(Error::file(self.path, problem));

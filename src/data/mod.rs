@@ -30,7 +30,7 @@ pub use describe::{Description, checksum, describe};
 pub(crate) use input::Input;
 pub use memory::Rows;
 pub use neighbours::{Neighbour, nearest_rows};
-pub use readers::{Alphabet, FileOptions, load_file, read_bytes, refill};
+pub use readers::{Alphabet, FileOptions, each_block, load_file, read_bytes, refill};
 pub(crate) use readers::{Kind, NpyHeader, open_archive, open_entry};
 pub use source::{Files, Source, find_folder, resolve_name};
 pub use splits::{SplitOptions, Splits, load, load_as};

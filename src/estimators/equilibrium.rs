@@ -41,7 +41,8 @@ pub struct Equilibrium {
 
 impl Equilibrium {
     /// `count` samples: exact if the smaller layer has at most 20 units, else by chains of the settings, run and checked as those of the
-    /// automatic estimate; `spacing` sweeps between two samples of a chain.
+    /// automatic estimate; `spacing` sweeps between two samples of a chain, by default so many that samples cost as much as
+    /// the check of the chains did, at most 100.
     ///
     /// # Errors
     /// No sample requested, more than fit into memory, errors of [`Automatic::run`], and chains that hardly ever reach beta = 1.
@@ -49,7 +50,7 @@ impl Equilibrium {
         parameters: &Parameters,
         settings: &Automatic,
         known: Known<'_>,
-        (count, spacing): (usize, usize),
+        (count, spacing): (usize, Option<usize>),
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self> {
         // Bits, and bytes of cells for the caller.
@@ -134,7 +135,7 @@ impl Equilibrium {
         parameters: &Parameters,
         settings: &Automatic,
         known: Known<'_>,
-        amount: (usize, usize),
+        amount: (usize, Option<usize>),
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self> {
         let (taken, gibbs_sweeps, trust) = settings.sample(parameters, known, amount, tell)?;
@@ -201,7 +202,7 @@ mod tests {
         let settings = Automatic { chains: 200, budget: 0.0, ..Automatic::new(5).unwrap() };
         let unknown = Known::default();
         let from_found =
-            Equilibrium::by_chains(&parameters, &settings, unknown, (count, 5), &mut |_| ());
+            Equilibrium::by_chains(&parameters, &settings, unknown, (count, Some(5)), &mut |_| ());
         let (base, ladder) = (BaseDistribution::uniform(6), sampling_ladder(10).unwrap());
         let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let nothing = BitMatrix::zeros(0, 6);
@@ -218,6 +219,30 @@ mod tests {
         }
     }
 
+    /// Chains that start at states of the model: taken where they find the audited log Z, and not where this is another.
+    #[test]
+    fn chains_from_known_states_have_to_find_the_audited_value() {
+        let parameters = test_systems::gaussian_parameters(6, 4, 1.5, 3);
+        let (count, log_z) = (4000, exact::log_partition(&parameters).unwrap());
+        let states = exact::samples(&parameters, 100, 2).unwrap();
+        let settings = Automatic { chains: 200, ..Automatic::new(5).unwrap() };
+        let exact = exact::log_probabilities_of_visible(&parameters).unwrap();
+        let exact: Vec<f64> = exact.into_iter().map(f64::exp).collect();
+        for (audited, quick) in [(log_z, true), (log_z + 1.0, false), (log_z - 1.0, false)] {
+            let audited = Some((audited, 0.01));
+            let known = Known { states: Some(&states), audited, ..Known::default() };
+            let mut lines = Vec::new();
+            let mut told = |line: &str| lines.push(line.to_string());
+            let asked = (count, Some(5));
+            let found = Equilibrium::by_chains(&parameters, &settings, known, asked, &mut told);
+            let searched = lines.iter().any(|line| line.contains("all starts are tried"));
+            assert_eq!(searched, !quick, "{lines:?}");
+            let cells = (0..count).map(|row| found.as_ref().unwrap().visible.row(row)[0] as usize);
+            let distance = test_systems::total_variation(cells, &exact);
+            assert!(distance < 2.0, "{distance}");
+        }
+    }
+
     /// All units off and all on, with almost no mass in between: chains from the visible bias alone never reach the second mode.
     #[test]
     fn samples_are_of_both_modes() {
@@ -227,7 +252,7 @@ mod tests {
         let count = 1000;
         let unknown = Known::default();
         let samples =
-            Equilibrium::by_chains(&parameters, &settings, unknown, (count, 20), &mut |_| ());
+            Equilibrium::by_chains(&parameters, &settings, unknown, (count, Some(20)), &mut |_| ());
         let samples = samples.unwrap();
         assert!(samples.trust.is_sound(), "{}", samples.trust.names());
         let on = |rows: &BitMatrix| {

@@ -166,6 +166,7 @@ impl Starting<'_> {
             rows: self.rows,
             states: self.states,
             bound: self.bound(engine),
+            audited: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::LogZTracker;
-use crate::tracking::ModelTracker;
+use crate::tracking::{ChainTracker, Found, ModelTracker};
 
 /// Diagnostics of the last evaluation, with the names and meanings of the columns of metrics.csv. `None` where a value does not exist or
 /// is not finite.
@@ -36,12 +36,11 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    fn of(tracker: &ModelTracker) -> Self {
+    pub(super) fn of(chains: &ChainTracker, found: &Found) -> Self {
         let finite = |value: f64| value.is_finite().then_some(value);
-        let chains = tracker.chains();
         let settled = chains.settled();
         Self {
-            log_z_bound: finite(tracker.found.bound),
+            log_z_bound: finite(found.bound),
             settling_sweeps: settled.map(|settled| settled.sweeps as f64),
             settling_drift_in_errors: settled.and_then(|settled| finite(settled.drift_in_errors)),
             settling_correlation: settled.and_then(|settled| finite(settled.correlation)),
@@ -52,7 +51,7 @@ impl Diagnostics {
             effective_sample_size: finite(chains.effective_sample_size()),
             crossed_share: finite(chains.crossed_share()),
             tracker_consistency: chains.consistency().and_then(finite),
-            restarts: tracker.found.restarts,
+            restarts: found.restarts,
         }
     }
 }
@@ -60,6 +59,7 @@ impl Diagnostics {
 impl LogZTracker {
     /// Diagnostics of the last evaluation; of the chains from the marginals, if there are two populations. Empty before the first update.
     pub fn diagnostics(&self) -> Diagnostics {
-        self.tracker.as_ref().map(Diagnostics::of).unwrap_or_default()
+        let of = |tracker: &ModelTracker| Diagnostics::of(tracker.chains(), &tracker.found);
+        self.tracker.as_ref().map(of).unwrap_or_default()
     }
 }

@@ -23,7 +23,7 @@ use crate::units::Variables;
 ///
 /// Values belong to the running average of the parameters ([`LogZTracker::parameters`]), or to the parameters themselves with
 /// [`LogZTrackerBuilder::averaging`] 0. Tempered chains follow them. Reading a value first equilibrates a copy of the chains at fixed
-/// parameters (some 60 sweeps). Read values at evaluations, not at every update.
+/// parameters (60 to 600 sweeps, as they need them, and up to 2000 if the chains made as many since the last reading). Read values at evaluations, not at every update.
 ///
 /// ```
 /// use ztrack::{LogZTracker, Parameters};
@@ -383,6 +383,7 @@ impl LogZTracker {
     }
 }
 
-fn not_started() -> Error {
+/// Error of a tracker without an update.
+pub fn not_started() -> Error {
     Error::Invalid("the tracker has no parameters yet: call `update` first".into())
 }

@@ -3,10 +3,12 @@
 mod builder;
 mod diagnostics;
 mod log_z_tracker;
+mod path_tracker;
 mod settings;
 mod state;
 mod words;
 
 pub use builder::{LogZTrackerBuilder, TrackedData};
 pub use diagnostics::Diagnostics;
-pub use log_z_tracker::{Evaluated, LogZTracker, WeightedStates};
+pub use log_z_tracker::{Evaluated, LogZTracker, WeightedStates, not_started};
+pub use path_tracker::PathTracker;

@@ -6,8 +6,9 @@ use crate::training::Steps;
 
 /// Default number of sweeps per step, as in the trainer.
 const SWEEPS: usize = 2;
-/// Default for the most equilibration sweeps.
-const MOST_SWEEPS: u64 = 2000;
+/// Default for the most equilibration sweeps of an evaluation: as many as the chains made since the last one, between these limits. Chains
+/// of a model that changes much between evaluations lag by more than 60 sweeps can make up for (`experiments/own_loop`).
+const MOST_SWEEPS: std::ops::RangeInclusive<u64> = 600..=2000;
 
 /// Checked by the builder.
 #[derive(Clone)]
@@ -32,11 +33,11 @@ impl Settings {
     /// How chains are run, `steps` of them after the last evaluation.
     pub(crate) fn tracker_options(&self, steps: u64) -> TrackerOptions {
         let sweeps = self.tempering.sweeps.or(SWEEPS);
-        let earned = (steps * sweeps as u64).min(MOST_SWEEPS) as usize;
+        let most = (steps * sweeps as u64).clamp(*MOST_SWEEPS.start(), *MOST_SWEEPS.end());
         TrackerOptions {
             sweeps,
             weighted: self.tempering.weighted.or(true),
-            settling: self.tempering.settling.or(SettlingConfig::SWEEPS, earned),
+            settling: self.tempering.settling.or(SettlingConfig::SWEEPS, most as usize),
             ..self.tempering.tracker_options()
         }
     }

@@ -16,6 +16,7 @@ use tensorboard_proto::summary::{
 use tensorboard_proto::tensor::TensorProto;
 use tensorboard_proto::types;
 
+use super::record::{Content, Entry, Record};
 use super::{Run, tags};
 use crate::error::{Error, Result};
 
@@ -153,11 +154,25 @@ fn lines(title: &str, tags: &[&str]) -> Chart {
     Chart { title: title.into(), content, ..Default::default() }
 }
 
-/// Columns of the HParams tab. Runs are compared by their likelihoods; `group` is a run relative to that of this event.
+/// The validation log-likelihood among the values of the training run: the HParams tab finds values of its own run alone.
+const VALIDATION: &str = "hparams/validation_log_likelihood";
+
+/// The value of [`VALIDATION`], if the record has one.
+pub(super) fn validation(record: &Record) -> Option<Summary_Value> {
+    let of = |it: &&Entry| it.run == Run::Validation && it.tag == "log_likelihood";
+    match record.entries.iter().find(of)?.content {
+        Content::Scalar(value) => {
+            let value = Some(Summary_Value_oneof_value::simple_value(value as f32));
+            Some(Summary_Value { tag: VALIDATION.into(), value, ..Default::default() })
+        }
+        _ => None,
+    }
+}
+
+/// Columns of the HParams tab. Runs are compared by their likelihoods.
 fn experiment(about: &About) -> Result<Vec<u8>> {
-    let metric = |run: Run, tag: &str, group: &str, shown: &str| {
-        let (group, tag) = (group.into(), name(run, tag));
-        let name = Some(MetricName { group, tag, ..Default::default() }).into();
+    let metric = |tag: String, shown: &str| {
+        let name = Some(MetricName { tag, ..Default::default() }).into();
         MetricInfo { name, display_name: shown.into(), ..Default::default() }
     };
     let setting = |(name, value): &(&'static str, Setting)| HParamInfo {
@@ -169,9 +184,9 @@ fn experiment(about: &About) -> Result<Vec<u8>> {
         ..Default::default()
     };
     let metrics = vec![
-        metric(Run::Validation, "log_likelihood", "../validation", "validation log-likelihood"),
-        metric(Run::Train, "log_likelihood", "", "train log-likelihood"),
-        metric(Run::Tracker, "log_z", "", "log Z"),
+        metric(VALIDATION.into(), "validation log-likelihood"),
+        metric(name(Run::Train, "log_likelihood"), "train log-likelihood"),
+        metric(name(Run::Tracker, "log_z"), "log Z"),
     ];
     let mut data = HParamsPluginData::new();
     data.set_experiment(Experiment {

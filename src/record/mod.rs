@@ -57,7 +57,7 @@ pub use notice_log::NoticeLog;
 pub use record::{Content, Entry, Record, Run};
 pub use recorder::{AuditedLogZ, Patience, Progress, Recorder};
 #[cfg(feature = "cli")]
-pub(crate) use screen::{Screen, redraw};
+pub(crate) use screen::{Screen, for_terminal, redraw};
 #[cfg(feature = "cli")]
 pub use standard_stream::StandardStream;
 pub use tee::Tee;

@@ -29,6 +29,33 @@ pub(crate) fn redraw<T: Send + 'static>(
     });
 }
 
+/// What stands out on a terminal, with the numbers of its colours: beginnings of lines, and verdicts.
+const LINES: [(&str, u8); 2] = [("error:", 31), ("warning:", 33)];
+const VERDICTS: [(&str, u8); 2] = [("sound: its checks passed", 32), ("in doubt", 33)];
+
+/// Text with errors, warnings and verdicts in colour, if the stream is a terminal that has colours and `NO_COLOR` is not set.
+pub(crate) fn for_terminal(stream: StandardStream, text: &str) -> String {
+    let term = match stream {
+        StandardStream::Output => Term::stdout(),
+        StandardStream::Error => Term::stderr(),
+    };
+    if term.features().colors_supported() { coloured(text) } else { text.to_string() }
+}
+
+fn coloured(text: &str) -> String {
+    let colour = |word: &str, number: u8| format!("\u{1b}[{number}m{word}\u{1b}[0m");
+    let line = |line: &str| {
+        let found =
+            LINES.iter().find_map(|&(word, number)| Some((line.strip_prefix(word)?, word, number)));
+        let line =
+            found.map_or(line.to_string(), |(rest, word, number)| colour(word, number) + rest);
+        VERDICTS
+            .iter()
+            .fold(line, |line, &(word, number)| line.replace(word, &colour(word, number)))
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
 /// The bottom of standard error.
 pub(crate) struct Screen {
     term: Term,
@@ -59,6 +86,7 @@ impl Screen {
         let drawn: usize = self.drawn.iter().map(|length| length.div_ceil(columns).max(1)).sum();
         let mut text = above.iter().map(|line| format!("{line}\n")).collect::<String>();
         text += &lines.join("\n");
+        let text = for_terminal(StandardStream::Error, &text);
         let _ = self
             .term
             .move_cursor_up(drawn.saturating_sub(1))
@@ -76,5 +104,18 @@ impl Screen {
             let _ = self.term.write_str("\n").and_then(|()| self.term.flush());
             self.drawn.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_stand_out_have_colours() {
+        let text = "warning: a warning: b\nlog Z = 1, in doubt:\nlog Z = 1 (auto), sound: its checks passed\n";
+        let expected = "\u{1b}[33mwarning:\u{1b}[0m a warning: b\nlog Z = 1, \u{1b}[33min doubt\u{1b}[0m:\nlog Z = 1 (auto), \u{1b}[32msound: its checks passed\u{1b}[0m\n";
+        assert_eq!(coloured(text), expected);
+        assert_eq!(coloured("nothing"), "nothing");
     }
 }

@@ -134,6 +134,9 @@ impl Recorder for TensorBoard {
             for entry in record.entries.iter().filter(|entry| entry.run.folder() == name) {
                 values.extend(log.value(entry)?);
             }
+            if log.name == FOLDERS[0] {
+                values.extend(dashboard::validation(record));
+            }
             if values.is_empty() {
                 continue;
             }

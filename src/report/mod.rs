@@ -15,6 +15,7 @@ mod run_files;
 pub mod several;
 mod stopping;
 pub mod summary;
+mod tried;
 mod verdict;
 mod words;
 
@@ -25,6 +26,8 @@ pub use page::{duration, with_error};
 pub use results::{difference, same_rows};
 pub use run_files::{FAILURE, RunFiles, State, Stopping};
 pub use several::differing;
+
+pub use tried::SEARCH;
 
 use page::Section;
 
@@ -55,6 +58,7 @@ pub fn page(run: &RunFiles, computed: &Computed<'_>) -> String {
         (Err(reason), _) => sections.push(missing(reason)),
     }
     sections.extend([
+        tried::section(run),
         facts::time_section(run, times),
         facts::notices_section(run),
         facts::configuration_section(run),

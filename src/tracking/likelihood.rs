@@ -39,6 +39,14 @@ pub struct LogLikelihood {
     pub log_z_std_error: f64,
 }
 
+impl LogLikelihood {
+    /// The same rows with a log Z that is lower by `shift` and has another standard error.
+    pub(crate) fn with_log_z(self, shift: f64, log_z_std_error: f64) -> Self {
+        let std_error = self.data_std_error.hypot(log_z_std_error);
+        Self { value: self.value + shift, std_error, log_z_std_error, ..self }
+    }
+}
+
 /// log of the sum of f over the distinct rows, given log f of each.
 pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
     let mut seen = HashSet::with_capacity(rows.rows());
@@ -61,12 +69,16 @@ pub fn mean_log_f(engine: &dyn Engine, data: &BitMatrix) -> MeanLogF {
 impl MeanLogF {
     /// From log f of every row, `[N]`, with weights or without.
     pub fn of(values: &[f64], data: &BitMatrix, weights: Option<&[f64]>) -> Self {
+        Self { log_z_bound: over_distinct(data, values), ..Self::without_bound(values, weights) }
+    }
+
+    /// The same without the rows, and with a bound of -infinity.
+    pub(crate) fn without_bound(values: &[f64], weights: Option<&[f64]>) -> Self {
         let (mean, std_error) = match weights {
             Some(weights) => weighted_mean(values, weights),
             None => mean(values),
         };
-        let log_z_bound = over_distinct(data, values);
-        Self { mean, std_error, rows: data.rows(), log_z_bound }
+        Self { mean, std_error, rows: values.len(), log_z_bound: f64::NEG_INFINITY }
     }
 
     /// The log-likelihood given log Z and its standard error.

@@ -296,7 +296,7 @@ impl LogZ {
         if below > BELOW_BOUND * self.std_error && below > ROUNDING {
             self.trust.doubt(
                 "bound",
-                format!("tracked log Z {:.3} +- {:.3} is below the sum over states of data and particles alone, {bound:.3}: the chains miss a mode; a smaller learning rate or more tempering.chains would help", self.value, self.std_error),
+                format!("tracked log Z {:.3} ± {:.3} is below the sum over states of data and particles alone, {bound:.3}: the chains miss a mode; a smaller learning rate or more tempering.chains would help", self.value, self.std_error),
             );
         }
         self

@@ -18,6 +18,16 @@ impl ChainTracker {
         self.follow_rounds(path, rounds)
     }
 
+    /// Rounds from the chains as they are. The first ones begin with all chains at beta = 1, and their measurement is too high by a part of
+    /// that: with thousands of chains by more than its error (`test_many_chains_are_not_biased_by_their_start` in python/tests).
+    pub(crate) fn measure_again(&mut self, path: &dyn TemperedPath) -> RoundsRecord {
+        let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
+        let _permit = interrupt::permit();
+        let mut tempering = Tempering::new(path, &mut self.chains, beta_update);
+        let rounds = initial_rounds.run_from(&mut tempering, self.pseudo_prior.clone());
+        self.follow_rounds(path, rounds)
+    }
+
     /// Re-initialises chains that missed known modes. At temperatures where the sum over these modes is larger than the tracked value,
     /// chains take states of these modes; at the others, states of the existing chains, drawn by their weights. So every temperature has
     /// its fraction of the chains and its log Z_k from the start, and the rounds have few changes to make.

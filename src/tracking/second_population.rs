@@ -4,7 +4,7 @@
 //! rarely enter narrow modes, and components of a mixture may separate the chains if there are many columns. So a second population follows
 //! the model on the ladder from a mixture fitted to the training rows ([`crate::tempering::mixture`]), with its own random streams, log
 //! Z_k, filter and error bar. Its value is reported, or is in doubt if the two contradict each other. If the components of the mixture
-//! separate the chains, so that their occupancy collapses or they make hardly any round trips, the second population is dropped.
+//! separate the chains, so that they make hardly any round trips, the second population is dropped.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
-use crate::tempering::{BaseDistribution, Ladder, TemperedChains, TemperedPath};
+use crate::tempering::{BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath};
 
 /// Errors by which two populations may differ.
 const CONSISTENT: f64 = 3.0;
@@ -50,12 +50,18 @@ impl SecondPopulation {
         Self { chains, base }
     }
 
-    /// One step from a model to the next; whether the population is still in use.
+    /// One step from a model to the next; whether the population is still in use. It is dropped if its chains do not travel: in their
+    /// window, or in the initial rounds after a collapse of their occupancy if these took more sweeps than the chains had made before.
     pub(super) fn step(&mut self, ladder: &Ladder, old: &Model, new: &Model) -> bool {
         let Self { chains, base } = self;
         let path = |model| MixturePath { engine: model, ladder, base };
+        let TrackerOptions { sweeps, initial_rounds, .. } = chains.options;
+        let before = chains.steps * sweeps as u64;
         let record = chains.step(&path(old.engine.as_ref()), &path(new.engine.as_ref()));
-        record.rounds.is_none() && chains.chains.round_trips.travel()
+        let rounds = record.rounds.map_or(0, |record| record.rounds.len());
+        let cheap = (rounds * initial_rounds.sweeps) as u64 <= before;
+        let trips = &chains.chains.round_trips;
+        trips.travel() && (cheap || trips.rate() >= Some(NEEDED_PER_CHAIN))
     }
 
     /// Sweeps of a copy of the chains at fixed parameters.
@@ -116,7 +122,7 @@ pub(super) fn together(first: LogZ, second: LogZ) -> LogZ {
         higher.trust.is_sound() && above <= CONSISTENT * lower.std_error.hypot(higher.std_error);
     let reason = (lower.trust.is_sound() && far && !explained).then(|| {
         format!(
-            "chains from the marginals of the data say {:.3} +- {:.3}, chains from a mixture fitted to the rows {:.3} +- {:.3}: one of them misses a part of the model; raise tempering.chains or lower the learning rate",
+            "chains from the marginals of the data say {:.3} ± {:.3}, chains from a mixture fitted to the rows {:.3} ± {:.3}: one of them misses a part of the model; raise tempering.chains or lower the learning rate",
             first.value, first.std_error, second.value, second.std_error
         )
     });
@@ -135,6 +141,9 @@ pub(super) fn together(first: LogZ, second: LogZ) -> LogZ {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::{BetaUpdate, InitialRounds, Prior};
+    use crate::tracking::{Parts, Settling, Smoothing};
     use crate::trust::Trust;
 
     fn of(value: f64, sound: bool) -> LogZ {
@@ -169,5 +178,31 @@ mod tests {
         assert_eq!(together(wide(6.0, true), of(5.0, true)), wide(6.0, true));
         assert_eq!(together(wide(5.2, true), of(5.0, true)), of(5.0, true));
         assert_eq!(together(of(5.0, true), wide(6.0, false)).trust.names(), differ);
+    }
+
+    /// Chains that travel are of use after a collapse too, which a model that jumps causes.
+    #[test]
+    fn a_collapse_does_not_end_a_population_that_travels() {
+        let ladder = Ladder::linear(10, &Prior::Uniform).unwrap();
+        let base = MixtureBase::new(vec![BaseDistribution::uniform(8)], &[1.0]).unwrap();
+        let options = TrackerOptions {
+            smoothing: Smoothing::Kalman,
+            sweeps: 2,
+            weighted: true,
+            settling: Settling { sweeps: 0, most: 0 },
+            without: Parts::default(),
+            beta_update: BetaUpdate::Collapsed,
+            initial_rounds: InitialRounds::default(),
+        };
+        let model = |scale| {
+            let mut parameters = gaussian_parameters(8, 4, 0.2, 1);
+            parameters.visible_bias.fill(scale);
+            Model::on_host(parameters)
+        };
+        let (old, new) = (model(0.0), model(-9.0));
+        let mut population = SecondPopulation::start(&old, &ladder, Arc::new(base), 40, 1, options);
+        assert!(population.step(&ladder, &old, &old) && population.chains.steps == 1);
+        let kept = population.step(&ladder, &old, &new);
+        assert!(kept && population.chains.steps == 0, "{kept} {}", population.chains.steps);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::settling::{Settled, Settling, in_errors, settle};
 use super::tracker::posterior_of;
+use super::verdict::MOVEMENT;
 use super::{ChainTracker, Part, TrackerOptions};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, derived_seed};
@@ -37,6 +38,9 @@ impl ChainTracker {
         if settling.sweeps == 0 {
             self.settled = None;
             return None;
+        }
+        if self.movement_per_round_trip() > MOVEMENT {
+            settling.sweeps = settling.sweeps.max(settling.most / 2);
         }
         let (zeta, weights) = (&self.pseudo_prior, self.own_weights());
         let (s, k) = (self.chains.len(), path.ladder().len());

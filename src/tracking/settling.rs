@@ -3,8 +3,9 @@
 //! While parameters change, all chains lag behind them, and the spread over chains cannot show an error that all chains share. So for an
 //! evaluation a copy of the chains sweeps at fixed parameters. The first third of the sweeps is dropped, and the other two each measure log
 //! Z (RTS eq. 12). If chains still lag, the thirds differ by more than their noise; if chains hardly move, the errors of the thirds are
-//! equal chain by chain. In both cases twice as many sweeps are run, up to a limit. The difference between the equilibrated and the tracked
-//! value is the lag of the tracker.
+//! equal chain by chain. In both cases twice as many sweeps are run, up to a limit. Where the model moves faster than the chains can
+//! follow ([`super::ChainTracker::movement_per_round_trip`]), the first comparison is made after half of the most sweeps: few sweeps can look
+//! independent by chance. The difference between the equilibrated and the tracked value is the lag of the tracker.
 
 use serde::{Deserialize, Serialize};
 

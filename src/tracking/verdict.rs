@@ -16,7 +16,7 @@ const DRIFT: f64 = 3.5;
 /// Correlation over chains of the thirds' errors, and movement of the model during a round trip, that together mean that chains lag behind
 /// the model; neither alone does.
 pub(super) const FROZEN: f64 = 0.75;
-const MOVEMENT: f64 = 15.0;
+pub(super) const MOVEMENT: f64 = 15.0;
 /// The same movement if reference states have most of the model's mass, so that little depends on the chains' states.
 const MOVEMENT_OF_THE_KNOWN: f64 = 40.0;
 

@@ -147,6 +147,9 @@ class Looks:
     def hyperparameters(self):
         self.open("hparams")
         self.shows("learning_rate", "validation log-likelihood")
+        # The headline number, -70.123 or the like: log-likelihoods are the negative numbers of the table.
+        numbers = lambda: re.findall(r"(?<![\w.])[-\u2212]\d+\.\d+", self.text())
+        wait_for("a validation log-likelihood and one of training rows", lambda: len(numbers()) >= 2)
         self.keep("hparams")
 
 

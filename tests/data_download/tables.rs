@@ -70,5 +70,10 @@ fn a_set_without_a_checksum_is_fetched_with_a_warning() {
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    assert!(stderr.contains("warning: mushrooms: no checksum is known"), "{stderr}");
+    let file = folder.path().join("mushrooms/mushrooms");
+    let warning = format!("warning: {}: no checksum is known", file.display());
+    assert!(stderr.contains(&warning) && stderr.contains("compare the sha256"), "{stderr}");
+    // What the warning says to type gives one.
+    let described = crate::common::succeed(&["data", "describe", file.to_str().unwrap()]);
+    assert!(described.contains("sha256"), "{described}");
 }

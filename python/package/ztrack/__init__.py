@@ -11,6 +11,7 @@ Weights are [visible, hidden], data are rows of 0 and 1, everything is in nats.
 
 from ._native import __version__ as __version__
 from ._arviz import to_arviz
+from ._complete import Completion, complete
 from ._convert import (
     Model,
     from_plus_minus,
@@ -24,6 +25,7 @@ from ._convert import (
     to_torch,
     write_rbms_log_z,
 )
+from ._engine import Engine
 from ._errors import (
     ConfigError,
     DivergedError,
@@ -45,9 +47,11 @@ from ._tracker import Tracker
 
 # Without RBM: `from ztrack import *` works where scikit-learn is missing.
 __all__ = [
+    "Completion",
     "ConfigError",
     "DivergedError",
     "EarlyStopping",
+    "Engine",
     "Estimate",
     "Evaluation",
     "FileError",
@@ -66,6 +70,7 @@ __all__ = [
     "Trust",
     "Watched",
     "ZtrackError",
+    "complete",
     "from_plus_minus",
     "from_rbms",
     "from_sklearn",

@@ -1,4 +1,6 @@
 from ._arviz import to_arviz as to_arviz
+from ._complete import Completion as Completion
+from ._complete import complete as complete
 from ._convert import Model as Model
 from ._convert import from_plus_minus as from_plus_minus
 from ._convert import from_rbms as from_rbms
@@ -10,6 +12,7 @@ from ._convert import to_rbms as to_rbms
 from ._convert import to_sklearn as to_sklearn
 from ._convert import to_torch as to_torch
 from ._convert import write_rbms_log_z as write_rbms_log_z
+from ._engine import Engine as Engine
 from ._errors import ConfigError as ConfigError
 from ._errors import DivergedError as DivergedError
 from ._errors import FileError as FileError

@@ -123,6 +123,14 @@ def rows(value, columns=None, name="data"):
     return np.ascontiguousarray(found, dtype=np.uint8)
 
 
+def has_missing(value):
+    """Whether cells of an array are NaN, or masked."""
+    if np.ma.isMaskedArray(value):
+        return bool(np.ma.getmaskarray(value).any())
+    found = np.asarray(value)
+    return found.dtype.kind == "f" and bool(np.isnan(found).any())
+
+
 def groups(value):
     """What the visible columns stand for, as the library's text; "" for bits.
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _native
-from ._arrays import array, number, parameters, row_weights, rows, seeded, whole
+from ._arrays import array, has_missing, number, parameters, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
 from ._categories import PLUS_MINUS, one_hot, states_of, zeros_for_minus
 from ._errors import InvalidError
@@ -321,25 +321,33 @@ def log_likelihood(
     transposed: bool = False,
     **options: Any,
 ) -> LogLikelihood:
-    """Mean normalised log-likelihood of ``data`` [rows, visible], nats per row, with weights of rows where there are any.
+    """Mean normalised log-likelihood of ``data`` [rows, visible], nats per row, with weights of rows where there are any. Cells that are
+    NaN are missing and summed out, see :func:`complete`.
 
     ``log_z``: a :class:`LogPartition`, or a number, or a pair (value, std_error), where it is known; else
     :func:`log_partition` finds it, with ``options``.
     """
-    data, options["groups"], _ = one_hot(data, options.get("groups"), options.pop("categories", None))
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
-    cells = rows(data, len(c))
+    groups, categories = options.get("groups"), options.pop("categories", None)
+    if has_missing(data):
+        from ._complete import complete
+
+        values = complete(w, c, b, data, groups=groups, categories=categories).log_f
+        _, options["groups"], _ = one_hot(None, groups, categories)
+    else:
+        data, options["groups"], _ = one_hot(data, groups, categories)
+        values = _log_f(w, c, b, rows(data, len(c)), options["groups"])
     if log_z is None:
         log_z = log_partition(w, c, b, **options)
     elif unknown := options.keys() - _OPTIONS:
         raise InvalidError(f"`log_likelihood` has no option {', '.join(sorted(unknown))}")
     if isinstance(log_z, LogPartition):
-        return mean_log_likelihood(_log_f(w, c, b, cells, options["groups"]), sample_weight, log_z.value, log_z.std_error, log_z.trust)
+        return mean_log_likelihood(values, sample_weight, log_z.value, log_z.std_error, log_z.trust)
     pair = array(np.atleast_1d(log_z), "log_z", 1)
     if not (len(pair) in (1, 2) and np.isfinite(pair).all() and (pair[1:] >= 0).all()):
         raise InvalidError(f"`log_z` is {log_z!r}: a finite number, or a pair of it and a standard error of at least 0, is needed")
     error = float(pair[1]) if len(pair) > 1 else 0.0
-    return mean_log_likelihood(_log_f(w, c, b, cells, options["groups"]), sample_weight, float(pair[0]), error, Trust())
+    return mean_log_likelihood(values, sample_weight, float(pair[0]), error, Trust())
 
 
 #: Options of :func:`log_partition` that :func:`log_likelihood` takes, and has no use for where log Z is given.

@@ -43,7 +43,7 @@ class Tracker:
         tracker.plot()
 
     Values are about the running average of the parameters, :attr:`model`. Tempered chains follow it; the first call, to be made
-    before the first update, starts them. An evaluation lets a copy of them come to rest first (60 sweeps and more); between two updates
+    before the first update, starts them. An evaluation equilibrates a copy of them first (60 to 600 sweeps, as they need them; up to 2000 after as many of the chains); between two updates
     it is made once.
 
     Parameters
@@ -72,12 +72,23 @@ class Tracker:
         W is given as [hidden, visible].
     groups : str or sequence of int, optional
         What the visible columns stand for, see :class:`Model`; default: bits.
+    engine : Engine, optional
+        A model of one's own in place of an RBM: an object with the methods of :class:`ztrack.Engine`. Of the other arguments, ``chains``,
+        ``seed``, ``every``, ``temperatures`` (20) and ``sweeps``, ``settling`` go with it. ``update()`` without arguments follows it;
+        there is no average, and modes of the data that no chain has visited are not missed.
     categories : sequence of int, optional
         Numbers of states of the columns of ``data``, whose cells are then states 0, 1, ...; each is one-hot units of the model. A pandas
         frame of category columns brings them. Rows that are given later and samples are states likewise.
 
     Two threads may use trackers of their own at the same time; one that is shared serves them in turn.
     """
+
+    def __new__(cls, *given: Any, engine: Any = None, **options: Any) -> "Tracker":
+        if engine is None or cls is not Tracker:
+            return super().__new__(cls)
+        from ._engine import EngineTracker
+
+        return super().__new__(EngineTracker)
 
     def __init__(
         self,
@@ -95,9 +106,10 @@ class Tracker:
         transposed: bool = False,
         groups: str | Sequence[int] | None = None,
         categories: Sequence[int] | None = None,
+        engine: Any = None,
     ):
         if (data is None) == (marginals is None):
-            raise InvalidError("a tracker needs `data` or `marginals`, one of them")
+            raise InvalidError("a tracker needs `data` or `marginals`, one of them, or an `engine`")
         if n_hidden is None:
             raise InvalidError("a tracker needs `n_hidden`, the number of hidden units")
         spins = isinstance(groups, str) and groups == PLUS_MINUS
@@ -122,6 +134,9 @@ class Tracker:
         else:
             means = array(marginals, "marginals", 1)
             self._native = _native.Tracker(None, means.tolist(), len(means), settings)
+
+    #: Names and texts of doubts beside those of the chains.
+    _own_doubts: tuple[tuple[str, str], ...] = ()
 
     def _rows(self, data, columns, name="data"):
         if self._states == PLUS_MINUS:
@@ -162,7 +177,7 @@ class Tracker:
         named = {} if data is None else data if isinstance(data, Mapping) else {"data": data}
         cells = {str(name): self._rows(value, self.n_visible, str(name)) for name, value in named.items()}
         update, value, std_error, doubts, diagnostics = self._native.evaluate(progress)
-        trust = _trust(doubts)
+        trust = _trust([*doubts, *self._own_doubts])
         found = {name: self._likelihood(these, None, value, std_error, trust) for name, these in cells.items()}
         last = self._evaluations[-1] if self._evaluations else None
         again = last is not None and (last.update, last.value, last.std_error) == (update, value, std_error)

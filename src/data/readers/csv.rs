@@ -183,7 +183,7 @@ impl<'a> Table<'a> {
             return Err(error("is text in UTF-16: save it as UTF-8".into()));
         }
         self.separator = self.options.separator.unwrap_or_else(|| find_separator(input.head()));
-        let (mut line, mut number) = (Vec::new(), 1);
+        let (mut line, mut number) = (Vec::new(), 1 + input.before());
         while input.line(&mut line, number)? {
             let text = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| number == 1).unwrap_or(&line);
             // Some programs end lines with carriage returns alone.

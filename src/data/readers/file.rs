@@ -70,13 +70,28 @@ fn read<'a>(
     open: &dyn Fn() -> Result<Input<'a>>,
     options: &FileOptions,
 ) -> Result<Dataset> {
-    let mut input = open()?;
+    let input = open()?;
     if input.head().is_empty() {
         return Err(Error::file(path, "is empty"));
     }
-    let format = format_of(path, input.head());
-    if !matches!(format, Some(Format::Csv) | None) {
-        let table = matches!(format, Some(Format::Parquet));
+    let Some(format) = format_of(path, input.head()) else {
+        return Err(Error::file(
+            path,
+            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text, text tables (CSV), Parquet and aligned sequences (FASTA, A3M) are read, plain or gzipped",
+        ));
+    };
+    read_as(format, path, open, options)
+}
+
+/// The same of a file of a known format.
+pub(super) fn read_as<'a>(
+    format: Format,
+    path: &Path,
+    open: &dyn Fn() -> Result<Input<'a>>,
+    options: &FileOptions,
+) -> Result<Dataset> {
+    if !matches!(format, Format::Csv) {
+        let table = matches!(format, Format::Parquet);
         let given = [
             ("`separator`", options.separator.is_some()),
             ("`label`", options.label.is_some() && !table),
@@ -89,26 +104,22 @@ fn read<'a>(
         }
     }
     let dataset = match format {
-        Some(Format::Idx) => idx::read(path, &mut input),
-        Some(Format::Npy) => npy::read(path, &mut input),
-        Some(Format::Npz) => npz::read(path, &mut input),
-        Some(Format::Libsvm) => libsvm::read(path, &mut input, options),
-        Some(Format::Fasta) => fasta::read(path, &mut input, options),
-        Some(Format::Csv) => table(path, open, options),
+        Format::Idx => idx::read(path, &mut open()?),
+        Format::Npy => npy::read(path, &mut open()?),
+        Format::Npz => npz::read(path, &mut open()?),
+        Format::Libsvm => libsvm::read(path, &mut open()?, options),
+        Format::Fasta => fasta::read(path, &mut open()?, options),
+        Format::Csv => table(path, open, options),
         #[cfg(feature = "parquet")]
-        Some(Format::Parquet) => {
+        Format::Parquet => {
             let text = || super::parquet::text(path, open()?.rest()?);
             let options = FileOptions { separator: Some(Separator::Comma), ..options.clone() };
             table(path, &text, &options)
         }
         #[cfg(not(feature = "parquet"))]
-        Some(Format::Parquet) => Err(Error::file(
+        Format::Parquet => Err(Error::file(
             path,
             "is a Parquet file, which this build does not read: install with `--features parquet`, or write it as CSV, in Python pandas.read_parquet(\"x.parquet\").to_csv(\"x.csv\", index=False)",
-        )),
-        None => Err(Error::file(
-            path,
-            "is in no known format; IDX (MNIST), npy, npz, LIBSVM text, text tables (CSV), Parquet and aligned sequences (FASTA, A3M) are read, plain or gzipped",
         )),
     }?;
     match options.columns {
@@ -132,7 +143,8 @@ fn table<'a>(
     }
 }
 
-enum Format {
+#[derive(Clone, Copy)]
+pub(super) enum Format {
     Parquet,
     Idx,
     Npy,
@@ -143,7 +155,7 @@ enum Format {
 }
 
 /// The format of a file that begins with `head`.
-fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
+pub(super) fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
     if head.starts_with(npy::MAGIC) {
         return Some(Format::Npy);
     } else if head.starts_with(b"PK") {

@@ -23,7 +23,7 @@ pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) ->
     let limit = options.columns.unwrap_or(MAX_COLUMNS);
     let (mut rows, mut labels) = (GrowingRows::default(), Vec::new());
     let (mut line, mut ones) = (Vec::new(), Vec::new());
-    let (mut largest, mut number) = (0, 1);
+    let (mut largest, mut number) = (0, 1 + input.before());
     while input.line(&mut line, number)? {
         let here = number;
         number += 1;

@@ -1,5 +1,6 @@
 //! Readers, one per format; rows become bits or levels as they are read.
 
+mod blocks;
 mod cells;
 mod csv;
 mod encoding;
@@ -26,6 +27,7 @@ pub(crate) use npz::{open_archive, open_entry};
 pub(super) use levels::Levels;
 pub(super) use weights::read_weights;
 
+pub use blocks::each_block;
 pub use fasta::Alphabet;
 pub use file::{FileOptions, load_file, read_bytes};
 pub use refill::refill;

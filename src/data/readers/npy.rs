@@ -18,18 +18,21 @@ pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// A matrix from an npy file.
 pub(super) fn read(path: &Path, input: &mut Input<'_>) -> Result<Dataset> {
-    let (values, plus_minus) = parse(input)?.map_err(|problem| Error::file(path, problem))?;
+    if !input.head().starts_with(MAGIC) {
+        return Err(Error::file(path, "is not npy: the first bytes are not \\x93NUMPY"));
+    }
+    let header = NpyHeader::read(input)?.map_err(|problem| Error::file(path, problem))?;
+    matrix(path, &header, input)
+}
+
+/// The matrix that follows a header.
+pub(super) fn matrix(path: &Path, header: &NpyHeader, input: &mut Input<'_>) -> Result<Dataset> {
+    let found = values(header, input)?;
+    let (values, plus_minus) = found.map_err(|problem| Error::file(path, problem))?;
     Ok(Dataset { plus_minus, ..Dataset::new(file_name(path), values, None, None)? })
 }
 
-fn parse(input: &mut Input<'_>) -> Result<Checked<(Values, bool)>> {
-    if !input.head().starts_with(MAGIC) {
-        return Ok(Err("is not npy: the first bytes are not \\x93NUMPY".into()));
-    }
-    let header = match NpyHeader::read(input)? {
-        Ok(header) => header,
-        Err(problem) => return Ok(Err(problem)),
-    };
+fn values(header: &NpyHeader, input: &mut Input<'_>) -> Result<Checked<(Values, bool)>> {
     let [rows, columns] = header.shape[..] else {
         return Ok(Err(format!(
             "npy array has {} dimension(s), {}; 2 expected: reshape it to (rows, columns)",
@@ -42,6 +45,7 @@ fn parse(input: &mut Input<'_>) -> Result<Checked<(Values, bool)>> {
         Kind::Bool | Kind::Float => 1.0,
         Kind::Unsigned | Kind::Signed => 255.0,
     };
+    let before = input.before();
     let mut levels = Levels::new(Some(largest));
     let found = header.values(input, |value| {
         shape.clone()?;
@@ -51,7 +55,7 @@ fn parse(input: &mut Input<'_>) -> Result<Checked<(Values, bool)>> {
                 true => (cell % rows, cell / rows),
                 false => (cell / columns, cell % columns),
             };
-            format!("row {}, column {}: {problem}", row + 1, column + 1)
+            format!("row {}, column {}: {problem}", before + row + 1, column + 1)
         })
     })?;
     Ok(found.and(shape).and_then(|()| levels.finish(columns, header.fortran_order)))

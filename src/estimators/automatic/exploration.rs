@@ -3,15 +3,15 @@
 use super::candidates::{Candidates, failure_of};
 use super::choice::Choice;
 use super::judgement::{Evidence, judge};
+use super::results::Results;
 use super::search::Search;
 use super::{Automatic, Bound, Candidate, Known};
 use crate::engine::random::{Purpose, derived_seed};
 use crate::engine::{BitMatrix, Engine};
 use crate::error::{Error, Result};
 use crate::estimators::Estimate;
-use crate::estimators::tempered::{FROZEN, TemperedRun};
+use crate::estimators::tempered::TemperedRun;
 use crate::model::Parameters;
-use crate::numerics::{MOST_ERRORS, pooled};
 use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
 use crate::tempering::{
     AtOne, BaseDistribution, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains,
@@ -28,6 +28,8 @@ const MOST_ROWS: usize = 400;
 const CLIMBS: usize = 50;
 /// Sweeps of one call, after which states at beta = 1 are collected.
 const STRETCH: usize = 20;
+/// Most sweeps between two samples of a chain, if the number is not given.
+const SPACING: usize = 100;
 /// States at this inverse temperature or above are used as states of the model in fits.
 const NEAR_ONE: f64 = 0.95;
 /// Doubts that longer runs on the same path may remove.
@@ -61,7 +63,7 @@ pub(super) struct Exploration<'a> {
     parameters: &'a Parameters,
     engine: &'a dyn Engine,
     search: Search,
-    /// States of the model that are known.
+    /// States of the model, and rows of data, which a trained model resembles: they show modes that chains reach rarely.
     known: Option<BitMatrix>,
     found: Candidates<'a>,
     pool: WeightedRows,
@@ -71,21 +73,11 @@ pub(super) struct Exploration<'a> {
     /// A lower bound of log Z from the weights of all annealing passes, and the number of these.
     at_least: f64,
     passes: usize,
-    /// Results of the sound runs, and of those that were only slow.
-    sound: Vec<Found>,
-    slow: Vec<Found>,
+    results: Results,
     runs: u64,
     gibbs_sweeps: u64,
     /// Seconds of one typical core that the runs took.
     pub(super) spent: f64,
-}
-
-/// Result of a run.
-#[derive(Clone, Copy)]
-struct Found {
-    /// log Z and its standard error.
-    log_z: (f64, f64),
-    sweeps: f64,
 }
 
 /// States of the chains at the end of the last run.
@@ -95,6 +87,8 @@ struct Journey {
     chains: TemperedChains,
     /// zeta_k that its sweeps found, shape [K].
     zeta: Vec<f64>,
+    /// Counted sweeps of every chain.
+    sweeps: usize,
     /// The last so many chains started at beta = 1.
     above: usize,
     /// Whether the next run of this kind, directly after this one, continues with these chains, so that they forget their initial modes: if
@@ -117,17 +111,25 @@ impl<'a> Exploration<'a> {
         }
         let mut search = Search::new(parameters, known, settings.seed);
         let mut found = Candidates::new(parameters, engine, settings.seed);
-        found.try_all(known, &mut search)?;
-        let pool = found.rows(&search.drawn(MOST_MODES, 2, settings.seed));
-        let given = known.marginals.map(|marginals| Kind::Given(marginals.clone()));
-        let fitted = [Kind::Fitted(MOST_COMPONENTS), Kind::Fitted(1)];
-        let kinds: Vec<Kind> = given.into_iter().chain(fitted).collect();
+        let mut kinds = vec![Kind::Fitted(MOST_COMPONENTS), Kind::Fitted(1)];
+        let pool = match (known.states, known.audited) {
+            (Some(states), Some(_)) => WeightedRows::alike(states.clone()),
+            _ => {
+                let given = known.marginals.map(|marginals| Kind::Given(marginals.clone()));
+                kinds.splice(0..0, given);
+                found.try_all(known, &mut search)?;
+                found.rows(&search.drawn(MOST_MODES, 2, settings.seed))
+            }
+        };
         Ok(Self {
             settings,
             parameters,
             engine,
             search,
-            known: known.states.cloned(),
+            known: match (known.states, known.rows) {
+                (Some(states), Some(rows)) => Some(states.followed_by(rows)),
+                (states, rows) => states.or(rows).cloned(),
+            },
             gibbs_sweeps: found.gibbs_sweeps(),
             at_least: found.list().iter().map(|c| c.at_least).fold(f64::NEG_INFINITY, f64::max),
             passes: found.list().len(),
@@ -136,8 +138,7 @@ impl<'a> Exploration<'a> {
             choice: Choice::of(kinds.len()),
             kinds,
             last: None,
-            sound: Vec::new(),
-            slow: Vec::new(),
+            results: Results::default(),
             runs: 0,
             spent: 0.0,
         })
@@ -221,20 +222,7 @@ impl<'a> Exploration<'a> {
             bound: self.search.bound().value,
         };
         let (mut estimate, line) = judge(&evidence);
-        let own = (estimate.value, estimate.std_error);
-        let found = Found { log_z: own, sweeps: sweeps as f64 };
-        let higher =
-            |Found { log_z, .. }: &&Found| log_z.0 - own.0 > MOST_ERRORS * log_z.1.hypot(own.1);
-        if let Some(Found { log_z: (log_z, std_error), .. }) = self.sound.iter().find(higher) {
-            let text = format!(
-                "an earlier run from another start found {log_z:.3} +- {std_error:.3}, more than this one: a mode is missing; give it a larger --budget"
-            );
-            estimate.trust.doubt("runs-differ", text);
-        } else if estimate.trust.is_sound() {
-            self.sound.push(found);
-        } else if estimate.trust.doubts().iter().all(|doubt| doubt.name == FROZEN) {
-            self.slow.push(found);
-        }
+        self.results.take(&mut estimate, sweeps);
         self.choice.tell(kind, run.round_trips as f64 / run.chains as f64, sweeps);
         self.spent += self.cost(run.gibbs_sweeps);
         self.gibbs_sweeps += run.gibbs_sweeps;
@@ -249,33 +237,29 @@ impl<'a> Exploration<'a> {
             .with(&self.search.drawn(MOST_MODES, 1, self.seed()), SHARE_OF_MODES);
         drop(chains);
         let zeta = run.measurement().log_z;
-        self.last = Some(Journey { kind, base, chains: states, zeta, above, goes_on });
+        self.last = Some(Journey { kind, base, chains: states, zeta, sweeps, above, goes_on });
         self.runs += 1;
         Ok((estimate, format!("{}, {line}", self.kinds[kind])))
     }
 
-    /// The estimate of the last run, a sound one, replaced by the mean over all runs with comparable errors, weighted by sweeps. A run in
-    /// which no chain has been in a slow mode does not see that mode, and neither does its error, so it must not have more weight than the
-    /// runs that saw it.
+    /// The estimate of the last run with the results of all, see [`Results::pooled`].
     pub(super) fn pooled(&self, estimate: Estimate) -> Estimate {
-        if !estimate.trust.is_sound() {
-            return estimate;
-        }
-        let runs = self.sound.iter().chain(&self.slow);
-        let runs: Vec<((f64, f64), f64)> = runs.map(|run| (run.log_z, run.sweeps)).collect();
-        let (value, std_error) = pooled(&runs);
-        Estimate { value, std_error, ..estimate }
+        self.results.pooled(estimate, self.at_least)
     }
 
-    /// `count` samples by the chains of the last run, `spacing` sweeps between two samples of one chain.
+    /// `count` samples by the chains of the last run, `spacing` sweeps between two samples of one chain; without it, as many as
+    /// make all samples cost what the counted sweeps of that run did, and at most [`SPACING`].
     ///
     /// # Errors
     /// Chains that hardly ever reach beta = 1.
-    pub(super) fn take_at_one(&mut self, count: usize, spacing: usize) -> Result<AtOne> {
+    pub(super) fn take_at_one(&mut self, count: usize, spacing: Option<usize>) -> Result<AtOne> {
         let ladder = &self.settings.ladder;
-        let Some(Journey { base, chains, zeta, .. }) = &mut self.last else {
+        let Some(Journey { base, chains, zeta, sweeps, .. }) = &mut self.last else {
             return Err(Error::Invalid("no run has left chains to sample".into()));
         };
+        let at_one = ladder.log_prior().last().map_or(0.0, |log_r| log_r.exp());
+        let states = at_one * (*sweeps * chains.len()) as f64;
+        let spacing = spacing.unwrap_or(((states / count as f64) as usize).min(SPACING)).max(1);
         let path = MixturePath { engine: self.engine, ladder, base };
         let mut chains = Tempering::new(path, chains, BetaUpdate::Collapsed);
         let before = chains.sweeps_done();
@@ -340,6 +324,29 @@ mod tests {
     use super::*;
     use crate::engine::Host;
     use crate::model::test_systems::gaussian_parameters;
+
+    /// Modes that chains reach rarely are among them.
+    #[test]
+    fn a_third_of_the_chains_at_one_start_from_rows_and_states() {
+        let parameters = gaussian_parameters(12, 8, 0.5, 3);
+        let engine = Host::new(&parameters);
+        let settings = Automatic { chains: 10, ..Automatic::new(1).unwrap() };
+        let rows = BitMatrix::from_fn(30, 12, |row, unit| row >> (unit % 5) & 1 == 1);
+        let states = BitMatrix::from_fn(30, 12, |row, _| row % 2 == 1);
+        for (given, from) in [([true, false], 0..30), ([false, true], 30..60), ([true; 2], 0..60)] {
+            let known = Known {
+                rows: Some(&rows).filter(|_| given[0]),
+                states: Some(&states).filter(|_| given[1]),
+                ..Known::default()
+            };
+            let exploration = Exploration::new(&settings, &parameters, &engine, known).unwrap();
+            let above = exploration.states_above(12);
+            let all = rows.followed_by(&states);
+            let known: Vec<&[u64]> = from.map(|row| all.row(row)).collect();
+            assert_eq!(above.rows(), 12);
+            assert!((8..12).all(|row| known.contains(&above.row(row))));
+        }
+    }
 
     /// From the marginals after a run that was not a short one; from a fitted mixture that only needs time.
     #[test]

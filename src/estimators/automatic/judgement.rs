@@ -43,7 +43,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> (Estimate, String) {
     let Mixing { round_trips, travelled, correlation, r_hat, effective_log_f, .. } =
         Mixing::of(run);
     let line = format!(
-        "{} chains x {} sweeps: {value:.3} +- {error:.3}; {round_trips:.1} round trips a chain, {travelled} chains travelled, halves correlate by {correlation:.2}, R-hat of free energies {r_hat:.2}, {effective_log_f:.0} of them effective{}",
+        "{} chains x {} sweeps: {value:.3} ± {error:.3}; {round_trips:.1} round trips a chain, {travelled} chains travelled, halves correlate by {correlation:.2}, R-hat of free energies {r_hat:.2}, {effective_log_f:.0} of them effective{}",
         run.chains,
         run.counted.sweeps,
         if estimate.trust.is_sound() {
@@ -72,7 +72,7 @@ fn populations(evidence: &Evidence<'_>) -> Trust {
     let (b, error_b) = of(occupancy.between(below, run.chains));
     let apart = (a - b).abs() > MOST_ERRORS * error_a.hypot(error_b);
     let reason = apart.then(|| {
-        format!("chains from the start say {a:.3} +- {error_a:.3}, chains from the modes {b:.3} +- {error_b:.3}: they see different parts of the model; give it a larger --budget")
+        format!("chains from the start say {a:.3} ± {error_a:.3}, chains from the modes {b:.3} ± {error_b:.3}: they see different parts of the model; give it a larger --budget")
     });
     Trust::unless("populations-differ", reason)
 }

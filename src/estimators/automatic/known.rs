@@ -19,6 +19,9 @@ pub struct Known<'a> {
     pub states: Option<&'a BitMatrix>,
     /// A rigorous lower bound of log Z.
     pub bound: Option<Bound>,
+    /// log Z and its standard error, from an audit whose checks passed. With `states`, samples are drawn from chains that start at these,
+    /// without a search for modes, if the chains confirm this value.
+    pub audited: Option<(f64, f64)>,
 }
 
 /// A rigorous lower bound of log Z.

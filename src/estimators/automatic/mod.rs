@@ -15,6 +15,7 @@ mod exploration;
 mod judgement;
 mod known;
 mod modes;
+mod results;
 mod run;
 mod search;
 mod settings;

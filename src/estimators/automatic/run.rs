@@ -11,12 +11,16 @@ use crate::engine::{BitMatrix, Engine};
 use crate::error::{Error, Result};
 use crate::estimators::{Estimate, at_least_one_sweep};
 use crate::model::Parameters;
+use crate::numerics::MOST_ERRORS;
 use crate::tempering::AtOne;
 use crate::tempering::mixture::MixtureBase;
 use crate::trust::Trust;
 
 /// The first runs, which only locate the mass, have fewer sweeps by this factor.
 const EXPLORING: usize = 5;
+
+/// Share of the budget for chains from known states, before all starts are tried.
+const QUICK: f64 = 0.5;
 
 /// Text for samples that are not those of the chains.
 const ANNEALED: &str = "the samples were drawn by annealing from the data's marginals instead, whose weights pass their diagnostics; modes that neither method reaches are missing";
@@ -65,7 +69,8 @@ impl Automatic {
         let start = Instant::now();
         let engine = self.device.engine(parameters, collective::current());
         let (mut exploration, mut done) = self.explore(parameters, engine.as_ref(), known, tell)?;
-        let mut estimate = self.until_sound(&mut exploration, &mut done, tell)?;
+        let budget = self.budget;
+        let mut estimate = self.until_sound(&mut exploration, budget, &mut done, tell)?;
         estimate.seconds = start.elapsed().as_secs_f64();
         Ok(Report {
             estimate,
@@ -77,17 +82,29 @@ impl Automatic {
 
     /// `count` states at beta = 1, the sweeps of single chains spent, and the diagnostics: of the chains if their estimate is sound, else
     /// from annealing if its weights can be trusted, else of the last chains within the budget, whose doubts are those of the samples;
-    /// `spacing` sweeps between two samples of a chain.
+    /// `spacing` sweeps between two samples of a chain, by default at most 100 and at most as many as double the cost of the chains' check.
     pub(in super::super) fn sample(
         &self,
         parameters: &Parameters,
         known: Known<'_>,
-        (count, spacing): (usize, usize),
+        (count, spacing): (usize, Option<usize>),
         tell: &mut dyn FnMut(&str),
     ) -> Result<(AtOne, u64, Trust)> {
         let engine = self.device.engine(parameters, collective::current());
         let (mut exploration, mut done) = self.explore(parameters, engine.as_ref(), known, tell)?;
-        let Estimate { mut trust, .. } = self.until_sound(&mut exploration, &mut done, tell)?;
+        let quick = known.audited.is_some() && known.states.is_some();
+        let budget = if quick { QUICK * self.budget } else { self.budget };
+        let found = self.until_sound(&mut exploration, budget, &mut done, tell)?;
+        if let Some((log_z, std_error)) = known.audited.filter(|_| quick) {
+            let apart =
+                (found.value - log_z).abs() > MOST_ERRORS * found.std_error.hypot(std_error);
+            if apart || !found.trust.is_sound() {
+                tell("chains from the known states are in doubt: all starts are tried");
+                let known = Known { audited: None, ..known };
+                return self.sample(parameters, known, (count, spacing), tell);
+            }
+        }
+        let mut trust = found.trust;
         if !trust.is_sound()
             && let Some(base) = known.marginals
         {
@@ -108,6 +125,7 @@ impl Automatic {
     fn until_sound(
         &self,
         exploration: &mut Exploration<'_>,
+        budget: f64,
         done: &mut Vec<String>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<Estimate> {
@@ -118,7 +136,7 @@ impl Automatic {
             done.push(line);
             sweeps *= 2;
             let next = 1.5 * exploration.cost((self.chains * sweeps) as u64);
-            if estimate.trust.is_sound() || exploration.spent + next > self.budget {
+            if estimate.trust.is_sound() || exploration.spent + next > budget {
                 return Ok(exploration.pooled(estimate));
             }
         }

@@ -72,6 +72,10 @@ impl Search {
             variables: parameters.variables.clone(),
             known: known.bound,
         };
+        if let (Some(states), Some(_)) = (known.states, known.audited) {
+            search.visible.note(states);
+            return search;
+        }
         search.hidden.climb_random(RANDOM_STARTS, seed);
         search.visible.climb_random(RANDOM_STARTS / 4, seed);
         let quenched = quenched(&Host::new(parameters), seed);

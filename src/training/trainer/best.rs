@@ -10,12 +10,14 @@ use crate::error::Result;
 use crate::estimators::{Automatic, Estimate, Known, Method};
 use crate::interrupt;
 use crate::model::Parameters;
-use crate::numerics::MOST_ERRORS;
+use crate::numerics::{MOST_ERRORS, pooled};
 use crate::progress;
 use crate::tracking::{LogLikelihood, MeanLogF, Model, mean_log_f};
 
 /// Training rows in which the automatic estimate looks for modes.
 const KNOWN_ROWS: usize = 1000;
+/// Errors by which two audits of one model differ by chance.
+const BY_CHANCE: f64 = 2.0;
 
 /// The purpose of an audit at the end of a run; each purpose has its own random streams.
 #[derive(Clone, Copy)]
@@ -45,10 +47,16 @@ impl Trainer {
     /// # Errors
     /// Invalid audit settings.
     pub fn final_likelihood(&self, parameters: &Parameters) -> Result<FinalLikelihood> {
-        self.audited_likelihood(parameters, Pass::Choice)
+        self.audited_likelihood(parameters, None, Pass::Choice)
     }
 
-    fn audited_likelihood(&self, parameters: &Parameters, pass: Pass) -> Result<FinalLikelihood> {
+    /// `states` of the model help to find its modes.
+    fn audited_likelihood(
+        &self,
+        parameters: &Parameters,
+        states: Option<&BitMatrix>,
+        pass: Pass,
+    ) -> Result<FinalLikelihood> {
         let model = model(parameters.clone(), &self.device);
         let RowSets { validation, test, .. } = &self.rows;
         let mean = |rows: &BitMatrix| mean_log_f(model.engine.as_ref(), rows);
@@ -59,7 +67,7 @@ impl Trainer {
         } else {
             let all = [Some(&train), validation.as_ref(), test.as_ref()].into_iter().flatten();
             let bound = all.fold(f64::NEG_INFINITY, |most, rows| most.max(rows.log_z_bound));
-            self.thorough_audit(&model, self.updates + ((pass as u64) << 40), bound)?
+            self.thorough_audit(&model, states, self.updates + ((pass as u64) << 40), bound)?
         };
         let likelihood = |mean: MeanLogF| mean.log_likelihood(log_z.value, log_z.std_error);
         Ok(FinalLikelihood {
@@ -126,16 +134,19 @@ impl Trainer {
         };
         let mut best: Option<Best> = None;
         for (candidate, in_doubt) in candidates {
-            let likelihood = self.final_likelihood(&candidate.parameters)?;
+            let Candidate { parameters, states, .. } = candidate;
+            let likelihood = self.audited_likelihood(parameters, states.as_ref(), Pass::Choice)?;
             let better =
                 best.as_ref().is_none_or(|best| value(&likelihood) > value(&best.likelihood));
             if better && (!in_doubt || self.confirmed(candidate, &likelihood.log_z)?) {
                 best = Some(Best { candidate: candidate.clone(), likelihood, in_doubt, audited });
             }
         }
-        let sampled = |best: &mut Best| best.likelihood.log_z.method != Method::Exact;
+        let again = self.config.audit.models > 1;
+        let sampled = |best: &mut Best| again && best.likelihood.log_z.method != Method::Exact;
         let Some(best) = best.take_if(sampled) else { return Ok(best) };
-        let likelihood = self.audited_likelihood(&best.candidate.parameters, Pass::Report)?;
+        let Candidate { parameters, states, .. } = &best.candidate;
+        let likelihood = self.audited_likelihood(parameters, states.as_ref(), Pass::Report)?;
         Ok(Some(Best { likelihood: best.likelihood.or(likelihood), ..best }))
     }
 
@@ -150,21 +161,36 @@ impl Trainer {
             let bar = MOST_ERRORS * best.log_z_error.hypot(other.log_z_error);
             other.update == best.update || best.value - other.value <= bar
         };
-        sound.chain(doubtful.iter().map(|candidate| (candidate, true))).filter(near).collect()
+        let all = sound.chain(doubtful.iter().map(|candidate| (candidate, true))).filter(near);
+        all.take(self.config.audit.models).collect()
     }
 }
 
 impl FinalLikelihood {
-    /// A second audit of the same model in place of this one; in doubt if the two contradict each other.
+    /// A second audit of the same model in place of this one, which is too favourable on average. If the two differ by more than chance
+    /// explains, their mean with an error bar that reaches to both; in doubt if they contradict each other. Not below a lower bound of
+    /// either.
     fn or(self, mut second: Self) -> Self {
         let (a, b) = (&self.log_z, &mut second.log_z);
         let (apart, error) = (b.value - a.value, b.std_error.hypot(a.std_error));
         if apart.abs() > MOST_ERRORS * error {
             let text = format!(
-                "{:.3} +- {:.3} by an audit with other random numbers: one of them misses a part of the model; raise audit.temperatures",
+                "{:.3} ± {:.3} by an audit with other random numbers: one of them misses a part of the model; raise audit.temperatures",
                 a.value, a.std_error
             );
             b.trust.doubt("audits-differ", text);
+        }
+        let own = b.value;
+        if apart.abs() > BY_CHANCE * error {
+            let both = [(a.value, a.std_error), (b.value, b.std_error)];
+            (b.value, b.std_error) = pooled(&both.map(|it| (it, 1.0)));
+        }
+        b.at_least = higher(a.at_least, b.at_least);
+        b.value = b.value.max(b.at_least.unwrap_or(f64::NEG_INFINITY));
+        let (shift, std_error) = (own - b.value, b.std_error);
+        let parts = [Some(&mut second.train), second.validation.as_mut(), second.test.as_mut()];
+        for part in parts.into_iter().flatten() {
+            *part = part.with_log_z(shift, std_error);
         }
         second
     }
@@ -173,27 +199,40 @@ impl FinalLikelihood {
 impl Trainer {
     /// The automatic estimate with rows of the data, unless it is in doubt or annealing gives more; otherwise annealing. Annealing alone
     /// can miss narrow modes from any start, and a model with too low a log Z looks better than it is.
-    fn thorough_audit(&self, model: &Model, pass: u64, bound: f64) -> Result<Estimate> {
+    fn thorough_audit(
+        &self,
+        model: &Model,
+        states: Option<&BitMatrix>,
+        pass: u64,
+        bound: f64,
+    ) -> Result<Estimate> {
         let mut annealed = self.sampled_audit(model, self.config.audit.temperatures, pass)?;
         annealed.refuse_below(bound);
-        let mut found = self.automatic_audit(&model.parameters, pass)?;
+        let mut found = self.automatic_audit(&model.parameters, states, pass)?;
         found.refuse_below(bound);
         let error = found.std_error.hypot(annealed.std_error);
         let below = found.value - annealed.value > MOST_ERRORS * error;
         let at_least = higher(annealed.at_least, found.at_least);
         let above = annealed.at_least > Some(found.value + MOST_ERRORS * found.std_error);
         let taken = if below || (found.trust.is_sound() && !above) { found } else { annealed };
-        Ok(Estimate { at_least, ..taken })
+        let value = taken.value.max(at_least.unwrap_or(f64::NEG_INFINITY));
+        Ok(Estimate { value, at_least, ..taken })
     }
 
-    /// The estimate with a mode search.
-    fn automatic_audit(&self, parameters: &Parameters, pass: u64) -> Result<Estimate> {
+    /// The estimate with a mode search, from rows of the data and `states` of the model.
+    fn automatic_audit(
+        &self,
+        parameters: &Parameters,
+        states: Option<&BitMatrix>,
+        pass: u64,
+    ) -> Result<Estimate> {
         let (_task, _permit) =
             (progress::task("audit by the automatic estimate"), interrupt::permit());
         let seed = derived_seed(self.config.seed, Purpose::Audit, pass);
         let rows = &self.rows.train_evaluated;
         let rows = rows.spread(KNOWN_ROWS);
-        let known = Known { marginals: Some(&self.base), rows: Some(&rows), ..Known::default() };
+        let known =
+            Known { marginals: Some(&self.base), rows: Some(&rows), states, ..Known::default() };
         Ok(Automatic::new(seed)?.run(parameters, known, &mut |_| ())?.estimate)
     }
 
@@ -206,8 +245,51 @@ impl Trainer {
         if audited.method != Method::Ais {
             return Ok(true);
         }
-        let found = self.automatic_audit(&candidate.parameters, self.updates)?;
+        let Candidate { parameters, states, .. } = candidate;
+        let found = self.automatic_audit(parameters, states.as_ref(), self.updates)?;
         let bar = MOST_ERRORS * found.std_error.hypot(audited.std_error);
         Ok(found.trust.is_sound() && (found.value - audited.value).abs() <= bar)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a model with a mean log f of 10.
+    fn audited(value: f64, std_error: f64) -> FinalLikelihood {
+        let train = LogLikelihood {
+            value: 10.0 - value,
+            std_error: 0.3_f64.hypot(std_error),
+            data_std_error: 0.3,
+            log_z_std_error: std_error,
+        };
+        let log_z = Estimate::new(Method::Auto, value, std_error);
+        FinalLikelihood { log_z, train, validation: None, test: Some(train) }
+    }
+
+    #[test]
+    fn the_second_audit_is_reported_and_one_that_differs_widens_the_error_bar() {
+        let of = |a: (f64, f64), b: (f64, f64)| {
+            let found = audited(a.0, a.1).or(audited(b.0, b.1));
+            let test = found.test.unwrap();
+            assert!((test.value - (10.0 - found.log_z.value)).abs() < 1e-9, "{test:?}");
+            assert!((test.std_error - 0.3_f64.hypot(found.log_z.std_error)).abs() < 1e-9);
+            (found.log_z.value, found.log_z.std_error, found.log_z.trust.names())
+        };
+        assert_eq!(of((20.0, 0.1), (20.2, 0.1)), (20.2, 0.1, String::new()));
+        // 2.8 errors apart: the mean, and an error bar that reaches to both.
+        let (value, error, doubts) = of((20.0, 0.1), (20.4, 0.1));
+        assert!((value - 20.2).abs() < 1e-9 && (error - 0.2).abs() < 1e-9, "{value} {error}");
+        assert_eq!(doubts, "");
+        assert_eq!(of((20.0, 0.1), (21.0, 0.1)).2, "audits-differ");
+        // The first audit's lower bound holds for the second, and for the mean.
+        for (second, expected) in [(20.1, 20.15), (19.6, 20.15), (20.2, 20.2)] {
+            let mut first = audited(20.2, 0.1);
+            first.log_z.at_least = Some(20.15);
+            let found = first.or(audited(second, 0.1));
+            assert_eq!((found.log_z.value, found.log_z.at_least), (expected, Some(20.15)));
+            assert!((found.train.value - (10.0 - expected)).abs() < 1e-9, "{:?}", found.train);
+        }
     }
 }
