@@ -132,3 +132,24 @@ fn names_in_braces_are_found() {
     let found = named("use crate::{ a::b, c::{d, e},\n f };\nuse crate::g::{h};\ncrate::i::j()");
     assert_eq!(found.into_iter().collect::<Vec<_>>(), ["a", "c", "f", "g", "i"]);
 }
+
+/// Crates that docs/architecture.md has a replacement for, and the one file that may name them.
+const REPLACEABLE: [(&str, &str); 5] = [
+    ("protobuf::", "record/messages.rs"),
+    ("tensorboard_proto::", "record/messages.rs"),
+    ("tensorboard_rs::", "record/messages.rs"),
+    ("Device::ndarray()", "cli/device.rs"),
+    ("Device::flex()", "cli/device.rs"),
+];
+
+#[test]
+fn crates_to_be_replaced_are_named_in_one_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    for (name, owner) in REPLACEABLE {
+        let text = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+        let named: Vec<_> = files.iter().filter(|path| text(path).contains(name)).collect();
+        assert_eq!(named, [&root.join(owner)], "{name}");
+    }
+}

@@ -1,195 +1,22 @@
-//! The tracker of models of one's own: an engine in Python, whose states stay there. The library sees numbers of states: the batch that
-//! a state is in, and its row. Methods are called on the thread that called the tracker, with what that thread has set.
+//! The tracker of models of one's own.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
-use std::time::Duration;
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use ztrack::config::{Automatic, TemperingConfig};
-use ztrack::engine::random::{Purpose, Stream, derived_seed};
-use ztrack::engine::{BitMatrix, States, SweepStreams, Walker};
-use ztrack::interrupt;
 use ztrack::live::PathTracker;
-use ztrack::tempering::{Ladder, TemperedPath};
+use ztrack::tempering::Ladder;
 
+use super::engine_path::{PythonPath, Shared, lock, taken};
 use super::errors::{exception, named};
-use super::long_call::{Message, long};
+use super::long_call::long;
 use super::tracker::{Evaluation, evaluation};
 
-type Object = Arc<Py<PyAny>>;
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What all paths of a tracker share.
-#[derive(Default)]
-struct Shared {
-    /// To the thread that may call methods, while there is one.
-    line: Mutex<Option<Sender<Message>>>,
-    /// Arrays of states, which do not change.
-    batches: Mutex<HashMap<u64, Object>>,
-    next: AtomicU64,
-}
-
-impl Shared {
-    /// Has the calling thread do something; leaves the computation where that raises.
-    fn ask<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(Python<'_>) -> PyResult<T> + Send + 'static,
-    ) -> T {
-        let (reply, answer) = channel();
-        let call = Message::Call(Box::new(move |py| {
-            let _ = reply.send(work(py)?);
-            Ok(())
-        }));
-        if let Some(line) = &*lock(&self.line) {
-            let _ = line.send(call);
-        }
-        answer.recv().unwrap_or_else(|_| {
-            loop {
-                interrupt::point();
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        })
-    }
-
-    /// Numbers of the states of a new batch.
-    fn keep(&self, states: Object, rows: usize) -> Vec<u64> {
-        let batch = self.next.fetch_add(1, Ordering::Relaxed);
-        lock(&self.batches).insert(batch, states);
-        (0..rows as u64).map(|row| batch << 32 | row).collect()
-    }
-
-    /// Forgets the batches that none of these states is in.
-    fn forget_all_but(&self, states: &[u64]) {
-        lock(&self.batches).retain(|batch, _| states.iter().any(|state| state >> 32 == *batch));
-    }
-
-    /// The batch of states, which chains share, and their rows in it.
-    fn find(&self, states: &[u64]) -> (Object, Vec<usize>) {
-        let batch = states.first().map_or(0, |state| state >> 32);
-        let found = lock(&self.batches).get(&batch).map(Arc::clone);
-        let rows = states.iter().map(|state| (state & 0xFFFF_FFFF) as usize).collect();
-        (found.expect("batches of the chains are kept"), rows)
-    }
-}
-
-/// A copy of some rows of states.
-fn taken(py: Python<'_>, engine: &Object, states: &Object, rows: Vec<usize>) -> PyResult<Object> {
-    Ok(Arc::new(engine.call_method1(py, "take", (&**states, rows))?))
-}
-
-/// An engine at one time, behind `_engine.Adapter`.
-#[derive(Clone)]
-struct PythonPath {
-    engine: Object,
-    log_z_base: f64,
-    ladder: Arc<Ladder>,
-    shared: Arc<Shared>,
-}
-
-impl PythonPath {
-    fn betas(&self, at: impl Iterator<Item = usize>) -> Vec<f64> {
-        at.map(|k| self.ladder.betas()[k]).collect()
-    }
-}
-
-impl TemperedPath for PythonPath {
-    fn ladder(&self) -> &Ladder {
-        &self.ladder
-    }
-
-    /// Bits of a state's number.
-    fn n_visible(&self) -> usize {
-        64
-    }
-
-    fn log_z_base(&self) -> f64 {
-        self.log_z_base
-    }
-
-    fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
-        let engine = Arc::clone(&self.engine);
-        let seed = derived_seed(seed, Purpose::ChainStart, step) >> 1;
-        let states = self
-            .shared
-            .ask(move |py| Ok(Arc::new(engine.call_method1(py, "sample_base", (rows, seed))?)));
-        let states = self.shared.keep(states, rows);
-        BitMatrix::from_words(rows, 64, states).expect("one word a row")
-    }
-
-    fn takes_all_rows(&self) -> bool {
-        true
-    }
-
-    fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a> {
-        let (held, rows) = self.shared.find(states.visible);
-        Box::new(Chains { path: self, states, held, rows: Some(rows) })
-    }
-}
-
-struct Chains<'a> {
-    path: &'a PythonPath,
-    states: States<'a>,
-    held: Object,
-    /// Rows of `held`, a batch that is not to be changed; `None` for all of an object of one's own.
-    rows: Option<Vec<usize>>,
-}
-
-impl Chains<'_> {
-    /// The chains' states, to be changed at will.
-    fn own(&mut self) -> Object {
-        if let Some(rows) = self.rows.take() {
-            let (engine, held) = (Arc::clone(&self.path.engine), Arc::clone(&self.held));
-            self.held = self.path.shared.ask(move |py| taken(py, &engine, &held, rows));
-        }
-        Arc::clone(&self.held)
-    }
-}
-
-impl Walker for Chains<'_> {
-    fn log_f(&mut self, at: &[usize], out: &mut [f64]) {
-        let (held, engine) = (self.own(), Arc::clone(&self.path.engine));
-        let betas = self.path.betas(at.iter().copied());
-        let rows = self.states.visible.len();
-        let found: Vec<u8> = self
-            .path
-            .shared
-            .ask(move |py| engine.call_method1(py, "log_f", (&*held, betas, rows))?.extract(py));
-        for (out, bytes) in out.iter_mut().zip(found.as_chunks().0) {
-            *out = f64::from_le_bytes(*bytes);
-        }
-    }
-
-    fn sweep(&mut self, at: &[u32], streams: &SweepStreams) {
-        let (held, engine) = (self.own(), Arc::clone(&self.path.engine));
-        let betas = self.path.betas(at.iter().map(|&k| k as usize));
-        let seed = whole(streams.visible.row(self.states.first_row));
-        self.held = self.path.shared.ask(move |py| {
-            Ok(Arc::new(engine.call_method1(py, "sweep", (&*held, betas, seed))?))
-        });
-    }
-
-    fn store(&mut self) {
-        let rows = self.states.visible.len();
-        let (engine, held) = (Arc::clone(&self.path.engine), Arc::clone(&self.held));
-        let rows = self.rows.take().unwrap_or_else(|| (0..rows).collect());
-        // A copy: an engine may write into what it returned.
-        let kept = self.path.shared.ask(move |py| taken(py, &engine, &held, rows));
-        let states = self.path.shared.keep(kept, self.states.visible.len());
-        self.states.visible.copy_from_slice(&states);
-    }
-}
-
-/// A seed that a signed integer holds.
-fn whole(mut stream: Stream) -> u64 {
-    (u64::from(stream.next_word()) << 32 | u64::from(stream.next_word())) >> 1
-}
+/// See [`EngineTracker::to_state`].
+type State<'py> =
+    (Bound<'py, PyBytes>, Option<(Py<PyAny>, u64)>, Option<Py<PyAny>>, Option<Py<PyAny>>);
 
 /// What a tracker is made with, unless its default will do.
 #[derive(FromPyObject)]
@@ -214,6 +41,11 @@ pub struct EngineTracker {
 }
 
 impl EngineTracker {
+    fn path(&self, engine: Py<PyAny>, log_z_base: f64) -> PythonPath {
+        let (ladder, shared) = (Arc::clone(&self.ladder), Arc::clone(&self.shared));
+        PythonPath { engine: Arc::new(engine), log_z_base, ladder, shared }
+    }
+
     /// Works on a copy, which takes the tracker's place at the end: what fails leaves it as it was.
     fn on_copy<T: Send>(
         &self,
@@ -286,8 +118,7 @@ impl EngineTracker {
 
     /// Takes in an engine that does not change: starts the chains at the first call, and moves them at the others.
     fn update(&self, py: Python<'_>, engine: Py<PyAny>, log_z_base: f64) -> PyResult<()> {
-        let (ladder, shared) = (Arc::clone(&self.ladder), Arc::clone(&self.shared));
-        let path = PythonPath { engine: Arc::new(engine), log_z_base, ladder, shared };
+        let path = self.path(engine, log_z_base);
         self.on_copy(py, None, |tracker| tracker.update(path))
     }
 
@@ -324,6 +155,42 @@ impl EngineTracker {
             tracker.tracked().map(|(path, _)| Arc::clone(&path.engine))
         };
         Ok(self.reading(py, |tracker| Ok(engine(tracker)))?.map(|engine| engine.clone_ref(py)))
+    }
+
+    /// Bytes of the tracker, the batch that its chains are in with the number of that, and the engines of their last step and of the last
+    /// update, if they have made no step to it.
+    fn to_state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
+        let (bytes, batch, engines) = self.reading(py, |tracker| {
+            let words = tracker.tracked().map(|(_, chains)| chains.chains.visible.words());
+            let batch = words.map(|words| (self.shared.find(words).0, words[0] >> 32));
+            let engine = |path: &PythonPath| Arc::clone(&path.engine);
+            let engines = [tracker.tracked().map(|it| engine(it.0)), tracker.newest().map(engine)];
+            Ok((tracker.to_bytes()?, batch, engines))
+        })?;
+        let batch = batch.map(|(states, number)| (states.clone_ref(py), number));
+        let [tracked, newest] = engines.map(|engine| engine.map(|engine| engine.clone_ref(py)));
+        Ok((PyBytes::new(py, &bytes), batch, tracked, newest))
+    }
+
+    /// Goes on from what `to_state` of a tracker with the same settings gave.
+    #[pyo3(signature = (bytes, batch, tracked, newest))]
+    fn load_state(
+        &self,
+        py: Python<'_>,
+        bytes: Vec<u8>,
+        batch: Option<(Py<PyAny>, u64)>,
+        tracked: Option<(Py<PyAny>, f64)>,
+        newest: Option<(Py<PyAny>, f64)>,
+    ) -> PyResult<()> {
+        if let Some((states, number)) = batch {
+            self.shared.keep_again(Arc::new(states), number);
+        }
+        let path = |(engine, log_z_base)| self.path(engine, log_z_base);
+        let (tracked, newest) = (tracked.map(path), newest.map(path));
+        self.on_copy(py, None, |tracker| {
+            *tracker = PathTracker::from_bytes(bytes, tracked, newest)?;
+            Ok(())
+        })
     }
 
     /// chains, updates, restarts.

@@ -5,6 +5,7 @@ mod arrays;
 mod complete;
 mod early_stopping;
 mod engine;
+mod engine_path;
 mod errors;
 mod estimate;
 mod fit;
@@ -26,6 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let end_all = wrap_pyfunction!(long_call::end_all, module)?;
     module.py().import("atexit")?.call_method1("register", (end_all,))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("MOST_ERRORS", ztrack::numerics::MOST_ERRORS)?;
     module.add_class::<engine::EngineTracker>()?;
     module.add_class::<tracker::Tracker>()
 }

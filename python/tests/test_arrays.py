@@ -10,6 +10,10 @@ def value(W, c, b):
     return ztrack.log_partition(W, c, b).value
 
 
+def value_of(*model, **options):
+    return ztrack.log_partition(*model, **options).value
+
+
 @pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn"])
 def test_types_of_ml_dtypes(model, kind):
     dtypes = pytest.importorskip("ml_dtypes")
@@ -66,6 +70,19 @@ def test_sparse(model, data, form):
     assert tracker.log_z == other.log_z
     with pytest.raises(ztrack.InvalidError, match="neither 0 nor 1"):
         ztrack.log_f(*model, sparse(2.0 * data))
+
+
+def test_sparse_rows_everywhere(model, data):
+    sparse = pytest.importorskip("scipy.sparse").csr_array
+    options = {"method": "ais", "temperatures": 20, "chains": 10}
+    assert value_of(*model, data=sparse(data), **options) == value_of(*model, data=data, **options)
+    log_z = (3.0, 0.1)
+    assert ztrack.log_likelihood(*model, sparse(data), log_z) == ztrack.log_likelihood(*model, data, log_z)
+    pytest.importorskip("sklearn")
+    for threshold, rows in ((None, data), (0.5, 0.7 * data)):
+        one, same = (ztrack.RBM(4, n_iter=2, random_state=1, threshold=threshold).fit(X) for X in (rows, sparse(rows)))
+        assert one.score(rows) == same.score(sparse(rows)) and (one.transform(rows) == same.transform(sparse(rows))).all()
+    assert (ztrack.RBM(4, random_state=1).partial_fit(data).components_ == ztrack.RBM(4, random_state=1).partial_fit(sparse(data)).components_).all()
 
 
 def test_sparse_is_checked_before_memory_is_taken():
@@ -126,6 +143,17 @@ def test_weights_of_rows_are_repeats(model, data):
             ztrack.log_likelihood(*model, data, log_z, sample_weight=bad)
 
 
+def test_what_cannot_become_an_array_is_named(model):
+    class Meta:
+        """A tensor without numbers, as torch's device "meta" has them."""
+
+        def __array__(self, dtype=None, copy=None):
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+    with pytest.raises(ztrack.InvalidError, match="`weights` is no array: Cannot copy out of meta tensor"):
+        value(Meta(), *model[1:])
+
+
 def test_messages_name_arguments(model, data, tmp_path):
     for call, text in [
         (lambda: ztrack.log_partition(*model, budget="x"), "`budget` is 'x'"),
@@ -139,6 +167,7 @@ def test_messages_name_arguments(model, data, tmp_path):
         (lambda: ztrack.Tracker(data, 8, sweeps=0), "`sweeps`"),
         (lambda: ztrack.Tracker(data, 8, settling=(5, 1)), "`settling` is \\(5, 1\\): the fewest sweeps are more than the most"),
         (lambda: ztrack.Tracker(data, 8).load_state_dict({}), "no state of a tracker"),
+        (lambda: ztrack.Tracker(data, 10**15), "`n_hidden` is 1000000000000000"),
     ]:
         with pytest.raises(ztrack.InvalidError, match=text):
             call()

@@ -1,6 +1,7 @@
 """Models of one's own: coverage against enumeration, with fixed and with moving parameters, and what an engine may do wrong."""
 
 import copy
+import pickle
 import threading
 import time
 
@@ -279,9 +280,88 @@ def test_what_is_for_rbms_alone_is_refused():
     for call in (tracker.evaluate, tracker.samples, lambda: tracker.running, lambda: tracker.log_likelihood(np.zeros((1, 6)))):
         with pytest.raises(ztrack.InvalidError, match="call `update` first"):
             call()
-    for call in (tracker.negative_phase, tracker.state_dict, lambda: copy.copy(tracker)):
+    for call in (tracker.negative_phase, tracker.to_arviz, lambda: tracker.set_particles(np.zeros((1, 6)))):
         with pytest.raises(ztrack.InvalidError, match="only what does not need an RBM"):
             call()
+
+
+class Loop:
+    """A training, so that a tracker and its engine are saved together."""
+
+    def __init__(self, every=1):
+        self.engine, self.random = Machine(3), np.random.default_rng(5)
+        self.tracker = ztrack.Tracker(engine=self.engine, chains=50, temperatures=8, seed=1, every=every)
+        self.tracker.update()
+
+    def go_on(self, updates):
+        for _ in range(updates):
+            self.engine.weights += 0.03 * self.random.normal(0, 1, self.engine.weights.shape)
+            self.tracker.update()
+        return self.tracker.evaluate()
+
+
+# With every third update the engine of the last update is another than that of the last step, after two updates.
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda loop: pickle.loads(pickle.dumps(loop))])
+def test_a_saved_tracker_goes_on_to_the_bit(every, copied):
+    straight, saved = Loop(every), Loop(every)
+    for updates in (0, 2, 5):
+        saved = copied(saved)
+        assert straight.go_on(updates) == saved.go_on(updates)
+        assert saved.tracker.evaluations == straight.tracker.evaluations
+        saved = copied(saved)
+        # What was evaluated is not evaluated again.
+        assert saved.tracker.evaluate() == straight.tracker.evaluate() and saved.tracker.running == straight.tracker.running
+    saved.engine.weights += 1
+    assert (saved.tracker.model.weights != saved.engine.weights).all()
+    # The copy follows its own engine.
+    saved.tracker.update()
+    assert (saved.tracker.evaluate().update, straight.tracker.evaluate().update) == (8, 7)
+    assert (saved.tracker.model.weights == saved.engine.weights).all()
+
+
+def test_a_state_is_loaded_into_a_tracker_with_an_engine_of_its_own():
+    straight = Loop()
+    straight.go_on(3)
+    state = pickle.loads(pickle.dumps(straight.tracker.state_dict()))
+    engine = copy.deepcopy(straight.engine)
+    other = ztrack.Tracker(engine=engine)
+    other.load_state_dict(state)
+    alone = ztrack.Tracker.from_state_dict(state)
+    assert type(alone) is type(other) and repr(alone) == repr(straight.tracker)
+    engine.weights += 0.1
+    straight.engine.weights += 0.1
+    for tracker in (straight.tracker, other):
+        tracker.update()
+    assert other.evaluate() == straight.tracker.evaluate()
+    # Without an engine of its own, the copy in the state, which did not change.
+    alone.update()
+    assert alone.model is not engine and np.allclose(alone.model.weights, engine.weights - 0.1)
+    # A doubt of the engine stays.
+    wrong = tracked(with_sweep(Machine(2), lambda states, at, seed: Machine.sweep(Machine(3), states, at, seed)))
+    assert "engine" in ztrack.Tracker.from_state_dict(wrong.state_dict()).trust.doubts
+
+
+def test_states_that_are_none_of_an_engine():
+    state = tracked(Machine(1)).state_dict()
+    rbm = ztrack.Tracker(np.eye(4), 2, 20).state_dict()
+    tracker = ztrack.Tracker(engine=Machine(1), chains=20)
+    for bad, kind in [
+        ({}, ztrack.InvalidError),
+        (rbm, ztrack.InvalidError),
+        ({**state, "batch": 3}, ztrack.InvalidError),
+        ({**state, "settings": {}}, ztrack.InvalidError),
+        ({**state, "engines": [object(), None]}, ztrack.InvalidError),
+        ({**state, "engines": [None, None]}, ztrack.InvalidError),
+        ({**state, "state": rbm["state"]}, ztrack.InvalidError),
+        ({**state, "state": state["state"][:-9]}, ztrack.FileError),
+        ({**state, "settings": {**state["settings"], "temperatures": 5}}, ztrack.InvalidError),
+    ]:
+        with pytest.raises(kind):
+            tracker.load_state_dict(bad)
+    assert tracker.model is None and tracker.updates == 0
+    with pytest.raises(ztrack.InvalidError, match="no state of a tracker"):
+        ztrack.Tracker(np.eye(4), 2, 20).load_state_dict(state)
 
 
 def test_a_base_that_changes_and_an_engine_that_cannot_be_copied():

@@ -38,3 +38,12 @@ def test_one_version_and_the_licences():
     assert f"version: {ztrack.__version__}\n" in (root / "CITATION.cff").read_text()
     for name in ("LICENSE-MIT", "LICENSE-APACHE"):
         assert (root / name).read_bytes() == (PYTHON / "licenses" / name).read_bytes(), name
+
+
+def test_the_reference_is_that_of_the_docstrings():
+    docs = PYTHON.parent / "docs"
+    made = subprocess.run([sys.executable, docs / "python_reference.py"], capture_output=True, text=True, check=True).stdout
+    assert made == (docs / "python-reference.md").read_text(), "python3 docs/python_reference.py > docs/python-reference.md"
+    headings = [line.split("`")[1] for line in made.splitlines() if line.startswith("### ")]
+    assert sorted(headings) == sorted([*ztrack.__all__, "RBM"])
+    assert made.count("```") % 2 == 0 and "----" not in made

@@ -58,6 +58,12 @@ def test_partial_fit_is_tracked(data, exact):
     assert 0 < model.log_z_error_ < 0.3
     assert abs(model.log_z_ - truth) < 4 * model.log_z_error_
     assert model.n_iter_ == 150
+    # The verdict is that of the tracker.
+    assert (model.log_z_, model.trust_) == (model._tracker.log_z, model._tracker.trust)
+    doubtful = small(chains=2).partial_fit(data)
+    assert "few-chains" in doubtful.trust_.doubts
+    with pytest.warns(RuntimeWarning, match="raise `chains`"):
+        doubtful.score(data)
     again = pickle.loads(pickle.dumps(model))
     model.partial_fit(data[:50])
     again.partial_fit(data[:50])
@@ -129,6 +135,10 @@ def test_what_is_refused(data):
         small(n_hidden=0).fit(data)
     with pytest.raises(ztrack.ConfigError, match="^`learning_rate`: "):
         small(learning_rate=-1.0).fit(data)
+    with pytest.raises(ztrack.InvalidError, match="^`n_iter` is 1000000000000000"):
+        small(n_iter=10**15).fit(data)
+    with pytest.raises(ztrack.TooLargeError):
+        small(n_iter=1).fit(data).sample(10**13)
     with pytest.raises(ztrack.ConfigError, match="^`chains`: "):
         small(chains=10**9).fit(data)
     with pytest.raises(ztrack.DivergedError, match="diverged.* lower `learning_rate` or raise `chains`$"):

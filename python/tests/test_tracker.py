@@ -1,6 +1,7 @@
 """A loop of numpy with the tracker in it; its state; threads; what it refuses."""
 
 import pickle
+import textwrap
 import threading
 
 import numpy as np
@@ -132,6 +133,41 @@ def test_the_average_is_tracked(data, exact):
     plain = ztrack.Tracker(data, 8, 50, averaging=0)
     plain.update(*model)
     assert (plain.model.weights == model[0].astype(np.float32)).all()
+
+
+def test_the_average_is_the_default(data):
+    """Few values without it were sound on MNIST, and one of these was 6.4 nats low."""
+    tracker = ztrack.Tracker(data, 8, 50)
+    for model in train(data, 60):
+        tracker.update(*model)
+    # Over a tenth of 60 updates.
+    assert 0 < np.abs(tracker.model.weights - model[0]).max() < 0.2
+    with pytest.raises(ztrack.InvalidError, match="with `averaging` 0"):
+        tracker.negative_phase()
+
+
+def test_a_burst_of_parameters_leaves_the_tracker_as_it_was(data, model):
+    W, c, b = model
+    tracker, other = (ztrack.Tracker(data, 8, 50, seed=1) for _ in range(2))
+    for one in (tracker, other):
+        one.update(W, c, b)
+    with pytest.raises(ztrack.InvalidError, match="diverged"):
+        tracker.update(W * 1e12, c, b)
+    for one in (tracker, other):
+        one.update(1.01 * W, c, b)
+    assert tracker.evaluate() == other.evaluate() and np.isfinite(tracker.std_error)
+    assert pickle.loads(pickle.dumps(tracker)).state_dict() == tracker.state_dict()
+
+
+def test_the_example_in_the_docstring_runs(data, model, capsys):
+    """As it stands, with the update before the first one of the training."""
+    pytest.importorskip("matplotlib").use("agg")
+    code = ztrack.Tracker.__doc__.split("::\n")[1].split("\n\n    Values")[0]
+    W, c, b = model
+    names = {"ztrack": ztrack, "X": data, "X_valid": data[:50], "W": W, "c": c, "b": b, "batches": range(2), "it_is_time": True}
+    exec(textwrap.dedent(code).replace("n_hidden=500", "n_hidden=8"), names)
+    # Called before the training, and after each of two updates.
+    assert names["tracker"].updates == 2 and capsys.readouterr().out.count("Evaluation(") == 2
 
 
 def test_doubts_name_arguments(data, model):

@@ -3,6 +3,7 @@
 mod builder;
 mod diagnostics;
 mod log_z_tracker;
+mod path_state;
 mod path_tracker;
 mod settings;
 mod state;

@@ -17,24 +17,28 @@ const TEMPERATURES: usize = 20;
 /// verdict rests on the chains alone: a mode that no chain has ever visited is not missed. `examples/own_energy.rs` has two models.
 #[derive(Clone)]
 pub struct PathTracker<P> {
-    settings: Settings,
-    tracked: Option<(P, ChainTracker)>,
+    pub(super) settings: Settings,
+    pub(super) tracked: Option<(P, ChainTracker)>,
     /// The newest path, if the chains have made no step to it yet.
-    newest: Option<P>,
-    updates: u64,
-    tracked_at: u64,
+    pub(super) newest: Option<P>,
+    pub(super) updates: u64,
+    pub(super) tracked_at: u64,
     /// Steps of the chains since the last evaluation.
-    steps: u64,
-    restarts: u64,
-    evaluated: Option<Evaluated>,
+    pub(super) steps: u64,
+    pub(super) restarts: u64,
+    pub(super) evaluated: Option<Evaluated>,
 }
 
 impl<P: TemperedPath> PathTracker<P> {
     /// A tracker with these chains; of `tempering`, what is said of base distributions, mixtures and `share` is not used. Its chains start
     /// at the first [`Self::update`].
     pub fn new(tempering: TemperingConfig, seed: u64) -> Self {
+        Self::of(Settings { hidden: 0, tempering, seed, window: 0.0 })
+    }
+
+    pub(super) fn of(settings: Settings) -> Self {
         Self {
-            settings: Settings { hidden: 0, tempering, seed, window: 0.0 },
+            settings,
             tracked: None,
             newest: None,
             updates: 0,
@@ -122,6 +126,11 @@ impl<P: TemperedPath> PathTracker<P> {
         self.tracked.as_ref().map(|(path, chains)| (path, chains))
     }
 
+    /// The path of the last update, if the chains have made no step to it yet.
+    pub fn newest(&self) -> Option<&P> {
+        self.newest.as_ref()
+    }
+
     /// Number of chains, S.
     pub fn chains(&self) -> usize {
         self.settings.tempering.chains
@@ -137,7 +146,7 @@ impl<P: TemperedPath> PathTracker<P> {
         self.restarts
     }
 
-    fn options(&self) -> TrackerOptions {
+    pub(super) fn options(&self) -> TrackerOptions {
         self.settings.tracker_options(self.steps)
     }
 

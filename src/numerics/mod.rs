@@ -14,6 +14,6 @@ pub use influence::{Influence, pairs};
 pub(crate) use log_sum_exp::LogSumExp;
 pub use log_sum_exp::log_sum_exp;
 pub use scalar::{logit, sigmoid, softplus};
-pub(crate) use statistics::MOST_ERRORS;
+pub use statistics::MOST_ERRORS;
 pub use statistics::{joined, pooled};
 pub use table::Table;

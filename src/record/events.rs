@@ -10,11 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use protobuf::Message;
-use tensorboard_proto::event::{Event, Event_oneof_what};
-use tensorboard_rs::masked_crc32c::masked_crc32c;
-use tensorboard_rs::record_writer::RecordWriter;
-
+use super::messages::{Event, What, masked_crc32c};
 use super::{HeldFile, Written};
 use crate::checkpoint::write_atomically;
 use crate::error::{Error, Result};
@@ -47,7 +43,7 @@ impl EventFile {
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = file.map_err(Error::io("create", &path))?;
         let mut out = Self { file: HeldFile::new(&path, file) };
-        out.append(0, Event_oneof_what::file_version("brain.Event:2".into()))?;
+        out.append(0, What::Version)?;
         Ok(out)
     }
 
@@ -55,16 +51,9 @@ impl EventFile {
     ///
     /// # Errors
     /// [`Error::Io`] if writing fails, [`Error::File`] if the file is gone.
-    pub(super) fn append(&mut self, step: i64, what: Event_oneof_what) -> Result<()> {
-        let wall_time = wall_time();
-        let event = Event { wall_time, step, what: Some(what), ..Default::default() };
-        let mut frame = Vec::new();
-        event
-            .write_to_bytes()
-            .map_err(io::Error::from)
-            .and_then(|bytes| RecordWriter::new(&mut frame).write(&bytes))
-            .map_err(Error::io("write", self.file.path()))?;
-        self.file.write(&frame)
+    pub(super) fn append(&mut self, step: i64, what: What) -> Result<()> {
+        let frame = Event::frame(step, wall_time(), what);
+        self.file.write(&frame.map_err(Error::io("write", self.file.path()))?)
     }
 
     /// Writes the appended events to the disk (fsync).
@@ -101,10 +90,10 @@ pub(super) fn written(folder: &Path, after_update: u64) -> Result<Written> {
     let mut written = Written { sum: None, ..Written::default() };
     for path in event_files(folder)? {
         each_event(&path, |event, place| {
-            let Some(step) = step(event).filter(|&step| step <= after_update) else {
+            let Some(step) = event.step().filter(|&step| step <= after_update) else {
                 return Ok(());
             };
-            if event.get_summary().get_value().is_empty() || written.add(step, None) {
+            if event.tags().next().is_none() || written.add(step, None) {
                 return Ok(());
             }
             Err(Error::file(
@@ -127,8 +116,8 @@ pub(super) fn written(folder: &Path, after_update: u64) -> Result<Written> {
 pub(super) fn trim(path: &Path, after_update: u64, tags: &mut HashSet<String>) -> Result<()> {
     let mut kept: Vec<Range<u64>> = Vec::new();
     each_event(path, |event, place| {
-        if step(event).is_some_and(|step| step <= after_update) {
-            tags.extend(event.get_summary().get_value().iter().map(|v| v.get_tag().to_owned()));
+        if event.step().is_some_and(|step| step <= after_update) {
+            tags.extend(event.tags().map(str::to_owned));
             match kept.last_mut() {
                 Some(last) if last.end == place.start => last.end = place.end,
                 _ => kept.push(place),
@@ -147,11 +136,6 @@ pub(super) fn trim(path: &Path, after_update: u64, tags: &mut HashSet<String>) -
             io::copy(&mut file.by_ref().take(part.end - part.start), out).map(drop)
         })
     })
-}
-
-/// The update of an event; `None` for one that is none of ours.
-fn step(event: &Event) -> Option<u64> {
-    u64::try_from(event.get_step()).ok()
 }
 
 /// Calls `visit` with every event of a file and its bytes' place. One event is in memory at a time.
@@ -173,8 +157,8 @@ fn each_event(path: &Path, mut visit: impl FnMut(&Event, Range<u64>) -> Result<(
             found => found.map_err(Error::io("read", path))?,
         };
         let Some(bytes) = found else { return Ok(()) };
-        let event = Event::parse_from_bytes(&bytes).map_err(|_| damaged())?;
-        step(&event).ok_or_else(damaged)?;
+        let event = Event::parse(&bytes).ok_or_else(damaged)?;
+        event.step().ok_or_else(damaged)?;
         let length = FRAME + bytes.len() as u64;
         visit(&event, start..start + length)?;
         (start, left) = (start + length, left.saturating_sub(length));

@@ -5,8 +5,18 @@
 
 use std::sync::LazyLock;
 
-use tensorboard_proto::summary::Summary;
-use tensorboard_rs::summary::histogram_raw;
+/// What TensorBoard stores of values.
+pub(super) struct Histogram {
+    pub min: f64,
+    pub max: f64,
+    /// Number of values.
+    pub n: f64,
+    pub sum: f64,
+    pub sum_squares: f64,
+    /// Upper edges of the buckets.
+    pub limits: Vec<f64>,
+    pub counts: Vec<f64>,
+}
 
 static LIMITS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let mut positive = Vec::new();
@@ -21,7 +31,7 @@ static LIMITS: LazyLock<Vec<f64>> = LazyLock::new(|| {
 });
 
 /// Counts finite values; NaN and infinities are left out, so the count shows how many there were.
-pub(super) fn summary(tag: &str, values: &[f64]) -> Summary {
+pub(super) fn histogram(values: &[f64]) -> Histogram {
     let mut counts = vec![0.0; LIMITS.len()];
     let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
     let (mut n, mut sum, mut sum_squares) = (0.0, 0.0, 0.0);
@@ -37,7 +47,7 @@ pub(super) fn summary(tag: &str, values: &[f64]) -> Summary {
         (min, max) = (0.0, 0.0);
     }
     let (limits, counts) = collapse(&counts);
-    histogram_raw(tag, min, max, n, sum, sum_squares, &limits, &counts)
+    Histogram { min, max, n, sum, sum_squares, limits, counts }
 }
 
 /// Drops all but the last of neighbouring empty buckets.
@@ -54,23 +64,21 @@ mod tests {
     #[test]
     fn every_value_lies_in_its_bucket() {
         let values = [-3.0, -0.5, -0.5, 0.0, 1e-20, 0.25, 7.0, 1e30, f64::NAN, f64::INFINITY];
-        let summary = summary("weights", &values);
-        let histo = summary.value[0].get_histo();
-        assert_eq!((histo.num, histo.min, histo.max), (8.0, -3.0, 1e30));
+        let histo = histogram(&values);
+        assert_eq!((histo.n, histo.min, histo.max), (8.0, -3.0, 1e30));
         assert_eq!(histo.sum, values[..8].iter().sum::<f64>());
         let mut low = f64::NEG_INFINITY;
-        for (&limit, &count) in histo.bucket_limit.iter().zip(&histo.bucket) {
+        for (&limit, &count) in histo.limits.iter().zip(&histo.counts) {
             let expected = values.iter().filter(|&&x| low <= x && x < limit).count();
             assert_eq!(count, expected as f64, "[{low}, {limit})");
             low = limit;
         }
-        assert!(histo.bucket.len() < 20, "empty runs are stored: {}", histo.bucket.len());
+        assert!(histo.counts.len() < 20, "empty runs are stored: {}", histo.counts.len());
     }
 
     #[test]
     fn no_values_make_an_empty_histogram() {
-        let summary = summary("weights", &[f64::NAN]);
-        let histo = summary.value[0].get_histo();
-        assert_eq!((histo.num, histo.min, histo.max, histo.bucket.len()), (0.0, 0.0, 0.0, 1));
+        let histo = histogram(&[f64::NAN]);
+        assert_eq!((histo.n, histo.min, histo.max, histo.counts.len()), (0.0, 0.0, 0.0, 1));
     }
 }

@@ -19,6 +19,8 @@ mod image;
 mod live_text;
 pub mod markup;
 mod memory;
+#[cfg(feature = "tensorboard")]
+mod messages;
 mod notice;
 mod notice_log;
 mod palette;

@@ -1,23 +1,17 @@
 //! TensorBoard: the folders `train` and `validation`, one TensorBoard run each.
 //!
 //! All entries of one record and folder are one event, so a kill loses whole evaluations or nothing. The first value of a tag has its
-//! description, the first event that of the run. Only the framing of tensorboard-rs is used (its `SummaryWriter` loses events, panics, and
-//! swaps width and height).
+//! description, the first event that of the run.
 
 use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use tensorboard_proto::event::{Event_oneof_what as What, SessionLog, SessionLog_SessionStatus};
-use tensorboard_proto::summary::{
-    Summary, Summary_Image, Summary_Value, Summary_Value_oneof_value as Of,
-};
-
 use super::events::{EventFile, event_files, trim, written};
-use super::{
-    About, Content, Entry, Image, Record, Recorder, Run, Written, dashboard, histogram, tags,
-};
+use super::histogram::histogram;
+use super::messages::{Value, What};
+use super::{About, Content, Entry, Record, Recorder, Run, Written, dashboard, tags};
 use crate::checkpoint::remove_leftovers;
 use crate::error::{Error, Result};
 
@@ -140,12 +134,11 @@ impl Recorder for TensorBoard {
             if values.is_empty() {
                 continue;
             }
-            let summary = Summary { value: values.into(), ..Default::default() };
             let file = match &mut log.file {
                 Some(file) => file,
                 none => none.insert(start(&self.folder.join(log.name), self.resumed_after)?),
             };
-            file.append(step(record.update), What::summary(summary))?;
+            file.append(step(record.update), What::Values(values))?;
         }
         Ok(())
     }
@@ -157,23 +150,18 @@ impl Recorder for TensorBoard {
 
 impl Log {
     /// An entry's value, described if it is the first of its tag; `None` for what TensorBoard does not show.
-    fn value(&mut self, entry: &Entry) -> Result<Option<Summary_Value>> {
+    fn value(&mut self, entry: &Entry) -> Result<Option<Value>> {
         let Some(line) = tags::find(entry.run, entry.tag) else { return Ok(None) };
         let tag = line.in_tensorboard();
-        let content = match &entry.content {
-            Content::Scalar(value) => Some(Of::simple_value(*value as f32)),
-            Content::Histogram(values) => {
-                histogram::summary(&tag, values).take_value().pop().and_then(|it| it.value)
-            }
-            Content::Image(image) => Some(Of::image(picture(image)?)),
+        let value = match &entry.content {
+            Content::Scalar(value) => Value::scalar(&tag, *value),
+            Content::Histogram(values) => Value::histogram(&tag, &histogram(values)),
+            Content::Image(image) => Value::image(&tag, image)?,
             // Short names of doubts: the curve `sound` shows when, metrics.csv which.
             Content::Text(_) => return Ok(None),
         };
-        let mut value = Summary_Value { tag: tag.clone(), value: content, ..Default::default() };
-        if self.known.insert(tag) {
-            value.mut_metadata().set_summary_description(line.meaning.into());
-        }
-        Ok(Some(value))
+        let first = self.known.insert(tag);
+        Ok(Some(if first { value.described(line.meaning) } else { value }))
     }
 }
 
@@ -181,9 +169,7 @@ impl Log {
 fn start(folder: &Path, resumed_after: Option<u64>) -> Result<EventFile> {
     let mut file = EventFile::create(folder)?;
     if let Some(update) = resumed_after {
-        let status = SessionLog_SessionStatus::START;
-        let session = SessionLog { status, ..Default::default() };
-        file.append(step(update.saturating_add(1)), What::session_log(session))?;
+        file.append(step(update.saturating_add(1)), What::Start)?;
     }
     Ok(file)
 }
@@ -192,24 +178,12 @@ fn step(update: u64) -> i64 {
     i64::try_from(update).unwrap_or(i64::MAX)
 }
 
-/// tensorboard-rs' own image summary swaps height and width.
-fn picture(image: &Image) -> Result<Summary_Image> {
-    let pixels = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
-    Ok(Summary_Image {
-        height: pixels(image.height()),
-        width: pixels(image.width()),
-        colorspace: pixels(image.channels()),
-        encoded_image_string: image.to_png()?,
-        ..Default::default()
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use tensorboard_proto::event::Event;
-
     use super::*;
+    use crate::record::Image;
     use crate::record::events::read_all;
+    use crate::record::messages::Event;
 
     fn record(update: u64) -> Record {
         let mut record = Record::new(update, 0.0, 0.0);
@@ -224,16 +198,14 @@ mod tests {
     /// Steps of the events of a run that hold values, with the number of values of records.
     fn steps(folder: &Path, run: Run) -> Vec<(i64, usize)> {
         let events = read_all(&folder.join(run.folder())).into_iter();
-        let own = |value: &&Summary_Value| value.get_tag() != "custom_scalars__config__";
-        let count = |event: &Event| event.get_summary().value.iter().filter(own).count();
-        events.filter(Event::has_summary).map(|event| (event.step, count(&event))).collect()
+        let own = |tag: &&str| *tag != "custom_scalars__config__";
+        let count = |event: &Event| event.tags().filter(own).count();
+        let valued = events.filter(|event| event.tags().next().is_some());
+        valued.map(|event| (event.step().unwrap() as i64, count(&event))).collect()
     }
 
-    /// As bytes: NaN is a value too.
     fn values(folder: &Path) -> Vec<Vec<u8>> {
-        let events = read_all(&folder.join("train")).into_iter();
-        let values = events.flat_map(|mut event| event.take_summary().take_value().into_vec());
-        values.map(|value| protobuf::Message::write_to_bytes(&value).unwrap()).collect()
+        read_all(&folder.join("train")).iter().flat_map(Event::values).collect()
     }
 
     fn only_file(folder: &Path, run: Run) -> PathBuf {

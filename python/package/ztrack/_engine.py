@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ._arrays import array, number, seeded, whole
 from ._errors import InvalidError
 from ._estimate import LogLikelihood, Seed, mean_log_likelihood
+from ._evaluation import as_state, from_state
 from ._html import error_bar, table
 from ._tracker import _MOST, Tracker, _pair
 
@@ -177,16 +179,15 @@ class EngineTracker(Tracker):
         optional = lambda value, name, least: None if value is None else whole(value, name, least, _MOST)  # noqa: E731
         Adapter(engine)
         self._engine, self._seed = engine, seeded(seed)
-        self._native = _native.EngineTracker(
-            {
-                "chains": 500 if chains is None else whole(chains, "chains", 2, _MOST),
-                "temperatures": optional(temperatures, "temperatures", 2),
-                "sweeps": optional(sweeps, "sweeps", 1),
-                "every": 1 if every is None else whole(every, "every", 1, _MOST),
-                "settling": None if settling is None else _pair(settling),
-                "seed": self._seed,
-            }
-        )
+        self._settings = {
+            "chains": 500 if chains is None else whole(chains, "chains", 2, _MOST),
+            "temperatures": optional(temperatures, "temperatures", 2),
+            "sweeps": optional(sweeps, "sweeps", 1),
+            "every": 1 if every is None else whole(every, "every", 1, _MOST),
+            "settling": None if settling is None else _pair(settling),
+            "seed": self._seed,
+        }
+        self._native = _native.EngineTracker(self._settings)
         self._evaluations = []
 
     def update(self, engine: Any = None) -> None:  # type: ignore[override]
@@ -227,10 +228,48 @@ class EngineTracker(Tracker):
         states, shares = self._native.samples()
         return states, np.array(shares)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the tracker knows, with the states of the chains and copies of the engine as they are: what takes these (pickle,
+        torch.save, copy.deepcopy) takes the dict and the tracker. A sampler that draws by ``seed`` alone goes on with the same values."""
+        state, batch, tracked, newest = self._native.to_state()
+        return {
+            "state": state,
+            "batch": batch,
+            "engines": [None if adapter is None else adapter.engine for adapter in (tracked, newest)],
+            "engine": self._engine,
+            "settings": self._settings,
+            "doubts": self._own_doubts,
+            "evaluations": [as_state(found) for found in self._evaluations],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Becomes the tracker whose :meth:`state_dict` this is; :meth:`update` goes on with the engine that this tracker was made with, and in
+        one by :meth:`from_state_dict` or pickle with the copy in ``state``.
+
+        Raises
+        ------
+        FileError, InvalidError
+            A state that is damaged or none at all.
+        """
+        from . import _native
+
+        try:
+            content, settings, engine = bytes(state["state"]), dict(state["settings"]), state["engine"]
+            paths = [None if one is None else Adapter(one) for one in state["engines"]]
+            doubts, evaluations = tuple(map(tuple, state["doubts"])), [from_state(found) for found in state["evaluations"]]
+            batch = None if state["batch"] is None else (state["batch"][0], int(state["batch"][1]))
+            native, seed = _native.EngineTracker(settings), settings["seed"]
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise InvalidError("this is no state of a tracker of an engine") from error
+        native.load_state(content, batch, *(path and (path, path.log_z_base) for path in paths))
+        self._native, self._settings, self._seed, self._evaluations = native, settings, seed, evaluations
+        self._own_doubts = doubts
+        self._engine = getattr(self, "_engine", engine)
+
     def _none(self, *_: Any, **__: Any) -> Any:
         raise InvalidError("a tracker of an `engine` has only what does not need an RBM: update, evaluate, history, plot, samples, model")
 
-    set_particles = negative_phase = to_arviz = state_dict = load_state_dict = __getstate__ = _none  # type: ignore[assignment]
+    set_particles = negative_phase = to_arviz = _none  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Tracker({type(self._engine).__name__}, {self.chains} chains, {self.updates} updates)"

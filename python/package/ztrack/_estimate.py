@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Union
@@ -109,7 +109,7 @@ class LogPartition:
 
     def table(self) -> pandas.DataFrame:
         """A pandas data frame with a row for each method. ``in_errors``: distance from :attr:`value`, in errors of both together; a row
-        can be called sound by itself and be far from the value all the same."""
+        that is more than 4 away is in doubt."""
         columns = ["value", "std_error", "bias", "effective_samples", "gibbs_sweeps", "seconds"]
         frame = need("pandas").DataFrame(
             [[getattr(e, c) for c in columns] + [e.trust.sound, str(e.trust)] for e in self.estimates],
@@ -240,6 +240,7 @@ def _log_partition(found) -> LogPartition:
     trust = chosen.trust
     if trust.sound and not agreement["sound"]:
         trust = Trust(("disagreement",), "; ".join(agreement["disagreements"]))
+    estimates = tuple(_beside(one, chosen) for one in estimates)
     exact = chosen.bias == "none"
     lower = chosen.value if exact else (found["bound"] or {}).get("value", -np.inf)
     upper = chosen.value if exact else np.inf
@@ -254,6 +255,16 @@ def _log_partition(found) -> LogPartition:
         disagreements=tuple(agreement["disagreements"]),
         skipped=tuple(found["skipped"]),
     )
+
+
+def _beside(one: Estimate, chosen: Estimate) -> Estimate:
+    """A row of :meth:`LogPartition.table`: in doubt where it contradicts the value that is taken. Values that are low or high in expectation do not."""
+    both = np.hypot(one.std_error, chosen.std_error) + 1e-5 * (1 + abs(one.value))
+    apart = (one.value - chosen.value) / both
+    if one.bias in ("low", "high") or not one.trust.sound or not abs(apart) > _native.MOST_ERRORS:
+        return one
+    text = f"{apart:+.1f} errors from {chosen.value:.3f} +- {chosen.std_error:.3f} by {chosen.method}, which is taken"
+    return replace(one, trust=Trust(("disagreement",), text))
 
 
 def _number(value) -> float:

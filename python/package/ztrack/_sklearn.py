@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _native
-from ._arrays import number, row_weights, rows, seeded, whole
+from ._arrays import array, number, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
 from ._categories import PLUS_MINUS, names, ordinal, sizes, states_of, variables
 from ._convert import Model
@@ -277,15 +277,20 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             # pandas' own type for the check of names and number of columns; `ordinal` turns it into states.
             validate_data(self, X, reset=reset, dtype=None)
             return ordinal(X, self._states, "X")
-        X = validate_data(self, X, reset=reset, dtype="numeric")
+        X = validate_data(self, X, reset=reset, dtype="numeric", accept_sparse=True)
         if self.threshold is not None:
-            X = X > self.threshold
+            X = array(X, "X", 2, None) > self.threshold
         try:
             return rows(X, name="X")
         except InvalidError as error:
             if "neither 0 nor 1" in str(error):
                 raise InvalidError(f"{error}; or give the estimator a threshold") from None
             raise
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     @property
     def _n_features_out(self):

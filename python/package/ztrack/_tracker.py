@@ -305,7 +305,7 @@ class Tracker:
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> "Tracker":
         """The tracker whose :meth:`state_dict` this is."""
-        tracker = cls.__new__(cls)
+        tracker = cls.__new__(cls, engine=state.get("engine") if isinstance(state, Mapping) else None)
         tracker.load_state_dict(state)
         return tracker
 
