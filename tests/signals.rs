@@ -143,7 +143,7 @@ fn initial_rounds_and_audits_end_at_a_signal_and_are_done_again() {
     let rounds = "tempering.initial_rounds={ sweeps = 5000000, most = 2 }".to_string();
     for (what, settings, reached, short) in [
         ("initial rounds", vec![rounds], 1, None),
-        ("an audit", run(&audit(1, 9_000_000)), 1, Some(audit(1, 300))),
+        ("an audit", run(&audit(1, 9_000_000)), 2, Some(audit(1, 300))),
         ("the last audit", run(&audit(0, 9_000_000)), 5, Some(audit(0, 300))),
     ] {
         let out = folder.path().join(what);
