@@ -14,14 +14,19 @@ const SHARE: f64 = 0.9;
 /// # Errors
 /// The message.
 pub fn check_memory(bytes: f64, what: &str) -> Result<(), String> {
-    let gib = |bytes: f64| bytes / f64::from(1 << 30);
     match free_memory() {
-        Some(free) if bytes.is_nan() || bytes > SHARE * free => Err(format!(
-            "{what} need about {:.1} GiB of memory, {:.1} GiB are free",
-            gib(bytes),
-            gib(free)
-        )),
+        Some(free) if bytes.is_nan() || bytes > SHARE * free => {
+            Err(format!("{what} need about {} of memory, {} are free", size(bytes), size(free)))
+        }
         _ => Ok(()),
+    }
+}
+
+/// Bytes as text with a unit that fits.
+pub fn size(bytes: f64) -> String {
+    match bytes / f64::from(1 << 20) {
+        mib if mib < 1024.0 => format!("{mib:.1} MiB"),
+        mib => format!("{:.1} GiB", mib / 1024.0),
     }
 }
 

@@ -29,9 +29,9 @@ fn assert_refused(output: &Output, expected: &str, what: &str) {
 }
 
 fn refused(arguments: &[&str], expected: &str) {
-    // What should be refused may run for ever instead.
+    // What should be refused may run for ever instead; nothing is near the limit, whatever else the machine does.
     let mut command = assert_cmd::Command::from_std(ztrack());
-    let output = command.args(arguments).timeout(Duration::from_secs(30)).output().unwrap();
+    let output = command.args(arguments).timeout(Duration::from_secs(300)).output().unwrap();
     assert_refused(&output, expected, &arguments.join(" "));
 }
 

@@ -30,6 +30,7 @@ fn limited(kib: Option<usize>, arguments: &[&str]) -> (Output, usize) {
     let mut child = Command::new("sh")
         .args(["-c", &script, "sh", env!("CARGO_BIN_EXE_ztrack")])
         .args(arguments)
+        .env_remove("RUST_BACKTRACE")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -281,4 +282,23 @@ fn rows_of_a_generator_that_do_not_fit_are_refused() {
         refused(&output, "1000000 rows need about");
         refused(&output, "data.source");
     }
+}
+
+/// Below what the program itself takes small requests are refused too: an error all the same, not the end by a signal.
+#[test]
+fn where_memory_is_used_up_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let (config, out) = (tiny(folder.path()), folder.path().join("out"));
+    let mut used_up = 0;
+    for mib in (40..=90).step_by(5) {
+        let _ = fs::remove_dir_all(&out);
+        let arguments = ["train", &config, "-q", "--out", &text(&out)];
+        let (output, _) = limited(Some(mib * 1024), &arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let code = output.status.code();
+        assert!(matches!(code, Some(0..=2)), "{mib} MiB: {:?}: {stderr}", output.status);
+        assert!(code == Some(0) || stderr.contains("error: "), "{mib} MiB: {stderr}");
+        used_up += usize::from(stderr.contains("memory is used up"));
+    }
+    assert!(used_up > 0, "all limits were too high or too low");
 }

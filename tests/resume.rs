@@ -1,18 +1,21 @@
 //! A run that is killed and resumed, or run with another number of threads, leaves the same bytes.
 
 mod common;
+#[cfg(target_os = "linux")]
+#[path = "attack/shim.rs"]
+mod shim;
 
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Command, Stdio};
 
-use common::{
-    assert_same, metrics_lines, succeed, text, tiny, train, train_arguments, wait_for, ztrack,
-};
+use common::{assert_same, metrics_lines, succeed, text, tiny, train, train_arguments, ztrack};
+#[cfg(target_os = "linux")]
 use rand::RngExt;
 use tempfile::TempDir;
 use ztrack::checkpoint::{StateReader, StateWriter};
 use ztrack::config::Config;
 use ztrack::data::{SplitOptions, load};
+#[cfg(target_os = "linux")]
 use ztrack::engine::random::{Purpose, Streams};
 use ztrack::training::{Changes, StepRecord, Trainer};
 
@@ -123,34 +126,37 @@ fn without_tracking_nothing_is_spent_on_chains() {
     }
 }
 
-/// Starts the run, or continues it where there is something to continue.
-fn start(config: &str, out: &Path, settings: &[&str]) -> Child {
+/// Runs the run, or continues it where there is something to continue.
+fn command(config: &str, out: &Path, settings: &[&str]) -> Command {
     let mut command = ztrack();
     if out.join("config.toml").exists() {
         command.args(["train", "--resume", "--out"]).arg(out);
     } else {
         command.args(train_arguments(config, out, settings));
     }
-    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command
 }
 
+/// Each kill comes in a call on the run folder, of which there is the same number in every run.
+#[cfg(target_os = "linux")]
 fn killed_runs_equal_one_left_alone(settings: &[&str], kills: u32, seed: u64) {
     let folder = TempDir::new().unwrap();
     let config = tiny(folder.path());
     let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
-    train(&config, &whole, settings, &[]);
+    let counts = folder.path().join("count");
+    let mut left_alone = command(&config, &whole, settings);
+    shim::count(&mut left_alone, &whole, &counts);
+    assert!(left_alone.output().unwrap().status.success());
     // Mean life 2 x the whole run / kills: what a life does after its last checkpoint is done again by the next.
-    let longest = 4 * metrics_lines(&whole) / kills as usize;
+    let longest = 4 * shim::counted(&counts) / u64::from(kills);
     let mut moments = Streams::new(seed, Purpose::TestSystem, 0).row(0);
     let mut in_the_middle = 0;
     for _ in 0..kills {
-        let rows = metrics_lines(&broken) + moments.random_range(0..=longest);
-        let mut child = start(&config, &broken, settings);
-        wait_for("rows", || metrics_lines(&broken) >= rows || child.try_wait().unwrap().is_some());
-        let running = child.try_wait().unwrap().is_none();
-        child.kill().unwrap();
-        let output = child.wait_with_output().unwrap();
-        in_the_middle += u32::from(running);
+        let mut killed = command(&config, &broken, settings);
+        shim::strike(&mut killed, &broken, moments.random_range(1..=longest), 0);
+        let output = killed.output().unwrap();
+        in_the_middle += u32::from(!output.status.success());
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!stderr.contains("error:"), "{stderr}");
     }
@@ -158,21 +164,24 @@ fn killed_runs_equal_one_left_alone(settings: &[&str], kills: u32, seed: u64) {
         in_the_middle * 2 >= kills,
         "only {in_the_middle} of {kills} kills hit a running process"
     );
-    let output = start(&config, &broken, settings).wait_with_output().unwrap();
+    let output = command(&config, &broken, settings).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_same(&whole, &broken);
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn twenty_kills_change_nothing() {
     killed_runs_equal_one_left_alone(PERSISTENT, 20, 1);
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn kills_change_nothing_with_smoothing_and_early_stopping() {
     killed_runs_equal_one_left_alone(SMOOTHED, 8, 2);
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn kills_change_nothing_with_the_tempered_gradient() {
     killed_runs_equal_one_left_alone(TEMPERED, 8, 3);
@@ -210,7 +219,7 @@ fn an_interrupted_run_says_how_to_go_on_and_does() {
     let config = tiny(folder.path());
     let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
     train(&config, &whole, PERSISTENT, &[]);
-    let child = start(&config, &broken, PERSISTENT);
+    let child = command(&config, &broken, PERSISTENT).spawn().unwrap();
     common::wait_for("metrics", || common::metrics_lines(&broken) >= 4);
     common::send(&child, "-INT");
     let output = child.wait_with_output().unwrap();

@@ -3,6 +3,9 @@
 #![cfg(unix)]
 
 mod common;
+#[cfg(target_os = "linux")]
+#[path = "attack/shim.rs"]
+mod shim;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -202,19 +205,20 @@ fn the_state_before_a_failed_record_is_kept() {
 }
 
 /// Deleted while the report is made: an error, and the folder does not come again with a report alone.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_folder_deleted_during_the_report_stays_deleted() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("out");
     let mut command = ztrack();
     command.args(["train", &tiny(folder.path()), "--quiet", "--out"]).arg(&out);
-    // The report takes some seconds for a model of this size.
-    command.args(["--set", "model.hidden=200", "--set", "data.source.side=12"]);
-    command.args(["--set", "data.source.rows=500", "--set", "tempering.temperatures=12"]);
+    // What is read after the summary is written is read for the report.
+    shim::stop(&mut command, &out.join("metrics.csv"), &out.join("summary.json"));
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    wait_for("summary", || out.join("summary.json").exists());
+    common::wait_for_stop(&child);
     assert!(!out.join("report.html").exists(), "the report is made after the summary");
     fs::remove_dir_all(&out).unwrap();
+    send(&child, "-CONT");
     wait_for("end", || child.try_wait().unwrap().is_some());
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -74,6 +74,9 @@ struct Fetch {
     /// Base URL to fetch from instead of the usual ones; may be given several times
     #[arg(long = "mirror", value_name = "URL")]
     mirrors: Vec<String>,
+    /// SHA-256 that a file must have, as in mushrooms=HEX; may be given once for each file
+    #[arg(long = "sha256", value_name = "FILE=HEX", value_parser = stated_sum)]
+    sums: Vec<(String, String)>,
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
     data_folder: Option<PathBuf>,
@@ -174,6 +177,12 @@ fn table(baselines: &[Baseline]) -> String {
     text
 }
 
+/// A file and its SHA-256, from FILE=HEX.
+fn stated_sum(text: &str) -> Result<(String, String), String> {
+    let (name, sum) = text.split_once('=').ok_or("FILE=HEX is expected")?;
+    Ok((name.into(), sum.to_ascii_lowercase()))
+}
+
 impl Fetch {
     fn run(self) -> Result<()> {
         let folder = find_folder(self.data_folder.as_deref());
@@ -183,18 +192,22 @@ impl Fetch {
         };
         let mut teller = Teller::new(true);
         teller.method("download", true);
-        let paths = download::fetch(&self.name, &folder, &mirrors, &mut |line| teller.say(line));
+        let paths = download::fetch(&self.name, &folder, &mirrors, &self.sums, &mut |line| {
+            teller.say(line)
+        });
         drop(teller);
         let set = REMOTE_SETS.iter().find(|set| set.name == self.name);
         let files = set.map_or(&[][..], |set| set.files);
         let paths = paths?;
         for (path, file) in paths.iter().zip(files) {
-            if !matches!(file.check, Check::Table { .. }) {
+            let stated = self.sums.iter().any(|(name, _)| name == file.name);
+            if stated || !matches!(file.check, Check::Table { .. }) {
                 continue;
             }
+            let path = path.display();
             tell(&format!(
-                "warning: {0}: no checksum is known, so only its numbers of rows and columns were checked: compare the sha256 of `ztrack data describe {0}` with that of a copy you trust",
-                path.display()
+                "warning: {path}: no checksum is known, so only its numbers of rows and columns were checked, and that it is the file of the first download: compare the sha256 of `sha256sum {path}` with that of a copy you trust, or state it with --sha256 {}=HEX",
+                file.name
             ));
         }
         paths.iter().try_for_each(|path| print(&format!("{}\n", path.display())))

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::config::Config;
 use crate::data::Splits;
-use crate::memory::free_memory;
+use crate::memory::{free_memory, size};
 use crate::report::duration;
 use crate::training::{StepRecord, Trainer};
 
@@ -72,7 +72,7 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
         None => "",
     };
     let free =
-        free_memory().map_or(String::new(), |free| format!(" of {} that are free", bytes(free)));
+        free_memory().map_or(String::new(), |free| format!(" of {} that are free", size(free)));
     let tracking = if config.is_tracked() { ", with a step of the tracker each" } else { "" };
     let audits = match (config.audit.every, forecast.exact_audits) {
         (0, _) => "none before the end".to_string(),
@@ -105,7 +105,7 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
          nothing was written\n",
         config.model.hidden,
         forecast.parameters,
-        bytes(forecast.bytes),
+        size(forecast.bytes),
         forecast.updates,
         forecast.updates as f64 / forecast.updates_per_epoch as f64,
         forecast.updates_per_epoch,
@@ -122,12 +122,5 @@ fn at_every(evaluations: u64) -> String {
     match evaluations {
         1 => "at every evaluation".into(),
         n => format!("every {n} evaluations"),
-    }
-}
-
-fn bytes(bytes: f64) -> String {
-    match bytes / f64::from(1 << 20) {
-        mib if mib < 1024.0 => format!("{mib:.1} MiB"),
-        mib => format!("{:.1} GiB", mib / 1024.0),
     }
 }

@@ -1,6 +1,7 @@
 //! The command line: one file per command, each parse -> build -> run -> report.
 
 mod about;
+mod allocator;
 mod column_options;
 mod compare;
 mod completed;
@@ -56,6 +57,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+
+pub use allocator::Allocator;
 
 use crate::engine::host::{InstructionSet, Tuning};
 

@@ -1,7 +1,8 @@
 /* System calls that fail, or kill the process, at a given one of those that touch files below a folder.
  *
  * ATTACK_FOLDER is the folder, ATTACK_AT the number of the call, ATTACK_WITH an errno, or 0 to kill the process in that call, in the
- * midst of a write. Without ATTACK_AT the calls are counted, and their number is written to ATTACK_COUNT at the end. */
+ * midst of a write. Without ATTACK_AT the calls are counted, and their number is written to ATTACK_COUNT at the end. The process stops
+ * before it opens the file ATTACK_STOP once there is the file ATTACK_AFTER. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -94,6 +95,8 @@ int open64(const char *path, int flags, ...) {
     va_start(rest, flags);
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;
     va_end(rest);
+    const char *stop = getenv("ATTACK_STOP");
+    if (stop && strcmp(path, stop) == 0 && access(getenv("ATTACK_AFTER"), F_OK) == 0) raise(SIGSTOP);
     if (below(path) && strikes()) return fail();
     return next(path, flags, mode);
 }

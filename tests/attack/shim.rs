@@ -1,4 +1,7 @@
-//! Runs of the command in which one system call on its run folder fails, or is its last.
+//! Runs of the command in which one system call on its run folder fails, is its last, or stops it.
+
+// Each test file is a crate of its own and uses a part of this.
+#![allow(dead_code)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,4 +38,9 @@ pub fn counted(file: &Path) -> u64 {
 pub fn strike(command: &mut Command, folder: &Path, at: u64, errno: i32) {
     command.env("LD_PRELOAD", library()).env("ATTACK_FOLDER", folder);
     command.env("ATTACK_AT", at.to_string()).env("ATTACK_WITH", errno.to_string());
+}
+
+/// Lets the command stop before it opens `file` once `after` is there.
+pub fn stop(command: &mut Command, file: &Path, after: &Path) {
+    command.env("LD_PRELOAD", library()).env("ATTACK_STOP", file).env("ATTACK_AFTER", after);
 }

@@ -95,6 +95,15 @@ pub fn wait_for_work(child: &mut Child) {
     });
 }
 
+/// Waits until a process that was stopped has stopped.
+#[cfg(target_os = "linux")]
+pub fn wait_for_stop(child: &Child) {
+    wait_for("stop", || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        stat.rsplit(')').next().unwrap().trim_start().starts_with('T')
+    });
+}
+
 pub fn wait_at_most(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {

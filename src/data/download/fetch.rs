@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ureq::Agent;
+use ureq::tls::TlsConfig;
 
+use super::sums::Sums;
 use super::{REMOTE_SETS, RemoteFile, RemoteSet};
 use crate::checkpoint::write_bytes;
 use crate::error::{Error, Result};
 use crate::progress;
 
-/// Longest wait for a sign of life.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Time limit of a file: 10 minutes.
-const LONGEST: Duration = Duration::from_secs(600);
+/// Longest wait for a sign of life, and time limit of a file: 10 minutes.
+const TIMES: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(600)];
 
 /// Where to fetch from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,22 +29,25 @@ pub enum Mirrors {
 
 /// Fetches the data set `name` into `FOLDER/name` and returns the paths of its files.
 ///
-/// Correct files are kept. A wrong file is replaced, but only by a correct one. `tell` gets a line on each file and address.
+/// Correct files are kept. A wrong file is replaced, but only by a correct one. `tell` gets a line on each file and address. `stated`
+/// are SHA-256 of contents by names of files. A file whose checksum [`REMOTE_SETS`] does not have is also compared with its first
+/// download, whose SHA-256 is kept beside it in `FILE.sha256`.
 ///
 /// # Errors
-/// A name that is not in [`REMOTE_SETS`], a folder that cannot be written, or no address with the right content: the message then has the
-/// reason of each.
+/// A name that is not in [`REMOTE_SETS`], stated sums of other files, a folder that cannot be written, or no address with the right
+/// content: the message then has the reason of each.
 pub fn fetch(
     name: &str,
     folder: &Path,
     mirrors: &Mirrors,
+    stated: &[(String, String)],
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>> {
     let set = REMOTE_SETS.iter().find(|set| set.name == name).ok_or_else(|| {
         let known: Vec<_> = REMOTE_SETS.iter().map(|set| set.name).collect();
         Error::Unknown(format!("data set `{name}` cannot be fetched, only {}", known.join(", ")))
     })?;
-    fetch_files(set, folder, mirrors, tell)
+    fetch_files(set, folder, mirrors, stated, tell)
 }
 
 /// [`fetch`] for a set outside the table.
@@ -52,6 +55,7 @@ pub fn fetch_files(
     set: &RemoteSet,
     folder: &Path,
     mirrors: &Mirrors,
+    stated: &[(String, String)],
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>> {
     let folder = folder.join(set.name);
@@ -59,20 +63,22 @@ pub fn fetch_files(
         Mirrors::Official => set.mirrors.to_vec(),
         Mirrors::Custom(bases) => bases.iter().map(String::as_str).collect(),
     };
-    set.files.iter().map(|file| fetch_file(file, &folder, &bases, tell)).collect()
+    let sums = Sums::new(set, &folder, stated)?;
+    set.files.iter().map(|file| fetch_file(file, &folder, &bases, &sums, tell)).collect()
 }
 
 fn fetch_file(
     file: &RemoteFile,
     folder: &Path,
     bases: &[&str],
+    sums: &Sums,
     tell: &mut dyn FnMut(&str),
 ) -> Result<PathBuf> {
     let path = folder.join(file.name);
     let unzipped = folder.join(file.name.strip_suffix(".gz").unwrap_or(file.name));
     for present in [&path, &unzipped] {
-        let Ok(content) = fs::File::open(present) else { continue };
-        if present.is_file() && file.check.problem(present, content, file.bytes)?.is_none() {
+        let open = || fs::File::open(present).map_err(Error::io("open", present));
+        if present.is_file() && sums.problem(file, present, open)?.is_none() {
             tell(&format!("{}: there already, checked", file.name));
             return Ok(present.clone());
         }
@@ -81,10 +87,12 @@ fn fetch_file(
     let mut reasons = Vec::new();
     for base in bases {
         let url = format!("{}/{}", base.trim_end_matches('/'), file.name);
-        let problem = match download(file, &url) {
-            Ok(bytes) => match file.check.problem(&path, &bytes[..], file.bytes)? {
+        let agent = agent(&url, TIMES, TlsConfig::default());
+        let problem = match download(file, &url, &agent) {
+            Ok(bytes) => match sums.problem(file, &path, || Ok(&bytes[..]))? {
                 None => {
                     write_bytes(&path, &bytes)?;
+                    sums.keep(file, &bytes)?;
                     tell(&format!("{}: fetched, checked", file.name));
                     return Ok(path);
                 }
@@ -104,10 +112,14 @@ fn fetch_file(
 }
 
 /// The bytes at an address, or why there are none.
-fn download(file: &RemoteFile, url: &str) -> std::result::Result<Vec<u8>, String> {
+pub(super) fn download(
+    file: &RemoteFile,
+    url: &str,
+    agent: &Agent,
+) -> std::result::Result<Vec<u8>, String> {
     // Compressed content can be a little longer than plain content, and text can have longer line ends.
     let limit = file.bytes + file.bytes / 8 + 1024;
-    let response = agent(url).get(url).header("Accept-Encoding", "identity").call();
+    let response = agent.get(url).header("Accept-Encoding", "identity").call();
     let response = response.map_err(|error| error.to_string())?;
     if response.status() != 200 {
         return Err(format!("server answers {}", response.status()));
@@ -140,30 +152,17 @@ fn download(file: &RemoteFile, url: &str) -> std::result::Result<Vec<u8>, String
 }
 
 /// An agent for an address: where that is https, a redirect must not lead to a connection that anybody can write into.
-fn agent(url: &str) -> Agent {
+pub(super) fn agent(url: &str, [patience, longest]: [Duration; 2], tls: TlsConfig) -> Agent {
     Agent::config_builder()
         .http_status_as_error(false)
-        .timeout_resolve(Some(PATIENCE))
-        .timeout_connect(Some(PATIENCE))
-        .timeout_recv_response(Some(PATIENCE))
-        .timeout_per_read(Some(PATIENCE))
-        .timeout_global(Some(LONGEST))
+        .timeout_resolve(Some(patience))
+        .timeout_connect(Some(patience))
+        .timeout_recv_response(Some(patience))
+        .timeout_per_read(Some(patience))
+        .timeout_global(Some(longest))
         .https_only(url.starts_with("https:"))
+        .tls_config(tls)
         .user_agent(concat!("ztrack/", env!("CARGO_PKG_VERSION")))
         .build()
         .new_agent()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_secured_address_leads_to_no_open_connection() {
-        let open = "http://127.0.0.1:9/file";
-        let error = agent("https://example.org/file").get(open).call().unwrap_err();
-        assert!(matches!(error, ureq::Error::RequireHttpsOnly(_)), "{error}");
-        let error = agent(open).get(open).call().unwrap_err();
-        assert!(!matches!(error, ureq::Error::RequireHttpsOnly(_)), "{error}");
-    }
 }

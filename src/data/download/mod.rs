@@ -3,6 +3,10 @@
 mod check;
 #[cfg(feature = "download")]
 mod fetch;
+#[cfg(all(test, feature = "download"))]
+mod servers_tests;
+#[cfg(feature = "download")]
+mod sums;
 mod table;
 
 pub use check::Check;
