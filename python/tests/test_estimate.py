@@ -55,7 +55,7 @@ def test_a_row_that_contradicts_the_value_is_in_doubt():
     rows = [row("rts", 100.0, 0.03), row("ti-rb", 100.5, 0.04), row("mbar", 100.1, 0.04), row("ais", 90.0, 0.1, "low")]
     found = _log_partition({"estimates": rows, "agreement": agreement, "bound": None, "skipped": []})
     assert [e.trust.sound for e in found.estimates] == [True, False, True, True]
-    assert found.estimates[1].trust.doubts == ("disagreement",) and "+10.0 errors from 100.000" in str(found.estimates[1].trust)
+    assert found.estimates[1].trust.doubts == ("disagreement",) and "+9.8 errors from 100.000" in str(found.estimates[1].trust)
     table = found.table()
     assert not table.loc["ti-rb", "sound"] and table.loc["ti-rb", "in_errors"] == pytest.approx(10)
 
