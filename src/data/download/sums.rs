@@ -75,7 +75,7 @@ impl<'a> Sums<'a> {
             return Ok(());
         }
         let line = format!("{}  {}\n", sha256_hex([bytes]), file.name);
-        write_bytes(&self.first(file), line.as_bytes())
+        write_bytes(self.first(file), line.as_bytes())
     }
 
     fn first(&self, file: &RemoteFile) -> PathBuf {
