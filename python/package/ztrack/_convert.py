@@ -204,7 +204,7 @@ def from_torch(state: Any, names: Sequence[str] | None = None, transposed: bool 
     """From a torch state dict, or any mapping to arrays.
 
     ``names``: the keys of weights, visible bias and hidden bias, where they are not found by themselves. ``transposed``: whether
-    weights are [hidden, visible], as torch.nn.Linear keeps them; told from the shapes, where layers differ in size.
+    weights are [hidden, visible], as torch.nn.Linear keeps them; found from the shapes, where layers differ in size.
     """
     state = state.state_dict() if hasattr(state, "state_dict") else state
     if names is None:

@@ -67,7 +67,7 @@ class Tracker:
     temperatures, sweeps : int, optional
         Inverse temperatures (20 to 50, by size) and Gibbs sweeps per step (2).
     settling : (int, int), optional
-        Fewest and most sweeps at fixed parameters before a value is told.
+        Fewest and most sweeps at fixed parameters before a value is given.
     transposed : bool
         W is given as [hidden, visible].
     groups : str or sequence of int, optional
