@@ -10,7 +10,7 @@ use burn::tensor::Device;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, OnBurn};
+use ztrack::engine::{BetaGrid, BitMatrix, Draw, Engine, Host, Layer, Matrix, OnBurn};
 use ztrack::model::{Parameters, test_systems::gaussian_parameters};
 use ztrack::training::gradient::Particles;
 
@@ -135,5 +135,19 @@ fn crossover(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, kernels, categorical, crossover);
+/// The parameters in the layout of the kernels, once per update.
+fn layout(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("layout");
+    group.sample_size(20).measurement_time(Duration::from_secs(1));
+    for (n_visible, n_hidden) in SIZES {
+        let parameters = gaussian_parameters(n_visible, n_hidden, 0.1, 1);
+        let mut engine = Host::new(&parameters);
+        group.bench_function(format!("{n_visible}x{n_hidden}"), |bencher| {
+            bencher.iter(|| engine.load(black_box(&parameters)));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, kernels, categorical, crossover, layout);
 criterion_main!(benches);

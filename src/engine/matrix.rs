@@ -7,20 +7,48 @@ pub const PANEL: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
-struct Group([f32; PANEL]);
+struct Group<T>([T; PANEL]);
+
+/// Whole groups of numbers of 32 bits, aligned to 64 bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Groups<T>(Vec<Group<T>>);
+
+/// What a group is made of: numbers of 32 bits, so that groups are contiguous.
+pub(super) trait Number: Copy {}
+impl Number for f32 {}
+impl Number for i32 {}
+
+impl<T: Number> Groups<T> {
+    /// So many groups of one value.
+    pub fn filled(groups: usize, value: T) -> Self {
+        Self(vec![Group([value; PANEL]); groups])
+    }
+
+    /// All numbers.
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: `Group` is repr(C) around [T; PANEL] with size 128, a multiple of its alignment, so groups are contiguous numbers.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * PANEL) }
+    }
+
+    /// All numbers for writing.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: as in `as_slice`; the borrow of `self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * PANEL) }
+    }
+}
 
 /// A matrix of shape [rows, columns] whose rows start at multiples of [`Matrix::stride`] floats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     rows: usize,
     columns: usize,
-    groups: Vec<Group>,
+    groups: Groups<f32>,
 }
 
 impl Matrix {
     /// Every entry, padding included, is `value`.
     pub fn filled(rows: usize, columns: usize, value: f32) -> Self {
-        let groups = vec![Group([value; PANEL]); rows * columns.div_ceil(PANEL)];
+        let groups = Groups::filled(rows * columns.div_ceil(PANEL), value);
         Self { rows, columns, groups }
     }
 
@@ -34,14 +62,14 @@ impl Matrix {
         write: impl FnOnce(&mut [MaybeUninit<f32>]),
     ) -> Self {
         let count = rows * columns.div_ceil(PANEL);
-        let mut groups: Vec<Group> = Vec::with_capacity(count);
+        let mut groups: Vec<Group<f32>> = Vec::with_capacity(count);
         let room = groups.spare_capacity_mut()[..count].as_mut_ptr();
-        // SAFETY: groups are contiguous f32, see `as_slice`; the caller's `write` has made numbers of all of them.
+        // SAFETY: groups are contiguous f32, see [`Groups::as_slice`]; the caller's `write` has made numbers of all of them.
         unsafe {
             write(std::slice::from_raw_parts_mut(room.cast(), count * PANEL));
             groups.set_len(count);
         }
-        Self { rows, columns, groups }
+        Self { rows, columns, groups: Groups(groups) }
     }
 
     /// From tight row-major values; padding is `padding`. `values` holds rows x columns numbers.
@@ -81,21 +109,12 @@ impl Matrix {
 
     /// All floats, padding included.
     pub fn as_slice(&self) -> &[f32] {
-        // SAFETY: `Group` is repr(C) around [f32; PANEL] with size 128, a multiple of its alignment, so groups are contiguous f32.
-        unsafe {
-            std::slice::from_raw_parts(self.groups.as_ptr().cast(), self.groups.len() * PANEL)
-        }
+        self.groups.as_slice()
     }
 
     /// All floats for writing, padding included.
     pub fn as_mut_slice(&mut self) -> &mut [f32] {
-        // SAFETY: as in `as_slice`; the borrow of `self` is exclusive.
-        unsafe {
-            std::slice::from_raw_parts_mut(
-                self.groups.as_mut_ptr().cast(),
-                self.groups.len() * PANEL,
-            )
-        }
+        self.groups.as_mut_slice()
     }
 
     /// Tight row-major copy, shape [rows, columns].

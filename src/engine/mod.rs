@@ -18,6 +18,7 @@ pub use beta_grid::BetaGrid;
 pub use bits::{BitMatrix, for_each_set_bit, words_per_row};
 pub use host::{Draw, Host, PADDING};
 pub use interface::{Base, Engine, Halves, Layer, Moments, Route, States, SweepStreams, Walker};
+use matrix::Groups;
 pub use matrix::{Matrix, PANEL, padded};
 pub use mixture::MixtureBase;
 #[cfg(feature = "burn")]

@@ -57,7 +57,7 @@ impl Draw<'_> {
         match set {
             // SAFETY: the instruction set was detected on this machine.
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx512 => unsafe { draw_avx512::rows(self, out) },
+            InstructionSet::Amx | InstructionSet::Avx512 => unsafe { draw_avx512::rows(self, out) },
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx2 => unsafe { draw_avx2::rows(self, out) },
             #[cfg(target_arch = "aarch64")]

@@ -8,10 +8,13 @@ use crate::error::{Error, Result};
 /// Asks for a lesser instruction set than the best.
 const WISH: &str = "ZTRACK_INSTRUCTION_SET";
 
-/// Instruction sets kernels are compiled for. All give the same bits: sums run in the same order, and fused
-/// multiply-add is used only where it cannot change a result.
+/// Instruction sets kernels are compiled for. All give the same bits: products are sums of whole numbers, sums of floats run in the same
+/// order, and fused multiply-add is used only where it cannot change a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionSet {
+    /// AVX-512 as below, and AMX tiles of 8-bit integers for products.
+    #[cfg(target_arch = "x86_64")]
+    Amx,
     /// AVX-512 F, BW, DQ, VL, with BMI and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx512,
@@ -27,7 +30,7 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    /// The best one here; `ZTRACK_INSTRUCTION_SET` = `portable` or `avx2` asks for a lesser one.
+    /// The best one here; `ZTRACK_INSTRUCTION_SET` = `portable`, `avx2` or `avx512` asks for a lesser one.
     pub fn detect() -> Self {
         static FOUND: OnceLock<InstructionSet> = OnceLock::new();
         *FOUND.get_or_init(|| {
@@ -37,7 +40,9 @@ impl InstructionSet {
                 .find(|set| match wish.as_str() {
                     "portable" => *set == Self::Portable,
                     #[cfg(target_arch = "x86_64")]
-                    "avx2" => *set != Self::Avx512,
+                    "avx2" => !matches!(set, Self::Amx | Self::Avx512),
+                    #[cfg(target_arch = "x86_64")]
+                    "avx512" => *set != Self::Amx,
                     _ => true,
                 })
                 .unwrap_or(Self::Portable)
@@ -59,12 +64,20 @@ impl InstructionSet {
     pub fn check_wish() -> Result<()> {
         let Some(wish) = std::env::var_os(WISH) else { return Ok(()) };
         match wish.to_str() {
-            Some("" | "best" | "avx2" | "portable") => Ok(()),
+            Some("" | "best" | "avx512" | "avx2" | "portable") => Ok(()),
             _ => Err(Error::Unknown(format!(
-                "environment variable {WISH}: `{}` is none of portable, avx2, best",
+                "environment variable {WISH}: `{}` is none of portable, avx2, avx512, best",
                 wish.display()
             ))),
         }
+    }
+
+    /// Whether products run on matrix units.
+    pub(super) fn has_tiles(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self == Self::Amx;
+        #[cfg(not(target_arch = "x86_64"))]
+        false
     }
 
     /// All that this machine has, best first.
@@ -81,6 +94,9 @@ impl InstructionSet {
                 && is_x86_feature_detected!("avx512vl")
                 && bits
             {
+                if super::tiles::is_available() {
+                    sets.push(Self::Amx);
+                }
                 sets.push(Self::Avx512);
             }
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && bits {
@@ -99,6 +115,8 @@ impl InstructionSet {
 impl fmt::Display for InstructionSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Amx => "amx",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]
@@ -129,7 +147,8 @@ macro_rules! for_every_instruction_set {
             match set {
                 // SAFETY: sets other than `Portable` are made only where they were detected.
                 #[cfg(target_arch = "x86_64")]
-                $crate::engine::host::InstructionSet::Avx512 => unsafe { avx512($($argument),*) },
+                $crate::engine::host::InstructionSet::Amx
+                | $crate::engine::host::InstructionSet::Avx512 => unsafe { avx512($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
                 $crate::engine::host::InstructionSet::Avx2 => unsafe { avx2($($argument),*) },
                 // NEON is always there: the compiler vectorises the body with it as it is.

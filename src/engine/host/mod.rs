@@ -13,6 +13,7 @@ mod draw_avx512;
 mod draw_neon;
 mod draw_row;
 mod engine;
+mod fixed_point;
 mod geometric;
 mod gibbs;
 mod instruction_set;
@@ -24,12 +25,14 @@ mod moments;
 mod operations;
 mod packed_rows;
 mod panels;
+mod planes;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod rough_exp;
 mod selected_sum;
 mod shape;
 mod softmax;
 mod softplus;
+mod tiles;
 mod tuning;
 
 pub use categorical::draw_categorical;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::accumulate::{accumulate, accumulate_block};
-use super::look_up::Block;
+use super::accumulate::accumulate;
+use super::fixed_point::{FixedPoint, Sizes};
 use super::packed_rows::PackedRows;
-use super::{InstructionSet, Panels, Shape, Tuning, means, selected_sum, softplus};
+use super::{InstructionSet, Shape, Tuning, means, selected_sum, softplus};
 use crate::collective::{Parts, Ranks, Solo, for_moments};
 use crate::engine::matrix::padded;
 use crate::engine::{
-    BetaGrid, BitMatrix, Draw, Engine, Layer, Matrix, PADDING, PANEL, Workers, words_per_row,
+    BetaGrid, BitMatrix, Draw, Engine, Layer, Matrix, PADDING, Workers, words_per_row,
 };
 use crate::model::Parameters;
 use crate::units::Variables;
@@ -26,9 +26,9 @@ pub struct Host {
     tuning: Tuning,
     pub(super) ranks: Ranks,
     /// W [M, J]: rows are summed for the inputs of hidden units.
-    pub(super) weights: Panels,
+    pub(super) weights: FixedPoint,
     /// W' [J, M]: rows are summed for the inputs of visible units.
-    transposed: Panels,
+    transposed: FixedPoint,
     visible_bias: Vec<f32>,
     hidden_bias: Vec<f32>,
     /// [`Parameters::log_offset`].
@@ -37,7 +37,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Lays the parameters out for the kernel. Cost: one copy and one transpose of W.
+    /// Lays the parameters out for the kernel. Cost: one copy and one transpose of W as whole numbers.
     pub fn new(parameters: &Parameters) -> Self {
         Self::tuned(parameters, Tuning::of(parameters.n_visible, parameters.n_hidden))
     }
@@ -57,8 +57,8 @@ impl Host {
         let mut fused = Self {
             tuning,
             ranks: Arc::new(Solo),
-            weights: Panels::zeros(m, j),
-            transposed: Panels::zeros(j, m),
+            weights: FixedPoint::zeros(m, j, tuning.hidden.set),
+            transposed: FixedPoint::zeros(j, m, tuning.visible.set),
             visible_bias: vec![PADDING; padded(m)],
             hidden_bias: vec![PADDING; padded(j)],
             offset: 0.0,
@@ -70,8 +70,10 @@ impl Host {
 
     pub(super) fn take(&mut self, parameters: &Parameters) {
         let Parameters { weights, visible_bias, hidden_bias, .. } = parameters;
-        self.weights.copy(weights);
-        self.transposed.copy_transposed(weights);
+        let columns = parameters.n_hidden;
+        let [of_visible, of_hidden] = Sizes::of(self.tuning.sums, weights, columns, columns);
+        self.weights.copy(weights, columns, &of_hidden);
+        self.transposed.copy_transposed(weights, &of_visible);
         self.visible_bias[..visible_bias.len()].copy_from_slice(visible_bias);
         self.hidden_bias[..hidden_bias.len()].copy_from_slice(hidden_bias);
         self.offset = parameters.log_offset();
@@ -138,15 +140,11 @@ impl Host {
             return Matrix::filled(m, hidden.columns(), 0.0);
         }
         let start = vec![0.0; stride];
-        let matrix = Block {
-            values: hidden.as_slice(),
-            units: hidden.rows(),
-            row_stride: stride,
-            panel_stride: PANEL,
-        };
-        let product = |rows: PackedRows<'_>| {
-            accumulate_block(self.tuning.hidden, Workers::All, &matrix, rows);
-        };
+        let mut matrix = FixedPoint::zeros(hidden.rows(), hidden.columns(), self.tuning.hidden.set);
+        let [_, sizes] = Sizes::of(self.tuning.sums, hidden.as_slice(), hidden.columns(), stride);
+        matrix.copy(hidden.as_slice(), stride, &sizes);
+        let product =
+            |rows: PackedRows<'_>| accumulate(self.tuning.hidden, Workers::All, &matrix, rows);
         if self.ranks.size() == 1 {
             let given = transposed.words();
             // SAFETY: the product writes all columns of all rows.
@@ -157,7 +155,7 @@ impl Host {
             };
         }
         let mut out = Matrix::filled(m, hidden.columns(), 0.0);
-        // Ranks divide the visible units: parts of the rows would have to be added, in another order than without ranks.
+        // Ranks divide the visible units, so that nothing has to be added between them.
         let parts = Parts::new(for_moments(self.ranks(), hidden.rows()), m, UNITS_PER_TASK);
         let own = parts.own();
         let given = &transposed.words()[own.start * words..own.end * words];

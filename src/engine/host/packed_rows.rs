@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
+use super::shape::WIDEST;
 use crate::engine::PANEL;
 
 /// Most groups with a set bit in a word for which going from one to the next beats going through all.
@@ -16,9 +17,9 @@ pub struct PackedRows<'a> {
     pub words: usize,
     /// Floats from one output row to the next.
     pub stride: usize,
-    /// What sums begin with, one row for all, [stride].
+    /// What is added to the scaled sums, one row for all, [stride].
     pub start: &'a [f32],
-    /// Output rows of `stride` floats, as many as there are packed rows.
+    /// Output rows of `stride` floats, as many as there are packed rows; whole numbers of the same size until sums are complete.
     pub(super) out: *mut f32,
     borrowed: PhantomData<&'a mut [MaybeUninit<f32>]>,
 }
@@ -60,18 +61,6 @@ impl<'a> PackedRows<'a> {
         self.given.len() / self.words
     }
 
-    /// Puts `start` into all columns of all rows.
-    pub fn begin(&mut self) {
-        for row in 0..self.count() {
-            // SAFETY: `out` has `count` rows of `stride` floats, as many as `start` has; nobody else has them while `self` is
-            // borrowed for writing and not shared.
-            unsafe {
-                let to = self.out.add(row * self.stride);
-                to.copy_from_nonoverlapping(self.start.as_ptr(), self.stride);
-            }
-        }
-    }
-
     /// The columns of a table.
     ///
     /// # Safety
@@ -80,9 +69,9 @@ impl<'a> PackedRows<'a> {
     pub unsafe fn places(&self, at: At) -> Places {
         // SAFETY: the caller's.
         unsafe {
-            let to = self.out.add(at.column);
+            let to = self.out.add(at.column).cast::<i32>();
             let (from, from_stride) = match at.first {
-                true => (self.start.as_ptr().add(at.column), 0),
+                true => (ZEROS.as_ptr(), 0),
                 false => (to.cast_const(), self.stride),
             };
             Places { from, from_stride, to, stride: self.stride }
@@ -103,6 +92,9 @@ pub fn used_groups(word: u64) -> u64 {
     (used | used >> 2) & 0x1111_1111_1111_1111
 }
 
+/// What sums begin with.
+static ZEROS: [i32; WIDEST] = [0; WIDEST];
+
 /// Where the units of a table start in the packed rows, and its columns in the output.
 #[derive(Clone, Copy)]
 pub struct At {
@@ -112,23 +104,23 @@ pub struct At {
     pub column: usize,
     /// See [`PackedRows::sparse`].
     pub sparse: bool,
-    /// Whether sums begin here, with `start`, or continue with the values of the output.
+    /// Whether sums begin here, or continue with the whole numbers in the output.
     pub first: bool,
 }
 
 /// Where the sums of a row begin and where they go.
 #[derive(Clone, Copy)]
 pub struct Place {
-    pub from: *const f32,
-    pub to: *mut f32,
+    pub from: *const i32,
+    pub to: *mut i32,
 }
 
 /// The same of all rows.
 pub struct Places {
-    from: *const f32,
+    from: *const i32,
     /// 0 where all begin with the same numbers.
     from_stride: usize,
-    to: *mut f32,
+    to: *mut i32,
     stride: usize,
 }
 

@@ -1,12 +1,15 @@
-//! A dense matrix cut into panels of 32 columns, each contiguous.
+//! Whole numbers cut into panels of 32 columns, each contiguous.
 //!
 //! A row of a panel is two cache lines. Contiguous panels keep cuts of 192 rows (24 KB) in the L1 cache, where rows of
 //! a plain matrix would fall into a few cache sets only.
 
 use rayon::prelude::*;
 
+use super::InstructionSet;
+use super::fixed_point::{fewest_panels, whole, wholes};
+use super::instruction_set::for_every_instruction_set;
 use super::look_up::Block;
-use crate::engine::{AS_A_NUMBER, Matrix, PANEL, Workers};
+use crate::engine::{Groups, PANEL};
 
 /// Side of the squares that are transposed in registers.
 const SQUARE: usize = 4;
@@ -16,104 +19,108 @@ const SQUARE: usize = 4;
 pub struct Panels {
     units: usize,
     columns: usize,
-    /// One row per (panel, unit), `[PANEL]` floats each.
-    rows: Matrix,
+    /// One group per (panel, unit).
+    rows: Groups<i32>,
 }
 
 impl Panels {
     /// All zeros.
     pub fn zeros(units: usize, columns: usize) -> Self {
-        let rows = Matrix::filled(columns.div_ceil(PANEL) * units, PANEL, 0.0);
-        Self { units, columns, rows }
+        Self { units, columns, rows: Groups::filled(columns.div_ceil(PANEL) * units, 0) }
     }
 
-    /// Takes tight values of shape [units, columns].
-    pub fn copy(&mut self, values: &[f32]) {
+    /// Takes values of shape [units, columns], rows `stride` apart, times `inverse` of their columns.
+    pub fn copy(&mut self, set: InstructionSet, values: &[f32], stride: usize, inverse: &[f32]) {
         let columns = self.columns;
-        self.panels_mut().for_each(|(first, width, panel)| {
-            for (row, values) in panel.iter_mut().zip(values.chunks_exact(columns)) {
-                match values[first..].first_chunk() {
-                    Some(whole) => *row = *whole,
-                    None => row[..width].copy_from_slice(&values[first..]),
-                }
-            }
+        self.panels_mut().for_each(|(first, panel)| {
+            let width = (columns - first).min(PANEL);
+            copy_panel(set, &values[first..], stride, width, &inverse[first..], panel);
         });
     }
 
-    /// Takes the transpose of tight values of shape [columns, units].
-    pub fn copy_transposed(&mut self, values: &[f32]) {
-        let units = self.units;
-        self.panels_mut().for_each(|(first, width, panel)| {
-            let source = &values[first * units..(first + width) * units];
-            for (i, rows) in panel.chunks_mut(SQUARE).enumerate() {
-                for column in (0..width).step_by(SQUARE) {
-                    let corner = &source[column * units + i * SQUARE..];
-                    transpose(corner, units, rows, column, width);
-                }
-            }
+    /// Takes the transpose of tight values of shape [columns, units], times `inverse` of their columns.
+    pub fn copy_transposed(&mut self, set: InstructionSet, values: &[f32], inverse: &[f32]) {
+        let (units, columns) = (self.units, self.columns);
+        self.panels_mut().for_each(|(first, panel)| {
+            let source = &values[first * units..(first + PANEL).min(columns) * units];
+            transpose_panel(set, source, units, &inverse[first..], panel);
         });
     }
 
-    /// First column, width without padding and rows of every panel; each thread has those whose columns it is likely to work on
-    /// in a product.
-    fn panels_mut(&mut self) -> impl ParallelIterator<Item = (usize, usize, &mut [[f32; PANEL]])> {
-        let columns = self.columns;
-        let threads = Workers::All.for_products(self.units * columns * AS_A_NUMBER);
-        let fewest = (columns.div_ceil(PANEL) / threads).max(1);
+    /// First column and rows of every panel.
+    fn panels_mut(&mut self) -> impl ParallelIterator<Item = (usize, &mut [[i32; PANEL]])> {
+        let fewest = fewest_panels(self.units, self.columns);
         let (rows, _) = self.rows.as_mut_slice().as_chunks_mut::<PANEL>();
         let panels = rows.par_chunks_exact_mut(self.units.max(1)).enumerate();
-        panels.with_min_len(fewest).map(move |(panel, rows)| {
-            let first = panel * PANEL;
-            (first, (columns - first).min(PANEL), rows)
-        })
+        panels.with_min_len(fewest).map(|(panel, rows)| (panel * PANEL, rows))
     }
 
-    /// Number of rows of the matrix.
-    pub fn units(&self) -> usize {
-        self.units
-    }
-
-    /// Number of columns of the matrix.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// All of it, from the first unit and column on.
-    pub fn block(&self) -> Block<'_> {
-        Block {
-            values: self.rows.as_slice(),
-            units: self.units,
-            row_stride: PANEL,
-            panel_stride: self.units * PANEL,
-        }
-    }
-
-    /// One panel, [units, PANEL].
-    pub fn panel(&self, panel: usize) -> &[f32] {
-        &self.rows.as_slice()[panel * self.units * PANEL..][..self.units * PANEL]
+    /// From this unit and column on.
+    pub fn block(&self, unit: usize, column: usize) -> Block<'_> {
+        let panel_stride = self.units * PANEL;
+        let first = column / PANEL * panel_stride + unit * PANEL + column % PANEL;
+        Block { values: &self.rows.as_slice()[first..], panel_stride }
     }
 }
 
-/// Writes rows of the source, `units` floats apart and as many as make `width` columns, to `column` and those after it of `to`.
+for_every_instruction_set! {
+    fn copy_panel(
+        values: &[f32],
+        stride: usize,
+        width: usize,
+        inverse: &[f32],
+        panel: &mut [[i32; PANEL]]
+    ) = copy
+}
+
 #[inline(always)]
-fn transpose(source: &[f32], units: usize, to: &mut [[f32; PANEL]], column: usize, width: usize) {
-    let rows = SQUARE.min(width - column);
-    if to.len() < SQUARE || rows < SQUARE {
-        for (unit, to) in to.iter_mut().enumerate() {
-            (0..rows).for_each(|row| to[column + row] = source[row * units + unit]);
+fn copy(values: &[f32], stride: usize, width: usize, inverse: &[f32], panel: &mut [[i32; PANEL]]) {
+    for (row, values) in panel.iter_mut().zip(values.chunks(stride)) {
+        match width {
+            PANEL => wholes(values, inverse, row),
+            _ => wholes(values, inverse, &mut row[..width]),
         }
-        return;
     }
-    let square = std::array::from_fn(|row| std::array::from_fn(|unit| source[row * units + unit]));
-    for (to, square) in to.iter_mut().zip(transposed(square)) {
-        to[column..column + SQUARE].copy_from_slice(&square);
+}
+
+for_every_instruction_set! {
+    fn transpose_panel(
+        source: &[f32],
+        units: usize,
+        inverse: &[f32],
+        panel: &mut [[i32; PANEL]]
+    ) = transpose
+}
+
+#[inline(always)]
+fn transpose(source: &[f32], units: usize, inverse: &[f32], panel: &mut [[i32; PANEL]]) {
+    let width = source.len() / units;
+    for (i, rows) in panel.chunks_mut(SQUARE).enumerate() {
+        for column in (0..width).step_by(SQUARE) {
+            let corner = &source[column * units + i * SQUARE..];
+            let (count, inverse) = (SQUARE.min(width - column), &inverse[column..]);
+            if rows.len() < SQUARE || count < SQUARE {
+                for (unit, to) in rows.iter_mut().enumerate() {
+                    for n in 0..count {
+                        to[column + n] = whole([corner[n * units + unit]; 4], [inverse[n]; 4])[0];
+                    }
+                }
+                continue;
+            }
+            let Some(inverse) = inverse.first_chunk() else { continue };
+            let square =
+                std::array::from_fn(|row| std::array::from_fn(|unit| corner[row * units + unit]));
+            for (to, square) in rows.iter_mut().zip(transposed(square)) {
+                to[column..column + SQUARE].copy_from_slice(&whole(square, *inverse));
+            }
+        }
     }
 }
 
 /// By shuffles, which the compiler does not find by itself: a third of the time, no more than a copy takes. Every x86-64 has them.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn transposed(mut square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE]; SQUARE] {
+pub(super) fn transposed(mut square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE]; SQUARE] {
     use std::arch::x86_64::{_MM_TRANSPOSE4_PS, _mm_loadu_ps, _mm_storeu_ps};
     // SAFETY: four rows of four floats each are read and written.
     unsafe {
@@ -128,7 +135,7 @@ fn transposed(mut square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE]; SQUARE] {
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn transposed(square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE]; SQUARE] {
+pub(super) fn transposed(square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE]; SQUARE] {
     std::array::from_fn(|unit| square.map(|row| row[unit]))
 }
 
@@ -136,28 +143,38 @@ fn transposed(square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE]; SQUARE] {
 mod tests {
     use super::*;
 
-    /// Panels and squares with and without a rest.
+    /// Panels and squares with and without a rest, on every instruction set.
     #[test]
     fn panels_hold_the_matrix_and_its_transpose() {
-        for (units, columns) in [(1, 1), (3, 37), (8, 32), (13, 70), (64, 96), (130, 33)] {
+        for (units, columns) in
+            [(1_usize, 1_usize), (3, 37), (8, 32), (13, 70), (64, 96), (130, 33)]
+        {
             let values: Vec<f32> = (0..units * columns).map(|i| i as f32 + 1.0).collect();
-            let mut panels = Panels::zeros(units, columns);
+            let inverse: Vec<f32> = (0..columns).map(|j| 1.0 + (j % 3) as f32).collect();
             let check = |panels: &Panels, value: &dyn Fn(usize, usize) -> f32| {
                 for panel in 0..columns.div_ceil(PANEL) {
-                    let (rows, _) = panels.panel(panel).as_chunks::<PANEL>();
-                    for (unit, row) in rows.iter().enumerate() {
+                    let (rows, _) = panels.block(0, panel * PANEL).values.as_chunks::<PANEL>();
+                    for (unit, row) in rows[..units].iter().enumerate() {
                         for (i, found) in row.iter().enumerate() {
                             let column = panel * PANEL + i;
-                            let expected = if column < columns { value(unit, column) } else { 0.0 };
-                            assert_eq!(*found, expected, "{units} x {columns}: {unit}, {column}");
+                            let inside = column < columns;
+                            let expected =
+                                if inside { value(unit, column) * inverse[column] } else { 0.0 };
+                            assert_eq!(
+                                *found, expected as i32,
+                                "{units} x {columns}: {unit}, {column}"
+                            );
                         }
                     }
                 }
             };
-            panels.copy(&values);
-            check(&panels, &|unit, column| values[unit * columns + column]);
-            panels.copy_transposed(&values);
-            check(&panels, &|unit, column| values[column * units + unit]);
+            for set in InstructionSet::available() {
+                let mut panels = Panels::zeros(units, columns);
+                panels.copy(set, &values, columns, &inverse);
+                check(&panels, &|unit, column| values[unit * columns + column]);
+                panels.copy_transposed(set, &values, &inverse);
+                check(&panels, &|unit, column| values[column * units + unit]);
+            }
         }
     }
 }

@@ -1,19 +1,20 @@
-//! Tile shapes of a product of packed rows with a dense matrix. All shapes give the same bits: sums of a group are formed first and added
-//! to the output group after group. They differ in their requirements on a processor: size of the L1 cache, loads per cycle, latency of an
-//! addition.
+//! Shapes of the look-up tables of a product of packed rows with a dense matrix. They differ in their requirements on a processor: size of
+//! the L1 cache, loads per cycle, latency of an addition.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::InstructionSet;
-use crate::engine::{Matrix, PANEL};
+use crate::engine::{Groups, PANEL};
 use crate::error::{Error, Result};
 
 /// Units in a group.
 pub const GROUP: usize = 4;
 /// Sums of a group.
 pub const SUMS: usize = 1 << GROUP;
-const COLUMNS: [usize; 3] = [16, 32, 64];
+const COLUMNS: [usize; 3] = [16, 32, WIDEST];
+/// Columns of the widest table.
+pub(super) const WIDEST: usize = 64;
 const GROUPS: [usize; 2] = [8, 16];
 const ROWS: [usize; 3] = [1, 2, 4];
 
@@ -42,12 +43,12 @@ impl Shape {
     }
 
     /// Room for the table.
-    pub fn table(self) -> Matrix {
-        Matrix::filled(self.groups * SUMS * self.columns / PANEL, PANEL, 0.0)
+    pub(in crate::engine) fn table(self) -> Groups<i32> {
+        Groups::filled(self.groups * SUMS * self.columns / PANEL, 0)
     }
 
     /// Room for that of any shape.
-    pub(super) fn largest_table() -> Matrix {
+    pub(super) fn largest_table() -> Groups<i32> {
         Self { columns: COLUMNS[2], groups: GROUPS[1], rows: 1 }.table()
     }
 
@@ -66,7 +67,10 @@ pub struct Product {
 
 impl fmt::Display for Product {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} with {}", self.shape, self.set)
+        match self.set.has_tiles() {
+            true => write!(f, "{}", self.set),
+            false => write!(f, "{} with {}", self.shape, self.set),
+        }
     }
 }
 

@@ -27,7 +27,9 @@ pub fn softplus_sums(
     match set {
         // SAFETY: the instruction set was detected on this machine.
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512 => unsafe { avx512(n_units, inputs, grid, out) },
+        InstructionSet::Amx | InstructionSet::Avx512 => unsafe {
+            avx512(n_units, inputs, grid, out)
+        },
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => unsafe { avx2(n_units, inputs, grid, out) },
         _ => body::<Portable>(n_units, inputs, grid, out),

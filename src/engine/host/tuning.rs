@@ -6,14 +6,13 @@ use std::hint::black_box;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::InstructionSet;
 use super::accumulate::look_up;
-use super::look_up::Block;
 use super::packed_rows::PackedRows;
 use super::shape::{Product, Shape};
 use super::softplus::softplus_sums;
+use super::{InstructionSet, Panels};
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BetaGrid, Draw, Layer, Matrix, PANEL, padded, words_per_row};
+use crate::engine::{BetaGrid, Draw, Layer, Matrix, padded, words_per_row};
 use crate::error::{Error, Result};
 
 /// Selects a shape; nothing is timed then.
@@ -119,6 +118,10 @@ fn fastest<T: Copy>(candidates: &[T], mut work: impl FnMut(T)) -> T {
 
 /// Of a matrix of shape [units, columns].
 fn fastest_product(units: usize, columns: usize) -> Product {
+    let usual = Product { set: InstructionSet::detect(), shape: Shape::USUAL };
+    if usual.set.has_tiles() {
+        return usual;
+    }
     let words = words_per_row(units).min(WORDS);
     let units = units.min(words * 64);
     let (stride, columns) = (padded(columns), padded(columns).min(COLUMNS));
@@ -130,8 +133,7 @@ fn fastest_product(units: usize, columns: usize) -> Product {
                 & (u64::MAX >> (64 - used))
         })
         .collect();
-    let values = vec![0.5f32; units * columns];
-    let block = Block { values: &values, units, row_stride: PANEL, panel_stride: units * PANEL };
+    let (panels, scale) = (Panels::zeros(units, columns), vec![1.0; stride]);
     let mut out = Matrix::filled(ROWS, stride, 0.0);
     let mut table = Shape::largest_table();
     let sparse = vec![false; words];
@@ -139,13 +141,13 @@ fn fastest_product(units: usize, columns: usize) -> Product {
     for set in InstructionSet::candidates() {
         candidates.extend(Shape::all().map(|shape| Product { set, shape }));
     }
-    let usual = Product { set: InstructionSet::detect(), shape: Shape::USUAL };
     candidates.sort_by_key(|product| *product != usual);
     let start = vec![0.0; stride];
     fastest(&candidates, |product| {
         let rows = PackedRows::new(black_box(&given), words, &start, out.as_mut_slice());
+        let matrix = (black_box(&panels), units, &scale[..]);
         // SAFETY: nobody else has the output.
-        unsafe { look_up(product, &block, 0..columns, &sparse, &mut table, &rows) };
+        unsafe { look_up(product, matrix, 0..columns, &sparse, &mut table, &rows) };
     })
 }
 
