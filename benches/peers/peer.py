@@ -40,10 +40,12 @@ def torch_sweep(n_visible, n_hidden, chains):
     return work
 
 
-def torch_products(n_visible, n_hidden, chains):
+def torch_products(n_visible, n_hidden, chains, kind="float32"):
     torch, weights, _, _, visible = torch_model(n_visible, n_hidden, chains)
-    hidden = torch.bernoulli(torch.full((chains, n_hidden), 0.5))
-    to_hidden, to_visible = torch.empty(chains, n_hidden), torch.empty(chains, n_visible)
+    kind = getattr(torch, kind)
+    hidden = torch.bernoulli(torch.full((chains, n_hidden), 0.5)).to(kind)
+    weights, visible = weights.to(kind), visible.to(kind)
+    to_hidden, to_visible = torch.empty(chains, n_hidden, dtype=kind), torch.empty(chains, n_visible, dtype=kind)
 
     def work():
         torch.matmul(visible, weights, out=to_hidden)
@@ -121,20 +123,28 @@ def training_model(n_visible, n_hidden, chains):
     return torch, weights, visible_bias, hidden_bias, visible, data, batch
 
 
-def torch_training(n_visible, n_hidden, chains):
-    """One update of centered PCD-1 as one writes it in PyTorch, in place, without autograd; rows in shuffled batches."""
+def torch_training(n_visible, n_hidden, chains, precision="highest", kind="float32"):
+    """One update of centered PCD-1 as one writes it in PyTorch, in place, without autograd; rows in shuffled batches.
+
+    `precision`: of torch.set_float32_matmul_precision; `kind`: what both factors of a product are converted to.
+    """
     torch, weights, visible_bias, hidden_bias, visible, data, batch = training_model(n_visible, n_hidden, chains)
+    torch.set_float32_matmul_precision(precision)
     data_mean, state = data.mean(0), {"visible": visible}
+    kind = getattr(torch, kind)
+
+    def product(a, b):
+        return a @ b if kind == torch.float32 else (a.to(kind) @ b.to(kind)).float()
 
     def work():
         rows = batch()
-        rows_hidden = torch.sigmoid(rows @ weights + hidden_bias)
-        hidden = torch.bernoulli(torch.sigmoid(state["visible"] @ weights + hidden_bias))
-        state["visible"] = torch.bernoulli(torch.sigmoid(hidden @ weights.T + visible_bias))
-        model_hidden = torch.sigmoid(state["visible"] @ weights + hidden_bias)
+        rows_hidden = torch.sigmoid(product(rows, weights) + hidden_bias)
+        hidden = torch.bernoulli(torch.sigmoid(product(state["visible"], weights) + hidden_bias))
+        state["visible"] = torch.bernoulli(torch.sigmoid(product(hidden, weights.T) + visible_bias))
+        model_hidden = torch.sigmoid(product(state["visible"], weights) + hidden_bias)
         hidden_mean = rows_hidden.mean(0)
-        positive = (rows - data_mean).T @ (rows_hidden - hidden_mean)
-        negative = (state["visible"] - data_mean).T @ (model_hidden - hidden_mean)
+        positive = product((rows - data_mean).T, rows_hidden - hidden_mean)
+        negative = product((state["visible"] - data_mean).T, model_hidden - hidden_mean)
         change = (positive - negative) / chains
         to_visible = (rows - state["visible"]).mean(0) - change @ hidden_mean
         to_hidden = hidden_mean - model_hidden.mean(0) - data_mean @ change
@@ -170,11 +180,14 @@ def rbms_training(n_visible, n_hidden, chains):
 WORKS = {
     "PyTorch composed sweep": torch_sweep,
     "PyTorch bare products": torch_products,
+    "PyTorch bare products, bf16": lambda *sizes: torch_products(*sizes, kind="bfloat16"),
     "NumPy bare products": numpy_products,
     "NumPy bare products, SkylakeX kernels": numpy_products,
     "rbms sweep": rbms_sweep,
     "scikit-learn update": sklearn_update,
     "PyTorch training update": torch_training,
+    "PyTorch training update, medium precision": lambda *sizes: torch_training(*sizes, precision="medium"),
+    "PyTorch training update, bf16": lambda *sizes: torch_training(*sizes, kind="bfloat16"),
     "rbms training update": rbms_training,
 }
 

@@ -29,15 +29,19 @@ PACKAGES = ["torch", "numpy", "scikit-learn", "matplotlib", "rbms"]
 SWEEP, TRAINING = "ztrack sweep", "ztrack training update"
 SKYLAKE = "NumPy bare products, SkylakeX kernels"
 BARE = ["PyTorch bare products", "NumPy bare products", SKYLAKE]
+# Products in 16 bits are a limit, not a peer: they are less precise than the others and ours.
+LIMIT = "PyTorch bare products, bf16"
 # What each is divided by: the work of ours that does the same.
 OURS = {
-    **{peer: SWEEP for peer in ["PyTorch composed sweep", *BARE, "rbms sweep", "burn-ndarray composed sweep"]},
+    **{peer: SWEEP for peer in ["PyTorch composed sweep", *BARE, LIMIT, "rbms sweep", "burn-ndarray composed sweep"]},
     "scikit-learn update": "ztrack update",
     "PyTorch training update": TRAINING,
+    "PyTorch training update, medium precision": TRAINING,
+    "PyTorch training update, bf16": TRAINING,
     "rbms training update": TRAINING,
 }
 GROWING = ["PyTorch composed sweep", "PyTorch bare products", "NumPy bare products", SKYLAKE]
-TRAINED = ["PyTorch training update", "rbms training update"]
+TRAINED = [peer for peer, work in OURS.items() if work == TRAINING]
 TEMPERED = [f"ztrack tempered sweep, {update}, K = {k}" for update in ("joint", "collapsed") for k in (10, 100, 1000)]
 TEMPERED_SWEEPS = 5
 # Visible units, hidden units, chains: the sizes of the papers' models, with all peers but training; growth; training.
@@ -46,6 +50,8 @@ SETTINGS = (
     | {setting: GROWING for setting in ["784x100x500", "784x1000x500", "784x2000x500", "784x2000x2000", "784x4000x500", "784x500x8000"]}
 )
 TRAINING_SETTINGS = ["784x500x100", "784x500x500"]
+# What a processor is told apart by, besides its name and caches.
+FEATURES = ["avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8", "asimddp", "i8mm", "sve2"]
 # Milliseconds of one turn, and the pause after one in which idle threads of the peers go to sleep.
 TURN = 8.0
 PAUSE = 0.002
@@ -85,7 +91,8 @@ def machine():
         read = lambda file: (index / file).read_text().strip()
         if read("type") != "Instruction":
             caches.append(f"L{read('level')} {read('size')}")
-    return ", ".join([name, *caches])
+    flags = set(fields.get("flags", fields.get("Features", "")).split())
+    return ", ".join([name, *caches, *(feature for feature in FEATURES if feature in flags)])
 
 
 def can_run(peer):

@@ -68,6 +68,48 @@ fn reloaded_kernels_are_those_made_anew() {
     }
 }
 
+/// Weights are whole numbers times a scale of their column; the error of a sum is at most that of sums of f32 in the order of the units,
+/// for usual weights, tiny ones, one that is far larger than the others, and many units of one sign.
+#[test]
+fn sums_are_no_less_accurate_than_those_of_floats_in_order() {
+    type Weight = fn(usize, f32) -> f32;
+    let kinds: [(&str, Weight); 4] = [
+        ("normal", |_, z| 0.3 * z),
+        ("tiny", |_, z| 1e-12 * z),
+        ("one is large", |i, z| if i == 7 { -3e3 } else { 0.1 * z }),
+        ("of one sign", |_, z| 0.01 + 0.2 * z.abs()),
+    ];
+    for (kind, weight) in kinds {
+        for (n_visible, n_hidden) in [(784, 100), (90, 500)] {
+            let normals = random_parameters(n_visible, n_hidden, 1.0, 9).weights;
+            let weights: Vec<f32> =
+                normals.iter().enumerate().map(|(i, &z)| weight(i / n_hidden, z)).collect();
+            let zeros = Parameters::zeros(n_visible, n_hidden);
+            let parameters = Parameters { weights, ..zeros };
+            let weight = |i: usize, j: usize| parameters.weights[i * n_hidden + j];
+            let engine = Host::new(&parameters);
+            for (layer, from) in [(Layer::Hidden, n_visible), (Layer::Visible, n_hidden)] {
+                let given = random_bits(40, from, 10);
+                let (x, exact) =
+                    (inputs(&engine, layer, &given), reference(&parameters, layer, &given));
+                let (mut error, mut in_order) = (0.0, 0.0);
+                for (row, exact) in exact.iter().enumerate() {
+                    for (unit, &exact) in exact.iter().enumerate() {
+                        let set = (0..from).filter(|&k| given.get(row, k));
+                        let sum = set.fold(0.0_f32, |sum, k| match layer {
+                            Layer::Hidden => sum + weight(k, unit),
+                            Layer::Visible => sum + weight(unit, k),
+                        });
+                        error += (f64::from(x.row(row)[unit]) - exact).powi(2);
+                        in_order += (f64::from(sum) - exact).powi(2);
+                    }
+                }
+                assert!(error <= in_order, "{kind}, {layer:?}: {error:e} against {in_order:e}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

@@ -151,66 +151,51 @@ for_every_instruction_set! {
     fn sizes(values: &[f32], stride: usize, rows: &mut Sizes, columns: &mut Sizes) = find_sizes
 }
 
+/// Four rows at a time, so that what is known of the columns is read and written once for them.
 #[inline(always)]
 fn find_sizes(values: &[f32], stride: usize, rows: &mut Sizes, columns: &mut Sizes) {
     let n = columns.most.len();
-    let sizes_of_rows = rows.most.iter_mut().zip(&mut rows.sum);
-    for (row, (row_most, row_sum)) in values.chunks(stride).zip(sizes_of_rows) {
-        let row = &row[..n];
-        for ((w, most), sum) in row.iter().zip(&mut columns.most).zip(&mut columns.sum) {
-            (*most, *sum) = (larger(*most, w.abs()), *sum + w.abs());
-        }
-        let (whole, rest) = row.as_chunks();
-        let mut last = [0.0; LANES];
-        last[..rest.len()].copy_from_slice(rest);
-        let (most, sum) = size_of(whole, &last);
-        *row_most = most.into_iter().fold(0.0, larger);
-        *row_sum = (sum[0] + sum[2]) + (sum[1] + sum[3]);
-    }
-}
-
-/// Sums of a row run in so many lanes on every instruction set.
-const LANES: usize = 16;
-
-/// max |w| and sum |w| in four lanes: of 16 lanes, those that are four apart together. By intrinsics, because the compiler keeps such
-/// arrays in memory. Every x86-64 has them.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn size_of(row: &[[f32; LANES]], last: &[f32; LANES]) -> ([f32; 4], [f32; 4]) {
-    use std::arch::x86_64::{_mm_add_ps, _mm_andnot_ps, _mm_loadu_ps, _mm_max_ps, _mm_set1_ps, _mm_storeu_ps};
-    // SAFETY: four numbers are read or written at a time.
-    unsafe {
-        let (zero, sign) = (_mm_set1_ps(0.0), _mm_set1_ps(-0.0));
-        let (mut most, mut sum) = ([zero; 4], [zero; 4]);
-        for w in row.iter().chain([last]) {
-            for i in 0..4 {
-                let w = _mm_andnot_ps(sign, _mm_loadu_ps(w[4 * i..].as_ptr()));
-                most[i] = _mm_max_ps(w, most[i]);
-                sum[i] = _mm_add_ps(sum[i], w);
+    let (most, sum) = (&mut columns.most[..n], &mut columns.sum[..n]);
+    let mut row = 0;
+    while row < rows.most.len() {
+        let count = if row + 4 <= rows.most.len() { 4 } else { 1 };
+        let at = |i: usize| &values[(row + i) * stride..][..n];
+        if count == 4 {
+            let (a, b, c, d) = (at(0), at(1), at(2), at(3));
+            for j in 0..n {
+                let (a, b, c, d) = (a[j].abs(), b[j].abs(), c[j].abs(), d[j].abs());
+                most[j] = larger(most[j], larger(larger(a, b), larger(c, d)));
+                sum[j] += (a + b) + (c + d);
+            }
+        } else {
+            let a = at(0);
+            for j in 0..n {
+                (most[j], sum[j]) = (larger(most[j], a[j].abs()), sum[j] + a[j].abs());
             }
         }
-        let (mut found, mut total) = ([0.0; 4], [0.0; 4]);
-        let most = _mm_max_ps(_mm_max_ps(most[0], most[2]), _mm_max_ps(most[1], most[3]));
-        let sum = _mm_add_ps(_mm_add_ps(sum[0], sum[2]), _mm_add_ps(sum[1], sum[3]));
-        _mm_storeu_ps(found.as_mut_ptr(), most);
-        _mm_storeu_ps(total.as_mut_ptr(), sum);
-        (found, total)
+        for i in 0..count {
+            (rows.most[row + i], rows.sum[row + i]) = size_of(at(i));
+        }
+        row += count;
     }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+/// max |w| and sum |w| in 16 lanes, on every instruction set.
 #[inline(always)]
-fn size_of(row: &[[f32; LANES]], last: &[f32; LANES]) -> ([f32; 4], [f32; 4]) {
+fn size_of(row: &[f32]) -> (f32, f32) {
+    const LANES: usize = 16;
+    let (whole, rest) = row.as_chunks::<LANES>();
     let (mut most, mut sum) = ([0.0; LANES], [0.0; LANES]);
-    for w in row.iter().chain([last]) {
-        for lane in 0..LANES {
-            most[lane] = larger(most[lane], w[lane].abs());
-            sum[lane] += w[lane].abs();
-        }
+    // One at a time and by value: so the compiler keeps them in registers.
+    for w in whole {
+        let w = w.map(f32::abs);
+        most = std::array::from_fn(|lane| larger(most[lane], w[lane]));
+        sum = std::array::from_fn(|lane| sum[lane] + w[lane]);
     }
-    let quarters = |lane: usize| (sum[lane] + sum[lane + 8]) + (sum[lane + 4] + sum[lane + 12]);
-    let largest = |lane: usize| (lane..LANES).step_by(4).map(|lane| most[lane]).fold(0.0, larger);
-    (std::array::from_fn(largest), std::array::from_fn(quarters))
+    for (lane, w) in rest.iter().enumerate() {
+        (most[lane], sum[lane]) = (larger(most[lane], w.abs()), sum[lane] + w.abs());
+    }
+    (most.into_iter().fold(0.0, larger), sum.into_iter().sum())
 }
 
 /// One instruction, unlike `max`, which asks for numbers.

@@ -17,6 +17,8 @@ pub const WIDTH: usize = 16;
 pub const DEPTH: usize = 64;
 /// Most planes of a number.
 pub const PLANES: usize = 4;
+/// Planes of a number of at most 24 bits.
+pub const SHORT: usize = 3;
 
 /// 16 rows of 64 bytes, as the instructions take them.
 #[derive(Clone, Copy, Debug)]
@@ -88,14 +90,14 @@ impl Planes {
         let fewest = fewest_panels(self.units, self.columns) * (PANEL / WIDTH);
         let blocks = self.tiles.par_chunks_exact_mut(PLANES * depth.max(1)).zip(&self.wide);
         blocks.enumerate().with_min_len(fewest).map(move |(block, (tiles, &wide))| {
-            let planes = PLANES - usize::from(!wide);
+            let planes = if wide { PLANES } else { SHORT };
             (block * WIDTH, &mut tiles[..planes * depth])
         })
     }
 
     /// The tiles of a block of columns, the three or four planes of some units before those of the next.
     pub fn of_block(&self, block: usize) -> &[Tile] {
-        let planes = PLANES - usize::from(!self.wide[block]);
+        let planes = if self.wide[block] { PLANES } else { SHORT };
         &self.tiles[block * PLANES * self.depth()..][..planes * self.depth()]
     }
 

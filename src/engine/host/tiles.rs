@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::packed_rows::PackedRows;
-use super::planes::{PLANES, Planes, Tile, WIDTH};
+use super::planes::{PLANES, Planes, SHORT, Tile, WIDTH};
 
 /// Rows of a tile.
 const HEIGHT: usize = 16;
@@ -57,46 +57,37 @@ fn multiply_with(
                 if block.len() == PLANES * depth {
                     sum_long(tiles, upper, block, &mut sums[..PLANES]);
                     sum_long(tiles, lower, block, &mut sums[PLANES..]);
+                    write::<PLANES>(&sums, scale, column, here.clone(), rows);
                 } else {
                     sum(tiles, upper, lower, block, &mut sums);
-                }
-                let (start, scale) = (&rows.start[column..], &scale[column..]);
-                let (Some(start), Some(scale)) = (start.first_chunk(), scale.first_chunk()) else {
-                    continue;
-                };
-                for (i, row) in here.clone().enumerate() {
-                    let of_row = &sums[i / HEIGHT * PLANES..][..PLANES];
-                    let x = scaled(
-                        std::array::from_fn(|plane| &of_row[plane].0[i % HEIGHT]),
-                        start,
-                        scale,
-                    );
-                    // SAFETY: the output has this row, these columns are the caller's, and nobody refers to them.
-                    unsafe {
-                        rows.out.add(row * rows.stride + column).cast::<[f32; WIDTH]>().write(x)
-                    };
+                    write::<SHORT>(&sums, scale, column, here.clone(), rows);
                 }
             }
         }
     }
 }
 
-/// start + scale sum, in two roundings.
+/// Writes start + scale sum, in two roundings, of up to 32 rows and a tile of columns, from their sums of so many planes.
 #[inline(always)]
-fn scaled(
-    planes: [&[i32; WIDTH]; PLANES],
-    start: &[f32; WIDTH],
-    scale: &[f32; WIDTH],
-) -> [f32; WIDTH] {
-    let mut x = [0.0; WIDTH];
-    for n in 0..WIDTH {
-        let mut sum = 0_i32;
-        for (plane, sums) in planes.iter().enumerate() {
-            sum = sum.wrapping_add(sums[n] << (8 * plane));
+fn write<const P: usize>(
+    sums: &[Sums],
+    scale: &[f32],
+    column: usize,
+    here: Range<usize>,
+    rows: &PackedRows<'_>,
+) {
+    let start = rows.start[column..].first_chunk::<WIDTH>();
+    let (Some(start), Some(scale)) = (start, scale[column..].first_chunk::<WIDTH>()) else { return };
+    for (i, row) in here.enumerate() {
+        let of_row = &sums[i / HEIGHT * P..][..P];
+        let mut x = [0.0; WIDTH];
+        for n in 0..WIDTH {
+            let sum = (0..P).fold(0_i32, |sum, p| sum.wrapping_add(of_row[p].0[i % HEIGHT][n] << (8 * p)));
+            x[n] = start[n] + scale[n] * sum as f32;
         }
-        x[n] = start[n] + scale[n] * sum as f32;
+        // SAFETY: the output has this row, these columns are the caller's, and nobody refers to them.
+        unsafe { rows.out.add(row * rows.stride + column).cast::<[f32; WIDTH]>().write(x) };
     }
-    x
 }
 
 /// Tiles of the bits of up to 32 rows: [2, words of a row]; rows that are missing keep what is there, and their sums are not read.
@@ -136,11 +127,9 @@ fn sum<T: Tiles>(tiles: &mut T, upper: &[Tile], lower: &[Tile], block: &[Tile], 
     tiles.store::<0>(&mut sums[0]);
     tiles.store::<1>(&mut sums[1]);
     tiles.store::<2>(&mut sums[2]);
-    sums[3] = Sums::ZERO;
-    tiles.store::<3>(&mut sums[4]);
-    tiles.store::<4>(&mut sums[5]);
-    tiles.store::<5>(&mut sums[6]);
-    sums[7] = Sums::ZERO;
+    tiles.store::<3>(&mut sums[3]);
+    tiles.store::<4>(&mut sums[4]);
+    tiles.store::<5>(&mut sums[5]);
 }
 
 /// Sums of four planes for one tile of rows.
