@@ -120,7 +120,7 @@ fn transpose(source: &[f32], units: usize, inverse: &[f32], panel: &mut [[i32; P
 /// By shuffles, which the compiler does not find by itself: a third of the time, no more than a copy takes. Every x86-64 has them.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) fn transposed(mut square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE]; SQUARE] {
+fn transposed(mut square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE]; SQUARE] {
     use std::arch::x86_64::{_MM_TRANSPOSE4_PS, _mm_loadu_ps, _mm_storeu_ps};
     // SAFETY: four rows of four floats each are read and written.
     unsafe {
@@ -135,7 +135,7 @@ pub(super) fn transposed(mut square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE];
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-pub(super) fn transposed(square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE]; SQUARE] {
+fn transposed(square: [[f32; SQUARE]; SQUARE]) -> [[f32; SQUARE]; SQUARE] {
     std::array::from_fn(|unit| square.map(|row| row[unit]))
 }
 
