@@ -124,13 +124,24 @@ fn pack_block(
     let planes = tiles.len() / units.div_ceil(DEPTH);
     for (unit, values) in values.chunks(stride).take(units).enumerate() {
         for (column, (value, inverse)) in values.iter().zip(inverse).enumerate() {
-            set_number(&mut tiles[unit / DEPTH * planes..][..planes], unit % DEPTH, column, value * inverse);
+            set_number(
+                &mut tiles[unit / DEPTH * planes..][..planes],
+                unit % DEPTH,
+                column,
+                value * inverse,
+            );
         }
     }
 }
 
 /// The tiles of a block of columns, from rows of columns.
-fn pack_rows(set: InstructionSet, values: &[f32], units: usize, inverse: &[f32], tiles: &mut [Tile]) {
+fn pack_rows(
+    set: InstructionSet,
+    values: &[f32],
+    units: usize,
+    inverse: &[f32],
+    tiles: &mut [Tile],
+) {
     assert!(inverse.len() <= WIDTH && values.len() == inverse.len() * units);
     #[cfg(target_arch = "x86_64")]
     if set.has_tiles() {
@@ -140,7 +151,12 @@ fn pack_rows(set: InstructionSet, values: &[f32], units: usize, inverse: &[f32],
     let planes = tiles.len() / units.div_ceil(DEPTH);
     for (column, (values, inverse)) in values.chunks(units).zip(inverse).enumerate() {
         for (unit, value) in values.iter().enumerate() {
-            set_number(&mut tiles[unit / DEPTH * planes..][..planes], unit % DEPTH, column, value * inverse);
+            set_number(
+                &mut tiles[unit / DEPTH * planes..][..planes],
+                unit % DEPTH,
+                column,
+                value * inverse,
+            );
         }
     }
 }
@@ -199,7 +215,8 @@ mod avx512 {
                     let c = _mm512_and_si512(_mm512_srl_epi32(c, shift), low);
                     let d = _mm512_srl_epi32(d, shift);
                     let ab = _mm512_or_si512(a, _mm512_slli_epi32::<8>(b));
-                    let cd = _mm512_or_si512(_mm512_slli_epi32::<16>(c), _mm512_slli_epi32::<24>(d));
+                    let cd =
+                        _mm512_or_si512(_mm512_slli_epi32::<16>(c), _mm512_slli_epi32::<24>(d));
                     let to = &mut tiles[four / WIDTH * planes + plane].0[four % WIDTH];
                     _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_or_si512(ab, cd));
                 }
@@ -253,7 +270,8 @@ mod avx512 {
         // u[4 i + k] has the words k, k + 4, k + 8, k + 12 of rows 4 i to 4 i + 3.
         let mut u = r;
         for i in (0..WIDTH).step_by(4) {
-            let (low, high) = (_mm512_unpacklo_epi32(r[i], r[i + 1]), _mm512_unpackhi_epi32(r[i], r[i + 1]));
+            let (low, high) =
+                (_mm512_unpacklo_epi32(r[i], r[i + 1]), _mm512_unpackhi_epi32(r[i], r[i + 1]));
             let next_low = _mm512_unpacklo_epi32(r[i + 2], r[i + 3]);
             let next_high = _mm512_unpackhi_epi32(r[i + 2], r[i + 3]);
             u[i] = _mm512_unpacklo_epi64(low, next_low);

@@ -77,12 +77,15 @@ fn write<const P: usize>(
     rows: &PackedRows<'_>,
 ) {
     let start = rows.start[column..].first_chunk::<WIDTH>();
-    let (Some(start), Some(scale)) = (start, scale[column..].first_chunk::<WIDTH>()) else { return };
+    let (Some(start), Some(scale)) = (start, scale[column..].first_chunk::<WIDTH>()) else {
+        return;
+    };
     for (i, row) in here.enumerate() {
         let of_row = &sums[i / HEIGHT * P..][..P];
         let mut x = [0.0; WIDTH];
         for n in 0..WIDTH {
-            let sum = (0..P).fold(0_i32, |sum, p| sum.wrapping_add(of_row[p].0[i % HEIGHT][n] << (8 * p)));
+            let sum = (0..P)
+                .fold(0_i32, |sum, p| sum.wrapping_add(of_row[p].0[i % HEIGHT][n] << (8 * p)));
             x[n] = start[n] + scale[n] * sum as f32;
         }
         // SAFETY: the output has this row, these columns are the caller's, and nobody refers to them.
