@@ -104,7 +104,10 @@ fn sums_are_no_less_accurate_than_those_of_floats_in_order() {
                         in_order += (f64::from(sum) - exact).powi(2);
                     }
                 }
-                assert!(error <= 1.1 * in_order, "{kind}, {layer:?}: {error:e} against {in_order:e}");
+                assert!(
+                    error <= 1.1 * in_order,
+                    "{kind}, {layer:?}: {error:e} against {in_order:e}"
+                );
             }
         }
     }

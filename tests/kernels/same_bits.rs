@@ -2,7 +2,7 @@
 
 use ztrack::engine::host::{InstructionSet, Shape};
 use ztrack::engine::random::{Purpose, Streams};
-use ztrack::engine::{BetaGrid, BitMatrix, Draw, Host, Layer, Matrix, PADDING, padded};
+use ztrack::engine::{BetaGrid, BitMatrix, Draw, Engine, Host, Layer, Matrix, PADDING, padded};
 use ztrack::model::Parameters;
 
 use crate::{inputs, random_bits, random_parameters};
@@ -89,6 +89,22 @@ fn shapes_give_the_same_bits() {
                 assert_eq!(bytes(set, shape), usual, "{shape} with {set}, {n_visible}x{n_hidden}");
             }
         }
+    }
+}
+
+/// Whole sweeps, whose pre-activations are not kept where there are matrix units; more units than one group of draws.
+#[test]
+fn instruction_sets_sweep_to_the_same_states() {
+    for (n_visible, n_hidden, rows) in [(300, 700, 90), (70, 45, 3), (1100, 64, 40)] {
+        let parameters = random_parameters(n_visible, n_hidden, 0.2, 3);
+        let states = InstructionSet::available().into_iter().map(|set| {
+            let mut visible = random_bits(rows, n_visible, 4);
+            Host::with_instruction_set(&parameters, set).gibbs(&mut visible, 3, 5, 6);
+            visible
+        });
+        let states: Vec<BitMatrix> = states.collect();
+        assert!(states.iter().all(|found| *found == states[0]), "{n_visible}x{n_hidden}");
+        assert_ne!(states[0], random_bits(rows, n_visible, 4));
     }
 }
 

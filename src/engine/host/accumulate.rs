@@ -3,7 +3,7 @@
 //! This one primitive serves both layers and, with bits transposed, the gradient's outer products. The matrix holds whole numbers
 //! ([`FixedPoint`]), so all ways to add them give the same bits:
 //!
-//! - matrix units, where the processor has them ([`super::tiles`]);
+//! - matrix units, where the processor has them ([`super::tiles`]), which can draw from the sums at once;
 //! - many rows: the 16 possible sums of every group of four units are tabulated once ("four Russians", Arlazarov et al. 1970), some
 //!   groups and columns at a time so that the table (16 to 64 KB) stays in the L1 cache; each group then
 //!   costs one load and one add per vector, four times fewer than a dense product;
@@ -17,8 +17,10 @@ use super::fixed_point::{FixedPoint, Layout};
 use super::look_up::{with_table, without_table};
 use super::packed_rows::{At, PackedRows};
 use super::shape::{GROUP, Product};
-use super::{Panels, tiles};
-use crate::engine::{Groups, PANEL, Workers, words_per_row};
+use super::{InstructionSet, Panels};
+#[cfg(target_arch = "x86_64")]
+use super::{amx, tile_output::Draws, tiles::HEIGHT};
+use crate::engine::{Draw, Groups, PANEL, Workers, words_per_row};
 
 /// Fewest rows for which tables pay (measured: `cargo bench --bench kernels -- crossover`).
 const FEWEST_ROWS: usize = 16;
@@ -57,10 +59,45 @@ pub fn accumulate(how: Product, workers: Workers, matrix: &FixedPoint, rows: Pac
                     let table = &mut how.shape.table();
                     look_up(how, (panels, units, &matrix.scale), columns, &sparse, table, &rows);
                 }
-                Layout::Planes(planes) => tiles::multiply(planes, &matrix.scale, columns, &rows),
+                #[cfg(target_arch = "x86_64")]
+                Layout::Planes(planes) => amx::multiply(planes, &matrix.scale, columns, &rows),
+                #[cfg(not(target_arch = "x86_64"))]
+                Layout::Planes(_) => unreachable!("no matrix units on this architecture"),
             }
         }
     });
+}
+
+/// Draws from the product without keeping it, where that is faster: on matrix units. Whether it has been done. `draw`: rows and units, its
+/// inputs are not read; `rows` without output.
+///
+/// Panics as [`accumulate`].
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
+pub fn accumulate_and_draw(
+    workers: Workers,
+    matrix: &FixedPoint,
+    rows: &PackedRows<'_>,
+    (draw, set): (&Draw<'_>, InstructionSet),
+    out: &mut [u64],
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if let Layout::Planes(planes) = &matrix.layout {
+        assert!(rows.words == words_per_row(matrix.units()) && rows.stride == matrix.scale.len());
+        let words = words_per_row(draw.n_units);
+        let threads = workers.for_products(rows.count() * matrix.units() * rows.stride);
+        let part = rows.count().div_ceil(threads).next_multiple_of(2 * HEIGHT);
+        out.par_chunks_mut(part * words).enumerate().for_each(|(i, out)| {
+            let here = i * part..i * part + out.len() / words;
+            let first_row = draw.first_row + here.start as u32;
+            let draw = Draw { beta: &draw.beta[here.clone()], first_row, ..*draw };
+            let given = &rows.given[here.start * rows.words..here.end * rows.words];
+            let rows = PackedRows::without_output(given, rows.words, rows.start);
+            // SAFETY: layouts are those of detected instruction sets; nothing is written but draws.
+            unsafe { amx::draw(planes, &matrix.scale, &rows, Draws::new(draw, set, out)) };
+        });
+        return true;
+    }
+    false
 }
 
 /// Some columns, whole panels, table by table: all units of some columns before the next columns. The matrix: panels, units, scale.

@@ -8,10 +8,12 @@
 
 #[cfg(target_arch = "aarch64")]
 use super::draw_neon;
+use super::draw_row::Part;
 use super::{InstructionSet, draw_categorical};
 #[cfg(target_arch = "x86_64")]
 use super::{draw_avx2, draw_avx512};
 use crate::engine::random::{Streams, philox_lanes};
+use crate::engine::words_per_row;
 use crate::units::{Variable, Variables};
 
 /// Value of padding in [`crate::engine::Matrix`] rows of pre-activations: sigmoid and log(1 + exp) of it are zero at any beta > 0.
@@ -54,6 +56,13 @@ impl Draw<'_> {
     }
 
     pub(super) fn run(&self, set: InstructionSet, out: &mut [u64]) {
+        Part { draw: *self, first: 0, words: words_per_row(self.n_units) }.run(set, out);
+    }
+}
+
+impl Part<'_> {
+    /// Draws these units; `out` starts at their first word of the first row.
+    pub fn run(&self, set: InstructionSet, out: &mut [u64]) {
         match set {
             // SAFETY: the instruction set was detected on this machine.
             #[cfg(target_arch = "x86_64")]

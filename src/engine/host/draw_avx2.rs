@@ -3,18 +3,17 @@
 
 use std::arch::x86_64::*;
 
-use super::draw_row::{Row, coarse_shift};
+use super::draw_row::{Part, Row, coarse_shift};
 use super::rough_exp::{EXP2, SURELY_ONE, SURELY_ZERO};
-use crate::engine::Draw;
 use crate::engine::random::{MULTIPLIERS, ROUNDS, WEYL};
 
 /// Four vectors of eight 32-bit words: those of lanes 0 to 7, then of lanes 8 to 15.
 type Random = [[__m256i; 4]; 2];
 
-/// [`crate::engine::Engine::draw`].
+/// [`crate::engine::Draw::bits`].
 #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
-pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
-    draw.rows(
+pub fn rows(part: &Part<'_>, out: &mut [u64]) {
+    part.rows(
         out,
         |block, fixed, key| philox(block, fixed, key),
         |row, first, random| {

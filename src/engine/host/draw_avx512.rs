@@ -2,20 +2,17 @@
 
 use std::arch::x86_64::*;
 
-use super::draw_row::{GROUP, Row};
+use super::draw_row::{GROUP, Part, Row};
 use super::rough_exp::{EXP2, SURELY_ONE, SURELY_ZERO};
 use crate::engine::random::{MULTIPLIERS, ROUNDS, WEYL};
-use crate::engine::{Draw, words_per_row};
 
-/// [`crate::engine::Engine::draw`].
+/// [`crate::engine::Draw::bits`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
-    let words = words_per_row(draw.n_units);
-    for (row, (packed, &beta)) in out.chunks_exact_mut(words).zip(draw.beta).enumerate() {
-        let row = draw.row(row, beta);
+pub fn rows(part: &Part<'_>, out: &mut [u64]) {
+    for (packed, row) in part.packed_rows(out) {
         let (key, fixed) = row.stream.words();
         for (group, pair) in packed.chunks_mut(2).enumerate() {
-            let random = philox(group as u32 * 16, fixed, key);
+            let random = philox(part.block(group), fixed, key);
             for (half, slot) in pair.iter_mut().enumerate() {
                 let first = group * GROUP + half * 64;
                 let (mut ones, mut zeros) = (0u64, 0u64);

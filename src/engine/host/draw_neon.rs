@@ -3,18 +3,17 @@
 
 use std::arch::aarch64::*;
 
-use super::draw_row::{Row, coarse_shift};
+use super::draw_row::{Part, Row, coarse_shift};
 use super::rough_exp::{EXP2, SURELY_ONE, SURELY_ZERO};
-use crate::engine::Draw;
 use crate::engine::random::{MULTIPLIERS, ROUNDS, WEYL};
 
 /// Sixteen 32-bit words, one for each of 16 units.
 type Quarter = [uint32x4_t; 4];
 
-/// [`crate::engine::Engine::draw`].
+/// [`crate::engine::Draw::bits`].
 #[target_feature(enable = "neon")]
-pub fn rows(draw: &Draw<'_>, out: &mut [u64]) {
-    draw.rows(
+pub fn rows(part: &Part<'_>, out: &mut [u64]) {
+    part.rows(
         out,
         |block, fixed, key| philox(block, fixed, key),
         |row, first, random| {

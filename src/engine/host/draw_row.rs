@@ -13,7 +13,27 @@ const COARSE: f32 = 1.0 / 65_536.0;
 /// First block of the fine bits in a stream; coarse blocks come from 0 upwards.
 const FINE_BLOCKS: u32 = 1 << 31;
 
-impl Draw<'_> {
+/// Draws of some of the units of rows: the inputs and the base term are those of these units alone.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub draw: Draw<'a>,
+    /// The first of them, a multiple of [`GROUP`].
+    pub first: usize,
+    /// Words from one row of states to the next.
+    pub words: usize,
+}
+
+impl Part<'_> {
+    /// Packed words, row and stream of each row.
+    pub fn packed_rows<'o>(
+        &self,
+        out: &'o mut [u64],
+    ) -> impl Iterator<Item = (&'o mut [u64], Row<'_>)> {
+        let (part, words) = (*self, words_per_row(self.draw.n_units));
+        let rows = out.chunks_mut(self.words).zip(self.draw.beta).enumerate();
+        rows.map(move |(row, (out, &beta))| (&mut out[..words], part.row(row, beta)))
+    }
+
     /// Goes over rows and words: `generate` makes the coarse bits of a group, and `decide` gives the ones and the ties of
     /// the word that starts at a unit.
     #[inline(always)]
@@ -23,12 +43,10 @@ impl Draw<'_> {
         generate: impl Fn(u32, [u32; 3], [u32; 2]) -> R,
         decide: impl Fn(&Row<'_>, usize, &R) -> (u64, u64),
     ) {
-        let words = words_per_row(self.n_units);
-        for (row, (packed, &beta)) in out.chunks_exact_mut(words).zip(self.beta).enumerate() {
-            let row = self.row(row, beta);
+        for (packed, row) in self.packed_rows(out) {
             let (key, fixed) = row.stream.words();
             for (group, pair) in packed.chunks_mut(GROUP / 64).enumerate() {
-                let random = generate(group as u32 * 16, fixed, key);
+                let random = generate(self.block(group), fixed, key);
                 for (half, slot) in pair.iter_mut().enumerate() {
                     let first = group * GROUP + half * 64;
                     let (ones, ties) = decide(&row, first, &random);
@@ -38,7 +56,20 @@ impl Draw<'_> {
         }
     }
 
-    pub(super) fn row(&self, row: usize, beta: f32) -> Row<'_> {
+    /// First block of the coarse bits of a group.
+    pub fn block(&self, group: usize) -> u32 {
+        (self.first / GROUP + group) as u32 * 16
+    }
+}
+
+impl<'a> Part<'a> {
+    fn row(&self, row: usize, beta: f32) -> Row<'a> {
+        Row { first: self.first, ..self.draw.row(row, beta) }
+    }
+}
+
+impl<'a> Draw<'a> {
+    pub(super) fn row(&self, row: usize, beta: f32) -> Row<'a> {
         let stride = padded(self.n_units);
         Row {
             n_units: self.n_units,
@@ -46,6 +77,7 @@ impl Draw<'_> {
             base: self.base.map(|base| &base[..stride]),
             beta,
             stream: self.streams.row(self.first_row + row as u32),
+            first: 0,
         }
     }
 }
@@ -59,6 +91,8 @@ pub(super) struct Row<'a> {
     pub base: Option<&'a [f32]>,
     pub beta: f32,
     pub stream: Stream,
+    /// Number of the first unit in the stream.
+    first: usize,
 }
 
 impl Row<'_> {
@@ -128,7 +162,8 @@ impl Row<'_> {
         let mut ties = ties & mask;
         while ties != 0 {
             let i = ties.trailing_zeros() as usize;
-            let one = uniform(&self.stream, first + i) * self.scale(first + i) < 1.0;
+            let unit = first + i;
+            let one = uniform(&self.stream, self.first + unit) * self.scale(unit) < 1.0;
             bits |= u64::from(one) << i;
             ties &= ties - 1;
         }

@@ -121,11 +121,13 @@ pub(super) fn fewest_panels(units: usize, columns: usize) -> usize {
 
 /// The scale of a column and its inverse, given max |w| and sum |w|. Not a number where these are not: then neither are sums.
 fn scale_of(most: f32, sum: f32, units: usize) -> (f32, f32) {
-    if !sum.is_finite() {
+    if sum.is_nan() || most.is_infinite() {
         return (f32::NAN, 0.0);
     }
     let largest_sum = if units < MANY { LARGEST_SUM } else { LARGEST_SUM / 2.0 };
-    let scale = (sum / largest_sum).max((most / LARGEST).min(COARSE)).max(SMALLEST);
+    // Sums of finite values may overflow, here and in products.
+    let of_sum = (sum / largest_sum).min(most / largest_sum * units as f32);
+    let scale = of_sum.max((most / LARGEST).min(COARSE)).max(SMALLEST);
     (scale, scale.recip())
 }
 
@@ -274,6 +276,8 @@ mod tests {
             }
         }
         assert!(scale_of(f32::INFINITY, f32::INFINITY, 3).0.is_nan());
+        let (scale, inverse) = scale_of(3e38, f32::INFINITY, 12);
+        assert!(scale.is_finite() && 12.0 * 3e38 * f64::from(inverse) < 2f64.powi(31));
         assert!(scale_of(1.0, f32::NAN, 3).0.is_nan());
     }
 }

@@ -4,7 +4,7 @@ use super::{Host, selected_sum};
 use crate::engine::random::Streams;
 use crate::engine::{
     BaseDistribution, BetaGrid, BitMatrix, Draw, Engine, Halves, Layer, Matrix, States,
-    SweepStreams, Walker, padded, words_per_row,
+    SweepStreams, Walker, Workers, padded, words_per_row,
 };
 
 /// Draws of both layers for some rows of an RBM.
@@ -28,6 +28,20 @@ impl<'a> Drawer<'a> {
         let first_row = self.first_row;
         let draw = Draw { n_units, inputs, beta, base: None, streams, first_row };
         self.host.draw(&draw, self.hidden.words_mut());
+    }
+
+    /// v from Wh + c at `beta`.
+    pub fn visible_given_hidden(
+        &mut self,
+        beta: &[f32],
+        base: Option<&[f32]>,
+        streams: Streams,
+        out: &mut [u64],
+    ) {
+        let (n_units, first_row) = (self.host.n_units(Layer::Visible), self.first_row);
+        let draw = Draw { n_units, inputs: &[], beta, base, streams, first_row };
+        let (given, inputs) = (self.hidden.words(), &mut self.visible_inputs);
+        self.host.draw_given(Workers::One, Layer::Visible, given, draw, inputs, out);
     }
 
     /// Wh + c.
@@ -154,9 +168,8 @@ impl Halves for GeometricWalker<'_> {
 
     fn draw_visible(&mut self, at: &[u32], streams: &SweepStreams) {
         self.set_beta(at);
-        self.drawer.look_back();
         let base = Some(self.base.padded_logits());
-        self.drawer.visible(&self.beta, base, streams.visible, self.states.visible);
+        self.drawer.visible_given_hidden(&self.beta, base, streams.visible, self.states.visible);
         self.states.known = false;
         self.of_visible.clear();
     }

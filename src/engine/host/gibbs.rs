@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use super::Host;
 use crate::collective::Parts;
 use crate::engine::{
-    AS_AN_EXPONENTIAL, BitMatrix, Draw, Engine, Layer, Matrix, SweepStreams, Workers, awake,
-    rows_per_task, rows_per_thread_for, words_per_row,
+    BitMatrix, Draw, Engine, Layer, Matrix, SweepStreams, Workers, awake, rows_per_task,
+    rows_per_thread_for, words_per_row,
 };
 
 impl Host {
@@ -44,32 +44,26 @@ impl Host {
             let first = (parts.own().start + i * task) as u32;
             let beta = vec![1.0f32; rows];
             let mut hidden = BitMatrix::zeros(rows, n_hidden);
-            let mut hidden_inputs = Matrix::filled(rows, n_hidden, 0.0);
-            let mut visible_inputs = Matrix::filled(rows, n_visible, 0.0);
+            // Allocated where they are used.
+            let mut inputs = [Matrix::filled(0, 0, 0.0), Matrix::filled(0, 0, 0.0)];
+            let [hidden_inputs, visible_inputs] = &mut inputs;
+            let workers = if alone { Workers::All } else { Workers::One };
             for step in first_step..first_step + sweeps as u64 {
-                let of_step = SweepStreams::gibbs(seed, step);
-                let draw = |layer, inputs: &Matrix, out: &mut [u64]| {
-                    let streams = match layer {
-                        Layer::Hidden => of_step.hidden,
-                        Layer::Visible => of_step.visible,
-                    };
-                    let inputs = inputs.as_slice();
-                    let (n_units, base, first_row) = (self.n_units(layer), None, first);
-                    let draw = Draw { n_units, inputs, beta: &beta, base, streams, first_row };
-                    let part = |draw: &Draw<'_>, out: &mut [u64]| match layer {
-                        Layer::Hidden => self.draw(draw, out),
-                        Layer::Visible => self.draw_visible(draw, out),
-                    };
-                    if alone { by_all(&draw, out, part) } else { part(&draw, out) }
+                let streams = SweepStreams::gibbs(seed, step);
+                let of_layer = |n_units, streams| Draw {
+                    n_units,
+                    inputs: &[],
+                    beta: &beta,
+                    base: None,
+                    streams,
+                    first_row: first,
                 };
-                let inputs = |layer, given: &[u64], out: &mut Matrix| match alone {
-                    true => self.inputs_by_all(layer, given, out.as_mut_slice()),
-                    false => self.inputs_of(layer, given, out.as_mut_slice()),
-                };
-                inputs(Layer::Hidden, visible, &mut hidden_inputs);
-                draw(Layer::Hidden, &hidden_inputs, hidden.words_mut());
-                inputs(Layer::Visible, hidden.words(), &mut visible_inputs);
-                draw(Layer::Visible, &visible_inputs, visible);
+                let draw = of_layer(n_hidden, streams.hidden);
+                let out = hidden.words_mut();
+                self.draw_given(workers, Layer::Hidden, visible, draw, hidden_inputs, out);
+                let draw = of_layer(n_visible, streams.visible);
+                let given = hidden.words();
+                self.draw_given(workers, Layer::Visible, given, draw, visible_inputs, visible);
             }
         };
         parts.share(|| {
@@ -77,21 +71,4 @@ impl Host {
         });
         parts.gather([parts.rows(visible.words_mut(), words)]);
     }
-}
-
-/// Each row by itself, by all threads; `part` draws some of them.
-fn by_all(draw: &Draw<'_>, out: &mut [u64], part: impl Fn(&Draw<'_>, &mut [u64]) + Sync) {
-    let rows = draw.beta.len();
-    let threads = Workers::All.for_products(rows * draw.n_units * AS_AN_EXPONENTIAL);
-    let task = rows.div_ceil(threads);
-    let (stride, words) = (draw.inputs.len() / rows, out.len() / rows);
-    let tasks = (
-        draw.inputs.par_chunks(task * stride),
-        draw.beta.par_chunks(task),
-        out.par_chunks_mut(task * words),
-    );
-    tasks.into_par_iter().enumerate().for_each(|(i, (inputs, beta, out))| {
-        let first_row = draw.first_row + (i * task) as u32;
-        part(&Draw { inputs, beta, first_row, ..*draw }, out);
-    });
 }

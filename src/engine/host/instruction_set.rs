@@ -94,7 +94,7 @@ impl InstructionSet {
                 && is_x86_feature_detected!("avx512vl")
                 && bits
             {
-                if super::tiles::is_available() {
+                if super::amx::is_available() {
                     sets.push(Self::Amx);
                 }
                 sets.push(Self::Avx512);

@@ -1,6 +1,8 @@
 //! The engine in memory of this machine: fused CPU kernels on packed states, threads and ranks.
 
 mod accumulate;
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod categorical;
 mod centered;
 mod choice;
@@ -25,6 +27,7 @@ mod moments;
 mod operations;
 mod packed_rows;
 mod panels;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod planes;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod rough_exp;
@@ -32,6 +35,9 @@ mod selected_sum;
 mod shape;
 mod softmax;
 mod softplus;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod tile_output;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod tiles;
 mod tuning;
 

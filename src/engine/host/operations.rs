@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use super::accumulate::accumulate;
+use rayon::prelude::*;
+
+use super::accumulate::{accumulate, accumulate_and_draw};
 use super::fixed_point::{FixedPoint, Sizes};
 use super::packed_rows::PackedRows;
 use super::{InstructionSet, Shape, Tuning, means, selected_sum, softplus};
 use crate::collective::{Parts, Ranks, Solo, for_moments};
 use crate::engine::matrix::padded;
 use crate::engine::{
-    BetaGrid, BitMatrix, Draw, Engine, Layer, Matrix, PADDING, Workers, words_per_row,
+    AS_AN_EXPONENTIAL, BetaGrid, BitMatrix, Draw, Engine, Layer, Matrix, PADDING, Workers,
+    words_per_row,
 };
 use crate::model::Parameters;
 use crate::units::Variables;
@@ -85,11 +88,15 @@ impl Host {
         Self { ranks, ..self }
     }
 
-    fn inputs_by(&self, workers: Workers, layer: Layer, given: &[u64], out: &mut [f32]) {
-        let (matrix, bias) = match layer {
+    fn of_layer(&self, layer: Layer) -> (&FixedPoint, &[f32]) {
+        match layer {
             Layer::Visible => (&self.transposed, &self.visible_bias),
             Layer::Hidden => (&self.weights, &self.hidden_bias),
-        };
+        }
+    }
+
+    fn inputs_by(&self, workers: Workers, layer: Layer, given: &[u64], out: &mut [f32]) {
+        let (matrix, bias) = self.of_layer(layer);
         let rows = PackedRows::new(given, words_per_row(matrix.units()), bias, out);
         accumulate(self.tuning.product(layer), workers, matrix, rows);
     }
@@ -103,6 +110,34 @@ impl Host {
     /// As [`Host::inputs_of`], by all threads: for rows that are too few to divide among them.
     pub fn inputs_by_all(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
         self.inputs_by(Workers::All, layer, given, out);
+    }
+
+    /// Draws `layer` given packed rows of the other one; `draw`: without inputs. `inputs` has room for pre-activations where they are kept.
+    pub(super) fn draw_given(
+        &self,
+        workers: Workers,
+        layer: Layer,
+        given: &[u64],
+        draw: Draw<'_>,
+        inputs: &mut Matrix,
+        out: &mut [u64],
+    ) {
+        let (matrix, bias) = self.of_layer(layer);
+        let bits = layer == Layer::Hidden || self.variables.categorical().is_empty();
+        let rows = PackedRows::without_output(given, words_per_row(matrix.units()), bias);
+        let draws = (&draw, self.tuning.draws);
+        if bits && accumulate_and_draw(workers, matrix, &rows, draws, out) {
+            return;
+        }
+        if inputs.rows() != draw.beta.len() || inputs.columns() != draw.n_units {
+            *inputs = Matrix::filled(draw.beta.len(), draw.n_units, 0.0);
+        }
+        self.inputs_by(workers, layer, given, inputs.as_mut_slice());
+        let draw = Draw { inputs: inputs.as_slice(), ..draw };
+        by_parts(workers, &draw, out, |draw, out| match layer {
+            Layer::Hidden => self.draw(draw, out),
+            Layer::Visible => self.draw_visible(draw, out),
+        });
     }
 
     /// Draws rows of bits from Bernoulli(sigma(beta_s x_s + (1 - beta_s) a)) into packed rows.
@@ -166,4 +201,29 @@ impl Host {
         parts.gather([parts.rows(out.as_mut_slice(), stride)]);
         out
     }
+}
+
+/// Some rows a thread; `part` draws them.
+fn by_parts(
+    workers: Workers,
+    draw: &Draw<'_>,
+    out: &mut [u64],
+    part: impl Fn(&Draw<'_>, &mut [u64]) + Sync,
+) {
+    let rows = draw.beta.len();
+    if rows == 0 {
+        return;
+    }
+    let threads = workers.for_products(rows * draw.n_units * AS_AN_EXPONENTIAL);
+    let task = rows.div_ceil(threads);
+    let (stride, words) = (draw.inputs.len() / rows, out.len() / rows);
+    let tasks = (
+        draw.inputs.par_chunks(task * stride),
+        draw.beta.par_chunks(task),
+        out.par_chunks_mut(task * words),
+    );
+    tasks.into_par_iter().enumerate().for_each(|(i, (inputs, beta, out))| {
+        let first_row = draw.first_row + (i * task) as u32;
+        part(&Draw { inputs, beta, first_row, ..*draw }, out);
+    });
 }

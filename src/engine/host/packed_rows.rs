@@ -56,6 +56,13 @@ impl<'a> PackedRows<'a> {
         Self { given, words, stride, start, out, borrowed: PhantomData }
     }
 
+    /// The same for a product that is not kept.
+    pub fn without_output(given: &'a [u64], words: usize, start: &'a [f32]) -> Self {
+        assert!(given.len().is_multiple_of(words) && start.len().is_multiple_of(PANEL));
+        let out = std::ptr::null_mut();
+        Self { given, words, stride: start.len(), start, out, borrowed: PhantomData }
+    }
+
     /// Number of rows.
     pub fn count(&self) -> usize {
         self.given.len() / self.words

@@ -1,4 +1,4 @@
-//! Products of packed rows with planes of 8 bits on matrix units: AMX of Intel servers (from Sapphire Rapids on).
+//! Products of packed rows with planes of 8 bits on matrix units.
 //!
 //! A word of 64 bits becomes 64 bytes, 16 rows of them a tile; a tile of a plane has 64 units of 16 columns. One instruction multiplies
 //! both and adds the sums of 32 bits to a third. Sums of planes are put together as whole numbers, so the result has the same bits as that
@@ -6,16 +6,18 @@
 
 use std::ops::Range;
 
+use super::draw_row::GROUP;
 use super::packed_rows::PackedRows;
 use super::planes::{PLANES, Planes, SHORT, Tile, WIDTH};
+use super::tile_output::Output;
 
 /// Rows of a tile.
-const HEIGHT: usize = 16;
+pub const HEIGHT: usize = 16;
 /// Bytes of planes that are kept in the L2 cache while all rows pass over them.
 const CACHED: usize = 1 << 20;
 
 /// Eight tiles, numbered, and what can be done to them.
-trait Tiles {
+pub trait Tiles {
     /// The bits of a word as bytes.
     fn spread(word: u64, to: &mut [u8; 64]);
     fn clear<const T: usize>(&mut self);
@@ -28,7 +30,7 @@ trait Tiles {
 /// Sums of a tile of rows and one of columns.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
-struct Sums([[i32; WIDTH]; HEIGHT]);
+pub struct Sums([[i32; WIDTH]; HEIGHT]);
 
 impl Sums {
     const ZERO: Self = Self([[0; WIDTH]; HEIGHT]);
@@ -36,33 +38,39 @@ impl Sums {
 
 /// start + scale sum of some columns, whole panels, for all rows.
 #[inline(always)]
-fn multiply_with(
+pub fn multiply_with(
     tiles: &mut impl Tiles,
     planes: &Planes,
     scale: &[f32],
     columns: Range<usize>,
     rows: &PackedRows<'_>,
+    mut output: impl Output,
 ) {
     let depth = planes.depth();
     let mut bits = vec![Tile::ZERO; 2 * depth];
-    let at_once = (CACHED / (PLANES * depth * size_of::<Tile>())).max(1) * WIDTH;
+    // Whole groups of draws.
+    let cached = CACHED / (PLANES * depth.max(1) * size_of::<Tile>()) * WIDTH;
+    let at_once = (cached / GROUP).max(1) * GROUP;
     let mut sums = [Sums::ZERO; 2 * PLANES];
     for first in columns.clone().step_by(at_once) {
+        let these = first..columns.end.min(first + at_once);
+        output.begin(these.clone());
         for row in (0..rows.count()).step_by(2 * HEIGHT) {
             let here = row..rows.count().min(row + 2 * HEIGHT);
             spread_rows(tiles, &mut bits, rows, here.clone());
-            for column in (first..columns.end.min(first + at_once)).step_by(WIDTH) {
+            for column in these.clone().step_by(WIDTH) {
                 let block = planes.of_block(column / WIDTH);
                 let (upper, lower) = bits.split_at(depth);
                 if block.len() == PLANES * depth {
                     sum_long(tiles, upper, block, &mut sums[..PLANES]);
                     sum_long(tiles, lower, block, &mut sums[PLANES..]);
-                    write::<PLANES>(&sums, scale, column, here.clone(), rows);
+                    write::<PLANES>(&sums, scale, column, here.clone(), rows, &mut output);
                 } else {
                     sum(tiles, upper, lower, block, &mut sums);
-                    write::<SHORT>(&sums, scale, column, here.clone(), rows);
+                    write::<SHORT>(&sums, scale, column, here.clone(), rows, &mut output);
                 }
             }
+            output.end(here);
         }
     }
 }
@@ -75,6 +83,7 @@ fn write<const P: usize>(
     column: usize,
     here: Range<usize>,
     rows: &PackedRows<'_>,
+    output: &mut impl Output,
 ) {
     let start = rows.start[column..].first_chunk::<WIDTH>();
     let (Some(start), Some(scale)) = (start, scale[column..].first_chunk::<WIDTH>()) else {
@@ -88,8 +97,8 @@ fn write<const P: usize>(
                 .fold(0_i32, |sum, p| sum.wrapping_add(of_row[p].0[i % HEIGHT][n] << (8 * p)));
             x[n] = start[n] + scale[n] * sum as f32;
         }
-        // SAFETY: the output has this row, these columns are the caller's, and nobody refers to them.
-        unsafe { rows.out.add(row * rows.stride + column).cast::<[f32; WIDTH]>().write(x) };
+        // SAFETY: the row is in work, these columns are the caller's, and nobody refers to them.
+        unsafe { output.place(row, column).write(x) };
     }
 }
 
@@ -159,177 +168,14 @@ fn sum_long<T: Tiles>(tiles: &mut T, rows: &[Tile], block: &[Tile], sums: &mut [
     tiles.store::<3>(&mut sums[3]);
 }
 
-#[cfg(target_arch = "x86_64")]
-pub use amx::{is_available, multiply};
-
-#[cfg(not(target_arch = "x86_64"))]
-pub use elsewhere::multiply;
-
-#[cfg(target_arch = "x86_64")]
-mod amx {
-    use std::arch::asm;
-    use std::arch::x86_64::{
-        __cpuid, __cpuid_count, _mm512_maskz_set1_epi8, _mm512_storeu_si512, _xgetbv,
-    };
-    use std::ops::Range;
-
-    use super::{HEIGHT, PackedRows, Planes, Sums, Tile, Tiles, WIDTH};
-
-    /// Whether this processor has tiles of 8-bit integers, and the system lets this process use them.
-    pub fn is_available() -> bool {
-        if !cfg!(target_os = "linux") || __cpuid(0).eax < 7 {
-            return false;
-        }
-        // AMX-TILE and AMX-INT8; OSXSAVE, without which `xgetbv` does not exist; both states of tiles switched on by the system.
-        let has_tiles = __cpuid_count(7, 0).edx >> 24 & 0b11 == 0b11;
-        let has_xgetbv = __cpuid(1).ecx >> 27 & 1 == 1;
-        // SAFETY: the instruction is there.
-        has_tiles && has_xgetbv && unsafe { enabled() } && permitted()
-    }
-
-    #[target_feature(enable = "xsave")]
-    fn enabled() -> bool {
-        // SAFETY: the caller has seen OSXSAVE.
-        unsafe { _xgetbv(0) >> 17 & 0b11 == 0b11 }
-    }
-
-    /// Asks Linux for the state of tiles, for all threads of this process.
-    fn permitted() -> bool {
-        const ARCH_PRCTL: i64 = 158;
-        const REQUEST_PERMISSION: i64 = 0x1023;
-        const TILE_DATA: i64 = 18;
-        let mut result = ARCH_PRCTL;
-        // SAFETY: a system call that reads no memory.
-        unsafe {
-            asm!("syscall", inlateout("rax") result, in("rdi") REQUEST_PERMISSION, in("rsi") TILE_DATA,
-                lateout("rcx") _, lateout("r11") _, options(nostack));
-        }
-        result == 0
-    }
-
-    /// [`super::multiply_with`] on tiles of the processor.
-    ///
-    /// # Safety
-    /// [`is_available`], as AVX-512 is; nobody else works on these columns.
-    pub unsafe fn multiply(
-        planes: &Planes,
-        scale: &[f32],
-        columns: Range<usize>,
-        rows: &PackedRows<'_>,
-    ) {
-        // SAFETY: the caller's.
-        unsafe { on_tiles(planes, scale, columns, rows) }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-    fn on_tiles(planes: &Planes, scale: &[f32], columns: Range<usize>, rows: &PackedRows<'_>) {
-        super::multiply_with(&mut Processor::new(), planes, scale, columns, rows);
-    }
-
-    /// The tiles of this thread while it has them. The compiler uses none, so what is in them stays from one instruction to the next.
-    struct Processor;
-
-    /// Palette 1: eight tiles of 16 rows of 64 bytes.
-    #[repr(C, align(64))]
-    struct Configuration {
-        palette: u8,
-        start_row: u8,
-        reserved: [u8; 14],
-        bytes: [u16; 16],
-        rows: [u8; 16],
-    }
-
-    impl Processor {
-        fn new() -> Self {
-            let mut configuration = Configuration {
-                palette: 1,
-                start_row: 0,
-                reserved: [0; 14],
-                bytes: [0; 16],
-                rows: [0; 16],
-            };
-            configuration.bytes[..8].fill(64);
-            configuration.rows[..8].fill(HEIGHT as u8);
-            // SAFETY: the instruction reads 64 bytes; made where tiles are there.
-            unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack)) };
-            Self
-        }
-    }
-
-    impl Drop for Processor {
-        fn drop(&mut self) {
-            // SAFETY: tiles are there.
-            unsafe { asm!("tilerelease", options(nostack)) };
-        }
-    }
-
-    impl Tiles for Processor {
-        #[inline(always)]
-        fn spread(word: u64, to: &mut [u8; 64]) {
-            // SAFETY: machines with AMX have AVX-512; 64 bytes are written.
-            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_maskz_set1_epi8(word, 1)) };
-        }
-
-        #[inline(always)]
-        fn clear<const T: usize>(&mut self) {
-            // SAFETY: tiles are configured.
-            unsafe { asm!("tilezero tmm{}", const T, options(nostack, nomem)) };
-        }
-
-        #[inline(always)]
-        fn load<const T: usize>(&mut self, from: &Tile) {
-            // SAFETY: 16 rows of 64 bytes, one after the other.
-            unsafe {
-                asm!("tileloadd tmm{}, [{} + {}*1]", const T, in(reg) &raw const *from, in(reg) 64_usize,
-                    options(nostack, readonly));
-            }
-        }
-
-        #[inline(always)]
-        fn store<const T: usize>(&self, to: &mut Sums) {
-            // SAFETY: 16 rows of 16 numbers of 32 bits.
-            unsafe {
-                asm!("tilestored [{} + {}*1], tmm{}", in(reg) &raw mut *to, in(reg) 4 * WIDTH, const T,
-                    options(nostack));
-            }
-        }
-
-        #[inline(always)]
-        fn add<const C: usize, const A: usize, const B: usize, const SIGNED: bool>(&mut self) {
-            // SAFETY: tiles are configured.
-            unsafe {
-                if SIGNED {
-                    asm!("tdpbusd tmm{}, tmm{}, tmm{}", const C, const A, const B, options(nostack, nomem));
-                } else {
-                    asm!("tdpbuud tmm{}, tmm{}, tmm{}", const C, const A, const B, options(nostack, nomem));
-                }
-            }
-        }
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-mod elsewhere {
-    use std::ops::Range;
-
-    use super::{PackedRows, Planes};
-
-    /// Never called: planes are laid out for instruction sets with tiles alone.
-    ///
-    /// # Safety
-    /// None.
-    pub unsafe fn multiply(_: &Planes, _: &[f32], _: Range<usize>, _: &PackedRows<'_>) {
-        unreachable!("no matrix units on this architecture");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::host::fixed_point::{FixedPoint, Layout, Sizes};
+    use crate::engine::host::tile_output::Draws;
     use crate::engine::host::{InstructionSet, Product, Shape, accumulate};
     use crate::engine::random::{Purpose, Streams};
-    use crate::engine::{BitMatrix, Matrix, Workers, padded, words_per_row};
+    use crate::engine::{BitMatrix, Draw, Matrix, Workers, padded, words_per_row};
 
     /// What the instructions do, by their definition.
     struct Emulated([Tile; 8]);
@@ -396,7 +242,14 @@ mod tests {
                 match (set, &matrix.layout) {
                     (None, Layout::Planes(planes)) => {
                         let tiles = &mut Emulated([Tile::ZERO; 8]);
-                        multiply_with(tiles, planes, &matrix.scale, 0..padded(columns), &rows);
+                        multiply_with(
+                            tiles,
+                            planes,
+                            &matrix.scale,
+                            0..padded(columns),
+                            &rows,
+                            &rows,
+                        );
                     }
                     (set, _) => {
                         let set = set.unwrap_or(InstructionSet::Portable);
@@ -421,6 +274,50 @@ mod tests {
                     expected,
                     "{units}x{columns}, {count} rows, {set}"
                 );
+            }
+        }
+    }
+
+    /// Draws of a product that is not kept are those of the product, with several groups of columns and with a base term.
+    #[test]
+    fn draws_by_tiles_are_those_of_the_product() {
+        for (units, columns, count) in [(3, 70, 33), (1100, 500, 40), (70, 300, 7)] {
+            let mut stream = Streams::new(6, Purpose::TestSystem, 0).row(0);
+            let values: Vec<f32> =
+                (0..units * columns).map(|_| 0.3 * stream.normal() as f32).collect();
+            let given = BitMatrix::from_fn(count, units, |_, _| stream.uniform() < 0.4);
+            let start: Vec<f32> = (0..padded(columns)).map(|j| (j % 7) as f32 * 0.1).collect();
+            let base: Vec<f32> = (0..padded(columns)).map(|j| (j % 5) as f32 * 0.3 - 0.6).collect();
+            let beta: Vec<f32> = (0..count).map(|s| s as f32 / count as f32).collect();
+            let mut matrix = FixedPoint::in_planes(units, columns);
+            let [_, sizes] = Sizes::of(InstructionSet::Portable, &values, columns, columns);
+            matrix.copy(&values, columns, &sizes);
+            let Layout::Planes(planes) = &matrix.layout else { unreachable!() };
+            let words = words_per_row(units);
+            for base in [None, Some(&base[..])] {
+                let mut inputs = Matrix::filled(count, columns, 0.0);
+                let rows = PackedRows::new(given.words(), words, &start, inputs.as_mut_slice());
+                let tiles = &mut Emulated([Tile::ZERO; 8]);
+                multiply_with(tiles, planes, &matrix.scale, 0..padded(columns), &rows, &rows);
+                let streams = Streams::new(7, Purpose::SampleHidden, 3);
+                let draw = |inputs| Draw {
+                    n_units: columns,
+                    inputs,
+                    beta: &beta,
+                    base,
+                    streams,
+                    first_row: 5,
+                };
+                let mut expected = BitMatrix::zeros(count, columns);
+                draw(inputs.as_slice()).bits(expected.words_mut());
+                for set in InstructionSet::available() {
+                    let mut found = BitMatrix::zeros(count, columns);
+                    let rows = PackedRows::without_output(given.words(), words, &start);
+                    let draws = Draws::new(draw(&[]), set, found.words_mut());
+                    let tiles = &mut Emulated([Tile::ZERO; 8]);
+                    multiply_with(tiles, planes, &matrix.scale, 0..padded(columns), &rows, draws);
+                    assert_eq!(found, expected, "{units}x{columns}, {count} rows, {set}");
+                }
             }
         }
     }
