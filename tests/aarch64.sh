@@ -20,5 +20,5 @@ ls "$(rustc --print target-libdir --target $target)"/libstd-* >/dev/null 2>&1 ||
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64
 export QEMU_LD_PREFIX="${QEMU_LD_PREFIX:-/usr/aarch64-linux-gnu}"
-cargo test --release --target $target --lib ops
+cargo test --release --target $target --lib engine::host
 cargo test --release --target $target --test kernels

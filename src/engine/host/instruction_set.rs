@@ -80,6 +80,15 @@ impl InstructionSet {
         false
     }
 
+    /// The vectors of it, for work that is not a product.
+    pub(super) fn vectors(self) -> Self {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Amx => Self::Avx512,
+            set => set,
+        }
+    }
+
     /// All that this machine has, best first.
     pub fn available() -> Vec<Self> {
         let mut sets = Vec::new();

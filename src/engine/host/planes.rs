@@ -108,6 +108,7 @@ impl Planes {
 }
 
 /// The tiles of a block of columns, from rows of units: values, floats from one row to the next, and how many there are.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 fn pack_block(
     set: InstructionSet,
     (values, stride, units): (&[f32], usize, usize),
@@ -135,6 +136,7 @@ fn pack_block(
 }
 
 /// The tiles of a block of columns, from rows of columns.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 fn pack_rows(
     set: InstructionSet,
     values: &[f32],

@@ -45,7 +45,7 @@ impl Tuning {
     /// One instruction set and shape for all.
     pub fn fixed(set: InstructionSet, shape: Shape) -> Self {
         let product = Product { set, shape };
-        Self { hidden: product, visible: product, draws: set, sums: set }
+        Self { hidden: product, visible: product, draws: set.vectors(), sums: set.vectors() }
     }
 
     /// The fastest for a model of this size. Timed once per process for every size.
@@ -155,7 +155,9 @@ fn fastest_product(units: usize, columns: usize) -> Product {
 fn of_every_size() -> (InstructionSet, InstructionSet) {
     static FOUND: OnceLock<(InstructionSet, InstructionSet)> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        let candidates = InstructionSet::candidates();
+        let mut candidates: Vec<_> =
+            InstructionSet::candidates().into_iter().map(InstructionSet::vectors).collect();
+        candidates.dedup();
         if candidates.len() < 2 {
             return (candidates[0], candidates[0]);
         }
