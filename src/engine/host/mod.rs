@@ -29,6 +29,8 @@ mod packed_rows;
 mod panels;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod planes;
+#[cfg(target_arch = "x86_64")]
+mod planes_avx512;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod rough_exp;
 mod selected_sum;
