@@ -141,26 +141,41 @@ pub struct Sizes {
 impl Sizes {
     /// Of the rows and of the columns of values of shape [rows, columns], `stride` apart. In one thread: sums of floats have an order.
     pub fn of(set: InstructionSet, values: &[f32], columns: usize, stride: usize) -> [Self; 2] {
-        let zeros = |n: usize| Self { most: vec![0.0; n], sum: vec![0.0; n] };
-        let [mut rows, mut of_columns] =
-            [zeros(values.len().div_ceil(stride.max(1))), zeros(columns)];
-        sizes(set, values, stride, &mut rows, &mut of_columns);
-        [rows, of_columns]
+        let mut sizes = [values.len().div_ceil(stride.max(1)), columns].map(Self::zeros);
+        let [rows, of_columns] = &mut sizes;
+        find(set, values, stride, Some(rows), of_columns);
+        sizes
+    }
+
+    /// Of the columns alone.
+    pub fn of_columns(set: InstructionSet, values: &[f32], columns: usize, stride: usize) -> Self {
+        let mut sizes = Self::zeros(columns);
+        find(set, values, stride, None, &mut sizes);
+        sizes
+    }
+
+    fn zeros(n: usize) -> Self {
+        Self { most: vec![0.0; n], sum: vec![0.0; n] }
     }
 }
 
 for_every_instruction_set! {
-    fn sizes(values: &[f32], stride: usize, rows: &mut Sizes, columns: &mut Sizes) = find_sizes
+    fn find(
+        values: &[f32],
+        stride: usize,
+        rows: Option<&mut Sizes>,
+        columns: &mut Sizes
+    ) = find_sizes
 }
 
 /// Four rows at a time, so that what is known of the columns is read and written once for them.
 #[inline(always)]
-fn find_sizes(values: &[f32], stride: usize, rows: &mut Sizes, columns: &mut Sizes) {
+fn find_sizes(values: &[f32], stride: usize, mut rows: Option<&mut Sizes>, columns: &mut Sizes) {
     let n = columns.most.len();
     let (most, sum) = (&mut columns.most[..n], &mut columns.sum[..n]);
-    let mut row = 0;
-    while row < rows.most.len() {
-        let count = if row + 4 <= rows.most.len() { 4 } else { 1 };
+    let (mut row, all) = (0, values.len().div_ceil(stride.max(1)));
+    while row < all {
+        let count = if row + 4 <= all { 4 } else { 1 };
         let at = |i: usize| &values[(row + i) * stride..][..n];
         if count == 4 {
             let (a, b, c, d) = (at(0), at(1), at(2), at(3));
@@ -175,8 +190,10 @@ fn find_sizes(values: &[f32], stride: usize, rows: &mut Sizes, columns: &mut Siz
                 (most[j], sum[j]) = (larger(most[j], a[j].abs()), sum[j] + a[j].abs());
             }
         }
-        for i in 0..count {
-            (rows.most[row + i], rows.sum[row + i]) = size_of(at(i));
+        if let Some(rows) = &mut rows {
+            for i in 0..count {
+                (rows.most[row + i], rows.sum[row + i]) = size_of(at(i));
+            }
         }
         row += count;
     }

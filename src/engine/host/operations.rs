@@ -176,8 +176,9 @@ impl Host {
         }
         let start = vec![0.0; stride];
         let mut matrix = FixedPoint::zeros(hidden.rows(), hidden.columns(), self.tuning.hidden.set);
-        let [_, sizes] = Sizes::of(self.tuning.sums, hidden.as_slice(), hidden.columns(), stride);
-        matrix.copy(hidden.as_slice(), stride, &sizes);
+        let hidden_rows = hidden.as_slice();
+        let sizes = Sizes::of_columns(self.tuning.sums, hidden_rows, hidden.columns(), stride);
+        matrix.copy(hidden_rows, stride, &sizes);
         let product =
             |rows: PackedRows<'_>| accumulate(self.tuning.hidden, Workers::All, &matrix, rows);
         if self.ranks.size() == 1 {
