@@ -15,7 +15,7 @@ use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BetaGrid, Draw, Layer, Matrix, padded, words_per_row};
 use crate::error::{Error, Result};
 
-/// Selects a shape; nothing is timed then.
+/// Asks for look-up tables of a shape; nothing is timed then.
 const WISH: &str = "ZTRACK_SHAPE";
 /// Fewest weights of a model for which timing is worthwhile: smaller ones take microseconds per sweep.
 const FEWEST_WEIGHTS: usize = 1 << 15;
@@ -53,7 +53,7 @@ impl Tuning {
         static FOUND: Mutex<BTreeMap<(usize, usize), Tuning>> = Mutex::new(BTreeMap::new());
         let set = InstructionSet::detect();
         if let Some(shape) = wish().unwrap_or(None) {
-            return Self::fixed(set, shape);
+            return Self::fixed(set.vectors(), shape);
         }
         if n_visible * n_hidden < FEWEST_WEIGHTS {
             return Self::fixed(set, Shape::USUAL);
