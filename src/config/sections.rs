@@ -225,8 +225,8 @@ section! {
     pub struct SettlingConfig {
         /// Sweeps of settling; 0 for none.
         sweeps: Automatic<usize> = Automatic::Auto => size(0)
-            .auto("60, as few as 24 where `tempering.share` asks for it, and half of the most where the model moves faster than the chains").unit("Gibbs sweeps").example("60");
-        /// Most sweeps, where chains have not equilibrated.
+            .auto("60, as few as 24 where `tempering.share` asks for it, and those of half a round trip where the model moves faster than the chains").unit("Gibbs sweeps").example("60");
+        /// Most sweeps, where chains have not equilibrated; a second population may have more, those that the first one leaves, or the other way round.
         most: Automatic<usize> = Automatic::Auto
             => auto("what `tempering.share` leaves, at most 2000").unit("Gibbs sweeps").example("500");
     }

@@ -66,13 +66,6 @@ pub trait Filter {
         let noise = measurement.influence.minus(self.influence()).variance();
         (measurement.log_z[last] - self.log_z()[last], noise)
     }
-
-    /// Includes a measurement at fixed parameters with the gain of the smallest variance; returns that gain.
-    fn join(&mut self, measurement: &Measurement) -> f64 {
-        let gain = self.influence().best_gain(&measurement.influence);
-        self.approach(measurement, gain);
-        gain
-    }
 }
 
 /// The filters in the form that a checkpoint stores.

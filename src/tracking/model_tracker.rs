@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Settling;
+use super::budget::{Pace, divided};
 use super::second_population::together;
 use super::{
     ChainTracker, HiddenStates, KnownShare, Model, Part, SecondPopulation, Start, TrackRecord,
@@ -233,21 +234,25 @@ impl ModelTracker {
         let options = self.chains.options;
         let rows = known.rows(&self.chains.chains.visible);
         let Self { chains, model, ladder, base, second, .. } = self;
+        let mut settling = options.settling;
         if let Some(second) = second {
-            second.settle(ladder, model);
+            let [own, other] =
+                divided(settling, [Pace::from(&*chains), Pace::from(&second.chains)]);
+            second.settle(ladder, model, other);
+            settling = own;
         }
         let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
         let streams = Streams::new(known.seed, Purpose::BoundHidden, known.update);
         let states = HiddenStates::of(&model.parameters, path.engine, &rows, streams);
         self.found.bound = states.bound();
-        let mut samples = chains.settle(&path);
+        let mut samples = chains.settle_within(&path, settling);
         let missing = self.found.bound - chains.log_z();
         self.restarted = options.has(Part::Restart)
             && missing > MISSED.0
             && missing > MISSED.1 * chains.std_error();
         if self.restarted {
             chains.start_from(path, &states);
-            samples = chains.settle(&path);
+            samples = chains.settle_within(&path, settling);
             self.found.restarts += 1;
         }
         let streams = Streams::new(known.seed, Purpose::KnownShare, known.update);

@@ -2,7 +2,7 @@
 
 use super::settling::{Settled, Settling, in_errors, settle};
 use super::tracker::posterior_of;
-use super::verdict::MOVEMENT;
+use super::verdict::CROSSING;
 use super::{ChainTracker, Part, TrackerOptions};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, derived_seed};
@@ -29,9 +29,21 @@ impl ChainTracker {
     /// that of the current model and not of earlier ones. The chains themselves keep their states: equilibrated ones would have left the
     /// modes that the model is about to leave or to grow.
     ///
+    /// Where the chains lag behind the model, the equilibrated value replaces the tracked one: the lag of the latter is no part of the spread
+    /// over chains by which both would be weighed.
+    ///
     /// Returns the states of the copy; `None` if equilibration is switched off.
     pub fn settle(&mut self, path: &dyn TemperedPath) -> Option<Samples> {
-        let TrackerOptions { mut settling, beta_update, .. } = self.options;
+        self.settle_within(path, self.options.settling)
+    }
+
+    /// The same with other numbers of sweeps.
+    pub(super) fn settle_within(
+        &mut self,
+        path: &dyn TemperedPath,
+        mut settling: Settling,
+    ) -> Option<Samples> {
+        let TrackerOptions { beta_update, .. } = self.options;
         if !self.options.has(Part::Equilibration) {
             settling.most = settling.sweeps;
         }
@@ -39,8 +51,9 @@ impl ChainTracker {
             self.settled = None;
             return None;
         }
-        if self.movement_per_round_trip() > MOVEMENT {
-            settling.sweeps = settling.sweeps.max(settling.most / 2);
+        let lags = self.lags();
+        if lags {
+            settling = settling.for_a_crossing(CROSSING * self.round_trip());
         }
         let (zeta, weights) = (&self.pseudo_prior, self.own_weights());
         let (s, k) = (self.chains.len(), path.ladder().len());
@@ -77,7 +90,9 @@ impl ChainTracker {
             std_error: rest.measurement.influence.std_error(),
             memory: rest.memory,
         });
-        let gain = filter.join(&rest.measurement);
+        let best = filter.influence().best_gain(&rest.measurement.influence);
+        let gain = if lags { 1.0 } else { best };
+        filter.approach(&rest.measurement, gain);
         self.memory = gain * gain * rest.memory;
         Some(Samples { visible: copy.visible, weights: at_one, correlation: rest.correlation })
     }

@@ -3,9 +3,9 @@
 //! While parameters change, all chains lag behind them, and the spread over chains cannot show an error that all chains share. So for an
 //! evaluation a copy of the chains sweeps at fixed parameters. The first third of the sweeps is dropped, and the other two each measure log
 //! Z (RTS eq. 12). If chains still lag, the thirds differ by more than their noise; if chains hardly move, the errors of the thirds are
-//! equal chain by chain. In both cases twice as many sweeps are run, up to a limit. Where the model moves faster than the chains can
-//! follow ([`super::ChainTracker::movement_per_round_trip`]), the first comparison is made after half of the most sweeps: few sweeps can look
-//! independent by chance. The difference between the equilibrated and the tracked value is the lag of the tracker.
+//! equal chain by chain. In both cases twice as many sweeps are run, up to a limit. Where chains lag behind the model
+//! ([`super::ChainTracker::lags`]), the first comparison is made after the sweeps of half a round trip, in which a chain at beta = 0, where it
+//! forgets the earlier models, reaches beta = 1: fewer sweeps can look independent by chance. The difference between the equilibrated and the tracked value is the lag of the tracker.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,18 @@ pub struct Settling {
     pub sweeps: usize,
     /// Most sweeps if these are not enough.
     pub most: usize,
+}
+
+impl Settling {
+    /// With the first comparison after so many sweeps, if the limit allows it. Twice that number, and so on, is the limit.
+    pub(super) fn for_a_crossing(self, crossing: f64) -> Self {
+        let fewest = crossing.max(self.sweeps as f64);
+        // As many as thirds have.
+        let enough = |sweeps: &usize| (sweeps / 3 * 3) as f64 >= fewest;
+        let halved = (0..usize::BITS).map(|halvings| self.most >> halvings);
+        let first = halved.take_while(enough).last().unwrap_or(self.most);
+        Self { sweeps: first.max(self.sweeps), ..self }
+    }
 }
 
 /// Result of the sweeps at fixed parameters.
@@ -207,6 +219,20 @@ mod tests {
         let expected = 3.0 * rho / (1.0 - rho) + 0.5 * (9.0 - noise).max(0.0).sqrt();
         assert!((0.3..0.9).contains(&correlation) && noise < 4.0, "{correlation} {noise}");
         assert!((memory.sqrt() - expected).abs() < 1e-9, "{memory} {expected}");
+    }
+
+    #[test]
+    fn chains_that_lag_cross_the_ladder_before_they_are_compared() {
+        let first = |crossing: f64, sweeps: usize, most: usize| {
+            let settling = Settling { sweeps, most }.for_a_crossing(crossing);
+            assert_eq!(settling.most, most);
+            settling.sweeps
+        };
+        assert_eq!(first(250.0, 60, 402), 402);
+        assert_eq!(first(200.0, 60, 402), 201);
+        assert_eq!((first(100.0, 60, 402), first(99.0, 60, 402)), (201, 100));
+        assert_eq!((first(10.0, 60, 402), first(f64::INFINITY, 60, 402)), (100, 402));
+        assert_eq!((first(250.0, 60, 60), first(250.0, 60, 50)), (60, 60));
     }
 
     #[test]

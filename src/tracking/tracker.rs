@@ -7,7 +7,7 @@ use super::filter::{AnyFilter, Smoothing};
 use super::prediction::Nodes;
 use super::settling::{Settled, Settling};
 use super::shift::Shift;
-use super::verdict::{Evidence, verdict};
+use super::verdict::{Evidence, followed, verdict};
 use super::{Part, Parts};
 use crate::engine::BitMatrix;
 use crate::interrupt;
@@ -165,9 +165,18 @@ impl ChainTracker {
     /// spread cannot show: 784x16 with 100 chains and one sweep per update reaches 1 and then errors of 3 standard errors. It is not
     /// sufficient for a doubt: with 2000 chains (180x500) errors stay within the error bar at the same movement.
     pub fn movement_per_round_trip(&self) -> f64 {
-        let rate = self.chains.round_trips.rate().unwrap_or(0.0);
-        let trip = 1000.0 / rate / self.options.sweeps as f64;
+        let trip = self.round_trip() / self.options.sweeps as f64;
         if self.movement == 0.0 { 0.0 } else { self.movement * trip.min(self.steps as f64) }
+    }
+
+    /// Whether the model moves further during a round trip than the chains can follow.
+    pub(super) fn lags(&self) -> bool {
+        self.movement_per_round_trip() > followed(self.chains.len())
+    }
+
+    /// Sweeps that a round trip of a chain takes; infinite if there are none.
+    pub(super) fn round_trip(&self) -> f64 {
+        1000.0 / self.chains.round_trips.rate().unwrap_or(0.0)
     }
 
     /// Mean squared innovation over its predicted variance; about 1 for a right error bar. `None` for eq. 24.

@@ -13,12 +13,20 @@ pub(super) const WINDOW: u64 = 1000;
 const FEWEST: f64 = 10.0;
 /// Largest difference of the last two thirds of the equilibration, in errors.
 const DRIFT: f64 = 3.5;
-/// Correlation over chains of the thirds' errors, and movement of the model during a round trip, that together mean that chains lag behind
-/// the model; neither alone does.
-pub(super) const FROZEN: f64 = 0.75;
-pub(super) const MOVEMENT: f64 = 15.0;
-/// The same movement if reference states have most of the model's mass, so that little depends on the chains' states.
-const MOVEMENT_OF_THE_KNOWN: f64 = 40.0;
+/// Correlation over chains of the thirds' errors beyond which chains that lag behind the model have not caught up with it.
+const FROZEN: f64 = 0.75;
+/// Movement of the model during a round trip that chains can follow where reference states have most of the model's mass, so that little
+/// depends on the chains' states.
+const FOLLOWED_BY_THE_KNOWN: f64 = 40.0;
+
+/// Round trips in which chains that lag behind the model can catch up with it: from beta = 0, where they forget earlier models, to beta = 1.
+pub(super) const CROSSING: f64 = 0.5;
+
+/// Movement of the model during a round trip that so many chains can follow: relative weights of variance m have a mean that S independent
+/// states find as long as m < 2 log S (Derrida 1981). Beyond, the states that make the mean are not among them, and log Z is too low.
+pub(super) fn followed(chains: usize) -> f64 {
+    2.0 * (chains as f64).ln()
+}
 
 /// Inputs of the diagnostics.
 pub(super) struct Evidence<'a> {
@@ -72,11 +80,13 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
             format!("the chains were re-initialised from known modes at this evaluation and have not forgotten them (correlation {frozen:.2}): raise tempering.settling.most"),
         );
     }
-    let limit = if known { MOVEMENT_OF_THE_KNOWN } else { MOVEMENT };
-    if frozen.is_nan() || (frozen > FROZEN && movement > limit) {
+    let limit = if known { FOLLOWED_BY_THE_KNOWN } else { followed(chains) };
+    let trips = settled.sweeps as f64 * round_trips.rate().unwrap_or(0.0) / 1000.0;
+    let early = !known && trips < CROSSING;
+    if frozen.is_nan() || (movement > limit && (frozen > FROZEN || early)) {
         trust.doubt(
             "lag",
-            format!("the model changes faster than the chains can follow ({movement:.0} per round trip, correlation {frozen:.2}): raise tempering.settling.most or tempering.chains, or lower the learning rate"),
+            format!("the model changes faster than the chains can follow ({movement:.0} per round trip, correlation {frozen:.2} after {trips:.1} round trips of equilibration): raise tempering.settling.most or tempering.chains, or lower the learning rate"),
         );
     }
     trust
@@ -108,7 +118,7 @@ mod tests {
                 Evidence { chains: 100, families, movement, new, settled, round_trips, known };
             let doubts = verdict(&evidence).names();
             // Reference states make up for chains that lag, and for nothing else.
-            let lags = movement < MOVEMENT_OF_THE_KNOWN && doubts == "lag"
+            let lags = movement < FOLLOWED_BY_THE_KNOWN && doubts == "lag"
                 || settled.is_some() && doubts == "round-trips";
             let of_known = verdict(&Evidence { known: true, ..evidence }).names();
             assert_eq!(of_known, if lags { String::new() } else { doubts.clone() });
@@ -124,6 +134,25 @@ mod tests {
         assert_eq!(doubts(80.0, 1.0, 0, Some(&SETTLED)), "round-trips");
         assert_eq!(doubts(80.0, 1.0, 0, None), "round-trips");
         assert_eq!(doubts(80.0, 1.0, 1, None), "");
+    }
+
+    /// Contributions of 60 sweeps to the error can be independent by chance. Chains that lag have caught up only if they had the time to come
+    /// from beta = 0, unless little depends on them.
+    #[test]
+    fn chains_that_lag_have_to_cross_the_ladder() {
+        let doubts = |movement, sweeps, known| {
+            let mut round_trips = RoundTrips::new(100);
+            round_trips.add(200, 1000);
+            let settled = Settled { correlation: 0.1, sweeps, ..SETTLED };
+            let (settled, round_trips) = (Some(&settled), &round_trips);
+            let (chains, families, new) = (100, 80.0, false);
+            let evidence =
+                Evidence { chains, families, movement, new, settled, round_trips, known };
+            verdict(&evidence).names()
+        };
+        assert_eq!([doubts(12.0, 60, false), doubts(12.0, 240, false)], ["lag", "lag"]);
+        assert_eq!([doubts(12.0, 260, false), doubts(9.0, 60, false)], ["", ""]);
+        assert_eq!([doubts(12.0, 60, true), doubts(50.0, 60, true)], ["", ""]);
     }
 
     /// Chains that were re-initialised a few sweeps ago have not yet shown that they travel.

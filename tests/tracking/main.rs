@@ -5,6 +5,7 @@
 //! temperature K - 1; the centered visible gradient without its correction; lost chains left alone.
 
 mod gradients;
+mod moving;
 #[path = "../statistics/mod.rs"]
 mod statistics;
 
