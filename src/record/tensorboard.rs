@@ -125,10 +125,13 @@ impl Recorder for TensorBoard {
                 values = dashboard::values(&self.about)?;
             }
             let name = log.name;
-            for entry in record.entries.iter().filter(|entry| entry.run.folder() == name) {
+            // The untrained model would set the scale of the charts with bands.
+            let shown = |entry: &&Entry| record.update > 0 || !dashboard::has_band(entry.tag);
+            let own = record.entries.iter().filter(|entry| entry.run.folder() == name);
+            for entry in own.filter(shown) {
                 values.extend(log.value(entry)?);
             }
-            if log.name == FOLDERS[0] {
+            if log.name == FOLDERS[0] && record.update > 0 {
                 values.extend(dashboard::validation(record));
             }
             if values.is_empty() {

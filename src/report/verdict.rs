@@ -26,12 +26,21 @@ fn remedy(doubt: &str) -> &'static str {
     }
 }
 
-/// The verdict.
-pub fn section(run: &RunFiles) -> Section {
+/// The verdict; `warnings`: titles of the figures that show something wrong.
+pub fn section(run: &RunFiles, warnings: &[String]) -> Section {
     let (tone, mut words) = match (&run.summary, run.state) {
         (Some(summary), State::Finished | State::StoppedEarly) => ended(run, summary),
         _ => ("verdict open", open(run)),
     };
+    if !warnings.is_empty() {
+        let why = match tone {
+            "verdict" => {
+                " They show chains and samples that were made for this report, with less work than those of the training and its audits; log Z above does not rest on them."
+            }
+            _ => "",
+        };
+        words.push(format!("Figures with a ⚠: {}.{why}", warnings.join("; ")));
+    }
     words.extend(run.problems.iter().map(|problem| format!("Not read: {problem}.")));
     let card = Element::new("div")
         .class(tone)
@@ -192,10 +201,9 @@ fn open(run: &RunFiles) -> Vec<String> {
             ));
         }
     }
-    if let Some((update, level)) = run.stopping().and_then(|stopping| stopping.state.best()) {
-        words.push(format!(
-            "Best smoothed validation log-likelihood so far: {level:.3} at update {update}."
-        ));
+    if let Some((update, _)) = run.best() {
+        let value = run.result("validation");
+        words.push(format!("Best validation log-likelihood so far: {value} at update {update}."));
     }
     if let Some((name, count)) = run.metrics.doubts().first() {
         words.push(format!(
