@@ -83,10 +83,10 @@ fn the_commands_of_the_pages_run() {
         };
         let text = done(&output, &command);
         let expected = match words[1..] {
+            ["sweep", ..] => "from the best",
             [_, "filled", ..] => "% right; the commonest value",
             [_, "higher", ..] => "of 100 rows score higher",
             [_, "dna", ..] => "dna-holes.csv: 100 rows of 180 columns",
-            ["sweep", ..] => "from the best",
             ["evaluate", ..] => "the run's audit",
             _ => "missing cells of",
         };

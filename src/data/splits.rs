@@ -187,7 +187,7 @@ impl Splits {
         });
         let arrays: Vec<String> = self
             .parts()
-            .filter(|(what, part)| *what == "training" || part.name != *name)
+            .filter(|(_, part)| !part.name.ends_with(" part)"))
             .filter_map(|(what, part)| Some((what, part.name.rsplit_once(".npz:")?.1)))
             .map(|(what, array)| format!("{what} rows are its array {array}"))
             .collect();

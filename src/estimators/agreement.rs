@@ -196,7 +196,7 @@ mod tests {
         found.doubt_others(&mut rows);
         assert_eq!(rows.each_ref().map(|row| row.trust.is_sound()), [true, false, true, true]);
         let told = rows[1].trust.to_string();
-        assert!(told.contains("+7.0 errors from 328.270 ± 0.030 by rts"), "{told}");
+        assert!(told.contains("+6.9 errors from 328.270 ± 0.030 by rts"), "{told}");
         let mut doubted = rts;
         doubted.refuse_below(328.9);
         assert!(!doubted.trust.is_sound() && doubted.value == 328.9);

@@ -70,10 +70,8 @@ fn charts() -> Vec<(&'static str, Vec<Chart>)> {
                     "chains that carry the estimate",
                     &["effective_chains", "effective_sample_size"],
                 ),
-                lines(
-                    "share of chains that crossed the ladder; sound",
-                    &["crossed_share", "sound"],
-                ),
+                lines("share of chains that crossed the ladder", &["crossed_share"]),
+                lines("tracked log Z sound (1) or in doubt (0)", &["sound"]),
             ],
         ),
         (

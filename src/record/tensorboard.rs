@@ -221,11 +221,11 @@ mod tests {
     fn a_record_is_on_disk_when_record_returns() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = TensorBoard::create(folder.path()).unwrap();
-        for update in [0, 5] {
+        for (update, values) in [(1, 5), (5, 5)] {
             log.record(&record(update)).unwrap();
-            assert_eq!(steps(folder.path(), Run::Tracker).last(), Some(&(update as i64, 5)));
+            assert_eq!(steps(folder.path(), Run::Tracker).last(), Some(&(update as i64, values)));
         }
-        assert_eq!(steps(folder.path(), Run::Train), [(0, 5), (5, 5)]);
+        assert_eq!(steps(folder.path(), Run::Train), [(1, 5), (5, 5)]);
         assert!(event_files(&folder.path().join("validation")).unwrap().is_empty());
     }
 

@@ -34,6 +34,8 @@ const STRIPE: usize = 6;
 const SEARCHED: usize = 20_000;
 /// Pairs of units whose joint means are compared.
 const PAIRS: usize = 400;
+/// Title of the figure of groups of rows.
+pub const SHARES: &str = "Shares of groups of similar rows";
 /// Training rows that are put into groups.
 const GROUPED: usize = 5000;
 
@@ -119,7 +121,7 @@ pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
     let shares = (groups.shares(rows), groups.shares(samples));
     section
         .figure(
-            "Shares of groups of similar rows",
+            SHARES,
             picture(&scatter(
                 ["share of the training rows", "share of the samples"],
                 both(&shares.0, &shares.1),

@@ -1,6 +1,7 @@
 //! The verdict in words: the best model, its likelihood, how reliable that is, and what to do.
 
 use super::page::{Section, cell, number_cell, table, with_error};
+use super::pictures::SHARES;
 use super::run_files::{RunFiles, State};
 use super::summary::Summary;
 use crate::numerics::MOST_ERRORS;
@@ -33,13 +34,14 @@ pub fn section(run: &RunFiles, warnings: &[String]) -> Section {
         _ => ("verdict open", open(run)),
     };
     if !warnings.is_empty() {
-        let why = match tone {
-            "verdict" => {
-                " They show chains and samples that were made for this report, with less work than those of the training and its audits; log Z above does not rest on them."
-            }
-            _ => "",
-        };
-        words.push(format!("Figures with a ⚠: {}.{why}", warnings.join("; ")));
+        let mut text = format!("Figures with a ⚠: {}.", warnings.join("; "));
+        if tone == "verdict" {
+            text += " They show chains and samples that were made for this report, with less work than those of the training and its audits; log Z above does not rest on them.";
+        }
+        if warnings.iter().any(|title| title == SHARES) {
+            text += " The model makes some kinds of rows far too often and others too rarely, which costs little likelihood: a longer training, or a learning rate that falls to zero, may help.";
+        }
+        words.push(text);
     }
     words.extend(run.problems.iter().map(|problem| format!("Not read: {problem}.")));
     let card = Element::new("div")
