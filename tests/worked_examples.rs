@@ -59,7 +59,7 @@ fn the_commands_of_the_pages_run() {
     let cell = |row: usize, i: usize, hole: bool| match (row * 7 + i * 5) % 11 {
         0 if hole => "?",
         0 | 1 => "1",
-        _ if (i < 32) == (row % 2 == 0) => "1",
+        _ if (i < 32) == row.is_multiple_of(2) => "1",
         _ => "0",
     };
     for (name, rows, hole) in
