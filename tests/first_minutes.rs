@@ -113,6 +113,38 @@ fn a_column_taken_for_labels_is_told() {
     assert!(described.contains("(column 3 (class), by its name)"), "{described}");
 }
 
+/// Of several arrays those named as parts are these parts, one after a colon is taken, and what is read is named.
+#[test]
+fn arrays_of_an_npz_file() {
+    let folder = TempDir::new().unwrap();
+    let rows = |n: usize| {
+        ndarray::Array2::from_shape_fn((n, 6), |(row, i)| u8::from((row + i * i) % 3 == 0))
+    };
+    let file = fs::File::create(folder.path().join("two.npz")).unwrap();
+    let mut npz = ndarray_npy::NpzWriter::new(file);
+    for (name, count) in [("train", 40), ("test", 20), ("other", 30)] {
+        npz.add_array(name, &rows(count)).unwrap();
+    }
+    npz.finish().unwrap();
+    let dry = |data: &str| {
+        let output = run(folder.path(), &["train", data, "--dry-run"]);
+        let text = [output.stderr, output.stdout].concat();
+        String::from_utf8(text).unwrap()
+    };
+    let parts = dry("two.npz");
+    assert!(parts.contains("training rows are its array train, test rows are its array test"));
+    assert!(parts.contains("36 rows to train on, 4 validation, 20 test"), "{parts}");
+    let other = dry("two.npz:other");
+    assert!(other.contains("24 rows to train on, 3 validation, 3 test"), "{other}");
+    assert!(dry("two.npz:none").contains("has no array `none`; it has train, test, other"));
+    let described = succeed(folder.path(), &["data", "describe", "two.npz:other"]);
+    assert!(described.starts_with("two.npz:other\n"), "{described}");
+    // The test rows are not the array that was trained on.
+    let test = ["--set", "data.source.test=two.npz", "--dry-run"];
+    let named = run(folder.path(), &[&["train", "two.npz:train"][..], &test].concat());
+    assert!(String::from_utf8_lossy(&named.stdout).contains("20 test"));
+}
+
 #[test]
 fn a_dry_run_writes_nothing_and_tells_what_a_run_takes() {
     let folder = TempDir::new().unwrap();

@@ -269,9 +269,16 @@ fn of_files_of_other_programs() {
     let line = |i: usize| format!("{i},{},{}\n", i % 2, i / 2 % 2);
     let index = format!(",a,b\n{}", (0..30).map(line).collect::<String>());
     fs::write(folder.path().join("index.csv"), index).unwrap();
+    // More rows than a column may have states, and numbers that are no sequence.
+    let shuffled = |i: usize| line(i * 7919 % 10_000);
+    let long = format!(",a,b\n{}", (0..400).map(shuffled).collect::<String>());
+    fs::write(folder.path().join("long.csv"), long).unwrap();
+    let same = ["train", "rows.csv", "--set", "data.source.test=rows.csv"];
     for (arguments, expected) in [
-        (["estimate", "model.pt"], ["is a file of PyTorch", "np.savez"]),
-        (["train", "index.csv"], ["numbers the rows", "index=False"]),
+        (&["estimate", "model.pt"][..], ["is a file of PyTorch", "np.savez"]),
+        (&["train", "index.csv"], ["whole number in every row", "index=False"]),
+        (&["train", "long.csv"], ["whole number in every row", "data.source.columns=2-"]),
+        (&same, ["rows.csv: holds the training rows", "leave it out"]),
     ] {
         let output = ztrack().current_dir(folder.path()).args(arguments).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();

@@ -321,6 +321,9 @@ fn commands_take_and_give_minus_one_and_one() {
     let expected = exact::mean_log_likelihood(&model.parameters, &bits).unwrap();
     let value = evaluated["log_likelihoods"][0]["value"].as_f64().unwrap();
     assert!((value - expected).abs() < 1e-3, "{value} {expected}");
+    // Cells of 0 and 1 are converted, and that is said.
+    let told = |data| done(&["evaluate", last, "--data", data]).contains("0 is read as -1");
+    assert!(told("bits.csv") && !told("spins.csv") && !told("ones.csv"));
 
     done(&["sample", last, "--count", "50", "--out", "samples.csv"]);
     let samples = std::fs::read_to_string(here.join("samples.csv")).unwrap();

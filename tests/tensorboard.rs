@@ -108,8 +108,15 @@ fn check(found: &BTreeMap<String, Value>, updates: &[u64]) {
             .cloned()
             .unwrap_or_default();
         let steps: Vec<_> = events.iter().map(|event| event[0].as_u64().unwrap()).collect();
+        // Charts with bands have no untrained model, which would set their scale.
+        let banded = ["log_likelihood", "log_z"]
+            .iter()
+            .flat_map(|name| ["", "_lower", "_upper"].map(|end| format!("{name}{end}")))
+            .any(|tag| line.tag == tag);
+        let updates: Vec<u64> =
+            updates.iter().copied().filter(|update| !banded || *update > 0).collect();
         assert_eq!(steps, updates, "{line:?}");
-        for (event, &update) in events.iter().zip(updates) {
+        for (event, &update) in events.iter().zip(&updates) {
             check(event, i, update);
         }
     }
@@ -119,7 +126,7 @@ fn check(found: &BTreeMap<String, Value>, updates: &[u64]) {
     // The column of the HParams tab, which finds values of its own run alone.
     let train = &found[Run::Train.folder()]["scalars"];
     let validation = &found[Run::Validation.folder()]["scalars"]["log_likelihood/log_likelihood"];
-    assert_eq!(&train["hparams/validation_log_likelihood"], validation);
+    assert_eq!(&train["validation/log_likelihood"], validation);
     assert_eq!(found.values().flat_map(tags).sum::<usize>(), shown + 1, "undocumented tags");
 }
 
@@ -152,7 +159,7 @@ fn check_not_finite(python: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let mut log = TensorBoard::create(folder.path()).unwrap();
     for (update, value) in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].into_iter().enumerate() {
-        let mut record = Record::new(update as u64, 0.0, 0.0);
+        let mut record = Record::new(1 + update as u64, 0.0, 0.0);
         record.scalar(Run::Tracker, "log_z", value);
         log.record(&record).unwrap();
     }

@@ -27,7 +27,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let end_all = wrap_pyfunction!(long_call::end_all, module)?;
     module.py().import("atexit")?.call_method1("register", (end_all,))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("MOST_ERRORS", ztrack::numerics::MOST_ERRORS)?;
     module.add_class::<engine::EngineTracker>()?;
     module.add_class::<tracker::Tracker>()
 }

@@ -43,7 +43,7 @@ pub(super) struct Naming {
 }
 
 /// All known names. Those of this program come first.
-pub(super) const NAMINGS: [Naming; 6] = [
+pub(super) const NAMINGS: [Naming; 8] = [
     Naming { names: ["weights", "visible_bias", "hidden_bias"], layout: None },
     // Hinton and Salakhutdinov's files.
     Naming { names: ["vishid", "visbiases", "hidbiases"], layout: Some(Layout::VisibleHidden) },
@@ -56,6 +56,8 @@ pub(super) const NAMINGS: [Naming; 6] = [
     Naming { names: ["weight_matrix", "vbias", "hbias"], layout: Some(Layout::VisibleHidden) },
     // Tutorials, with either orientation.
     Naming { names: ["W", "vbias", "hbias"], layout: None },
+    Naming { names: ["W", "v_bias", "h_bias"], layout: None },
+    Naming { names: ["weight", "vbias", "hbias"], layout: None },
     // b of the visible, c of the hidden units (Bengio 2009; Fischer and Igel 2014).
     Naming { names: ["W", "b", "c"], layout: None },
 ];

@@ -177,7 +177,9 @@ impl DataOptions {
             tell(&notice);
         }
         let variables = model.file.parameters.variables.clone();
-        Data { splits, binarization, configured, seed, variables }.checked(model)
+        let data = Data { splits, binarization, configured, seed, variables }.checked(model)?;
+        data.tell_conversion();
+        Ok(data)
     }
 }
 
@@ -201,6 +203,25 @@ impl Data {
             train.name
         );
         Ok(self)
+    }
+
+    /// Whether these are rows of a file by itself.
+    pub fn is_whole(&self) -> bool {
+        let Splits { validation, test, .. } = &self.splits;
+        self.configured.is_none() && validation.is_none() && test.is_none()
+    }
+
+    /// Says where cells of 0 and 1 are read for units of -1 and +1, or the other way round. A run's own rows were read like this before.
+    pub fn tell_conversion(&self) {
+        let (rows, spins) = (&self.splits.train, self.variables.is_plus_minus());
+        let differ = rows.plus_minus != spins && !(spins && rows.is_all_ones());
+        if self.configured.is_none() && rows.categories.is_none() && differ {
+            let [cells, off, units] = match spins {
+                true => ["0 and 1, and the model has units of -1 and +1", "0", "-1"],
+                false => ["-1 and +1, and the model has units of 0 and 1", "-1", "0"],
+            };
+            tell(&format!("{}: its cells are {cells}: {off} is read as {units}", rows.name));
+        }
     }
 
     /// Rows as zeros and ones, as a run with the same seed evaluates them.

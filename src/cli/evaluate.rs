@@ -122,6 +122,7 @@ impl Evaluate {
         if bound.is_some_and(|bound| known > bound.value) {
             estimates.iter_mut().for_each(|estimate| estimate.refuse_below(known));
             agreement = Agreement::of(&estimates);
+            agreement.doubt_others(&mut estimates);
         }
         let mut log_likelihoods = Vec::new();
         for found in &mut scores {
@@ -185,7 +186,7 @@ impl Evaluate {
 }
 
 /// log Z in summary.json, if it is that of this model.
-pub(super) fn audited(model: &Model) -> Option<(u64, Estimate)> {
+fn audited(model: &Model) -> Option<(u64, Estimate)> {
     let best = RunFolder::summary(model.run.as_ref()?)?.best;
     let name = if best.candidates_audited > 0 { "best.safetensors" } else { "last.safetensors" };
     let update = model.file.metadata.get("update")?.parse::<u64>().ok()?;
@@ -200,6 +201,19 @@ pub(super) fn audited(model: &Model) -> Option<(u64, Estimate)> {
         ..Estimate::new(method, best.log_z, best.log_z_std_error)
     };
     same.then_some((update, estimate))
+}
+
+/// log Z of the best model of a run, for chains that have to find it: as the run audited it, if its checks passed; before the run has
+/// ended as its tracker found it, whose value was sound, or the model would not be the best.
+pub(super) fn known_log_z(model: &Model) -> Option<(f64, f64)> {
+    if let Some((_, audit)) = audited(model) {
+        return audit.trust.is_sound().then_some((audit.value, audit.std_error));
+    }
+    let best = model.path.file_name().is_some_and(|it| it == "best.safetensors");
+    let ended = RunFolder::summary(model.run.as_ref()?).is_some();
+    let number = |name| model.file.metadata.get(name)?.parse::<f64>().ok();
+    let found = (number("log_z")?, number("log_z_std_error")?);
+    (best && !ended && found.0.is_finite()).then_some(found)
 }
 
 impl Scores {

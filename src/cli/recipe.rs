@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use super::data_file::suggest;
 use super::failure::mistake;
 use crate::config::{Config, Places, SHIPPED, shipped};
+use crate::data::is_there;
 use crate::nearest::{meant, nearest};
 
 /// Files of a folder that are compared with a misspelt name.
@@ -56,7 +57,7 @@ impl Recipe {
                 format!("is a run folder; resume it with: ztrack train --out {name} --resume"),
             ));
         }
-        if name == "binarized-mnist" || word.is_file() || data_folder.join(word).is_file() {
+        if name == "binarized-mnist" || is_there(word) || is_there(&data_folder.join(word)) {
             return Ok(Self::Data(name.into()));
         }
         let names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();

@@ -39,6 +39,9 @@ enum Split {
     All,
 }
 
+/// The name of rows that are no part of something.
+const WHOLE: &str = "rows";
+
 /// Rows as zeros and ones.
 pub struct NamedRows {
     /// The name of their split.
@@ -68,11 +71,12 @@ impl RowOptions {
                 let data = self.options.block(rows, model, seed)?;
                 if std::mem::take(&mut first) {
                     data.compare(model.file.trained_on.as_ref())?;
+                    data.tell_conversion();
                     data.splits.notice("--columns 1-").iter().for_each(|notice| tell(notice));
                 }
                 let train = &data.splits.train;
                 let (bits, missing) = (data.binarized(train)?, train.missing.clone());
-                use_it(&data, NamedRows { split: "train", bits, missing })
+                use_it(&data, NamedRows { split: WHOLE, bits, missing })
             })?;
             return Ok(name);
         }
@@ -126,7 +130,7 @@ fn splits<'a>(
 ) -> Result<Vec<(&'static str, &'a Dataset)>> {
     let splits = &data.splits;
     let all = [
-        (Split::Train, "train", Some(&splits.train)),
+        (Split::Train, if data.is_whole() { WHOLE } else { "train" }, Some(&splits.train)),
         (Split::Validation, "validation", splits.validation.as_ref()),
         (Split::Test, "test", splits.test.as_ref()),
     ];

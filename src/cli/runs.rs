@@ -54,7 +54,7 @@ struct Line {
     planned: Option<u64>,
     /// Update of the best model.
     best: Option<u64>,
-    /// Its validation log-likelihood, smoothed while the run has not ended.
+    /// Its validation log-likelihood.
     best_validation_log_likelihood: Option<f64>,
     best_std_error: Option<f64>,
     test_log_likelihood: Option<f64>,

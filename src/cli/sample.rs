@@ -9,7 +9,7 @@ use clap::Args;
 use super::completed::Completed;
 use super::data_options::{Data, DataOptions, stored_base};
 use super::device::DeviceName;
-use super::evaluate::audited;
+use super::evaluate::known_log_z;
 use super::failure::IN_DOUBT;
 use super::model_options::{Model, ModelOptions};
 use super::output::{may_write, tell};
@@ -128,9 +128,8 @@ impl Sample {
             (None, None) => None,
         };
         let (marginals, states) = (marginals.as_ref(), model.file.states.as_ref());
-        let audited = audited(&model).map(|(_, audit)| audit).filter(|it| it.trust.is_sound());
-        let audited = audited.map(|audit| (audit.value, audit.std_error));
-        let known = Known { marginals, rows: rows.as_ref(), states, audited, ..Known::default() };
+        let known = Known { marginals, rows: rows.as_ref(), states, ..Known::default() };
+        let known = Known { audited: known_log_z(&model), ..known };
         let Self { chains, temperatures, burn_in, budget, seed, .. } = self;
         let mut settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
         settings.device = self.device.device()?;

@@ -151,11 +151,11 @@ impl Best {
         let differs = self
             .tracked_minus_audited_in_errors
             .map_or(String::new(), |z| format!(", tracked differs by {z:+.1} errors"));
-        let _ = writeln!(
-            text,
-            "  {audit:<19} {:>10.3} ± {:.3}{differs}",
-            self.log_z, self.log_z_std_error
-        );
+        let error = match self.log_z_std_error {
+            0.0 => String::new(),
+            error => format!(" ± {error:.3}"),
+        };
+        let _ = writeln!(text, "  {audit:<19} {:>10.3}{error}{differs}", self.log_z);
         if let Some(at_least) = self.log_z_at_least {
             let _ = writeln!(text, "  {:<19} {at_least:>10.3} with 99.9 %", "log Z at least");
         }

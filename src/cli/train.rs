@@ -176,8 +176,11 @@ impl Train {
                 ));
             }
         }
-        if trainer.over().is_none() {
-            folder.remove_end()?;
+        match trainer.over() {
+            None => folder.remove_end()?,
+            Some(_) => tell(
+                "this run has ended, and nothing is trained: a larger training.updates, or --set training.early_stopping=false, lets it go on",
+            ),
         }
         recorders.push(Box::new(self.progress()));
         let mut recorder = Tee(recorders);

@@ -124,10 +124,9 @@ fn footer(run: &RunFiles) -> Vec<Line<'static>> {
     });
     let chains: Vec<String> = chains.collect();
     let stopping = run.stopping().map_or("no validation rows: nothing stops the run".into(), |s| {
-        let best = s
-            .state
-            .best()
-            .map_or(String::new(), |(update, level)| format!("best {level:.3} at {update}; "));
+        let best = run.best().and_then(|(update, value)| Some((update, value?)));
+        let best =
+            best.map_or(String::new(), |(update, value)| format!("best {value:.3} at {update}; "));
         let patience =
             s.settings.map_or(String::new(), |settings| format!(" of {}", settings.patience));
         format!("{best}{}{patience} evaluations without improvement", s.state.without_improvement())

@@ -162,7 +162,7 @@ impl Dataset {
     }
 
     /// Whether every cell is 1.
-    pub(super) fn is_all_ones(&self) -> bool {
+    pub(crate) fn is_all_ones(&self) -> bool {
         let cells = self.rows() as u64 * self.columns() as u64;
         matches!(&self.values, Values::Binary(bits) if bits.count_ones() == cells)
     }

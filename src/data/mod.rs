@@ -21,7 +21,7 @@ mod tensors;
 mod variables;
 mod weights;
 
-pub use baselines::{Baseline, MOST_COMPONENTS, PartLikelihood, baselines};
+pub use baselines::{Baseline, Groups, MOST_COMPONENTS, PartLikelihood, baselines};
 pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};
 pub use categories::{Categories, Category, UNSEEN};
 pub(crate) use content::sha256_hex;
@@ -30,7 +30,9 @@ pub use describe::{Description, checksum, describe};
 pub(crate) use input::Input;
 pub use memory::Rows;
 pub use neighbours::{Neighbour, nearest_rows};
-pub use readers::{Alphabet, FileOptions, each_block, load_file, read_bytes, refill};
+pub use readers::{
+    Alphabet, FileOptions, Part, each_block, is_there, load_file, read_bytes, refill,
+};
 pub(crate) use readers::{Kind, NpyHeader, open_archive, open_entry};
 pub use source::{Files, Source, find_folder, resolve_name};
 pub use splits::{SplitOptions, Splits, load, load_as};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::generators::{BarsAndStripes, DnaLike};
+use super::readers::{array_of, is_there};
 use super::{Column, Columns, Separator};
 use crate::error::{Error, Result};
 use crate::keys::{choice, section};
@@ -38,7 +39,8 @@ section! {
     /// Data files with the same columns.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
     pub struct Files {
-        /// File of the training rows; a relative path that is not there is looked for in the data folder.
+        /// File of the training rows; a relative path that is not there is looked for in the data folder. `my.npz:rows` is the array `rows`
+        /// of an npz file; of one with several arrays those named train, validation and test are taken.
         train: PathBuf => example("\"my.csv\"");
         /// File of the validation rows.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +102,7 @@ pub fn resolve_name(name_or_path: &str, folder: &Path) -> Result<Source> {
         return Ok(source);
     }
     let train = locate(Path::new(name_or_path), folder);
-    if !train.is_file() {
+    if !is_there(&train) {
         return Err(Error::Unknown(format!(
             "`{name_or_path}` is neither a data file nor one of {} (looked for here and in the data folder {}){}",
             Source::NAMES.join(", "),
@@ -114,7 +116,8 @@ pub fn resolve_name(name_or_path: &str, folder: &Path) -> Result<Source> {
 /// A path unchanged if it exists, else in the data folder if it exists there, else unchanged.
 pub(super) fn locate(path: &Path, folder: &Path) -> PathBuf {
     let inside = folder.join(path);
-    if !path.exists() && inside.exists() { inside } else { path.to_path_buf() }
+    let exists = |path: &Path| array_of(path).0.exists();
+    if !exists(path) && exists(&inside) { inside } else { path.to_path_buf() }
 }
 
 /// A file of a known data set, plain or gzipped.

@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::limits::check_room;
-use super::readers::read_weights;
+use super::readers::{Part, has_part, read_weights};
 use super::source::{find_file, locate};
 use super::{Column, Columns, Dataset, FileOptions, Files, Source, load_file};
 use crate::engine::random::{Purpose, Streams};
@@ -137,9 +137,20 @@ fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<
     let train = load_file(&locate(&files.train, folder), &options)?;
     options.columns = Some(train.columns());
     options.categories.clone_from(&train.categories);
-    let part = |path: &Option<PathBuf>| {
-        let Some(path) = path.as_ref().map(|path| locate(path, folder)) else { return Ok(None) };
+    let mut part = |path: &Option<PathBuf>, part| {
+        let path = match path {
+            Some(path) => path,
+            // An archive may have arrays of all parts.
+            None if has_part(&locate(&files.train, folder), part)? => &files.train,
+            None => return Ok(None),
+        };
+        let path = locate(path, folder);
+        options.part = part;
         let part = load_file(&path, &options)?;
+        if part.values == train.values {
+            let problem = "holds the training rows: their likelihood says nothing about new rows; leave it out, and a part of the rows is held out";
+            return Err(Error::file(&path, problem));
+        }
         // Ones alone go with both.
         if part.plus_minus == train.plus_minus || (train.plus_minus && part.is_all_ones()) {
             return Ok(Some(part));
@@ -153,7 +164,8 @@ fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<
         );
         Err(Error::file(&path, problem))
     };
-    Ok(Splits { validation: part(&files.validation)?, test: part(&files.test)?, train })
+    let validation = part(&files.validation, Part::Validation)?;
+    Ok(Splits { validation, test: part(&files.test, Part::Test)?, train })
 }
 
 impl Splits {
@@ -173,7 +185,15 @@ impl Splits {
         let grey = categories.as_ref().filter(|it| it.look_grey()).map(|_| {
             format!("{name}: every number in a column is a state of its own, without an order; if they are grey levels, choose data.binarization (--binarization): stochastic, or a threshold such as 0.5")
         });
-        let notices: Vec<String> = label.into_iter().chain(grey).collect();
+        let arrays: Vec<String> = self
+            .parts()
+            .filter(|(_, part)| !part.name.ends_with(" part)"))
+            .filter_map(|(what, part)| Some((what, part.name.rsplit_once(".npz:")?.1)))
+            .map(|(what, array)| format!("{what} rows are its array {array}"))
+            .collect();
+        let file = name.rsplit_once(':').map_or("", |(file, _)| file);
+        let arrays = (!arrays.is_empty()).then(|| format!("{file}: {}", arrays.join(", ")));
+        let notices: Vec<String> = label.into_iter().chain(grey).chain(arrays).collect();
         (!notices.is_empty()).then(|| notices.join("\n"))
     }
 

@@ -68,6 +68,26 @@ impl Agreement {
         });
         Self { disagreements, advice, use_method: best.map(|best| best.method), sound }
     }
+
+    /// Puts estimates in doubt that contradict the recommended value; those that are low or high in expectation do not.
+    pub fn doubt_others(&self, estimates: &mut [Estimate]) {
+        let Some(best) = estimates.iter().find(|e| Some(e.method) == self.use_method).cloned()
+        else {
+            return;
+        };
+        for other in estimates {
+            let errors = apart(other, &best).copysign(other.value - best.value);
+            let one_sided = matches!(other.bias, Bias::Low | Bias::High);
+            // Those without an error bar give no number.
+            if errors.abs() > MOST_ERRORS && !one_sided {
+                let text = format!(
+                    "{errors:+.1} errors from {:.3} ± {:.3} by {}, which is taken",
+                    best.value, best.std_error, best.method
+                );
+                other.trust.doubt("disagreement", text);
+            }
+        }
+    }
 }
 
 /// Difference in combined errors.
@@ -169,6 +189,14 @@ mod tests {
         let found = Agreement::of(&[rts.clone(), bar.clone()]);
         assert_eq!(found.disagreements.len(), 1);
         assert!(!found.sound && found.use_method == Some(Method::Rts));
+        // The other one is in doubt, and so is none that agrees or is low in expectation.
+        let near = estimate(Method::Mbar, 328.2, 0.03, Bias::Consistent);
+        let low = estimate(Method::Ais, 327.0, 0.1, Bias::Low);
+        let mut rows = [rts.clone(), bar.clone(), near, low];
+        found.doubt_others(&mut rows);
+        assert_eq!(rows.each_ref().map(|row| row.trust.is_sound()), [true, false, true, true]);
+        let told = rows[1].trust.to_string();
+        assert!(told.contains("+6.9 errors from 328.270 ± 0.030 by rts"), "{told}");
         let mut doubted = rts;
         doubted.refuse_below(328.9);
         assert!(!doubted.trust.is_sound() && doubted.value == 328.9);

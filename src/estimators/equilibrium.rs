@@ -243,6 +243,31 @@ mod tests {
         }
     }
 
+    /// Where chains are in doubt and log Z is known, annealing that finds it is sound; another value leaves the doubts.
+    #[test]
+    fn annealing_has_to_find_the_known_value() {
+        let parameters = test_systems::gaussian_parameters(6, 4, 1.5, 3);
+        let log_z = exact::log_partition(&parameters).unwrap();
+        let (states, base) =
+            (exact::samples(&parameters, 100, 2).unwrap(), BaseDistribution::uniform(6));
+        let settings =
+            Automatic { chains: 10, sweeps: 2, budget: 0.0, ..Automatic::new(5).unwrap() };
+        let exact = exact::log_probabilities_of_visible(&parameters).unwrap();
+        let exact: Vec<f64> = exact.into_iter().map(f64::exp).collect();
+        for (audited, sound) in [(log_z, true), (log_z + 1.0, false)] {
+            let (marginals, audited) = (Some(&base), Some((audited, 0.01)));
+            let known = Known { marginals, states: Some(&states), audited, ..Known::default() };
+            let asked = (4000, None);
+            let found = Equilibrium::by_chains(&parameters, &settings, known, asked, &mut |_| ());
+            let found = found.unwrap();
+            assert_eq!(found.trust.is_sound(), sound, "{}", found.trust.names());
+            let cells = (0..4000).map(|row| found.visible.row(row)[0] as usize);
+            // Samples of one of the 200 chains share its weight.
+            let distance = test_systems::total_variation(cells, &exact);
+            assert!(distance < 4.0, "{distance}");
+        }
+    }
+
     /// All units off and all on, with almost no mass in between: chains from the visible bias alone never reach the second mode.
     #[test]
     fn samples_are_of_both_modes() {

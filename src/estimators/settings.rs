@@ -261,6 +261,7 @@ impl EstimateSettings {
         }
         hold_against_bounds(&mut estimates, bound.as_ref(), &shared);
         let agreement = Agreement::of(&estimates);
+        agreement.doubt_others(&mut estimates);
         let kept = if let Shared::Kept(run) = shared { Some(run) } else { None };
         Ok(Estimates { estimates, skipped, kept, bound, agreement, how })
     }

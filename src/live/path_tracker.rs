@@ -106,7 +106,7 @@ impl<P: TemperedPath> PathTracker<P> {
         tracker.settle(path);
         let (log_z, std_error) = (tracker.log_z(), tracker.std_error());
         let infinite = !(log_z.is_finite() && std_error.is_finite());
-        let reason = infinite.then(|| format!("log Z is {log_z} +- {std_error}"));
+        let reason = infinite.then(|| format!("log Z is {log_z} ± {std_error}"));
         let trust = Trust::unless("not-finite", reason).and(tracker.trust());
         self.steps = 0;
         let evaluated = Evaluated { log_z, std_error, trust: words::of_options(trust) };

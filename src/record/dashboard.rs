@@ -70,10 +70,8 @@ fn charts() -> Vec<(&'static str, Vec<Chart>)> {
                     "chains that carry the estimate",
                     &["effective_chains", "effective_sample_size"],
                 ),
-                lines(
-                    "share of chains that crossed the ladder; sound",
-                    &["crossed_share", "sound"],
-                ),
+                lines("share of chains that crossed the ladder", &["crossed_share"]),
+                lines("tracked log Z sound (1) or in doubt (0)", &["sound"]),
             ],
         ),
         (
@@ -99,6 +97,13 @@ fn band(title: &'static str, run: Run, tag: &str) -> Chart {
     Chart::Band(title, ["", "_lower", "_upper"].map(|end| name(run, &format!("{tag}{end}"))))
 }
 
+/// Whether a tag is that of a chart with a band.
+pub(super) fn has_band(tag: &str) -> bool {
+    ["log_likelihood", "log_z"].iter().any(|name| {
+        tag.strip_prefix(name).is_some_and(|end| matches!(end, "" | "_lower" | "_upper"))
+    })
+}
+
 /// The tags and no longer ones: TensorBoard matches them as regular expressions.
 fn lines(title: &'static str, tags: &[&str]) -> Chart {
     let whole = |tag: &&str| format!("{}$", name(Run::Tracker, tag));
@@ -106,7 +111,7 @@ fn lines(title: &'static str, tags: &[&str]) -> Chart {
 }
 
 /// The validation log-likelihood among the values of the training run: the HParams tab finds values of its own run alone.
-const VALIDATION: &str = "hparams/validation_log_likelihood";
+const VALIDATION: &str = "validation/log_likelihood";
 
 /// The value of [`VALIDATION`], if the record has one.
 pub(super) fn validation(record: &Record) -> Option<Value> {

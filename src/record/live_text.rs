@@ -116,24 +116,25 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     lines
 }
 
-/// The audit in parentheses, to as many decimals as the tracked value.
+/// The audit in parentheses: its value, to as many decimals as the tracked one; of an earlier update how far the tracked value was from it,
+/// because log Z has changed since.
 fn audit(progress: &Progress) -> String {
     let (Some(audit), Some((_, tracked_error))) = (progress.audited_log_z, progress.log_z) else {
         return String::new();
     };
+    if audit.update != progress.evaluated_at {
+        return format!(" ({} at {}: {:+.1} errors)", audit.method, audit.update, audit.in_errors);
+    }
     let decimals = decimals_of(tracked_error).unwrap_or(4);
     let value = match decimals_of(audit.std_error) {
         None => format!("{:.decimals$}", audit.value),
         Some(_) => estimate(audit.value, audit.std_error),
     };
-    let off = audit
-        .contradiction
-        .map_or(String::new(), |errors| format!(", off by {:.0} errors", errors.abs()));
-    let at = match audit.update == progress.evaluated_at {
-        true => String::new(),
-        false => format!(" at {}", audit.update),
+    let off = match audit.disagrees {
+        true => format!(", off by {:.0} errors", audit.in_errors.abs()),
+        false => String::new(),
     };
-    format!(" ({} {value}{at}{off})", audit.method)
+    format!(" ({} {value}{off})", audit.method)
 }
 
 fn waiting(patience: Patience, update: u64) -> String {
@@ -202,7 +203,8 @@ mod tests {
                 update: 400,
                 value: 226.5,
                 std_error: 0.2,
-                contradiction: Some(-7.4),
+                in_errors: -7.4,
+                disagrees: true,
             }),
             best: Some((500, -90.1)),
             patience: Some(Patience { without_improvement: 3, patience: 30, not_before: 1250 }),
@@ -214,13 +216,15 @@ mod tests {
     fn everything_is_told_with_its_update() {
         assert_eq!(
             Parts::of(&progress(), 1.0).line(),
-            "540/6000  epoch 45.00  1h 02m, at most 4m 09s left  at 500: train -88.212 ± 0.052  validation -90.10 ± 0.31  log Z 226.113 ± 0.050 (ais 226.50 ± 0.20 at 400, off by 7 errors)  best -90.10 at 500  3 of 30 evaluations without improvement  (in doubt: lag)"
+            "540/6000  epoch 45.00  1h 02m, at most 4m 09s left  at 500: train -88.212 ± 0.052  validation -90.10 ± 0.31  log Z 226.113 ± 0.050 (ais at 400: -7.4 errors)  best -90.10 at 500  3 of 30 evaluations without improvement  (in doubt: lag)"
         );
         let mut fresh = progress();
         (fresh.evaluated_at, fresh.note) = (540, None);
+        fresh.audited_log_z.as_mut().unwrap().update = 540;
         fresh.patience = Some(Patience { without_improvement: 31, patience: 30, not_before: 1250 });
         let line = Parts::of(&fresh, 0.0).line();
         assert!(line.contains("left  train -88.212"), "{line}");
+        assert!(line.contains("(ais 226.50 ± 0.20, off by 7 errors)"), "{line}");
         assert!(line.ends_with("31 evaluations without improvement, stops at 1250"), "{line}");
     }
 
@@ -242,7 +246,7 @@ mod tests {
             [
                 "[=>              ] 540/6000  epoch 45.00  1h 02m, at most 4m 10s left",
                 "at 500: train -88.212 ± 0.052  validation -90.10 ± 0.31",
-                "log Z 226.113 ± 0.050 (ais 226.50 ± 0.20 at 400, off by 7 errors)",
+                "log Z 226.113 ± 0.050 (ais at 400: -7.4 errors)",
                 "best -90.10 at 500  3 of 30 evaluations without improvement  (in doubt: lag)",
             ]
         );

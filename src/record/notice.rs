@@ -220,9 +220,10 @@ impl Notice {
             ),
             Self::ModelMoved { nats } => (
                 "model-moved",
-                Warning,
-                format!("log Z moved by {nats:.1} nats between two steps of the tracker, more than its chains can follow; its error bar was widened"),
-                "lower training.learning_rate.initial or tempering.every",
+                // Whether a number that is shown is in doubt, the next evaluation says.
+                Info,
+                format!("log Z moved by {nats:.1} nats between two steps of the tracker, more than its chains can follow at once; its error bar was widened"),
+                "no action is needed while evaluations are sound; else lower training.learning_rate.initial or tempering.every",
             ),
             Self::ErrorBarWidened => (
                 "error-bar-widened",

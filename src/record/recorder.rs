@@ -45,8 +45,10 @@ pub struct AuditedLogZ {
     pub value: f64,
     /// Its standard error; 0 for exact values.
     pub std_error: f64,
-    /// Tracked minus audited value in combined standard errors, if the two contradict each other.
-    pub contradiction: Option<f64>,
+    /// Tracked minus audited value of that update in combined standard errors.
+    pub in_errors: f64,
+    /// Whether the errors do not explain this difference.
+    pub disagrees: bool,
 }
 
 /// The state of early stopping.

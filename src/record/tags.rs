@@ -162,7 +162,8 @@ pub static TAGS: &[Tag] = &[
     histogram(MODEL, "hidden_activity", "mean activation of each hidden unit over training rows"),
     image(MODEL, "weight_filters", "columns of W as pictures: blue negative, white 0, red positive"),
     image(MODEL, "samples", "visible states at beta = 1: particles of the gradient, then tempered chains that are there"),
-    image(MIXING, "transition_matrix", "P_jk between temperatures: row from, column to; bright is probable"),
+    // After the samples on the Images tab.
+    image("transitions", "transition_matrix", "P_jk between temperatures: row from, column to; bright is probable"),
 ];
 
 /// The line of (run, tag), if it is documented.

@@ -125,10 +125,13 @@ impl Recorder for TensorBoard {
                 values = dashboard::values(&self.about)?;
             }
             let name = log.name;
-            for entry in record.entries.iter().filter(|entry| entry.run.folder() == name) {
+            // The untrained model would set the scale of the charts with bands.
+            let shown = |entry: &&Entry| record.update > 0 || !dashboard::has_band(entry.tag);
+            let own = record.entries.iter().filter(|entry| entry.run.folder() == name);
+            for entry in own.filter(shown) {
                 values.extend(log.value(entry)?);
             }
-            if log.name == FOLDERS[0] {
+            if log.name == FOLDERS[0] && record.update > 0 {
                 values.extend(dashboard::validation(record));
             }
             if values.is_empty() {
@@ -218,11 +221,11 @@ mod tests {
     fn a_record_is_on_disk_when_record_returns() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = TensorBoard::create(folder.path()).unwrap();
-        for update in [0, 5] {
+        for (update, values) in [(1, 5), (5, 5)] {
             log.record(&record(update)).unwrap();
-            assert_eq!(steps(folder.path(), Run::Tracker).last(), Some(&(update as i64, 5)));
+            assert_eq!(steps(folder.path(), Run::Tracker).last(), Some(&(update as i64, values)));
         }
-        assert_eq!(steps(folder.path(), Run::Train), [(0, 5), (5, 5)]);
+        assert_eq!(steps(folder.path(), Run::Train), [(1, 5), (5, 5)]);
         assert!(event_files(&folder.path().join("validation")).unwrap().is_empty());
     }
 

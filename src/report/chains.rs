@@ -3,7 +3,7 @@
 use super::curves::picture;
 use super::diagnosis::{Diagnosis, Traces};
 use super::metrics::Metrics;
-use super::page::{Section, UPDATES, cell, number_cell, table};
+use super::page::{Here, Section, UPDATES, cell, number_cell, table};
 use super::pictures::embedded;
 use crate::numerics::statistics::{effective_sample_size, rank_normalised, split_r_hat};
 use crate::record::markup::Element;
@@ -15,8 +15,13 @@ const SHOWN: usize = 4;
 const SHOWN_SWEEPS: usize = 300;
 /// Size of the chart of one chain.
 const WAY: (f64, f64) = (440.0, 110.0);
-/// R-hat above which chains differ (Vehtari et al. 2021).
+/// R-hat above which chains differ (Vehtari et al. 2021), and above which their averages are wrong (Gelman and Rubin 1992).
 const R_HAT: f64 = 1.01;
+const LARGE_R_HAT: f64 = 1.1;
+/// Factor by which the time at a temperature may differ from the prior.
+const FACTOR: f64 = 2.0;
+/// Share of the chains that should have been at both ends of the ladder.
+const MOST: f64 = 0.9;
 /// Effective draws per chain below which chains are too slow for averages.
 const FEW: f64 = 4.0;
 /// Pixels to which small pictures of matrices are enlarged.
@@ -75,21 +80,18 @@ fn occupancy(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Chart {
     Chart { y_range, ..Chart::of("inverse temperature beta", "share of the time", series) }
 }
 
-fn occupancy_words(betas: &[f64], log_prior: &[f64], chains: &Traces) -> String {
+fn occupancy_words(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Here {
     let ratios =
         chains.measurement.occupancy.iter().zip(log_prior).map(|(c, log_r)| c.ln() - log_r);
     let worst = ratios.zip(betas).max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
-    let rounds = if chains.run.rounds_end == RoundsEnd::Converged {
-        ""
-    } else {
-        ", and the initial rounds did not converge"
-    };
-    worst.map_or_else(String::new, |(ratio, beta)| {
-        format!(
-            "the largest deviation is a factor of {:.2} at beta = {beta:.2}{rounds}",
-            ratio.exp()
-        )
-    })
+    let converged = chains.run.rounds_end == RoundsEnd::Converged;
+    let rounds = if converged { "" } else { ", and the initial rounds did not converge" };
+    let Some((ratio, beta)) = worst else { return String::new().into() };
+    let words = format!(
+        "the largest deviation is a factor of {:.2} at beta = {beta:.2}{rounds}",
+        ratio.exp()
+    );
+    Here::judged(words, converged && ratio.abs() < FACTOR.ln())
 }
 
 fn transitions(chains: &Traces, k: usize) -> Vec<Element> {
@@ -98,18 +100,19 @@ fn transitions(chains: &Traces, k: usize) -> Vec<Element> {
     picture.into_iter().flatten().collect()
 }
 
-fn transition_words(chains: &Traces, betas: &[f64]) -> String {
+fn transition_words(chains: &Traces, betas: &[f64]) -> Here {
     let k = betas.len();
     let sums = chains.transitions.sums();
     let total: f64 = sums.iter().sum();
     let far = sums.iter().enumerate().map(|(i, sum)| (i / k).abs_diff(i % k) as f64 * sum);
     let stay: f64 = (0..k).map(|i| sums[i * k + i]).sum();
-    format!(
+    let words = format!(
         "a chain moves by {:.1} temperatures a sweep on average and stays where it is {:.0} % of the time{}",
         far.sum::<f64>() / total,
         100.0 * stay / total,
         knot_words(betas, chains)
-    )
+    );
+    Here::judged(words, !chains.transitions.knot().is_some_and(|knot| knot.is_narrow()))
 }
 
 fn knot_words(betas: &[f64], chains: &Traces) -> String {
@@ -170,18 +173,19 @@ fn ways(betas: &[f64], chains: &Traces) -> Vec<Element> {
     (0..SHOWN.min(chains.count())).filter_map(way).collect()
 }
 
-fn way_words(chains: &Traces, k: usize) -> String {
+fn way_words(chains: &Traces, k: usize) -> Here {
     let visits = |chain: usize, end: u32| chains.temperatures.iter().any(|row| row[chain] == end);
     let both = |chain: &usize| visits(*chain, 0) && visits(*chain, k as u32 - 1);
     let travelled = (0..chains.count()).filter(both).count();
-    format!(
+    let words = format!(
         "{travelled} of all {} chains have been at both ends of the ladder in {} sweeps",
         chains.count(),
         chains.sweeps()
-    )
+    );
+    Here::judged(words, travelled as f64 >= MOST * chains.count() as f64)
 }
 
-fn convergence(chains: &Traces) -> (Vec<Vec<Element>>, String) {
+fn convergence(chains: &Traces) -> (Vec<Vec<Element>>, Here) {
     let temperatures: Vec<Vec<f64>> = (0..chains.count()).map(|s| chains.of_chain(s)).collect();
     let quantities = [("index of beta", &temperatures), ("log f(v)", &chains.log_f)];
     let mut worst = (f64::INFINITY, 1.0f64);
@@ -198,16 +202,17 @@ fn convergence(chains: &Traces) -> (Vec<Vec<Element>>, String) {
         ]
     });
     let per_chain = worst.0 / chains.count() as f64;
-    let verdict = match worst {
-        (_, r) if r.is_nan() || r > R_HAT => {
-            "the chains differ: they need more sweeps or temperatures"
+    let (healthy, verdict) = match worst {
+        (_, r) if r.is_nan() || r > LARGE_R_HAT => {
+            (false, "the chains differ: they need more sweeps or temperatures")
         }
-        _ if per_chain < FEW => "the chains are slow",
-        _ => "the chains mix",
+        _ if per_chain < FEW => (false, "the chains are slow"),
+        (_, r) if r > R_HAT => (true, "the chains differ a little"),
+        _ => (true, "the chains mix"),
     };
     let words = format!(
         "R-hat is {:.3} and a chain is worth {per_chain:.1} effective samples: {verdict}",
         worst.1
     );
-    (rows.into(), words)
+    (rows.into(), Here::judged(words, healthy))
 }

@@ -90,7 +90,7 @@ fn guides(run: &RunFiles) -> Vec<Guide> {
             summary.best.update as f64,
             format!("best {}", summary.best.update),
         ));
-    } else if let Some((update, _)) = run.stopping().and_then(|stopping| stopping.state.best()) {
+    } else if let Some((update, _)) = run.best() {
         guides.push(Guide::Vertical(update as f64, format!("best so far {update}")));
     }
     guides

@@ -24,7 +24,7 @@ const SWEEPS: (usize, usize) = (200, 1000);
 /// Fewest and most inverse temperatures of annealing.
 const ANNEALED: (usize, usize) = (100, 10_000);
 /// Samples of a model that is enumerated.
-const EXACT_SAMPLES: usize = 1000;
+const EXACT_SAMPLES: usize = STATES;
 /// States for moments of a model that is not enumerated, and Gibbs sweeps between those of a chain.
 const STATES: usize = 5000;
 const SPACING: usize = 10;

@@ -1,9 +1,10 @@
 //! Estimators of log Z of the best model, side by side.
 
 use super::diagnosis::Diagnosis;
-use super::page::{Section, cell, number_cell, table, with_error};
+use super::page::{Here, Section, cell, number_cell, table, with_error};
 use super::run_files::RunFiles;
 use crate::estimators::{Agreement, Bias, Estimate, Method};
+use crate::numerics::MOST_ERRORS;
 use crate::record::Axis;
 use crate::record::markup::Element;
 
@@ -83,18 +84,22 @@ fn of_estimate(estimate: &Estimate) -> Line {
     let what = if estimate.trust.is_sound() {
         bias.into()
     } else {
-        format!("{bias}; in doubt: {}", estimate.trust)
+        // A report has no options.
+        let short = [("use more sweeps, or another --start", "these chains are short")];
+        format!("{bias}; in doubt: {}", estimate.trust.clone().reworded(&short))
     };
     Line { name: name.into(), value: estimate.value, std_error: estimate.std_error, what }
 }
 
-fn words(lines: &[Line], agreement: &Agreement) -> String {
+fn words(lines: &[Line], agreement: &Agreement) -> Here {
+    let mut healthy = agreement.sound;
     let mut words: Vec<String> = agreement.disagreements.clone();
     // The difference between the value used in training and the present one.
     let tracked = lines.iter().find(|line| line.name.starts_with("tracked"));
     let audit = lines.iter().find(|line| line.name.starts_with("audit"));
     if let (Some(tracked), Some(audit)) = (tracked, audit) {
         let errors = (tracked.value - audit.value) / tracked.std_error.hypot(audit.std_error);
+        healthy &= errors.abs() <= MOST_ERRORS || errors.is_nan();
         words.push(format!("tracked and audited values differ by {errors:+.1} errors"));
     }
     match &agreement.advice {
@@ -102,7 +107,7 @@ fn words(lines: &[Line], agreement: &Agreement) -> String {
         None if words.is_empty() => words.push("there is one value".into()),
         None => {}
     }
-    words.join("; ")
+    Here::judged(words.join("; "), healthy)
 }
 
 fn drawn(lines: &[Line], bound: Option<f64>) -> Element {

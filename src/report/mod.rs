@@ -45,7 +45,6 @@ pub fn page(run: &RunFiles, computed: &Computed<'_>) -> String {
     let times = run.summary.as_ref().map(|summary| &summary.times);
     let times = times.or_else(|| trainer.map(Trainer::times));
     let mut sections = vec![
-        verdict::section(run),
         curves::likelihood_section(run),
         curves::log_z_section(run),
         estimates::section(run, diagnosis),
@@ -63,6 +62,8 @@ pub fn page(run: &RunFiles, computed: &Computed<'_>) -> String {
         facts::notices_section(run),
         facts::configuration_section(run),
     ]);
+    let warnings: Vec<String> = sections.iter().flat_map(Section::warnings).cloned().collect();
+    sections.insert(0, verdict::section(run, &warnings));
     let subtitle = format!("a run of ztrack, {}", run.state.name());
     page::document(&run.name, &subtitle, sections)
 }

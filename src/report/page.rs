@@ -17,12 +17,34 @@ pub struct Section {
     title: String,
     content: Vec<Element>,
     figures: Vec<Element>,
+    /// Titles of the figures that show something wrong.
+    warnings: Vec<String>,
+}
+
+/// What a figure shows of this run, and whether that is healthy, if it can be judged.
+#[derive(Clone, Debug)]
+pub struct Here {
+    words: String,
+    healthy: Option<bool>,
+}
+
+impl From<String> for Here {
+    fn from(words: String) -> Self {
+        Self { words, healthy: None }
+    }
+}
+
+impl Here {
+    /// Judged.
+    pub fn judged(words: String, healthy: bool) -> Self {
+        Self { words, healthy: Some(healthy) }
+    }
 }
 
 impl Section {
     /// Without content.
     pub fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), content: Vec::new(), figures: Vec::new() }
+        Self { title: title.into(), content: Vec::new(), figures: Vec::new(), warnings: Vec::new() }
     }
 
     /// Adds something above the figures.
@@ -40,31 +62,45 @@ impl Section {
 
     /// Adds a figure that takes the whole width.
     #[must_use]
-    pub fn broad(self, title: &str, picture: Element, words: (&str, String)) -> Self {
+    pub fn broad(self, title: &str, picture: Element, words: (&str, impl Into<Here>)) -> Self {
         let mut section = self.figure(title, vec![picture], words);
         let figure = section.figures.pop();
         section.figures.extend(figure.map(|figure| figure.class("broad")));
         section
     }
 
-    /// Adds a figure: its pictures, and the sentence that describes a healthy run and this run.
+    /// Adds a figure: its pictures, and the sentence that describes a healthy run and this run; its title has a mark if it is judged.
     #[must_use]
     pub fn figure(
         mut self,
         title: &str,
         pictures: Vec<Element>,
-        (healthy, here): (&str, String),
+        (healthy, here): (&str, impl Into<Here>),
     ) -> Self {
         if !pictures.is_empty() {
-            let sentence = format!("Healthy: {healthy}; here: {here}.");
+            let here: Here = here.into();
+            let sentence = format!("Healthy: {healthy}; here: {}.", here.words);
+            let mark = match here.healthy {
+                None => "",
+                Some(true) => "✓ ",
+                Some(false) => {
+                    self.warnings.push(title.into());
+                    "⚠ "
+                }
+            };
             self.figures.push(
                 Element::new("figure")
-                    .with(Element::new("h3").text(title))
+                    .with(Element::new("h3").text(format!("{mark}{title}")))
                     .all(pictures)
                     .with(Element::new("figcaption").text(sentence)),
             );
         }
         self
+    }
+
+    /// Titles of the figures that show something wrong.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Whether there is nothing to show.
@@ -185,6 +221,21 @@ mod tests {
         assert_eq!(with_error(26.657, 0.0), "26.657 (exact)");
         assert_eq!(with_error(191.775, 3.2e-5), "191.775000 ± 3.2e-5");
         assert_eq!(with_error(1.0, f64::NAN), "1.000");
+    }
+
+    #[test]
+    fn figures_that_are_judged_have_a_mark_and_bad_ones_are_listed() {
+        let figure = |section: Section, title: &str, here: Here| {
+            section.figure(title, vec![cell("1")], ("well", here))
+        };
+        let section = figure(Section::new("s"), "a", Here::judged("x".into(), true));
+        let section = figure(section, "b", Here::judged("y".into(), false));
+        let section = figure(section, "c", "z".to_string().into());
+        assert_eq!(section.warnings(), ["b"]);
+        let page = document("t", "", vec![section]);
+        for title in ["<h3>✓ a</h3>", "<h3>⚠ b</h3>", "<h3>c</h3>"] {
+            assert!(page.contains(title), "{page}");
+        }
     }
 
     #[test]

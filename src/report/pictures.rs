@@ -5,13 +5,14 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::curves::picture;
 use super::diagnosis::Diagnosis;
-use super::page::Section;
+use super::page::{Here, Section};
 use super::words;
-use crate::data::{ImageShape, Neighbour, nearest_rows};
+use crate::data::{Groups, ImageShape, Neighbour, nearest_rows};
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, for_each_set_bit};
 use crate::error::Result;
 use crate::model::Parameters;
+use crate::numerics::MOST_ERRORS;
 use crate::numerics::statistics::{correlation, mean};
 use crate::record::markup::Element;
 use crate::record::{Chart, Image, Look, Series};
@@ -33,6 +34,10 @@ const STRIPE: usize = 6;
 const SEARCHED: usize = 20_000;
 /// Pairs of units whose joint means are compared.
 const PAIRS: usize = 400;
+/// Title of the figure of groups of rows.
+pub const SHARES: &str = "Shares of groups of similar rows";
+/// Training rows that are put into groups.
+const GROUPED: usize = 5000;
 
 /// A picture as a part of the page.
 pub fn embedded(image: &Image, name: &str) -> Result<Element> {
@@ -105,14 +110,34 @@ pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
         false => ("Frequencies of states", "Covariances of pairs of states of two variables"),
     };
     let covariances = pair_covariances(states, rows, variables);
+    // Rows of the data as perfect samples, as many as there are independent ones.
+    let (perfect, all) = (rows.spread(samples.rows()), rows.rows());
+    let compared = |(ours, theirs): (&[f64], &[f64]), perfect: &[f64]| {
+        let few =
+            format!("; {} of {all} training rows in place of the model's states: ", samples.rows());
+        moment_words(ours, theirs) + &few + &moment_words(perfect, theirs)
+    };
+    let groups = Groups::of(&rows.spread(GROUPED), variables, trainer.config().seed);
+    let shares = (groups.shares(rows), groups.shares(samples));
     section
+        .figure(
+            SHARES,
+            picture(&scatter(
+                ["share of the training rows", "share of the samples"],
+                both(&shares.0, &shares.1),
+            )),
+            (
+                "points on the diagonal, scattered by the number of samples alone: the model makes each kind of row as often as the data have it",
+                share_words(&shares.1, &shares.0, samples.rows()),
+            ),
+        )
         .figure(
             single,
             picture(&scatter(
                 ["mean over training rows", "mean over states of the model"],
                 both(&theirs, &ours),
             )),
-            ("points on the diagonal", moment_words(&ours, &theirs)),
+            ("points on the diagonal", compared((&ours, &theirs), &unit_means(&perfect))),
         )
         .figure(
             pairs,
@@ -122,8 +147,10 @@ pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
             )),
             (
                 "points along the diagonal, scattered by the number of states alone",
-                moment_words(&covariances.0, &covariances.1)
-                    + &format!(", {} states of {} chains", states.rows(), samples.rows()),
+                compared(
+                    (&covariances.0, &covariances.1),
+                    &pair_covariances(&perfect, rows, variables).0,
+                ) + &format!("; {} states of {} chains", states.rows(), samples.rows()),
             ),
         )
 }
@@ -235,6 +262,26 @@ fn both(x: &[f64], y: &[f64]) -> Vec<(f64, f64)> {
 fn moment_words(samples: &[f64], rows: &[f64]) -> String {
     let largest = samples.iter().zip(rows).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     format!("correlation {:.3}, largest difference {largest:.3}", correlation(samples, rows))
+}
+
+/// The group whose share of `n` samples differs most from that of the rows, in standard errors of such a share.
+fn share_words(samples: &[f64], rows: &[f64], n: usize) -> Here {
+    let errors = |(ours, theirs): &(&f64, &f64)| {
+        (*ours - *theirs).abs() / (theirs.max(1.0 / n as f64) * (1.0 - **theirs) / n as f64).sqrt()
+    };
+    let pairs = samples.iter().zip(rows);
+    let Some(worst) = pairs.max_by(|a, b| errors(a).total_cmp(&errors(b))) else {
+        return String::new().into();
+    };
+    let words = format!(
+        "of {} groups the largest difference has {:.1} % of the samples and {:.1} % of the rows, {:.1} standard errors of a share of {n} independent samples",
+        rows.len(),
+        100.0 * worst.0,
+        100.0 * worst.1,
+        errors(&worst)
+    );
+    let twice = (worst.0 / worst.1).ln().abs() > 2f64.ln();
+    Here::judged(words, errors(&worst) <= MOST_ERRORS || !twice)
 }
 
 /// Covariances of the same randomly chosen pairs of units, of different variables, in samples and rows.

@@ -4,6 +4,9 @@ use super::page::{duration, with_error};
 use super::run_files::RunFiles;
 use crate::tracking::LogLikelihood;
 
+/// Column of metrics.csv.
+const VALIDATION: &str = "validation_log_likelihood";
+
 impl RunFiles {
     /// A result as text, "-" where there is none: state, updates, best at, train, validation, test, log Z, audit, sound, doubts, time, age.
     pub fn result(&self, name: &str) -> String {
@@ -39,8 +42,11 @@ impl RunFiles {
             "age" => format!("{} ago", duration(self.age?.as_secs_f64())),
             part => match self.likelihood(part) {
                 Some(value) => with_error(value.value, value.std_error),
-                // Smoothed, while the run goes on.
-                None if part == "validation" => format!("{:.3}", self.best()?.1?),
+                None if part == "validation" => {
+                    let row = self.best_so_far()?;
+                    let of = |name: &str| self.metrics.number(name, row);
+                    with_error(of(VALIDATION), of(&format!("{VALIDATION}_std_error")))
+                }
                 None => return None,
             },
         })
@@ -58,9 +64,27 @@ impl RunFiles {
         value("validation").or_else(|| value("train")).unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// Update and validation log-likelihood of the best model, smoothed while the run goes on.
+    /// Row in metrics.csv of the best model so far, as the live display names it: the highest validation log-likelihood of those that
+    /// decide.
+    fn best_so_far(&self) -> Option<usize> {
+        let metrics = &self.metrics;
+        let decides = |row: &usize| {
+            let sound = || metrics.value("sound", *row);
+            metrics.value("decides", *row).or_else(sound) == Some(1.0)
+        };
+        let rows = metrics.rows_with(VALIDATION).filter(|&row| metrics.update(row) > 0.0);
+        let value = |row: &usize| metrics.number(VALIDATION, *row);
+        // The first of equal ones.
+        let best = rows.filter(decides).min_by(|a, b| value(b).total_cmp(&value(a)));
+        best.filter(|row| value(row).is_finite())
+    }
+
+    /// Update and validation log-likelihood of the best model; while the run goes on, of the best so far.
     pub fn best(&self) -> Option<(u64, Option<f64>)> {
-        let so_far = || self.stopping().and_then(|stopping| stopping.state.best());
+        let row = self.best_so_far();
+        let so_far = || {
+            row.map(|row| (self.metrics.update(row) as u64, self.metrics.number(VALIDATION, row)))
+        };
         let ended = self.summary.as_ref().map(|summary| &summary.best);
         let ended =
             ended.map(|best| (best.update, best.validation_log_likelihood.map(|it| it.value)));

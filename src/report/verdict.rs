@@ -1,6 +1,7 @@
 //! The verdict in words: the best model, its likelihood, how reliable that is, and what to do.
 
 use super::page::{Section, cell, number_cell, table, with_error};
+use super::pictures::SHARES;
 use super::run_files::{RunFiles, State};
 use super::summary::Summary;
 use crate::numerics::MOST_ERRORS;
@@ -26,12 +27,22 @@ fn remedy(doubt: &str) -> &'static str {
     }
 }
 
-/// The verdict.
-pub fn section(run: &RunFiles) -> Section {
+/// The verdict; `warnings`: titles of the figures that show something wrong.
+pub fn section(run: &RunFiles, warnings: &[String]) -> Section {
     let (tone, mut words) = match (&run.summary, run.state) {
         (Some(summary), State::Finished | State::StoppedEarly) => ended(run, summary),
         _ => ("verdict open", open(run)),
     };
+    if !warnings.is_empty() {
+        let mut text = format!("Figures with a ⚠: {}.", warnings.join("; "));
+        if tone == "verdict" {
+            text += " They show chains and samples that were made for this report, with less work than those of the training and its audits; log Z above does not rest on them.";
+        }
+        if warnings.iter().any(|title| title == SHARES) {
+            text += " The model makes some kinds of rows far too often and others too rarely, which costs little likelihood: a longer training, or a learning rate that falls to zero, may help.";
+        }
+        words.push(text);
+    }
     words.extend(run.problems.iter().map(|problem| format!("Not read: {problem}.")));
     let card = Element::new("div")
         .class(tone)
@@ -192,10 +203,9 @@ fn open(run: &RunFiles) -> Vec<String> {
             ));
         }
     }
-    if let Some((update, level)) = run.stopping().and_then(|stopping| stopping.state.best()) {
-        words.push(format!(
-            "Best smoothed validation log-likelihood so far: {level:.3} at update {update}."
-        ));
+    if let Some((update, _)) = run.best() {
+        let value = run.result("validation");
+        words.push(format!("Best validation log-likelihood so far: {value} at update {update}."));
     }
     if let Some((name, count)) = run.metrics.doubts().first() {
         words.push(format!(

@@ -7,6 +7,7 @@ Chromium and its driver come from the system (Debian: chromium, chromium-driver)
 what is missing and ends with status 77. It ends with status 1 where a tab does not show what it should.
 """
 
+import csv
 import pathlib
 import re
 import shutil
@@ -70,8 +71,8 @@ def wait_for(what, found, seconds=90):
 
 
 class Looks:
-    def __init__(self, driver, address, out):
-        self.driver, self.address, self.out = driver, address, out
+    def __init__(self, driver, address, out, validations):
+        self.driver, self.address, self.out, self.validations = driver, address, out, validations
 
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
@@ -147,10 +148,23 @@ class Looks:
     def hyperparameters(self):
         self.open("hparams")
         self.shows("learning_rate", "validation log-likelihood")
-        # The headline number, -70.123 or the like: log-likelihoods are the negative numbers of the table.
-        numbers = lambda: re.findall(r"(?<![\w.])[-\u2212]\d+\.\d+", self.text())
-        wait_for("a validation log-likelihood and one of training rows", lambda: len(numbers()) >= 2)
+        # The last validation log-likelihood of each run stands in the table, to four digits.
+        numbers = lambda: [float(n.replace("\u2212", "-")) for n in re.findall(r"(?<![\w.])[-\u2212]\d+\.\d+", self.text())]
+        there = lambda value: any(abs(number - value) < 1e-3 * abs(value) for number in numbers())
+        for run, value in self.validations.items():
+            wait_for(f"the validation log-likelihood {value} of {run}", lambda: there(value))
+            print(f"  {run}: {value:.3f}")
         self.keep("hparams")
+
+
+def validations(logdir):
+    """The last validation log-likelihood of each run below a folder, from its metrics.csv."""
+    found = {}
+    for path in logdir.glob("*/metrics.csv"):
+        with path.open() as file:
+            values = [row["validation_log_likelihood"] for row in csv.DictReader(file)]
+        found[path.parent.name] = float([value for value in values if value][-1])
+    return found
 
 
 def main(logdir, out):
@@ -162,7 +176,7 @@ def main(logdir, out):
         server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             wait_for("TensorBoard", lambda: socket.create_connection(("127.0.0.1", port), 1))
-            looks = Looks(driver, f"http://127.0.0.1:{port}", out)
+            looks = Looks(driver, f"http://127.0.0.1:{port}", out, validations(logdir))
             for look in [looks.time_series, looks.custom_scalars, looks.images, looks.words, looks.hyperparameters]:
                 try:
                     look()

@@ -29,7 +29,7 @@ fn evaluation_equals_the_exact_log_likelihood() {
     let model = save(folder.path(), parameters);
     let report = json(&["evaluate", &model, "--data", "bars-and-stripes", "--json"]);
     let [line] = &report["log_likelihoods"].as_array().unwrap()[..] else { panic!("{report}") };
-    assert_eq!((&line["split"], &line["rows"]), (&"train".into(), &30.into()));
+    assert_eq!((&line["split"], &line["rows"]), (&"rows".into(), &30.into()));
     assert!((number(&line["value"]) - expected).abs() < 1e-4, "{line} {expected}");
     assert_eq!(number(&line["log_z_std_error"]), 0.0);
 
@@ -60,7 +60,7 @@ fn rows_have_scores_and_features() {
     let mut lines = written.lines();
     assert_eq!(lines.next(), Some("split,row,log_likelihood,free_energy,log_z_std_error"));
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
-    assert!(rows.len() == 30 && rows[7][..2] == ["train", "7"], "{written}");
+    assert!(rows.len() == 30 && rows[7][..2] == ["rows", "7"], "{written}");
     let column = |j: usize| rows.iter().map(move |row| row[j].parse::<f64>().unwrap());
     let mean = number(&report["log_likelihoods"][0]["value"]);
     assert!((column(2).sum::<f64>() / 30.0 - mean).abs() < 1e-9);

@@ -193,3 +193,39 @@ fn an_audit_below_the_rows_of_the_run_is_in_doubt() {
     assert_eq!(value(&after), after["bound"]["value"].as_f64().unwrap());
     assert!(after["estimates"][0].to_string().contains("below-bound"), "{after}");
 }
+
+/// Before its end, a run's best value is that of its evaluation, as the live display shows it, and samples start from the log Z that its
+/// tracker found, without a search for modes.
+#[test]
+fn a_run_that_has_not_ended_has_its_best_value_and_log_z() {
+    let folder = TempDir::new().unwrap();
+    let out = text(&folder.path().join("run"));
+    let settings = ["model.hidden=22", "training.updates=300", "evaluation.every=50"];
+    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+    let train = ["train", "bars-and-stripes", "--out", &out, "-q"].into_iter().chain(settings);
+    succeed(&train.collect::<Vec<_>>());
+    fs::remove_file(format!("{out}/summary.json")).unwrap();
+
+    let mut metrics = csv::Reader::from_path(format!("{out}/metrics.csv")).unwrap();
+    let names = metrics.headers().unwrap().clone();
+    let column = |name: &str| names.iter().position(|it| it == name).unwrap();
+    let number = |row: &csv::StringRecord, name| row[column(name)].parse::<f64>().unwrap();
+    let best = metrics.records().map(Result::unwrap).filter(|row| number(row, "decides") == 1.0);
+    let best = best.filter(|row| number(row, "update") > 0.0).max_by(|a, b| {
+        let of = |row| number(row, "validation_log_likelihood");
+        of(a).total_cmp(&of(b))
+    });
+    let best = best.expect("evaluations that decide");
+    let listed = &json(&["runs", &out, "--json"])[0];
+    assert_eq!(listed["best"].as_f64(), Some(number(&best, "update")));
+    let value = number(&best, "validation_log_likelihood");
+    assert_eq!(listed["best_validation_log_likelihood"].as_f64(), Some(value));
+    let table = succeed(&["runs", &out]);
+    assert!(table.contains(&format!("{value:.3} ± ")), "{table}");
+
+    let samples = text(&folder.path().join("samples.csv"));
+    let output = run(&["sample", &out, "--count", "20", "--verbose", "--out", &samples]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("chains x"), "{told}");
+    assert!(!told.contains("best start so far"), "{told}");
+}

@@ -114,6 +114,10 @@ fn the_verdict_has_the_numbers_of_the_summary() {
         "R-hat",
         "Filters",
         "Samples of the model",
+        // Judged figures have a mark.
+        "✓ Transitions between temperatures",
+        "Shares of groups of similar rows",
+        "training rows in place of the model's states: correlation",
         "Means of single units",
         "Covariances",
         "Seconds by part",

@@ -111,7 +111,7 @@ class Adapter:
                 if abs(change.sum()) > 6 * error + 1e-9 * abs(old).max():
                     return (
                         f"a step of `sweep` at inverse temperature {at[k]:.3g} changes the {what} of log f(., 1) - log f(., 0) by "
-                        f"{change.sum():+.3g} +- {error:.2g}: it does not leave f(., at) invariant, or `sample_base` is not of f(., 0)"
+                        f"{change.sum():+.3g} ± {error:.2g}: it does not leave f(., at) invariant, or `sample_base` is not of f(., 0)"
                     )
         return None
 

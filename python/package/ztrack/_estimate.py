@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Union
@@ -203,8 +203,7 @@ def log_partition(
         names = [method] if isinstance(method, str) else [str(name) for name in method]
     except TypeError as error:
         raise InvalidError(f"`method` is {method!r}, a name or a list of names is needed") from error
-    # In a list "auto" is the sampling alone, as for the command.
-    if names == ["auto"]:
+    if isinstance(method, str) and method == "auto":
         names = []
     settings = {
         "methods": names,
@@ -240,7 +239,6 @@ def _log_partition(found) -> LogPartition:
     trust = chosen.trust
     if trust.sound and not agreement["sound"]:
         trust = Trust(("disagreement",), "; ".join(agreement["disagreements"]))
-    estimates = tuple(_beside(one, chosen) for one in estimates)
     exact = chosen.bias == "none"
     lower = chosen.value if exact else (found["bound"] or {}).get("value", -np.inf)
     upper = chosen.value if exact else np.inf
@@ -255,16 +253,6 @@ def _log_partition(found) -> LogPartition:
         disagreements=tuple(agreement["disagreements"]),
         skipped=tuple(found["skipped"]),
     )
-
-
-def _beside(one: Estimate, chosen: Estimate) -> Estimate:
-    """A row of :meth:`LogPartition.table`: in doubt where it contradicts the value that is taken. Values that are low or high in expectation do not."""
-    both = np.hypot(one.std_error, chosen.std_error) + 1e-5 * (1 + abs(one.value))
-    apart = (one.value - chosen.value) / both
-    if one.bias in ("low", "high") or not one.trust.sound or not abs(apart) > _native.MOST_ERRORS:
-        return one
-    text = f"{apart:+.1f} errors from {chosen.value:.3f} +- {chosen.std_error:.3f} by {chosen.method}, which is taken"
-    return replace(one, trust=Trust(("disagreement",), text))
 
 
 def _number(value) -> float:

@@ -49,7 +49,7 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         rows = [("log Z", error_bar(self.value, self.std_error)), ("trust", self.trust)]
-        rows += [(f"{name} rows", f"{x.value:.3f} +- {x.std_error:.3f} nats per row") for name, x in self.log_likelihoods.items()]
+        rows += [(f"{name} rows", f"{x.value:.3f} ± {x.std_error:.3f} nats per row") for name, x in self.log_likelihoods.items()]
         return table(f"update {self.update}", rows)
 
 

@@ -16,4 +16,4 @@ def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
 
 def error_bar(value: float, std_error: float) -> str:
     """A value in nats with its error."""
-    return f"{value:.4f} nats, exact" if std_error == 0 else f"{value:.3f} +- {std_error:.3f} nats"
+    return f"{value:.4f} nats, exact" if std_error == 0 else f"{value:.3f} ± {std_error:.3f} nats"

@@ -3,7 +3,6 @@ from typing import Any
 
 __version__: str
 #: Largest distance in errors that is no contradiction.
-MOST_ERRORS: float
 
 def log_partition(given: dict[str, Any], settings: dict[str, Any], progress: Callable[[str], object] | None) -> str: ...
 def complete(

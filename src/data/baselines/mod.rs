@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use self::chow_liu::ChowLiu;
 use self::independent::Independent;
-pub use self::product_mixture::MOST_COMPONENTS;
 use self::product_mixture::ProductMixture;
+pub use self::product_mixture::{Groups, MOST_COMPONENTS};
 use crate::engine::BitMatrix;
 use crate::error::Result;
 use crate::numerics::statistics::mean_with_error;

@@ -161,6 +161,26 @@ impl ProductMixture {
     }
 }
 
+/// Groups of similar rows: components of a mixture of products that was fitted to some rows.
+pub struct Groups(ProductMixture);
+
+/// Most groups, and fewest rows a group on average.
+const GROUPS: usize = 10;
+const ROWS_A_GROUP: usize = 20;
+
+impl Groups {
+    /// Groups of these rows, at most ten.
+    pub fn of(rows: &BitMatrix, variables: &Variables, seed: u64) -> Self {
+        let count = (rows.rows() / ROWS_A_GROUP).clamp(1, GROUPS);
+        Self(ProductMixture::fit(rows, variables, count, seed))
+    }
+
+    /// The share of some rows in each group; a row is divided by the probabilities of its groups.
+    pub fn shares(&self, rows: &BitMatrix) -> Vec<f64> {
+        self.0.sums(rows).weights.iter().map(|sum| sum / rows.rows() as f64).collect()
+    }
+}
+
 impl Density for ProductMixture {
     fn log_probability(&self, row: &[u64]) -> f64 {
         self.log_joint(row, &mut Vec::with_capacity(self.components))
@@ -233,6 +253,24 @@ mod tests {
             before = objective;
             mixture = sums.maximum(200.0, &Variables::BITS);
         }
+    }
+
+    /// Two kinds of rows, one of them three times as often in other rows.
+    #[test]
+    fn shares_of_groups_are_those_of_the_kinds() {
+        let kinds = |odd: usize| {
+            BitMatrix::from_fn(400, 12, |row, unit| {
+                let kind = row % odd == 0;
+                kind == (unit < 6) && !(row * 5 + unit * 3).is_multiple_of(17)
+            })
+        };
+        let groups = Groups::of(&kinds(2), &Variables::BITS, 1);
+        let joined = |rows: &BitMatrix| groups.shares(rows);
+        let (even, few) = (joined(&kinds(2)), joined(&kinds(4)));
+        assert!((even.iter().sum::<f64>() - 1.0).abs() < 1e-9 && even.len() == 10);
+        // Groups of the first kind lose half of their rows.
+        let lost: f64 = even.iter().zip(&few).map(|(a, b)| (a - b).max(0.0)).sum();
+        assert!((lost - 0.25).abs() < 0.02, "{lost}: {even:?} {few:?}");
     }
 
     /// One component is independent sites.

@@ -104,7 +104,7 @@ pub(super) fn level(cell: &[u8]) -> Checked<f64> {
     level.ok_or_else(|| match is_missing(cell) {
         true => refused(cell),
         false => format!(
-            "`{}` is no number, as grey levels are: leave out data.binarization for a table of categories, or choose other columns with `columns`",
+            "`{}` is no number, as grey levels are: leave out data.binarization for a table of categories, or choose other columns by data.source.columns (--columns)",
             shown(cell)
         ),
     })
@@ -138,7 +138,7 @@ fn refused(cell: &[u8]) -> String {
         );
     }
     format!(
-        "`{}` is neither 0 nor 1 (nor -1/+1 or true/false): choose other columns with `columns`, or give the column of labels as `label`",
+        "`{}` is neither 0 nor 1 (nor -1/+1 or true/false): choose other columns by data.source.columns (--columns), or name the column of labels by data.source.label (--label)",
         shown(cell)
     )
 }

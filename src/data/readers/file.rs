@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::cells::first_records;
 use super::encoding::is_value;
+use super::npz::{Part, array_of};
 use super::{csv, fasta, idx, libsvm, npy, npz};
 use crate::data::input::{Form, Input};
 use crate::data::{Alphabet, Categories, Column, Dataset, Separator};
@@ -37,10 +38,14 @@ pub struct FileOptions {
     pub categories: Option<Arc<Categories>>,
     /// Whether cells of a text table may be missing (empty, NA, ?): [`Dataset::missing`].
     pub missing: bool,
+    /// The array of an npz file, which a path may also name after a colon; by default, the only one or the one named as `part`.
+    pub array: Option<String>,
+    /// The part of the data that is read.
+    pub part: Part,
 }
 
 /// Reads a data file: IDX, npy, npz, LIBSVM text, a text table (CSV), Parquet (with the feature `parquet`) or aligned sequences (FASTA,
-/// A3M), each plain or gzipped.
+/// A3M), each plain or gzipped. `file.npz:array` is an array of an npz file.
 ///
 /// A table of 0/1 (or -1/+1, true/false) has a unit a column. Where cells hold other values, each column is a categorical variable with a
 /// state, a one-hot unit, for each of its values.
@@ -51,6 +56,9 @@ pub struct FileOptions {
 /// [`Error::Io`] where the file cannot be read, [`Error::File`] with the place and the remedy where its content is
 /// not sound.
 pub fn load_file(path: &Path, options: &FileOptions) -> Result<Dataset> {
+    if let (file, Some(array)) = array_of(path) {
+        return load_file(&file, &FileOptions { array: Some(array), ..options.clone() });
+    }
     let mut dataset = read(path, &|| Input::open(path), options)?;
     if dataset.labels.is_none() && dataset.image.is_some() {
         dataset.labels = idx::labels_beside(path, dataset.rows(), options)?;
@@ -106,7 +114,7 @@ pub(super) fn read_as<'a>(
     let dataset = match format {
         Format::Idx => idx::read(path, &mut open()?),
         Format::Npy => npy::read(path, &mut open()?),
-        Format::Npz => npz::read(path, &mut open()?),
+        Format::Npz => npz::read(path, &mut open()?, options),
         Format::Libsvm => libsvm::read(path, &mut open()?, options),
         Format::Fasta => fasta::read(path, &mut open()?, options),
         Format::Csv => table(path, open, options),

@@ -22,7 +22,7 @@ mod states;
 mod weights;
 
 pub(crate) use npy_header::{Kind, NpyHeader};
-pub(crate) use npz::{open_archive, open_entry};
+pub(crate) use npz::{array_of, has_part, open_archive, open_entry};
 
 pub(super) use levels::Levels;
 pub(super) use weights::read_weights;
@@ -30,4 +30,5 @@ pub(super) use weights::read_weights;
 pub use blocks::each_block;
 pub use fasta::Alphabet;
 pub use file::{FileOptions, load_file, read_bytes};
+pub use npz::{Part, is_there};
 pub use refill::refill;

@@ -110,7 +110,7 @@ impl NpyHeader {
         let descr = field("descr")?;
         let element = quoted(descr).and_then(Element::parse).ok_or_else(|| {
             let descr: String = descr.split([',', '}']).next().unwrap_or_default().into();
-            format!("npy element type {descr}; bool, integers, f4 and f8 are read")
+            format!("npy element type {descr}; bool, integers, f4 and f8 are read: convert it, as .astype(\"float32\") does")
         })?;
         let order = field("fortran_order")?;
         let fortran_order = order.starts_with("True");

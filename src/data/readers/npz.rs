@@ -1,24 +1,83 @@
-//! NumPy archives: the only array in the file, or the one named `data`, `x` or `train`.
+//! NumPy archives: the array after a colon (`file.npz:array`), the only array in the file, or the one named as the part of the data.
 
+use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 
-use super::npy;
+use super::{FileOptions, npy};
 use crate::data::Dataset;
 use crate::data::input::{Form, Input};
 use crate::data::limits::Checked;
 use crate::error::{Error, Result};
 
-const NAMES: [&str; 3] = ["data", "x", "train"];
+/// A part of the data; an npz file with several arrays has an array of that name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// Rows to train on.
+    #[default]
+    Train,
+    /// Rows that decide when to stop.
+    Validation,
+    /// Rows that are used once, at the end.
+    Test,
+}
+
+impl Part {
+    /// Names of its array, in small letters.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Train => &["train", "x_train", "train_data"],
+            Self::Validation => &["validation", "valid", "val", "x_valid", "x_val", "valid_data"],
+            Self::Test => &["test", "x_test", "test_data"],
+        }
+    }
+}
+
+/// Names of the array of a file that has no parts.
+const WHOLE: &[&str] = &["data", "x"];
+
+/// A path, and the array that is named after a colon: `file.npz:array`.
+pub(crate) fn array_of(path: &Path) -> (PathBuf, Option<String>) {
+    let text = path.to_string_lossy();
+    match text.rsplit_once(':') {
+        Some((file, array)) if is_npz(Path::new(file)) && !path.exists() => {
+            (file.into(), Some(array.into()))
+        }
+        _ => (path.into(), None),
+    }
+}
+
+/// Whether there is a file of rows at a path, an array of it after a colon or not.
+pub fn is_there(path: &Path) -> bool {
+    array_of(path).0.is_file()
+}
+
+fn is_npz(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("npz"))
+}
+
+/// Whether a file is an npz archive with an array of a part's name.
+pub(crate) fn has_part(path: &Path, part: Part) -> Result<bool> {
+    if !is_npz(path) {
+        return Ok(false);
+    }
+    let archive = open_archive(path, File::open(path).map_err(Error::io("read", path))?)?;
+    Ok(named(&archive, part.names()).is_some())
+}
 
 /// A matrix from an npz file. The archive itself is held in memory, since its directory is at its end; the array in it
 /// is read as it is decompressed.
-pub(super) fn read(path: &Path, input: &mut Input<'_>) -> Result<Dataset> {
+pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) -> Result<Dataset> {
     let mut archive = open_archive(path, Cursor::new(input.rest()?))?;
-    let entry = choose(&archive).map_err(|problem| Error::file(path, problem))?;
-    npy::read(path, &mut open_entry(&mut archive, &entry, path)?)
+    let entry = choose(&archive, options).map_err(|problem| Error::file(path, problem))?;
+    let dataset = npy::read(path, &mut open_entry(&mut archive, &entry, path)?)?;
+    let name = match archive.len() {
+        1 => dataset.name,
+        _ => format!("{}:{}", dataset.name, stem(&entry)),
+    };
+    Ok(Dataset { name, ..dataset })
 }
 
 /// Bytes of the record at the end of an archive without its comment, and the most that a comment can have.
@@ -57,25 +116,39 @@ pub(crate) fn open_entry<'a, R: Read + Seek>(
     Input::new(path, BufReader::new(content), Form::Npz)
 }
 
-fn choose<R: Read + Seek>(archive: &ZipArchive<R>) -> Checked<String> {
+/// The name of an array.
+fn stem(entry: &str) -> &str {
+    entry.strip_suffix(".npy").unwrap_or(entry)
+}
+
+/// The entry of the first of some names, in letters of either case.
+fn named<R: Read + Seek>(archive: &ZipArchive<R>, names: &[&str]) -> Option<String> {
+    let entry = |name: &&str| archive.file_names().find(|it| stem(it).eq_ignore_ascii_case(name));
+    names.iter().find_map(entry).map(String::from)
+}
+
+fn choose<R: Read + Seek>(archive: &ZipArchive<R>, options: &FileOptions) -> Checked<String> {
     let names: Vec<_> = archive.file_names().collect();
-    let stem = |name: &str| name.strip_suffix(".npy").unwrap_or(name).to_ascii_lowercase();
-    if let [only] = names[..] {
-        return Ok(only.into());
-    }
-    if let Some(name) =
-        NAMES.iter().find_map(|wanted| names.iter().find(|name| stem(name) == *wanted))
-    {
-        return Ok((*name).into());
-    }
-    if names.is_empty() {
-        return Err("npz holds no arrays".into());
-    }
     let listed: Vec<_> = names.iter().take(10).map(|name| stem(name)).collect();
-    Err(format!(
-        "npz holds {} arrays ({}{}) and none is named `data`, `x` or `train`; keep or name one so",
-        names.len(),
-        listed.join(", "),
-        if names.len() > listed.len() { ", ..." } else { "" }
-    ))
+    let listed = listed.join(", ") + if names.len() > 10 { ", ..." } else { "" };
+    if let Some(array) = &options.array {
+        let found = names.iter().find(|name| stem(name) == array);
+        return found
+            .map(|name| String::from(*name))
+            .ok_or_else(|| format!("has no array `{array}`; it has {listed}"));
+    }
+    match names[..] {
+        [] => return Err("npz holds no arrays".into()),
+        [only] => return Ok(only.into()),
+        _ => {}
+    }
+    let wanted = options.part.names();
+    named(archive, &[wanted, WHOLE].concat()).ok_or_else(|| {
+        format!(
+            "npz holds {} arrays ({listed}) and none is named `data`, `x` or `{}`: name one after a colon, as in my.npz:{}",
+            names.len(),
+            wanted[0],
+            stem(names[0])
+        )
+    })
 }

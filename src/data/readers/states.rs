@@ -17,6 +17,8 @@ const MOST_STATES: usize = 256;
 const MOST_INTEGERS: usize = 50;
 /// Fewest rows of which a column with another whole number in each is taken for their index.
 const NUMBERED: usize = 20;
+/// What is said of it.
+const INDEX: &str = "another whole number in every row, as an index of pandas has: leave it out, by to_csv(..., index=False) or, if it is the first column, --set data.source.columns=2- (--columns 2-)";
 /// Different numbers from which on a table looks like one of grey levels.
 const LOOK_GREY: usize = 10;
 /// What is said of one.
@@ -117,8 +119,13 @@ impl StateRows {
                 let code = column.known.len() as u16;
                 if column.known.len() >= MOST_STATES {
                     let grey = number(cell).is_some_and(|x| (0.0..=255.0).contains(&x));
+                    let each = column.known.values().all(|value| value.rows == 1);
+                    let whole = |cell: &[u8]| number(cell).is_some_and(|x| x.fract() == 0.0);
+                    if each && column.known.keys().all(|value| whole(value)) {
+                        return Err(INDEX.into());
+                    }
                     return Err(format!(
-                        "`{}` is one value more than the {MOST_STATES} states that a column may have: group the values, or choose other columns with `columns`{}",
+                        "`{}` is one value more than the {MOST_STATES} states that a column may have: group the values, or choose other columns by data.source.columns (--columns){}",
                         shown(cell),
                         if grey { GREY } else { "" }
                     ));
@@ -151,7 +158,7 @@ impl StateRows {
     pub fn finish(self, layout: &Layout) -> Checked<(BitMatrix, Arc<Categories>)> {
         if let Some((line, column)) = self.first_missing {
             return Err(format!(
-                "{} cells are empty or missing (NA, ?), the first in line {line}, column {column}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, or choose other columns with `columns`",
+                "{} cells are empty or missing (NA, ?), the first in line {line}, column {column}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, or choose other columns by data.source.columns (--columns)",
                 self.missing
             ));
         }
@@ -211,7 +218,7 @@ impl Column {
             && few as f64 <= (MISTAKES * rows as f64).max(1.0)
         {
             return Err(format!(
-                "line {}, column {name}: `{}` is neither 0 nor 1, as the other cells of this column are: correct it, or choose other columns with `columns`",
+                "line {}, column {name}: `{}` is neither 0 nor 1, as the other cells of this column are: correct it, or choose other columns by data.source.columns (--columns)",
                 first.line,
                 shown(value)
             ));
@@ -221,16 +228,12 @@ impl Column {
             self.known.keys().map(|value| String::from_utf8_lossy(value).into()).collect();
         if let Some(numbers) = numbers {
             let whole = numbers.iter().all(|x| x.fract() == 0.0);
-            let [least, most] = [f64::min, f64::max].map(|f| numbers.iter().copied().reduce(f));
-            let span = most.zip(least).map(|(most, least)| most - least + 1.0);
-            if whole && rows >= NUMBERED && span == Some(rows as f64) && numbers.len() == rows {
-                return Err(format!(
-                    "column {name} numbers the rows, as an index of pandas does: leave it out, by the other columns in `columns`, or by to_csv(..., index=False)"
-                ));
+            if whole && rows >= NUMBERED && numbers.len() == rows {
+                return Err(format!("column {name}: {INDEX}"));
             }
             if !whole || numbers.len() > MOST_INTEGERS {
                 return Err(format!(
-                    "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, or choose other columns with `columns`",
+                    "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, or choose other columns by data.source.columns (--columns)",
                     numbers.len(),
                     if whole { "" } else { ", not all whole" }
                 ));

@@ -16,34 +16,55 @@ const CHAINS_A_SAMPLE: usize = 4;
 const FEWEST: usize = 200;
 const MOST: usize = 4000;
 /// Inverse temperatures.
-const TEMPERATURES: usize = 5000;
+pub(super) const TEMPERATURES: usize = 5000;
+/// Most Gibbs sweeps by which samples of one chain move apart.
+const APART: usize = 100;
 
-/// `count` states at beta = 1, drawn by their weights from chains that anneal from `base`, and the sweeps of single chains spent; `None` if
-/// the weights cannot be trusted or a lower bound exceeds their log Z.
+/// What samples are asked for.
+pub(super) struct Asked {
+    /// Their number.
+    pub count: usize,
+    /// Gibbs sweeps of each after the chains were chosen; by default so many that they cost what annealing did, at most 100.
+    pub spacing: Option<usize>,
+    /// Chains that the budget allows; at least 200 run.
+    pub affordable: usize,
+    /// A lower bound of log Z.
+    pub bound: f64,
+    pub seed: u64,
+}
+
+/// States at beta = 1, and what is known of them.
+pub(super) struct Drawn {
+    pub taken: AtOne,
+    /// log Z by the weights, and its standard error.
+    pub log_z: (f64, f64),
+    /// Sweeps of single chains spent.
+    pub sweeps: u64,
+}
+
+/// States at beta = 1, drawn by their weights from chains that anneal from `base`, and moved by Gibbs sweeps, so that those of one chain
+/// differ; `None` if the weights cannot be trusted or a lower bound exceeds their log Z.
 ///
 /// # Errors
 /// None in practice: the ladder is valid.
 pub(super) fn draw(
     engine: &dyn Engine,
     base: &BaseDistribution,
-    bound: f64,
-    count: usize,
-    seed: u64,
-) -> Result<Option<(AtOne, u64)>> {
-    draw_along(engine, &Ladder::linear(TEMPERATURES, &Prior::Uniform)?, base, bound, count, seed)
+    asked: &Asked,
+) -> Result<Option<Drawn>> {
+    draw_along(engine, &Ladder::linear(TEMPERATURES, &Prior::Uniform)?, base, asked)
 }
 
 fn draw_along(
     engine: &dyn Engine,
     ladder: &Ladder,
     base: &BaseDistribution,
-    bound: f64,
-    count: usize,
-    seed: u64,
-) -> Result<Option<(AtOne, u64)>> {
+    &Asked { count, spacing, affordable, bound, seed }: &Asked,
+) -> Result<Option<Drawn>> {
     let seed = derived_seed(seed, Purpose::Equilibrium, 1);
     let path = GeometricPath { engine, ladder, base };
-    let chains = count.saturating_mul(CHAINS_A_SAMPLE).clamp(FEWEST, MOST);
+    let wanted = count.saturating_mul(CHAINS_A_SAMPLE).min(MOST);
+    let chains = wanted.min(affordable).max(FEWEST);
     let annealed = anneal(&path, chains, seed, 0, Keep::Last);
     let mean = annealed.mean_weight(0);
     let log_z = path.log_z_base() + mean.log_mean;
@@ -54,10 +75,16 @@ fn draw_along(
     let log_weights: Vec<f64> = annealed.final_weights().collect();
     let u = Streams::new(seed, Purpose::Choice, 0).row(0).uniform();
     let mut chosen = systematic(&normalised(&log_weights), count, u);
-    let visible = annealed.visible.select(chosen.iter().copied());
+    let mut visible = annealed.visible.select(chosen.iter().copied());
+    let annealing = chains * (ladder.len() - 1);
+    let apart = spacing.unwrap_or_else(|| (annealing / count).clamp(1, APART));
+    engine.gibbs(&mut visible, apart, seed, 0);
     chosen.dedup();
-    let sweeps = (chains * (ladder.len() - 1)) as u64;
-    Ok(Some((AtOne { visible, chains_used: chosen.len() }, sweeps)))
+    Ok(Some(Drawn {
+        taken: AtOne { visible, chains_used: chosen.len() },
+        log_z: (log_z, mean.std_error),
+        sweeps: (annealing + apart * count) as u64,
+    }))
 }
 
 #[cfg(test)]
@@ -75,9 +102,18 @@ mod tests {
         let (engine, base) = (Host::new(&parameters), BaseDistribution::uniform(visible));
         let ladder = Ladder::linear(4, &Prior::Uniform).unwrap();
         let log_z = exact::log_partition(&parameters).unwrap();
-        let drawn = |bound| draw_along(&engine, &ladder, &base, bound, count, 1).unwrap();
-        let Some((taken, sweeps)) = drawn(log_z - 1.0) else { panic!("refused") };
-        assert_eq!(sweeps, 3 * 4000);
+        let drawn = |bound, affordable, spacing| {
+            let asked = Asked { count, spacing, affordable, bound, seed: 1 };
+            draw_along(&engine, &ladder, &base, &asked).unwrap()
+        };
+        let found = drawn(log_z - 1.0, 5000, Some(1)).expect("refused");
+        assert_eq!(found.sweeps, 3 * 4000 + 1000);
+        let taken = found.taken;
+        // A budget for fewer chains.
+        let few = drawn(log_z - 1.0, 300, None).expect("refused");
+        assert_eq!(few.sweeps, 3 * 300 + 1000);
+        assert!(few.taken.chains_used < 300 && few.taken.visible.rows() == count);
+        assert!((few.log_z.0 - log_z).abs() < 4.0 * few.log_z.1);
         let means = exact::moments(&parameters).unwrap().visible;
         let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
         let states = anneal(&path, 4000, 7, 0, Keep::Last).visible;
@@ -93,7 +129,8 @@ mod tests {
             unweighted_is_off |= (share(&states, i) - mean).abs() > bar;
         }
         assert!(unweighted_is_off, "weights that count");
-        assert!(drawn(log_z + 2.0).is_none(), "log Z is known to be more");
-        assert!(drawn(f64::NAN).is_some() && drawn(f64::INFINITY).is_none());
+        let refused = |bound| drawn(bound, 5000, None).is_none();
+        assert!(refused(log_z + 2.0), "log Z is known to be more");
+        assert!(!refused(f64::NAN) && refused(f64::INFINITY));
     }
 }

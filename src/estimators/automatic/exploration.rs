@@ -111,12 +111,11 @@ impl<'a> Exploration<'a> {
         }
         let mut search = Search::new(parameters, known, settings.seed);
         let mut found = Candidates::new(parameters, engine, settings.seed);
-        let mut kinds = vec![Kind::Fitted(MOST_COMPONENTS), Kind::Fitted(1)];
+        let mut kinds: Vec<Kind> = known.marginals.cloned().map(Kind::Given).into_iter().collect();
+        kinds.extend([Kind::Fitted(MOST_COMPONENTS), Kind::Fitted(1)]);
         let pool = match (known.states, known.audited) {
             (Some(states), Some(_)) => WeightedRows::alike(states.clone()),
             _ => {
-                let given = known.marginals.map(|marginals| Kind::Given(marginals.clone()));
-                kinds.splice(0..0, given);
                 found.try_all(known, &mut search)?;
                 found.rows(&search.drawn(MOST_MODES, 2, settings.seed))
             }

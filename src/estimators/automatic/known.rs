@@ -19,8 +19,8 @@ pub struct Known<'a> {
     pub states: Option<&'a BitMatrix>,
     /// A rigorous lower bound of log Z.
     pub bound: Option<Bound>,
-    /// log Z and its standard error, from an audit whose checks passed. With `states`, samples are drawn from chains that start at these,
-    /// without a search for modes, if the chains confirm this value.
+    /// log Z and its standard error, from an audit or a tracker whose checks passed. With `states`, samples are drawn from chains that
+    /// start at these, without a search for modes, or by annealing, if these find this value.
     pub audited: Option<(f64, f64)>,
 }
 

@@ -19,8 +19,9 @@ use crate::trust::Trust;
 /// The first runs, which only locate the mass, have fewer sweeps by this factor.
 const EXPLORING: usize = 5;
 
-/// Share of the budget for chains from known states, before all starts are tried.
-const QUICK: f64 = 0.5;
+/// Shares of the budget: for chains from known states, before all starts are tried, and for annealing where chains are in doubt.
+const QUICK: f64 = 0.2;
+const ANNEALING: f64 = 0.5;
 
 /// Text for samples that are not those of the chains.
 const ANNEALED: &str = "the samples were drawn by annealing from the data's marginals instead, whose weights pass their diagnostics; modes that neither method reaches are missing";
@@ -81,8 +82,9 @@ impl Automatic {
     }
 
     /// `count` states at beta = 1, the sweeps of single chains spent, and the diagnostics: of the chains if their estimate is sound, else
-    /// from annealing if its weights can be trusted, else of the last chains within the budget, whose doubts are those of the samples;
-    /// `spacing` sweeps between two samples of a chain, by default at most 100 and at most as many as double the cost of the chains' check.
+    /// from annealing if its weights can be trusted, else of the last chains within the budget, whose doubts are those of the samples. Where
+    /// log Z is known, chains and annealing have to find it, and annealing that does is sound. `spacing` sweeps between two samples of a
+    /// chain, by default at most 100 and at most as many as double the cost of the chains' check.
     pub(in super::super) fn sample(
         &self,
         parameters: &Parameters,
@@ -92,30 +94,40 @@ impl Automatic {
     ) -> Result<(AtOne, u64, Trust)> {
         let engine = self.device.engine(parameters, collective::current());
         let (mut exploration, mut done) = self.explore(parameters, engine.as_ref(), known, tell)?;
-        let quick = known.audited.is_some() && known.states.is_some();
-        let budget = if quick { QUICK * self.budget } else { self.budget };
+        let quick = known.audited.filter(|_| known.states.is_some());
+        let budget = if quick.is_some() { QUICK * self.budget } else { self.budget };
         let found = self.until_sound(&mut exploration, budget, &mut done, tell)?;
-        if let Some((log_z, std_error)) = known.audited.filter(|_| quick) {
-            let apart =
-                (found.value - log_z).abs() > MOST_ERRORS * found.std_error.hypot(std_error);
-            if apart || !found.trust.is_sound() {
-                tell("chains from the known states are in doubt: all starts are tried");
-                let known = Known { audited: None, ..known };
-                return self.sample(parameters, known, (count, spacing), tell);
+        let confirmed = |value: f64, std_error: f64| {
+            quick.is_none_or(|(log_z, error)| {
+                (value - log_z).abs() <= MOST_ERRORS * std_error.hypot(error)
+            })
+        };
+        let mut trust = found.trust;
+        let sound = trust.is_sound() && confirmed(found.value, found.std_error);
+        if !sound && let Some(base) = known.marginals {
+            tell("chains are in doubt: annealing from the marginals");
+            let each = exploration.cost(annealed_samples::TEMPERATURES as u64);
+            let asked = annealed_samples::Asked {
+                count,
+                spacing,
+                affordable: (ANNEALING * self.budget / each) as usize,
+                bound: exploration.bound().value.max(exploration.at_least()),
+                seed: self.seed,
+            };
+            let drawn = annealed_samples::draw(engine.as_ref(), base, &asked)?;
+            if let Some(drawn) = drawn.filter(|it| confirmed(it.log_z.0, it.log_z.1)) {
+                match quick {
+                    Some(_) => trust = Trust::sound(),
+                    // Annealing may miss what the chains missed as well, so the doubts stay.
+                    None => trust.doubt("annealed", ANNEALED),
+                }
+                return Ok((drawn.taken, exploration.gibbs_sweeps() + drawn.sweeps, trust));
             }
         }
-        let mut trust = found.trust;
-        if !trust.is_sound()
-            && let Some(base) = known.marginals
-        {
-            tell("chains are in doubt: annealing from the marginals");
-            let bound = exploration.bound().value.max(exploration.at_least());
-            let drawn = annealed_samples::draw(engine.as_ref(), base, bound, count, self.seed)?;
-            if let Some((taken, sweeps)) = drawn {
-                // Annealing may miss what the chains missed as well, so the doubts stay.
-                trust.doubt("annealed", ANNEALED);
-                return Ok((taken, exploration.gibbs_sweeps() + sweeps, trust));
-            }
+        if !sound && quick.is_some() {
+            tell("neither finds the known log Z: all starts are tried");
+            let known = Known { audited: None, ..known };
+            return self.sample(parameters, known, (count, spacing), tell);
         }
         let taken = exploration.take_at_one(count, spacing)?;
         Ok((taken, exploration.gibbs_sweeps(), trust))

@@ -89,11 +89,6 @@ impl EarlyStopping {
         Self::default()
     }
 
-    /// Update and level of the best evaluation so far.
-    pub fn best(&self) -> Option<(u64, f64)> {
-        self.best.map(|best| (best.update, best.value))
-    }
-
     /// Evaluations since the last improvement.
     pub(crate) fn without_improvement(&self) -> u64 {
         self.without_improvement

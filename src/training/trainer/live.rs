@@ -66,7 +66,8 @@ impl Live {
                 update: trainer.updates,
                 value: audit.estimate.value,
                 std_error: audit.estimate.std_error,
-                contradiction: audit.disagrees().then_some(audit.in_errors),
+                in_errors: audit.in_errors,
+                disagrees: audit.disagrees(),
             });
         }
         self.evaluation = Some(evaluation);
