@@ -279,9 +279,12 @@ fn the_array_of_an_archive_is_found() {
         }
         writer.finish().unwrap().into_inner()
     };
-    for arrays in
-        [&[("only", 7)][..], &[("y", 3), ("x", 7)], &[("train", 3), ("data", 7), ("x", 4)]]
-    {
+    for arrays in [
+        &[("only", 7)][..],
+        &[("y", 3), ("x", 7)],
+        &[("x", 4), ("data", 7)],
+        &[("data", 3), ("train", 7), ("x", 4)],
+    ] {
         assert_eq!(levels(&read("x.npz", archive(arrays))), [7, 255], "{arrays:?}");
     }
 }
@@ -335,7 +338,12 @@ fn fractions_split_rows_without_loss_and_by_seed() {
 fn parts_that_are_given_are_not_split_off() {
     let (folder, source) = numbered();
     let Source::Files(Files { train, columns, .. }) = source else { unreachable!() };
-    let test = Some(train.clone());
+    // The same rows in another order; the training file itself is refused.
+    let rows = std::fs::read_to_string(folder.path().join(&train)).unwrap();
+    let test = folder.path().join("test.libsvm");
+    std::fs::write(&test, rows.lines().rev().map(|row| format!("{row}\n")).collect::<String>())
+        .unwrap();
+    let test = Some(test);
     let source = Source::Files(Files { train, test, columns, ..Files::default() });
     let options = SplitOptions { validation_fraction: 0.25, test_fraction: 0.5, seed: 0 };
     let splits = load(&source, &options, folder.path()).unwrap();

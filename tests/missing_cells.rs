@@ -100,7 +100,7 @@ fn evaluate_sums_missing_cells_out() {
         assert_eq!(cells[5], missing);
     }
     let said = succeed(&evaluate);
-    assert!(said.starts_with("train ") && said.contains("2 of them with missing cells"), "{said}");
+    assert!(said.starts_with("rows ") && said.contains("2 of them with missing cells"), "{said}");
 }
 
 #[test]
