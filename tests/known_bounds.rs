@@ -5,6 +5,11 @@ use ztrack::engine::BitMatrix;
 use ztrack::engine::random::{Purpose, Streams};
 use ztrack::estimators::{EstimateSettings, Start, Starting};
 use ztrack::model::plus_minus::Units;
+use ztrack::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
+use ztrack::tracking::{
+    KnownStates, Model, ModelTracker, Parts, Settling, Smoothing, Start as TrackerStart,
+    TrackerOptions,
+};
 
 const N: usize = 64;
 const NEEDLE: usize = 30;
@@ -107,4 +112,41 @@ fn states_of_chains_lead_to_the_mass() {
     let error = (estimate.value - log_z) / estimate.std_error;
     assert!(estimate.trust.is_sound() && error.abs() < 4.0, "{estimate:?} {log_z}");
     assert!(found.how[0].candidates.iter().any(|candidate| candidate.name == "known states"));
+}
+
+/// A tracker knows rows from all of a file that is sorted by class: 2500 rows without structure, then 1500 near the pattern. The first 2000
+/// rows would leave the bound 200 nats too low.
+#[test]
+fn the_last_class_of_a_sorted_file_is_known() {
+    let (parameters, pattern, log_z) = needle();
+    let unsorted = rows(&pattern, 4000, 4000);
+    let sorted =
+        BitMatrix::from_fn(
+            4000,
+            N,
+            |row, i| {
+                if row < 2500 { unsorted.get(row, i) } else { pattern[i] }
+            },
+        );
+    let (ladder, base) =
+        (Ladder::linear(10, &Prior::Uniform).unwrap(), BaseDistribution::uniform(N));
+    let model = Model::on_host(parameters);
+    let options = TrackerOptions {
+        smoothing: Smoothing::Kalman,
+        sweeps: 1,
+        beta_update: BetaUpdate::Collapsed,
+        initial_rounds: InitialRounds { most: 2, ..InitialRounds::default() },
+        weighted: true,
+        settling: Settling { sweeps: 6, most: 6 },
+        without: Parts::default(),
+    };
+    let start = TrackerStart { model: &model, ladder: &ladder, base: &base };
+    let bound = |rows: &BitMatrix| {
+        let mut tracker = ModelTracker::start(start, None, 20, 1, options).0;
+        let data = Some(rows);
+        tracker.settle(KnownStates { data, particles: None, chains: None, seed: 1, update: 0 });
+        tracker.found.bound
+    };
+    let (found, blind) = (bound(&sorted), bound(&sorted.select(0..2000)));
+    assert!(found > log_z - 10.0 && blind < log_z - 100.0, "{blind} {found} {log_z}");
 }
