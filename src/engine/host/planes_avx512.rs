@@ -92,9 +92,9 @@ unsafe fn transpose(from: &Tile, to: &mut Tile) {
     const EVEN: i32 = 0b10_00_10_00;
     const ODD: i32 = 0b11_01_11_01;
     let mut r = [_mm512_setzero_si512(); WIDTH];
-    for i in 0..WIDTH {
+    for (r, from) in r.iter_mut().zip(&from.0) {
         // SAFETY: the caller's.
-        r[i] = unsafe { _mm512_loadu_si512(from.0[i].as_ptr().cast()) };
+        *r = unsafe { _mm512_loadu_si512(from.as_ptr().cast()) };
     }
     // u[4 i + k] has the words k, k + 4, k + 8, k + 12 of rows 4 i to 4 i + 3.
     let mut u = r;
@@ -119,8 +119,8 @@ unsafe fn transpose(from: &Tile, to: &mut Tile) {
         columns[k + 8] = _mm512_shuffle_i32x4::<ODD>(even, next_even);
         columns[k + 12] = _mm512_shuffle_i32x4::<ODD>(odd, next_odd);
     }
-    for i in 0..WIDTH {
+    for (to, column) in to.0.iter_mut().zip(columns) {
         // SAFETY: the caller's.
-        unsafe { _mm512_storeu_si512(to.0[i].as_mut_ptr().cast(), columns[i]) };
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), column) };
     }
 }
