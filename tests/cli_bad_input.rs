@@ -124,7 +124,10 @@ fn bad_configurations() {
         ("evaluation.every=0", "evaluation.every"),
         ("data.validation_fraction=1.5", "data.validation_fraction"),
         ("data.source={ name = \"bars-and-stripes\", side = -2 }", "-2"),
-        ("data.source={ name = \"bars-and-stripes\", side = 100000, rows = 9 }", "bars"),
+        (
+            "data.source={ name = \"bars-and-stripes\", side = 100000, rows = 9 }",
+            "data.source.side: ",
+        ),
         ("data.source={ name = \"files\", train = \"gone.csv\" }", "gone.csv"),
         ("data.source={ name = \"mnits\" }", "mnits"),
     ] {

@@ -150,6 +150,27 @@ const SETTINGS: &[(&str, &[&str])] = &[
     ),
     ("data.source={ name = \"files\" }", &["data.source.train: missing", "train = \"my.csv\""]),
     ("data.source.sides=3", &["did you mean data.source.side?"]),
+    (
+        "data.source={ name = \"bars-and-stripes\", noise = 16 }",
+        &["data.source.noise: 16 is not a number in [0, 0.5]"],
+    ),
+    (
+        "data.source={ name = \"bars-and-stripes\", side = 40 }",
+        &["data.source.side: 40 has too many patterns to list", "set a number of rows"],
+    ),
+    (
+        "data.source={ name = \"bars-and-stripes\", side = 2000, rows = 9 }",
+        &["data.source.side: 1 rows of 4000000 columns", "at most"],
+    ),
+    (
+        "data.source={ name = \"bars-and-stripes\", rows = 99999999999 }",
+        &["data.source.rows: 99999999999 rows of 16 columns", "at most"],
+    ),
+    ("data.source={ name = \"dna-like\", rows = 0 }", &["data.source.rows: no data"]),
+    (
+        "data.source={ name = \"dna-like\", rows = 4000000000 }",
+        &["data.source.rows: 4000000000 rows of 180 columns would take"],
+    ),
     ("seed=x", &["\"x\" is not a whole number from 0 to 2^64 - 1"]),
     ("nonsense", &["key=value", "--set training.epochs=5"]),
     ("=3", &["names no key"]),
@@ -169,6 +190,8 @@ fn of_settings_on_the_command_line() {
 #[test]
 fn of_configuration_files() {
     let folder = folder();
+    let (dots, arrays) =
+        (vec!["a"; 100_000].join(".") + " = 1", "x = ".to_string() + &"[".repeat(100_000));
     for (good, bad, expected) in [
         (
             "hidden = 4",
@@ -178,6 +201,8 @@ fn of_configuration_files() {
         ("hidden = 4", "hidden = \"4\"", &["my.toml:6: model.hidden: \"4\" is not a whole number"]),
         ("hidden = 4", "hidden = four", &["my.toml:6: `hidden = four` is no TOML", "quotes"]),
         ("hidden = 4", "hidden = [4", &["my.toml:", "is no TOML"]),
+        ("updates = 10", &dots, &["my.toml:8: `a.a.a", "is no TOML: it is nested too deep"]),
+        ("updates = 10", &arrays, &["my.toml:8: `x = [[", "is no TOML: it is nested too deep"]),
         ("hidden = 4", "hidden 4", &["my.toml:6: `hidden 4` is no TOML", "="]),
         ("hidden = 4", "hidden = 4\nhidden = 5", &["my.toml:7: ", "duplicate key"]),
         ("hidden = 4", "", &["my.toml:5: model.hidden: missing", "hidden = 64, in [model]"]),

@@ -236,3 +236,48 @@ fn a_run_folder_that_is_a_link_to_nothing_is_told() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && stderr.contains("is a link to nothing"), "{stderr}");
 }
+
+/// `ulimit -n`: whatever a run has no descriptor for, its error says so and nothing else, and what it left is resumed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_of_open_files_is_told_as_that() {
+    let folder = TempDir::new().unwrap();
+    let (config, whole) = (tiny(folder.path()), folder.path().join("whole"));
+    let often = ["--set", "checkpoint.every=3"];
+    let train = |out: &Path| {
+        [&["train", &config, "-q", "--out", &text(out)], &often[..]]
+            .concat()
+            .into_iter()
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
+    assert!(ztrack().args(train(&whole)).output().unwrap().status.success());
+    let (mut begun, mut limit) = (0, 5);
+    loop {
+        let out = folder.path().join(limit.to_string());
+        let mut command = std::process::Command::new("sh");
+        let script = format!("ulimit -n {limit}; exec \"$@\"");
+        command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_ztrack")]).args(train(&out));
+        let output = command.output().unwrap();
+        if output.status.success() {
+            break;
+        }
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(stderr.matches("Too many open files").count(), 1, "{limit}: {stderr}");
+        if out.join("notices.jsonl").exists() {
+            let states = fs::read_dir(out.join("checkpoints/state")).unwrap().count();
+            let kept = if states > 0 {
+                "its last checkpoint is kept"
+            } else {
+                "before its first checkpoint"
+            };
+            assert!(stderr.contains(kept), "{limit}: {stderr}");
+            assert!(out.join("failure.txt").exists(), "{limit}: {stderr}");
+            succeed(&["train", "--resume", "-q", "--out", &text(&out)]);
+            assert_same(&whole, &out);
+            begun += 1;
+        }
+        limit += 1;
+    }
+    assert!(begun >= 2, "{begun} runs were short of descriptors after their start");
+}

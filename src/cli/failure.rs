@@ -14,8 +14,8 @@ const USAGE: u8 = 2;
 /// Exit code of a result in doubt, with `--strict`.
 pub const IN_DOUBT: u8 = 3;
 
-/// A failed command: its error and the causes, from the outermost context inwards. Returns its exit code.
-pub fn of_command(error: &anyhow::Error) -> u8 {
+/// An error and its causes, from the outermost context inwards.
+pub fn with_causes(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
         // Errors of this library include their cause in the text, and are links of the chain as well.
@@ -24,7 +24,12 @@ pub fn of_command(error: &anyhow::Error) -> u8 {
             message += &cause;
         }
     }
-    tell(&format!("error: {}", one_line(&message)));
+    message
+}
+
+/// A failed command. Returns its exit code.
+pub fn of_command(error: &anyhow::Error) -> u8 {
+    tell(&format!("error: {}", one_line(&with_causes(error))));
     let mistake = |cause: &(dyn std::error::Error + 'static)| {
         matches!(cause.downcast_ref(), Some(crate::Error::Config { place: Some(_), .. }))
     };

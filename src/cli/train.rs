@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use super::about::about;
 use super::device::DeviceName;
 use super::dry_run;
-use super::failure::mistake;
+use super::failure::{mistake, with_causes};
 use super::output::{print, tell};
 use super::recipe::Recipe;
 use super::resume::{Recorders, Resumed, create_recorders, resume};
@@ -186,18 +186,20 @@ impl Train {
         let mut recorder = Tee(recorders);
         let clock = Instant::now();
         let outcome = run(&mut trainer, &mut recorder, &mut folder, interrupted);
+        // Their files are closed, so that there are descriptors for what follows where those are short.
+        drop(recorder);
         if let Err(error) = &outcome {
             folder.write_failure(&error.to_string());
         }
         let outcome = outcome.with_context(|| match folder.newest_state() {
             Ok(None) => format!("run {} failed before its first checkpoint", out.display()),
             Err(error) => format!(
-                "run {} failed, and its last checkpoint cannot be read ({error:#})",
-                out.display()
+                "run {} failed, and its last checkpoint cannot be read ({})",
+                out.display(),
+                with_causes(&error)
             ),
             _ => format!("run {} failed, its last checkpoint is kept", out.display()),
         })?;
-        drop(recorder);
         if !self.quiet && ranks.size() > 1 {
             tell(&exchanged(ranks.traffic(), clock.elapsed().as_secs_f64()));
         }

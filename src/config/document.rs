@@ -102,8 +102,18 @@ impl Places {
     }
 
     fn syntax(&self, error: &toml::de::Error, text: &str) -> Error {
-        let at = error.span().map_or(0, |span| span.start.min(text.len()));
-        let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count();
+        let line = match error.span() {
+            Some(span) => {
+                let before = &text.as_bytes()[..text.len().min(span.start)];
+                before.iter().filter(|&&byte| byte == b'\n').count()
+            }
+            // A key of too many parts has none: it is in the line with which the error begins.
+            None => {
+                let ends: Vec<usize> = text.match_indices('\n').map(|(end, _)| end).collect();
+                let read = |end| DeTable::parse(&text[..end]);
+                ends.partition_point(|&end| !read(end).is_err_and(|error| error.span().is_none()))
+            }
+        };
         let source = text.lines().nth(line).unwrap_or_default().trim();
         let source: String = source.chars().take(SHOWN).collect();
         let place = match self.name.as_str() {
@@ -112,9 +122,10 @@ impl Places {
         };
         let word = source.split_once('=').map_or("", |(_, value)| value.trim());
         let bare = word.starts_with(|c: char| c.is_ascii_alphabetic());
-        let message = match bare && !word.contains('"') {
-            true => format!("text stands in quotes, as in \"{word}\""),
-            false => error.message().replace('\n', ", "),
+        let message = match error.message() {
+            _ if bare && !word.contains('"') => format!("text stands in quotes, as in \"{word}\""),
+            deep if deep.contains("recurs") => "it is nested too deep".into(),
+            message => message.replace('\n', ", "),
         };
         Error::Config {
             field: String::new(),

@@ -106,10 +106,7 @@ pub fn load_as(
 
 /// Rows of a generator; errors of its settings name their key.
 fn generated(rows: Result<Dataset>) -> Result<Splits> {
-    rows.map(only_train).map_err(|error| match error {
-        Error::Invalid(problem) => Error::config("data.source", problem),
-        other => other,
-    })
+    rows.map(only_train).map_err(|error| error.within("data.source"))
 }
 
 /// The path that a column or a file of weights is as a file.

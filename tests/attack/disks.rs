@@ -56,6 +56,7 @@ fn full_disks_change_nothing_once_there_is_room() {
                 let words = stderr(&output);
                 assert!(words.contains("No space left"), "{words}");
                 assert!(!words.contains("panicked"), "{words}");
+                assert!(!words.contains(".ztrack-tmp"), "no file that the user knows: {words}");
                 faults += 1;
             }
         }

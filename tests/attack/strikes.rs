@@ -36,6 +36,7 @@ fn struck(wanted: u32, seed: u64, errors: &[i32]) -> u32 {
             let what =
                 format!("{:?}: error {errno} at call {at} of {calls}: {words}", case.settings);
             assert!(!words.contains("panicked"), "{what}");
+            assert!(!words.contains(".ztrack-tmp"), "no file that the user knows: {what}");
             match status.signal() {
                 Some(libc::SIGKILL) if errno == 0 => hits += 1,
                 None if errno == 0 => assert!(status.success(), "{what}"),

@@ -75,8 +75,12 @@ pub fn metrics_lines(out: &Path) -> usize {
 }
 
 /// The limit ends a test that hangs; none is near it.
-pub fn wait_for(what: &str, done: impl FnMut() -> bool) {
-    wait_at_most(Duration::from_secs(300), what, done);
+pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(300), "no {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Waits until a process has worked for another fifth of a second of processor time, or has ended: how far it is does not depend on what
@@ -102,14 +106,6 @@ pub fn wait_for_stop(child: &Child) {
         let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
         stat.rsplit(')').next().unwrap().trim_start().starts_with('T')
     });
-}
-
-pub fn wait_at_most(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < limit, "no {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 pub fn send(child: &Child, signal: &str) {

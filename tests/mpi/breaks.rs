@@ -5,18 +5,41 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::common::{assert_same, metrics_lines, text, tiny};
+use crate::common::{assert_same, metrics_lines, text, tiny, wait_for};
 use crate::jobs::{
-    SHARED, alone, children, end_of, must, on_ranks, resume, send, start, train, turn, wait_for,
+    SHARED, alone, children, end_of, must, on_ranks, resume, send, start, train, turn,
 };
 
-/// Files from before a run ended by itself.
-fn states(out: &Path) -> Vec<PathBuf> {
+/// What makes a run as good as endless, so that whatever is done to it meets it at work; and steps of the tracker that do not depend on
+/// the length planned.
+const ENDLESS: &[&str] = &["training.updates=1000000", "tempering.every=1"];
+
+/// The numbers of the updates after which a state was kept.
+fn states(out: &Path) -> Vec<u64> {
     let entries = fs::read_dir(out.join("checkpoints/state")).into_iter().flatten();
     let mut states: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     states.retain(|path| path.extension().is_some_and(|extension| extension == "state"));
-    states.sort();
-    states
+    let update = |path: PathBuf| path.file_stem()?.to_str()?.strip_prefix("update-")?.parse().ok();
+    states.into_iter().map(|path| update(path).unwrap()).collect()
+}
+
+/// Continues a broken run to an end near its last state, on so many ranks: it has the bytes of a run of one process and that length.
+fn assert_resumed(
+    ranks: usize,
+    config: &str,
+    out: &Path,
+    settings: &[&str],
+    skipped: Option<&str>,
+) {
+    let end = format!("training.updates={}", states(out).into_iter().max().unwrap() + 20);
+    let more = [resume(out), vec!["--set".into(), end.clone()]].concat();
+    must(&on_ranks(ranks, &more).unwrap().output().unwrap());
+    let one = out.with_extension("alone");
+    alone(&train(config, &one, &[settings, &[&end]].concat()));
+    for run in [&one, out] {
+        let _ = skipped.map(|folder| fs::remove_dir_all(run.join(folder)).unwrap());
+    }
+    assert_same(&one, out);
 }
 
 /// A rank that is killed, at moments that differ, ends the job; what is resumed, on another number of ranks, has the bytes
@@ -24,45 +47,31 @@ fn states(out: &Path) -> Vec<PathBuf> {
 #[test]
 fn jobs_that_lose_a_rank_end_and_can_be_resumed() {
     let (folder, _turn) = (TempDir::new().unwrap(), turn());
-    let config = tiny(folder.path());
-    let (one, out) = (folder.path().join("one"), folder.path().join("out"));
+    let (config, out) = (tiny(folder.path()), folder.path().join("out"));
     let kills: usize = std::env::var("ZTRACK_KILLS").map_or(3, |kills| kills.parse().unwrap());
-    let updates = format!("training.updates={}", 100 + 30 * kills);
-    let settings = [SHARED, &[&updates, "checkpoint.every=10"]].concat();
-    alone(&train(&config, &one, &settings));
+    let settings = [SHARED, ENDLESS, &["checkpoint.every=10"]].concat();
     let mut arguments = train(&config, &out, &settings);
     for kill in 0..kills {
         let Some(command) = on_ranks(2 + kill % 2, &arguments) else { return };
-        let child = start(command);
-        let before = states(&out);
-        wait_for("checkpoint", || states(&out) != before || out.join("summary.json").exists());
+        let (before, child) = (states(&out).into_iter().max(), start(command));
+        wait_for("checkpoint", || states(&out).into_iter().max() > before);
         // The moment is another one each time: some evaluations later.
         let rows = metrics_lines(&out) + kill % 5;
-        wait_for("rows", || metrics_lines(&out) >= rows || out.join("summary.json").exists());
+        wait_for("rows", || metrics_lines(&out) >= rows);
         let ranks = children(child.id());
-        let lost = ranks.get(kill % ranks.len().max(1)).copied();
-        lost.into_iter().for_each(|rank| send("-KILL", rank));
-        let output = end_of(child);
-        if out.join("summary.json").exists() {
-            break;
-        }
-        assert!(!output.status.success());
+        send("-KILL", ranks[kill % ranks.len()]);
+        assert!(!end_of(child).status.success());
         arguments = resume(&out);
     }
-    let Some(mut command) = on_ranks(4, &resume(&out)) else { return };
-    must(&command.output().unwrap());
-    assert_same(&one, &out);
+    assert_resumed(4, &config, &out, &settings, None);
 }
 
-/// A signal to the launcher, which hands it on, and one to a single rank.
+/// A signal to the launcher, which hands it on after a second, and one to a single rank.
 #[test]
 fn signals_end_all_ranks_with_a_checkpoint() {
     let (folder, _turn) = (TempDir::new().unwrap(), turn());
     let config = tiny(folder.path());
-    let one = folder.path().join("one");
-    // Open MPI hands a signal on after a second, in which the run must not end by itself.
-    let settings = [SHARED, &["training.updates=1500", "checkpoint.every=10000"]].concat();
-    alone(&train(&config, &one, &settings));
+    let settings = [SHARED, ENDLESS, &["checkpoint.every=1000000"]].concat();
     for to_launcher in [true, false] {
         let out = folder.path().join(format!("out-{to_launcher}"));
         let Some(command) = on_ranks(3, &train(&config, &out, &settings)) else { return };
@@ -73,14 +82,9 @@ fn signals_end_all_ranks_with_a_checkpoint() {
         let output = end_of(child);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{stderr}");
-        assert!(!states(&out).is_empty() && !out.join("summary.json").exists(), "{stderr}");
-        let Some(mut command) = on_ranks(2, &resume(&out)) else { return };
-        must(&command.output().unwrap());
+        assert!(!states(&out).is_empty(), "no state was kept: {stderr}");
         // The state that was kept at the signal is one that the other run has not.
-        for run in [&one, &out] {
-            let _ = fs::remove_dir_all(run.join("checkpoints"));
-        }
-        assert_same(&one, &out);
+        assert_resumed(2, &config, &out, &settings, Some("checkpoints"));
     }
 }
 

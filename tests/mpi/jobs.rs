@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use crate::common::{heed_signals, text, train_arguments, wait_at_most, ztrack};
+use crate::common::{heed_signals, text, train_arguments, wait_for, ztrack};
 
 /// More chains, particles and rows than one task has, so that there is work for every rank.
 pub const SHARED: &[&str] = &[
@@ -70,11 +69,6 @@ pub fn must(output: &Output) {
 
 pub fn alone(arguments: &[String]) {
     must(&ztrack().args(arguments).output().unwrap());
-}
-
-/// Longer than one process is waited for: ranks share the processors.
-pub fn wait_for(what: &str, done: impl FnMut() -> bool) {
-    wait_at_most(Duration::from_secs(100), what, done);
 }
 
 /// The end of a job that is broken; a rank that waits for another for ever fails the test.

@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod hostile_names;
 mod several_runs;
 
 use std::fs;

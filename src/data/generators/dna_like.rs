@@ -14,12 +14,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::COPIES;
-use crate::data::limits::{check_room, check_shape};
+use super::check_size;
 use crate::data::{Dataset, Values};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Stream, Streams};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keys::section;
 use crate::numerics::index_at;
 
@@ -89,11 +88,9 @@ impl DnaLike {
     /// Generates the data set, 180 columns, labels 1 to 3.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for no rows or more than the limits allow.
+    /// [`crate::Error::Config`] for no rows or more than the limits allow.
     pub fn generate(&self) -> Result<Dataset> {
-        check_shape(self.rows, 3 * LENGTH, true)
-            .and_then(|()| check_room(self.rows, 3 * LENGTH, COPIES))
-            .map_err(|problem| Error::Invalid(format!("dna-like: {problem}")))?;
+        check_size(self.rows, 3 * LENGTH)?;
         let mut bits = BitMatrix::zeros(self.rows, 3 * LENGTH);
         let mut labels = Vec::with_capacity(self.rows);
         let streams = Streams::new(self.seed, Purpose::Generator, STEP);

@@ -31,6 +31,17 @@ impl Levels {
 
     /// The level of a number at a place; numbers before it may become levels of another scale.
     pub fn set(&mut self, place: usize, value: f64) -> Checked<()> {
+        // Nearly all cells are bits or whole levels, and need no arithmetic.
+        let level = value as u8;
+        let plain = match self.binary {
+            true => level <= 1 && !self.minus,
+            false => self.largest == Some(255.0),
+        };
+        if plain && f64::from(level) == value {
+            self.zero |= level == 0;
+            self.levels[place] = level;
+            return Ok(());
+        }
         if value == -1.0 && self.binary && !self.zero {
             self.minus = true;
             return Ok(());
