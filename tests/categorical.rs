@@ -260,7 +260,8 @@ fn tables_that_are_no_categories_are_refused() {
     let categories = read(&table(), &FileOptions::default()).unwrap().categories;
     let beside = FileOptions { categories, ..FileOptions::default() };
     let decimals: String = (0..100).map(|i| format!("x{},{}.5\n", i % 3, i)).collect();
-    let counts: String = (0..100).map(|i| format!("x{},{}\n", i % 3, 2 * i)).collect();
+    let counts: String = (0..200).map(|i| format!("x{},{}\n", i % 3, i / 2 * 2)).collect();
+    let numbered: String = (0..100).map(|i| format!("{},x{}\n", 2 * i, i % 3)).collect();
     let words: String = (0..300).map(|i| format!("0,word{i}\n")).collect();
     for (text, options, expected) in [
         (
@@ -282,6 +283,11 @@ fn tables_that_are_no_categories_are_refused() {
             "a,b\n".to_string() + &counts,
             &FileOptions::default(),
             "column 2 (b) has 100 different numbers: put them",
+        ),
+        (
+            "a,b\n".to_string() + &numbered,
+            &FileOptions::default(),
+            "column 1 (a): another whole number in every row",
         ),
         (
             "a,b\n".to_string() + &words,

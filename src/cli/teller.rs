@@ -1,5 +1,5 @@
-//! Progress of a command that takes longer than a second: on a terminal a line with the current step, its progress and results so far; a
-//! permanent line for each completed step. On standard error.
+//! Progress of a command that takes longer than a second: on a terminal a line with the current step, its progress and results so far. With
+//! `--verbose` a permanent line for each completed step. On standard error.
 
 use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex};
@@ -24,8 +24,6 @@ const INDENT: usize = 4;
 pub struct Teller {
     shown: Arc<Mutex<Shown>>,
     verbose: bool,
-    /// Lines of the first second, shown after it.
-    waiting: Vec<String>,
 }
 
 /// State of the thread that shows progress.
@@ -55,7 +53,7 @@ impl Teller {
             shown.look();
             shown.ended
         });
-        Self { shown, verbose, waiting: Vec::new() }
+        Self { shown, verbose }
     }
 
     /// Shows a step of an estimate.
@@ -76,16 +74,14 @@ impl Teller {
         }
     }
 
-    /// Result of a step.
+    /// Result of a step, for `--verbose`.
     pub fn line(&mut self, line: &str) {
         if !self.verbose {
             return;
         }
         let mut shown = lock(&self.shown);
-        self.waiting.push(format!("{}: {line}", shown.place()));
-        if shown.start.elapsed() > PATIENCE {
-            self.waiting.drain(..).for_each(|line| shown.say(&line));
-        }
+        let line = format!("{}: {line}", shown.place());
+        shown.say(&line);
     }
 
     /// Prints a line at once.
