@@ -113,6 +113,37 @@ fn sums_are_no_less_accurate_than_those_of_floats_in_order() {
     }
 }
 
+/// A weight that keeps two units from being on together leaves the other weights of both as they are.
+#[test]
+fn a_huge_weight_does_not_blur_the_others() {
+    let (n_visible, n_hidden) = (90, 140);
+    for huge in [-1e5, -1e9, 3e38] {
+        let mut parameters = random_parameters(n_visible, n_hidden, 0.4, 11);
+        parameters.weights[0] = huge;
+        let states = hosts(&parameters).into_iter().map(|engine| {
+            for (layer, from) in [(Layer::Hidden, n_visible), (Layer::Visible, n_hidden)] {
+                for rows in [5, 40] {
+                    let mut given = random_bits(rows, from, 12);
+                    (0..rows).for_each(|row| given.set(row, 0, row % 4 == 3));
+                    let found = inputs(&engine, layer, &given);
+                    let exact = reference(&parameters, layer, &given);
+                    for (row, exact) in exact.iter().enumerate() {
+                        for (a, b) in found.row(row).iter().zip(exact) {
+                            let error = (f64::from(*a) - b).abs();
+                            assert!(error <= 1e-5 + 1e-6 * b.abs(), "{huge}, {layer:?}: {a} {b}");
+                        }
+                    }
+                }
+            }
+            let mut visible = random_bits(40, n_visible, 13);
+            engine.gibbs(&mut visible, 2, 5, 6);
+            visible
+        });
+        let states: Vec<BitMatrix> = states.collect();
+        assert!(states.iter().all(|found| *found == states[0]), "{huge}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

@@ -20,7 +20,7 @@ use super::shape::{GROUP, Product};
 use super::{InstructionSet, Panels};
 #[cfg(target_arch = "x86_64")]
 use super::{amx, tile_output::Draws, tiles::HEIGHT};
-use crate::engine::{Draw, Groups, PANEL, Workers, words_per_row};
+use crate::engine::{Draw, Groups, PANEL, Workers, for_each_set_bit, words_per_row};
 
 /// Fewest rows for which tables pay (measured: `cargo bench --bench kernels -- crossover`).
 const FEWEST_ROWS: usize = 16;
@@ -29,6 +29,18 @@ const FEWEST_ROWS: usize = 16;
 ///
 /// Panics if the slices do not fit these shapes (a bug in the caller, never input).
 pub fn accumulate(how: Product, workers: Workers, matrix: &FixedPoint, rows: PackedRows<'_>) {
+    accumulate_numbers(how, workers, matrix, &rows);
+    for (column, values) in &matrix.in_floats {
+        for (row, given) in rows.given.chunks_exact(rows.words).enumerate() {
+            let mut sum = f64::from(rows.start[*column]);
+            for_each_set_bit(given, |unit| sum += f64::from(values[unit]));
+            // SAFETY: the output has this row and this column, and nobody else works on it.
+            unsafe { rows.out.add(row * rows.stride + column).write(sum as f32) };
+        }
+    }
+}
+
+fn accumulate_numbers(how: Product, workers: Workers, matrix: &FixedPoint, rows: &PackedRows<'_>) {
     let (units, columns) = (matrix.units(), rows.stride);
     assert!(rows.words == words_per_row(units) && columns == matrix.scale.len());
     let panels = match &matrix.layout {
@@ -37,7 +49,7 @@ pub fn accumulate(how: Product, workers: Workers, matrix: &FixedPoint, rows: Pac
             for column in (0..columns).step_by(PANEL) {
                 let block = panels.block(0, column);
                 // SAFETY: the instruction set was detected on this machine; this is the only thread.
-                unsafe { add_up(&rows, column, &matrix.scale, block.values) };
+                unsafe { add_up(rows, column, &matrix.scale, block.values) };
             }
             return;
         }
@@ -57,10 +69,10 @@ pub fn accumulate(how: Product, workers: Workers, matrix: &FixedPoint, rows: Pac
             match &matrix.layout {
                 Layout::Panels(panels) => {
                     let table = &mut how.shape.table();
-                    look_up(how, (panels, units, &matrix.scale), columns, &sparse, table, &rows);
+                    look_up(how, (panels, units, &matrix.scale), columns, &sparse, table, rows);
                 }
                 #[cfg(target_arch = "x86_64")]
-                Layout::Planes(planes) => amx::multiply(planes, &matrix.scale, columns, &rows),
+                Layout::Planes(planes) => amx::multiply(planes, &matrix.scale, columns, rows),
                 #[cfg(not(target_arch = "x86_64"))]
                 Layout::Planes(_) => unreachable!("no matrix units on this architecture"),
             }
@@ -81,7 +93,9 @@ pub fn accumulate_and_draw(
     out: &mut [u64],
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if let Layout::Planes(planes) = &matrix.layout {
+    if let Layout::Planes(planes) = &matrix.layout
+        && matrix.in_floats.is_empty()
+    {
         assert!(rows.words == words_per_row(matrix.units()) && rows.stride == matrix.scale.len());
         let words = words_per_row(draw.n_units);
         let threads = workers.for_products(rows.count() * matrix.units() * rows.stride);

@@ -6,6 +6,9 @@
 //! 2. max_i |w_ij| / 2^23, but at most 2^-20: numbers of 24 bits are three planes of 8 bits for matrix units
 //!    ([`super::planes`]). Where that would leave steps of more than 2^-20 (a millionth of a nat), numbers have 32 bits.
 //!
+//! A column whose scale would be above 2^-15, because of a weight of tens of thousands, is summed in f64 instead, in the order of the units:
+//! the other weights of such a unit would be lost in its steps.
+//!
 //! The result x = start + scale sum is rounded three times; its error is at most half a scale for each set bit, and 2^-22 of the terms.
 
 use super::InstructionSet;
@@ -22,6 +25,8 @@ const MANY: usize = 1 << 16;
 const LARGEST: f32 = 8_388_606.0;
 /// Largest scale of numbers of 24 bits.
 const COARSE: f32 = 1.0 / (1 << 20) as f32;
+/// Largest scale of all: sums of |w| up to 65 000.
+const COARSEST: f32 = 1.0 / (1 << 15) as f32;
 /// Smallest scale: its inverse is finite.
 const SMALLEST: f32 = 1e-37;
 
@@ -37,6 +42,8 @@ pub struct FixedPoint {
     /// Whether a column has numbers of more than 24 bits, padded.
     long: Vec<bool>,
     pub(super) layout: Layout,
+    /// Columns that are summed in f64, with their values, [units]: those of a coarse scale, and those that are not finite.
+    pub(super) in_floats: Vec<(usize, Vec<f32>)>,
 }
 
 /// How the whole numbers lie.
@@ -68,12 +75,13 @@ impl FixedPoint {
     fn in_layout(units: usize, columns: usize, set: InstructionSet, layout: Layout) -> Self {
         let (scale, inverse) = (vec![0.0; padded(columns)], vec![0.0; padded(columns)]);
         let long = vec![false; padded(columns)];
-        Self { units, columns, set, scale, inverse, long, layout }
+        Self { units, columns, set, scale, inverse, long, layout, in_floats: Vec::new() }
     }
 
     /// Takes values of shape [units, columns], rows `stride` apart, with the sizes of its columns.
     pub fn copy(&mut self, values: &[f32], stride: usize, sizes: &Sizes) {
-        self.find_scales(sizes);
+        let units = self.units;
+        self.find_scales(sizes, |j| (0..units).map(|i| values[i * stride + j]).collect());
         match &mut self.layout {
             Layout::Panels(panels) => panels.copy(self.set, values, stride, &self.inverse),
             Layout::Planes(planes) => {
@@ -84,7 +92,8 @@ impl FixedPoint {
 
     /// Takes the transpose of tight values of shape [columns, units], with the sizes of their rows.
     pub fn copy_transposed(&mut self, values: &[f32], sizes: &Sizes) {
-        self.find_scales(sizes);
+        let units = self.units;
+        self.find_scales(sizes, |j| values[j * units..][..units].to_vec());
         match &mut self.layout {
             Layout::Panels(panels) => panels.copy_transposed(self.set, values, &self.inverse),
             Layout::Planes(planes) => {
@@ -93,9 +102,13 @@ impl FixedPoint {
         }
     }
 
-    fn find_scales(&mut self, sizes: &Sizes) {
+    fn find_scales(&mut self, sizes: &Sizes, values_of: impl Fn(usize) -> Vec<f32>) {
+        self.in_floats.clear();
         for (column, (most, sum)) in sizes.most.iter().zip(&sizes.sum).enumerate() {
             let (scale, inverse) = scale_of(*most, *sum, self.units);
+            if scale.is_nan() || scale > COARSEST {
+                self.in_floats.push((column, values_of(column)));
+            }
             self.scale[column] = scale;
             self.inverse[column] = inverse;
             self.long[column] = most * inverse > LARGEST + 1.0;
