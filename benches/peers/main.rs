@@ -17,6 +17,7 @@ use ztrack::tempering::{
 };
 use ztrack::training::Trainer;
 use ztrack::training::gradient::Particles;
+use ztrack::units::Variables;
 
 /// Sweeps of tempered chains in one call.
 const TEMPERED_SWEEPS: usize = 5;
@@ -24,6 +25,8 @@ const TEMPERED_SWEEPS: usize = 5;
 const TRAINING_ROWS: usize = 6000;
 /// Updates before the first one that is timed.
 const FIRST_UPDATES: usize = 300;
+/// States of every variable of a categorical sweep.
+const STATES: usize = 4;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -144,6 +147,12 @@ fn work(what: &str, setting: &str) -> Result<Work, Failure> {
             states.sweep(&fused, 10);
             let on_burn = OnBurn::new(&parameters, &Device::ndarray());
             Ok(Box::new(move || states.sweep(&on_burn, 1)))
+        }
+        "ztrack categorical sweep" => {
+            let variables = Variables::new((0..n_visible / STATES).map(|_| (STATES, false)))?;
+            let engine = Host::new(&parameters.of(variables)?);
+            states.sweep(&engine, 1);
+            Ok(Box::new(move || states.sweep(&engine, 1)))
         }
         "ztrack update" => {
             let data = particles(chains, n_visible).visible;

@@ -15,6 +15,8 @@ THREADS = int(os.environ["OMP_NUM_THREADS"])
 TRAINING_ROWS = 6000
 FIRST_UPDATES = 300
 RATE = 0.05
+# Of every variable of a categorical sweep.
+STATES = 4
 
 
 def torch_model(n_visible, n_hidden, chains):
@@ -67,6 +69,39 @@ def numpy_products(n_visible, n_hidden, chains):
     def work():
         numpy.matmul(visible, weights, out=to_hidden)
         numpy.matmul(hidden, weights.T, out=to_visible)
+
+    return work
+
+
+def torch_categorical_sweep(n_visible, n_hidden, chains):
+    """One-hot rows of variables of STATES states each, drawn by torch.multinomial."""
+    torch, weights, visible_bias, hidden_bias, _ = torch_model(n_visible, n_hidden, chains)
+    one_hot = torch.nn.functional.one_hot
+    first = torch.randint(STATES, (chains, n_visible // STATES))
+    state = {"visible": one_hot(first, STATES).float().view(chains, n_visible)}
+
+    def work():
+        hidden = torch.bernoulli(torch.sigmoid(state["visible"] @ weights + hidden_bias))
+        probabilities = torch.softmax((hidden @ weights.T + visible_bias).view(-1, STATES), 1)
+        drawn = torch.multinomial(probabilities, 1)
+        state["visible"] = one_hot(drawn, STATES).float().view(chains, n_visible)
+
+    return work
+
+
+def rbms_categorical_sweep(n_visible, n_hidden, chains):
+    torch, weights, visible_bias, hidden_bias, _ = torch_model(n_visible, n_hidden, chains)
+    from rbms.potts_bernoulli.classes import PBRBM
+
+    variables = n_visible // STATES
+    model = PBRBM(
+        weight_matrix=weights.view(variables, STATES, n_hidden), vbias=visible_bias.view(variables, STATES), hbias=hidden_bias
+    )
+    start = torch.randint(STATES, (chains, variables)).float()
+    state = {"chains": model.init_chains(num_samples=chains, start_v=start)}
+
+    def work():
+        state["chains"] = model.sample_state(n_steps=1, chains=state["chains"], beta=1.0)
 
     return work
 
@@ -184,6 +219,8 @@ WORKS = {
     "NumPy bare products": numpy_products,
     "NumPy bare products, SkylakeX kernels": numpy_products,
     "rbms sweep": rbms_sweep,
+    "PyTorch categorical sweep": torch_categorical_sweep,
+    "rbms categorical sweep": rbms_categorical_sweep,
     "scikit-learn update": sklearn_update,
     "PyTorch training update": torch_training,
     "PyTorch training update, medium precision": lambda *sizes: torch_training(*sizes, precision="medium"),

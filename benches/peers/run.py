@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "ztrack-peers"
 PACKAGES = ["torch", "numpy", "scikit-learn", "matplotlib", "rbms"]
-SWEEP, TRAINING = "ztrack sweep", "ztrack training update"
+SWEEP, CATEGORICAL, TRAINING = "ztrack sweep", "ztrack categorical sweep", "ztrack training update"
 SKYLAKE = "NumPy bare products, SkylakeX kernels"
 BARE = ["PyTorch bare products", "NumPy bare products", SKYLAKE]
 # Products in 16 bits are a limit, not a peer: they are less precise than the others and ours.
@@ -34,6 +34,8 @@ LIMIT = "PyTorch bare products, bf16"
 # What each is divided by: the work of ours that does the same.
 OURS = {
     **{peer: SWEEP for peer in ["PyTorch composed sweep", *BARE, LIMIT, "rbms sweep", "burn-ndarray composed sweep"]},
+    "PyTorch categorical sweep": CATEGORICAL,
+    "rbms categorical sweep": CATEGORICAL,
     "scikit-learn update": "ztrack update",
     "PyTorch training update": TRAINING,
     "PyTorch training update, medium precision": TRAINING,
@@ -42,12 +44,14 @@ OURS = {
 }
 GROWING = ["PyTorch composed sweep", "PyTorch bare products", "NumPy bare products", SKYLAKE]
 TRAINED = [peer for peer, work in OURS.items() if work == TRAINING]
+VARIABLES = [peer for peer, work in OURS.items() if work == CATEGORICAL]
 TEMPERED = [f"ztrack tempered sweep, {update}, K = {k}" for update in ("joint", "collapsed") for k in (10, 100, 1000)]
 TEMPERED_SWEEPS = 5
-# Visible units, hidden units, chains: the sizes of the papers' models, with all peers but training; growth; training.
+# Visible units, hidden units, chains: the sizes of the papers' models, with all peers but training; growth; 60 variables of 4 states; training.
 SETTINGS = (
-    {f"{visible}x500x{chains}": [peer for peer in OURS if peer not in TRAINED] for visible in (180, 784) for chains in (100, 500, 2000)}
+    {f"{visible}x500x{chains}": [peer for peer in OURS if peer not in TRAINED + VARIABLES] for visible in (180, 784) for chains in (100, 500, 2000)}
     | {setting: GROWING for setting in ["784x100x500", "784x1000x500", "784x2000x500", "784x2000x2000", "784x4000x500", "784x500x8000"]}
+    | {"240x500x2000": VARIABLES}
 )
 TRAINING_SETTINGS = ["784x500x100", "784x500x500"]
 # What a processor is told apart by, besides its name and caches.

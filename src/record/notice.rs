@@ -275,9 +275,9 @@ impl Notice {
                     remedy.map_or(String::new(), |it| format!(". {it}"))
                 ),
                 if remedy.is_some() {
-                    "if this continues, lower training.learning_rate.initial or set training.gradient = \"tempered\""
+                    "if this continues, lower training.learning_rate.initial"
                 } else {
-                    "the particles of the gradient no longer represent the model, or the steps are too large; set training.gradient = \"tempered\" or lower training.learning_rate.initial. Early stopping waits until the training has recovered"
+                    "the particles of the gradient no longer represent the model, or the steps are too large; lower training.learning_rate.initial, or set training.exchange = true where the modes of the data are far apart. Early stopping waits until the training has recovered"
                 },
             ),
             Self::Overfits { update } => (

@@ -45,9 +45,11 @@ fn body(draw: &Draw<'_>, variables: &[Variable], out: &mut [u64]) {
             }
             None => eta.iter_mut().zip(row.inputs).for_each(|(eta, x)| *eta = beta * x),
         }
-        let largest = eta[..draw.n_units].iter().fold(0.0f32, |most, x| most.max(x.abs()));
+        // Sizes as whole numbers have the same order, and the compiler finds their largest by vectors.
+        let size = |x: &f32| x.abs().to_bits();
+        let largest = eta[..draw.n_units].iter().map(size).max().unwrap_or(0);
         implicit.fill(0.0);
-        if largest > IN_RANGE {
+        if largest > IN_RANGE.to_bits() {
             relative_to_largest(variables, eta, implicit);
         }
         eta.iter_mut().for_each(|x| *x = exp_f32(*x));
