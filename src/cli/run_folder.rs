@@ -11,6 +11,7 @@ use super::run_lock::{LOCK, RunLock};
 use crate::checkpoint::{
     ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, sorted_files, write_bytes,
 };
+use crate::config::Config;
 use crate::engine::BitMatrix;
 use crate::model::Parameters;
 use crate::record::HeldFile;
@@ -121,9 +122,18 @@ impl RunFolder {
         Ok(())
     }
 
+    /// The summary of a run that has ended with these settings and has all its files; `None` where the last audits or the report are
+    /// still to be done.
+    pub fn ended_summary(path: &Path, config: &Config) -> Result<Option<Summary>> {
+        let configuration = serde_json::to_value(config)?;
+        let complete = [LAST, REPORT, CURVES].iter().all(|name| path.join(name).is_file());
+        let summary = Self::summary(path).filter(|it| it.configuration == configuration);
+        Ok(summary.filter(|_| complete))
+    }
+
     /// summary.json of a run folder; `None` before its end, or if it cannot be read.
     pub fn summary(path: &Path) -> Option<Summary> {
-        serde_json::from_slice(&fs::read(path.join(SUMMARY)).ok()?).ok()
+        report::summary_of(path).ok()?
     }
 
     /// Removes the files on the end of the run, before it continues: an earlier end must not be confused with the present one. The best

@@ -200,9 +200,8 @@ fn a_huge_weight_leaves_the_digits_of_the_others() {
 #[test]
 fn sums_that_cancel_are_right_or_refused() {
     let mut model = gaussian_parameters(6, 8, 0.5, 3);
-    let expected = |model: &Parameters| {
-        crate::numerics::LogSumExp::of(brute_log_f(model, &[0.0; 6], 1.0))
-    };
+    let expected =
+        |model: &Parameters| crate::numerics::LogSumExp::of(brute_log_f(model, &[0.0; 6], 1.0));
     // Units 0 and 1 together push unit 2 by nothing, alone by 1e20 down.
     let plain = expected(&model);
     model.visible_bias[0] = -1e20;
