@@ -101,9 +101,12 @@ fn a_data_file_trains_at_once_as_what_init_writes_does() {
     let stdout =
         succeed(folder.path(), &[&["train", "my.csv", "--resume"][..], &SHORT, &more].concat());
     assert!(stdout.contains("after update 140"), "{stdout}");
-    fs::remove_file(folder.path().join("runs/my/report.html")).unwrap();
-    succeed(folder.path(), &["train", "--out", "runs/my", "--resume", "-q"]);
-    assert!(folder.path().join("runs/my/report.html").is_file());
+    for lost in ["runs/my/report.html", "runs/my/best.safetensors"].map(|it| folder.path().join(it))
+    {
+        fs::remove_file(&lost).unwrap();
+        succeed(folder.path(), &["train", "--out", "runs/my", "--resume", "-q"]);
+        assert!(lost.is_file());
+    }
 }
 
 /// By its name alone: told by the commands that leave it out, not by those that are told to take it.

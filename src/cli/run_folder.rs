@@ -23,6 +23,7 @@ const CONFIG: &str = "config.toml";
 const METRICS: &str = "metrics.csv";
 const NOTICES: &str = "notices.jsonl";
 const SUMMARY: &str = "summary.json";
+const BEST: &str = "best.safetensors";
 const LAST: &str = "last.safetensors";
 const CURVES: &str = "curves.svg";
 /// The report of the run.
@@ -111,7 +112,7 @@ impl RunFolder {
 
     /// The best model.
     pub fn best_model(&self) -> PathBuf {
-        self.path.join("best.safetensors")
+        self.path.join(BEST)
     }
 
     /// Writes summary.json.
@@ -128,7 +129,8 @@ impl RunFolder {
         let configuration = serde_json::to_value(config)?;
         let complete = [LAST, REPORT, CURVES].iter().all(|name| path.join(name).is_file());
         let summary = Self::summary(path).filter(|it| it.configuration == configuration);
-        Ok(summary.filter(|_| complete))
+        let best = path.join(BEST).is_file();
+        Ok(summary.filter(|it| complete && (best || it.best.candidates_audited == 0)))
     }
 
     /// summary.json of a run folder; `None` before its end, or if it cannot be read.

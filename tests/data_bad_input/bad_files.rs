@@ -147,7 +147,11 @@ fn in_npz() -> Vec<Case> {
     vec![
         ("x.npz", b"PK\x03\x04 and no more".to_vec(), "is not a sound npz"),
         ("x.npz", npz(&[]), "npz holds no arrays"),
-        ("x.xlsx", npz(&[("xl/workbook", array![[1]])]), "is a spreadsheet (Excel or OpenDocument)"),
+        (
+            "x.xlsx",
+            npz(&[("xl/workbook", array![[1]])]),
+            "is a spreadsheet (Excel or OpenDocument)",
+        ),
         ("x.npz", twice_x(), "holds two arrays of one name"),
         (
             "x.npz",
