@@ -182,8 +182,7 @@ impl Train {
                 );
                 let ended = RunFolder::ended_summary(out, trainer.config())?;
                 if let (Some(summary), 1) = (ended, ranks.size()) {
-                    print(&summary.text(out))?;
-                    return Ok(ExitCode::SUCCESS);
+                    return print(&summary.text(out)).map(|()| ExitCode::SUCCESS);
                 }
             }
         }

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::enumeration::{Enumeration, Total};
+use super::enumeration::Enumeration;
+use super::total::Total;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 

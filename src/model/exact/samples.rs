@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::enumeration::{Enumeration, Total, Visit};
+use super::enumeration::{Enumeration, Visit};
 use super::partition::{check_size, masses};
+use super::total::Total;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams};
 use crate::error::Result;
