@@ -35,8 +35,8 @@ impl Total {
         let highest = LogSumExp::of(pieces.iter().map(|piece| piece.highest.value()));
         if highest - log_z > 1e-6 * log_z.abs().max(1.0) {
             return Err(Error::Invalid(format!(
-                "exact enumeration: weights and biases of this model are so large and cancel so far that log Z = {log_z:.6} may be off by {:.1e} \
-                 in double precision: make them smaller (above some 1000 nothing changes but the last digits), or take an estimate (--method rts)",
+                "exact enumeration: weights and biases of this model are so large that what is left where they cancel has no digits in \
+                 double precision, and log Z = {log_z:.6} may be off by {:.1e}: make them smaller",
                 highest - log_z
             )));
         }
