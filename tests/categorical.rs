@@ -262,7 +262,8 @@ fn tables_that_are_no_categories_are_refused() {
     let decimals: String = (0..100).map(|i| format!("x{},{}.5\n", i % 3, i)).collect();
     let counts: String = (0..200).map(|i| format!("x{},{}\n", i % 3, i / 2 * 2)).collect();
     let numbered: String = (0..100).map(|i| format!("{},x{}\n", 2 * i, i % 3)).collect();
-    let words: String = (0..300).map(|i| format!("0,word{i}\n")).collect();
+    let words: String = (0..600).map(|i| format!("0,word{}\n", i / 2)).collect();
+    let names = |rows| (0..rows).map(|i| format!("0,name{i}\n")).collect::<String>();
     for (text, options, expected) in [
         (
             table() + "red,1,,0,a\nred,?,no,0,a\n",
@@ -287,12 +288,22 @@ fn tables_that_are_no_categories_are_refused() {
         (
             "a,b\n".to_string() + &numbered,
             &FileOptions::default(),
-            "column 1 (a): another whole number in every row",
+            "column 1 (a): another value in every row, as names of rows",
+        ),
+        (
+            "a,b\n".to_string() + &names(300),
+            &FileOptions::default(),
+            "line 258, column 2 (b): another value in",
+        ),
+        (
+            "a,b\n".to_string() + &names(30),
+            &FileOptions::default(),
+            "column 2 (b): another value in every row",
         ),
         (
             "a,b\n".to_string() + &words,
             &FileOptions::default(),
-            "line 258, column 2 (b): `word256` is one value more than the 256",
+            "line 514, column 2 (b): `word256` is one value more than the 256",
         ),
         (
             "a,b\n".to_string() + &"0,1\n1,1\n1,0\n".repeat(99) + "0,O\n",

@@ -114,7 +114,11 @@ fn tables_of_grey_levels_are_read() {
     for (text, expected) in [
         ("a,b\n3,red\n", "line 2, column 2 (b): `red` is no number, as grey levels are"),
         ("a,b\n3,400\n", "line 2, column 2 (b): 400 is outside 0..255"),
-        ("a,b\n0.5,3\n", "line 2, column 2 (b): 3 is outside 0..1; divide grey levels by 255"),
+        (
+            "a,b\n0.5,3\n",
+            "line 2, column 2 (b): 3 is outside 0..1; divide grey levels by the level of white",
+        ),
+        ("a,b\n3,16\n", "grey levels end at 16, and whole numbers are read as 0 to 255"),
         ("a,b\n3,0.5\n", "line 2, column 2 (b): 0.5 is not whole"),
         ("a,b\n3,\n", "line 2, column 2 (b): a value is missing"),
     ] {
@@ -266,8 +270,8 @@ fn arrays_of_every_type_are_read() {
     assert_eq!(levels(&read("x.npy", npy(array![[0.0, 0.5], [1.0, 0.1]]))), [0, 128, 255, 26]);
     assert_eq!(levels(&read("x.npy", npy(array![[0.0f32, 0.004]]))), [0, 1]);
     let mut columns_first = Array2::zeros((2, 3).f());
-    columns_first.assign(&array![[1u8, 2, 3], [4, 5, 6]]);
-    assert_eq!(levels(&read("x.npy", npy(columns_first))), [1, 2, 3, 4, 5, 6]);
+    columns_first.assign(&array![[1u8, 2, 3], [4, 5, 200]]);
+    assert_eq!(levels(&read("x.npy", npy(columns_first))), [1, 2, 3, 4, 5, 200]);
 }
 
 #[test]

@@ -88,8 +88,25 @@ fn a_data_file_trains_at_once_as_what_init_writes_does() {
     assert_eq!(run(folder.path(), &["init", "my.csv"]).status.code(), Some(2));
     assert_eq!(fs::read_to_string(folder.path().join("my.toml")).unwrap(), written);
     assert_eq!(succeed(folder.path(), &["init", "my.csv", "--out", "-"]), written);
-    // A run that was started by name goes on by name.
-    succeed(folder.path(), &[&["train", "my.csv", "--resume"][..], &SHORT].concat());
+    // A run that was started by name goes on by name; where it has ended nothing is done again: summary.json has the time of its end.
+    let summary =
+        |run| fs::read(folder.path().join("runs").join(run).join("summary.json")).unwrap();
+    let before = summary("my");
+    let again = run(folder.path(), &[&["train", "my.csv", "--resume"][..], &SHORT].concat());
+    let [stdout, stderr] = [again.stdout, again.stderr].map(|it| String::from_utf8(it).unwrap());
+    assert!(stderr.contains("this run has ended") && !stderr.contains("audit"), "{stderr}");
+    assert!(stdout.contains("best model: update") && summary("my") == before, "{stdout}");
+    // More updates are done, and lost files of its end made again.
+    let more = ["--set", "training.updates=140"];
+    let stdout =
+        succeed(folder.path(), &[&["train", "my.csv", "--resume"][..], &SHORT, &more].concat());
+    assert!(stdout.contains("after update 140"), "{stdout}");
+    for lost in ["runs/my/report.html", "runs/my/best.safetensors"].map(|it| folder.path().join(it))
+    {
+        fs::remove_file(&lost).unwrap();
+        succeed(folder.path(), &["train", "--out", "runs/my", "--resume", "-q"]);
+        assert!(lost.is_file());
+    }
 }
 
 /// By its name alone: told by the commands that leave it out, not by those that are told to take it.
@@ -109,6 +126,10 @@ fn a_column_taken_for_labels_is_told() {
     assert!(told(&["evaluate", "runs/t", "--data", "t.csv", "--split", "train"]));
     assert!(!train(&["--set", "data.source.columns=1-", "--out", "whole"]));
     assert!(!train(&["--set", "data.source.label=class", "--out", "labelled"]));
+    // Samples have the names of the columns that are units.
+    succeed(folder.path(), &["sample", "runs/t", "--count", "3", "--out", "samples.csv"]);
+    let samples = fs::read_to_string(folder.path().join("samples.csv")).unwrap();
+    assert!(samples.starts_with("a,b,c\n") && samples.lines().count() == 4, "{samples}");
     let described = succeed(folder.path(), &["data", "describe", "t.csv", "--baselines"]);
     assert!(described.contains("(column 3 (class), by its name)"), "{described}");
 }

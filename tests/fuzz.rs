@@ -222,6 +222,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
                 binarization: Binarization::Stochastic,
                 means: vec![0.5; 4],
                 categories: None,
+                titles: ["a", "b", "c", "d"].map(String::from).to_vec(),
             };
             let trained_on = Some(trained_on);
             let states = Some(BitMatrix::from_fn(3, 4, |row, unit| row == unit));

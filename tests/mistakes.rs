@@ -298,11 +298,15 @@ fn of_files_of_other_programs() {
     let shuffled = |i: usize| line(i * 7919 % 10_000);
     let long = format!(",a,b\n{}", (0..400).map(shuffled).collect::<String>());
     fs::write(folder.path().join("long.csv"), long).unwrap();
+    let named = |i: usize| format!("patient{}", line(i));
+    let names = format!("id,a,b\n{}", (0..30).map(named).collect::<String>());
+    fs::write(folder.path().join("names.csv"), names).unwrap();
     let same = ["train", "rows.csv", "--set", "data.source.test=rows.csv"];
     for (arguments, expected) in [
         (&["estimate", "model.pt"][..], ["is a file of PyTorch", "np.savez"]),
-        (&["train", "index.csv"], ["whole number in every row", "index=False"]),
-        (&["train", "long.csv"], ["whole number in every row", "data.source.columns=2-"]),
+        (&["train", "index.csv"], ["another value in every row", "index=False"]),
+        (&["train", "long.csv"], ["another value in every row", "data.source.columns=2-"]),
+        (&["train", "names.csv"], ["names of rows", "data.source.columns=2-"]),
         (&same, ["rows.csv: holds the training rows", "leave it out"]),
     ] {
         let output = ztrack().current_dir(folder.path()).args(arguments).output().unwrap();

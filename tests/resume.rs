@@ -111,6 +111,11 @@ fn without_tracking_nothing_is_spent_on_chains() {
     assert!(common::number(&one["times"]["tracking"]) > 0.0);
     assert_eq!(other["best"]["update"], 20);
     let last = common::json(&["estimate", &text(&untracked.join("last.safetensors")), "--json"]);
+    let told = common::run(&["train", "--resume", "-q", "--out", &text(&untracked)]);
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.contains("log Z was not tracked") && !told.contains("sound at"), "{told}");
+    let page = std::fs::read_to_string(untracked.join("report.html")).unwrap();
+    assert!(page.contains("not tracked during the run") && !page.contains("Tracked log Z was"));
     let found = common::number(&other["best"]["log_z"]);
     assert!((found - common::number(&last["estimates"][0]["value"])).abs() < 1e-6, "{last}");
     for (more, expected) in [

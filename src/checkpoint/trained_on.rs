@@ -13,6 +13,7 @@ const DATA: &str = "data";
 const ROWS: &str = "training_rows";
 const BINARIZATION: &str = "binarization";
 const CATEGORIES: &str = "categories";
+const TITLES: &str = "columns";
 
 /// The training rows of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ pub struct TrainedOn {
     pub means: Vec<f32>,
     /// The names of the variables and states of a table of categories.
     pub categories: Option<Arc<Categories>>,
+    /// Names of the columns of another table, `[M]`; empty if it had none.
+    pub titles: Vec<String>,
 }
 
 impl TrainedOn {
@@ -53,6 +56,9 @@ impl TrainedOn {
         if let Some(Ok(categories)) = self.categories.as_ref().map(|it| it.to_json()) {
             metadata.insert(CATEGORIES.into(), categories);
         }
+        if let (false, Ok(titles)) = (self.titles.is_empty(), serde_json::to_string(&self.titles)) {
+            metadata.insert(TITLES.into(), titles);
+        }
     }
 
     /// The means found in a file, with their description in its metadata, which is removed from there.
@@ -71,6 +77,13 @@ impl TrainedOn {
             found.map(Arc::new).map_err(|problem| format!("come with {problem}"))
         });
         let categories = categories.transpose()?;
+        let titles = match metadata.remove(TITLES) {
+            Some(text) => serde_json::from_str(&text)
+                .ok()
+                .filter(|titles: &Vec<String>| titles.len() == n_visible)
+                .ok_or_else(|| format!("come with `{TITLES}` = `{text:.32}`"))?,
+            None => Vec::new(),
+        };
         let mut take = |key: &str| metadata.remove(key).unwrap_or_default();
         let (data, rows, binarization) = (take(DATA), take(ROWS), take(BINARIZATION));
         // More rows than a data set can have would overflow as a count.
@@ -87,6 +100,7 @@ impl TrainedOn {
                 .map_err(|_| format!("come with `{BINARIZATION}` = `{binarization:.32}`"))?,
             means,
             categories,
+            titles,
         })
     }
 }

@@ -54,7 +54,7 @@ impl Compare {
         let parts: Vec<&str> = PARTS.into_iter().filter(differ).collect();
         if !parts.is_empty() {
             text += &format!(
-                "\nthe {} rows of these runs are not the same, so neither are their likelihoods' scales\n",
+                "\nthese runs have different {} rows: their likelihoods cannot be compared\n",
                 parts.join(" and ")
             );
         }

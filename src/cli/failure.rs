@@ -63,12 +63,42 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
         message =
             format!("error: there is no option {option}: keys of a configuration are set by {set}");
     }
-    let command = error.get(ContextKind::InvalidSubcommand);
-    if !cfg!(feature = "watch") && command == Some(&ContextValue::String("watch".into())) {
-        message = "error: this build has no `ztrack watch`: install it with cargo install --path . --features watch, or watch a run by tensorboard --logdir runs".into();
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(command) = command_meant(word)
+    {
+        message = format!("error: there is no `ztrack {word}`: use {command}");
     }
     tell(&message);
     ExitCode::from(USAGE)
+}
+
+/// What does the work of a command that other programs have under this name.
+fn command_meant(word: &str) -> Option<&'static str> {
+    Some(match word.to_ascii_lowercase().as_str() {
+        "resume" | "continue" | "restart" => "ztrack train --resume --out RUN",
+        "fit" | "run" | "learn" => "ztrack train my.csv",
+        "score" | "score_samples" | "score-samples" | "predict" | "likelihood" => {
+            "ztrack evaluate RUN --data my.csv --per-row scores.csv"
+        }
+        "test" | "validate" => "ztrack evaluate RUN --data test",
+        "generate" | "draw" => "ztrack sample RUN --count 100 --out samples.csv",
+        "fill" | "complete" | "inpaint" => "ztrack impute RUN my.csv --out filled.csv",
+        "features" | "encode" | "embed" => "ztrack transform RUN --out features.npy",
+        "plot" | "show" | "view" => "ztrack report RUN (figures on one page)",
+        "serve" | "web" | "dashboard" => {
+            "ztrack report --all runs (one page of all runs, to open in a browser)"
+        }
+        "list" | "ls" | "status" => "ztrack runs",
+        "tune" | "grid" | "search" => "ztrack sweep my.csv --over model.hidden=16,64",
+        "logz" | "log-z" | "partition" | "ais" => "ztrack estimate MODEL",
+        "describe" | "info" | "inspect" => "ztrack data describe my.csv",
+        "fetch" | "download" => "ztrack data fetch NAME",
+        "tensorboard" => "tensorboard --logdir runs",
+        "watch" => {
+            "tensorboard --logdir runs, or a build with the feature watch (cargo install --path . --features watch)"
+        }
+        _ => return None,
+    })
 }
 
 /// How to set a key whose name was typed as an option, as in `--epochs 5`; `typed`: all that was typed.
@@ -121,6 +151,21 @@ mod tests {
             assert_eq!(meant(typed).as_deref(), Some(expected));
         }
         assert_eq!(meant(&["train", "--nonsense", "5"]), None);
+    }
+
+    #[test]
+    fn commands_of_other_programs_lead_to_those_that_are_there() {
+        for (word, expected) in [
+            ("resume", "train --resume --out"),
+            ("fit", "ztrack train"),
+            ("score", "--per-row"),
+            ("generate", "ztrack sample"),
+            ("Plot", "ztrack report"),
+            ("serve", "report --all"),
+        ] {
+            assert!(command_meant(word).unwrap().contains(expected), "{word}");
+        }
+        assert_eq!(command_meant("frobnicate"), None);
     }
 
     #[test]

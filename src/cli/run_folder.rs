@@ -11,6 +11,7 @@ use super::run_lock::{LOCK, RunLock};
 use crate::checkpoint::{
     ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, sorted_files, write_bytes,
 };
+use crate::config::Config;
 use crate::engine::BitMatrix;
 use crate::model::Parameters;
 use crate::record::HeldFile;
@@ -22,6 +23,7 @@ const CONFIG: &str = "config.toml";
 const METRICS: &str = "metrics.csv";
 const NOTICES: &str = "notices.jsonl";
 const SUMMARY: &str = "summary.json";
+const BEST: &str = "best.safetensors";
 const LAST: &str = "last.safetensors";
 const CURVES: &str = "curves.svg";
 /// The report of the run.
@@ -110,7 +112,7 @@ impl RunFolder {
 
     /// The best model.
     pub fn best_model(&self) -> PathBuf {
-        self.path.join("best.safetensors")
+        self.path.join(BEST)
     }
 
     /// Writes summary.json.
@@ -121,9 +123,19 @@ impl RunFolder {
         Ok(())
     }
 
+    /// The summary of a run that has ended with these settings and has all its files; `None` where the last audits or the report are
+    /// still to be done.
+    pub fn ended_summary(path: &Path, config: &Config) -> Result<Option<Summary>> {
+        let configuration = serde_json::to_value(config)?;
+        let complete = [LAST, REPORT, CURVES].iter().all(|name| path.join(name).is_file());
+        let summary = Self::summary(path).filter(|it| it.configuration == configuration);
+        let best = path.join(BEST).is_file();
+        Ok(summary.filter(|it| complete && (best || it.best.candidates_audited == 0)))
+    }
+
     /// summary.json of a run folder; `None` before its end, or if it cannot be read.
     pub fn summary(path: &Path) -> Option<Summary> {
-        serde_json::from_slice(&fs::read(path.join(SUMMARY)).ok()?).ok()
+        report::summary_of(path).ok()?
     }
 
     /// Removes the files on the end of the run, before it continues: an earlier end must not be confused with the present one. The best

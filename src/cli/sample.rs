@@ -150,7 +150,7 @@ impl Sample {
             _ => None,
         };
         self.write(&model, format, &samples.visible, nearest.as_ref())?;
-        self.tell(&samples);
+        self.tell(&samples, states.is_some());
         if let (Some((rows, nearest)), Some(data)) = (&nearest, &data) {
             tell_distances(rows, nearest, data, variables)?;
         }
@@ -178,9 +178,10 @@ impl Sample {
         rows: &BitMatrix,
         nearest: Option<&(&BitMatrix, Vec<Neighbour>)>,
     ) -> Result<()> {
+        let titles = model.file.trained_on.as_ref().map_or(&[][..], |it| &it.titles);
         let bytes = match format {
             Format::Npy => npy(rows, &model.file.parameters.variables)?,
-            Format::Csv => csv(rows, names(model), &model.file.parameters.variables),
+            Format::Csv => csv(rows, (names(model), titles), &model.file.parameters.variables),
             Format::Fasta => fasta(rows, names(model)),
             Format::Png(shape) => sheet(rows, nearest, shape)?,
         };
@@ -223,7 +224,7 @@ impl Sample {
         name.map(|name| self.options.load(&name, model, self.seed)).transpose()
     }
 
-    fn tell(&self, samples: &Equilibrium) {
+    fn tell(&self, samples: &Equilibrium, from_run: bool) {
         let words = [("use more sweeps, or another --start", ADVICE)];
         for doubt in samples.trust.clone().reworded(&words).doubts() {
             tell(&format!("warning: {}", doubt.text));
@@ -231,7 +232,13 @@ impl Sample {
         let (out, count) = (self.out.display(), self.count);
         tell(&match samples.chains_used {
             0 => format!("{out}: {count} exact, independent samples, by enumeration"),
-            chains => format!("{out}: {count} samples of {chains} chains"),
+            chains if samples.annealed => {
+                format!("{out}: {count} samples of {chains} annealed chains")
+            }
+            chains if from_run => format!(
+                "{out}: {count} samples of {chains} tempered chains, which began at states of the run's chains and particles"
+            ),
+            chains => format!("{out}: {count} samples of {chains} tempered chains"),
         });
     }
 

@@ -20,8 +20,13 @@ pub fn fasta(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {
     (0..rows.rows()).map(sequence).collect::<String>().into_bytes()
 }
 
-/// A table: the states of the model's variables by their names where it has them, else zeros and ones, or -1 and 1.
-pub fn csv(rows: &BitMatrix, categories: Option<&Categories>, variables: &Variables) -> Vec<u8> {
+/// A table: the states of the model's variables by their names where it has them, else zeros and ones, or -1 and 1, below the `titles` of
+/// the columns, if there are any.
+pub fn csv(
+    rows: &BitMatrix,
+    (categories, titles): (Option<&Categories>, &[String]),
+    variables: &Variables,
+) -> Vec<u8> {
     let off = if variables.is_plus_minus() { "-1" } else { "0" };
     let mut text = String::new();
     let mut line = |cells: Vec<&str>| {
@@ -30,6 +35,8 @@ pub fn csv(rows: &BitMatrix, categories: Option<&Categories>, variables: &Variab
     };
     if let Some(categories) = categories {
         line(categories.columns().iter().map(|column| column.name.as_str()).collect());
+    } else if !titles.is_empty() {
+        line(titles.iter().map(String::as_str).collect());
     }
     for row in 0..rows.rows() {
         match categories {

@@ -81,13 +81,17 @@ impl Summary {
             self.updates, self.epochs, self.seconds
         );
         let Evaluations { all, sound, decided_on } = self.evaluations;
-        let decided = if decided_on > sound {
-            format!(", decisions could go by {decided_on}")
+        let _ = if self.is_tracked() {
+            let decided = if decided_on > sound {
+                format!(", decisions could go by {decided_on}")
+            } else {
+                String::new()
+            };
+            writeln!(text, "tracked log Z sound at {sound} of {all} evaluations{decided}")
         } else {
-            String::new()
+            writeln!(text, "log Z was not tracked (tempering.share = 0), only estimated at the end")
         };
-        let _ = writeln!(text, "tracked log Z sound at {sound} of {all} evaluations{decided}");
-        self.best.write(&mut text);
+        self.best.write(&mut text, self.is_tracked());
         for line in self.remarks() {
             let _ = writeln!(text, "{line}");
         }
@@ -130,7 +134,7 @@ impl Best {
         }
     }
 
-    fn write(&self, text: &mut String) {
+    fn write(&self, text: &mut String, is_tracked: bool) {
         if self.candidates_audited == 0 && self.validation_log_likelihood.is_some() {
             let _ = writeln!(
                 text,
@@ -145,12 +149,14 @@ impl Best {
         if let (Some(log_z), Some(error)) = (self.tracked_log_z, self.tracked_log_z_std_error) {
             let doubt =
                 if self.evaluation_in_doubt { ", in doubt: the audit speaks for it" } else { "" };
-            let _ = writeln!(text, "  log Z tracked       {log_z:>10.3} ± {error:.3}{doubt}");
+            let label = if is_tracked { "log Z tracked" } else { "log Z by chains" };
+            let _ = writeln!(text, "  {label:<19} {log_z:>10.3} ± {error:.3}{doubt}");
         }
         let audit = format!("log Z {}", self.audit_method);
+        let what = if is_tracked { "tracked differs" } else { "the chains differ" };
         let differs = self
             .tracked_minus_audited_in_errors
-            .map_or(String::new(), |z| format!(", tracked differs by {z:+.1} errors"));
+            .map_or(String::new(), |z| format!(", {what} by {z:+.1} errors"));
         let error = match self.log_z_std_error {
             0.0 => String::new(),
             error => format!(" ± {error:.3}"),

@@ -165,22 +165,26 @@ impl Train {
             if trainer.current_parameters().variables.is_plus_minus() {
                 tell("units: -1 and +1, as the cells are; --set data.variables=bits takes 0 and 1");
             }
-            if trainer.is_constant() {
-                tell(
-                    "warning: all training rows are the same: there is nothing to learn but this row",
-                );
-            }
             if let Some(effective) = trainer.effective_rows() {
                 tell(&format!(
                     "weights: the training rows count as {effective:.0} independent ones"
                 ));
             }
         }
+        if trainer.is_constant() {
+            tell("warning: all training rows are the same: there is nothing to learn but this row");
+        }
         match trainer.over() {
             None => folder.remove_end()?,
-            Some(_) => tell(
-                "this run has ended, and nothing is trained: a larger training.updates, or --set training.early_stopping=false, lets it go on",
-            ),
+            Some(_) => {
+                tell(
+                    "this run has ended, and nothing is trained: a larger training.updates, or --set training.early_stopping=false, lets it go on",
+                );
+                let ended = RunFolder::ended_summary(out, trainer.config())?;
+                if let (Some(summary), 1) = (ended, ranks.size()) {
+                    return print(&summary.text(out)).map(|()| ExitCode::SUCCESS);
+                }
+            }
         }
         recorders.push(Box::new(self.progress()));
         let mut recorder = Tee(recorders);

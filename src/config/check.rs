@@ -40,7 +40,7 @@ impl Config {
                     Some("the tempered gradient needs the chains: take another training.gradient")
                 }
                 (_, Some(_)) => Some(
-                    "early stopping needs log-likelihoods during training: give training.epochs without training.early_stopping",
+                    "early stopping needs log-likelihoods during training: set training.early_stopping=false, and training.epochs",
                 ),
                 _ => None,
             };

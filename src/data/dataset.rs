@@ -30,6 +30,9 @@ pub struct Dataset {
     /// The variables and states that the units stand for, in a table of categories.
     #[serde(skip)]
     pub categories: Option<Arc<Categories>>,
+    /// Names of the columns, where a table without categories has a line of them; else empty.
+    #[serde(default)]
+    pub titles: Vec<String>,
     /// The cells without a value, shape [rows, columns], if there are any; what `values` has there means nothing.
     #[serde(skip)]
     pub missing: Option<BitMatrix>,
@@ -148,6 +151,7 @@ impl Dataset {
             image,
             plus_minus,
             categories,
+            titles: Vec::new(),
             missing,
         })
     }
@@ -195,7 +199,19 @@ impl Dataset {
         let categories = self.categories.clone();
         let missing = self.missing.as_ref().map(|cells| cells.select(rows.iter().copied()));
         let Self { image, plus_minus, .. } = *self;
-        Self { name, values, labels, label_column, weights, image, plus_minus, categories, missing }
+        let titles = self.titles.clone();
+        Self {
+            name,
+            values,
+            labels,
+            label_column,
+            weights,
+            image,
+            plus_minus,
+            categories,
+            titles,
+            missing,
+        }
     }
 }
 

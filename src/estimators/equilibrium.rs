@@ -33,6 +33,8 @@ pub struct Equilibrium {
     pub chains_used: usize,
     /// Gibbs sweeps of single chains spent; 0 for exact samples.
     pub gibbs_sweeps: u64,
+    /// Whether they are the last states of annealing, not of tempered chains.
+    pub annealed: bool,
     /// Whether they represent the whole distribution.
     pub trust: Trust,
     /// log Z by their chains; `None` if other evidence shows whether the samples are of all modes.
@@ -126,6 +128,7 @@ impl Equilibrium {
             visible,
             chains_used: 0,
             gibbs_sweeps: 0,
+            annealed: false,
             trust: Trust::sound(),
             chains: None,
         }))
@@ -138,9 +141,10 @@ impl Equilibrium {
         amount: (usize, Option<usize>),
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self> {
-        let (taken, gibbs_sweeps, trust) = settings.sample(parameters, known, amount, tell)?;
+        let (taken, gibbs_sweeps, trust, annealed) =
+            settings.sample(parameters, known, amount, tell)?;
         let AtOne { visible, chains_used } = taken;
-        Ok(Self { visible, chains_used, gibbs_sweeps, trust, chains: None })
+        Ok(Self { visible, chains_used, gibbs_sweeps, annealed, trust, chains: None })
     }
 
     /// Puts samples in doubt if log Z of their chains is below a lower bound: they miss a part of the model.
@@ -170,6 +174,7 @@ impl Equilibrium {
             visible: found.visible,
             chains_used: found.chains_used,
             gibbs_sweeps: chains.sweeps_done() * count as u64,
+            annealed: false,
             trust: verdict(&run),
             chains: Some(run.rts()),
         })

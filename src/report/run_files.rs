@@ -196,7 +196,8 @@ pub struct Stopping {
     pub waits: Vec<(f64, f64)>,
 }
 
-fn summary(folder: &Path) -> std::result::Result<Option<Summary>, String> {
+/// summary.json of a run folder; `None` before its end.
+pub(crate) fn summary(folder: &Path) -> std::result::Result<Option<Summary>, String> {
     let path = folder.join("summary.json");
     let text = read_text_of_run(&path, LONGEST, "a summary").map_err(|error| error.to_string())?;
     text.map(|text| serde_json::from_str(&text))

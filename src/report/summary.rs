@@ -138,6 +138,12 @@ impl Best {
 const CLEAR: f64 = 2.0;
 
 impl Summary {
+    /// Whether log Z was tracked during the run.
+    pub fn is_tracked(&self) -> bool {
+        self.configuration.pointer("/tempering/share").and_then(serde_json::Value::as_f64)
+            != Some(0.0)
+    }
+
     /// Whether the training works, the best model beside the best simple one, and whether the size of the model limits it.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -178,7 +184,9 @@ impl Summary {
         if let Some(held) = self.best.validation_log_likelihood {
             let train = self.best.train_log_likelihood;
             let error = train.data_std_error.hypot(held.data_std_error);
-            if (train.value - held.value).abs() < CLEAR * error {
+            // Rows that are all the same have no error but rounding.
+            let agree = (train.value - held.value).abs() < CLEAR * error && error > 1e-6;
+            if agree && !words.iter().any(|it| it.contains("model.hidden")) {
                 words.push("Training and validation log-likelihood agree within two errors: more hidden units (model.hidden) may give a better model.".into());
             }
         }

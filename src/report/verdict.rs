@@ -119,7 +119,12 @@ fn belief(summary: &Summary) -> (bool, String) {
     }
     let compared = best.tracked_minus_audited_in_errors.map_or(String::new(), |z| {
         format!(
-            " The tracked value was {:.1} errors {} it.",
+            " The {} was {:.1} errors {} it.",
+            if summary.is_tracked() {
+                "tracked value"
+            } else {
+                "value of chains after the last update"
+            },
             z.abs(),
             if z < 0.0 { "below" } else { "above" }
         )
@@ -131,10 +136,14 @@ fn belief(summary: &Summary) -> (bool, String) {
     }
     let evaluations = summary.evaluations;
     let share = evaluations.sound as f64 / evaluations.all.max(1) as f64;
-    let tracking = format!(
-        " Tracked log Z was sound at {} of {} evaluations, and decisions could go by {}.",
-        evaluations.sound, evaluations.all, evaluations.decided_on
-    );
+    let tracking = if summary.is_tracked() {
+        format!(
+            " Tracked log Z was sound at {} of {} evaluations, and decisions could go by {}.",
+            evaluations.sound, evaluations.all, evaluations.decided_on
+        )
+    } else {
+        " It was not tracked during the run (tempering.share = 0).".into()
+    };
     let sound = doubts.is_empty() && evaluations.decided_on > 0;
     if share < MOSTLY && evaluations.all > 0 {
         doubts.push("The values between audits are less reliable.".into());

@@ -128,7 +128,8 @@ fn in_npy() -> Vec<Case> {
         ("x.npy", npy(array![[256i64, 0]]), "row 1, column 1: 256 is outside 0..255"),
         ("x.npy", floats(f64::NAN), "row 2, column 2: NaN is outside 0..1"),
         ("x.npy", floats(f64::INFINITY), "inf is outside 0..1"),
-        ("x.npy", floats(17.0), "17 is outside 0..1; divide grey levels by 255"),
+        ("x.npy", floats(17.0), "17 is outside 0..1; divide grey levels by the level of white, such as 255 or 16"),
+        ("x.npy", npy(array![[0u8, 16], [3, 8]]), "grey levels end at 16"),
     ]
 }
 
@@ -146,6 +147,11 @@ fn in_npz() -> Vec<Case> {
     vec![
         ("x.npz", b"PK\x03\x04 and no more".to_vec(), "is not a sound npz"),
         ("x.npz", npz(&[]), "npz holds no arrays"),
+        (
+            "x.xlsx",
+            npz(&[("xl/workbook", array![[1]])]),
+            "is a spreadsheet (Excel or OpenDocument)",
+        ),
         ("x.npz", twice_x(), "holds two arrays of one name"),
         (
             "x.npz",

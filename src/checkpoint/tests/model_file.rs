@@ -28,6 +28,7 @@ fn example() -> ModelFile {
         binarization: Binarization::Threshold(0.25),
         means: vec![0.0, 0.125, 0.333, 0.999, 1.0],
         categories: None,
+        titles: ["a", "b", "c,", "\"d", "é"].map(String::from).to_vec(),
     };
     let parameters = gaussian_parameters(5, 3, 1.0, 1);
     let states = Some(BitMatrix::from_fn(70, 5, |n, i| (n >> i) & 1 == 1));

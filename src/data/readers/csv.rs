@@ -107,7 +107,7 @@ pub(super) fn read_states(
     let missing =
         cells_of(&missing, bits.rows(), bits.columns(), |column| categories.range(column));
     let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
-    Ok(Dataset { categories: Some(categories), missing, ..dataset })
+    Ok(Dataset { categories: Some(categories), titles: Vec::new(), missing, ..dataset })
 }
 
 fn dataset(
@@ -117,11 +117,12 @@ fn dataset(
     (labels, weights): (Labels, Vec<f64>),
 ) -> Result<Dataset> {
     let weighted = layout.as_ref().is_some_and(|layout| layout.roles.contains(&Role::Weight));
+    let titles = layout.as_ref().map_or_else(Vec::new, Layout::unit_titles);
     let layout = layout.filter(|layout| layout.labelled);
     let labels = layout.as_ref().map(|_| labels.finish());
     let label_column = layout.and_then(|layout| layout.guessed_label());
     let dataset = Dataset::new(file_name(path), values, labels, None)?;
-    let dataset = Dataset { label_column, ..dataset };
+    let dataset = Dataset { label_column, titles, ..dataset };
     if weighted { dataset.weighted(weights) } else { Ok(dataset) }
 }
 

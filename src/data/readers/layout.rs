@@ -11,6 +11,8 @@ use crate::nearest::meant;
 
 /// A column with one of these names, in any case, has the labels, unless another one is given or it is chosen as a unit.
 const LABEL_NAMES: [&str; 3] = ["class", "label", "target"];
+/// Longest line of names that is kept in model files, in bytes.
+const LONGEST_NAMES: usize = 1 << 20;
 /// Number of cells of a line that, if all different, can only be names: a line of data has two values, a label and perhaps a number.
 const ENOUGH_NAMES: usize = 5;
 /// Names shown in a message.
@@ -127,6 +129,21 @@ impl Layout {
     pub fn title(&self, column: usize) -> String {
         let name = self.names.get(column).filter(|name| !name.is_empty());
         name.cloned().unwrap_or_else(|| format!("column {}", column + 1))
+    }
+
+    /// Names of the unit columns in their order; none without a line of names, or if they are too long for a model file.
+    pub fn unit_titles(&self) -> Vec<String> {
+        let length: usize = self.names.iter().map(String::len).sum();
+        if !(1..=LONGEST_NAMES).contains(&length) {
+            return Vec::new();
+        }
+        let mut titles = vec![String::new(); self.units];
+        for (column, role) in self.roles.iter().enumerate() {
+            if let Role::Unit(unit) = role {
+                titles[*unit] = self.title(column);
+            }
+        }
+        titles
     }
 
     /// The column of labels, if none was given.

@@ -53,7 +53,11 @@ impl Levels {
         let shown = if value.fract() == 0.0 && value.abs() != 1.0 { 255.0 } else { 1.0 };
         let largest = self.largest.unwrap_or(if bit { 1.0 } else { shown });
         if !(0.0..=largest).contains(&value) {
-            let remedy = if largest == 1.0 { "; divide grey levels by 255" } else { "" };
+            let remedy = if largest == 1.0 {
+                "; divide grey levels by the level of white, such as 255 or 16"
+            } else {
+                ""
+            };
             return Err(format!("{value} is outside 0..{largest}{remedy}"));
         } else if largest == 255.0 && value.fract() != 0.0 {
             return Err(format!("{value} is not whole, as the grey levels before it are"));
@@ -70,11 +74,18 @@ impl Levels {
     /// The levels in rows, or the bits, and whether these were -1 and +1; `columns_first` where they lie column by column.
     ///
     /// # Errors
-    /// No whole rows, or a shape beyond the limits.
+    /// No whole rows, a shape beyond the limits, or whole numbers of which none is above 127: their white is not 255, and a threshold
+    /// would make zeros of all.
     pub fn finish(self, columns: usize, columns_first: bool) -> Checked<(Values, bool)> {
-        let Self { binary, minus, mut levels, .. } = self;
+        let Self { binary, minus, mut levels, largest, .. } = self;
         let rows = levels.len() / columns.max(1);
         check_shape(rows, columns, binary)?;
+        let white = levels.iter().max().copied().unwrap_or(255);
+        if !binary && largest == Some(255.0) && white < 128 {
+            return Err(format!(
+                "grey levels end at {white}, and whole numbers are read as 0 to 255, so nearly all would become 0: divide them by the level of white ({white}?), because fractions from 0 to 1 are read as they are"
+            ));
+        }
         if columns_first {
             levels =
                 (0..rows * columns).map(|i| levels[i % columns * rows + i / columns]).collect();
@@ -115,7 +126,11 @@ mod tests {
         for (numbers, expected) in [
             (&[1.0, -1.0, 0.0][..], "0 is neither -1 nor +1"),
             (&[1.0, 0.0, -1.0], "-1 is outside 0..1"),
-            (&[0.0, 0.5, 7.0][..], "7 is outside 0..1; divide grey levels by 255"),
+            (
+                &[0.0, 0.5, 7.0][..],
+                "7 is outside 0..1; divide grey levels by the level of white, such as 255 or 16",
+            ),
+            (&[7.0, 16.0, 0.0], "divide them by the level of white (16?)"),
             (&[7.0, 0.5], "0.5 is not whole"),
             (&[256.0], "256 is outside 0..255"),
             (&[-1.0, 0.5], "0.5 is neither -1 nor +1"),

@@ -137,6 +137,9 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, options: &FileOptions) -> Che
             .map(|name| String::from(*name))
             .ok_or_else(|| format!("has no array `{array}`; it has {listed}"));
     }
+    if names.iter().any(|name| name.starts_with("xl/") || *name == "content.xml") {
+        return Err("is a spreadsheet (Excel or OpenDocument): save its table as CSV".into());
+    }
     match names[..] {
         [] => return Err("npz holds no arrays".into()),
         [only] => return Ok(only.into()),

@@ -15,10 +15,10 @@ use crate::memory::check_memory;
 /// Most states of a column of text, and of a column of integers, which are counts or measurements if they are more.
 const MOST_STATES: usize = 256;
 const MOST_INTEGERS: usize = 50;
-/// Fewest rows of which a column with another whole number in each is taken for their index.
+/// Fewest rows of which a column with another whole number in each is taken for their index; so is one of text.
 const NUMBERED: usize = 20;
 /// What is said of it.
-const INDEX: &str = "another whole number in every row, as an index of pandas has: leave it out, by to_csv(..., index=False) or, if it is the first column, --set data.source.columns=2- (--columns 2-)";
+const INDEX: &str = "another value in every row, as names of rows or an index of pandas have: leave it out; for the first column --set data.source.columns=2- (--columns 2-), or to_csv(..., index=False)";
 /// Different numbers from which on a table looks like one of grey levels.
 const LOOK_GREY: usize = 10;
 /// What is said of one.
@@ -120,8 +120,8 @@ impl StateRows {
                 if column.known.len() >= MOST_STATES {
                     let grey = number(cell).is_some_and(|x| (0.0..=255.0).contains(&x));
                     let each = column.known.values().all(|value| value.rows == 1);
-                    let whole = |cell: &[u8]| number(cell).is_some_and(|x| x.fract() == 0.0);
-                    if each && column.known.keys().all(|value| whole(value)) {
+                    let names = |cell: &[u8]| number(cell).is_none_or(|x| x.fract() == 0.0);
+                    if each && column.known.keys().all(|value| names(value)) {
                         return Err(INDEX.into());
                     }
                     return Err(format!(
@@ -226,11 +226,11 @@ impl Column {
         let numbers: Option<Vec<f64>> = self.known.keys().map(|value| number(value)).collect();
         let mut states: Vec<String> =
             self.known.keys().map(|value| String::from_utf8_lossy(value).into()).collect();
+        let whole = numbers.iter().flatten().all(|x| x.fract() == 0.0);
+        if whole && rows >= NUMBERED && states.len() == rows {
+            return Err(format!("column {name}: {INDEX}"));
+        }
         if let Some(numbers) = numbers {
-            let whole = numbers.iter().all(|x| x.fract() == 0.0);
-            if whole && rows >= NUMBERED && numbers.len() == rows {
-                return Err(format!("column {name}: {INDEX}"));
-            }
             if !whole || numbers.len() > MOST_INTEGERS {
                 return Err(format!(
                     "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, or choose other columns by data.source.columns (--columns)",

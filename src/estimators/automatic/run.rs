@@ -81,7 +81,7 @@ impl Automatic {
         })
     }
 
-    /// `count` states at beta = 1, the sweeps of single chains spent, and the diagnostics: of the chains if their estimate is sound, else
+    /// `count` states at beta = 1, the sweeps of single chains spent, the diagnostics, and whether the states are annealed ones. They are of the chains if their estimate is sound, else
     /// from annealing if its weights can be trusted, else of the last chains within the budget, whose doubts are those of the samples. Where
     /// log Z is known, chains and annealing have to find it, and annealing that does is sound. `spacing` sweeps between two samples of a
     /// chain, by default at most 100 and at most as many as double the cost of the chains' check.
@@ -91,7 +91,7 @@ impl Automatic {
         known: Known<'_>,
         (count, spacing): (usize, Option<usize>),
         tell: &mut dyn FnMut(&str),
-    ) -> Result<(AtOne, u64, Trust)> {
+    ) -> Result<(AtOne, u64, Trust, bool)> {
         let engine = self.device.engine(parameters, collective::current());
         let (mut exploration, mut done) = self.explore(parameters, engine.as_ref(), known, tell)?;
         let quick = known.audited.filter(|_| known.states.is_some());
@@ -121,7 +121,8 @@ impl Automatic {
                     // Annealing may miss what the chains missed as well, so the doubts stay.
                     None => trust.doubt("annealed", ANNEALED),
                 }
-                return Ok((drawn.taken, exploration.gibbs_sweeps() + drawn.sweeps, trust));
+                let sweeps = exploration.gibbs_sweeps() + drawn.sweeps;
+                return Ok((drawn.taken, sweeps, trust, true));
             }
         }
         if !sound && quick.is_some() {
@@ -130,7 +131,7 @@ impl Automatic {
             return self.sample(parameters, known, (count, spacing), tell);
         }
         let taken = exploration.take_at_one(count, spacing)?;
-        Ok((taken, exploration.gibbs_sweeps(), trust))
+        Ok((taken, exploration.gibbs_sweeps(), trust, false))
     }
 
     /// Runs, each with twice the sweeps of the last, until one is sound.

@@ -2,10 +2,11 @@
 //!
 //! log f(s) = bias.s + A(x(s)),   x_i(s) = other_bias_i + sum_{a in s} W_ai,   A(x) = sum_i softplus(x_i) where the other layer is of bits
 //!
-//! Neighbouring states differ in one unit. While every |x_i| stays below [`ODDS_LIMIT`] the walk carries the odds
-//! exp(x_i): a flip multiplies them by exp(+-W_ai) and exp A needs one logarithm a state and no
-//! exponential. Models beyond that range take the plain route: add +-W_ai, evaluate softplus. Both start afresh every
-//! [`BLOCK`] states, which keeps the rounding error of log f below about 1e-10.
+//! Neighbouring states differ in one unit. While every |x_i| stays below [`ODDS_LIMIT`] and bias.s below [`BIAS_LIMIT`] the walk
+//! carries the odds exp(x_i): a flip multiplies them by exp(+-W_ai) and exp A needs one logarithm a state and no
+//! exponential. It starts afresh every [`BLOCK`] states, which keeps the rounding error of log f below about 1e-10. Models
+//! beyond that range take the plain route: every state's sums are computed from nothing, with what each addition rounds
+//! off added at the end, because adding and taking away a weight of 1e20 would lose all others.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +23,8 @@ pub(super) const BLOCK: u64 = 512;
 const PIECES: u64 = 256;
 /// Largest |x_i| for which odds are carried; exp(2 x 300) is still far from overflow.
 const ODDS_LIMIT: f64 = 300.0;
+/// Largest sum of |biases| that is carried from state to state.
+const BIAS_LIMIT: f64 = 1e4;
 /// Independent running products, so that the compiler vectorises.
 const LANES: usize = 16;
 
@@ -56,6 +59,8 @@ pub(super) struct Visit<'a> {
     pub(super) flipped: Option<usize>,
     /// log f(state).
     pub(super) log_f: f64,
+    /// Bound on what rounding changes of `log_f`, where its terms can be much larger than their sum; else 0.
+    pub(super) rounding: f64,
     values: &'a [f64],
     are_odds: bool,
     other: &'a Variables,
@@ -106,7 +111,8 @@ impl Enumeration {
                 [x(f64::max), -x(f64::min)]
             })
             .fold(0.0, f64::max);
-        let ratios = if largest <= ODDS_LIMIT {
+        let biases: f64 = bias.iter().map(|b| b.abs()).sum();
+        let ratios = if largest <= ODDS_LIMIT && biases <= BIAS_LIMIT {
             let padded = |row: &[f64], sign: f64| {
                 let mut ratios: Vec<f64> = row.iter().map(|w| (sign * w).exp()).collect();
                 ratios.resize(n_other.next_multiple_of(LANES), 1.0);
@@ -157,46 +163,47 @@ impl Enumeration {
             let state = position ^ (position >> 1);
             let fresh = position == positions.start || position % BLOCK == 0;
             let unit = position.trailing_zeros() as usize;
-            let on = !fresh && state >> unit & 1 == 1;
             if fresh {
                 interrupt::point();
                 let states = 1 << self.bias.len();
                 let visited = self.visited.fetch_add(BLOCK, Ordering::Relaxed).min(states);
                 progress::at("enumerated states", visited as usize, states as usize);
-                (values, linear) = self.start(state);
-            } else {
-                linear += if on { self.bias[unit] } else { -self.bias[unit] };
             }
-            let log_f = linear
-                + match (are_odds, fresh) {
-                    (true, true) => self.log_product::<false>(&mut values, &[]),
-                    (true, false) => {
-                        self.log_product::<true>(&mut values, &self.ratios[unit][usize::from(on)])
-                    }
-                    (false, _) => {
-                        if !fresh {
-                            let sign = if on { 1.0 } else { -1.0 };
-                            let row = &self.weights[unit];
-                            values.iter_mut().zip(row).for_each(|(x, w)| *x += sign * w);
-                        }
-                        self.other.log_partition(values.iter().copied())
-                    }
-                };
+            let mut rounding = 0.0;
+            let log_f = if are_odds && !fresh {
+                let on = state >> unit & 1 == 1;
+                linear += if on { self.bias[unit] } else { -self.bias[unit] };
+                let ratios = &self.ratios[unit][usize::from(on)];
+                linear + self.log_product::<true>(&mut values, ratios)
+            } else {
+                (values, linear) = self.start(state);
+                if are_odds {
+                    linear + self.log_product::<false>(&mut values, &[])
+                } else {
+                    let log_sum = self.other.log_partition(values.iter().copied());
+                    rounding = 4.0 * f64::EPSILON * (linear.abs() + log_sum.abs());
+                    linear + log_sum
+                }
+            };
             let log_f = if self.own.allow(&[state]) { log_f } else { f64::NEG_INFINITY };
             let values = &values[..self.n_other];
             let (flipped, other) = ((!fresh).then_some(unit), &self.other);
-            visit(Visit { state, flipped, log_f, values, are_odds, other });
+            visit(Visit { state, flipped, log_f, rounding, values, are_odds, other });
         }
     }
 
     /// x or the odds (padded with 0 to whole lanes), and bias.s with the constant, computed from nothing.
     fn start(&self, state: u64) -> (Vec<f64>, f64) {
         let mut x = self.other_bias.clone();
-        let mut linear = self.offset;
+        let mut lost = vec![0.0; x.len()];
+        let (mut linear, mut linear_lost) = (self.offset, 0.0);
         for unit in (0..self.bias.len()).filter(|unit| state >> unit & 1 == 1) {
-            linear += self.bias[unit];
-            x.iter_mut().zip(&self.weights[unit]).for_each(|(x, w)| *x += w);
+            add(&mut linear, &mut linear_lost, self.bias[unit]);
+            let sums = x.iter_mut().zip(&mut lost).zip(&self.weights[unit]);
+            sums.for_each(|((x, lost), w)| add(x, lost, *w));
         }
+        linear += linear_lost;
+        x.iter_mut().zip(&lost).for_each(|(x, lost)| *x += lost);
         if !self.ratios.is_empty() {
             x.iter_mut().for_each(|x| *x = x.exp());
             x.resize(self.n_other.next_multiple_of(LANES), 0.0);
@@ -252,6 +259,14 @@ impl Enumeration {
         }
         logarithms + product.ln()
     }
+}
+
+/// sum += term, and what the rounding took away is added to `lost` (Knuth's two-sum: exact in any order of magnitude).
+fn add(sum: &mut f64, lost: &mut f64, term: f64) {
+    let new = *sum + term;
+    let taken = new - *sum;
+    *lost += (*sum - (new - taken)) + (term - taken);
+    *sum = new;
 }
 
 #[cfg(test)]

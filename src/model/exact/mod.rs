@@ -12,6 +12,7 @@ mod partition;
 mod samples;
 #[cfg(test)]
 mod tests;
+mod total;
 
 pub use likelihood::{log_weights, mean_log_likelihood};
 pub use moments::{Moments, moments};

@@ -1,11 +1,13 @@
 //! log Z and, for tiny models, the whole distribution of v.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::enumeration::Enumeration;
+use super::total::Total;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
-use crate::numerics::LogSumExp;
 
 /// Most units the smaller layer may have: 2^25 states beside 784 units take about ten seconds of one core.
 pub const MAX_UNITS: usize = 25;
@@ -19,7 +21,7 @@ pub const MAX_TABLE_UNITS: usize = 16;
 /// Cost: 2^min(M,J) states of O(max(M,J)).
 ///
 /// # Errors
-/// The smaller layer has more than [`MAX_UNITS`] units.
+/// The smaller layer has more than [`MAX_UNITS`] units, or rounding spoils the sum: weights of 1e12 and more that cancel.
 pub fn log_partition(parameters: &Parameters) -> Result<f64> {
     log_partition_at(parameters, &vec![0.0; parameters.n_visible], 1.0)
 }
@@ -29,21 +31,12 @@ pub fn log_partition(parameters: &Parameters) -> Result<f64> {
 /// At beta = 0 this is J log 2 + sum_i softplus(a_i), at beta = 1 it is [`log_partition`].
 ///
 /// # Errors
-/// The smaller layer has more than [`MAX_UNITS`] units, or the number of logits is not M.
+/// The smaller layer has more than [`MAX_UNITS`] units, rounding spoils the sum, or the number of logits is not M.
 pub fn log_partition_at(parameters: &Parameters, base_logits: &[f64], beta: f64) -> Result<f64> {
     check_size(parameters)?;
     check_logits(parameters, base_logits)?;
     let enumeration = Enumeration::of_smaller(parameters, base_logits, beta);
-    let pieces: Vec<f64> = enumeration
-        .pieces()
-        .into_par_iter()
-        .map(|piece| {
-            let mut total = LogSumExp::EMPTY;
-            enumeration.walk(piece, |visit| total.add(visit.log_f));
-            total.value()
-        })
-        .collect();
-    Ok(LogSumExp::of(pieces))
+    Total::of(&masses(&enumeration, &enumeration.pieces()))
 }
 
 /// log p(v) of all 2^M visible states; bit i of the index is v_i.
@@ -72,11 +65,24 @@ pub fn log_probabilities_of_visible_at(
     check_logits(parameters, base_logits)?;
     let enumeration = Enumeration::new(parameters, base_logits, beta, true);
     let states = 1 << parameters.n_visible;
-    let mut table = vec![0.0; states];
-    enumeration.walk(0..states as u64, |visit| table[visit.state as usize] = visit.log_f);
-    let log_z = LogSumExp::of(table.iter().copied());
+    let (mut table, mut total) = (vec![0.0; states], Total::EMPTY);
+    enumeration.walk(0..states as u64, |visit| {
+        table[visit.state as usize] = visit.log_f;
+        total.add(&visit);
+    });
+    let log_z = Total::of(&[total])?;
     table.iter_mut().for_each(|log_f| *log_f -= log_z);
     Ok(table)
+}
+
+/// The sum of every piece.
+pub(super) fn masses(enumeration: &Enumeration, pieces: &[Range<u64>]) -> Vec<Total> {
+    let mass = |piece: &Range<u64>| {
+        let mut total = Total::EMPTY;
+        enumeration.walk(piece.clone(), |visit| total.add(&visit));
+        total
+    };
+    pieces.par_iter().map(mass).collect()
 }
 
 /// Refuses what would not end in a reasonable time.

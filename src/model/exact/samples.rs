@@ -8,12 +8,12 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::enumeration::{Enumeration, Visit};
-use super::partition::check_size;
+use super::partition::{check_size, masses};
+use super::total::Total;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams};
 use crate::error::Result;
 use crate::model::Parameters;
-use crate::numerics::LogSumExp;
 
 /// `count` independent samples of v, shape [count, M]; a function of the seed alone.
 ///
@@ -25,21 +25,14 @@ pub fn samples(parameters: &Parameters, count: usize, seed: u64) -> Result<BitMa
     let v_is_enumerated = n_visible < parameters.n_hidden;
     let enumeration = Enumeration::of_smaller(parameters, &vec![0.0; n_visible], 1.0);
     let pieces = enumeration.pieces();
-    let log_masses: Vec<f64> = pieces
-        .par_iter()
-        .map(|piece| {
-            let mut total = LogSumExp::EMPTY;
-            enumeration.walk(piece.clone(), |visit| total.add(visit.log_f));
-            total.value()
-        })
-        .collect();
-    let log_z = LogSumExp::of(log_masses.iter().copied());
+    let masses = masses(&enumeration, &pieces);
+    let log_z = Total::of(&masses)?;
 
     let streams = Streams::new(seed, Purpose::ExactSample, 0);
     let mut targets: Vec<Target> =
         (0..count).map(|row| Target { at: streams.row(row as u32).uniform(), row }).collect();
     targets.sort_by(|one, other| one.at.total_cmp(&other.at));
-    let shares: Vec<f64> = log_masses.iter().map(|log_mass| (log_mass - log_z).exp()).collect();
+    let shares: Vec<f64> = masses.iter().map(|mass| (mass.value() - log_z).exp()).collect();
     let drawn: Vec<Vec<(usize, Vec<usize>)>> = hits(&pieces, &shares, &targets)
         .into_par_iter()
         .map(|hit| {

@@ -164,3 +164,57 @@ fn impossible_requests_are_refused_with_the_reason() {
     assert!(message(mean_log_likelihood(&p, &BitMatrix::zeros(2, 5))).contains("5 columns"));
     assert!(message(mean_log_likelihood(&p, &BitMatrix::zeros(0, 4))).contains("no rows"));
 }
+
+#[test]
+fn a_huge_weight_leaves_the_digits_of_the_others() {
+    for huge in [-1e6f32, -1e12, -1e20, -1e30] {
+        let mut model = gaussian_parameters(12, 14, 0.5, 3);
+        // Unit 3 of the smaller layer and unit 5 of the other never come together: Z = Z(without 3) + Z(with 3, without 5).
+        model.weights[3 * 14 + 5] = huge;
+        let (mut without, mut with) = (model.clone(), model.clone());
+        let zero = |row: &mut [f32]| row.fill(0.0);
+        zero(&mut without.weights[3 * 14..4 * 14]);
+        without.visible_bias[3] = -100.0;
+        for i in 0..12 {
+            with.weights[i * 14 + 5] = 0.0;
+        }
+        with.hidden_bias[5] = -100.0;
+        let constant = f64::from(with.visible_bias[3]);
+        with.visible_bias[3] = 0.0;
+        for j in 0..14 {
+            with.hidden_bias[j] += with.weights[3 * 14 + j];
+        }
+        zero(&mut with.weights[3 * 14..4 * 14]);
+        with.visible_bias[3] = -100.0;
+        let parts = [without, with].map(|part| log_partition(&part).unwrap());
+        let expected = crate::numerics::LogSumExp::of([parts[0], constant + parts[1]]);
+        for turned in [model.clone(), model.transposed()] {
+            let found = log_partition(&turned).unwrap();
+            assert!((found - expected).abs() < 1e-5, "{huge}: {found} {expected}");
+        }
+        let p = moments(&model).unwrap().products[3 * 14 + 5];
+        assert!(p.abs() < 1e-12, "{huge}: {p}");
+    }
+}
+
+#[test]
+fn sums_that_cancel_are_right_or_refused() {
+    let mut model = gaussian_parameters(6, 8, 0.5, 3);
+    let expected =
+        |model: &Parameters| crate::numerics::LogSumExp::of(brute_log_f(model, &[0.0; 6], 1.0));
+    // Units 0 and 1 together push unit 2 by nothing, alone by 1e20 down.
+    let plain = expected(&model);
+    model.visible_bias[0] = -1e20;
+    let mut off = model.clone();
+    off.visible_bias[0] = -100.0;
+    let found = log_partition(&model).unwrap();
+    assert!((found - expected(&off)).abs() < 1e-9 && found < plain, "{found}");
+    // With unit 0 on, its bias and a weight to hidden unit 2 cancel: what is left of the others has no digits.
+    model.weights[2] = 1e20;
+    let message = log_partition(&model).unwrap_err().to_string();
+    assert!(
+        message.contains("double precision") && message.contains("make them smaller"),
+        "{message}"
+    );
+    assert!(samples(&model, 3, 1).is_err() && moments(&model).is_err());
+}

@@ -62,6 +62,7 @@ impl RowSets {
             binarization: binarizer.done_to(&train),
             means: marginals.iter().map(|&mean| mean as f32).collect(),
             categories: train.categories.clone(),
+            titles: train.titles.clone(),
         };
         let train_evaluated =
             if evaluated == all.rows() { all.clone() } else { all.spread(evaluated) };
