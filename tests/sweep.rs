@@ -82,7 +82,7 @@ fn the_best_preset_chooses_a_size() {
     let line = |row| (0..16).map(|column| cell(row, column).to_string()).collect::<Vec<_>>();
     let rows: Vec<String> = (0..200).map(|row| line(row * 7 % 61).join(",")).collect();
     fs::write(folder.path().join("rows.csv"), rows.join("\n")).unwrap();
-    let best = ["train", "rows.csv", "--set", "training.preset=best", "--minutes", "0.2"];
+    let best = ["train", "rows.csv", "--set", "training.preset=best", "--minutes", "0.1"];
     let (out, mut first) = (folder.path().join("runs/rows"), ztrack());
     let trials = |out: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(out.join("search")).into_iter().flatten().flatten();

@@ -26,6 +26,9 @@ pub const MINUTES: f64 = 10.0;
 /// The keys that are chosen, in the order in which they are varied: a model that is too short shows nothing of the others.
 const KEYS: [&str; 4] =
     ["training.updates", "model.hidden", "training.weight_decay", "training.learning_rate.initial"];
+/// The order in which they are varied: twice the rate reaches what twice the length does, in half the time, and a model that was trained too
+/// short shows nothing of the others.
+const ORDER: [usize; KEYS.len()] = [3, 0, 1, 2];
 /// Share of the time that the updates of the first trial take, and the most that one trial may take, audit included: all keys are varied
 /// in short trials, then again in longer ones.
 const FIRST: f64 = 1.0 / 60.0;
@@ -158,8 +161,11 @@ impl<'a> Search<'a> {
         spent += best.seconds;
         for longest in LONGEST_TRIALS {
             // A round of all keys without a change is the end.
-            let (mut key, mut unchanged) = (0, 0);
-            while unchanged < KEYS.len() {
+            let mut unchanged = 0;
+            for key in ORDER.into_iter().cycle() {
+                if unchanged == KEYS.len() {
+                    break;
+                }
                 let mut ways = vec![false, true];
                 let before = best.values;
                 while !ways.is_empty() && !self.keeps(KEYS[key]) {
@@ -195,7 +201,6 @@ impl<'a> Search<'a> {
                     }
                 }
                 unchanged = if best.values == before { unchanged + 1 } else { 1 };
-                key = (key + 1) % KEYS.len();
             }
         }
         ensure!(
