@@ -59,6 +59,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 pub use allocator::Allocator;
+pub use search::MINUTES;
 
 use crate::engine::host::{InstructionSet, Tuning};
 

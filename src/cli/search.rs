@@ -1,7 +1,6 @@
-//! `training.preset = "best"` where the number of hidden units is left out: trial runs choose it, and the weight decay and the learning
-//! rate, then the length, by the log-likelihood of validation rows; one run with these settings follows.
+//! `training.preset = "best"` where the number of hidden units is left out: trial runs choose it, and the length, the weight decay and the
+//! learning rate, by the log-likelihood of validation rows; one run with these settings follows.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -18,22 +17,32 @@ use crate::checkpoint::write_bytes;
 use crate::config::Config;
 use crate::data::find_folder;
 use crate::limited::read_text_of_run;
-use crate::report::SEARCH;
+use crate::report::{RunFiles, SEARCH};
 use crate::tracking::LogLikelihood;
 use crate::training::Trainer;
 
-/// Minutes of the updates of trials and run together.
+/// Minutes of trials and run together.
 pub const MINUTES: f64 = 10.0;
-/// Fewest and most updates of a trial.
-const UPDATES: [u64; 2] = [500, 20_000];
-/// Longer trials, as multiples of these: a rate that falls to zero over too many updates overfits before it has fallen.
-const LENGTHS: [u64; 2] = [3, 9];
-/// Numbers of hidden units, as multiples of what fits the columns; a multiple of 16, at most 1024.
-const WIDTHS: [f64; 3] = [0.25, 1.0, 4.0];
-const WIDEST: usize = 1024;
-const WEIGHT_DECAYS: [f64; 2] = [1e-4, 1e-3];
-/// Learning rates, as multiples of the default.
-const RATES: [f64; 2] = [1.0 / 3.0, 3.0];
+/// The keys that are chosen, in the order in which they are varied: a model that is too short shows nothing of the others.
+const KEYS: [&str; 4] =
+    ["training.updates", "model.hidden", "training.weight_decay", "training.learning_rate.initial"];
+/// The order in which they are varied: twice the rate reaches what twice the length does, in half the time, and a model that was trained too
+/// short shows nothing of the others.
+const ORDER: [usize; KEYS.len()] = [3, 0, 1, 2];
+/// Share of the time that the updates of the first trial take, and the most that one trial may take, audit included: all keys are varied
+/// in short trials, then again in longer ones.
+const FIRST: f64 = 1.0 / 60.0;
+const LONGEST_TRIALS: [f64; 2] = [1.0 / 16.0, 1.0 / 5.0];
+/// Fewest and most updates of a run.
+const UPDATES: [f64; 2] = [250.0, 1e6];
+/// Fewest and most hidden units; their number is a multiple of the former.
+const HIDDEN: [f64; 2] = [16.0, 1024.0];
+const WEIGHT_DECAYS: [f64; 8] = [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1];
+const FIRST_WEIGHT_DECAY: f64 = 1e-3;
+/// An evaluation of more training rows than this costs more than the updates between two of them, unless these are more.
+const MANY_ROWS: usize = 50_000;
+/// Settings of trials alone: at so few updates most of the time would go into audits.
+const CHEAP: [&str; 2] = ["audit.models=1", "audit.temperatures=1000"];
 /// Longest plan that is read, in bytes.
 const LONGEST: u64 = 1 << 16;
 
@@ -49,35 +58,55 @@ pub struct Search<'a> {
     minutes: f64,
 }
 
-/// What trials and run may cost, kept so that an interrupted search goes on with the same trials.
+/// The first trial, kept so that an interrupted search goes on with the same trials.
 #[derive(Serialize, Deserialize)]
 struct Plan {
     minutes: f64,
-    /// Seconds of an update, tracking and audits included, by number of hidden units.
-    seconds: BTreeMap<usize, f64>,
+    /// A value for each key.
+    first: Values,
+    /// Updates between evaluations.
+    every: u64,
+}
+
+/// A value for each of [`KEYS`].
+type Values = [f64; 4];
+
+/// The best trial so far.
+#[derive(Clone)]
+struct Best {
+    values: Values,
+    /// Of the validation rows; none where log Z is in doubt.
+    likelihood: Option<LogLikelihood>,
+    seconds: f64,
 }
 
 impl Plan {
     /// Whether it can be used: a file may hold anything.
     fn is_valid(&self) -> bool {
-        !self.seconds.is_empty() && self.seconds.values().all(|seconds| *seconds > 0.0)
+        self.every > 0 && self.first.iter().all(|value| value.is_finite() && *value >= 0.0)
     }
+}
 
-    fn trials(&self) -> usize {
-        self.seconds.len() + WEIGHT_DECAYS.len() + RATES.len() + LENGTHS.len()
+impl Best {
+    /// About the seconds of a trial with other values: those of an update grow with the hidden units, those of an audit not with the updates.
+    fn seconds_with(&self, values: &Values) -> f64 {
+        let [length, width] = [0, 1].map(|key| values[key] / self.values[key]);
+        self.seconds * (length * width).max(length).max(1.0)
     }
+}
 
-    /// Updates of a short trial.
-    fn updates(&self) -> u64 {
-        ((60.0 * self.minutes / self.seconds()) as u64).clamp(UPDATES[0], UPDATES[1])
-    }
-
-    /// Seconds of all updates, for each update of a short trial: trials after the first round are of one size, at worst the slowest, and
-    /// the run is at worst as long as the longest.
-    fn seconds(&self) -> f64 {
-        let slowest = self.seconds.values().copied().fold(0.0, f64::max);
-        let later = (WEIGHT_DECAYS.len() + RATES.len()) as u64 + LENGTHS[0] + 2 * LENGTHS[1];
-        self.seconds.values().sum::<f64>() + later as f64 * slowest
+/// The next value of a key, up or down; `None` at the end.
+fn step(key: usize, value: f64, up: bool) -> Option<f64> {
+    let by = if up { 2.0 } else { 0.5 };
+    let within =
+        |[least, most]: [f64; 2], next: f64| (least..=most).contains(&next).then_some(next);
+    match key {
+        0 => within(UPDATES, (by * value).round()),
+        1 => within(HIDDEN, ((by * value / HIDDEN[0]).ceil() * HIDDEN[0]).min(HIDDEN[1]))
+            .filter(|next| *next != value),
+        2 if up => WEIGHT_DECAYS.into_iter().find(|next| *next > value),
+        2 => WEIGHT_DECAYS.into_iter().rev().find(|next| *next < value),
+        _ => Some(rounded(by * value)),
     }
 }
 
@@ -116,65 +145,126 @@ impl<'a> Search<'a> {
         }
         refuse_if_used(self.out)?;
         let plan = self.plan()?;
-        let updates = plan.updates();
-        let lengths = LENGTHS.map(|by| by * updates);
         tell(&format!(
-            "preset \"best\": {} trial runs in {} choose the number of hidden units, the weight decay and the learning rate at {updates} updates, and the length, at most {}, by validation rows; then one run with these follows; the updates take at most about {:.1} minutes by the speed of the first ones (--minutes), the audit at the end of each run comes on top",
-            plan.trials(),
+            "preset \"best\": trial runs in {} choose length, number of hidden units, weight decay and learning rate by the log-likelihood of validation rows, then one run with these follows: {} minutes together (--minutes)",
             self.out.join(SEARCH).display(),
-            lengths[1],
-            updates as f64 * plan.seconds() / 60.0
+            self.minutes
         ));
-        // A length by itself would switch early stopping off. One audit a trial: at so few updates most of its time would go into audits.
-        let mut length = vec![format!("training.updates={updates}")];
-        if !self.keeps("training.early_stopping") {
-            length.push("training.early_stopping={}".into());
-        }
-        let cheap = [&length[..], &["audit.models=1".into()]].concat();
-        let mut best: Option<(LogLikelihood, Vec<String>)> = None;
-        for round in 0..4 {
-            let chosen = best.as_ref().map_or_else(Vec::new, |(_, settings)| settings.clone());
-            let axis = match round {
-                0 => Axis::of("model.hidden", plan.seconds.keys()),
-                1 => Axis::of("training.weight_decay", WEIGHT_DECAYS.iter()),
-                2 => {
-                    let rate = self.config(&chosen)?.0.training.learning_rate.initial;
-                    let rates = RATES.map(|by| rounded(by * rate));
-                    Axis::of("training.learning_rate.initial", rates.iter())
+        let budget = 60.0 * self.minutes;
+        let (mut spent, mut tried) = (0.0, Vec::new());
+        let Some(first) = self.trials(&plan, &[plan.first], 0, &mut tried)? else {
+            return Ok(None);
+        };
+        let Some(mut best) = first.into_iter().next() else {
+            anyhow::bail!("the first trial run failed, see the messages above");
+        };
+        spent += best.seconds;
+        for longest in LONGEST_TRIALS {
+            // A round of all keys without a change is the end.
+            let mut unchanged = 0;
+            for key in ORDER.into_iter().cycle() {
+                if unchanged == KEYS.len() {
+                    break;
                 }
-                _ => Axis::of("training.updates", lengths.iter()),
-            };
-            if self.keeps(&axis.key) {
-                continue;
-            }
-            let sweep = Sweep {
-                what: self.what.into(),
-                over: vec![axis],
-                out: None,
-                jobs: rayon::current_num_threads().min(2),
-                // A longer run, whose rate falls later, is below a shorter one after the same seconds.
-                keep_all: round == 3,
-                overrides: [&cheap, self.overrides, &chosen].concat(),
-                data_folder: self.data_folder.map(Path::to_path_buf),
-            };
-            let Some((runs, _)) = sweep.trained(&self.out.join(SEARCH))? else {
-                return Ok(None);
-            };
-            for Trained { settings, run } in runs {
-                // Where log Z is in doubt, the likelihood may be too high. Fewer units, and the default, are tried first.
-                let sound = run.summary.as_ref().is_some_and(|it| it.best.doubt.is_none());
-                let Some(value) = run.likelihood("validation").filter(|_| sound) else { continue };
-                if best.as_ref().is_none_or(|(best, _)| clearly_better(&value, best)) {
-                    best = Some((value, [&chosen[..], &settings].concat()));
+                let mut ways = vec![false, true];
+                let before = best.values;
+                while !ways.is_empty() && !self.keeps(KEYS[key]) {
+                    let next = |up: &bool| {
+                        let mut values = best.values;
+                        values[key] = step(key, values[key], *up)?;
+                        let seconds = best.seconds_with(&values);
+                        let fits = seconds <= longest * budget && spent + 2.0 * seconds <= budget;
+                        (fits && !tried.contains(&values)).then_some(values)
+                    };
+                    let candidates: Vec<Values> = ways.iter().filter_map(next).collect();
+                    if candidates.is_empty() {
+                        break;
+                    }
+                    let Some(trials) = self.trials(
+                        &plan,
+                        &[&[best.values], &candidates[..]].concat(),
+                        key,
+                        &mut tried,
+                    )?
+                    else {
+                        return Ok(None);
+                    };
+                    let from = best.values[key];
+                    ways.clear();
+                    for trial in trials.into_iter().filter(|it| candidates.contains(&it.values)) {
+                        // Those of one key share the threads.
+                        spent += trial.seconds / candidates.len() as f64;
+                        if clearly_better(trial.likelihood, best.likelihood) {
+                            ways = vec![trial.values[key] > from];
+                            best = trial;
+                        }
+                    }
                 }
+                unchanged = if best.values == before { unchanged + 1 } else { 1 };
             }
         }
-        let (_, settings) = best.context(
-            "no trial run has ended with a log Z that can be trusted, see the messages above: give model.hidden, or a lower training.learning_rate.initial",
-        )?;
-        let settings = [&length[..], &settings].concat();
-        tell(&format!("chosen: {}", settings.join(" ")));
+        ensure!(
+            best.likelihood.is_some(),
+            "no trial run has ended with a log Z that can be trusted, see the messages above: give model.hidden, or a lower training.learning_rate.initial"
+        );
+        let chosen = KEYS.iter().zip(best.values).filter(|(key, _)| !self.keeps(key));
+        let chosen = chosen.map(|(key, value)| format!("{key}={value}"));
+        let settings: Vec<String> = self.always(&plan).into_iter().chain(chosen).collect();
+        tell(&format!("chosen after {} trial runs: {}", tried.len(), settings.join(" ")));
         Ok(Some(settings))
+    }
+
+    /// Settings of all trials and the run. A length by itself would switch early stopping off.
+    fn always(&self, plan: &Plan) -> Vec<String> {
+        let all = [
+            ("training.early_stopping", "{}".into()),
+            ("evaluation.every", plan.every.to_string()),
+        ];
+        let left = all.into_iter().filter(|(key, _)| !self.keeps(key));
+        left.map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    /// Trains with values that differ in one key, those that are already tried first; what has ended, and what was stopped.
+    fn trials(
+        &self,
+        plan: &Plan,
+        all: &[Values],
+        varied: usize,
+        tried: &mut Vec<Values>,
+    ) -> Result<Option<Vec<Best>>> {
+        let axis = |(key, name): (usize, &&str)| {
+            let count = if key == varied { all.len() } else { 1 };
+            Axis::of(name, all.iter().take(count).map(|values| values[key]))
+        };
+        let new: Vec<Values> = all.iter().filter(|it| !tried.contains(it)).copied().collect();
+        tried.extend(&new);
+        let keys = KEYS.iter().enumerate().filter(|(_, key)| !self.keeps(key));
+        let settings = [self.always(plan), CHEAP.map(String::from).to_vec()].concat();
+        let sweep = Sweep {
+            what: self.what.into(),
+            over: keys.map(axis).collect(),
+            out: None,
+            jobs: rayon::current_num_threads().min(new.len().clamp(1, 2)),
+            // A longer run, whose rate falls later, is below a shorter one after the same seconds.
+            keep_all: varied == 0,
+            overrides: [&settings[..], self.overrides].concat(),
+            data_folder: self.data_folder.map(Path::to_path_buf),
+        };
+        let Some((runs, _)) = sweep.trained(&self.out.join(SEARCH))? else {
+            return Ok(None);
+        };
+        let of = |Trained { settings, run }: Trained| {
+            let mut values = plan.first;
+            for (value, key) in values.iter_mut().zip(KEYS) {
+                let own = given(&settings, key).and_then(|text| text.parse().ok());
+                *value = own.unwrap_or(*value);
+            }
+            // Where log Z is in doubt, the likelihood may be too high.
+            let sound = run.summary.as_ref().is_some_and(|it| it.best.doubt.is_none());
+            let likelihood = run.likelihood("validation").filter(|_| sound);
+            Best { values, likelihood, seconds: seconds(&run) }
+        };
+        Ok(Some(runs.into_iter().map(of).collect()))
     }
 
     /// Whether a key has a value that is given, which stays.
@@ -202,18 +292,20 @@ impl<'a> Search<'a> {
             splits.validation.is_some(),
             "preset \"best\" chooses the number of hidden units by validation rows, and there are none: give model.hidden, or data.validation_fraction"
         );
-        let mut seconds = BTreeMap::new();
-        for by in WIDTHS {
-            let hidden = (config.model.hidden as f64 * by) as usize;
-            let hidden = hidden.next_multiple_of(16).clamp(16, WIDEST);
-            if seconds.contains_key(&hidden) {
-                continue;
-            }
-            let (config, _) = self.config(&[format!("model.hidden={hidden}")])?;
-            let mut trainer = Trainer::new(&config, splits.clone(), &Device::Host)?;
-            seconds.insert(hidden, seconds_per_update(&mut trainer, &config)?);
-        }
-        let plan = Plan { minutes: self.minutes, seconds };
+        let (hidden, rate) = (config.model.hidden, config.training.learning_rate.initial);
+        let rows = splits.train.rows();
+        let mut trainer = Trainer::new(&config, splits, &Device::Host)?;
+        let updates = FIRST * 60.0 * self.minutes / seconds_per_update(&mut trainer, &config)?;
+        let plan = Plan {
+            minutes: self.minutes,
+            first: [
+                updates.round().clamp(2.0 * UPDATES[0], 20_000.0),
+                hidden as f64,
+                FIRST_WEIGHT_DECAY,
+                rate,
+            ],
+            every: config.evaluation.every * rows.div_ceil(MANY_ROWS) as u64,
+        };
         std::fs::create_dir_all(self.out.join(SEARCH))
             .with_context(|| format!("cannot create {}", self.out.join(SEARCH).display()))?;
         write_bytes(&path, serde_json::to_string(&plan)?.as_bytes())?;
@@ -233,8 +325,17 @@ fn rounded(number: f64) -> f64 {
     format!("{number:.2e}").parse().unwrap_or(number)
 }
 
+/// Seconds of a run on idle processors, audits included, so that other work on the machine does not shorten the search; as the clock says where
+/// the system does not tell, and for a run that was stopped.
+fn seconds(run: &RunFiles) -> f64 {
+    let Some(summary) = &run.summary else { return run.metrics.last("seconds").unwrap_or(0.0) };
+    let processor = summary.processor_seconds.map(|all| all / summary.threads.max(1) as f64);
+    processor.unwrap_or(summary.seconds)
+}
+
 /// Whether a likelihood of the same rows is higher by more than the error of the difference: that of both log Z.
-fn clearly_better(value: &LogLikelihood, best: &LogLikelihood) -> bool {
+fn clearly_better(value: Option<LogLikelihood>, best: Option<LogLikelihood>) -> bool {
+    let (Some(value), Some(best)) = (value, best) else { return value.is_some() };
     value.value - best.value > value.log_z_std_error.hypot(best.log_z_std_error)
 }
 
@@ -243,35 +344,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trials_and_run_take_the_minutes_whatever_size_is_best() {
-        for seconds in [[0.001, 0.002, 0.008], [0.03, 0.03, 0.03], [0.01, 0.05, 0.08]] {
-            let plan = Plan { minutes: 60.0, seconds: (1..).zip(seconds).collect() };
-            assert_eq!(plan.trials(), 9);
-            for own in seconds {
-                // Four trials more of the best size, one three times and one nine times as long, and the run.
-                let all = seconds.iter().sum::<f64>() + (4.0 + 3.0 + 9.0 + 9.0) * own;
-                let updates = plan.updates();
-                assert!(updates as f64 * all <= 3600.0 && updates > UPDATES[0], "{seconds:?}");
-            }
+    fn steps_stay_within_the_ends_and_lead_back() {
+        for (key, value) in [(0, 777.0), (1, 112.0), (2, FIRST_WEIGHT_DECAY), (3, 0.1)] {
+            let up = step(key, value, true).unwrap();
+            assert!(up > value && step(key, value, false).unwrap() < value);
+            assert_eq!(step(key, up, false), Some(value));
         }
-        let slow = Plan { minutes: 1e-3, seconds: [(16, 1.0)].into() };
-        assert_eq!(slow.updates(), UPDATES[0]);
-        for bad in [vec![], vec![(16, f64::NAN)], vec![(16, 0.0)]] {
-            assert!(!Plan { minutes: 1.0, seconds: bad.into_iter().collect() }.is_valid());
-        }
+        assert_eq!((step(1, 16.0, false), step(1, 1024.0, true)), (None, None));
+        assert_eq!((step(1, 48.0, false), step(1, 592.0, true)), (Some(32.0), Some(1024.0)));
+        assert_eq!((step(2, 0.0, false), step(2, 0.1, true)), (None, None));
+        assert_eq!((step(0, 300.0, false), step(0, 9e5, true)), (None, None));
+    }
+
+    #[test]
+    fn a_plan_of_a_file_is_read_only_if_its_numbers_can_be_used() {
+        let plan = |first, every| Plan { minutes: 1.0, first, every };
+        assert!(plan([500.0, 16.0, 0.0, 0.1], 100).is_valid());
+        assert!(!plan([500.0, f64::NAN, 0.0, 0.1], 100).is_valid());
+        assert!(!plan([500.0, 16.0, -1.0, 0.1], 100).is_valid());
+        assert!(!plan([500.0, 16.0, 0.0, 0.1], 0).is_valid());
     }
 
     #[test]
     fn a_difference_within_the_error_of_log_z_changes_nothing() {
-        let of = |value, log_z_std_error| LogLikelihood {
-            value,
-            std_error: 1.0,
-            data_std_error: 1.0,
-            log_z_std_error,
+        let of = |value, log_z_std_error| {
+            Some(LogLikelihood { value, std_error: 1.0, data_std_error: 1.0, log_z_std_error })
         };
-        assert!(clearly_better(&of(-9.0, 0.1), &of(-9.2, 0.1)));
-        assert!(!clearly_better(&of(-9.0, 0.1), &of(-9.1, 0.1)));
-        assert!(!clearly_better(&of(-9.0, 0.3), &of(-9.2, 0.1)));
-        assert!(!clearly_better(&of(f64::NAN, 0.1), &of(-9.2, 0.1)));
+        assert!(clearly_better(of(-9.0, 0.1), of(-9.2, 0.1)));
+        assert!(!clearly_better(of(-9.0, 0.1), of(-9.1, 0.1)));
+        assert!(!clearly_better(of(-9.0, 0.3), of(-9.2, 0.1)));
+        assert!(!clearly_better(of(f64::NAN, 0.1), of(-9.2, 0.1)));
+        // Where log Z is in doubt there is no value.
+        assert!(clearly_better(of(-9.0, 0.1), None));
+        assert!(!clearly_better(None, of(-9.0, 0.1)) && !clearly_better(None, None));
     }
 }

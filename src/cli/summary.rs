@@ -37,6 +37,7 @@ impl Summary {
             updates: trainer.updates(),
             epochs: trainer.epoch(),
             seconds: trainer.seconds(),
+            processor_seconds: provenance.processor_seconds,
             log_z: last.map_or(f64::NAN, |last| last.log_z),
             log_z_std_error: last.map_or(f64::NAN, |last| last.log_z_std_error),
             sound: last.is_some_and(|last| last.trust.is_sound()),

@@ -20,7 +20,7 @@ pub const RATE: f64 = 0.1;
 const SMALL_RATE: f64 = 0.5;
 const SMALL: i64 = 20;
 
-/// A recipe for training by its name: `training.preset` (`experiments/defaults.rs`, `experiments/nade_table`).
+/// A recipe for training by its name: `training.preset` (`experiments/defaults.rs`, `experiments/yardstick`).
 #[derive(Clone, Copy)]
 struct Recipe {
     name: &'static str,

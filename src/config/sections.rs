@@ -285,7 +285,7 @@ section! {
         temperatures: usize = 10_000 => size(2).unit("temperatures");
         /// Most time that audits during training may take.
         share: f64 = 0.5 => range(0.0..).unit("times the time of training");
-        /// Most models that are audited at the end to find the best, which is audited again; 1 for one audit of that of the best evaluation.
+        /// Most models that are audited at the end to find the best, which is audited again; 1 for one audit of that of the best evaluation, and no comparison with simple models.
         models: usize = 8 => size(1).unit("models");
     }
 }

@@ -18,6 +18,9 @@ pub struct Summary {
     pub epochs: f64,
     /// Time of training in seconds, resumed parts included.
     pub seconds: f64,
+    /// Time of all threads on processors since the command began, in seconds, audits included; none where the system does not tell.
+    #[serde(default)]
+    pub processor_seconds: Option<f64>,
     /// Tracked log Z at the last evaluation.
     #[serde(with = "crate::checkpoint::float")]
     pub log_z: f64,

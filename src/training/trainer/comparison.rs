@@ -48,7 +48,8 @@ impl Trainer {
         let rows = &self.rows;
         let validation = rows.validation.as_ref().map(|rows| ("validation", rows));
         let test = rows.test.as_ref().map(|rows| ("test", rows));
-        let Some((part, held_out)) = test.or(validation) else { return Ok(None) };
+        let held_out = test.or(validation).filter(|_| self.config.audit.models > 1);
+        let Some((part, held_out)) = held_out else { return Ok(None) };
         let train = rows.all(self.config.seed)?;
         let parts: Vec<_> =
             [Some(("train", &train)), validation, test].into_iter().flatten().collect();
