@@ -98,14 +98,14 @@ impl Impute {
     /// Every row with its missing cells filled in.
     fn filled(&self, model: &Model, found: &[Completion]) -> BitMatrix {
         let variables = &model.file.parameters.variables;
-        let mut rows = BitMatrix::zeros(found.len(), model.file.parameters.n_visible);
+        let mut rows = variables.states(found.len(), model.file.parameters.n_visible);
         for (row, it) in found.iter().enumerate() {
             match self.fill {
                 Fill::Draw => rows.row_mut(row).copy_from_slice(it.draws.row(0)),
                 // Natural parameters grow with probabilities.
                 Fill::Likeliest => {
                     let (eta, _) = variables.natural(variables.clamped(it.means.clone(), 1e-12));
-                    variables.likeliest(&eta, |i| rows.set(row, i, true));
+                    variables.likeliest(&eta, rows.row_mut(row));
                 }
             }
         }

@@ -37,6 +37,7 @@ impl DataConfig {
             alphabet: self.alphabet,
             grey: self.binarization != Binarization::None,
             unseen: self.unseen,
+            reals: self.variables.as_ref().and_then(|text| text.parse().ok()).filter(Variables::has_reals),
             ..FileOptions::default()
         }
     }
@@ -70,6 +71,9 @@ impl DataConfig {
                 "data.binarization",
                 format!("is of grey levels, and {} holds categories: leave it out", train.name),
             ));
+        }
+        if let Some(variables) = &train.reals {
+            return Ok(variables.clone());
         }
         let Some(text) = &self.variables else {
             if let (Some(categories), true) = (&train.categories, self.groups) {

@@ -8,6 +8,7 @@ use super::limits::check_shape;
 use super::{Categories, check_weights};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
+use crate::units::Variables;
 
 /// Rows of visible units. Serialised without its cells and their names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct Dataset {
     /// The variables and states that the units stand for, in a table of categories.
     #[serde(skip)]
     pub categories: Option<Arc<Categories>>,
+    /// Its variables where some are real: the numbers of the states are those of the table until training rows give means and scales.
+    #[serde(skip)]
+    pub reals: Option<Variables>,
     /// The cells without a value, shape [rows, columns], if there are any; what `values` has there means nothing.
     #[serde(skip)]
     pub missing: Option<BitMatrix>,
@@ -137,7 +141,7 @@ impl Dataset {
                 "images of {height} x {width} pixels, but rows of {columns} columns"
             )));
         }
-        let (label_column, weights, categories, missing) = (None, None, None, None);
+        let (label_column, weights, categories, missing, reals) = (None, None, None, None, None);
         let plus_minus = false;
         Ok(Self {
             name,
@@ -149,6 +153,7 @@ impl Dataset {
             plus_minus,
             categories,
             missing,
+            reals,
         })
     }
 
@@ -195,7 +200,19 @@ impl Dataset {
         let categories = self.categories.clone();
         let missing = self.missing.as_ref().map(|cells| cells.select(rows.iter().copied()));
         let Self { image, plus_minus, .. } = *self;
-        Self { name, values, labels, label_column, weights, image, plus_minus, categories, missing }
+        let reals = self.reals.clone();
+        Self {
+            name,
+            values,
+            labels,
+            label_column,
+            weights,
+            image,
+            plus_minus,
+            categories,
+            missing,
+            reals,
+        }
     }
 }
 

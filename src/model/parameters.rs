@@ -110,12 +110,29 @@ impl Parameters {
     /// Variables of another number of columns.
     pub fn of(self, variables: Variables) -> Result<Self> {
         if variables.fit(self.n_visible) {
-            return Ok(Self { variables, ..self });
+            let parameters = Self { variables, ..self };
+            parameters.check_squares()?;
+            return Ok(parameters);
         }
         Err(Error::Mismatch(format!(
             "variables `{variables}` do not have the {} columns of the visible layer",
             self.n_visible
         )))
+    }
+
+    /// Squares of real variables have a negative bias and no weights: else f(v) has no integral.
+    fn check_squares(&self) -> Result<()> {
+        let wrong = |(first, _): &(usize, _)| {
+            let weights = &self.weights[(first + 1) * self.n_hidden..][..self.n_hidden];
+            self.visible_bias[first + 1] >= 0.0 || weights.iter().any(|w| *w != 0.0)
+        };
+        match self.variables.reals().find(wrong) {
+            None => Ok(()),
+            Some((first, _)) => Err(Error::Invalid(format!(
+                "visible column {} is the square of a real variable: its bias is -1/(2 variance) and its weights are zero",
+                first + 2
+            ))),
+        }
     }
 
     /// log f(v) of the model minus c.v + sum_j softplus(x_j), nats: of units -1 and +1 their constant, else 0.
@@ -154,9 +171,23 @@ impl Parameters {
         [&mut self.weights, &mut self.visible_bias, &mut self.hidden_bias]
     }
 
-    /// Number of units of the smaller layer: enumeration visits two to this power states.
+    /// Number of units of the smaller layer, or of the hidden one beside real variables: enumeration visits two to this power states.
     pub fn smaller_layer(&self) -> usize {
-        self.n_visible.min(self.n_hidden)
+        if self.enumerates_visible() { self.n_visible } else { self.n_hidden }
+    }
+
+    /// Whether enumeration visits the visible layer.
+    pub(crate) fn enumerates_visible(&self) -> bool {
+        self.n_visible < self.n_hidden && !self.variables.has_reals()
+    }
+
+    /// Keeps the variances of real variables in their bounds, and the weights of squares at zero; the number of variances at the lower
+    /// bound.
+    pub(crate) fn confine(&mut self) -> usize {
+        for (first, _) in self.variables.reals() {
+            self.weights[(first + 1) * self.n_hidden..][..self.n_hidden].fill(0.0);
+        }
+        self.variables.confine(&mut self.visible_bias)
     }
 
     /// The name of a parameter that holds NaN or infinity, if there is one.

@@ -9,8 +9,10 @@
 //!
 //! A bit has i = 1, so its A is softplus. Along a tempered path eta = beta (c + W h) + (1 - beta) a for every kind.
 
+mod real;
 mod variable;
 mod variables;
 
+pub use real::Real;
 pub use variable::Variable;
 pub use variables::Variables;

@@ -13,7 +13,7 @@ use crate::engine::{
 pub(super) fn moments(host: &Host, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
     let n_hidden = host.n_units(Layer::Hidden);
     let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
-    let words = words_per_row(visible.columns());
+    let words = visible.words_per_row();
     let ranks = for_moments(host.ranks(), visible.rows());
     let parts = Parts::new(ranks, visible.rows(), rows_per_task(visible.rows()));
     let own = &visible.words()[parts.own().start * words..parts.own().end * words];
@@ -83,10 +83,12 @@ fn of_parts(
         }
         Some(weights) => {
             for (row, w) in weights.iter().enumerate() {
-                for_each_set_bit(visible.row(row), |i| mean[i] += w);
+                let bits = &visible.row(row)[..words_per_row(n_visible)];
+                for_each_set_bit(bits, |i| mean[i] += w);
             }
         }
     }
+    host.means_of_reals(visible, weights, &mut mean);
     let products = host.outer_products(visible, &inputs);
     Moments { visible: mean, hidden, products }
 }

@@ -106,7 +106,7 @@ impl Enumeration {
                 [x(f64::max), -x(f64::min)]
             })
             .fold(0.0, f64::max);
-        let ratios = if largest <= ODDS_LIMIT {
+        let ratios = if largest <= ODDS_LIMIT && !parameters.variables.has_reals() {
             let padded = |row: &[f64], sign: f64| {
                 let mut ratios: Vec<f64> = row.iter().map(|w| (sign * w).exp()).collect();
                 ratios.resize(n_other.next_multiple_of(LANES), 1.0);
@@ -138,7 +138,7 @@ impl Enumeration {
 
     /// Enumerates the smaller layer.
     pub(super) fn of_smaller(parameters: &Parameters, logits: &[f64], beta: f64) -> Self {
-        Self::new(parameters, logits, beta, parameters.n_visible < parameters.n_hidden)
+        Self::new(parameters, logits, beta, parameters.enumerates_visible())
     }
 
     /// Consecutive ranges of Gray-code positions, together all 2^n of them.

@@ -83,7 +83,10 @@ impl Trainer {
                 sizes.hidden,
                 training.learning_rate.initial,
             ),
-            gradient: Parameters::zeros(sizes.visible, sizes.hidden),
+            gradient: Parameters {
+                variables: rows.variables.real_part(),
+                ..Parameters::zeros(sizes.visible, sizes.hidden)
+            },
             centering: match training.centering {
                 true => Some(Centering::new(rows.marginals.clone(), sizes.hidden)),
                 false if rows.variables.is_plus_minus() => {
@@ -181,6 +184,10 @@ fn initial_parameters(
         // The field of a spin is half a logit.
         parameters.visible_bias.iter_mut().for_each(|c| *c /= 2.0);
         return Couplings::of_arrays(&parameters).model();
+    }
+    if variables.has_reals() {
+        parameters.variables = variables.clone();
+        parameters.confine();
     }
     parameters.of(variables.clone())
 }
