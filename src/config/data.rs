@@ -52,6 +52,10 @@ impl DataConfig {
         bits: &BitMatrix,
         variables: &Variables,
     ) -> Result<Option<Vec<f64>>> {
+        if let (Some(_), true) = (self.similarity, variables.has_reals()) {
+            let problem = "compares states, and real variables have none: leave it out, or give weights (data.weights)";
+            return Err(Error::config("data.similarity", problem));
+        }
         if let Some(share) = self.similarity {
             let weights = similarity_weights(bits, variables, share).map(Some);
             return weights.map_err(|e| Error::config("data.similarity", e.to_string()));

@@ -68,7 +68,7 @@ impl Grouping {
             linear / rows as f64 - variables.log_partition(eta.into_iter().map(f64::from))
         };
         let (categorical, bits) = variables.counts(counts.len());
-        (!variables.is_bits()).then(|| Self {
+        (!variables.is_bits() && !variables.has_reals()).then(|| Self {
             variables: variables.to_string(),
             categorical,
             bits,

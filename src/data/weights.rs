@@ -71,7 +71,7 @@ pub fn effective_rows(weights: &[f64]) -> f64 {
 pub fn weighted_counts(rows: &BitMatrix, weights: &[f64]) -> Vec<u64> {
     let mut sums = vec![0.0; rows.columns()];
     for (row, weight) in weights.iter().enumerate() {
-        for_each_set_bit(rows.row(row), |column| sums[column] += weight);
+        for_each_set_bit(rows.columns_of(row), |column| sums[column] += weight);
     }
     let scale = rows.rows() as f64 / weights.iter().sum::<f64>();
     sums.into_iter().map(|sum| (sum * scale).round() as u64).collect()

@@ -99,6 +99,11 @@ impl BitMatrix {
         &self.words[row * per_row..(row + 1) * per_row]
     }
 
+    /// The words of one row that hold its columns.
+    pub fn columns_of(&self, row: usize) -> &[u64] {
+        &self.row(row)[..words_per_row(self.columns)]
+    }
+
     /// The words of one row for writing; padding bits must stay zero.
     pub fn row_mut(&mut self, row: usize) -> &mut [u64] {
         let per_row = self.per_row;

@@ -303,7 +303,7 @@ fn pair_covariances(
         let mut joint = vec![0.0; pairs.len()];
         for row in 0..rows.rows() {
             let mut on = vec![false; columns];
-            for_each_set_bit(rows.row(row), |i| on[i] = true);
+            for_each_set_bit(rows.columns_of(row), |i| on[i] = true);
             for (sum, (i, j)) in joint.iter_mut().zip(&pairs) {
                 *sum += f64::from(u8::from(on[*i] && on[*j]));
             }

@@ -158,7 +158,7 @@ impl StateRows {
     pub fn finish(self, layout: &Layout) -> Checked<(BitMatrix, Arc<Categories>)> {
         if let Some((line, column)) = self.first_missing {
             return Err(format!(
-                "{} cells are empty or missing (NA, ?), the first in line {line}, column {column}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, or choose other columns by data.source.columns (--columns)",
+                "{} cells are empty or missing (NA, ?), the first in line {line}, column {column}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, choose other columns by data.source.columns (--columns), or train real variables: data.variables = \"real\" (--set data.variables=real)",
                 self.missing
             ));
         }

@@ -6,7 +6,7 @@ use super::{Host, add_rows};
 use crate::collective::{Parts, for_moments};
 use crate::engine::{
     AS_AN_EXPONENTIAL, BitMatrix, Engine, Layer, Matrix, Moments, fewest_tasks, for_each_set_bit,
-    padded, rows_per_task, words_per_row,
+    padded, rows_per_task,
 };
 
 /// Moments over packed rows with weights that sum to 1 (1/n each without).
@@ -83,8 +83,7 @@ fn of_parts(
         }
         Some(weights) => {
             for (row, w) in weights.iter().enumerate() {
-                let bits = &visible.row(row)[..words_per_row(n_visible)];
-                for_each_set_bit(bits, |i| mean[i] += w);
+                for_each_set_bit(visible.columns_of(row), |i| mean[i] += w);
             }
         }
     }
