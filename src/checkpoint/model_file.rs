@@ -187,9 +187,7 @@ impl ModelFile {
                 .map_err(|problem| error(format!("`{MEANS}` {problem}")))
         });
         let states = states.map(|states| {
-            states
-                .bits(&parameters)
-                .map_err(|problem| error(format!("`{STATES}` {problem}")))
+            states.bits(&parameters).map_err(|problem| error(format!("`{STATES}` {problem}")))
         });
         let (trained_on, states) = (trained_on.transpose()?, states.transpose()?);
         Ok(Self { parameters, metadata, trained_on, states })

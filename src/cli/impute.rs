@@ -116,11 +116,15 @@ impl Impute {
     fn table(&self, model: &Model, rows: &BitMatrix) -> Result<(Vec<u8>, usize)> {
         let (path, options) = self.options.table(&self.file, model)?;
         let names = model.file.trained_on.as_ref().and_then(|it| it.categories.as_deref());
+        let variables = &model.file.parameters.variables;
         let mut cells = 0;
         let text = refill(&path, &options, |row, unit| {
             cells += 1;
             match names {
                 Some(names) => quoted(names.cells(rows.row(row))[unit]),
+                None if variables.has_reals() => {
+                    (variables.cells(rows.row(row), rows.columns())[unit] as f32).to_string()
+                }
                 None => u8::from(rows.get(row, unit)).to_string(),
             }
         })?;

@@ -36,7 +36,8 @@ pub fn csv(rows: &BitMatrix, categories: Option<&Categories>, variables: &Variab
             Some(categories) => line(categories.cells(rows.row(row))),
             None if variables.has_reals() => {
                 let cells = variables.cells(rows.row(row), rows.columns());
-                let texts: Vec<String> = cells.iter().map(f64::to_string).collect();
+                let texts: Vec<String> =
+                    cells.iter().map(|cell| (*cell as f32).to_string()).collect();
                 line(texts.iter().map(String::as_str).collect());
             }
             None => {

@@ -37,7 +37,11 @@ impl DataConfig {
             alphabet: self.alphabet,
             grey: self.binarization != Binarization::None,
             unseen: self.unseen,
-            reals: self.variables.as_ref().and_then(|text| text.parse().ok()).filter(Variables::has_reals),
+            reals: self
+                .variables
+                .as_ref()
+                .and_then(|text| text.parse().ok())
+                .filter(Variables::has_reals),
             ..FileOptions::default()
         }
     }

@@ -212,7 +212,7 @@ mod tests {
         let streams = Streams::new(1, Purpose::TestSystem, 0);
         for row in 0..n {
             let mut stream = streams.row(row as u32);
-            variables.draw(&means, || stream.uniform(), |i| bits.set(row, i, true));
+            variables.draw(&means, || stream.uniform(), bits.row_mut(row));
         }
         bits
     }

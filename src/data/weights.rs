@@ -92,7 +92,7 @@ mod tests {
         for row in 0..60 {
             let mut stream = streams.row(row as u32);
             let means = variables.means(vec![1.0; columns]);
-            variables.draw(&means, || stream.uniform(), |i| rows.set(row, i, true));
+            variables.draw(&means, || stream.uniform(), rows.row_mut(row));
         }
         for share in [0.1, 0.4, 4.0 / 7.0, 0.8, 1.0] {
             let weights = similarity_weights(&rows, &variables, share).unwrap();

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 use crate::error::{Error, Result};
-use crate::units::Variables;
+use crate::units::{Variables, square_biases};
 
 /// Weights beyond this size saturate every unit.
 const LARGEST_WEIGHT: f32 = 1e3;
@@ -181,13 +181,24 @@ impl Parameters {
         self.n_visible < self.n_hidden && !self.variables.has_reals()
     }
 
-    /// Keeps the variances of real variables in their bounds, and the weights of squares at zero; the number of variances at the lower
-    /// bound.
-    pub(crate) fn confine(&mut self) -> usize {
+    /// Number of real variables whose variance is at the lower bound.
+    pub(crate) fn variances_at_bound(&self) -> usize {
+        let least = square_biases()[0];
+        let squares = self.variables.reals().map(|(first, _)| self.visible_bias[first + 1]);
+        squares.filter(|bias| *bias <= least).count()
+    }
+
+    /// Keeps the variances of real variables in their bounds, and the weights of squares at zero.
+    pub(crate) fn confine(&mut self) {
         for (first, _) in self.variables.reals() {
             self.weights[(first + 1) * self.n_hidden..][..self.n_hidden].fill(0.0);
         }
-        self.variables.confine(&mut self.visible_bias)
+        let [least, largest] = square_biases();
+        for (first, _) in self.variables.reals() {
+            // NaN stays, and is told as such.
+            let square = &mut self.visible_bias[first + 1];
+            *square = square.clamp(least, largest);
+        }
     }
 
     /// The name of a parameter that holds NaN or infinity, if there is one.

@@ -67,6 +67,10 @@ pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
     };
     let rows = trainer.train_rows();
     let variables = &diagnosis.parameters.variables;
+    if variables.has_reals() {
+        let problem = "Samples of real variables are compared by their numbers, not by states: ztrack sample writes them as a table.";
+        return section.paragraph(problem);
+    }
     let searched = rows.select(0..rows.rows().min(SEARCHED));
     let near = nearest_rows(samples, &searched, variables).unwrap_or_default();
     let shape = trainer.image();

@@ -9,9 +9,7 @@ use rayon::prelude::*;
 use super::Ladder;
 use super::simulated::Slopes;
 use crate::collective::{Collective, Parts, Solo};
-use crate::engine::{
-    BitMatrix, Matrix, States, Walker, padded, rows_per_task, rows_per_thread,
-};
+use crate::engine::{BitMatrix, Matrix, States, Walker, padded, rows_per_task, rows_per_thread};
 use crate::numerics::Table;
 
 /// Densities f_k(v), each with a sweep that leaves it invariant and is its own reversal.

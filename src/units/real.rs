@@ -13,6 +13,11 @@ use std::f64::consts::PI;
 /// density at repeated values grows without limit.
 pub(crate) const VARIANCES: [f64; 2] = [0.01, 2.0];
 
+/// Bounds of the natural parameter of v^2, -1 / (2 variance).
+pub(crate) fn square_biases() -> [f32; 2] {
+    VARIANCES.map(|variance| (-0.5 / variance) as f32)
+}
+
 /// The numbers of a real variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Real {

@@ -4,10 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::real::VARIANCES;
 use super::{Real, Variable};
-use crate::engine::{BitMatrix, words_per_row};
 use crate::engine::random::normal;
+use crate::engine::{BitMatrix, words_per_row};
 use crate::error::{Error, Result};
 
 /// The variables that the columns of the visible layer stand for, in order.
@@ -170,19 +169,6 @@ impl Variables {
         squares
     }
 
-    /// Keeps the second natural parameters of real variables, the biases of their squares, where variances are in their bounds; the number
-    /// of variables at the lower one.
-    pub(crate) fn confine(&self, eta: &mut [f32]) -> usize {
-        let [least, largest] = VARIANCES.map(|variance| (-0.5 / variance) as f32);
-        let confined = |(first, _): (usize, Real)| {
-            let square = &mut eta[first + 1];
-            // NaN stays, and is told as such.
-            *square = square.clamp(least, largest);
-            usize::from(*square == least)
-        };
-        self.reals().map(confined).sum()
-    }
-
     /// All variables if one of them is categorical or real, else none.
     pub fn categorical(&self) -> &[Variable] {
         self.listed.as_deref().unwrap_or_default()
@@ -334,6 +320,11 @@ impl Variables {
     /// The first such row.
     pub fn check(&self, rows: &BitMatrix, name: &str) -> Result<()> {
         let broken = |row| self.broken_in(rows.row(row)).map(|broken| (row, broken));
+        if rows.rows() > 0 && rows.words_per_row() < self.words(rows.columns()) {
+            return Err(Error::Invalid(format!(
+                "{name}: rows of zeros and ones, and the model has real variables: Dataset::of_numbers makes rows of both"
+            )));
+        }
         match (0..rows.rows()).find_map(broken) {
             None => Ok(()),
             Some((row, (variable, set))) => Err(Error::Invalid(format!(
@@ -396,7 +387,8 @@ impl FromStr for Variables {
                 None => (size, false),
             };
             let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong(part));
-            let real = size.trim().strip_prefix(REAL).map(real).transpose().map_err(|()| wrong(part))?;
+            let real =
+                size.trim().strip_prefix(REAL).map(real).transpose().map_err(|()| wrong(part))?;
             let columns = if real.is_some() { 2 } else { number(columns)? };
             let times = number(times)?;
             if times.max(columns) > MOST || sizes.len() + times > MOST {
@@ -425,6 +417,7 @@ fn real(text: &str) -> std::result::Result<Real, ()> {
 mod tests {
     use super::*;
     use crate::engine::random::{Purpose, Streams};
+    use crate::numerics::softplus;
 
     fn mixed() -> Variables {
         "2*3+,4,1+".parse().unwrap()
@@ -442,7 +435,20 @@ mod tests {
         assert_eq!(Variables::BITS.to_string(), "");
         assert!(mixed().fit(11) && !mixed().fit(12) && Variables::BITS.fit(5));
         assert_eq!(mixed().counts(11), (3, 1));
-        for bad in ["0", "1", "3++", "x", "2*", "99999999999999999999*3", "99999999*3+", "-1"] {
+        for bad in [
+            "0",
+            "1",
+            "3++",
+            "x",
+            "2*",
+            "99999999999999999999*3",
+            "99999999*3+",
+            "-1",
+            "real(1)",
+            "real(0;-1)",
+            "real(0;nan)",
+            "realer",
+        ] {
             assert!(bad.parse::<Variables>().is_err(), "{bad}");
         }
     }
@@ -458,6 +464,34 @@ mod tests {
         assert_eq!(values.len(), 4 * 4 * 4 * 2);
         let sum = values.iter().sum::<f64>().ln();
         assert!((sum - variables.log_partition(eta.iter().copied())).abs() < 1e-12);
+    }
+
+    /// A' and A'' of a real variable by differences: means of v and v^2, and the variance of v; A by quadrature.
+    #[test]
+    fn moments_of_a_real_variable_are_the_slopes_of_its_log_partition() {
+        let variables: Variables = "1+,real(3;2)".parse().unwrap();
+        let eta = [0.3, 0.8, -0.7];
+        let a = |by: [f64; 3]| variables.log_partition((0..3).map(|i| eta[i] + by[i]));
+        let (means, step) = (variables.means(eta), 1e-4);
+        for i in 0..3 {
+            let at = |by: f64| a(std::array::from_fn(|j| if i == j { by } else { 0.0 }));
+            let slope = (at(step) - at(-step)) / (2.0 * step);
+            assert!((slope - means[i]).abs() < 1e-6, "{i}: {slope} {means:?}");
+        }
+        let curvature =
+            (a([0.0, step, 0.0]) - 2.0 * a([0.0; 3]) + a([0.0, -step, 0.0])) / step.powi(2);
+        assert!((curvature - (means[2] - means[1].powi(2))).abs() < 1e-5, "{curvature}");
+        // Over the table's own numbers, of standard deviation 2.
+        let width = 1e-3;
+        let density = |n: i32| {
+            let v = f64::from(n) * width;
+            (eta[1] * v + eta[2] * v * v).exp()
+        };
+        let integral = 2.0 * width * (-20_000..20_000).map(density).sum::<f64>();
+        assert!((integral.ln() + softplus(0.3) - a([0.0; 3])).abs() < 1e-6);
+        let (natural, constant) = variables.natural(means);
+        assert!(natural.iter().zip(eta).all(|(x, y)| (x - y).abs() < 1e-9), "{natural:?}");
+        assert!((constant + a([0.0; 3])).abs() < 1e-9);
     }
 
     #[test]

@@ -147,7 +147,8 @@ fn dataset(
 }
 
 /// What tables with real columns hold.
-const NUMBERS: &str = "in a table with real columns (data.variables) categories are columns of 0 and 1";
+const NUMBERS: &str =
+    "in a table with real columns (data.variables) categories are columns of 0 and 1";
 
 /// The units of the rows read so far.
 enum Units {
@@ -289,7 +290,8 @@ impl<'a> Table<'a> {
                     }
                     Row::States(rows) => rows.push(unit, cell, place).map_err(told)?,
                     Row::Numbers(cells) => {
-                        let number = |_| format!("`{}` is no number: {NUMBERS}", cell.escape_ascii());
+                        let number =
+                            |_| format!("`{}` is no number: {NUMBERS}", cell.escape_ascii());
                         let text = std::str::from_utf8(cell).unwrap_or("");
                         cells[unit] = text.parse().map_err(number).map_err(told)?;
                     }

@@ -114,7 +114,9 @@ pub(super) fn read_as<'a>(
             return Err(Error::file(path, problem));
         }
     }
-    if options.reals.is_some() && !matches!(format, Format::Csv | Format::Npy | Format::Npz | Format::Parquet) {
+    if options.reals.is_some()
+        && !matches!(format, Format::Csv | Format::Npy | Format::Npz | Format::Parquet)
+    {
         let problem = "real variables (data.variables) are read from text tables such as CSV, Parquet and numpy arrays, which this is not";
         return Err(Error::file(path, problem));
     }

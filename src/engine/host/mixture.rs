@@ -5,9 +5,7 @@
 use super::Host;
 use super::geometric::{Drawer, hidden_slope};
 use crate::engine::random::Streams;
-use crate::engine::{
-    BetaGrid, Engine, Layer, MixtureBase, States, SweepStreams, Walker, padded,
-};
+use crate::engine::{BetaGrid, Engine, Layer, MixtureBase, States, SweepStreams, Walker, padded};
 
 pub(super) struct MixtureWalker<'a> {
     host: &'a Host,

@@ -59,6 +59,7 @@ impl Trainer {
         config.check()?;
         let identity = Identity::new(config, &splits, device)?;
         let rows = RowSets::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
+        device.check(&rows.variables)?;
         check_stopping(config, &rows)?;
         let training = &config.training;
         let batch = training.batch.min(rows.len());
