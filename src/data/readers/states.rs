@@ -158,7 +158,7 @@ impl StateRows {
     pub fn finish(self, layout: &Layout) -> Checked<(BitMatrix, Arc<Categories>)> {
         if let Some((line, column)) = self.first_missing {
             return Err(format!(
-                "{} cells are empty or missing (NA, ?), the first in line {line}, column {column}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, choose other columns by data.source.columns (--columns), or train real variables: data.variables = \"real\" (--set data.variables=real)",
+                "{} cells are empty or missing (NA, ?), the first in line {line}, column {column}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, or choose other columns by data.source.columns (--columns)",
                 self.missing
             ));
         }
@@ -233,7 +233,7 @@ impl Column {
             }
             if !whole || numbers.len() > MOST_INTEGERS {
                 return Err(format!(
-                    "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, or choose other columns by data.source.columns (--columns)",
+                    "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, choose other columns by data.source.columns (--columns), or train real variables: data.variables = \"real\" (--set data.variables=real)",
                     numbers.len(),
                     if whole { "" } else { ", not all whole" }
                 ));
