@@ -79,7 +79,8 @@ pub fn all() -> Result<Vec<TrainingSet>> {
 /// mushrooms and adult where the data folder has them. dna and dna-like have categorical variables too.
 pub fn categorical() -> Result<Vec<TrainingSet>> {
     let mut sets = vec![TrainingSet { name: "potts", splits: made(80, 2000, potts) }];
-    for (name, file) in [("connect-4", "connect4"), ("mushrooms", "mushrooms"), ("adult", "adult")] {
+    for (name, file) in [("connect-4", "connect4"), ("mushrooms", "mushrooms"), ("adult", "adult")]
+    {
         let path = |part: &str| folder().join("nade").join(format!("{file}.{part}.csv.gz"));
         if path("train").is_file() {
             let test = Some(path("test")).filter(|path| path.is_file());

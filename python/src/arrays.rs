@@ -62,3 +62,14 @@ pub fn check_memory(py: Python<'_>, bytes: f64, what: &str) -> PyResult<()> {
     let fits = ztrack::tempering::check_memory(bytes, what);
     fits.map_err(|problem| exception(py, &Error::TooLarge(problem)))
 }
+
+/// What the columns stand for, as text. Arrays of this package are zeros and ones.
+pub fn variables(text: &str) -> Result<Variables> {
+    let variables: Variables = text.parse()?;
+    match variables.has_reals() {
+        false => Ok(variables),
+        true => Err(Error::Invalid(
+            "real variables are trained by the command and from Rust, not from Python: ztrack train x.csv --set data.variables=real".into(),
+        )),
+    }
+}

@@ -44,7 +44,7 @@ pub(super) struct Problem {
 
 impl Given {
     pub(super) fn problem(&self) -> Result<Problem> {
-        let variables = self.groups.parse()?;
+        let variables = crate::arrays::variables(&self.groups)?;
         let parameters =
             parameters(&self.weights, &self.visible_bias, &self.hidden_bias, &variables)?;
         let all = |rows: &Option<PyBackedBytes>, name: &str| -> Result<_> {

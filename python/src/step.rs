@@ -54,7 +54,7 @@ pub fn step<'py>(py: Python<'py>, state: State, batch: Batch) -> PyResult<Steppe
 }
 
 fn taken(state: &State, batch: &Batch) -> Result<(ztrack::Parameters, Centering, Particles)> {
-    let variables: Variables = state.groups.parse()?;
+    let variables: Variables = crate::arrays::variables(&state.groups)?;
     let mut model =
         parameters(&state.weights, &state.visible_bias, &state.hidden_bias, &variables)?;
     let rows = bits(&batch.rows, model.n_visible)?;

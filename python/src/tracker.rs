@@ -97,7 +97,7 @@ impl Tracker {
             let Settings { hidden, chains, temperatures, sweeps, every, .. } = settings;
             let Settings { averaging, settling, seed, groups, .. } = settings;
             builder = builder.hidden(hidden).averaging(averaging).seed(seed);
-            builder = builder.variables(groups.parse()?);
+            builder = builder.variables(crate::arrays::variables(&groups)?);
             if let Some(every) = every {
                 builder = builder.every(every);
             }

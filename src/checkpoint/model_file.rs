@@ -121,9 +121,19 @@ impl ModelFile {
             arrays.insert(MEANS.into(), array(&[trained_on.means.len()], &trained_on.means));
         }
         if let Some(states) = &self.states {
-            let shape = [states.rows(), states.columns()];
-            let cells = (0..shape[0]).flat_map(|n| (0..shape[1]).map(move |i| (n, i)));
-            let data = cells.map(|(n, i)| u8::from(states.get(n, i))).collect();
+            let (rows, columns) = (states.rows(), states.columns());
+            let (shape, data) = match states.has_numbers() {
+                // Packed states as they are.
+                true => (
+                    [rows, 8 * states.words_per_row()],
+                    states.words().iter().flat_map(|word| word.to_le_bytes()).collect(),
+                ),
+                false => {
+                    let cells = (0..rows).flat_map(|n| (0..columns).map(move |i| (n, i)));
+                    let data = cells.map(|(n, i)| u8::from(states.get(n, i))).collect();
+                    ([rows, columns], data)
+                }
+            };
             arrays.insert(STATES.into(), Array { dtype: Dtype::U8, shape: shape.into(), data });
         }
         encode(&metadata, &arrays).map_err(|error| error.to_string())
@@ -177,9 +187,7 @@ impl ModelFile {
                 .map_err(|problem| error(format!("`{MEANS}` {problem}")))
         });
         let states = states.map(|states| {
-            states
-                .bits(parameters.n_visible)
-                .map_err(|problem| error(format!("`{STATES}` {problem}")))
+            states.bits(&parameters).map_err(|problem| error(format!("`{STATES}` {problem}")))
         });
         let (trained_on, states) = (trained_on.transpose()?, states.transpose()?);
         Ok(Self { parameters, metadata, trained_on, states })
@@ -194,12 +202,19 @@ struct StoredStates {
 }
 
 impl StoredStates {
-    fn bits(self, n_visible: usize) -> std::result::Result<BitMatrix, String> {
+    fn bits(self, parameters: &Parameters) -> std::result::Result<BitMatrix, String> {
+        let Parameters { n_visible, variables, .. } = parameters;
+        let (n_visible, bytes) = (*n_visible, 8 * variables.words(*n_visible));
         let Self { dtype, shape, cells } = self;
         if dtype != Dtype::U8 {
             return Err(format!("is of type {dtype}: u8 expected"));
         }
         match shape[..] {
+            [rows @ 1..=MOST_STATES, width] if variables.has_reals() && width == bytes => {
+                let words = cells.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+                let states = BitMatrix::from_words(rows, n_visible, words.collect());
+                states.ok_or_else(|| "holds no packed states".into())
+            }
             [rows @ 1..=MOST_STATES, columns] if columns == n_visible => {
                 match cells.iter().find(|&&cell| cell > 1) {
                     Some(cell) => Err(format!("holds {cell}, which is neither 0 nor 1")),

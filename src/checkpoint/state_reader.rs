@@ -136,7 +136,9 @@ impl StateReader {
         if (stored_rows, stored) != (rows, columns) {
             return Err(self.wrong_shape(name, &[stored_rows, stored], &[rows, columns]));
         }
-        let words = self.array(name, &[rows, words_per_row(columns)])?;
+        // States of real variables have further words.
+        let per_row = self.info(name)?.shape.get(1).copied().unwrap_or_default();
+        let words = self.array(name, &[rows, per_row.max(words_per_row(columns))])?;
         BitMatrix::from_words(rows, columns, words)
             .ok_or_else(|| self.wrong(format!("`{name}` does not hold packed states")))
     }

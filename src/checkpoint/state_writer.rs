@@ -42,7 +42,7 @@ impl StateWriter {
 
     /// Stores packed states.
     pub fn bits(&mut self, name: &str, bits: &BitMatrix) -> &mut Self {
-        let words = crate::engine::words_per_row(bits.columns());
+        let words = bits.words_per_row();
         self.metadata.insert(format!("columns.{name}"), bits.columns().to_string());
         self.array(name, &[bits.rows(), words], bits.words())
     }

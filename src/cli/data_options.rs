@@ -146,7 +146,9 @@ impl DataOptions {
         let grey = binarization.is_some_and(|how| how != Binarization::None);
         let categories = trained_on.and_then(|trained_on| trained_on.categories.clone());
         let others = configured.map(DataConfig::reading).unwrap_or_default();
-        (FileOptions { grey, categories, ..others }, binarization)
+        let variables = &model.file.parameters.variables;
+        let reals = variables.has_reals().then(|| variables.clone());
+        (FileOptions { grey, categories, reals, ..others }, binarization)
     }
 
     fn load_open(&self, name: &str, model: &Model, seed: u64, missing: bool) -> Result<Data> {

@@ -12,7 +12,7 @@ use super::data_options::Data;
 use super::failure::IN_DOUBT;
 use super::log_z::LogZOptions;
 use super::model_options::{Model, ModelOptions};
-use super::output::{print, print_json};
+use super::output::{print, print_json, tell_density};
 use super::row_file;
 use super::row_options::{NamedRows, RowOptions};
 use super::run_folder::RunFolder;
@@ -99,6 +99,8 @@ impl Evaluate {
             row_file::check(path, self.force)?;
         }
         let device = self.log_z.device.device()?;
+        device.check(&model.file.parameters.variables)?;
+        tell_density(&model.file.parameters.variables);
         let engine = device.engine(&model.file.parameters, collective::current());
         let engine = engine.as_ref();
         let (mut log_z, mut scores, mut sound) = (None, Vec::<Scores>::new(), true);

@@ -98,14 +98,14 @@ impl Impute {
     /// Every row with its missing cells filled in.
     fn filled(&self, model: &Model, found: &[Completion]) -> BitMatrix {
         let variables = &model.file.parameters.variables;
-        let mut rows = BitMatrix::zeros(found.len(), model.file.parameters.n_visible);
+        let mut rows = variables.states(found.len(), model.file.parameters.n_visible);
         for (row, it) in found.iter().enumerate() {
             match self.fill {
                 Fill::Draw => rows.row_mut(row).copy_from_slice(it.draws.row(0)),
                 // Natural parameters grow with probabilities.
                 Fill::Likeliest => {
                     let (eta, _) = variables.natural(variables.clamped(it.means.clone(), 1e-12));
-                    variables.likeliest(&eta, |i| rows.set(row, i, true));
+                    variables.likeliest(&eta, rows.row_mut(row));
                 }
             }
         }
@@ -116,11 +116,15 @@ impl Impute {
     fn table(&self, model: &Model, rows: &BitMatrix) -> Result<(Vec<u8>, usize)> {
         let (path, options) = self.options.table(&self.file, model)?;
         let names = model.file.trained_on.as_ref().and_then(|it| it.categories.as_deref());
+        let variables = &model.file.parameters.variables;
         let mut cells = 0;
         let text = refill(&path, &options, |row, unit| {
             cells += 1;
             match names {
                 Some(names) => quoted(names.cells(rows.row(row))[unit]),
+                None if variables.has_reals() => {
+                    (variables.cells(rows.row(row), rows.columns())[unit] as f32).to_string()
+                }
                 None => u8::from(rows.get(row, unit)).to_string(),
             }
         })?;

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::terminal;
 use crate::record::{StandardStream, for_terminal};
+use crate::units::Variables;
 
 /// Whether another process prints for this one.
 static SILENT: AtomicBool = AtomicBool::new(false);
@@ -58,5 +59,14 @@ pub fn tell(line: &str) {
     if !SILENT.load(Ordering::Relaxed) {
         let line = for_terminal(StandardStream::Error, &(terminal::message(line) + "\n"));
         let _ = StandardStream::Error.write_all(line.as_bytes());
+    }
+}
+
+/// Says what log-likelihoods of real variables are.
+pub fn tell_density(variables: &Variables) {
+    if variables.has_reals() {
+        tell(
+            "real columns are standardised by the training rows; log Z and log-likelihoods are those of densities, in the table's own units",
+        );
     }
 }

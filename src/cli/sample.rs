@@ -143,6 +143,10 @@ impl Sample {
         let mut told = |line: &str| teller.line(line);
         let samples = Equilibrium::of(&model.file.parameters, &settings, known, amount, &mut told)?;
         drop(teller);
+        ensure!(
+            !(self.nearest && variables.has_reals()),
+            "--nearest counts the states in which rows differ, and real variables have none: leave it out"
+        );
         let nearest = match &rows {
             Some(rows) if self.nearest => {
                 nearest_rows(&samples.visible, rows, variables).map(|it| (rows, it))

@@ -41,6 +41,12 @@ pub fn csv(
     for row in 0..rows.rows() {
         match categories {
             Some(categories) => line(categories.cells(rows.row(row))),
+            None if variables.has_reals() => {
+                let cells = variables.cells(rows.row(row), rows.columns());
+                let texts: Vec<String> =
+                    cells.iter().map(|cell| (*cell as f32).to_string()).collect();
+                line(texts.iter().map(String::as_str).collect());
+            }
             None => {
                 let cell = |i| if rows.get(row, i) { "1" } else { off };
                 line((0..rows.columns()).map(cell).collect());
@@ -58,13 +64,19 @@ pub fn quoted(cell: &str) -> String {
     }
 }
 
-/// Zeros and ones, uint8, or -1 and 1, int8.
+/// Zeros and ones, uint8, or -1 and 1, int8; float64 in the table's own units where a variable is real.
 pub fn npy(rows: &BitMatrix, variables: &Variables) -> Result<Vec<u8>> {
     let shape = (rows.rows(), rows.columns());
     let mut bytes = Vec::new();
     let written = match variables.is_plus_minus() {
         true => Array2::from_shape_fn(shape, |(i, j)| if rows.get(i, j) { 1i8 } else { -1 })
             .write_npy(&mut bytes),
+        false if variables.has_reals() => {
+            let row = |i| variables.cells(rows.row(i), rows.columns());
+            let cells: Vec<f64> = (0..rows.rows()).flat_map(row).collect();
+            let shape = (rows.rows(), cells.len() / rows.rows().max(1));
+            Array2::from_shape_vec(shape, cells)?.write_npy(&mut bytes)
+        }
         false => {
             Array2::from_shape_fn(shape, |(i, j)| u8::from(rows.get(i, j))).write_npy(&mut bytes)
         }

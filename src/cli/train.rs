@@ -13,7 +13,7 @@ use super::about::about;
 use super::device::DeviceName;
 use super::dry_run;
 use super::failure::{mistake, with_causes};
-use super::output::{print, tell};
+use super::output::{print, tell, tell_density};
 use super::recipe::Recipe;
 use super::resume::{Recorders, Resumed, create_recorders, resume};
 use super::run_folder::RunFolder;
@@ -162,6 +162,7 @@ impl Train {
             if let Some(found) = trainer.grouping() {
                 tell(&format!("columns: {found}; --set data.groups=false takes all as bits"));
             }
+            tell_density(&trainer.current_parameters().variables);
             if trainer.current_parameters().variables.is_plus_minus() {
                 tell("units: -1 and +1, as the cells are; --set data.variables=bits takes 0 and 1");
             }

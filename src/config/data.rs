@@ -37,6 +37,11 @@ impl DataConfig {
             alphabet: self.alphabet,
             grey: self.binarization != Binarization::None,
             unseen: self.unseen,
+            reals: self
+                .variables
+                .as_ref()
+                .and_then(|text| text.parse().ok())
+                .filter(Variables::has_reals),
             ..FileOptions::default()
         }
     }
@@ -51,6 +56,10 @@ impl DataConfig {
         bits: &BitMatrix,
         variables: &Variables,
     ) -> Result<Option<Vec<f64>>> {
+        if let (Some(_), true) = (self.similarity, variables.has_reals()) {
+            let problem = "compares states, and real variables have none: leave it out, or give weights (data.weights)";
+            return Err(Error::config("data.similarity", problem));
+        }
         if let Some(share) = self.similarity {
             let weights = similarity_weights(bits, variables, share).map(Some);
             return weights.map_err(|e| Error::config("data.similarity", e.to_string()));
@@ -70,6 +79,9 @@ impl DataConfig {
                 "data.binarization",
                 format!("is of grey levels, and {} holds categories: leave it out", train.name),
             ));
+        }
+        if let Some(variables) = &train.reals {
+            return Ok(variables.clone());
         }
         let Some(text) = &self.variables else {
             if let (Some(categories), true) = (&train.categories, self.groups) {

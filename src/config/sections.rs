@@ -65,10 +65,11 @@ section! {
         groups: bool = true => example("false");
         /// What the columns stand for: the number of columns of each variable, with + where "no column is set" is a state, and a factor
         /// where several in a row are alike. 1+ is a bit. "plus-minus" are units of -1 and +1 (Ising spins), visible and hidden ones; "bits"
-        /// are units of 0 and 1.
+        /// are units of 0 and 1. "real" are real numbers, one column each, with a normal distribution given the hidden units; "3*real,1+"
+        /// are three of them and a bit. They are standardised by the training rows.
         #[serde(skip_serializing_if = "Option::is_none")]
         variables: Option<String> = None => other(
-            "\"bits\", \"plus-minus\" or numbers of columns, as in \"60*3+,4,1+\"",
+            "\"bits\", \"plus-minus\", \"real\" or numbers of columns, as in \"60*3+,4,1+,10*real\"",
             |value| value.as_str().is_some_and(|text| text.parse::<Variables>().is_ok())
         ).otherwise("what is found in the training rows: \"plus-minus\" where all cells are -1 or +1").example("\"60*3+,4,1+\"");
         /// Weights training rows, as is usual for related sequences: a row counts as 1 / the number of training rows that agree with it in

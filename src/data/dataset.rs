@@ -8,6 +8,7 @@ use super::limits::check_shape;
 use super::{Categories, check_weights};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
+use crate::units::Variables;
 
 /// Rows of visible units. Serialised without its cells and their names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,9 @@ pub struct Dataset {
     /// Names of the columns, where a table without categories has a line of them; else empty.
     #[serde(default)]
     pub titles: Vec<String>,
+    /// Its variables where some are real: the numbers of the states are those of the table until training rows give means and scales.
+    #[serde(skip)]
+    pub reals: Option<Variables>,
     /// The cells without a value, shape [rows, columns], if there are any; what `values` has there means nothing.
     #[serde(skip)]
     pub missing: Option<BitMatrix>,
@@ -140,7 +144,7 @@ impl Dataset {
                 "images of {height} x {width} pixels, but rows of {columns} columns"
             )));
         }
-        let (label_column, weights, categories, missing) = (None, None, None, None);
+        let (label_column, weights, categories, missing, reals) = (None, None, None, None, None);
         let plus_minus = false;
         Ok(Self {
             name,
@@ -153,6 +157,7 @@ impl Dataset {
             categories,
             titles: Vec::new(),
             missing,
+            reals,
         })
     }
 
@@ -200,6 +205,7 @@ impl Dataset {
         let missing = self.missing.as_ref().map(|cells| cells.select(rows.iter().copied()));
         let Self { image, plus_minus, .. } = *self;
         let titles = self.titles.clone();
+        let reals = self.reals.clone();
         Self {
             name,
             values,
@@ -211,6 +217,7 @@ impl Dataset {
             categories,
             titles,
             missing,
+            reals,
         }
     }
 }

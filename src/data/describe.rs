@@ -16,7 +16,7 @@ use crate::units::Variables;
 pub struct Description {
     /// Name of the data set.
     pub name: String,
-    /// `binary`, `plus-minus` or `intensity`.
+    /// `binary`, `plus-minus`, `intensity` or `real`.
     pub kind: &'static str,
     /// Number of rows.
     pub rows: usize,
@@ -39,7 +39,7 @@ pub struct Description {
     /// The column of a table that was taken for the labels because of its name.
     pub label_column: Option<String>,
     /// SHA-256 of the line `binary ROWS COLUMNS` (or `intensity ...`), a newline, and one byte a cell, row-major:
-    /// 0 or 1, or the grey level. The same for the same cells whatever file format they came in; labels are left
+    /// 0 or 1, or the grey level; of real columns 0 twice, and the numbers behind the row. The same for the same cells whatever file format they came in; labels are left
     /// out. In Python: `sha256(f"binary {rows} {columns}\n".encode() + x.astype("uint8").tobytes())`.
     pub sha256: String,
 }
@@ -55,10 +55,11 @@ pub fn describe(dataset: &Dataset) -> Description {
             let variables = match &dataset.categories {
                 Some(categories) => categories.variables(),
                 None if dataset.plus_minus => Variables::PLUS_MINUS,
-                None => find_variables(bits),
+                None => dataset.reals.clone().unwrap_or_else(|| find_variables(bits)),
             };
-            let variables = Grouping::of(&variables, &counts, rows);
             let kind = if dataset.plus_minus { "plus-minus" } else { "binary" };
+            let kind = if dataset.reals.is_some() { "real" } else { kind };
+            let variables = Grouping::of(&variables, &counts, rows);
             (kind, counts.iter().sum::<u64>() as f64, constant, distinct, variables)
         }
         Values::Intensity(grey) => {
@@ -112,8 +113,11 @@ pub fn checksum(dataset: &Dataset) -> String {
             let mut cells = vec![0; bits.columns()];
             for row in 0..bits.rows() {
                 cells.fill(0);
-                for_each_set_bit(bits.row(row), |column| cells[column] = 1);
+                for_each_set_bit(bits.columns_of(row), |column| cells[column] = 1);
                 hasher.update(&cells);
+                for word in &bits.row(row)[bits.columns_of(row).len()..] {
+                    hasher.update(word.to_le_bytes());
+                }
             }
             hex(hasher)
         }

@@ -12,6 +12,7 @@ mod input;
 mod limits;
 mod memory;
 mod neighbours;
+mod numbers;
 mod readers;
 mod source;
 mod splits;

@@ -68,7 +68,7 @@ impl Grouping {
             linear / rows as f64 - variables.log_partition(eta.into_iter().map(f64::from))
         };
         let (categorical, bits) = variables.counts(counts.len());
-        (!variables.is_bits()).then(|| Self {
+        (!variables.is_bits() && !variables.has_reals()).then(|| Self {
             variables: variables.to_string(),
             categorical,
             bits,
@@ -212,7 +212,7 @@ mod tests {
         let streams = Streams::new(1, Purpose::TestSystem, 0);
         for row in 0..n {
             let mut stream = streams.row(row as u32);
-            variables.draw(&means, || stream.uniform(), |i| bits.set(row, i, true));
+            variables.draw(&means, || stream.uniform(), bits.row_mut(row));
         }
         bits
     }

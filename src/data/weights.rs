@@ -71,7 +71,7 @@ pub fn effective_rows(weights: &[f64]) -> f64 {
 pub fn weighted_counts(rows: &BitMatrix, weights: &[f64]) -> Vec<u64> {
     let mut sums = vec![0.0; rows.columns()];
     for (row, weight) in weights.iter().enumerate() {
-        for_each_set_bit(rows.row(row), |column| sums[column] += weight);
+        for_each_set_bit(rows.columns_of(row), |column| sums[column] += weight);
     }
     let scale = rows.rows() as f64 / weights.iter().sum::<f64>();
     sums.into_iter().map(|sum| (sum * scale).round() as u64).collect()
@@ -92,7 +92,7 @@ mod tests {
         for row in 0..60 {
             let mut stream = streams.row(row as u32);
             let means = variables.means(vec![1.0; columns]);
-            variables.draw(&means, || stream.uniform(), |i| rows.set(row, i, true));
+            variables.draw(&means, || stream.uniform(), rows.row_mut(row));
         }
         for share in [0.1, 0.4, 4.0 / 7.0, 0.8, 1.0] {
             let weights = similarity_weights(&rows, &variables, share).unwrap();

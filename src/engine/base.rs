@@ -6,6 +6,9 @@ use crate::engine::{BitMatrix, Engine, Layer, padded};
 use crate::error::{Error, Result};
 use crate::units::Variables;
 
+/// Natural parameter of v^2 of a real variable with twice the standard deviation of the training rows.
+const BROAD: f32 = -0.125;
+
 /// Independent visible variables with natural parameters a, for bits their logits; sampled exactly, log Z_1 known exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BaseDistribution {
@@ -37,7 +40,7 @@ impl BaseDistribution {
         Self { logits: vec![0.0; padded(n_visible)], n_visible, variables, offset: 0.0 }
     }
 
-    /// The same natural parameters of other variables.
+    /// The same natural parameters of other variables; real ones without a variance get twice the standard deviation of the training rows.
     ///
     /// # Panics
     /// Variables of another number of columns.
@@ -45,7 +48,12 @@ impl BaseDistribution {
     pub fn of(self, variables: &Variables) -> Self {
         assert!(variables.fit(self.n_visible), "{variables} has not {} columns", self.n_visible);
         let offset = variables.offset(self.logits());
-        Self { variables: variables.clone(), offset, ..self }
+        let mut logits = self.logits;
+        for (first, _) in variables.reals() {
+            let square = &mut logits[first + 1];
+            *square = if *square < 0.0 { *square } else { BROAD };
+        }
+        Self { logits, variables: variables.clone(), offset, ..self }
     }
 
     /// With these probabilities of the columns, none below `least`.
@@ -123,7 +131,9 @@ impl BaseDistribution {
 
     /// a.v for one packed row; of units -1 and +1, (a/2).s.
     pub fn dot(&self, row: &[u64]) -> f64 {
-        selected_sum(row, &self.logits) + self.offset
+        selected_sum(row, &self.logits)
+            + self.variables.dot_of_reals(row, &self.logits)
+            + self.offset
     }
 
     /// [`BaseDistribution::dot`] minus a.v.
@@ -133,12 +143,12 @@ impl BaseDistribution {
 
     /// Independent exact samples, one per row.
     pub fn sample(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
-        let mut bits = BitMatrix::zeros(rows, self.n_visible);
+        let mut states = self.variables.states(rows, self.n_visible);
         let (streams, means) = (Streams::new(seed, Purpose::ChainStart, step), self.means());
         for row in 0..rows {
             let mut stream = streams.row(row as u32);
-            self.variables.draw(&means, || stream.uniform(), |i| bits.set(row, i, true));
+            self.variables.draw(&means, || stream.uniform(), states.row_mut(row));
         }
-        bits
+        states
     }
 }

@@ -5,11 +5,13 @@
 
 /// A matrix of zeros and ones, shape [rows, columns], packed row by row.
 ///
-/// Bit `j % 64` of word `j / 64` of a row is column `j`. Padding bits are always zero.
+/// Bit `j % 64` of word `j / 64` of a row is column `j`. Padding bits are always zero. States of real variables have further words behind
+/// their columns, with the numbers ([`crate::units::Variables::words`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BitMatrix {
     rows: usize,
     columns: usize,
+    per_row: usize,
     words: Vec<u64>,
 }
 
@@ -21,7 +23,13 @@ pub const fn words_per_row(columns: usize) -> usize {
 impl BitMatrix {
     /// All zeros.
     pub fn zeros(rows: usize, columns: usize) -> Self {
-        Self { rows, columns, words: vec![0; rows * words_per_row(columns)] }
+        Self::with_words(rows, columns, words_per_row(columns))
+    }
+
+    /// All zeros, in rows of at least so many words.
+    pub fn with_words(rows: usize, columns: usize, words: usize) -> Self {
+        let per_row = words.max(words_per_row(columns));
+        Self { rows, columns, per_row, words: vec![0; rows * per_row] }
     }
 
     /// Entry (row, column) is `value(row, column)`.
@@ -41,16 +49,28 @@ impl BitMatrix {
         bits
     }
 
-    /// Takes packed words back; `None` if their number or their padding does not fit the shape.
+    /// Takes packed words back; `None` if their number or their padding does not fit the shape. Words beyond those of the columns are
+    /// numbers of real variables.
     pub fn from_words(rows: usize, columns: usize, words: Vec<u64>) -> Option<Self> {
-        let per_row = words_per_row(columns);
-        if words.len() != rows.checked_mul(per_row)? {
+        let head = words_per_row(columns);
+        let per_row = words.len().checked_div(rows).unwrap_or(head);
+        if words.len() != rows.checked_mul(per_row)? || per_row < head {
             return None;
         }
         let used = columns % 64;
-        let padding_is_zero = used == 0
-            || words.chunks_exact(per_row.max(1)).all(|row| row[per_row - 1] >> used == 0);
-        padding_is_zero.then_some(Self { rows, columns, words })
+        let padding_is_zero =
+            used == 0 || words.chunks_exact(per_row.max(1)).all(|row| row[head - 1] >> used == 0);
+        padding_is_zero.then_some(Self { rows, columns, per_row, words })
+    }
+
+    /// Whether rows have numbers of real variables.
+    pub fn has_numbers(&self) -> bool {
+        self.per_row > words_per_row(self.columns)
+    }
+
+    /// Words of a row.
+    pub fn words_per_row(&self) -> usize {
+        self.per_row
     }
 
     /// Number of rows.
@@ -75,13 +95,18 @@ impl BitMatrix {
 
     /// The words of one row.
     pub fn row(&self, row: usize) -> &[u64] {
-        let per_row = words_per_row(self.columns);
+        let per_row = self.per_row;
         &self.words[row * per_row..(row + 1) * per_row]
+    }
+
+    /// The words of one row that hold its columns.
+    pub fn columns_of(&self, row: usize) -> &[u64] {
+        &self.row(row)[..words_per_row(self.columns)]
     }
 
     /// The words of one row for writing; padding bits must stay zero.
     pub fn row_mut(&mut self, row: usize) -> &mut [u64] {
-        let per_row = words_per_row(self.columns);
+        let per_row = self.per_row;
         &mut self.words[row * per_row..(row + 1) * per_row]
     }
 
@@ -109,7 +134,7 @@ impl BitMatrix {
             words.extend_from_slice(self.row(row));
             count += 1;
         }
-        Self { rows: count, columns: self.columns, words }
+        Self { rows: count, words, ..*self }
     }
 
     /// At most `most` rows, evenly spaced: files are often sorted by class, and their first rows are of one.
@@ -125,17 +150,18 @@ impl BitMatrix {
     pub fn followed_by(&self, other: &Self) -> Self {
         assert_eq!(self.columns, other.columns, "rows of one width");
         let words = [self.words.as_slice(), other.words.as_slice()].concat();
-        Self { rows: self.rows + other.rows, columns: self.columns, words }
+        let rows = self.rows + other.rows;
+        Self { rows, columns: self.columns, per_row: self.per_row.max(other.per_row), words }
     }
 
     /// The transpose, shape [columns, rows].
     pub fn transposed(&self) -> Self {
         let mut out = Self::zeros(self.columns, self.rows);
-        let (per_row, out_per_row) = (words_per_row(self.columns), words_per_row(self.rows));
+        let (per_row, out_per_row) = (self.per_row, words_per_row(self.rows));
         let mut block = [0u64; 64];
         for row_block in 0..out_per_row {
             let rows = (self.rows - row_block * 64).min(64);
-            for word in 0..per_row {
+            for word in 0..words_per_row(self.columns) {
                 block.fill(0);
                 for (i, slot) in block.iter_mut().enumerate().take(rows) {
                     *slot = self.words[(row_block * 64 + i) * per_row + word];

@@ -6,7 +6,6 @@ use crate::engine::{BaseDistribution, BitMatrix, Host, Layer, padded};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::numerics::{index_at, log_sum_exp};
-use crate::units::Variables;
 
 /// C product distributions with positive weights that sum to 1; sampled exactly, normalised exactly.
 #[derive(Clone, Debug)]
@@ -53,7 +52,7 @@ impl MixtureBase {
                 .iter()
                 .map(|base| -base.visible_log_partition() as f32)
                 .collect(),
-            variables: Variables::BITS,
+            variables: components[0].variables().real_part(),
         };
         Ok(Self { log_shares, densities: Host::new(&densities), components })
     }
@@ -80,7 +79,8 @@ impl MixtureBase {
 
     /// Independent exact samples, one per row.
     pub fn sample(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
-        let mut bits = BitMatrix::zeros(rows, self.components[0].logits().len());
+        let first = &self.components[0];
+        let mut states = first.variables().states(rows, first.logits().len());
         let streams = Streams::new(seed, Purpose::ChainStart, step);
         let means: Vec<Vec<f64>> = self.components.iter().map(BaseDistribution::means).collect();
         for row in 0..rows {
@@ -89,9 +89,9 @@ impl MixtureBase {
             let chosen = index_at(shares, stream.uniform());
             let chosen = chosen.unwrap_or(self.components.len() - 1);
             let variables = self.components[chosen].variables();
-            variables.draw(&means[chosen], || stream.uniform(), |i| bits.set(row, i, true));
+            variables.draw(&means[chosen], || stream.uniform(), states.row_mut(row));
         }
-        bits
+        states
     }
 
     /// log p_m(v) of packed rows; `out` [rows, stride of C].

@@ -177,9 +177,14 @@ impl Stream {
 
     /// A standard normal number (Box and Muller 1958).
     pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
+        normal(self.uniform(), self.uniform())
     }
+}
+
+/// A standard normal number of two uniform ones (Box and Muller 1958).
+pub(crate) fn normal(first: f64, second: f64) -> f64 {
+    let radius = (-2.0 * first.ln()).sqrt();
+    radius * (std::f64::consts::TAU * second).cos()
 }
 
 impl TryRng for Stream {

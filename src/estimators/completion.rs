@@ -15,6 +15,7 @@ use crate::model::{Conditional, Parameters, exact};
 use crate::progress;
 use crate::tempering::BaseDistribution;
 use crate::trust::Trust;
+use crate::units::Variables;
 
 /// Largest smaller layer that is enumerated: beyond it chains take less time, and there are many rows.
 const LARGEST_EXACT: usize = 16;
@@ -101,12 +102,13 @@ impl Completing<'_> {
                 false => model.map(Some).map_err(named),
             }
         };
+        let variables = &parameters.variables;
         let (shown, done) = (progress::Alone::start(), AtomicUsize::new(0));
         let complete = |row: usize| {
             let found = match conditional(row)? {
                 None => self.given(parameters, rows, row),
-                Some(model) if is_small(&model) => self.exact(&model, rows, row),
-                Some(model) => self.by_chains(&model, rows, row),
+                Some(model) if is_small(&model) => self.exact((&model, variables), rows, row),
+                Some(model) => self.by_chains((&model, variables), rows, row),
             };
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             shown.at("rows with missing cells", done, shape.0);
@@ -118,12 +120,14 @@ impl Completing<'_> {
     /// A row without missing cells.
     fn given(&self, parameters: &Parameters, rows: &BitMatrix, row: usize) -> Result<Completion> {
         let log_f = exact::log_weights(parameters, &rows.select([row]))?[0];
-        let means = if self.means { bits(rows, row) } else { Vec::new() };
+        let variables = &parameters.variables;
+        let means = if self.means { given(variables, rows, row) } else { Vec::new() };
         let draws = rows.select(std::iter::repeat_n(row, self.draws));
         Ok(Completion { log_f, std_error: 0.0, means, draws, trust: Trust::sound() })
     }
 
-    fn exact(&self, model: &Conditional, rows: &BitMatrix, row: usize) -> Result<Completion> {
+    fn exact(&self, of: Of<'_>, rows: &BitMatrix, row: usize) -> Result<Completion> {
+        let model = of.0;
         let parameters = &model.parameters;
         let log_f = model.log_constant + exact::log_partition(parameters)?;
         let open = if self.means { exact::moments(parameters)?.visible } else { Vec::new() };
@@ -131,11 +135,12 @@ impl Completing<'_> {
             0 => BitMatrix::zeros(0, model.columns.len()),
             draws => exact::samples(parameters, draws, self.seed_of(row))?,
         };
-        let (means, draws) = self.whole(model, rows, row, &open, &draws);
+        let (means, draws) = self.whole(of, rows, row, &open, &draws);
         Ok(Completion { log_f, std_error: 0.0, means, draws, trust: Trust::sound() })
     }
 
-    fn by_chains(&self, model: &Conditional, rows: &BitMatrix, row: usize) -> Result<Completion> {
+    fn by_chains(&self, of: Of<'_>, rows: &BitMatrix, row: usize) -> Result<Completion> {
+        let model = of.0;
         let parameters = &model.parameters;
         let variables = &parameters.variables;
         let base = match self.base {
@@ -156,7 +161,7 @@ impl Completing<'_> {
         let open = if self.means { means(&engine, &found.visible, seed) } else { Vec::new() };
         // Spread over all chains, whose states are in the order in which they were taken.
         let draws = found.visible.select((0..self.draws).map(|i| i * chains / self.draws));
-        let (means, draws) = self.whole(model, rows, row, &open, &draws);
+        let (means, draws) = self.whole(of, rows, row, &open, &draws);
         let log_f = model.log_constant + log_z.value;
         let trust = found.trust.and(log_z.trust);
         Ok(Completion { log_f, std_error: log_z.std_error, means, draws, trust })
@@ -165,16 +170,16 @@ impl Completing<'_> {
     /// Means and draws of all columns, from those of the open ones.
     fn whole(
         &self,
-        model: &Conditional,
+        (model, variables): Of<'_>,
         rows: &BitMatrix,
         row: usize,
         open: &[f64],
         drawn: &BitMatrix,
     ) -> (Vec<f64>, BitMatrix) {
-        let mut means = if self.means { bits(rows, row) } else { Vec::new() };
+        let mut means = if self.means { given(variables, rows, row) } else { Vec::new() };
         model.columns.iter().zip(open).for_each(|(&i, mean)| means[i] = *mean);
         let mut draws = rows.select(std::iter::repeat_n(row, drawn.rows()));
-        (0..drawn.rows()).for_each(|draw| model.fill(draws.row_mut(draw), drawn, draw));
+        (0..drawn.rows()).for_each(|draw| model.fill(draws.row_mut(draw), variables, drawn, draw));
         (means, draws)
     }
 
@@ -183,12 +188,22 @@ impl Completing<'_> {
     }
 }
 
+/// A model of the open variables, and all variables.
+type Of<'a> = (&'a Conditional, &'a Variables);
+
 fn is_small(model: &Conditional) -> bool {
     model.parameters.smaller_layer() <= LARGEST_EXACT
 }
 
-fn bits(rows: &BitMatrix, row: usize) -> Vec<f64> {
-    (0..rows.columns()).map(|i| f64::from(u8::from(rows.get(row, i)))).collect()
+/// Means of a row that is given: its bits, and v and v^2 of real variables.
+fn given(variables: &Variables, rows: &BitMatrix, row: usize) -> Vec<f64> {
+    let mut means: Vec<f64> =
+        (0..rows.columns()).map(|i| f64::from(u8::from(rows.get(row, i)))).collect();
+    for (first, real) in variables.reals() {
+        let v = f64::from(real.value(rows.row(row)));
+        (means[first], means[first + 1]) = (v, v * v);
+    }
+    means
 }
 
 /// Means of the visible units over samples of them, [N, M]: of `E[v | h]` with h drawn given each sample, which has a smaller error than the

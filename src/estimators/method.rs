@@ -112,7 +112,7 @@ methods! {
 
 fn tap(order: TapOrder, parameters: &Parameters, seed: u64) -> Result<Estimate> {
     if !parameters.variables.is_bits() {
-        return Err(Error::Invalid("the expansions of tap are of binary units, and this model has categorical variables: choose another method, such as ais, rts or exact".into()));
+        return Err(Error::Invalid("the expansions of tap are of binary units, and this model has categorical or real variables: choose another method, such as ais, rts or exact".into()));
     }
     Tap { order, seed, ..Tap::default() }.run(parameters)
 }

@@ -6,7 +6,7 @@
 use super::Parameters;
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::units::{Variable, Variables};
+use crate::units::Variables;
 
 /// A model of the variables that a row leaves open.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,12 +29,12 @@ impl Parameters {
         let mut hidden: Vec<f64> = self.hidden_bias.iter().map(|&b| f64::from(b)).collect();
         let (mut columns, mut kept, mut log_constant) = (Vec::new(), Vec::new(), self.log_offset());
         for variable in self.variables.of(self.n_visible) {
-            let Variable { columns: size, implicit, .. } = variable;
+            let size = variable.columns;
             match variable.range().filter(|&i| set(open, i)).count() {
                 0 => {}
                 all if all == size => {
                     columns.extend(variable.range());
-                    kept.push((size, implicit));
+                    kept.push(variable);
                     continue;
                 }
                 _ => {
@@ -42,6 +42,16 @@ impl Parameters {
                         "some of the {variable} are missing and some are given, and they are one categorical variable: give all of them or none"
                     )));
                 }
+            }
+            if let Some(real) = variable.real {
+                let (i, v) = (variable.first, f64::from(real.value(visible)));
+                let [linear, square] = [i, i + 1].map(|i| f64::from(self.visible_bias[i]));
+                log_constant += v * (linear + v * square);
+                hidden
+                    .iter_mut()
+                    .zip(self.weights_of(i))
+                    .for_each(|(x, &w)| *x += v * f64::from(w));
+                continue;
             }
             for i in variable.range().filter(|&i| set(visible, i)) {
                 log_constant += f64::from(self.visible_bias[i]);
@@ -52,7 +62,7 @@ impl Parameters {
         let visible_bias = columns.iter().map(|&i| self.visible_bias[i]).collect();
         let hidden = hidden.into_iter().map(|x| x as f32).collect();
         let parameters = Self::new(columns.len(), self.n_hidden, weights, visible_bias, hidden)?
-            .of(Variables::new(kept)?)?;
+            .of(Variables::listed(kept)?)?;
         Ok(Conditional { parameters, log_constant, columns })
     }
 
@@ -63,8 +73,14 @@ impl Parameters {
 }
 
 impl Conditional {
-    /// A packed row of the whole model with the open columns as in row `from` of `open`.
-    pub fn fill(&self, row: &mut [u64], open: &BitMatrix, from: usize) {
+    /// A packed row of the whole model, of these variables, with the open columns as in row `from` of `open`.
+    pub fn fill(&self, row: &mut [u64], variables: &Variables, open: &BitMatrix, from: usize) {
+        for (first, real) in self.parameters.variables.reals() {
+            let of_whole = variables.reals().find(|(i, _)| *i == self.columns[first]);
+            if let Some((_, whole)) = of_whole {
+                whole.set(row, real.value(open.row(from)));
+            }
+        }
         for (k, &i) in self.columns.iter().enumerate() {
             let bit = 1 << (i % 64);
             row[i / 64] = row[i / 64] & !bit | if open.get(from, k) { bit } else { 0 };

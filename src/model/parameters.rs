@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 use crate::error::{Error, Result};
-use crate::units::Variables;
+use crate::units::{Variables, square_biases};
 
 /// Weights beyond this size saturate every unit.
 const LARGEST_WEIGHT: f32 = 1e3;
@@ -110,12 +110,29 @@ impl Parameters {
     /// Variables of another number of columns.
     pub fn of(self, variables: Variables) -> Result<Self> {
         if variables.fit(self.n_visible) {
-            return Ok(Self { variables, ..self });
+            let parameters = Self { variables, ..self };
+            parameters.check_squares()?;
+            return Ok(parameters);
         }
         Err(Error::Mismatch(format!(
             "variables `{variables}` do not have the {} columns of the visible layer",
             self.n_visible
         )))
+    }
+
+    /// Squares of real variables have a negative bias and no weights: else f(v) has no integral.
+    fn check_squares(&self) -> Result<()> {
+        let wrong = |(first, _): &(usize, _)| {
+            let weights = &self.weights[(first + 1) * self.n_hidden..][..self.n_hidden];
+            self.visible_bias[first + 1] >= 0.0 || weights.iter().any(|w| *w != 0.0)
+        };
+        match self.variables.reals().find(wrong) {
+            None => Ok(()),
+            Some((first, _)) => Err(Error::Invalid(format!(
+                "visible column {} is the square of a real variable: its bias is -1/(2 variance) and its weights are zero",
+                first + 2
+            ))),
+        }
     }
 
     /// log f(v) of the model minus c.v + sum_j softplus(x_j), nats: of units -1 and +1 their constant, else 0.
@@ -154,9 +171,34 @@ impl Parameters {
         [&mut self.weights, &mut self.visible_bias, &mut self.hidden_bias]
     }
 
-    /// Number of units of the smaller layer: enumeration visits two to this power states.
+    /// Number of units of the smaller layer, or of the hidden one beside real variables: enumeration visits two to this power states.
     pub fn smaller_layer(&self) -> usize {
-        self.n_visible.min(self.n_hidden)
+        if self.enumerates_visible() { self.n_visible } else { self.n_hidden }
+    }
+
+    /// Whether enumeration visits the visible layer.
+    pub(crate) fn enumerates_visible(&self) -> bool {
+        self.n_visible < self.n_hidden && !self.variables.has_reals()
+    }
+
+    /// Number of real variables whose variance is at the lower bound.
+    pub(crate) fn variances_at_bound(&self) -> usize {
+        let least = square_biases()[0];
+        let squares = self.variables.reals().map(|(first, _)| self.visible_bias[first + 1]);
+        squares.filter(|bias| *bias <= least).count()
+    }
+
+    /// Keeps the variances of real variables in their bounds, and the weights of squares at zero.
+    pub(crate) fn confine(&mut self) {
+        for (first, _) in self.variables.reals() {
+            self.weights[(first + 1) * self.n_hidden..][..self.n_hidden].fill(0.0);
+        }
+        let [least, largest] = square_biases();
+        for (first, _) in self.variables.reals() {
+            // NaN stays, and is told as such.
+            let square = &mut self.visible_bias[first + 1];
+            *square = square.clamp(least, largest);
+        }
     }
 
     /// The name of a parameter that holds NaN or infinity, if there is one.

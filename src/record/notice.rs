@@ -58,6 +58,13 @@ pub enum Notice {
         /// Number of chains.
         chains: usize,
     },
+    /// Variances of real variables are at their lower bound.
+    VariancesAtBound {
+        /// Their number.
+        at_bound: usize,
+        /// Number of real variables.
+        reals: usize,
+    },
     /// Chains are in nearly the same state.
     ChainsCollapsed {
         /// Number of chains.
@@ -246,6 +253,12 @@ impl Notice {
                 format!("only {effective:.0} of {chains} chains carry the gradient"),
                 "raise tempering.chains or set tempering.prior = { exponential = 2.0 }",
             ),
+            Self::VariancesAtBound { at_bound, reals } => (
+                "variances-at-bound",
+                Warning,
+                format!("the variances of {at_bound} of {reals} real columns, given the hidden units, fell to their lower bound, a hundredth of the data's: their densities at repeated values would grow without limit"),
+                "columns with few different numbers are better categories (columns of 0 and 1); leave out what other columns determine",
+            ),
             Self::ChainsCollapsed { chains, states } => (
                 "chains-collapsed",
                 Warning,
@@ -319,6 +332,7 @@ pub(super) mod tests {
                 in_errors: -7.4,
             },
             Notice::FewEffectiveChains { effective: 3.0, chains: 50 },
+            Notice::VariancesAtBound { at_bound: 2, reals: 10 },
             Notice::ChainsCollapsed { chains: 100, states: 1 },
             Notice::NarrowPassage { beta: 0.5 },
             Notice::InDoubt { evaluations: 5, doubts: "drift".into(), audit_every: 10 },

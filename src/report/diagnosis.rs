@@ -144,9 +144,9 @@ fn later_states(samples: &BitMatrix, engine: &Host, seed: u64, sweeps: usize) ->
         particles.sweep(engine, SPACING);
         all.push(particles.visible.clone());
     }
-    BitMatrix::from_fn(all.len() * samples.rows(), samples.columns(), |row, column| {
-        all[row / samples.rows()].get(row % samples.rows(), column)
-    })
+    let words = all.iter().flat_map(|states| states.words()).copied().collect();
+    BitMatrix::from_words(all.len() * samples.rows(), samples.columns(), words)
+        .unwrap_or_else(|| samples.clone())
 }
 
 impl Traces {

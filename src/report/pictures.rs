@@ -67,6 +67,10 @@ pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
     };
     let rows = trainer.train_rows();
     let variables = &diagnosis.parameters.variables;
+    if variables.has_reals() {
+        let problem = "Samples of real variables are compared by their numbers, not by states: ztrack sample writes them as a table.";
+        return section.paragraph(problem);
+    }
     let searched = rows.select(0..rows.rows().min(SEARCHED));
     let near = nearest_rows(samples, &searched, variables).unwrap_or_default();
     let shape = trainer.image();
@@ -303,7 +307,7 @@ fn pair_covariances(
         let mut joint = vec![0.0; pairs.len()];
         for row in 0..rows.rows() {
             let mut on = vec![false; columns];
-            for_each_set_bit(rows.row(row), |i| on[i] = true);
+            for_each_set_bit(rows.columns_of(row), |i| on[i] = true);
             for (sum, (i, j)) in joint.iter_mut().zip(&pairs) {
                 *sum += f64::from(u8::from(on[*i] && on[*j]));
             }

@@ -13,7 +13,7 @@ use super::MeanWeight;
 use super::path::TemperedPath;
 use crate::collective::Parts;
 use crate::engine::{
-    BitMatrix, Matrix, States, SweepStreams, Walker, rows_per_task, rows_per_thread, words_per_row,
+    BitMatrix, Matrix, States, SweepStreams, Walker, rows_per_task, rows_per_thread,
 };
 use crate::interrupt;
 use crate::numerics::Table;
@@ -119,7 +119,7 @@ fn each_task(
 ) {
     let task = path.rows_of_walker(visible.rows(), rows_per_thread(visible.rows()));
     let width = numbers.columns();
-    let words = words_per_row(visible.columns());
+    let words = visible.words_per_row();
     let parts = Parts::new(path.ranks(), visible.rows(), rows_per_task(visible.rows()));
     let first = parts.own().start;
     let rows = parts.of(visible.words_mut(), words).par_chunks_mut(task * words);

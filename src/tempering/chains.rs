@@ -12,7 +12,7 @@ use super::weights::{effective_number, normalised, systematic};
 use super::{BetaUpdate, PseudoPrior};
 use crate::collective::Parts;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Matrix, padded, rows_per_task, words_per_row};
+use crate::engine::{BitMatrix, Matrix, padded, rows_per_task};
 use crate::numerics::{Table, log_sum_exp};
 
 /// States of S chains, and the position of their random streams.
@@ -138,8 +138,7 @@ impl TemperedChains {
         start: Option<Evaluated>,
     ) -> SweepRecord {
         let (chains, all) = (self.len(), path.ladder().indices());
-        let (k, words, cached) =
-            (all.len(), words_per_row(path.n_visible()), padded(path.cached()));
+        let (k, words, cached) = (all.len(), self.visible.words_per_row(), padded(path.cached()));
         let known = start.is_some();
         let mut last = start.unwrap_or_else(|| Evaluated {
             cached: Matrix::filled(chains, path.cached(), 0.0),
@@ -183,8 +182,7 @@ impl TemperedChains {
 
     /// Includes the results of the chains of other ranks: states, tables [S, K], and the sums of their tasks.
     fn gather(&mut self, parts: &Parts<'_>, tables: [&mut [f64]; 3], tallies: &mut Tallies) {
-        let (words, k) =
-            (words_per_row(self.visible.columns()), tables[0].len() / self.len().max(1));
+        let (words, k) = (self.visible.words_per_row(), tables[0].len() / self.len().max(1));
         let mut journeys = self.round_trips.save();
         let [directions, since_crossing, families] = &mut journeys;
         let [log_f, occupancy, posterior] = tables;

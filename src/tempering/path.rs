@@ -9,9 +9,7 @@ use rayon::prelude::*;
 use super::Ladder;
 use super::simulated::Slopes;
 use crate::collective::{Collective, Parts, Solo};
-use crate::engine::{
-    BitMatrix, Matrix, States, Walker, padded, rows_per_task, rows_per_thread, words_per_row,
-};
+use crate::engine::{BitMatrix, Matrix, States, Walker, padded, rows_per_task, rows_per_thread};
 use crate::numerics::Table;
 
 /// Densities f_k(v), each with a sweep that leaves it invariant and is its own reversal.
@@ -62,7 +60,7 @@ pub trait TemperedPath: Sync {
         let rows = visible.rows();
         let task = self.rows_of_walker(rows, rows_per_thread(rows));
         let parts = Parts::new(self.ranks(), rows, rows_per_task(rows));
-        let (words, cached_stride) = (words_per_row(self.n_visible()), padded(self.cached()));
+        let (words, cached_stride) = (visible.words_per_row(), padded(self.cached()));
         let mut cached = Matrix::filled(rows, self.cached(), 0.0);
         let mut log_f = Table::zeros(rows, at.len());
         let mut visible = visible.clone();
@@ -88,7 +86,7 @@ pub trait TemperedPath: Sync {
         let mut slopes = Slopes { mean: Table::zeros(rows, k), variance: Table::zeros(rows, k) };
         let mut visible = visible.clone();
         let parts = Parts::new(self.ranks(), rows, rows_per_task(rows));
-        let (words, task) = (words_per_row(self.n_visible()), self.rows_of_walker(rows, 1));
+        let (words, task) = (visible.words_per_row(), self.rows_of_walker(rows, 1));
         parts.share(|| {
             (
                 parts.of(visible.words_mut(), words).par_chunks_mut(task * words),

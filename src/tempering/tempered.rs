@@ -4,7 +4,7 @@ use super::{
     BetaUpdate, Evaluated, Keep, Ladder, SimulatedTempering, Slopes, SweepRecord, Swept,
     TemperedChains, TemperedPath, anneal,
 };
-use crate::engine::{BitMatrix, words_per_row};
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::numerics::{Table, betting_lower_bound};
 use crate::progress;
@@ -72,7 +72,7 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
     /// At most `most` of the collected states, evenly spaced over all, shape [N, M].
     pub fn samples(&self, most: usize) -> BitMatrix {
         let m = self.path.n_visible();
-        let rows = self.samples.len() / words_per_row(m);
+        let rows = self.samples.len() / self.chains.visible.words_per_row();
         let all = BitMatrix::from_words(rows, m, self.samples.clone());
         let taken = rows.min(most);
         all.map_or_else(

@@ -110,7 +110,8 @@ impl HiddenStates {
         let inputs = self.visible_inputs(path, &chosen);
         let betas = path.ladder.betas();
         let beta: Vec<f32> = temperatures.iter().map(|&k| betas[k as usize] as f32).collect();
-        let mut visible = BitMatrix::zeros(chosen.len(), path.n_visible());
+        let variables = path.engine.variables();
+        let mut visible = variables.states(chosen.len(), path.n_visible());
         let draw = Draw {
             n_units: path.n_visible(),
             inputs: inputs.as_slice(),
@@ -119,7 +120,7 @@ impl HiddenStates {
             streams: Streams::new(seed, Purpose::KnownModes, step + 1),
             first_row: 0,
         };
-        draw.columns(path.engine.variables(), visible.words_mut());
+        draw.columns(variables, visible.words_mut());
         visible
     }
 

@@ -47,8 +47,11 @@ impl LogLikelihood {
     }
 }
 
-/// log of the sum of f over the distinct rows, given log f of each.
+/// log of the sum of f over the distinct rows, given log f of each; -infinity for densities, which no sum bounds.
 pub(super) fn over_distinct(rows: &BitMatrix, log_f: &[f64]) -> f64 {
+    if rows.has_numbers() {
+        return f64::NEG_INFINITY;
+    }
     let mut seen = HashSet::with_capacity(rows.rows());
     let first = (0..rows.rows()).filter(|&row| seen.insert(rows.row(row)));
     let values: Vec<f64> = first.map(|row| log_f[row]).collect();

@@ -7,10 +7,14 @@
 //!
 //! A_g(eta) = log(i_g + sum_{a in g} exp eta_a),   i_g = 1 where "no column is set" is a state, else 0.
 //!
-//! A bit has i = 1, so its A is softplus. Along a tempered path eta = beta (c + W h) + (1 - beta) a for every kind.
+//! A bit has i = 1, so its A is softplus. A [`Real`] variable has two columns, for v and v^2, and its number lies behind the columns of a
+//! state. Along a tempered path eta = beta (c + W h) + (1 - beta) a for every kind.
 
+mod real;
 mod variable;
 mod variables;
 
+pub use real::Real;
+pub(crate) use real::square_biases;
 pub use variable::Variable;
 pub use variables::Variables;

@@ -4,16 +4,19 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::Variable;
-use crate::engine::BitMatrix;
+use super::{Real, Variable};
+use crate::engine::random::normal;
+use crate::engine::{BitMatrix, words_per_row};
 use crate::error::{Error, Result};
 
 /// The variables that the columns of the visible layer stand for, in order.
 ///
 /// As text: the number of columns of each variable, with `+` where "no column is set" is a state, with a factor where several in a row
 /// are alike, separated by commas: `60*3+` are 60 variables of three columns with an implicit state, `4,1+` is a one-hot variable of
-/// four states and a bit. `bits` are columns of 0 and 1, `plus-minus` columns of -1 and +1 (Ising spins).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// four states and a bit. `bits` are columns of 0 and 1, `plus-minus` columns of -1 and +1 (Ising spins). `10*real` are ten real
+/// variables, `real(5.8;0.83)` is one with the mean and the standard deviation of its training rows, and `real` alone makes every column
+/// one.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variables {
     /// `None`: every column has two states.
     listed: Option<Arc<[Variable]>>,
@@ -23,6 +26,8 @@ pub struct Variables {
 
 /// Longest list in a text.
 const MOST: usize = 10_000_000;
+/// The name of a real variable.
+const REAL: &str = "real";
 /// The name of units that are -1 and +1.
 const PLUS_MINUS: &str = "plus-minus";
 
@@ -38,8 +43,23 @@ impl Variables {
     /// # Errors
     /// A variable without columns, or of one column without an implicit state.
     pub fn new(sizes: impl IntoIterator<Item = (usize, bool)>) -> Result<Self> {
+        let of = |(columns, implicit)| Variable { first: 0, columns, implicit, real: None };
+        Self::listed(sizes.into_iter().map(of))
+    }
+
+    /// These variables, one after the other.
+    ///
+    /// # Errors
+    /// As [`Variables::new`].
+    pub(crate) fn listed(variables: impl IntoIterator<Item = Variable>) -> Result<Self> {
         let (mut listed, mut first) = (Vec::new(), 0);
-        for (columns, implicit) in sizes {
+        for variable in variables {
+            let Variable { columns, implicit, .. } = variable;
+            if variable.real.is_some() {
+                listed.push(Variable { first, ..variable });
+                first += columns;
+                continue;
+            }
             if columns == 0 || (columns == 1 && !implicit) {
                 return Err(Error::Invalid(format!(
                     "variable {} has {} possible states: two or more are needed (`1+` is a bit)",
@@ -47,9 +67,12 @@ impl Variables {
                     columns
                 )));
             }
-            listed.push(Variable { first, columns, implicit });
+            listed.push(Variable { first, ..variable });
             first += columns;
         }
+        let places = 2 * words_per_row(first)..;
+        let reals = listed.iter_mut().filter_map(|variable: &mut Variable| variable.real.as_mut());
+        reals.zip(places).for_each(|(real, at)| real.at = at);
         let bits = listed.iter().all(Variable::is_bit);
         Ok(Self { listed: (!bits).then(|| listed.into()), plus_minus: false })
     }
@@ -72,7 +95,81 @@ impl Variables {
         }
     }
 
-    /// All variables if one of them is categorical, else none.
+    /// The real variables, each with its first column.
+    pub fn reals(&self) -> impl Iterator<Item = (usize, Real)> + '_ {
+        self.categorical().iter().filter_map(|it| Some((it.first, it.real?)))
+    }
+
+    /// Whether one of them is real.
+    pub fn has_reals(&self) -> bool {
+        self.reals().next().is_some()
+    }
+
+    /// Number of columns of variables that are listed.
+    pub(crate) fn columns(&self) -> usize {
+        self.categorical().last().map_or(0, |last| last.range().end)
+    }
+
+    /// Of a table of `columns` columns: `real` alone is all of them.
+    pub(crate) fn over(&self, columns: usize) -> Self {
+        match self.categorical() {
+            &[it @ Variable { real: Some(Real { scale: 0.0, .. }), .. }] => {
+                Self::listed(vec![it; columns]).unwrap_or_default()
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// The variables of a table with real ones, each with its first column there.
+    pub(crate) fn of_table(&self) -> impl Iterator<Item = (usize, Variable)> + '_ {
+        self.categorical().iter().scan(0, |next, &it| {
+            let first = *next;
+            *next += it.table_columns();
+            Some((first, it))
+        })
+    }
+
+    /// The cells of a packed row of `columns` columns in a table: 0 and 1, and numbers in the table's own units.
+    pub fn cells(&self, row: &[u64], columns: usize) -> Vec<f64> {
+        let of = |it: Variable| match it.real {
+            Some(real) => vec![real.number(real.value(row))],
+            None => it.range().map(|i| (row[i / 64] >> (i % 64) & 1) as f64).collect(),
+        };
+        self.of(columns).flat_map(of).collect()
+    }
+
+    /// The same, and bits if none is real: what products with packed states depend on.
+    pub(crate) fn real_part(&self) -> Self {
+        if self.has_reals() { self.clone() } else { Self::BITS }
+    }
+
+    /// Words of a packed state of `columns` columns: bits, then two real numbers a word.
+    pub fn words(&self, columns: usize) -> usize {
+        words_per_row(columns) + self.reals().count().div_ceil(2)
+    }
+
+    /// Room for `rows` states of `columns` columns.
+    pub fn states(&self, rows: usize, columns: usize) -> BitMatrix {
+        BitMatrix::with_words(rows, columns, self.words(columns))
+    }
+
+    /// The part of eta.t(v) that real variables have in a packed row.
+    pub(crate) fn dot_of_reals(&self, row: &[u64], eta: &[f32]) -> f64 {
+        let term = |(first, real): (usize, Real)| {
+            let v = f64::from(real.value(row));
+            v * (f64::from(eta[first]) + v * f64::from(eta[first + 1]))
+        };
+        self.reals().map(term).sum()
+    }
+
+    /// Whether a column is the square of a real variable, which has no weights, for each of `columns`.
+    pub(crate) fn squares(&self, columns: usize) -> Vec<bool> {
+        let mut squares = vec![false; columns];
+        self.reals().for_each(|(first, _)| squares[first + 1] = true);
+        squares
+    }
+
+    /// All variables if one of them is categorical or real, else none.
     pub fn categorical(&self) -> &[Variable] {
         self.listed.as_deref().unwrap_or_default()
     }
@@ -132,26 +229,30 @@ impl Variables {
         self.natural(means).0.into_iter().map(|x| x as f32).collect()
     }
 
-    /// The means of the same.
+    /// The means of the same. Real variables are standardised: their means are 0 and 1 whatever the counts.
     pub fn smoothed(&self, counts: &[u64], rows: usize, smoothing: f64) -> Vec<f64> {
         let mut means = Vec::with_capacity(counts.len());
         for variable in self.of(counts.len()) {
+            if variable.real.is_some() {
+                means.extend([0.0, 1.0]);
+                continue;
+            }
             let all = rows as f64 + variable.states() as f64 * smoothing;
             means.extend(counts[variable.range()].iter().map(|&n| (n as f64 + smoothing) / all));
         }
         means
     }
 
-    /// Draws every variable from its means by one number of `uniform` each; calls `set` with the columns that are set.
-    pub fn draw(
-        &self,
-        means: &[f64],
-        mut uniform: impl FnMut() -> f64,
-        mut set: impl FnMut(usize),
-    ) {
+    /// Draws every variable from its means by one number of `uniform` each, real ones by two, into a packed row.
+    pub fn draw(&self, means: &[f64], mut uniform: impl FnMut() -> f64, row: &mut [u64]) {
+        row.fill(0);
         for variable in self.of(means.len()) {
-            if let Some(column) = variable.draw(&means[variable.range()], uniform()) {
-                set(column);
+            let own = &means[variable.range()];
+            if let Some(real) = variable.real {
+                let deviation = (own[1] - own[0] * own[0]).max(0.0).sqrt();
+                real.set(row, (own[0] + deviation * normal(uniform(), uniform())) as f32);
+            } else if let Some(i) = variable.draw(own, uniform()) {
+                row[i / 64] |= 1 << (i % 64);
             }
         }
     }
@@ -160,22 +261,33 @@ impl Variables {
     /// is set" is no state.
     pub fn spread(&self, columns: usize, density: f64) -> Vec<f64> {
         let of = |variable: Variable| {
+            if variable.real.is_some() {
+                return std::iter::repeat_n(1.0, variable.columns);
+            }
             let share = if variable.implicit { density } else { 1.0 };
             std::iter::repeat_n(share / variable.columns as f64, variable.columns)
         };
         self.of(columns).flat_map(of).collect()
     }
 
-    /// The most probable state for natural parameters; calls `set` with the columns that are set.
-    pub fn likeliest(&self, eta: &[f64], set: impl FnMut(usize)) {
-        let of = |variable: Variable| variable.likeliest(&eta[variable.range()]);
-        self.of(eta.len()).filter_map(of).for_each(set);
+    /// Writes the most probable state for natural parameters into a packed row.
+    pub fn likeliest(&self, eta: &[f64], row: &mut [u64]) {
+        row.fill(0);
+        for variable in self.of(eta.len()) {
+            let own = &eta[variable.range()];
+            match variable.real {
+                Some(real) => real.set(row, Real::moments(own).0 as f32),
+                None => {
+                    variable.likeliest(own).into_iter().for_each(|i| row[i / 64] |= 1 << (i % 64))
+                }
+            }
+        }
     }
 
     /// Sets the first column of each variable without an implicit state that has all its columns among the `missing` cells: rows with
     /// missing cells are then states as well.
     pub fn settle(&self, rows: &mut BitMatrix, missing: &BitMatrix) {
-        for variable in self.categorical().iter().filter(|variable| !variable.implicit) {
+        for variable in self.categorical().iter().filter(|it| !it.implicit && it.real.is_none()) {
             for row in 0..rows.rows() {
                 if variable.range().all(|i| missing.get(row, i)) {
                     variable.range().for_each(|i| rows.set(row, i, i == variable.first));
@@ -194,7 +306,7 @@ impl Variables {
         let set = |variable: &Variable| {
             variable.range().filter(|i| row[i / 64] >> (i % 64) & 1 == 1).count()
         };
-        let several = self.categorical().iter().filter(|variable| !variable.is_bit());
+        let several = self.categorical().iter().filter(|it| !it.is_bit() && it.real.is_none());
         let broken = |(variable, set): &(Variable, usize)| match set {
             0 => !variable.implicit,
             set => *set > 1,
@@ -208,6 +320,11 @@ impl Variables {
     /// The first such row.
     pub fn check(&self, rows: &BitMatrix, name: &str) -> Result<()> {
         let broken = |row| self.broken_in(rows.row(row)).map(|broken| (row, broken));
+        if rows.rows() > 0 && rows.words_per_row() < self.words(rows.columns()) {
+            return Err(Error::Invalid(format!(
+                "{name}: rows of zeros and ones, and the model has real variables: Dataset::of_numbers makes rows of both"
+            )));
+        }
         match (0..rows.rows()).find_map(broken) {
             None => Ok(()),
             Some((row, (variable, set))) => Err(Error::Invalid(format!(
@@ -221,7 +338,7 @@ impl Variables {
     /// Number of categorical variables and of bits among `columns` columns.
     pub fn counts(&self, columns: usize) -> (usize, usize) {
         let bits = self.of(columns).filter(Variable::is_bit).count();
-        (self.of(columns).count() - bits, bits)
+        (self.of(columns).count() - bits - self.reals().count(), bits)
     }
 }
 
@@ -230,12 +347,19 @@ impl fmt::Display for Variables {
         if self.plus_minus {
             return f.write_str(PLUS_MINUS);
         }
-        let same = |a: &Variable, b: &Variable| (a.columns, a.implicit) == (b.columns, b.implicit);
+        let kind = |it: &Variable| (it.columns, it.implicit, it.real.map(|it| (it.mean, it.scale)));
+        let same = |a: &Variable, b: &Variable| kind(a) == kind(b);
         for (n, alike) in self.categorical().chunk_by(same).enumerate() {
             let separator = if n > 0 { "," } else { "" };
             let times = if alike.len() > 1 { format!("{}*", alike.len()) } else { String::new() };
             let implicit = if alike[0].implicit { "+" } else { "" };
-            write!(f, "{separator}{times}{}{implicit}", alike[0].columns)?;
+            match alike[0].real {
+                None => write!(f, "{separator}{times}{}{implicit}", alike[0].columns)?,
+                Some(real) if real.scale == 0.0 => write!(f, "{separator}{times}{REAL}")?,
+                Some(Real { mean, scale, .. }) => {
+                    write!(f, "{separator}{times}{REAL}({mean};{scale})")?;
+                }
+            }
         }
         Ok(())
     }
@@ -247,7 +371,7 @@ impl FromStr for Variables {
     fn from_str(text: &str) -> Result<Self> {
         let wrong = |part: &str| {
             Error::Invalid(format!(
-                "`{part}` is no variable: the number of its columns is expected, with + where \"no column is set\" is a state, and a factor before several alike, as in 60*3+,4,1+"
+                "`{part}` is no variable: the number of its columns is expected, with + where \"no column is set\" is a state, or `real`, and a factor before several alike, as in 60*3+,4,1+,10*real"
             ))
         };
         match text.trim() {
@@ -263,20 +387,37 @@ impl FromStr for Variables {
                 None => (size, false),
             };
             let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong(part));
-            let (times, columns) = (number(times)?, number(columns)?);
+            let real =
+                size.trim().strip_prefix(REAL).map(real).transpose().map_err(|()| wrong(part))?;
+            let columns = if real.is_some() { 2 } else { number(columns)? };
+            let times = number(times)?;
             if times.max(columns) > MOST || sizes.len() + times > MOST {
                 return Err(wrong(part));
             }
-            sizes.extend(std::iter::repeat_n((columns, implicit), times));
+            let variable = Variable { first: 0, columns, implicit, real };
+            sizes.extend(std::iter::repeat_n(variable, times));
         }
-        Self::new(sizes)
+        Self::listed(sizes)
     }
+}
+
+/// What follows `real` in a text: nothing, or a mean and a scale.
+fn real(text: &str) -> std::result::Result<Real, ()> {
+    if text.is_empty() {
+        return Ok(Real::UNSEEN);
+    }
+    let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).ok_or(())?;
+    let (mean, scale) = inside.split_once(';').ok_or(())?;
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite()).ok_or(());
+    let real = Real { mean: number(mean)?, scale: number(scale)?, ..Real::UNSEEN };
+    if real.scale > 0.0 { Ok(real) } else { Err(()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::random::{Purpose, Streams};
+    use crate::numerics::softplus;
 
     fn mixed() -> Variables {
         "2*3+,4,1+".parse().unwrap()
@@ -294,7 +435,20 @@ mod tests {
         assert_eq!(Variables::BITS.to_string(), "");
         assert!(mixed().fit(11) && !mixed().fit(12) && Variables::BITS.fit(5));
         assert_eq!(mixed().counts(11), (3, 1));
-        for bad in ["0", "1", "3++", "x", "2*", "99999999999999999999*3", "99999999*3+", "-1"] {
+        for bad in [
+            "0",
+            "1",
+            "3++",
+            "x",
+            "2*",
+            "99999999999999999999*3",
+            "99999999*3+",
+            "-1",
+            "real(1)",
+            "real(0;-1)",
+            "real(0;nan)",
+            "realer",
+        ] {
             assert!(bad.parse::<Variables>().is_err(), "{bad}");
         }
     }
@@ -310,6 +464,34 @@ mod tests {
         assert_eq!(values.len(), 4 * 4 * 4 * 2);
         let sum = values.iter().sum::<f64>().ln();
         assert!((sum - variables.log_partition(eta.iter().copied())).abs() < 1e-12);
+    }
+
+    /// A' and A'' of a real variable by differences: means of v and v^2, and the variance of v; A by quadrature.
+    #[test]
+    fn moments_of_a_real_variable_are_the_slopes_of_its_log_partition() {
+        let variables: Variables = "1+,real(3;2)".parse().unwrap();
+        let eta = [0.3, 0.8, -0.7];
+        let a = |by: [f64; 3]| variables.log_partition((0..3).map(|i| eta[i] + by[i]));
+        let (means, step) = (variables.means(eta), 1e-4);
+        for i in 0..3 {
+            let at = |by: f64| a(std::array::from_fn(|j| if i == j { by } else { 0.0 }));
+            let slope = (at(step) - at(-step)) / (2.0 * step);
+            assert!((slope - means[i]).abs() < 1e-6, "{i}: {slope} {means:?}");
+        }
+        let curvature =
+            (a([0.0, step, 0.0]) - 2.0 * a([0.0; 3]) + a([0.0, -step, 0.0])) / step.powi(2);
+        assert!((curvature - (means[2] - means[1].powi(2))).abs() < 1e-5, "{curvature}");
+        // Over the table's own numbers, of standard deviation 2.
+        let width = 1e-3;
+        let density = |n: i32| {
+            let v = f64::from(n) * width;
+            (eta[1] * v + eta[2] * v * v).exp()
+        };
+        let integral = 2.0 * width * (-20_000..20_000).map(density).sum::<f64>();
+        assert!((integral.ln() + softplus(0.3) - a([0.0; 3])).abs() < 1e-6);
+        let (natural, constant) = variables.natural(means);
+        assert!(natural.iter().zip(eta).all(|(x, y)| (x - y).abs() < 1e-9), "{natural:?}");
+        assert!((constant + a([0.0; 3])).abs() < 1e-9);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Independent sites: each variable by itself.
 
 use super::{Density, PSEUDO_COUNT};
-use crate::engine::{BitMatrix, for_each_set_bit};
+use crate::engine::{BitMatrix, for_each_set_bit, words_per_row};
 use crate::units::Variables;
 
 /// p(v) = exp(a.v - A(a)), of bits prod_i p_i^v_i (1 - p_i)^(1 - v_i).
@@ -10,20 +10,27 @@ pub(super) struct Independent {
     constant: f64,
     /// a, for bits log p_i - log(1 - p_i), shape `[M]`.
     logits: Vec<f64>,
+    variables: Variables,
 }
 
 impl Independent {
     pub fn fit(train: &BitMatrix, variables: &Variables) -> Self {
         let means = variables.smoothed(&train.column_counts(), train.rows(), 0.5 * PSEUDO_COUNT);
         let (logits, constant) = variables.natural(means);
-        Self { constant, logits }
+        Self { constant, logits, variables: variables.clone() }
     }
 }
 
 impl Density for Independent {
     fn log_probability(&self, row: &[u64]) -> f64 {
         let mut log_p = self.constant;
-        for_each_set_bit(row, |unit| log_p += self.logits[unit]);
+        for_each_set_bit(&row[..words_per_row(self.logits.len())], |unit| {
+            log_p += self.logits[unit];
+        });
+        for (first, real) in self.variables.reals() {
+            let v = f64::from(real.value(row));
+            log_p += v * (self.logits[first] + v * self.logits[first + 1]);
+        }
         log_p
     }
 }

@@ -73,6 +73,10 @@ pub fn baselines(
     let Some((_, train)) = parts.first() else { return Ok(Vec::new()) };
     let mut found =
         vec![of("independent sites", String::new(), &Independent::fit(train, variables), parts)];
+    if variables.has_reals() {
+        // The others count states.
+        return Ok(found);
+    }
     if train.columns() <= MOST_PAIRED {
         let tree = ChowLiu::fit(train, variables);
         found.push(of("Chow-Liu tree", format!("{} edges", tree.edges()), &tree, parts));

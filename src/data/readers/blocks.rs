@@ -80,7 +80,7 @@ pub fn each_block<E: From<Error>>(
                 }
                 let block = NpyHeader { shape: vec![count, columns], ..header };
                 let mut cells = Input::new(path, Cursor::new(&bytes), Form::Plain)?.after(first);
-                checked(npy::matrix(path, &block, &mut cells)?)?;
+                checked(npy::matrix(path, &block, &mut cells, options)?)?;
             }
             match input.take(1)?.is_empty() {
                 true => Ok(()),

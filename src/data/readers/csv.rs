@@ -21,6 +21,7 @@ use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape};
 use crate::data::{Dataset, Separator, Values};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
+use crate::units::Variables;
 
 /// A binary matrix, and the labels if the table has some; `None` where cells hold other values than those of bits, which the other two read.
 pub(super) fn read(
@@ -79,6 +80,26 @@ pub(super) fn read_levels(
     Ok(Dataset { plus_minus, missing, ..dataset })
 }
 
+/// The same of a table of numbers, some of whose columns are real.
+pub(super) fn read_numbers(
+    path: &Path,
+    input: &mut Input<'_>,
+    options: &FileOptions,
+    variables: &Variables,
+) -> Result<Dataset> {
+    let grey = FileOptions { grey: true, ..options.clone() };
+    let mut table = Table::new(Units::Numbers(Vec::new()), &grey);
+    table.fill(path, input)?;
+    let Table { layout, units, labels, weights, missing, .. } = table;
+    let (Some(layout), Units::Numbers(cells)) = (layout, units) else {
+        return Err(Error::file(path, "has no rows"));
+    };
+    let name = file_name(path);
+    let numbers = Dataset::of_numbers(&name, layout.units, &cells, variables, &missing)?;
+    let dataset = dataset(path, numbers.values, Some(layout), (labels, weights))?;
+    Ok(Dataset { missing: numbers.missing, reals: numbers.reals, ..dataset })
+}
+
 /// The same of a table whose cells hold categories.
 pub(super) fn read_states(
     path: &Path,
@@ -126,11 +147,16 @@ fn dataset(
     if weighted { dataset.weighted(weights) } else { Ok(dataset) }
 }
 
+/// What tables with real columns hold.
+const NUMBERS: &str =
+    "in a table with real columns (data.variables) categories are columns of 0 and 1";
+
 /// The units of the rows read so far.
 enum Units {
     Bits(GrowingRows, Encoding),
     States(StateRows),
     Grey(Levels),
+    Numbers(Vec<f64>),
 }
 
 /// The row that is read.
@@ -139,6 +165,7 @@ enum Row<'a> {
     States(&'a mut StateRows),
     /// With the place of its first level.
     Grey(&'a mut Levels, usize),
+    Numbers(&'a mut [f64]),
 }
 
 /// The part of a table that was read so far.
@@ -239,6 +266,11 @@ impl<'a> Table<'a> {
             }
             Units::States(rows) => rows.begin(layout.units).map(|()| Row::States(rows)),
             Units::Grey(levels) => levels.grow(layout.units).map(|first| Row::Grey(levels, first)),
+            Units::Numbers(cells) => {
+                let first = cells.len();
+                cells.resize(first + layout.units, 0.0);
+                Ok(Row::Numbers(&mut cells[first..]))
+            }
         }
         .map_err(|problem| format!(": {problem}"))?;
         for (column, cell) in Cells::of(record, self.separator).enumerate() {
@@ -258,6 +290,12 @@ impl<'a> Table<'a> {
                         words[unit / 64] |= u64::from(bit) << (unit % 64);
                     }
                     Row::States(rows) => rows.push(unit, cell, place).map_err(told)?,
+                    Row::Numbers(cells) => {
+                        let number =
+                            |_| format!("`{}` is no number: {NUMBERS}", cell.escape_ascii());
+                        let text = std::str::from_utf8(cell).unwrap_or("");
+                        cells[unit] = text.parse().map_err(number).map_err(told)?;
+                    }
                     Row::Grey(levels, first) => {
                         let set = level(cell).and_then(|x| levels.set(*first + unit, x));
                         set.map_err(told)?;

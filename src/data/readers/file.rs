@@ -11,9 +11,10 @@ use super::{csv, fasta, idx, libsvm, npy, npz};
 use crate::data::input::{Form, Input};
 use crate::data::{Alphabet, Categories, Column, Dataset, Separator};
 use crate::error::{Error, Result};
+use crate::units::Variables;
 
 /// Options of the caller.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileOptions {
     /// Number of columns of the file. LIBSVM text needs it if the last columns can be all zero; without it, the largest index in the file
     /// counts.
@@ -38,6 +39,8 @@ pub struct FileOptions {
     pub categories: Option<Arc<Categories>>,
     /// Whether cells of a text table may be missing (empty, NA, ?): [`Dataset::missing`].
     pub missing: bool,
+    /// What the columns stand for, where some are real: cells are numbers then ([`Dataset::of_numbers`]).
+    pub reals: Option<Variables>,
     /// The array of an npz file, which a path may also name after a colon; by default, the only one or the one named as `part`.
     pub array: Option<String>,
     /// The part of the data that is read.
@@ -111,9 +114,15 @@ pub(super) fn read_as<'a>(
             return Err(Error::file(path, problem));
         }
     }
+    if options.reals.is_some()
+        && !matches!(format, Format::Csv | Format::Npy | Format::Npz | Format::Parquet)
+    {
+        let problem = "real variables (data.variables) are read from text tables such as CSV, Parquet and numpy arrays, which this is not";
+        return Err(Error::file(path, problem));
+    }
     let dataset = match format {
         Format::Idx => idx::read(path, &mut open()?),
-        Format::Npy => npy::read(path, &mut open()?),
+        Format::Npy => npy::read(path, &mut open()?, options),
         Format::Npz => npz::read(path, &mut open()?, options),
         Format::Libsvm => libsvm::read(path, &mut open()?, options),
         Format::Fasta => fasta::read(path, &mut open()?, options),
@@ -144,6 +153,9 @@ fn table<'a>(
     open: &dyn Fn() -> Result<Input<'a>>,
     options: &FileOptions,
 ) -> Result<Dataset> {
+    if let Some(variables) = &options.reals {
+        return csv::read_numbers(path, &mut open()?, options, variables);
+    }
     match csv::read(path, &mut open()?, options)? {
         Some(dataset) => Ok(dataset),
         None if options.grey => csv::read_levels(path, &mut open()?, options),

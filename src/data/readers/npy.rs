@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::FileOptions;
 use super::levels::Levels;
 use super::npy_header::{Kind, NpyHeader};
 use crate::data::content::file_name;
@@ -17,16 +18,33 @@ use crate::error::{Error, Result};
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// A matrix from an npy file.
-pub(super) fn read(path: &Path, input: &mut Input<'_>) -> Result<Dataset> {
+pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) -> Result<Dataset> {
     if !input.head().starts_with(MAGIC) {
         return Err(Error::file(path, "is not npy: the first bytes are not \\x93NUMPY"));
     }
     let header = NpyHeader::read(input)?.map_err(|problem| Error::file(path, problem))?;
-    matrix(path, &header, input)
+    matrix(path, &header, input, options)
 }
 
 /// The matrix that follows a header.
-pub(super) fn matrix(path: &Path, header: &NpyHeader, input: &mut Input<'_>) -> Result<Dataset> {
+pub(super) fn matrix(
+    path: &Path,
+    header: &NpyHeader,
+    input: &mut Input<'_>,
+    options: &FileOptions,
+) -> Result<Dataset> {
+    if let (Some(variables), &[rows, columns]) = (&options.reals, &header.shape[..]) {
+        let mut cells = Vec::new();
+        let found = header.values(input, |value| {
+            cells.push(value);
+            Ok(())
+        })?;
+        found.map_err(|problem| Error::file(path, problem))?;
+        if header.fortran_order {
+            cells = (0..rows * columns).map(|i| cells[i % columns * rows + i / columns]).collect();
+        }
+        return Dataset::of_numbers(&file_name(path), columns, &cells, variables, &[]);
+    }
     let found = values(header, input)?;
     let (values, plus_minus) = found.map_err(|problem| Error::file(path, problem))?;
     Ok(Dataset { plus_minus, ..Dataset::new(file_name(path), values, None, None)? })

@@ -72,7 +72,7 @@ pub(crate) fn has_part(path: &Path, part: Part) -> Result<bool> {
 pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) -> Result<Dataset> {
     let mut archive = open_archive(path, Cursor::new(input.rest()?))?;
     let entry = choose(&archive, options).map_err(|problem| Error::file(path, problem))?;
-    let dataset = npy::read(path, &mut open_entry(&mut archive, &entry, path)?)?;
+    let dataset = npy::read(path, &mut open_entry(&mut archive, &entry, path)?, options)?;
     let name = match archive.len() {
         1 => dataset.name,
         _ => format!("{}:{}", dataset.name, stem(&entry)),

@@ -233,7 +233,7 @@ impl Column {
         if let Some(numbers) = numbers {
             if !whole || numbers.len() > MOST_INTEGERS {
                 return Err(format!(
-                    "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, or choose other columns by data.source.columns (--columns)",
+                    "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, choose other columns by data.source.columns (--columns), or train real variables: data.variables = \"real\" (--set data.variables=real)",
                     numbers.len(),
                     if whole { "" } else { ", not all whole" }
                 ));

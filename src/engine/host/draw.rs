@@ -9,6 +9,7 @@
 #[cfg(target_arch = "aarch64")]
 use super::draw_neon;
 use super::draw_row::Part;
+use super::reals::draw_with_reals;
 use super::{InstructionSet, draw_categorical};
 #[cfg(target_arch = "x86_64")]
 use super::{draw_avx2, draw_avx512};
@@ -48,6 +49,9 @@ impl Draw<'_> {
     }
 
     pub(super) fn run_visible(&self, set: InstructionSet, variables: &Variables, out: &mut [u64]) {
+        if variables.has_reals() {
+            return draw_with_reals(self, variables, out);
+        }
         let variables = variables.categorical();
         if variables.is_empty() || variables.iter().any(Variable::is_bit) {
             self.run(set, out);

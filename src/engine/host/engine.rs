@@ -8,7 +8,7 @@ use super::{Host, moments};
 use crate::collective::{Collective, Parts};
 use crate::engine::{
     Base, BetaGrid, BitMatrix, Engine, Layer, Matrix, Moments, Route, States, Walker, padded,
-    rows_per_thread_for, words_per_row,
+    rows_per_thread_for,
 };
 use crate::model::Parameters;
 use crate::units::Variables;
@@ -20,7 +20,7 @@ impl Host {
     /// Pre-activations of rows, by all threads; `out` [rows, stride].
     pub(super) fn inputs_of_rows(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
         let (units, from) = (self.n_units(layer), self.n_units(layer.other()));
-        let (words, stride) = (words_per_row(from), padded(units));
+        let (words, stride) = (self.words(layer.other()), padded(units));
         let rows = given.len() / words.max(1);
         let task = rows_per_thread_for(rows, from * units);
         if task >= rows {
@@ -65,7 +65,7 @@ impl Engine for Host {
     }
 
     fn log_f(&self, visible: &BitMatrix) -> Vec<f64> {
-        let (words, hidden) = (words_per_row(visible.columns()), self.n_units(Layer::Hidden));
+        let (words, hidden) = (self.words(Layer::Visible), self.n_units(Layer::Hidden));
         let grid = BetaGrid::new(&[1.0]);
         let mut values = vec![0.0; visible.rows()];
         let parts = Parts::new(self.ranks(), visible.rows(), TASK);

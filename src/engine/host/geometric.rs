@@ -4,7 +4,7 @@ use super::{Host, selected_sum};
 use crate::engine::random::Streams;
 use crate::engine::{
     BaseDistribution, BetaGrid, BitMatrix, Draw, Engine, Halves, Layer, Matrix, States,
-    SweepStreams, Walker, Workers, padded, words_per_row,
+    SweepStreams, Walker, Workers, padded,
 };
 
 /// Draws of both layers for some rows of an RBM.
@@ -81,7 +81,7 @@ impl<'a> GeometricWalker<'a> {
         base: &'a BaseDistribution,
         states: States<'a>,
     ) -> Self {
-        let rows = states.visible.len() / words_per_row(host.n_units(Layer::Visible));
+        let rows = states.visible.len() / host.words(Layer::Visible);
         let drawer = Drawer::new(host, rows, states.first_row);
         let (beta, of_visible) = (Vec::with_capacity(rows), Vec::new());
         Self { host, grid, base, drawer, states, beta, of_visible }
@@ -105,7 +105,7 @@ impl<'a> GeometricWalker<'a> {
     }
 
     fn rows(&self) -> impl Iterator<Item = &[u64]> {
-        self.states.visible.chunks_exact(words_per_row(self.host.n_units(Layer::Visible)))
+        self.states.visible.chunks_exact(self.host.words(Layer::Visible))
     }
 }
 

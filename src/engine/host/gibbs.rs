@@ -6,7 +6,7 @@ use super::Host;
 use crate::collective::Parts;
 use crate::engine::{
     BitMatrix, Draw, Engine, Layer, Matrix, SweepStreams, Workers, awake, rows_per_task,
-    rows_per_thread_for, words_per_row,
+    rows_per_thread_for,
 };
 
 impl Host {
@@ -34,7 +34,7 @@ impl Host {
     ) {
         let (n_visible, n_hidden) = (self.n_units(Layer::Visible), self.n_units(Layer::Hidden));
         let task = rows_per_thread_for(visible.rows(), products);
-        let words = words_per_row(n_visible);
+        let words = self.words(Layer::Visible);
         let parts = Parts::new(self.ranks(), visible.rows(), rows_per_task(visible.rows()));
         // A single task uses all threads for every step.
         let alone = task >= parts.own().len();

@@ -5,9 +5,7 @@
 use super::Host;
 use super::geometric::{Drawer, hidden_slope};
 use crate::engine::random::Streams;
-use crate::engine::{
-    BetaGrid, Engine, Layer, MixtureBase, States, SweepStreams, Walker, padded, words_per_row,
-};
+use crate::engine::{BetaGrid, Engine, Layer, MixtureBase, States, SweepStreams, Walker, padded};
 
 pub(super) struct MixtureWalker<'a> {
     host: &'a Host,
@@ -34,7 +32,7 @@ impl<'a> MixtureWalker<'a> {
         states: States<'a>,
     ) -> Self {
         let States { visible, cached: inputs, first_row, known } = states;
-        let rows = visible.len() / words_per_row(host.n_units(Layer::Visible));
+        let rows = visible.len() / host.words(Layer::Visible);
         let drawer = Drawer::new(host, rows, first_row);
         let (beta, ones, log_p) = (vec![0.0; rows], vec![1.0; rows], Vec::new());
         Self { host, grid, base, visible, inputs, known, log_p, first_row, drawer, beta, ones }
@@ -83,7 +81,7 @@ impl Walker for MixtureWalker<'_> {
         self.see();
         let (host, base, grid) = (self.host, self.base, self.grid.at(at));
         host.softplus_sums(self.n_hidden(), self.inputs, &grid, out);
-        let rows = self.visible.chunks_exact(words_per_row(self.n_visible()));
+        let rows = self.visible.chunks_exact(host.words(Layer::Visible));
         let log_p = self.log_p.chunks_exact(base.stride());
         for ((row, log_p), out) in rows.zip(log_p).zip(out.chunks_exact_mut(at.len())) {
             let model = host.visible_dot(row);
@@ -109,7 +107,7 @@ impl Walker for MixtureWalker<'_> {
         self.see();
         let (host, base) = (self.host, self.base);
         let (betas, n_hidden) = (self.grid.betas(), self.n_hidden());
-        let rows = self.visible.chunks_exact(words_per_row(self.n_visible()));
+        let rows = self.visible.chunks_exact(host.words(Layer::Visible));
         let rows = rows.zip(self.inputs.chunks_exact(padded(n_hidden)));
         let rows = rows.zip(self.log_p.chunks_exact(base.stride()));
         let out = mean.chunks_exact_mut(betas.len()).zip(variance.chunks_exact_mut(betas.len()));

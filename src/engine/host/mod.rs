@@ -31,6 +31,7 @@ mod panels;
 mod planes;
 #[cfg(target_arch = "x86_64")]
 mod planes_avx512;
+mod reals;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod rough_exp;
 mod selected_sum;

@@ -6,14 +6,14 @@ use super::{Host, add_rows};
 use crate::collective::{Parts, for_moments};
 use crate::engine::{
     AS_AN_EXPONENTIAL, BitMatrix, Engine, Layer, Matrix, Moments, fewest_tasks, for_each_set_bit,
-    padded, rows_per_task, words_per_row,
+    padded, rows_per_task,
 };
 
 /// Moments over packed rows with weights that sum to 1 (1/n each without).
 pub(super) fn moments(host: &Host, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
     let n_hidden = host.n_units(Layer::Hidden);
     let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
-    let words = words_per_row(visible.columns());
+    let words = visible.words_per_row();
     let ranks = for_moments(host.ranks(), visible.rows());
     let parts = Parts::new(ranks, visible.rows(), rows_per_task(visible.rows()));
     let own = &visible.words()[parts.own().start * words..parts.own().end * words];
@@ -83,10 +83,11 @@ fn of_parts(
         }
         Some(weights) => {
             for (row, w) in weights.iter().enumerate() {
-                for_each_set_bit(visible.row(row), |i| mean[i] += w);
+                for_each_set_bit(visible.columns_of(row), |i| mean[i] += w);
             }
         }
     }
+    host.means_of_reals(visible, weights, &mut mean);
     let products = host.outer_products(visible, &inputs);
     Moments { visible: mean, hidden, products }
 }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::accumulate::{accumulate, accumulate_and_draw};
 use super::fixed_point::{FixedPoint, Sizes};
 use super::packed_rows::PackedRows;
+use super::reals::RealWeights;
 use super::{InstructionSet, Shape, Tuning, means, selected_sum, softplus};
 use crate::collective::{Parts, Ranks, Solo, for_moments};
 use crate::engine::matrix::padded;
@@ -37,6 +38,7 @@ pub struct Host {
     /// [`Parameters::log_offset`].
     offset: f64,
     pub(super) variables: Variables,
+    pub(super) reals: RealWeights,
 }
 
 impl Host {
@@ -66,6 +68,7 @@ impl Host {
             hidden_bias: vec![PADDING; padded(j)],
             offset: 0.0,
             variables: parameters.variables.clone(),
+            reals: RealWeights::of(parameters),
         };
         fused.take(parameters);
         fused
@@ -80,6 +83,7 @@ impl Host {
         self.visible_bias[..visible_bias.len()].copy_from_slice(visible_bias);
         self.hidden_bias[..hidden_bias.len()].copy_from_slice(hidden_bias);
         self.offset = parameters.log_offset();
+        self.reals = RealWeights::of(parameters);
     }
 
     /// The same, its work shared by ranks.
@@ -88,7 +92,7 @@ impl Host {
         Self { ranks, ..self }
     }
 
-    fn of_layer(&self, layer: Layer) -> (&FixedPoint, &[f32]) {
+    pub(super) fn of_layer(&self, layer: Layer) -> (&FixedPoint, &[f32]) {
         match layer {
             Layer::Visible => (&self.transposed, &self.visible_bias),
             Layer::Hidden => (&self.weights, &self.hidden_bias),
@@ -97,8 +101,14 @@ impl Host {
 
     fn inputs_by(&self, workers: Workers, layer: Layer, given: &[u64], out: &mut [f32]) {
         let (matrix, bias) = self.of_layer(layer);
-        let rows = PackedRows::new(given, words_per_row(matrix.units()), bias, out);
-        accumulate(self.tuning.product(layer), workers, matrix, rows);
+        let of_bits = |given: &[u64], out: &mut [f32]| {
+            let rows = PackedRows::new(given, words_per_row(matrix.units()), bias, out);
+            accumulate(self.tuning.product(layer), workers, matrix, rows);
+        };
+        match layer == Layer::Hidden && self.variables.has_reals() {
+            true => self.add_reals(workers, given, out, of_bits),
+            false => of_bits(given, out),
+        }
     }
 
     /// Pre-activations of `layer` given packed rows of the other one: x = b + v'W for hidden, c + Wh for visible units.
@@ -123,11 +133,16 @@ impl Host {
         out: &mut [u64],
     ) {
         let (matrix, bias) = self.of_layer(layer);
-        let bits = layer == Layer::Hidden || self.variables.categorical().is_empty();
-        let rows = PackedRows::without_output(given, words_per_row(matrix.units()), bias);
-        let draws = (&draw, self.tuning.draws);
-        if bits && accumulate_and_draw(workers, matrix, &rows, draws, out) {
-            return;
+        let bits = match layer {
+            Layer::Hidden => !self.variables.has_reals(),
+            Layer::Visible => self.variables.categorical().is_empty(),
+        };
+        if bits {
+            let rows = PackedRows::without_output(given, words_per_row(matrix.units()), bias);
+            let draws = (&draw, self.tuning.draws);
+            if accumulate_and_draw(workers, matrix, &rows, draws, out) {
+                return;
+            }
         }
         if inputs.rows() != draw.beta.len() || inputs.columns() != draw.n_units {
             *inputs = Matrix::filled(draw.beta.len(), draw.n_units, 0.0);
@@ -157,7 +172,9 @@ impl Host {
 
     /// c.v of one packed visible row, with the constant of units -1 and +1 ([`Parameters::log_offset`]).
     pub fn visible_dot(&self, visible: &[u64]) -> f64 {
-        selected_sum(visible, &self.visible_bias) + self.offset
+        selected_sum(visible, &self.visible_bias)
+            + self.variables.dot_of_reals(visible, &self.visible_bias)
+            + self.offset
     }
 
     /// Replaces pre-activations by w_s sigma(x), `weights`: w, one a row. `inputs`: [rows, stride].
@@ -168,6 +185,14 @@ impl Host {
     /// sum_s v_s h_s', shape [M, J], from packed visible rows and dense hidden rows (already weighted).
     /// Uses all threads and ranks; the result does not depend on their number.
     pub fn outer_products(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
+        let mut out = self.outer_products_of_bits(visible, hidden);
+        if self.variables.has_reals() {
+            self.outer_products_of_reals(visible, hidden, &mut out);
+        }
+        out
+    }
+
+    fn outer_products_of_bits(&self, visible: &BitMatrix, hidden: &Matrix) -> Matrix {
         let transposed = visible.transposed();
         let (m, stride) = (visible.columns(), hidden.stride());
         let words = words_per_row(visible.rows());

@@ -87,7 +87,7 @@ impl ModeSearch {
             };
             let means = self.own.spread(n, density);
             let mut start = BitMatrix::zeros(1, n);
-            self.own.draw(&means, || stream.uniform(), |unit| start.set(0, unit, true));
+            self.own.draw(&means, || stream.uniform(), start.row_mut(0));
             self.ascend(start.row(0));
         }
     }
@@ -99,7 +99,7 @@ impl ModeSearch {
         let mut preferred = BitMatrix::zeros(others, units);
         for other in 0..others {
             let slopes: Vec<f64> = self.weights.iter().map(|row| row[other]).collect();
-            self.own.likeliest(&slopes, |unit| preferred.set(other, unit, true));
+            self.own.likeliest(&slopes, preferred.row_mut(other));
         }
         let highest = self.highest(&preferred, most);
         self.from_rows(&highest);
@@ -223,7 +223,7 @@ impl ModeSearch {
         };
         let slopes: Vec<f64> = self.weights.iter().zip(&self.bias).map(slope).collect();
         let mut state = vec![0; words_per_row(self.bias.len())];
-        self.own.likeliest(&slopes, |unit| state[unit / 64] |= 1 << (unit % 64));
+        self.own.likeliest(&slopes, &mut state);
         state
     }
 

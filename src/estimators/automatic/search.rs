@@ -56,7 +56,8 @@ fn quenched(engine: &Host, seed: u64) -> BitMatrix {
 /// The searches in both layers.
 pub(super) struct Search {
     hidden: ModeSearch,
-    visible: ModeSearch,
+    /// `Err` with real variables, which have no single moves: these are the operations that say what hidden units they turn on.
+    visible: Result<ModeSearch, Host>,
     n_visible: usize,
     variables: Variables,
     /// A bound from other sources.
@@ -67,27 +68,31 @@ impl Search {
     pub(super) fn new(parameters: &Parameters, known: Known<'_>, seed: u64) -> Self {
         let mut search = Self {
             hidden: ModeSearch::new(parameters, Layer::Hidden),
-            visible: ModeSearch::new(parameters, Layer::Visible),
+            visible: match parameters.variables.has_reals() {
+                true => Err(Host::new(parameters)),
+                false => Ok(ModeSearch::new(parameters, Layer::Visible)),
+            },
             n_visible: parameters.n_visible,
             variables: parameters.variables.clone(),
             known: known.bound,
         };
         if let (Some(states), Some(_)) = (known.states, known.audited) {
-            search.visible.note(states);
+            if let Ok(visible) = &mut search.visible {
+                visible.note(states);
+            }
             return search;
         }
         search.hidden.climb_random(RANDOM_STARTS, seed);
-        search.visible.climb_random(RANDOM_STARTS / 4, seed);
-        let quenched = quenched(&Host::new(parameters), seed);
-        let highest = search.visible.highest(&quenched, HIGHEST);
-        search.climb(&highest);
+        let highest = search.visible.as_mut().ok().map(|visible| {
+            visible.climb_random(RANDOM_STARTS / 4, seed);
+            visible.highest(&quenched(&Host::new(parameters), seed), HIGHEST)
+        });
+        highest.iter().for_each(|highest| search.climb(highest));
         search.hidden.climb_units(UNIT_STARTS);
-        let highest = search.visible.climb_units(UNIT_STARTS);
-        search.climb(&highest);
+        let highest = search.visible.as_mut().ok().map(|visible| visible.climb_units(UNIT_STARTS));
+        highest.iter().for_each(|highest| search.climb(highest));
         if let Some(rows) = known.rows {
-            let some = rows.spread(MOST_ROWS);
-            search.visible.note(&some);
-            search.climb(&some);
+            search.note(&rows.spread(MOST_ROWS));
         }
         if let Some(states) = known.states {
             search.note(states);
@@ -98,9 +103,17 @@ impl Search {
     /// Ascends in the hidden layer from visible rows.
     pub(super) fn climb(&mut self, visible: &BitMatrix) {
         for row in 0..visible.rows() {
-            let means = self.visible.other_means(visible.row(row));
-            let mut hidden = vec![0; words_per_row(means.len())];
-            for (unit, _) in means.iter().enumerate().filter(|(_, mean)| **mean > 0.5) {
+            let on: Vec<bool> = match &self.visible {
+                Ok(search) => {
+                    search.other_means(visible.row(row)).iter().map(|mean| *mean > 0.5).collect()
+                }
+                Err(engine) => {
+                    let inputs = engine.inputs(Layer::Hidden, &visible.select([row]));
+                    inputs.row(0).iter().map(|x| *x > 0.0).collect()
+                }
+            };
+            let mut hidden = vec![0; words_per_row(on.len())];
+            for (unit, _) in on.iter().enumerate().filter(|(_, on)| **on) {
                 hidden[unit / 64] |= 1 << (unit % 64);
             }
             self.hidden.ascend(&hidden);
@@ -111,25 +124,27 @@ impl Search {
     pub(super) fn drawn(&self, modes: usize, each: usize, seed: u64) -> BitMatrix {
         let modes: Vec<_> = self.hidden.modes().into_iter().take(modes).collect();
         let streams = Streams::new(seed, Purpose::ModeSearch, 1);
-        let mut rows = BitMatrix::zeros(modes.len() * each, self.n_visible);
+        let mut rows = self.variables.states(modes.len() * each, self.n_visible);
         for (m, mode) in modes.iter().enumerate() {
             let means = self.hidden.other_means(&mode.state);
             for row in m * each..(m + 1) * each {
                 let mut stream = streams.row(row as u32);
-                self.variables.draw(&means, || stream.uniform(), |i| rows.set(row, i, true));
+                self.variables.draw(&means, || stream.uniform(), rows.row_mut(row));
             }
         }
         rows
     }
 
     pub(super) fn note(&mut self, visible: &BitMatrix) {
-        self.visible.note(visible);
+        if let Ok(search) = &mut self.visible {
+            search.note(visible);
+        }
         self.climb(visible);
     }
 
     pub(super) fn bound(&self) -> Bound {
         let of = |(value, states)| Bound { value, states };
-        let (hidden, visible) = (of(self.hidden.bound()), of(self.visible.bound()));
-        hidden.or(Some(visible)).or(self.known)
+        let visible = self.visible.as_ref().ok().map(|visible| of(visible.bound()));
+        of(self.hidden.bound()).or(visible).or(self.known)
     }
 }

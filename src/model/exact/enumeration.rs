@@ -112,7 +112,8 @@ impl Enumeration {
             })
             .fold(0.0, f64::max);
         let biases: f64 = bias.iter().map(|b| b.abs()).sum();
-        let ratios = if largest <= ODDS_LIMIT && biases <= BIAS_LIMIT {
+        let has_reals = parameters.variables.has_reals();
+        let ratios = if largest <= ODDS_LIMIT && biases <= BIAS_LIMIT && !has_reals {
             let padded = |row: &[f64], sign: f64| {
                 let mut ratios: Vec<f64> = row.iter().map(|w| (sign * w).exp()).collect();
                 ratios.resize(n_other.next_multiple_of(LANES), 1.0);
@@ -144,7 +145,7 @@ impl Enumeration {
 
     /// Enumerates the smaller layer.
     pub(super) fn of_smaller(parameters: &Parameters, logits: &[f64], beta: f64) -> Self {
-        Self::new(parameters, logits, beta, parameters.n_visible < parameters.n_hidden)
+        Self::new(parameters, logits, beta, parameters.enumerates_visible())
     }
 
     /// Consecutive ranges of Gray-code positions, together all 2^n of them.

@@ -45,8 +45,8 @@ pub fn moments(parameters: &Parameters) -> Result<Moments> {
     pieces.iter().for_each(|piece| total.add(piece));
 
     let Sums { enumerated, other, products } = total;
-    let (n_visible, n_hidden) = (parameters.n_visible, parameters.n_hidden);
-    Ok(if n_visible < n_hidden {
+    let n_visible = parameters.n_visible;
+    Ok(if parameters.enumerates_visible() {
         Moments { visible: enumerated, hidden: other, products: products.concat() }
     } else {
         let products =

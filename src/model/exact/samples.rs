@@ -22,7 +22,7 @@ use crate::model::Parameters;
 pub fn samples(parameters: &Parameters, count: usize, seed: u64) -> Result<BitMatrix> {
     check_size(parameters)?;
     let n_visible = parameters.n_visible;
-    let v_is_enumerated = n_visible < parameters.n_hidden;
+    let v_is_enumerated = parameters.enumerates_visible();
     let enumeration = Enumeration::of_smaller(parameters, &vec![0.0; n_visible], 1.0);
     let pieces = enumeration.pieces();
     let masses = masses(&enumeration, &pieces);
@@ -33,31 +33,27 @@ pub fn samples(parameters: &Parameters, count: usize, seed: u64) -> Result<BitMa
         (0..count).map(|row| Target { at: streams.row(row as u32).uniform(), row }).collect();
     targets.sort_by(|one, other| one.at.total_cmp(&other.at));
     let shares: Vec<f64> = masses.iter().map(|mass| (mass.value() - log_z).exp()).collect();
-    let drawn: Vec<Vec<(usize, Vec<usize>)>> = hits(&pieces, &shares, &targets)
+    let words = parameters.variables.words(n_visible);
+    let drawn: Vec<Vec<(usize, Vec<u64>)>> = hits(&pieces, &shares, &targets)
         .into_par_iter()
         .map(|hit| {
-            hit.ones(&enumeration, log_z, |target, visit| {
+            hit.states(&enumeration, log_z, |target, visit| {
                 if v_is_enumerated {
-                    return (0..n_visible).filter(|i| visit.state >> i & 1 == 1).collect();
+                    return vec![visit.state];
                 }
                 let mut stream = streams.row(target.row as u32);
                 // The first number chose the state.
                 stream.uniform();
-                let (mut means, mut ones) = (Vec::new(), Vec::new());
+                let (mut means, mut state) = (Vec::new(), vec![0; words]);
                 visit.for_each_probability(|_, p| means.push(p));
-                let draw = |i| {
-                    if i < n_visible {
-                        ones.push(i)
-                    }
-                };
-                parameters.variables.draw(&means, || stream.uniform(), draw);
-                ones
+                parameters.variables.draw(&means, || stream.uniform(), &mut state);
+                state
             })
         })
         .collect();
-    let mut out = BitMatrix::zeros(count, n_visible);
-    for (row, ones) in drawn.into_iter().flatten() {
-        ones.into_iter().for_each(|i| out.set(row, i, true));
+    let mut out = parameters.variables.states(count, n_visible);
+    for (row, state) in drawn.into_iter().flatten() {
+        out.row_mut(row).copy_from_slice(&state);
     }
     Ok(out)
 }
@@ -94,13 +90,13 @@ fn hits<'a>(pieces: &[Range<u64>], shares: &[f64], targets: &'a [Target]) -> Vec
 }
 
 impl Hit<'_> {
-    /// Row and ones of each sample; `ones` draws them given the state.
-    fn ones(
+    /// Row and visible state of each sample; `states` draws it given the enumerated state.
+    fn states(
         self,
         enumeration: &Enumeration,
         log_z: f64,
-        ones: impl Fn(&Target, &Visit<'_>) -> Vec<usize>,
-    ) -> Vec<(usize, Vec<usize>)> {
+        states: impl Fn(&Target, &Visit<'_>) -> Vec<u64>,
+    ) -> Vec<(usize, Vec<u64>)> {
         let Self { piece, below, targets } = self;
         let (mut sum, mut position, end) = (below, piece.start, piece.end);
         let (mut targets, mut rows) = (targets.iter().peekable(), Vec::new());
@@ -108,7 +104,7 @@ impl Hit<'_> {
             position += 1;
             sum += (visit.log_f - log_z).exp();
             while let Some(target) = targets.next_if(|next| next.at < sum || position == end) {
-                rows.push((target.row, ones(target, &visit)));
+                rows.push((target.row, states(target, &visit)));
             }
         });
         rows

@@ -72,12 +72,17 @@ pub(crate) fn write_gradient(
         |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
     let mut visible = difference(&data.visible, &model.visible);
     let mut hidden = difference(&data.hidden, &model.hidden);
-    let Gradient { weights, visible_bias, hidden_bias, .. } = gradient;
+    let Gradient { weights, visible_bias, hidden_bias, variables, .. } = gradient;
+    let squares = variables.squares(m);
     match centering {
         None => {
             for (i, weights) in weights.chunks_exact_mut(j).enumerate() {
                 let rows = data.products.row(i).iter().zip(model.products.row(i));
                 weights.iter_mut().zip(rows).for_each(|(w, (d, e))| *w = d - e);
+                // Of a square E[v^2 h] is not computed: it has no weights.
+                if squares[i] {
+                    weights.fill(0.0);
+                }
             }
         }
         Some(Centering { visible: mu, hidden: lam, .. }) => {
@@ -86,6 +91,10 @@ pub(crate) fn write_gradient(
                 let mut correction = vec![0.0; j];
                 let rows = weights.chunks_exact_mut(j).zip(visible);
                 for (i, (weights, visible)) in (block * BLOCK..).zip(rows) {
+                    if squares[i] {
+                        weights.fill(0.0);
+                        continue;
+                    }
                     let unit = VisibleTerms {
                         data: data.products.row(i),
                         model: model.products.row(i),

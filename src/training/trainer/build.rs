@@ -59,6 +59,7 @@ impl Trainer {
         config.check()?;
         let identity = Identity::new(config, &splits, device)?;
         let rows = RowSets::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
+        device.check(&rows.variables)?;
         check_stopping(config, &rows)?;
         let training = &config.training;
         let batch = training.batch.min(rows.len());
@@ -83,7 +84,10 @@ impl Trainer {
                 sizes.hidden,
                 training.learning_rate.initial,
             ),
-            gradient: Parameters::zeros(sizes.visible, sizes.hidden),
+            gradient: Parameters {
+                variables: rows.variables.real_part(),
+                ..Parameters::zeros(sizes.visible, sizes.hidden)
+            },
             centering: match training.centering {
                 true => Some(Centering::new(rows.marginals.clone(), sizes.hidden)),
                 false if rows.variables.is_plus_minus() => {
@@ -181,6 +185,10 @@ fn initial_parameters(
         // The field of a spin is half a logit.
         parameters.visible_bias.iter_mut().for_each(|c| *c /= 2.0);
         return Couplings::of_arrays(&parameters).model();
+    }
+    if variables.has_reals() {
+        parameters.variables = variables.clone();
+        parameters.confine();
     }
     parameters.of(variables.clone())
 }

@@ -145,6 +145,12 @@ impl Trainer {
                 notices.push(Notice::FewEffectiveChains { effective, chains });
             }
         }
+        let parameters = &self.current.parameters;
+        let at_bound = parameters.variances_at_bound();
+        if at_bound > 0 {
+            let reals = parameters.variables.reals().count();
+            notices.push(Notice::VariancesAtBound { at_bound, reals });
+        }
         let visible = &tracker.chains.visible;
         let distinct: std::collections::HashSet<&[u64]> =
             (0..visible.rows()).map(|row| visible.row(row)).collect();

@@ -95,7 +95,8 @@ impl Trainer {
 
     /// Whether all training rows are the same.
     pub fn is_constant(&self) -> bool {
-        self.rows.marginals.iter().all(|&mean| mean == 0.0 || mean == 1.0)
+        let constant = |mean: &f64| *mean == 0.0 || *mean == 1.0;
+        !self.rows.variables.has_reals() && self.rows.marginals.iter().all(constant)
     }
 
     /// The categorical variables of the columns, if there are any, and what they gain over bits.

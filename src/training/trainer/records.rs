@@ -94,8 +94,14 @@ impl Trainer {
             let eta = inputs.row(row)[..m].iter().map(|&x| f64::from(x));
             let means = engine.variables().means(eta);
             // (v - p)^2 is p^2 for zeros and p^2 + 1 - 2p for ones.
+            // Of real variables the squares of v say nothing that v does not say.
+            let mut means = means;
+            for (i, real) in engine.variables().reals() {
+                let v = f64::from(real.value(visible.row(row)));
+                (means[i], means[i + 1]) = (v - means[i], 0.0);
+            }
             sum += means.iter().map(|p| p * p).sum::<f64>();
-            for_each_set_bit(visible.row(row), |i| sum += 1.0 - 2.0 * means[i]);
+            for_each_set_bit(visible.columns_of(row), |i| sum += 1.0 - 2.0 * means[i]);
         }
         sum / (rows * m).max(1) as f64
     }

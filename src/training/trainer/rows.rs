@@ -42,20 +42,19 @@ impl RowSets {
     pub fn new(splits: Splits, config: &DataConfig, train_rows: usize, seed: u64) -> Result<Self> {
         let binarizer = Binarizer::new(config.binarization)?;
         let fixed = |data: &Dataset| binarizer.binarize(data, EVALUATION_EPOCH, seed);
-        let Splits { mut train, validation, test } = splits;
+        let Splits { mut train, validation, test } = splits.standardised()?;
         let evaluated = match train_rows {
             0 => train.rows(),
             rows => rows.min(train.rows()),
         };
         let all = fixed(&train)?;
         let variables = config.variables(&train, &all)?;
-        let n = all.rows() as f64;
         let weights = config.row_weights(&train, &all, &variables)?;
         let column_counts = match &weights {
             None => all.column_counts(),
             Some(weights) => weighted_counts(&all, weights),
         };
-        let marginals: Vec<f64> = column_counts.iter().map(|&count| count as f64 / n).collect();
+        let marginals = variables.smoothed(&column_counts, all.rows(), 0.0);
         let trained_on = TrainedOn {
             data: train.name.clone(),
             rows: all.rows() as u64,

@@ -125,6 +125,9 @@ impl Trainer {
 
     /// Checks the parameters after an update and makes the operations of the new model.
     fn take_moved(&mut self) -> Result<()> {
+        if self.gradient.variables.has_reals() {
+            Arc::make_mut(&mut self.current.parameters).confine();
+        }
         let parameters = self.current.parameters.clone();
         if let Some(what) = parameters.beyond_measure() {
             return Err(Error::Diverged(format!(

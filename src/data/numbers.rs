@@ -1,0 +1,161 @@
+//! Tables with real numbers: cells become states of bits, categorical and real variables, and real columns are standardised.
+
+use super::{Dataset, Splits, Values};
+use crate::engine::BitMatrix;
+use crate::error::{Error, Result};
+use crate::units::{Real, Variable, Variables};
+
+impl Dataset {
+    /// A table of numbers, row after row, some of whose variables are real: these have one column of the table each, bits one of 0 and 1,
+    /// categorical variables one of 0 and 1 for each of their columns. `missing`: the cells without a value, (row, column of the table) each.
+    ///
+    /// # Errors
+    /// Variables that do not have the table's columns, or a cell that is no value of its variable.
+    pub fn of_numbers(
+        name: &str,
+        columns: usize,
+        cells: &[f64],
+        variables: &Variables,
+        missing: &[(usize, usize)],
+    ) -> Result<Self> {
+        let invalid = |problem: String| Error::Invalid(format!("data set `{name}`: {problem}"));
+        let variables = variables.over(columns);
+        let listed: Vec<(usize, Variable)> = variables.of_table().collect();
+        let needed = listed.last().map_or(0, |(first, it)| first + it.table_columns());
+        if needed != columns || columns == 0 || cells.len() % columns != 0 {
+            return Err(invalid(format!(
+                "variables `{variables}` have {needed} columns, the table {columns}"
+            )));
+        }
+        let (rows, units) = (cells.len() / columns, variables.columns());
+        let mut states = variables.states(rows, units);
+        let mut absent = BitMatrix::zeros(if missing.is_empty() { 0 } else { rows }, units);
+        for &(row, column) in missing {
+            let of = |(first, it): &&(usize, Variable)| {
+                (*first..first + it.table_columns()).contains(&column)
+            };
+            if let Some((first, it)) = listed.iter().find(of) {
+                let own = match it.real {
+                    Some(_) => it.range(),
+                    None => it.first + column - first..it.first + column - first + 1,
+                };
+                own.for_each(|i| absent.set(row, i, true));
+            }
+        }
+        for (row, cells) in cells.chunks_exact(columns).enumerate() {
+            let is_missing = |i: usize| absent.rows() > 0 && absent.get(row, i);
+            for (first, it) in &listed {
+                let place = |column: usize| format!("row {}, column {}", row + 1, column + 1);
+                if let Some(real) = it.real {
+                    let number = cells[*first];
+                    let known = if real.scale > 0.0 { real } else { Real { scale: 1.0, ..real } };
+                    let value = known.standardised(number);
+                    if !value.is_finite() && !is_missing(it.first) {
+                        return Err(invalid(format!("{}: {number} is no number", place(*first))));
+                    }
+                    real.set(states.row_mut(row), if value.is_finite() { value } else { 0.0 });
+                    continue;
+                }
+                for (column, i) in (*first..).zip(it.range()) {
+                    match cells[column] {
+                        x if x == 1.0 => states.set(row, i, true),
+                        x if x == 0.0 || is_missing(i) => {}
+                        x => {
+                            return Err(invalid(format!(
+                                "{}: {x} is neither 0 nor 1: if the column is of real numbers, write `real` in its place in data.variables",
+                                place(column)
+                            )));
+                        }
+                    }
+                }
+            }
+        }
+        let missing = (!missing.is_empty()).then_some(absent);
+        let dataset = Self::new(name, Values::Binary(states), None, None)?;
+        Ok(Self { missing, reals: Some(variables), ..dataset })
+    }
+}
+
+impl Splits {
+    /// The same with real columns standardised by the training rows.
+    ///
+    /// # Errors
+    /// A column that has one value in all of them.
+    pub(crate) fn standardised(mut self) -> Result<Self> {
+        let Some(variables) = self.train.reals.clone() else { return Ok(self) };
+        if variables.reals().all(|(_, real)| real.scale > 0.0) {
+            return Ok(self);
+        }
+        let mut known = Vec::new();
+        for (column, mut it) in variables.of_table() {
+            if let (Some(real), Values::Binary(rows)) = (&mut it.real, &self.train.values) {
+                let values = || (0..rows.rows()).map(|row| f64::from(real.value(rows.row(row))));
+                let n = rows.rows() as f64;
+                let mean = values().sum::<f64>() / n;
+                let scale = (values().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+                if !scale.is_normal() || scale < 1e-6 * mean.abs() {
+                    return Err(Error::Invalid(format!(
+                        "data set `{}`: column {} has the same value in all training rows, and no variance: leave it out (data.source.columns)",
+                        self.train.name,
+                        column + 1
+                    )));
+                }
+                (real.mean, real.scale) = (mean, scale);
+            }
+            known.push(it);
+        }
+        let known = Variables::listed(known)?;
+        let parts = [Some(&mut self.train), self.validation.as_mut(), self.test.as_mut()];
+        for part in parts.into_iter().flatten() {
+            part.reals = Some(known.clone());
+            let Values::Binary(rows) = &mut part.values else { continue };
+            for (row, (_, real)) in
+                (0..rows.rows()).flat_map(|row| known.reals().map(move |it| (row, it)))
+            {
+                let number = real.value(rows.row(row));
+                real.set(rows.row_mut(row), real.standardised(f64::from(number)));
+            }
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bit, a one-hot variable and a real one, there and back.
+    #[test]
+    fn mixed_tables_become_states_and_cells_again() {
+        let variables: Variables = "1+,3,2*real".parse().unwrap();
+        let table = [1.0, 0.0, 1.0, 0.0, 2.5, -7.0, 0.0, 0.0, 0.0, 1.0, 4.5, -9.0];
+        let dataset = Dataset::of_numbers("x", 6, &table, &variables, &[]).unwrap();
+        assert_eq!((dataset.rows(), dataset.columns()), (2, 8));
+        let splits = Splits { train: dataset, validation: None, test: None };
+        let train = splits.standardised().unwrap().train;
+        let (variables, Values::Binary(states)) = (train.reals.unwrap(), train.values) else {
+            panic!("grey levels");
+        };
+        assert!(variables.to_string().ends_with("real(3.5;1),real(-8;1)"), "{variables}");
+        assert_eq!(variables.to_string().parse::<Variables>().unwrap(), variables);
+        let cells: Vec<f64> = (0..2).flat_map(|row| variables.cells(states.row(row), 8)).collect();
+        assert_eq!(cells, table);
+    }
+
+    #[test]
+    fn what_is_no_value_is_named() {
+        for (text, cells, expected) in [
+            ("1+,real", &[2.0, 1.0][..], "row 1, column 1: 2 is neither 0 nor 1"),
+            ("real", &[1.0, f64::NAN], "row 1, column 2: NaN is no number"),
+            ("3*real", &[1.0, 2.0], "have 3 columns, the table 2"),
+        ] {
+            let error = Dataset::of_numbers("x", 2, cells, &text.parse().unwrap(), &[]);
+            let message = error.unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+        let same = Dataset::of_numbers("x", 1, &[3.0; 4], &"real".parse().unwrap(), &[]).unwrap();
+        let splits = Splits { train: same, validation: None, test: None };
+        let message = splits.standardised().unwrap_err().to_string();
+        assert!(message.contains("column 1 has the same value"), "{message}");
+    }
+}

@@ -1,0 +1,199 @@
+//! Real variables from a table to samples: tracked log Z beside enumeration, densities beside normals, missing cells, resume, refusals.
+
+mod common;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use common::{
+    assert_same, json, metrics_lines, number, run, succeed, summary, train, train_arguments,
+    wait_for, ztrack,
+};
+use ztrack::checkpoint::ModelFile;
+use ztrack::engine::random::{Purpose, Streams};
+
+fn content(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Rows of a mixture of two normals in three real columns of very different scale, a bit that follows the component, and a one-hot variable.
+fn table(path: &Path, rows: usize, seed: u64) {
+    let streams = Streams::new(seed, Purpose::TestSystem, 0);
+    let mut text = String::from("a,b,c,bit,red,green,blue\n");
+    for row in 0..rows {
+        let mut stream = streams.row(row as u32);
+        let high = stream.uniform() < 0.5;
+        let centre = if high { 2.0 } else { -2.0 };
+        let [a, b, c] = [1.0, -1.0, 0.5].map(|sign| sign * centre + stream.normal());
+        let bit = u8::from(high == (stream.uniform() < 0.9));
+        let colour = (stream.uniform() * 3.0) as usize;
+        let one_hot = ["1,0,0", "0,1,0", "0,0,1"][colour.min(2)];
+        writeln!(text, "{},{},{},{bit},{one_hot}", 5.0 + a, 1e4 * b, 1e-3 * c).unwrap();
+    }
+    std::fs::write(path, text).unwrap();
+}
+
+/// Settings of a run on a table whose first three columns are real, with `more`.
+fn settings_of(table: &Path, more: &[&str]) -> Vec<String> {
+    let source = format!("data.source={{ name = \"files\", train = {table:?} }}");
+    let settings = [
+        &source,
+        "data.variables=3*real,1+,3",
+        "data.validation_fraction=0.2",
+        "data.test_fraction=0.2",
+        "model.hidden=4",
+        "training.batch=50",
+        "training.epochs=40",
+        "tempering.chains=100",
+        "evaluation.exact=true",
+    ];
+    settings.into_iter().chain(more.iter().copied()).map(String::from).collect()
+}
+
+fn train_on(table: &Path, out: &Path, more: &[&str]) -> std::process::Output {
+    let settings = settings_of(table, more);
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let config = table.parent().unwrap().join("real.toml");
+    std::fs::write(&config, "").unwrap();
+    train(&config.display().to_string(), out, &settings, &[])
+}
+
+#[test]
+fn a_mixed_table_is_trained_tracked_evaluated_and_sampled() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("run"));
+    table(&rows, 2000, 1);
+    let done = train_on(&rows, &out, &[]);
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{said}");
+    assert!(said.contains("densities, in the table's own units"), "{said}");
+
+    // Tracked log Z beside enumeration at every evaluation.
+    let metrics = content(&out.join("metrics.csv"));
+    let names: Vec<&str> = metrics.lines().next().unwrap().split(',').collect();
+    let column = |name: &str| names.iter().position(|it| *it == name).unwrap();
+    let of = [column("log_z"), column("log_z_std_error"), column("exact_log_z")];
+    let errors: Vec<f64> = metrics
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let [found, error, exact] = of.map(|i| cells[i].parse::<f64>().unwrap());
+            (found - exact) / error
+        })
+        .collect();
+    let square = errors.iter().map(|z| z * z).sum::<f64>() / errors.len() as f64;
+    assert!(errors.len() > 5 && errors.iter().all(|z| z.abs() < 4.5), "{errors:?}");
+    assert!((0.05..4.0).contains(&square), "{errors:?}");
+
+    // The entropy of the table in its own units: -E log p of a mixture of two normals, a bit and three colours.
+    let found = summary(&out);
+    let test = number(&found["test_log_likelihood"]["value"]);
+    let normal = 0.5 * (2.0 * std::f64::consts::PI * std::f64::consts::E).ln();
+    let bit = -(0.9 * 0.9f64.ln() + 0.1 * 0.1f64.ln());
+    // The components overlap in a hundredth of the rows: less than a twentieth of a nat.
+    let entropy = 3.0 * normal + 2.0f64.ln() + bit + 3.0f64.ln() + (1e4f64 * 1e-3).ln();
+    let error = number(&found["test_log_likelihood"]["std_error"]);
+    assert!(test + entropy > -0.25 - 4.0 * error, "{test} {entropy} {error}");
+    assert!(test + entropy < 0.1 + 4.0 * error, "{test} {entropy} {error}");
+
+    let run_folder = out.display().to_string();
+    let again = json(&["evaluate", &run_folder, "--json"]);
+    assert!(again.to_string().contains("log_likelihood"), "{again}");
+    let samples = folder.path().join("samples.csv").display().to_string();
+    succeed(&["sample", &run_folder, "--count", "2000", "--out", &samples]);
+    let cells: Vec<Vec<f64>> = content(Path::new(&samples))
+        .lines()
+        .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
+        .collect();
+    assert!(cells.iter().all(|row| row.len() == 7 && row[4] + row[5] + row[6] == 1.0));
+    let covariance = |i: usize, j: usize| {
+        let mean = |k: usize| cells.iter().map(|row| row[k]).sum::<f64>() / cells.len() as f64;
+        let products = cells.iter().map(|row| (row[i] - mean(i)) * (row[j] - mean(j)));
+        products.sum::<f64>() / cells.len() as f64
+    };
+    // Of the table 5, -4 and 5 in units of the columns.
+    assert!((covariance(0, 0) - 5.0).abs() < 1.0, "{}", covariance(0, 0));
+    assert!((covariance(0, 1) / 1e4 + 4.0).abs() < 1.0, "{}", covariance(0, 1));
+    assert!((covariance(1, 1) / 1e8 - 5.0).abs() < 1.0, "{}", covariance(1, 1));
+
+    // A cell of the second column that is missing has the sign that the first one says.
+    let holes = folder.path().join("holes.csv");
+    std::fs::write(&holes, "a,b,c,bit,red,green,blue\n7,,0.001,1,0,1,0\n3,,-0.001,0,0,1,0\n")
+        .unwrap();
+    let (holes, full) = (holes.display().to_string(), folder.path().join("full.csv"));
+    let full_text = full.display().to_string();
+    succeed(&["impute", &run_folder, &holes, "--out", &full_text, "--fill", "likeliest"]);
+    let filled = content(&full);
+    let second = |row: usize| -> f64 {
+        filled.lines().nth(row).unwrap().split(',').nth(1).unwrap().parse().unwrap()
+    };
+    assert!(second(1) < -1e4 && second(2) > 1e4, "{filled}");
+
+    let model = ModelFile::load(&out.join("best.safetensors")).unwrap();
+    assert!(model.states.unwrap().has_numbers());
+    for (arguments, expected) in [
+        (&["estimate", &run_folder, "--method", "tap-third"][..], "real variables"),
+        (&["estimate", &run_folder, "--device", "ndarray"], "on the host alone"),
+    ] {
+        let refused = run(arguments);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_killed_and_resumed_run_has_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = folder.path().join("rows.csv");
+    table(&rows, 500, 2);
+    let [whole, broken] = ["whole", "broken"].map(|name| folder.path().join(name));
+    let settings = ["training.epochs=60", "evaluation.every=20"];
+    assert!(train_on(&rows, &whole, &settings).status.success());
+    let config = folder.path().join("real.toml").display().to_string();
+    let all = settings_of(&rows, &settings);
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let mut child = ztrack().args(train_arguments(&config, &broken, &all)).spawn().unwrap();
+    wait_for("three evaluations", || metrics_lines(&broken) > 3);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = metrics_lines(&broken);
+    succeed(&["train", "--resume", "--out", &broken.display().to_string()]);
+    assert!(metrics_lines(&broken) > before, "the run was over before it was killed");
+    assert_same(&whole, &broken);
+}
+
+#[test]
+fn what_a_table_cannot_be_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    for (content, variables, expected) in [
+        ("1.5,2.5\n2.5,3.25\n", None, "data.variables = \"real\""),
+        ("1.5,red\n2.5,blue\n", Some("real,1+"), "`red` is no number"),
+        ("1.5,7\n2.5,7\n1.5,7\n1,7\n", Some("real"), "column 2 has the same value"),
+        ("1.5,7\n2.5,8\n", Some("3*real"), "have 3 columns, the table 2"),
+        ("1.5,inf\n2.5,8\n", Some("real"), "inf is no number"),
+    ] {
+        let path = folder.path().join("x.csv");
+        let numbers =
+            (0..60).map(|i| format!("{},{}\n", 0.5 + f64::from(i) * 1.1, 0.3 * f64::from(i)));
+        let content = match variables {
+            None => numbers.collect(),
+            Some(_) => content.to_string(),
+        };
+        std::fs::write(&path, content).unwrap();
+        let path = path.display().to_string();
+        let setting = variables.map(|text| format!("data.variables={text}"));
+        let mut arguments = vec!["train", &path, "--set", "model.hidden=2"];
+        arguments.extend(setting.iter().flat_map(|setting| ["--set", setting.as_str()]));
+        arguments.extend([
+            "--set",
+            "data.validation_fraction=0.0",
+            "--set",
+            "data.test_fraction=0.0",
+        ]);
+        let refused = run(&arguments);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains(expected), "{expected}: {said}");
+        assert!(!said.contains("panicked"), "{said}");
+    }
+}
