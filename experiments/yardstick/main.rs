@@ -92,7 +92,7 @@ fn report(options: &Options) -> Result<bool> {
     let rows = Row::all(&out)?;
     let text = text(&rows);
     println!("{text}");
-    checkpoint::write_bytes(&out.join("table.md"), text.as_bytes())?;
+    checkpoint::write_bytes(out.join("table.md"), text.as_bytes())?;
     if !rows.is_empty() {
         options.common.save_chart("yardstick.svg", &chart(&rows))?;
     }
