@@ -70,7 +70,15 @@ fn report(options: &Options) -> Result<bool> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|error| Error::Invalid(format!("--threads {threads}: {error}")))?;
     }
-    let out = options.common.folder()?;
+    let mut out = options.common.folder()?;
+    if options.common.quick {
+        out.push("quick");
+        // Rows of a run before would be taken as they are.
+        if out.exists() {
+            std::fs::remove_dir_all(&out).map_err(Error::io("remove", &out))?;
+        }
+        std::fs::create_dir_all(&out).map_err(Error::io("create folder", &out))?;
+    }
     let mut tables = match &options.table {
         _ if options.common.quick => vec![Table::generated(&out)?],
         None => Table::of_folder(&folder()),
@@ -92,9 +100,11 @@ fn report(options: &Options) -> Result<bool> {
     let rows = Row::all(&out)?;
     let text = text(&rows);
     println!("{text}");
-    checkpoint::write_bytes(&out.join("table.md"), text.as_bytes())?;
+    checkpoint::write_bytes(out.join("table.md"), text.as_bytes())?;
     if !rows.is_empty() {
-        options.common.save_chart("yardstick.svg", &chart(&rows))?;
+        let picture = out.join("yardstick.svg");
+        chart(&rows).save(&picture)?;
+        println!("picture: {}", picture.display());
     }
     Ok(good)
 }
