@@ -86,12 +86,12 @@ fn a_mixed_table_is_trained_tracked_evaluated_and_sampled() {
 
     // The entropy of the table in its own units: -E log p of a mixture of two normals, a bit and three colours.
     let found = summary(&out);
-    let test = number(&found["test_log_likelihood"]["value"]);
+    let test = number(&found["best"]["test_log_likelihood"]["value"]);
     let normal = 0.5 * (2.0 * std::f64::consts::PI * std::f64::consts::E).ln();
     let bit = -(0.9 * 0.9f64.ln() + 0.1 * 0.1f64.ln());
     // The components overlap in a hundredth of the rows: less than a twentieth of a nat.
     let entropy = 3.0 * normal + 2.0f64.ln() + bit + 3.0f64.ln() + (1e4f64 * 1e-3).ln();
-    let error = number(&found["test_log_likelihood"]["std_error"]);
+    let error = number(&found["best"]["test_log_likelihood"]["std_error"]);
     assert!(test + entropy > -0.25 - 4.0 * error, "{test} {entropy} {error}");
     assert!(test + entropy < 0.1 + 4.0 * error, "{test} {entropy} {error}");
 
