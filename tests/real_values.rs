@@ -128,7 +128,7 @@ fn a_mixed_table_is_trained_tracked_evaluated_and_sampled() {
     };
     assert!(second(1) < -1e4 && second(2) > 1e4, "{filled}");
 
-    let model = ModelFile::load(&out.join("best.safetensors")).unwrap();
+    let model = ModelFile::load(out.join("best.safetensors")).unwrap();
     assert!(model.states.unwrap().has_numbers());
     for (arguments, expected) in [
         (&["estimate", &run_folder, "--method", "tap-third"][..], "real variables"),
