@@ -22,7 +22,7 @@ impl Dataset {
         let variables = variables.over(columns);
         let listed: Vec<(usize, Variable)> = variables.of_table().collect();
         let needed = listed.last().map_or(0, |(first, it)| first + it.table_columns());
-        if needed != columns || columns == 0 || cells.len() % columns != 0 {
+        if needed != columns || columns == 0 || !cells.len().is_multiple_of(columns) {
             return Err(invalid(format!(
                 "variables `{variables}` have {needed} columns, the table {columns}"
             )));
@@ -58,7 +58,7 @@ impl Dataset {
                 }
                 for (column, i) in (*first..).zip(it.range()) {
                     match cells[column] {
-                        x if x == 1.0 => states.set(row, i, true),
+                        1.0 => states.set(row, i, true),
                         x if x == 0.0 || is_missing(i) => {}
                         x => {
                             return Err(invalid(format!(

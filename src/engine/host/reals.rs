@@ -250,10 +250,10 @@ mod tests {
         let even = vec![1.0 / 40_000.0; 40_000];
         let weighted = host.moments(&rows, Some(&even));
         let squares = model.variables.squares(13);
-        for i in 0..13 {
+        for (i, square) in squares.iter().enumerate() {
             assert!((found.visible[i] - exact.visible[i]).abs() < 0.03, "{i}: {:?}", found.visible);
             assert!((found.visible[i] - weighted.visible[i]).abs() < 1e-9);
-            for j in (0..5).filter(|_| !squares[i]) {
+            for j in (0..5).filter(|_| !square) {
                 let (found, exact) = (found.products.row(i)[j], exact.products[i * 5 + j]);
                 assert!((f64::from(found) - exact).abs() < 0.03, "{i} {j}: {found} {exact}");
             }
