@@ -261,8 +261,7 @@ mod tests {
     }
 
     /// Chains from exact samples of the base reach the model and stay: moments after sweeps at beta = 1, and the mean of
-    /// exp(log f - log f_base) along the path is Z/Z_1 by enumeration. Tried: a draw without its deviation, and one with eta at beta = 1 at
-    /// every temperature.
+    /// exp(log f - log f_base) along the path is Z/Z_1 by enumeration.
     #[test]
     fn sweeps_leave_the_path_invariant() {
         let (model, base) = (mixed(), base());
