@@ -257,7 +257,7 @@ impl Notice {
                 "variances-at-bound",
                 Warning,
                 format!("the variances of {at_bound} of {reals} real columns, given the hidden units, fell to their lower bound, a hundredth of the data's: their densities at repeated values would grow without limit"),
-                "columns with few different numbers are better categories (columns of 0 and 1); leave out what other columns determine",
+                "give columns with few different numbers as categories (columns of 0 and 1 in data.variables), and leave out those that others determine (data.source.columns)",
             ),
             Self::ChainsCollapsed { chains, states } => (
                 "chains-collapsed",

@@ -168,7 +168,7 @@ fn estimates_have_the_bytes_of_one_process() {
     let numbers = |output: &Output| {
         must(output);
         let stdout = String::from_utf8_lossy(&output.stdout);
-        stdout.lines().filter(|line| !line.contains("\"seconds\"")).collect::<Vec<_>>().join("\n")
+        stdout.lines().filter(|line| !line.contains("seconds\"")).collect::<Vec<_>>().join("\n")
     };
     let one = numbers(&ztrack().args(&arguments).output().unwrap());
     for ranks in [2, 3] {
