@@ -183,7 +183,7 @@ impl ModelFile {
             });
         let parameters = variables.map_err(|e| error(format!("`{VARIABLES}`: {e}")))?;
         let trained_on = arrays.remove(MEANS).map(|means| {
-            TrainedOn::found(means, parameters.n_visible, &mut metadata)
+            TrainedOn::found(means, (parameters.n_visible, &parameters.variables), &mut metadata)
                 .map_err(|problem| error(format!("`{MEANS}` {problem}")))
         });
         let states = states.map(|states| {

@@ -28,7 +28,7 @@ pub struct TrainedOn {
     pub means: Vec<f32>,
     /// The names of the variables and states of a table of categories.
     pub categories: Option<Arc<Categories>>,
-    /// Names of the columns of another table, `[M]`; empty if it had none.
+    /// Names of the columns of another table, one for each (a real variable has one); empty if it had none.
     pub titles: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl TrainedOn {
     /// The means found in a file, with their description in its metadata, which is removed from there.
     pub(super) fn found(
         (shape, means): (Vec<usize>, Vec<f32>),
-        n_visible: usize,
+        (n_visible, variables): (usize, &Variables),
         metadata: &mut BTreeMap<String, String>,
     ) -> std::result::Result<Self, String> {
         if shape != [n_visible] {
@@ -77,10 +77,11 @@ impl TrainedOn {
             found.map(Arc::new).map_err(|problem| format!("come with {problem}"))
         });
         let categories = categories.transpose()?;
+        let columns = variables.of(n_visible).map(|it| it.table_columns()).sum::<usize>();
         let titles = match metadata.remove(TITLES) {
             Some(text) => serde_json::from_str(&text)
                 .ok()
-                .filter(|titles: &Vec<String>| titles.len() == n_visible)
+                .filter(|titles: &Vec<String>| titles.len() == columns)
                 .ok_or_else(|| format!("come with `{TITLES}` = `{text:.32}`"))?,
             None => Vec::new(),
         };

@@ -180,7 +180,8 @@ pub fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             "csv" => content.insert(name, without_seconds(&String::from_utf8(bytes).unwrap())),
             "json" => {
                 let mut summary: Value = serde_json::from_slice(&bytes).unwrap();
-                for name in ["seconds", "processor_seconds", "times", "date", "command", "threads"] {
+                for name in ["seconds", "processor_seconds", "times", "date", "command", "threads"]
+                {
                     summary.as_object_mut().unwrap().remove(name).unwrap();
                 }
                 content.insert(name, summary.to_string().into_bytes())
