@@ -100,7 +100,10 @@ fn a_mixed_table_is_trained_tracked_evaluated_and_sampled() {
     assert!(again.to_string().contains("log_likelihood"), "{again}");
     let samples = folder.path().join("samples.csv").display().to_string();
     succeed(&["sample", &run_folder, "--count", "2000", "--out", &samples]);
-    let cells: Vec<Vec<f64>> = content(Path::new(&samples))
+    let samples = content(Path::new(&samples));
+    let (header, samples) = samples.split_once('\n').unwrap();
+    assert_eq!(header, "a,b,c,bit,red,green,blue");
+    let cells: Vec<Vec<f64>> = samples
         .lines()
         .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
         .collect();
