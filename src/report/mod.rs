@@ -24,6 +24,7 @@ pub use diagnosis::Diagnosis;
 pub use metrics::{Audit, Metrics};
 pub use page::{duration, with_error};
 pub use results::{difference, same_rows};
+#[cfg(feature = "cli")]
 pub(crate) use run_files::summary as summary_of;
 pub use run_files::{FAILURE, RunFiles, State, Stopping};
 pub use several::differing;
