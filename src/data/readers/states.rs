@@ -19,6 +19,9 @@ const MOST_INTEGERS: usize = 50;
 const NUMBERED: usize = 20;
 /// What is said of it.
 const INDEX: &str = "another value in every row, as names of rows or an index of pandas have: leave it out; for the first column --set data.source.columns=2- (--columns 2-), or to_csv(..., index=False)";
+/// What is said of a column with many numbers.
+const REAL: &str =
+    "; real numbers are trained as such by data.variables = \"real\" (--set data.variables=real)";
 /// Different numbers from which on a table looks like one of grey levels.
 const LOOK_GREY: usize = 10;
 /// What is said of one.
@@ -125,8 +128,9 @@ impl StateRows {
                         return Err(INDEX.into());
                     }
                     return Err(format!(
-                        "`{}` is one value more than the {MOST_STATES} states that a column may have: group the values, or choose other columns by data.source.columns (--columns){}",
+                        "`{}` is one value more than the {MOST_STATES} states that a column may have: group the values, or choose other columns by data.source.columns (--columns){}{}",
                         shown(cell),
+                        if number(cell).is_some() { REAL } else { "" },
                         if grey { GREY } else { "" }
                     ));
                 }
@@ -233,7 +237,7 @@ impl Column {
         if let Some(numbers) = numbers {
             if !whole || numbers.len() > MOST_INTEGERS {
                 return Err(format!(
-                    "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, choose other columns by data.source.columns (--columns), or train real variables: data.variables = \"real\" (--set data.variables=real)",
+                    "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, or choose other columns by data.source.columns (--columns){REAL}",
                     numbers.len(),
                     if whole { "" } else { ", not all whole" }
                 ));
