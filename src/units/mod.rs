@@ -11,6 +11,8 @@
 //! state. Along a tempered path eta = beta (c + W h) + (1 - beta) a for every kind.
 
 mod real;
+mod real_columns;
+mod text;
 mod variable;
 mod variables;
 

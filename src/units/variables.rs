@@ -1,7 +1,5 @@
 //! All variables of a layer.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use super::{Real, Variable};
@@ -19,17 +17,10 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variables {
     /// `None`: every column has two states.
-    listed: Option<Arc<[Variable]>>,
+    pub(super) listed: Option<Arc<[Variable]>>,
     /// The two states of a unit are -1 and +1, in both layers.
-    plus_minus: bool,
+    pub(super) plus_minus: bool,
 }
-
-/// Longest list in a text.
-const MOST: usize = 10_000_000;
-/// The name of a real variable.
-const REAL: &str = "real";
-/// The name of units that are -1 and +1.
-const PLUS_MINUS: &str = "plus-minus";
 
 impl Variables {
     /// Every column is a bit.
@@ -93,80 +84,6 @@ impl Variables {
             true => -eta.into_iter().map(|&x| f64::from(x)).sum::<f64>() / 2.0,
             false => 0.0,
         }
-    }
-
-    /// The real variables, each with its first column.
-    pub fn reals(&self) -> impl Iterator<Item = (usize, Real)> + '_ {
-        self.categorical().iter().filter_map(|it| Some((it.first, it.real?)))
-    }
-
-    /// Whether one of them is real.
-    pub fn has_reals(&self) -> bool {
-        self.reals().next().is_some()
-    }
-
-    /// Number of columns of variables that are listed.
-    pub(crate) fn columns(&self) -> usize {
-        self.categorical().last().map_or(0, |last| last.range().end)
-    }
-
-    /// Of a table of `columns` columns: `real` alone is all of them.
-    pub(crate) fn over(&self, columns: usize) -> Self {
-        match self.categorical() {
-            &[it @ Variable { real: Some(Real { scale: 0.0, .. }), .. }] => {
-                Self::listed(vec![it; columns]).unwrap_or_default()
-            }
-            _ => self.clone(),
-        }
-    }
-
-    /// The variables of a table with real ones, each with its first column there.
-    pub(crate) fn of_table(&self) -> impl Iterator<Item = (usize, Variable)> + '_ {
-        self.categorical().iter().scan(0, |next, &it| {
-            let first = *next;
-            *next += it.table_columns();
-            Some((first, it))
-        })
-    }
-
-    /// The cells of a packed row of `columns` columns in a table: 0 and 1, and numbers in the table's own units.
-    pub fn cells(&self, row: &[u64], columns: usize) -> Vec<f64> {
-        let of = |it: Variable| match it.real {
-            Some(real) => vec![real.number(real.value(row))],
-            None => it.range().map(|i| (row[i / 64] >> (i % 64) & 1) as f64).collect(),
-        };
-        self.of(columns).flat_map(of).collect()
-    }
-
-    /// The same, and bits if none is real: what products with packed states depend on.
-    pub(crate) fn real_part(&self) -> Self {
-        if self.has_reals() { self.clone() } else { Self::BITS }
-    }
-
-    /// Words of a packed state of `columns` columns: bits, then two real numbers a word.
-    pub fn words(&self, columns: usize) -> usize {
-        words_per_row(columns) + self.reals().count().div_ceil(2)
-    }
-
-    /// Room for `rows` states of `columns` columns.
-    pub fn states(&self, rows: usize, columns: usize) -> BitMatrix {
-        BitMatrix::with_words(rows, columns, self.words(columns))
-    }
-
-    /// The part of eta.t(v) that real variables have in a packed row.
-    pub(crate) fn dot_of_reals(&self, row: &[u64], eta: &[f32]) -> f64 {
-        let term = |(first, real): (usize, Real)| {
-            let v = f64::from(real.value(row));
-            v * (f64::from(eta[first]) + v * f64::from(eta[first + 1]))
-        };
-        self.reals().map(term).sum()
-    }
-
-    /// Whether a column is the square of a real variable, which has no weights, for each of `columns`.
-    pub(crate) fn squares(&self, columns: usize) -> Vec<bool> {
-        let mut squares = vec![false; columns];
-        self.reals().for_each(|(first, _)| squares[first + 1] = true);
-        squares
     }
 
     /// All variables if one of them is categorical or real, else none.
@@ -342,77 +259,6 @@ impl Variables {
     }
 }
 
-impl fmt::Display for Variables {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.plus_minus {
-            return f.write_str(PLUS_MINUS);
-        }
-        let kind = |it: &Variable| (it.columns, it.implicit, it.real.map(|it| (it.mean, it.scale)));
-        let same = |a: &Variable, b: &Variable| kind(a) == kind(b);
-        for (n, alike) in self.categorical().chunk_by(same).enumerate() {
-            let separator = if n > 0 { "," } else { "" };
-            let times = if alike.len() > 1 { format!("{}*", alike.len()) } else { String::new() };
-            let implicit = if alike[0].implicit { "+" } else { "" };
-            match alike[0].real {
-                None => write!(f, "{separator}{times}{}{implicit}", alike[0].columns)?,
-                Some(real) if real.scale == 0.0 => write!(f, "{separator}{times}{REAL}")?,
-                Some(Real { mean, scale, .. }) => {
-                    write!(f, "{separator}{times}{REAL}({mean};{scale})")?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for Variables {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let wrong = |part: &str| {
-            Error::Invalid(format!(
-                "`{part}` is no variable: the number of its columns is expected, with + where \"no column is set\" is a state, or `real`, and a factor before several alike, as in 60*3+,4,1+,10*real"
-            ))
-        };
-        match text.trim() {
-            PLUS_MINUS => return Ok(Self::PLUS_MINUS),
-            "bits" => return Ok(Self::BITS),
-            _ => {}
-        }
-        let mut sizes = Vec::new();
-        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let (times, size) = part.split_once('*').unwrap_or(("1", part));
-            let (columns, implicit) = match size.strip_suffix('+') {
-                Some(columns) => (columns, true),
-                None => (size, false),
-            };
-            let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong(part));
-            let real =
-                size.trim().strip_prefix(REAL).map(real).transpose().map_err(|()| wrong(part))?;
-            let columns = if real.is_some() { 2 } else { number(columns)? };
-            let times = number(times)?;
-            if times.max(columns) > MOST || sizes.len() + times > MOST {
-                return Err(wrong(part));
-            }
-            let variable = Variable { first: 0, columns, implicit, real };
-            sizes.extend(std::iter::repeat_n(variable, times));
-        }
-        Self::listed(sizes)
-    }
-}
-
-/// What follows `real` in a text: nothing, or a mean and a scale.
-fn real(text: &str) -> std::result::Result<Real, ()> {
-    if text.is_empty() {
-        return Ok(Real::UNSEEN);
-    }
-    let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).ok_or(())?;
-    let (mean, scale) = inside.split_once(';').ok_or(())?;
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite()).ok_or(());
-    let real = Real { mean: number(mean)?, scale: number(scale)?, ..Real::UNSEEN };
-    if real.scale > 0.0 { Ok(real) } else { Err(()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -426,31 +272,6 @@ mod tests {
     fn eta(columns: usize, seed: u64) -> Vec<f64> {
         let mut stream = Streams::new(seed, Purpose::TestSystem, 0).row(0);
         (0..columns).map(|_| 2.0 * stream.normal()).collect()
-    }
-
-    #[test]
-    fn text_names_the_variables() {
-        assert_eq!(mixed().to_string(), "2*3+,4,1+");
-        assert_eq!("3*1+".parse::<Variables>().unwrap(), Variables::BITS);
-        assert_eq!(Variables::BITS.to_string(), "");
-        assert!(mixed().fit(11) && !mixed().fit(12) && Variables::BITS.fit(5));
-        assert_eq!(mixed().counts(11), (3, 1));
-        for bad in [
-            "0",
-            "1",
-            "3++",
-            "x",
-            "2*",
-            "99999999999999999999*3",
-            "99999999*3+",
-            "-1",
-            "real(1)",
-            "real(0;-1)",
-            "real(0;nan)",
-            "realer",
-        ] {
-            assert!(bad.parse::<Variables>().is_err(), "{bad}");
-        }
     }
 
     /// A is the log of the sum over all states that are allowed.

@@ -1,0 +1,119 @@
+//! Variables as text, in configurations and model files.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Real, Variable, Variables};
+use crate::error::{Error, Result};
+
+/// Longest list in a text.
+const MOST: usize = 10_000_000;
+/// The name of a real variable.
+const REAL: &str = "real";
+/// The name of units that are -1 and +1.
+const PLUS_MINUS: &str = "plus-minus";
+
+impl fmt::Display for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.plus_minus {
+            return f.write_str(PLUS_MINUS);
+        }
+        let kind = |it: &Variable| (it.columns, it.implicit, it.real.map(|it| (it.mean, it.scale)));
+        let same = |a: &Variable, b: &Variable| kind(a) == kind(b);
+        for (n, alike) in self.categorical().chunk_by(same).enumerate() {
+            let separator = if n > 0 { "," } else { "" };
+            let times = if alike.len() > 1 { format!("{}*", alike.len()) } else { String::new() };
+            let implicit = if alike[0].implicit { "+" } else { "" };
+            match alike[0].real {
+                None => write!(f, "{separator}{times}{}{implicit}", alike[0].columns)?,
+                Some(real) if real.scale == 0.0 => write!(f, "{separator}{times}{REAL}")?,
+                Some(Real { mean, scale, .. }) => {
+                    write!(f, "{separator}{times}{REAL}({mean};{scale})")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Variables {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = |part: &str| {
+            Error::Invalid(format!(
+                "`{part}` is no variable: the number of its columns is expected, with + where \"no column is set\" is a state, or `real`, and a factor before several alike, as in 60*3+,4,1+,10*real"
+            ))
+        };
+        match text.trim() {
+            PLUS_MINUS => return Ok(Self::PLUS_MINUS),
+            "bits" => return Ok(Self::BITS),
+            _ => {}
+        }
+        let mut sizes = Vec::new();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (times, size) = part.split_once('*').unwrap_or(("1", part));
+            let (columns, implicit) = match size.strip_suffix('+') {
+                Some(columns) => (columns, true),
+                None => (size, false),
+            };
+            let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong(part));
+            let real =
+                size.trim().strip_prefix(REAL).map(real).transpose().map_err(|()| wrong(part))?;
+            let columns = if real.is_some() { 2 } else { number(columns)? };
+            let times = number(times)?;
+            if times.max(columns) > MOST || sizes.len() + times > MOST {
+                return Err(wrong(part));
+            }
+            let variable = Variable { first: 0, columns, implicit, real };
+            sizes.extend(std::iter::repeat_n(variable, times));
+        }
+        Self::listed(sizes)
+    }
+}
+
+/// What follows `real` in a text: nothing, or a mean and a scale.
+fn real(text: &str) -> std::result::Result<Real, ()> {
+    if text.is_empty() {
+        return Ok(Real::UNSEEN);
+    }
+    let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).ok_or(())?;
+    let (mean, scale) = inside.split_once(';').ok_or(())?;
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite()).ok_or(());
+    let real = Real { mean: number(mean)?, scale: number(scale)?, ..Real::UNSEEN };
+    if real.scale > 0.0 { Ok(real) } else { Err(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_names_the_variables() {
+        assert_eq!("2*3+,4,1+".parse::<Variables>().unwrap().to_string(), "2*3+,4,1+");
+        assert_eq!("3*1+".parse::<Variables>().unwrap(), Variables::BITS);
+        assert_eq!(Variables::BITS.to_string(), "");
+        assert!(
+            "2*3+,4,1+".parse::<Variables>().unwrap().fit(11)
+                && !"2*3+,4,1+".parse::<Variables>().unwrap().fit(12)
+                && Variables::BITS.fit(5)
+        );
+        assert_eq!("2*3+,4,1+".parse::<Variables>().unwrap().counts(11), (3, 1));
+        for bad in [
+            "0",
+            "1",
+            "3++",
+            "x",
+            "2*",
+            "99999999999999999999*3",
+            "99999999*3+",
+            "-1",
+            "real(1)",
+            "real(0;-1)",
+            "real(0;nan)",
+            "realer",
+        ] {
+            assert!(bad.parse::<Variables>().is_err(), "{bad}");
+        }
+    }
+}
