@@ -8,8 +8,8 @@ use std::path::Path;
 use ztrack::checkpoint::{StateReader, StateWriter};
 use ztrack::config::Config;
 use ztrack::data::{Dataset, SplitOptions, Splits, Values, load};
-use ztrack::engine::BitMatrix;
 use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::{BitMatrix, Engine, Host};
 use ztrack::model::Parameters;
 use ztrack::record::Notice;
 use ztrack::training::gradient::{Particles, PersistentDivergence};
@@ -219,9 +219,39 @@ fn pretraining_has_batches_and_streams_of_its_own() {
     assert_ne!(first, pretrained);
 }
 
+/// Columns in two groups of equal ones, so that log f changes fast along two directions: no update changes it by more than the limit, but for
+/// the error of the standard deviation, and without a limit some do by ten times as much.
+#[test]
+fn no_update_changes_log_f_by_more_than_the_limit() {
+    let rows = BitMatrix::from_fn(160, 64, |i, j| (i >> (j % 2)) % 2 == 1);
+    let longest = |limit: &str| {
+        let limit = format!("training.largest_step={limit}");
+        let settings =
+            ["training.learning_rate.initial=2".into(), "data.groups=false".into(), limit];
+        let config = Config::parse(common::TINY, &settings).unwrap();
+        let data = Dataset::new("rows", Values::Binary(rows.clone()), None, None).unwrap();
+        let splits = Splits::of(data, &SplitOptions::default()).unwrap();
+        let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        let mut longest = 0.0f64;
+        while trainer.updates() < 60 {
+            let before = Host::new(trainer.current_parameters()).log_f(&rows);
+            trainer.step().unwrap();
+            let after = Host::new(trainer.current_parameters()).log_f(&rows);
+            let change: Vec<f64> = after.iter().zip(before).map(|(new, old)| new - old).collect();
+            let mean = change.iter().sum::<f64>() / change.len() as f64;
+            let square = change.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+            longest = longest.max((square / change.len() as f64).sqrt());
+        }
+        longest
+    };
+    let limited = longest("1.0");
+    assert!((0.5..1.5).contains(&limited), "{limited}");
+    assert!(longest("1e9") > 10.0);
+}
+
 #[test]
 fn divergence_is_an_error_of_its_own() {
-    let mut trainer = trainer(&["training.learning_rate.initial=1e6"]);
+    let mut trainer = trainer(&["training.learning_rate.initial=1e6", "training.largest_step=1e9"]);
     let error = (0..20).find_map(|_| trainer.step().err()).unwrap();
     assert!(matches!(&error, Error::Diverged(_)), "{error:?}");
 }

@@ -149,6 +149,10 @@ section! {
         /// below their log-likelihood there, or have been clearly below it in 5 evaluations in a row. The first time the exchange of states
         /// starts (`training.exchange`); where that does not help, the learning rate is halved until the training has recovered.
         rewind: bool = true => example("false");
+        /// Longest step: the largest standard deviation, over training rows or particles, of the change of log f by one update. Longer steps
+        /// are shortened. Where columns are strongly correlated, a usual learning rate changes log f by tens of nats in one update. The limit falls
+        /// with the learning rate. A large number is no limit.
+        largest_step: f64 = 1.0 => positive().unit("nats").example("0.5");
         /// Centered gradient (Melchior, Fischer, Wiskott 2016); true where the learning rate is left out.
         centering: bool = false => example("true");
         /// L2 penalty: this times W is subtracted from the gradient.

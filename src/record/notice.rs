@@ -95,6 +95,13 @@ pub enum Notice {
         /// What was done about it.
         remedy: Option<Remedy>,
     },
+    /// Most updates were longer than the limit.
+    StepsShortened {
+        /// Measured updates since the last evaluation.
+        measured: u64,
+        /// Of these, the shortened ones.
+        shortened: u64,
+    },
     /// Validation rows are below the best evaluation, training rows are not.
     Overfits {
         /// Update of that evaluation.
@@ -293,6 +300,12 @@ impl Notice {
                     "the particles of the gradient no longer represent the model, or the steps are too large; lower training.learning_rate.initial, or set training.exchange = true where the modes of the data are far apart. Early stopping waits until the training has recovered"
                 },
             ),
+            Self::StepsShortened { measured, shortened } => (
+                "steps-shortened",
+                Warning,
+                format!("{shortened} of {measured} measured updates would have changed log f by more than training.largest_step and were shortened"),
+                "training goes on in smaller steps; a lower training.learning_rate.initial may give a better model",
+            ),
             Self::Overfits { update } => (
                 "overfits",
                 Info,
@@ -337,6 +350,7 @@ pub(super) mod tests {
             Notice::NarrowPassage { beta: 0.5 },
             Notice::InDoubt { evaluations: 5, doubts: "drift".into(), audit_every: 10 },
             Notice::TrainingFails { update: 300, fallen: 41.3, remedy: None },
+            Notice::StepsShortened { measured: 10, shortened: 7 },
             Notice::Overfits { update: 2000 },
             Notice::EarlyStopping { evaluations: 30, improved: 5400 },
         ]

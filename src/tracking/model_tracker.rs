@@ -9,15 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Settling;
 use super::budget::{Pace, divided};
-use super::second_population::together;
+use super::second_population::{PREFIX as SECOND, together};
 use super::{
     ChainTracker, HiddenStates, KnownShare, Model, Part, SecondPopulation, Start, TrackRecord,
     TrackerOptions,
 };
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
-use crate::engine::host::choose;
-use crate::engine::random::{Purpose, Streams};
+use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
@@ -104,8 +103,17 @@ impl ModelTracker {
         options: TrackerOptions,
     ) -> (Self, RoundsRecord) {
         let Start { model, ladder, base } = start;
-        let second = mixture
-            .map(|mixture| SecondPopulation::start(model, ladder, mixture, chains, seed, options));
+        let second = mixture.map(|mixture| {
+            let seed = derived_seed(seed, Purpose::Tracker, 1);
+            SecondPopulation::start(
+                model,
+                ladder,
+                mixture,
+                SecondPopulation::size(chains),
+                seed,
+                options,
+            )
+        });
         let chains = TemperedChains::new(base.sample(chains, seed, 0), ladder.len(), seed);
         let (chains, rounds) = ChainTracker::start(&start.path(), chains, options);
         (Self { second, ..Self::of(chains, start) }, rounds)
@@ -129,7 +137,7 @@ impl ModelTracker {
         state.parameters(TRACKED, &self.model.parameters);
         self.chains.write("", state);
         if let Some(second) = &self.second {
-            second.write(state);
+            second.write(SECOND, state);
         }
     }
 
@@ -144,7 +152,8 @@ impl ModelTracker {
         options: TrackerOptions,
         found: Found,
     ) -> Result<Self> {
-        let second = SecondPopulation::read(state, start, chains, options)?;
+        let size = SecondPopulation::size(chains);
+        let second = SecondPopulation::read(SECOND, state, start, size, options)?;
         Ok(Self { second, found, ..Self::read_chains("", state, start, chains, options)? })
     }
 
@@ -193,39 +202,13 @@ impl ModelTracker {
     /// One step to a new model of the same size.
     pub fn step(&mut self, new: Model) -> TrackRecord {
         let Self { chains, model, ladder, base, second, .. } = self;
-        second.take_if(|second| !second.step(ladder, model, &new));
+        second.take_if(|second| !second.step(ladder, model, &new).1);
         let path = GeometricPath { engine: new.engine.as_ref(), ladder, base };
         let record = chains.step(&GeometricPath { engine: model.engine.as_ref(), ..path }, &path);
         *model = new;
         // The bound of the previous model does not hold for this one.
         self.found = Found { restarts: self.found.restarts, ..Found::default() };
         record
-    }
-
-    /// Proposes to each chain to swap states with a particle at beta = 1, rows of `particles` from `first` on, around the end: chain v and
-    /// particle u swap with probability min(1, q(K|v)/q(K|u)), which leaves the distribution of both as it is at any temperature of
-    /// the chain. Only for chains without weights, which speak of states. Returns how many did.
-    pub fn swap(&mut self, particles: &mut BitMatrix, first: usize, streams: Streams) -> usize {
-        let Self { chains: tracker, model, ladder, base, .. } = self;
-        let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
-        let n = particles.rows();
-        let proposed: Vec<usize> =
-            (0..tracker.chains.len().min(n)).map(|s| (first + s) % n).collect();
-        let theirs = tracker.posterior_at(&path, &particles.select(proposed.iter().copied()));
-        let mut swapped = 0;
-        for (s, &row) in proposed.iter().enumerate() {
-            let mut stream = streams.row(s as u32);
-            let at_one = |q: &[f64]| q[q.len() - 1];
-            let own = at_one(tracker.posterior.row(s));
-            if stream.uniform() * at_one(theirs.row(s)) < own {
-                let chains = &mut tracker.chains;
-                chains.visible.row_mut(s).swap_with_slice(particles.row_mut(row));
-                chains.temperatures[s] = choose(theirs.row(s), stream.uniform());
-                swapped += 1;
-            }
-        }
-        tracker.look(&path);
-        swapped
     }
 
     /// Sweeps of a copy of the chains at fixed parameters for an evaluation. If the sum over reference states is larger than the resulting

@@ -9,17 +9,18 @@
 use std::sync::Arc;
 
 use super::verdict::WINDOW;
-use super::{ChainTracker, LogZ, Model, Settling, Start, TrackerOptions};
+use super::{ChainTracker, LogZ, Model, Settling, Start, TrackRecord, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
-use crate::engine::random::{Purpose, derived_seed};
+use crate::engine::BitMatrix;
+use crate::engine::random::Streams;
 use crate::error::{Error, Result};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
 use crate::tempering::{BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath};
 
 /// Errors by which two populations may differ.
 const CONSISTENT: f64 = 3.0;
-/// Prefix of the names of arrays in a state file.
-const PREFIX: &str = "mixture.";
+/// Prefix of the names of the tracker's arrays in a state file.
+pub(super) const PREFIX: &str = "mixture.";
 
 /// Chains on the ladder from a mixture.
 #[derive(Clone)]
@@ -29,42 +30,66 @@ pub struct SecondPopulation {
 }
 
 impl SecondPopulation {
-    /// Half the number of chains of the first population.
-    fn size(chains: usize) -> usize {
+    /// Number of chains beside a first population of `chains` chains: half of it.
+    pub(super) fn size(chains: usize) -> usize {
         (chains / 2).max(2)
     }
 
-    /// Starts beside a first population of `chains` chains.
+    /// Starts `count` chains by initial rounds.
     pub fn start(
         model: &Model,
         ladder: &Ladder,
         base: Arc<MixtureBase>,
-        chains: usize,
+        count: usize,
         seed: u64,
         options: TrackerOptions,
     ) -> Self {
-        let seed = derived_seed(seed, Purpose::Tracker, 1);
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base: &base };
-        let start = path.sample_base(Self::size(chains), seed, 0);
+        let start = path.sample_base(count, seed, 0);
         let chains = TemperedChains::new(start, ladder.len(), seed);
         let (chains, _) = ChainTracker::start(&path, chains, options);
         Self { chains, base }
     }
 
-    /// One step from a model to the next; whether the population is still in use. It is dropped if its chains do not travel: in their
+    /// One step from a model to the next; and whether the population travels. The tracker's is dropped if its chains do not travel: in their
     /// window, or in the initial rounds after a collapse of their occupancy if these took more sweeps than the chains had made before. The
     /// first window of sweeps shows neither: a model in its first updates makes chains collapse that travel later.
-    pub(super) fn step(&mut self, ladder: &Ladder, old: &Model, new: &Model) -> bool {
+    pub(crate) fn step(
+        &mut self,
+        ladder: &Ladder,
+        old: &Model,
+        new: &Model,
+    ) -> (TrackRecord, bool) {
         let Self { chains, base } = self;
         let path = |model| MixturePath { engine: model, ladder, base };
         let TrackerOptions { sweeps, initial_rounds, .. } = chains.options;
         let before = chains.steps * sweeps as u64;
         let record = chains.step(&path(old.engine.as_ref()), &path(new.engine.as_ref()));
-        let rounds = record.rounds.map_or(0, |record| record.rounds.len());
+        let rounds = record.rounds.as_ref().map_or(0, |record| record.rounds.len());
         let cheap = (rounds * initial_rounds.sweeps) as u64 <= before;
         let trips = &chains.chains.round_trips;
         let new = chains.chains.sweeps < WINDOW;
-        trips.travel() && (new || cheap || trips.rate() >= Some(NEEDED_PER_CHAIN))
+        let travels = trips.travel() && (new || cheap || trips.rate() >= Some(NEEDED_PER_CHAIN));
+        (record, travels)
+    }
+
+    /// The chains.
+    pub fn chains(&self) -> &ChainTracker {
+        &self.chains
+    }
+
+    /// [`ChainTracker::swap`] at the model of the last step.
+    pub(crate) fn swap(
+        &mut self,
+        ladder: &Ladder,
+        model: &Model,
+        particles: &mut BitMatrix,
+        first: usize,
+        streams: Streams,
+    ) -> usize {
+        let Self { chains, base } = self;
+        let path = MixturePath { engine: model.engine.as_ref(), ladder, base };
+        chains.swap(&path, particles, first, streams)
     }
 
     /// Sweeps of a copy of the chains at fixed parameters.
@@ -74,28 +99,29 @@ impl SecondPopulation {
         chains.settle_within(&path, settling);
     }
 
-    /// Stores the chains and their mixture.
-    pub(super) fn write(&self, state: &mut StateWriter) {
-        let name = |name: &str| format!("{PREFIX}{name}");
+    /// Stores the chains and their mixture, in arrays whose names start with `prefix`.
+    pub(crate) fn write(&self, prefix: &str, state: &mut StateWriter) {
+        let name = |name: &str| format!("{prefix}{name}");
         let components = self.base.components();
         let logits: Vec<f32> = components.iter().flat_map(|base| base.logits()).copied().collect();
         let shape = [components.len(), logits.len() / components.len()];
         state.array(&name("logits"), &shape, &logits);
         state.array(&name("log_shares"), &shape[..1], self.base.log_shares());
-        self.chains.write(PREFIX, state);
+        self.chains.write(prefix, state);
     }
 
-    /// Reads the second population of a state, beside `chains` chains of a model of `visible` units; `None` if the state has none.
+    /// Reads `count` chains that [`Self::write`] stored after `prefix`; `None` if there are none.
     ///
     /// # Errors
     /// The stored arrays do not fit.
-    pub fn read(
+    pub(crate) fn read(
+        prefix: &str,
         state: &StateReader,
         Start { model, ladder, .. }: Start<'_>,
-        chains: usize,
+        count: usize,
         options: TrackerOptions,
     ) -> Result<Option<Self>> {
-        let name = |name: &str| format!("{PREFIX}{name}");
+        let name = |name: &str| format!("{prefix}{name}");
         if !state.has(&name("log_shares")) {
             return Ok(None);
         }
@@ -109,7 +135,7 @@ impl SecondPopulation {
         let base = MixtureBase::of_log_shares(bases.collect::<Result<_>>()?, shares)
             .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base: &base };
-        let chains = ChainTracker::read(PREFIX, &path, Self::size(chains), options, state)?;
+        let chains = ChainTracker::read(prefix, &path, count, options, state)?;
         Ok(Some(Self { chains, base: Arc::new(base) }))
     }
 }
@@ -205,8 +231,8 @@ mod tests {
         let (old, new) = (model(0.0), model(-9.0));
         let mut population = SecondPopulation::start(&old, &ladder, Arc::new(base), 40, 1, options);
         population.chains.chains.sweeps = sweeps;
-        assert!(population.step(&ladder, &old, &old) && population.chains.steps == 1);
-        let kept = population.step(&ladder, &old, &new);
+        assert!(population.step(&ladder, &old, &old).1 && population.chains.steps == 1);
+        let kept = population.step(&ladder, &old, &new).1;
         assert_eq!(population.chains.steps, 0, "no collapse");
         kept
     }

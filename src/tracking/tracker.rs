@@ -10,6 +10,8 @@ use super::shift::Shift;
 use super::verdict::{Evidence, followed, verdict};
 use super::{Part, Parts};
 use crate::engine::BitMatrix;
+use crate::engine::host::choose;
+use crate::engine::random::Streams;
 use crate::interrupt;
 use crate::numerics::{Influence, Table};
 use crate::tempering::{
@@ -314,6 +316,34 @@ impl ChainTracker {
     /// q(k|v) of any states, [rows, K].
     pub(super) fn posterior_at(&self, path: &dyn TemperedPath, visible: &BitMatrix) -> Table {
         posterior_of(path, &self.pseudo_prior, &path.evaluate(visible))
+    }
+
+    /// Proposes to each chain to swap states with a particle at beta = 1, rows of `particles` from `first` on, around the end: chain v and
+    /// particle u swap with probability min(1, q(K|v)/q(K|u)), which leaves the distribution of both as it is at any temperature of
+    /// the chain. Only for chains without weights, which speak of states. Returns how many did.
+    pub(super) fn swap(
+        &mut self,
+        path: &dyn TemperedPath,
+        particles: &mut BitMatrix,
+        first: usize,
+        streams: Streams,
+    ) -> usize {
+        let n = particles.rows();
+        let proposed: Vec<usize> = (0..self.chains.len().min(n)).map(|s| (first + s) % n).collect();
+        let theirs = self.posterior_at(path, &particles.select(proposed.iter().copied()));
+        let mut swapped = 0;
+        for (s, &row) in proposed.iter().enumerate() {
+            let mut stream = streams.row(s as u32);
+            let at_one = |q: &[f64]| q[q.len() - 1];
+            let own = at_one(self.posterior.row(s));
+            if stream.uniform() * at_one(theirs.row(s)) < own {
+                self.chains.visible.row_mut(s).swap_with_slice(particles.row_mut(row));
+                self.chains.temperatures[s] = choose(theirs.row(s), stream.uniform());
+                swapped += 1;
+            }
+        }
+        self.look(path);
+        swapped
     }
 
     /// Evaluates the chains' states under a path.

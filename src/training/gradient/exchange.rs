@@ -3,12 +3,16 @@
 //! Particles stay in the modes they are in while the model moves mass between these; tempered chains travel. Swaps of states between
 //! both, accepted so that neither distribution changes, make no copies.
 
+use std::sync::Arc;
+
 use super::{Moments, NegativePhase, Now, PersistentDivergence, Start};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
-use crate::tracking::{Model, ModelTracker, TrackerOptions};
+use crate::tempering::Ladder;
+use crate::tempering::mixture::MixtureBase;
+use crate::tracking::{Model, SecondPopulation, TrackerOptions};
 
 /// Where checkpoints keep the chains.
 const PREFIX: &str = "exchange.";
@@ -16,21 +20,31 @@ const PREFIX: &str = "exchange.";
 /// Persistent contrastive divergence with exchange.
 pub struct Exchange {
     particles: PersistentDivergence,
+    /// What the chains start from at beta = 0.
+    base: Arc<MixtureBase>,
     count: usize,
     options: TrackerOptions,
     from_start: bool,
-    chains: Option<ModelTracker>,
+    chains: Option<Chains>,
+}
+
+/// Tempered chains and what they were last swept at.
+struct Chains {
+    population: SecondPopulation,
+    model: Model,
+    ladder: Ladder,
 }
 
 impl Exchange {
     /// With `count` chains without weights, from the start or when the training fails; their seed is derived from that of the particles.
     pub fn new(
         particles: PersistentDivergence,
+        base: Arc<MixtureBase>,
         count: usize,
         options: TrackerOptions,
         from_start: bool,
     ) -> Self {
-        Self { particles, count, options, from_start, chains: None }
+        Self { particles, base, count, options, from_start, chains: None }
     }
 }
 
@@ -50,22 +64,25 @@ impl NegativePhase for Exchange {
     }
 
     /// Starts the chains.
-    fn mend(&mut self, start: Start<'_>) {
+    fn mend(&mut self, Start { model, ladder, .. }: Start<'_>) {
         if self.chains.is_some() {
             return;
         }
         let seed = derived_seed(self.particles.particles.seed, Purpose::Exchange, 0);
-        let (count, options) = (self.count, self.options);
-        self.chains = Some(ModelTracker::start(start, None, count, seed, options).0);
+        let base = Arc::clone(&self.base);
+        let population =
+            SecondPopulation::start(model, ladder, base, self.count, seed, self.options);
+        self.chains = Some(Chains { population, model: model.clone(), ladder: ladder.clone() });
     }
 
     /// A step of the chains, and swaps where they travel: chains that lost the ladder or make no round trips do not know the model
     /// better than the particles do.
     fn follow(&mut self, new: &Model) {
-        let Some(chains) = &mut self.chains else { return };
-        let lost = chains.step(new.clone()).rounds.is_some();
-        let state = &chains.chains().chains;
-        if lost || !state.round_trips.mixed() {
+        let Some(Chains { population, model, ladder }) = &mut self.chains else { return };
+        let (record, _) = population.step(ladder, model, new);
+        *model = new.clone();
+        let state = &population.chains().chains;
+        if record.rounds.is_some() || !state.round_trips.mixed() {
             return;
         }
         let particles = &mut self.particles.particles;
@@ -73,7 +90,7 @@ impl NegativePhase for Exchange {
         // The rows below are the chains'.
         let place = streams.row(u32::MAX).uniform();
         let first = (place * particles.visible.rows() as f64) as usize;
-        chains.swap(&mut particles.visible, first, streams);
+        population.swap(ladder, model, &mut particles.visible, first, streams);
     }
 
     fn particles(&self) -> Option<&BitMatrix> {
@@ -83,7 +100,7 @@ impl NegativePhase for Exchange {
     fn save(&self, state: &mut StateWriter) {
         self.particles.save(state);
         if let Some(chains) = &self.chains {
-            chains.chains().write(PREFIX, state);
+            chains.population.write(PREFIX, state);
         }
     }
 
@@ -91,10 +108,10 @@ impl NegativePhase for Exchange {
         self.particles.load(state, start)?;
         self.chains = None;
         let Some(start) = start else { return Ok(()) };
-        if self.from_start || state.has(&format!("{PREFIX}chains.visible")) {
-            let (count, options) = (self.count, self.options);
-            self.chains = Some(ModelTracker::read_chains(PREFIX, state, start, count, options)?);
-        }
+        let (count, options) = (self.count, self.options);
+        let population = SecondPopulation::read(PREFIX, state, start, count, options)?;
+        let (model, ladder) = (start.model.clone(), start.ladder.clone());
+        self.chains = population.map(|population| Chains { population, model, ladder });
         Ok(())
     }
 }
@@ -103,12 +120,16 @@ impl NegativePhase for Exchange {
 mod tests {
     use super::*;
     use crate::model::test_systems::gaussian_parameters;
-    use crate::tempering::GeometricPath;
+    use crate::tempering::mixture::MixturePath;
     use crate::tempering::{
         BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior, TemperedPath,
     };
     use crate::tracking::{Settling, Smoothing};
     use crate::training::gradient::Particles;
+
+    fn mixture(base: &BaseDistribution) -> Arc<MixtureBase> {
+        Arc::new(MixtureBase::new(vec![base.clone()], &[1.0]).unwrap())
+    }
 
     fn exchange(model: &Model, rounds: InitialRounds) -> Exchange {
         let base = BaseDistribution::uniform(12);
@@ -124,7 +145,7 @@ mod tests {
         };
         let particles = Particles { visible: base.sample(30, 3, 1), seed: 3, sweeps: 0 };
         let particles = PersistentDivergence { sweeps: 1, particles };
-        let mut exchange = Exchange::new(particles, 20, tracker, true);
+        let mut exchange = Exchange::new(particles, mixture(&base), 20, tracker, true);
         exchange.start(Start { model, ladder: &ladder, base: &base });
         exchange
     }
@@ -136,7 +157,7 @@ mod tests {
         let rounds = InitialRounds { sweeps: 1, most: 1, annealed_start: false };
         let mut exchange = exchange(&model, rounds);
         let mixed = |exchange: &Exchange| {
-            let chains = exchange.chains.as_ref().unwrap().chains();
+            let chains = exchange.chains.as_ref().unwrap().population.chains();
             chains.chains.round_trips.mixed()
         };
         let (mut without, mut with) = (0, 0);
@@ -159,25 +180,22 @@ mod tests {
     fn swaps_keep_every_state() {
         let model = Model::on_host(gaussian_parameters(12, 6, 0.5, 2));
         let mut exchange = exchange(&model, InitialRounds::default());
-        let chains = exchange.chains.as_mut().unwrap();
+        let Chains { population, ladder, .. } = exchange.chains.as_mut().unwrap();
         let particles = &mut exchange.particles.particles.visible;
-        let states = |chains: &ModelTracker, particles: &BitMatrix| {
+        let states = |chains: &SecondPopulation, particles: &BitMatrix| {
             let all = chains.chains().chains.visible.followed_by(particles);
             let mut rows: Vec<Vec<u64>> = (0..all.rows()).map(|i| all.row(i).to_vec()).collect();
             rows.sort();
             rows
         };
-        let (before, old) = (states(chains, particles), particles.clone());
+        let (before, old) = (states(population, particles), particles.clone());
         let streams = Streams::new(1, Purpose::Exchange, 1);
-        assert!((1..20).contains(&chains.swap(particles, 28, streams)));
+        assert!((1..20).contains(&population.swap(ladder, &model, particles, 28, streams)));
         assert!(*particles != old);
-        assert_eq!(states(chains, particles), before);
-        let evaluated = chains.chains().evaluated().cached.clone();
-        let path = GeometricPath {
-            engine: model.engine.as_ref(),
-            ladder: chains.ladder(),
-            base: &BaseDistribution::uniform(12),
-        };
-        assert_eq!(evaluated, path.evaluate(&chains.chains().chains.visible).cached);
+        assert_eq!(states(population, particles), before);
+        let evaluated = population.chains().evaluated().cached.clone();
+        let base = mixture(&BaseDistribution::uniform(12));
+        let path = MixturePath { engine: model.engine.as_ref(), ladder, base: &base };
+        assert_eq!(evaluated, path.evaluate(&population.chains().chains.visible).cached);
     }
 }

@@ -9,6 +9,7 @@ use super::judging::Judge;
 use super::model::model;
 use super::plan::Plan;
 use super::rows::RowSets;
+use super::step_limit::Steps;
 use super::times::Times;
 use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias};
 use crate::data::Splits;
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::model::plus_minus::Couplings;
 use crate::model::{Device, Parameters};
 use crate::record::Written;
+use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
 use crate::training::Identity;
 use crate::training::gradient::{
@@ -73,9 +75,12 @@ impl Trainer {
         let variables = &rows.variables;
         let base = config.tempering.base(&rows.column_counts, rows.len(), variables)?;
         let mixture = config.tempering.mixture_of(&rows.train_evaluated, variables, config.seed)?;
+        let mixture = mixture.map(Arc::new);
         let parameters = initial_parameters(config, &rows.marginals, variables)?;
-        let negative_phase =
-            phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles));
+        let negative_phase = phase.map_or_else(
+            || negative_phase(config, &plan, &base, mixture.as_ref(), sizes.particles),
+            Ok,
+        )?;
         let current = model(parameters, device);
         Ok(Self {
             device: device.clone(),
@@ -107,6 +112,7 @@ impl Trainer {
             started: Instant::now(),
             hidden_activity: vec![0.0; sizes.hidden],
             gradient_norm: f64::NAN,
+            steps: Steps::default(),
             identity,
             recorded: Written::default(),
             config: config.clone(),
@@ -116,7 +122,7 @@ impl Trainer {
             sizes,
             plan,
             base,
-            mixture: mixture.map(Arc::new),
+            mixture,
             total,
         })
     }
@@ -148,24 +154,35 @@ fn negative_phase(
     config: &Config,
     plan: &Plan,
     base: &BaseDistribution,
+    mixture: Option<&Arc<MixtureBase>>,
     particles: usize,
-) -> Box<dyn NegativePhase> {
+) -> Result<Box<dyn NegativePhase>> {
     let seed = config.seed;
-    match config.training.gradient {
+    Ok(match config.training.gradient {
         Gradient::Cd { sweeps } => Box::new(ContrastiveDivergence { sweeps, seed }),
         Gradient::Pcd { sweeps, .. } => {
             let visible = base.sample(particles, seed, 1);
+            let mixture = match mixture {
+                Some(mixture) => Arc::clone(mixture),
+                None => Arc::new(MixtureBase::new(vec![base.clone()], &[1.0])?),
+            };
             let particles = Particles { visible, seed, sweeps: 0 };
             let particles = PersistentDivergence { sweeps, particles };
-            let Some(exchange) = plan.exchange else { return Box::new(particles) };
+            let Some(exchange) = plan.exchange else { return Ok(Box::new(particles)) };
             let from_start = config.training.exchange.or(false);
-            Box::new(Exchange::new(particles, config.tempering.chains, exchange, from_start))
+            Box::new(Exchange::new(
+                particles,
+                mixture,
+                config.tempering.chains,
+                exchange,
+                from_start,
+            ))
         }
         Gradient::Tempered {} if plan.gradient_chains => {
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))
         }
         Gradient::Tempered {} => Box::new(Tempered::of_tracker()),
-    }
+    })
 }
 
 /// Smallest probability of a state in the initial visible bias, which is finite by it where a column is always 0 or 1.

@@ -92,6 +92,7 @@ impl Trainer {
         let before = self.judge.standing.training.state;
         self.decide(evaluation);
         self.examine_training(before, evaluation);
+        self.report_steps(&mut evaluation.notices);
     }
 
     fn decide(&mut self, evaluation: &mut EvaluationRecord) {

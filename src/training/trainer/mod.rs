@@ -22,6 +22,7 @@ mod run;
 mod shortlist;
 mod state;
 mod step;
+mod step_limit;
 mod steps;
 mod times;
 mod tracking;

@@ -7,6 +7,7 @@ use super::cost::Sizes;
 use super::judging::Judge;
 use super::plan::Plan;
 use super::rows::RowSets;
+use super::step_limit::Steps;
 use super::times::Times;
 use crate::checkpoint::TrainedOn;
 use crate::config::Config;
@@ -59,6 +60,8 @@ pub struct Trainer {
     pub(super) hidden_activity: Vec<f64>,
     /// Of the gradient of the last evaluated update; NaN before the first.
     pub(super) gradient_norm: f64,
+    /// Lengths of the latest updates.
+    pub(super) steps: Steps,
     pub(super) identity: Identity,
     /// Records given to a recorder so far.
     pub(super) recorded: Written,

@@ -4,6 +4,7 @@ use super::Trainer;
 use super::judging::Judge;
 use super::model::model;
 use super::shortlist::Shortlist;
+use super::step_limit::Steps;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
 use crate::data::Splits;
@@ -27,6 +28,8 @@ pub(super) struct Position {
     tracking: bool,
     tracked_at: u64,
     averaged: bool,
+    #[serde(default)]
+    steps: Steps,
     #[serde(flatten)]
     found: Found,
 }
@@ -87,6 +90,7 @@ impl Trainer {
                 tracking: self.tracker.is_some(),
                 tracked_at: self.tracked_at,
                 averaged: self.averaged.is_some(),
+                steps: self.steps,
                 found: self.tracker.as_ref().map_or_else(Found::default, |tracker| tracker.found),
             },
         );
@@ -148,7 +152,7 @@ impl Trainer {
         }
         let position: Position = state.json("position")?;
         self.check(&position)?;
-        self.gradient_norm = position.gradient_norm;
+        (self.gradient_norm, self.steps) = (position.gradient_norm, position.steps);
         self.hidden_activity = state.array("hidden_activity", &[j])?;
         self.rule.load(state)?;
         if let Some(centering) = &mut self.centering {

@@ -55,6 +55,7 @@ impl Trainer {
         let Config { seed, training, .. } = &self.config;
         let batch = self.rows.batch(*seed, self.updates, training.batch)?;
         let data = self.current.engine.moments(&batch, None);
+        let before = self.before_step(&batch);
         let tracker = self.tracker.as_ref().map(ModelTracker::chains);
         let now = Now { model: &self.current, batch, updates: self.updates, tracker };
         let model = self.negative_phase.moments(now)?;
@@ -63,6 +64,7 @@ impl Trainer {
         let parameters = Arc::make_mut(&mut self.current.parameters);
         self.rule.step(parameters, &self.gradient, learning_rate);
         self.take_moved()?;
+        before.map_or(Ok(()), |before| self.shorten_step(before))?;
         self.updates += 1;
         if let Some(averaged) = &mut self.averaged {
             averaged.follow(&self.current.parameters, self.updates);
@@ -124,7 +126,7 @@ impl Trainer {
     }
 
     /// Checks the parameters after an update and makes the operations of the new model.
-    fn take_moved(&mut self) -> Result<()> {
+    pub(super) fn take_moved(&mut self) -> Result<()> {
         if self.gradient.variables.has_reals() {
             Arc::make_mut(&mut self.current.parameters).confine();
         }
