@@ -14,7 +14,7 @@ use ztrack::model::Parameters;
 use ztrack::record::Notice;
 use ztrack::training::gradient::{Particles, PersistentDivergence};
 use ztrack::training::{Changes, StepRecord, Trainer, TrainingState};
-use ztrack::{Device, Error, Trust};
+use ztrack::{Device, Doubt, Error, Trust};
 
 fn trainer(settings: &[&str]) -> Trainer {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
@@ -36,6 +36,10 @@ fn the_tracker_steps_at_its_own_updates_before_evaluations_and_at_the_end() {
     assert_eq!(tracked, [7, 10, 14, 20, 21, 28, 30, 33]);
 }
 
+fn doubt() -> Doubt {
+    Doubt::other("name", "reason")
+}
+
 /// What an audit finds above the tracker is still missed at the next evaluation.
 #[test]
 fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
@@ -54,8 +58,7 @@ fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
             Some(audit) => {
                 let (missed, sound) = audits.next().unwrap();
                 (audit.difference, audit.in_errors) = (-missed, -missed);
-                let reason = (!sound).then_some("reason");
-                audit.estimate.trust = Trust::unless("name", reason);
+                audit.estimate.trust = Trust::unless((!sound).then(doubt));
             }
             None => doubts.push(evaluation.trust.names().contains("audit")),
         }
@@ -83,7 +86,7 @@ fn a_value_in_doubt_is_no_reason_to_go_back() {
         (evaluation.train, evaluation.validation) = (train, validation);
         evaluation.train.value -= fall;
         evaluation.validation.iter_mut().for_each(|it| it.value -= fall);
-        evaluation.judged.trust = Trust::unless("name", (!sound).then_some("reason"));
+        evaluation.judged.trust = Trust::unless((!sound).then(doubt));
         trainer.judge(&mut evaluation);
         let going_back = |notice: &Notice| matches!(notice, Notice::TrainingFails { remedy: Some(remedy), .. } if remedy.rewound);
         found.push((evaluation.training, evaluation.notices.iter().any(going_back)));

@@ -9,10 +9,10 @@ use ztrack::estimators::{
 };
 use ztrack::tempering::BaseDistribution;
 use ztrack::tempering::schedules::linear;
-use ztrack::{BitMatrix, Parameters, Result};
+use ztrack::{BitMatrix, Interface, Parameters, Result};
 
 use super::arrays::{bits, cells, parameters};
-use super::errors::{ARGUMENTS, named, of_arguments};
+use super::errors::{named, of_arguments};
 use super::long_call::{Message, long};
 
 #[derive(Serialize)]
@@ -102,7 +102,7 @@ pub fn log_partition(
         })?;
         let (mut estimates, mut agreement, bound) = (found.estimates, found.agreement, found.bound);
         for estimate in &mut estimates {
-            estimate.trust = std::mem::take(&mut estimate.trust).reworded(ARGUMENTS);
+            estimate.trust = estimate.trust.kept(Interface::Python);
         }
         let sentences = |texts: Vec<String>| texts.iter().map(|text| of_arguments(text)).collect();
         agreement.disagreements = sentences(agreement.disagreements);
@@ -149,6 +149,6 @@ pub fn sample<'py>(
             let _ = tell.send(Message::Line(line.to_string()));
         })
     })?;
-    let doubts = samples.trust.doubts().iter().map(|doubt| of_arguments(&doubt.text)).collect();
+    let doubts = samples.trust.doubts().iter().map(|doubt| doubt.text(Interface::Python)).collect();
     Ok((PyBytes::new(py, &cells(&samples.visible)), doubts))
 }

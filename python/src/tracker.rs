@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use ztrack::live::{Diagnostics, Evaluated};
-use ztrack::{Error, LogZTracker};
+use ztrack::{Error, Interface, LogZTracker};
 
 use super::arrays::{bits, cells, model_bytes, parameters};
 use super::errors::named;
@@ -70,7 +70,8 @@ pub fn evaluation(
     let diagnostics = serde_json::to_string(&diagnostics)
         .map_err(|error| named(py, "InternalError", error.to_string()))?;
     let doubts = trust.doubts().iter();
-    let doubts = doubts.map(|doubt| (doubt.name.clone(), doubt.text.clone())).collect();
+    let doubts =
+        doubts.map(|doubt| (doubt.name().to_string(), doubt.text(Interface::Python))).collect();
     Ok((update, log_z, std_error, doubts, diagnostics))
 }
 

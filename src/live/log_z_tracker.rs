@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::settings::Settings;
-use super::{LogZTrackerBuilder, TrackedData, words};
+use super::{LogZTrackerBuilder, TrackedData};
 use crate::collective::Solo;
 use crate::data::check_weights;
 use crate::engine::BitMatrix;
@@ -189,7 +189,7 @@ impl LogZTracker {
         });
         tracker.found.bound = tracker.found.bound.max(bound);
         let LogZ { value, std_error, trust } = tracker.log_z(bound);
-        let evaluated = Evaluated { log_z: value, std_error, trust: words::of_options(trust) };
+        let evaluated = Evaluated { log_z: value, std_error, trust };
         self.steps = 0;
         self.evaluated = Some(evaluated.clone());
         Ok(evaluated)

@@ -7,7 +7,6 @@ mod path_state;
 mod path_tracker;
 mod settings;
 mod state;
-mod words;
 
 pub use builder::{LogZTrackerBuilder, TrackedData};
 pub use diagnostics::Diagnostics;

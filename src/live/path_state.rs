@@ -9,7 +9,7 @@ use crate::config::TemperingConfig;
 use crate::error::{Error, Result};
 use crate::tempering::TemperedPath;
 use crate::tracking::{ChainTracker, check_count};
-use crate::trust::Trust;
+use crate::trust::{Interface, Trust};
 
 /// Values that are not of the chains.
 #[derive(Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl<P: TemperedPath> PathTracker<P> {
             tracked_at: *tracked_at,
             steps: *steps,
             restarts: *restarts,
-            trust: evaluated.as_ref().map(|evaluated| evaluated.trust.clone()),
+            trust: evaluated.as_ref().map(|evaluated| evaluated.trust.kept(Interface::Rust)),
         };
         state.json("path", &saved);
         if let Some((_, chains)) = tracked {

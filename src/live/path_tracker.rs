@@ -1,12 +1,12 @@
 //! The tracker for models of one's own.
 
 use super::settings::Settings;
-use super::{Diagnostics, Evaluated, words};
+use super::{Diagnostics, Evaluated};
 use crate::config::TemperingConfig;
 use crate::error::{Error, Result};
 use crate::tempering::{Ladder, TemperedChains, TemperedPath};
 use crate::tracking::{ChainTracker, Found, TrackerOptions};
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Default number of inverse temperatures.
 const TEMPERATURES: usize = 20;
@@ -106,10 +106,10 @@ impl<P: TemperedPath> PathTracker<P> {
         tracker.settle(path);
         let (log_z, std_error) = (tracker.log_z(), tracker.std_error());
         let infinite = !(log_z.is_finite() && std_error.is_finite());
-        let reason = infinite.then(|| format!("log Z is {log_z} ± {std_error}"));
-        let trust = Trust::unless("not-finite", reason).and(tracker.trust());
+        let doubt = infinite.then_some(Doubt::NotFinite { value: log_z, std_error });
+        let trust = Trust::unless(doubt).and(tracker.trust());
         self.steps = 0;
-        let evaluated = Evaluated { log_z, std_error, trust: words::of_options(trust) };
+        let evaluated = Evaluated { log_z, std_error, trust };
         self.evaluated = Some(evaluated.clone());
         Ok(evaluated)
     }

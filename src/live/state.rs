@@ -14,7 +14,7 @@ use crate::model::Parameters;
 use crate::tempering::BaseDistribution;
 use crate::tracking::{Found, LogZ, Model, ModelTracker, Start, TRACKED, check_count};
 use crate::training::{Averaged, temperatures};
-use crate::trust::Trust;
+use crate::trust::{Interface, Trust};
 
 /// Values that are not arrays.
 #[derive(Serialize, Deserialize)]
@@ -78,7 +78,10 @@ impl LogZTracker {
                 steps: self.steps,
                 window: self.settings.window,
                 found: self.tracker.as_ref().map_or_else(Found::default, |tracker| tracker.found),
-                trust: self.evaluated.as_ref().map(|evaluated| evaluated.trust.clone()),
+                trust: self
+                    .evaluated
+                    .as_ref()
+                    .map(|evaluated| evaluated.trust.kept(Interface::Rust)),
             },
         );
         state.array("base", &[self.visible()], self.base.logits());

@@ -21,7 +21,7 @@ use crate::engine::random::{Purpose, Streams};
 use crate::error::Result;
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Rows of data from which hidden states are drawn for a bound of log Z.
 pub(crate) const BOUND_ROWS: usize = 2000;
@@ -283,10 +283,12 @@ impl ModelTracker {
         };
         let tracked = (found.value, found.std_error);
         if let Some((known, known_error)) = self.found.known.contradicts(tracked) {
-            found.trust.doubt(
-                "known-share",
-                format!("tracked log Z {:.3} ± {:.3} is far from {known:.3} ± {known_error:.3}, the estimate from known states and their frequency among the chains' samples: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
-            );
+            found.trust.doubt(Doubt::KnownShare {
+                value: found.value,
+                std_error: found.std_error,
+                known,
+                known_error,
+            });
         }
         (found.value, found.std_error) = self.found.known.join(tracked);
         found.value = found.value.max(bound);
@@ -299,10 +301,7 @@ impl LogZ {
     fn held_against(mut self, bound: f64) -> Self {
         let below = bound - self.value;
         if below > BELOW_BOUND * self.std_error && below > ROUNDING {
-            self.trust.doubt(
-                "bound",
-                format!("tracked log Z {:.3} ± {:.3} is below the sum over states of data and particles alone, {bound:.3}: the chains miss a mode; a smaller learning rate or more tempering.chains would help", self.value, self.std_error),
-            );
+            self.trust.doubt(Doubt::Bound { value: self.value, std_error: self.std_error, bound });
         }
         self
     }

@@ -12,6 +12,7 @@ use crate::progress;
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::Model;
+use crate::trust::Doubt;
 
 /// Relative error of f32 pre-activations in any sampled estimate; matters only if other errors are far smaller.
 const ROUNDING: f64 = 1e-5;
@@ -175,7 +176,7 @@ fn agreed(a: Estimate, b: Estimate) -> Estimate {
         _ => high,
     };
     if differ && low_is_sound {
-        found.trust.doubt("starts-differ", "annealing from the marginals of the data and from a mixture fitted to the rows differ by more than their errors: one of them misses a part of the model; raise audit.temperatures");
+        found.trust.doubt(Doubt::StartsDiffer {});
     }
     Estimate { gibbs_sweeps, seconds, at_least, ..found }
 }
@@ -192,7 +193,7 @@ mod tests {
     use crate::trust::Trust;
 
     fn of(value: f64, sound: bool) -> Estimate {
-        let reason = (!sound).then(|| "reason".to_string());
+        let doubt = (!sound).then(|| Doubt::other("doubt", "reason"));
         Estimate {
             method: Method::Ais,
             value,
@@ -202,7 +203,7 @@ mod tests {
             at_least: None,
             gibbs_sweeps: 10,
             seconds: 1.0,
-            trust: Trust::unless("doubt", reason),
+            trust: Trust::unless(doubt),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::record::{Notice, Record, Run};
 use crate::tracking::{ChainTracker, LogLikelihood, LogZ, TrackRecord, mean_log_f};
 use crate::training::gradient::Carriers;
 use crate::training::{Decision, TrainingState};
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Fraction of effective chains of a tempered gradient below which most of the work on it is lost.
 const FEW_EFFECTIVE: f64 = 0.1;
@@ -81,7 +81,7 @@ impl Trainer {
         let LogZ { value: log_z, std_error, mut trust } = reported.log_z(bound);
         let audit = self.audit_if_due(model, (log_z, std_error), bound)?;
         if let (None, Some(update)) = (&audit, self.judge.standing.contradicted_at) {
-            trust.doubt("audit", format!("the audit at update {update} found a higher log Z; in doubt until a sound audit agrees (audit.every)"));
+            trust.doubt(Doubt::AuditFoundMore { update });
         }
         let mut notices = Vec::new();
         let judged = judged(log_z, std_error, &mut trust, audit.as_ref(), &mut notices);
@@ -191,26 +191,25 @@ fn judged(
     // A sampled audit in doubt is still a lower bound in expectation, so it counts if it is above the tracked value.
     let believed = estimate.trust.is_sound() || audit.difference < 0.0;
     if vouched && believed && audit.disagrees() {
-        let notice = Notice::AuditDisagrees {
-            tracked: (log_z, std_error),
-            method: estimate.method.name(),
-            audited: (estimate.value, estimate.std_error),
+        let doubt = Doubt::AuditDisagrees {
+            value: log_z,
+            std_error,
+            method: estimate.method.name().into(),
+            audited: estimate.value,
+            audited_error: estimate.std_error,
             in_errors: audit.in_errors,
         };
         if !exact {
-            trust.doubt("audit", notice.text());
+            trust.doubt(doubt.clone());
         }
-        notices.push(notice);
+        notices.push(Notice::AuditDisagrees(doubt));
     }
     // Annealing is too low in expectation: a result below a sound tracked value puts both in doubt and supports no value.
     let low = vouched && audit.difference > 0.0;
     if !exact && (trust.is_sound() || !believed || low) {
         return tracked(trust);
     }
-    let mut own = Trust::sound();
-    if !estimate.trust.is_sound() {
-        own.doubt("audit-doubt", format!("{}: {}", estimate.method, estimate.trust));
-    }
     let source = if exact { Source::Exact } else { Source::Audited };
-    Judged { log_z: estimate.value, std_error: estimate.std_error, source, trust: own }
+    let trust = estimate.trust.clone();
+    Judged { log_z: estimate.value, std_error: estimate.std_error, source, trust }
 }

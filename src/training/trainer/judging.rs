@@ -12,6 +12,7 @@ use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
 use crate::training::{EarlyStopping, Evaluation, Health, Likelihoods, TrainingState};
+use crate::trust::Interface;
 
 /// Number of successive evaluations that are not sound after which a notice says that audits decide.
 const UNSOUND: u64 = 5;
@@ -199,7 +200,7 @@ impl Trainer {
         if standing.unsound_in_a_row == UNSOUND {
             evaluation.notices.push(Notice::InDoubt {
                 evaluations: UNSOUND,
-                doubts: evaluation.trust.to_string(),
+                doubts: evaluation.trust.text(Interface::Command),
                 audit_every: self.config.audit.every,
             });
         }
