@@ -103,4 +103,4 @@ pub use model::Rbm;
 pub use model::{Device, Parameters};
 pub use record::Recorder;
 pub use training::{Trainer, run};
-pub use trust::{Doubt, Interface, Trust};
+pub use trust::{Doubt, Interface, LogZ, Trust};

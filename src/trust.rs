@@ -8,6 +8,17 @@ use serde::{Deserialize, Serialize};
 
 pub use doubt::{Doubt, Interface};
 
+/// log Z of a model, nats.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogZ {
+    /// The value.
+    pub value: f64,
+    /// Its standard error.
+    pub std_error: f64,
+    /// Whether the value and its error can be trusted, and if not, why.
+    pub trust: Trust,
+}
+
 /// The diagnostics of an error bar.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -60,7 +60,7 @@ fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
                 (audit.difference, audit.in_errors) = (-missed, -missed);
                 audit.estimate.trust = Trust::unless((!sound).then(doubt));
             }
-            None => doubts.push(evaluation.trust.names().contains("audit")),
+            None => doubts.push(evaluation.log_z.trust.names().contains("audit")),
         }
         trainer.judge(&mut evaluation);
     }
@@ -116,7 +116,10 @@ fn without_exchange_pcd_is_plain() {
         let visible = trainer.base().sample(40, config.seed, 1);
         let particles = Particles { visible, seed: config.seed, sweeps: 0 };
         let plain = Box::new(PersistentDivergence { sweeps: 1, particles });
-        Trainer::with_negative_phase(&config, splits, &Device::default(), plain).unwrap()
+        let builder = Trainer::builder(splits).seed(config.seed).model(config.model);
+        let builder = builder.set("training", config.training).tempering(config.tempering);
+        let builder = builder.evaluation(config.evaluation).audit(config.audit);
+        builder.negative_phase(plain).build().unwrap()
     };
     let plain = trained(own(&settings));
     assert_eq!(trained(trainer(&with("training.exchange=false"))), plain);

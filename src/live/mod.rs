@@ -10,5 +10,5 @@ mod state;
 
 pub use builder::{LogZTrackerBuilder, TrackedData};
 pub use diagnostics::Diagnostics;
-pub use log_z_tracker::{Evaluated, LogZTracker, WeightedStates, not_started};
+pub use log_z_tracker::{LogZTracker, WeightedStates, not_started};
 pub use path_tracker::PathTracker;

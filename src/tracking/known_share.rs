@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::numerics::joined;
+use crate::trust::LogZ;
 
 /// Smallest coverage that is used: below it the tracked value is more precise.
 const SMALLEST: f64 = 0.3;
@@ -28,9 +29,6 @@ pub struct KnownShare {
     samples: f64,
 }
 
-/// A value of log Z and its standard error, nats.
-pub type Estimate = (f64, f64);
-
 impl KnownShare {
     /// No reference states.
     pub const NONE: Self = Self { bound: f64::NEG_INFINITY, share: 0.0, samples: 0.0 };
@@ -50,12 +48,12 @@ impl KnownShare {
         Self { bound, share, samples: effective * (1.0 - correlation.clamp(0.0, 1.0)) }
     }
 
-    /// The estimate from the reference states beside a tracked value; `None` if it is too imprecise: fewer than one sample, or too small a
+    /// The estimate from the reference states and its standard error beside a tracked value; `None` if it is too imprecise: fewer than one sample, or too small a
     /// coverage.
     ///
     /// Both the decision and the variance use the mean of the fraction found and the fraction that the tracked value implies. With the
     /// fraction found alone, fractions that are too large by chance would be used more often and have a larger weight.
-    pub fn beside(&self, tracked: f64) -> Option<Estimate> {
+    pub fn beside(&self, tracked: f64) -> Option<(f64, f64)> {
         let Self { bound, share, samples: n } = *self;
         if !(n >= 1.0 && self.is_large_beside(tracked)) {
             return None;
@@ -83,28 +81,36 @@ impl KnownShare {
     }
 
     /// The estimate from the reference states, if it contradicts a tracked value with its error.
-    pub fn contradicts(&self, (log_z, std_error): Estimate) -> Option<Estimate> {
-        let far =
-            |known: &Estimate| (known.0 - log_z).abs() > CONSISTENT * std_error.hypot(known.1);
-        self.beside(log_z).filter(far)
+    pub fn contradicts(&self, tracked: &LogZ) -> Option<(f64, f64)> {
+        let LogZ { value, std_error, .. } = *tracked;
+        self.beside(value)
+            .filter(|known| (known.0 - value).abs() > CONSISTENT * std_error.hypot(known.1))
     }
 
     /// A tracked value and its standard error, combined with the estimate from the reference states ([`joined`]); unchanged if there is no
     /// such estimate or it contradicts the value.
-    pub fn join(&self, tracked: Estimate) -> Estimate {
-        match self.beside(tracked.0) {
-            Some(known) if self.contradicts(tracked).is_none() => joined(&[tracked, known]),
-            _ => tracked,
+    pub fn join(&self, mut tracked: LogZ) -> LogZ {
+        if let Some(known) = self.beside(tracked.value)
+            && self.contradicts(&tracked).is_none()
+        {
+            let both = [(tracked.value, tracked.std_error), known];
+            (tracked.value, tracked.std_error) = joined(&both);
         }
+        tracked
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trust::Trust;
 
     fn of(known: usize, n: usize, correlation: f64) -> KnownShare {
         KnownShare::new(10.0, (0..n).map(|i| (i < known, 0.3)), correlation)
+    }
+
+    fn tracked(value: f64, std_error: f64) -> LogZ {
+        LogZ { value, std_error, trust: Trust::sound() }
     }
 
     /// Over all outcomes of n draws, with their probabilities, beside a tracked value that is right: unbiased on average, and with an error
@@ -146,9 +152,10 @@ mod tests {
             KnownShare::new(1.0, [(true, f64::NAN)].into_iter(), 0.0),
             KnownShare::NONE,
         ] {
-            let tracked = (11.0, 0.3);
+            let tracked = tracked(11.0, 0.3);
             assert_eq!(nothing.beside(11.0), None, "{nothing:?}");
-            assert_eq!((nothing.join(tracked), nothing.contradicts(tracked)), (tracked, None));
+            assert_eq!(nothing.contradicts(&tracked), None);
+            assert_eq!(nothing.join(tracked.clone()), tracked);
         }
         assert_eq!(of(20, 20, 0.0).beside(f64::NAN), of(20, 20, 0.0).beside(10.0));
     }
@@ -157,21 +164,21 @@ mod tests {
     fn values_are_joined_by_precision_or_contradict_each_other() {
         let known = of(20, 20, 0.0);
         let (value, error) = known.beside(10.3).unwrap();
-        let (log_z, std_error) = known.join((10.3, 0.3));
+        let LogZ { value: log_z, std_error, .. } = known.join(tracked(10.3, 0.3));
         assert!((value..10.05).contains(&log_z) && std_error < error, "{log_z} {std_error}");
         // Two values with the same error that differ by more than it: the error reaches from their mean to both.
         let (value, error) = known.beside(10.4).unwrap();
-        let (log_z, std_error) = known.join((10.4, error));
-        assert!(
-            (10.4 - value) / error.hypot(error) > 1.0 && known.contradicts((10.4, error)).is_none()
-        );
+        let LogZ { value: log_z, std_error, .. } = known.join(tracked(10.4, error));
+        assert!((10.4 - value) / error.hypot(error) > 1.0);
+        assert!(known.contradicts(&tracked(10.4, error)).is_none());
         assert!((log_z - 0.5 * (10.4 + value)).abs() < 1e-9, "{log_z}");
         assert!((std_error - 0.5 * (10.4 - value)).abs() < 1e-9, "{std_error}");
         let known_at_12 = known.beside(12.0).unwrap();
-        assert_eq!(known.join((12.0, 0.3)), (12.0, 0.3));
-        assert_eq!(known.contradicts((12.0, 0.3)), Some(known_at_12));
+        assert_eq!(known.join(tracked(12.0, 0.3)), tracked(12.0, 0.3));
+        assert_eq!(known.contradicts(&tracked(12.0, 0.3)), Some(known_at_12));
         // Tracked log Z is that of the reference states, but no sample is among them.
         let none = of(0, 20, 0.0);
-        assert!(none.contradicts((10.0, 0.1)).is_some() && none.contradicts((15.0, 0.1)).is_none());
+        assert!(none.contradicts(&tracked(10.0, 0.1)).is_some());
+        assert!(none.contradicts(&tracked(15.0, 0.1)).is_none());
     }
 }

@@ -16,7 +16,7 @@ use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, PseudoPrior, RoundsRecord, TemperedChains,
     TemperedPath, Tempering, Transitions, effective_number,
 };
-use crate::trust::Trust;
+use crate::trust::{LogZ, Trust};
 
 /// Largest step of the pseudo-prior zeta^s_k at one step of the tracker, in nats. Any pseudo-prior is valid; larger steps of the prediction
 /// increase its error.
@@ -139,12 +139,12 @@ impl ChainTracker {
 
     /// Whether the error bar can be trusted, and if not, why.
     pub fn trust(&self) -> Trust {
-        self.trust_if(false)
+        self.found(false).trust
     }
 
-    /// The same; `known`: reference states have most of the model's mass.
-    pub(super) fn trust_if(&self, known: bool) -> Trust {
-        verdict(&Evidence {
+    /// Value, error and diagnostics; `known`: reference states have most of the model's mass.
+    pub(crate) fn found(&self, known: bool) -> LogZ {
+        let trust = verdict(&Evidence {
             chains: self.chains.len(),
             families: self.effective_chains(),
             movement: self.movement_per_round_trip(),
@@ -152,7 +152,8 @@ impl ChainTracker {
             settled: self.settled.as_ref(),
             round_trips: &self.chains.round_trips,
             known,
-        })
+        });
+        LogZ { value: self.log_z(), std_error: self.std_error(), trust }
     }
 
     /// Result of the equilibration at the last evaluation.

@@ -19,5 +19,5 @@ pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
     Audit, Best, Candidate, Checkpoints, Comparison, EvaluationRecord, FinalLikelihood, Forecast,
     Judged, LastAudits, NoCheckpoints, Outcome, Source, StepRecord, StopReason, Times, Trainer,
-    run,
+    TrainerBuilder, TrainingData, run,
 };

@@ -12,7 +12,7 @@ use crate::progress;
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::Model;
-use crate::trust::Doubt;
+use crate::trust::{Doubt, LogZ};
 
 /// Relative error of f32 pre-activations in any sampled estimate; matters only if other errors are far smaller.
 const ROUNDING: f64 = 1e-5;
@@ -106,7 +106,7 @@ impl Trainer {
     pub(super) fn audit_if_due(
         &self,
         model: &Model,
-        (log_z, std_error): (f64, f64),
+        tracked: &LogZ,
         bound: f64,
     ) -> Result<Option<Audit>> {
         let every = self.config.audit.every;
@@ -121,7 +121,7 @@ impl Trainer {
         } else {
             return Ok(None);
         };
-        Ok(Some(Audit::new(estimate, log_z, std_error)))
+        Ok(Some(Audit::new(estimate, tracked.value, tracked.std_error)))
     }
 
     pub(super) fn exact_audit(&self, parameters: &Parameters) -> Result<Estimate> {

@@ -37,20 +37,7 @@ impl Trainer {
         Self::prepare(config, splits, device, None)
     }
 
-    /// As [`Self::new`], with a custom negative phase in place of `training.gradient`, which then only gives the cost of an update.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
-    pub fn with_negative_phase(
-        config: &Config,
-        splits: Splits,
-        device: &Device,
-        phase: Box<dyn NegativePhase>,
-    ) -> Result<Self> {
-        Self::prepare(config, splits, device, Some(phase))
-    }
-
-    fn prepare(
+    pub(super) fn prepare(
         config: &Config,
         splits: Splits,
         device: &Device,

@@ -7,10 +7,10 @@ use super::{Audit, Trainer};
 use crate::engine::BitMatrix;
 use crate::error::Result;
 use crate::record::{Notice, Record, Run};
-use crate::tracking::{ChainTracker, LogLikelihood, LogZ, TrackRecord, mean_log_f};
+use crate::tracking::{ChainTracker, LogLikelihood, TrackRecord, mean_log_f};
 use crate::training::gradient::Carriers;
 use crate::training::{Decision, TrainingState};
-use crate::trust::{Doubt, Trust};
+use crate::trust::{Doubt, LogZ, Trust};
 
 /// Fraction of effective chains of a tempered gradient below which most of the work on it is lost.
 const FEW_EFFECTIVE: f64 = 0.1;
@@ -20,10 +20,8 @@ const FEW_EFFECTIVE: f64 = 0.1;
 pub struct EvaluationRecord {
     /// All values, flat, for recorders.
     pub record: Record,
-    /// Tracked log Z and its standard error.
-    pub log_z: (f64, f64),
-    /// Whether all diagnostics of the tracked value pass.
-    pub trust: Trust,
+    /// Tracked log Z.
+    pub log_z: LogZ,
     /// The log Z of the reported log-likelihoods.
     pub judged: Judged,
     /// Mean log-likelihood of the training rows evaluated.
@@ -78,22 +76,20 @@ impl Trainer {
         let validation_f = self.rows.validation.as_ref().map(mean);
         let of_rows = [Some(&train_f), validation_f.as_ref()].into_iter().flatten();
         let bound = of_rows.fold(reported.found.bound, |bound, rows| bound.max(rows.log_z_bound));
-        let LogZ { value: log_z, std_error, mut trust } = reported.log_z(bound);
-        let audit = self.audit_if_due(model, (log_z, std_error), bound)?;
+        let mut log_z = reported.log_z(bound);
+        let audit = self.audit_if_due(model, &log_z, bound)?;
         if let (None, Some(update)) = (&audit, self.judge.standing.contradicted_at) {
-            trust.doubt(Doubt::AuditFoundMore { update });
+            log_z.trust.doubt(Doubt::AuditFoundMore { update });
         }
         let mut notices = Vec::new();
-        let judged = judged(log_z, std_error, &mut trust, audit.as_ref(), &mut notices);
+        let judged = judged(&mut log_z, audit.as_ref(), &mut notices);
         let likelihood =
             |mean: crate::tracking::MeanLogF| mean.log_likelihood(judged.log_z, judged.std_error);
         let train = likelihood(train_f);
         let validation = validation_f.map(likelihood);
 
         let mut record = Record::new(self.updates, self.epoch(), self.seconds());
-        record_log_z(&mut record, log_z, std_error);
-        record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
-        record.text(Run::Tracker, "doubts", trust.names());
+        record_log_z(&mut record, &log_z);
         record.scalar(Run::Tracker, "log_z_bound", bound);
         let (samples, deviation) = tracker.log_f_of_samples();
         record.scalar(Run::Tracker, "samples_log_f", samples);
@@ -117,12 +113,10 @@ impl Trainer {
         if pictures > 0 && number.is_multiple_of(pictures) {
             self.record_pictures(&mut record, tracker, model)?;
         }
-        let log_z = (log_z, std_error);
         let decision = None;
         Ok(Some(EvaluationRecord {
             record,
             log_z,
-            trust,
             judged,
             train,
             validation,
@@ -167,22 +161,20 @@ impl Trainer {
     }
 }
 
-fn record_log_z(record: &mut Record, log_z: f64, std_error: f64) {
-    record.scalar(Run::Tracker, "log_z", log_z);
-    record.scalar(Run::Tracker, "log_z_std_error", std_error);
-    record.scalar(Run::Tracker, "log_z_lower", log_z - 2.0 * std_error);
-    record.scalar(Run::Tracker, "log_z_upper", log_z + 2.0 * std_error);
+fn record_log_z(record: &mut Record, LogZ { value, std_error, trust }: &LogZ) {
+    record.scalar(Run::Tracker, "log_z", *value);
+    record.scalar(Run::Tracker, "log_z_std_error", *std_error);
+    record.scalar(Run::Tracker, "log_z_lower", value - 2.0 * std_error);
+    record.scalar(Run::Tracker, "log_z_upper", value + 2.0 * std_error);
+    record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
+    record.text(Run::Tracker, "doubts", trust.names());
 }
 
 /// The tracked value, unless an audit overrides it: an exact value replaces it; a sampled one replaces a value in doubt, and a value that
 /// it contradicts if the audit is higher.
-fn judged(
-    log_z: f64,
-    std_error: f64,
-    trust: &mut Trust,
-    audit: Option<&Audit>,
-    notices: &mut Vec<Notice>,
-) -> Judged {
+fn judged(tracked: &mut LogZ, audit: Option<&Audit>, notices: &mut Vec<Notice>) -> Judged {
+    let LogZ { value: log_z, std_error, trust } = tracked;
+    let (log_z, std_error) = (*log_z, *std_error);
     let tracked =
         |trust: &Trust| Judged { log_z, std_error, source: Source::Tracked, trust: trust.clone() };
     let Some(audit) = audit else { return tracked(trust) };

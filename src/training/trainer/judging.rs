@@ -116,13 +116,13 @@ impl Trainer {
             update: observed.update,
             value: observed.value,
             log_z_error: observed.log_z_std_error,
-            log_z: evaluation.log_z,
+            log_z: (evaluation.log_z.value, evaluation.log_z.std_error),
             parameters: self.evaluated_parameters(),
             states: self.known_states(),
         };
         // A tracked value in doubt that an audit replaced needs a second audit at the end, as all values in doubt do.
         let exact = evaluation.judged.source == Source::Exact;
-        match evaluation.trust.is_sound() || exact {
+        match evaluation.log_z.trust.is_sound() || exact {
             true => self.judge.candidates.propose(candidate),
             false => self.judge.doubtful.propose(candidate),
         }
@@ -175,9 +175,9 @@ impl Trainer {
     fn count(&mut self, evaluation: &mut EvaluationRecord) {
         let standing = &mut self.judge.standing;
         standing.last = Some(LastEvaluation {
-            log_z: evaluation.log_z.0,
-            log_z_std_error: evaluation.log_z.1,
-            trust: evaluation.trust.clone(),
+            log_z: evaluation.log_z.value,
+            log_z_std_error: evaluation.log_z.std_error,
+            trust: evaluation.log_z.trust.clone(),
             train: evaluation.train,
             validation: evaluation.validation,
         });
@@ -194,13 +194,13 @@ impl Trainer {
         }
         let judged = evaluation.judged.trust.is_sound();
         standing.evaluations += 1;
-        standing.sound += u64::from(evaluation.trust.is_sound());
+        standing.sound += u64::from(evaluation.log_z.trust.is_sound());
         standing.judged += u64::from(judged);
         standing.unsound_in_a_row = if judged { 0 } else { standing.unsound_in_a_row + 1 };
         if standing.unsound_in_a_row == UNSOUND {
             evaluation.notices.push(Notice::InDoubt {
                 evaluations: UNSOUND,
-                doubts: evaluation.trust.text(Interface::Command),
+                doubts: evaluation.log_z.trust.text(Interface::Command),
                 audit_every: self.config.audit.every,
             });
         }

@@ -95,7 +95,7 @@ impl Live {
         if let Some(evaluation) = &self.evaluation {
             progress.note = evaluation.warning();
             // Between evaluations tracked log Z lags, and its error bar does not include this.
-            progress.log_z = Some(evaluation.log_z);
+            progress.log_z = Some((evaluation.log_z.value, evaluation.log_z.std_error));
             progress.evaluated_at = evaluation.record.update;
             progress.train_log_likelihood =
                 Some((evaluation.train.value, evaluation.train.std_error));

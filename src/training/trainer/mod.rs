@@ -4,6 +4,7 @@ mod agreement;
 mod audit;
 mod best;
 mod build;
+mod builder;
 mod comparison;
 mod cost;
 mod evaluation;
@@ -31,6 +32,7 @@ pub(crate) use steps::Steps;
 
 pub use audit::Audit;
 pub use best::{Best, FinalLikelihood, LastAudits};
+pub use builder::{TrainerBuilder, TrainingData};
 pub use comparison::Comparison;
 pub use evaluation::{EvaluationRecord, Judged, Source};
 pub use forecast::Forecast;
