@@ -135,9 +135,10 @@ pub fn sample<'py>(
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
     let samples = long(py, progress.as_ref(), true, |tell| {
         let Problem { parameters, data, states } = given.problem()?;
-        let marginals = data
-            .as_ref()
-            .map(|rows| BaseDistribution::from_marginals(rows, 1.0, &parameters.variables));
+        let marginals = data.as_ref().map(|rows| {
+            let smoothing = BaseDistribution::PSEUDO_COUNT;
+            BaseDistribution::from_marginals(rows, smoothing, &parameters.variables)
+        });
         let marginals = marginals.transpose()?;
         let (rows, states) = (data.as_ref(), states.as_ref());
         let known = Known { marginals: marginals.as_ref(), rows, states, ..Known::default() };

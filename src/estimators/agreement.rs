@@ -7,7 +7,7 @@ use crate::numerics::MOST_ERRORS;
 use crate::trust::Doubt;
 
 /// Differences below this are those of f32 against f64, relative to log Z.
-const ROUNDING: f64 = 1e-5;
+pub const F32_ROUNDING: f64 = 1e-5;
 
 /// Comparison of the estimates of one model.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -92,7 +92,7 @@ impl Agreement {
 
 /// Difference in combined errors.
 fn apart(a: &Estimate, b: &Estimate) -> f64 {
-    let rounding = ROUNDING * (1.0 + a.value.abs());
+    let rounding = F32_ROUNDING * (1.0 + a.value.abs());
     (a.value - b.value).abs() / (a.std_error.hypot(b.std_error) + rounding)
 }
 
@@ -143,7 +143,7 @@ impl Estimate {
         }
         let error = if self.std_error.is_nan() { 0.0 } else { self.std_error };
         if !self.is_below_bound()
-            && self.value + MOST_ERRORS * error + ROUNDING * (1.0 + bound.abs()) < bound
+            && self.value + MOST_ERRORS * error + F32_ROUNDING * (1.0 + bound.abs()) < bound
         {
             let Self { value, std_error, .. } = *self;
             self.trust.doubt(Doubt::BelowBound { value, std_error, bound });
@@ -156,7 +156,7 @@ impl Estimate {
         if matches!(self.bias, Bias::None | Bias::Low) || self.std_error.is_nan() {
             return;
         }
-        let rounding = ROUNDING * (1.0 + at_least.abs());
+        let rounding = F32_ROUNDING * (1.0 + at_least.abs());
         if at_least > self.value + MOST_ERRORS * self.std_error + rounding {
             let Self { value, std_error, .. } = *self;
             self.trust.doubt(Doubt::AnnealingAbove { value, std_error, at_least });

@@ -6,9 +6,10 @@ use crate::config::{Automatic, Base, TemperingConfig};
 use crate::data::{Dataset, Values, check_weights, weighted_counts};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
+use crate::keys::LARGEST;
 use crate::model::Device;
 use crate::tempering::{check_memory, tempering_bytes};
-use crate::training::temperatures;
+use crate::training::{LEAST_MARGINAL, temperatures};
 use crate::units::Variables;
 
 /// Default number of chains of models of at most this many weights, and of larger ones.
@@ -16,8 +17,6 @@ const CHAINS: [usize; 2] = [500, 200];
 const SMALL: usize = 100_000;
 /// Fraction of the updates that is averaged over, as in the trainer.
 const AVERAGING: f64 = 0.1;
-/// Smallest distance of a marginal from 0 and 1: every unit can be 0 and 1.
-const LEAST_MARGINAL: f64 = 0.001;
 
 /// Base of the tracker's temperatures, and data for its checks.
 #[derive(Clone, Copy, Debug)]
@@ -202,7 +201,7 @@ impl<'a> LogZTrackerBuilder<'a> {
             ("sweeps", tempering.sweeps.or(1), 1),
             ("every", tempering.every.or(1) as usize, 1),
         ] {
-            if !(least..=LARGEST).contains(&value) {
+            if !(least..=LARGEST as usize).contains(&value) {
                 return Err(Error::Invalid(format!(
                     "`{name}` of a tracker must be between {least} and {LARGEST}, got {value}"
                 )));
@@ -234,9 +233,6 @@ impl<'a> LogZTrackerBuilder<'a> {
         Ok(LogZTracker { device: self.device, ..tracker })
     }
 }
-
-/// Largest value of any setting; beyond, arithmetic on sizes could overflow.
-const LARGEST: usize = 10_000_000;
 
 /// Natural parameters with these marginals.
 fn logits(marginals: &[f64], variables: &Variables) -> Result<Vec<f32>> {

@@ -7,8 +7,8 @@
 use super::weights::effective_number;
 use crate::numerics::Influence;
 
-/// Sweeps after which older round trips no longer count.
-const WINDOW: u64 = 1000;
+/// Sweeps in which a chain must have gone from one end of the ladder to the other; older round trips do not count.
+pub const WINDOW: u64 = 1000;
 /// Round trips per chain in the window below which an error bar cannot be trusted.
 pub const NEEDED_PER_CHAIN: f64 = 0.3;
 

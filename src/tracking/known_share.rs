@@ -13,7 +13,7 @@ use crate::trust::LogZ;
 /// Smallest coverage that is used: below it the tracked value is more precise.
 const SMALLEST: f64 = 0.3;
 /// Largest difference, in errors, of two values that are combined. Beyond it one of them is wrong.
-const CONSISTENT: f64 = 3.0;
+pub(super) const CONSISTENT: f64 = 3.0;
 
 /// Reference states of a model and how many of its samples are among them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

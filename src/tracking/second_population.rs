@@ -8,17 +8,17 @@
 
 use std::sync::Arc;
 
-use super::verdict::WINDOW;
+use super::known_share::CONSISTENT;
 use super::{ChainTracker, Model, Settling, Start, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
-use crate::tempering::{BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath};
+use crate::tempering::{
+    BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath, WINDOW,
+};
 use crate::trust::{Doubt, LogZ, Trust};
 
-/// Errors by which two populations may differ.
-const CONSISTENT: f64 = 3.0;
 /// Prefix of the names of arrays in a state file.
 const PREFIX: &str = "mixture.";
 

@@ -275,7 +275,7 @@ impl ChainTracker {
 
     /// Fraction of the chains that went from one end of the ladder to the other in the last 1000 sweeps.
     pub fn crossed_share(&self) -> f64 {
-        self.chains.round_trips.crossed_within(super::verdict::WINDOW)
+        self.chains.round_trips.crossed_within(crate::tempering::WINDOW)
     }
 
     /// zeta^s for the next sweeps: if the filter predicts, log Z_k plus the forward shift.

@@ -7,8 +7,6 @@ use super::Settled;
 use crate::tempering::{NEEDED_PER_CHAIN, RoundTrips};
 use crate::trust::{Doubt, Trust};
 
-/// Number of sweeps in which a chain must have gone from one end of the ladder to the other.
-pub(super) const WINDOW: u64 = 1000;
 /// Fewest chains whose spread is an error bar.
 const FEWEST: f64 = 10.0;
 /// Largest difference of the last two thirds of the equilibration, in errors.

@@ -9,7 +9,7 @@ mod learning_rate;
 mod trainer;
 pub mod update;
 
-pub(crate) use trainer::{Steps, temperatures};
+pub(crate) use trainer::{LEAST_MARGINAL, Steps, temperatures};
 
 pub use averaging::Averaged;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};

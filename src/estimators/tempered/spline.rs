@@ -9,12 +9,9 @@ use std::time::Instant;
 
 use super::super::{Estimate, Method};
 use super::errors::between_chains;
-use super::thermodynamic::is_large;
+use super::thermodynamic::{ROUNDING, is_large};
 use super::{KeptRun, NodeMoments};
 use crate::trust::{Doubt, Trust};
-
-/// A difference from the corrected rule, in nats, that is ignored however small the error bar.
-const ROUNDING: f64 = 1e-3;
 
 /// Thermodynamic integration by a cubic spline.
 pub fn ti_spline(run: &KeptRun) -> Estimate {

@@ -15,7 +15,8 @@ use crate::trust::{Doubt, Trust};
 /// Largest correction, in nats and in standard errors, that counts as small.
 const LARGEST_CORRECTION: f64 = 1.0;
 const MOST_ERRORS: f64 = 20.0;
-const ROUNDING: f64 = 1e-3;
+/// A difference from the corrected rule, in nats, that is ignored however small the error bar.
+pub(super) const ROUNDING: f64 = 1e-3;
 
 /// How E_k and V_k are summed.
 #[derive(Clone, Copy, PartialEq)]

@@ -3,7 +3,7 @@
 use super::Trainer;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
-use crate::estimators::{Ais, Estimate, Method, ais, exact};
+use crate::estimators::{Ais, Estimate, F32_ROUNDING, Method, ais, exact};
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::model::exact::QUICK_UNITS;
@@ -14,8 +14,6 @@ use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::Model;
 use crate::trust::{Doubt, LogZ};
 
-/// Relative error of f32 pre-activations in any sampled estimate; matters only if other errors are far smaller.
-const ROUNDING: f64 = 1e-5;
 /// Smallest number of inverse temperatures of an audit.
 const FEWEST_TEMPERATURES: usize = 200;
 
@@ -35,7 +33,7 @@ pub struct Audit {
 impl Audit {
     fn new(estimate: Estimate, log_z: f64, std_error: f64) -> Self {
         let difference = log_z - estimate.value;
-        let rounding = ROUNDING * estimate.value.abs().max(1.0);
+        let rounding = F32_ROUNDING * estimate.value.abs().max(1.0);
         let difference_std_error = std_error.hypot(estimate.std_error).hypot(rounding);
         let in_errors = difference / difference_std_error;
         Self { estimate, difference, difference_std_error, in_errors }

@@ -156,7 +156,7 @@ fn negative_phase(
 }
 
 /// Smallest probability of a state in the initial visible bias, which is finite by it where a column is always 0 or 1.
-const LEAST_MARGINAL: f64 = 0.001;
+pub const LEAST_MARGINAL: f64 = 0.001;
 
 fn initial_parameters(
     config: &Config,

@@ -22,7 +22,7 @@ pub enum TrainingData {
     /// Rows in memory, of which `data.validation_fraction` and `data.test_fraction` are held out.
     Rows(Dataset),
     /// The same, held out already.
-    Splits(Splits),
+    Splits(Box<Splits>),
 }
 
 impl From<Source> for TrainingData {
@@ -39,7 +39,7 @@ impl From<Dataset> for TrainingData {
 
 impl From<Splits> for TrainingData {
     fn from(splits: Splits) -> Self {
-        Self::Splits(splits)
+        Self::Splits(Box::new(splits))
     }
 }
 
@@ -213,7 +213,7 @@ impl<'a> TrainerBuilder<'a> {
         let config = Config::of(values, settings)?;
         let splits = match data {
             TrainingData::Source(_) => config.data.load(None)?,
-            TrainingData::Splits(splits) => splits,
+            TrainingData::Splits(splits) => *splits,
             TrainingData::Rows(Dataset { values: Values::Intensity(_), .. })
                 if config.data.binarization == Binarization::None =>
             {

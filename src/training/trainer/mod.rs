@@ -27,6 +27,7 @@ mod steps;
 mod times;
 mod tracking;
 
+pub(crate) use build::LEAST_MARGINAL;
 pub(crate) use cost::temperatures;
 pub(crate) use steps::Steps;
 
