@@ -12,7 +12,7 @@ use ztrack::engine::Matrix;
 use ztrack::model::exact;
 use ztrack::record::Memory;
 use ztrack::training::gradient::{Moments, NegativePhase, Now};
-use ztrack::training::{LearningRate, NoCheckpoints, Trainer, run};
+use ztrack::training::{LearningRate, NoCheckpoints, Trainer, TrainingData, run};
 
 /// It has no state between updates, so nothing is saved.
 struct Enumerated;
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
     let noise = BarsAndStripes { side: 4, rows: 1000, noise: 0.02, ..BarsAndStripes::default() };
     println!("gradient    validation rows, nats per row, with exact log Z");
     for own in [true, false] {
-        let mut builder = Trainer::builder(Source::BarsAndStripes(noise))
+        let mut builder = Trainer::builder(TrainingData::Source(Source::BarsAndStripes(noise)))
             .hidden(10)
             .updates(if quick { 400 } else { 2000 })
             .gradient(GradientConfig::Pcd { sweeps: 1, particles: 0 })

@@ -9,7 +9,7 @@ use ztrack::config::GradientConfig;
 use ztrack::data::{Source, generators::BarsAndStripes};
 use ztrack::model::Parameters;
 use ztrack::record::{Notice, Record, Recorder, Run};
-use ztrack::training::{Checkpoints, EvaluationRecord, LearningRate, Trainer, run};
+use ztrack::training::{Checkpoints, EvaluationRecord, LearningRate, Trainer, TrainingData, run};
 
 /// A custom recorder: prints every tenth record.
 #[derive(Default)]
@@ -61,14 +61,14 @@ impl Checkpoints for Best {
 fn main() -> Result<()> {
     let data = BarsAndStripes { side: 4, rows: 1000, noise: 0.02, ..BarsAndStripes::default() };
     // What is left out has its default; `set` takes any key of a configuration.
-    let mut trainer = Trainer::builder(Source::BarsAndStripes(data))
+    let mut trainer = Trainer::builder(TrainingData::Source(Source::BarsAndStripes(data)))
         .seed(1)
         .hidden(12)
         .updates(3000)
         .batch(50)
         .gradient(GradientConfig::Pcd { sweeps: 1, particles: 0 })
         .learning_rate(LearningRate::constant(0.05))
-        .set("training.centering", true)
+        .centering(true)
         .set("data.validation_fraction", 0.2)
         .set("tempering.chains", 100)
         .set("tempering.temperatures", 20)

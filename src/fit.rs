@@ -10,7 +10,7 @@ use crate::record::{Memory, Recorder, Tee};
 use crate::tracking::LogLikelihood;
 use crate::training::{
     Best, EarlyStoppingConfig, LastAudits, LearningRate, NoCheckpoints, Schedule, StopReason,
-    Trainer, run,
+    Trainer, TrainingData, run,
 };
 
 /// Options of [`fit`].
@@ -115,13 +115,11 @@ pub fn fit_recording(
     let dataset = rows.dataset()?;
     let mut trainer = options.trainer(dataset).map_err(|error| options.named(error))?;
     let mut curves = Memory::default();
-    let outcome = {
-        let mut tee = Tee(vec![Box::new(&mut curves), Box::new(recorder)]);
-        run(&mut trainer, &mut tee, &mut NoCheckpoints, stop)?
-    };
+    let mut tee = Tee(vec![Box::new(&mut curves), Box::new(recorder)]);
+    let reason = run(&mut trainer, &mut tee, &mut NoCheckpoints, stop)?.reason;
+    drop(tee);
     // The progress of every update is only for recorders.
     curves.progress = Vec::new();
-    let reason = outcome.reason;
     let (parameters, update, likelihood) = match trainer.last_audits()? {
         LastAudits::Best(Best { candidate, likelihood, .. }) => {
             (candidate.parameters.as_ref().clone(), candidate.update, likelihood)
@@ -150,29 +148,24 @@ impl Options {
 
     /// The trainer of these options.
     fn trainer(&self, dataset: Dataset) -> Result<Trainer> {
-        for (name, value) in [("epochs", self.epochs), ("evaluations", self.evaluations)] {
-            if value == 0 {
-                return Err(Error::Invalid(format!("`{name}` must be at least 1")));
-            }
-        }
         let (fraction, grey) =
             (self.validation_fraction, matches!(dataset.values, Values::Intensity(_)));
         let by_rows = (dataset.rows() / 100).clamp(*BATCHES.start(), *BATCHES.end());
         let batch = self.batch.unwrap_or(by_rows);
         let train = dataset.rows() as f64 * (1.0 - fraction.clamp(0.0, 1.0));
         let updates = self.epochs.saturating_mul((train as u64).div_ceil(batch.max(1) as u64));
-        let rate =
-            LearningRate { initial: self.learning_rate, schedule: Schedule::LinearToZero {} };
-        let mut builder = Trainer::builder(dataset)
+        let every = updates.checked_div(self.evaluations).map_or(0, |every| every.max(1));
+        let schedule = Schedule::LinearToZero {};
+        let mut builder = Trainer::builder(TrainingData::Rows(dataset))
             .seed(self.seed)
             .hidden(self.hidden)
             .epochs(self.epochs)
             .batch(batch)
-            .learning_rate(rate)
-            .set("training.centering", true)
+            .learning_rate(LearningRate { initial: self.learning_rate, schedule })
+            .centering(true)
             .set("data.validation_fraction", fraction)
             .set("tempering.chains", self.chains)
-            .set("evaluation.every", (updates / self.evaluations).max(1))
+            .set("evaluation.every", every)
             .set("evaluation.images_every", 0)
             .set("audit.every", 0);
         if fraction > 0.0 {

@@ -22,6 +22,7 @@ pub struct LogZ {
 /// The diagnostics of an error bar.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
+#[must_use]
 pub struct Trust {
     doubts: Vec<Doubt>,
 }
@@ -38,7 +39,6 @@ impl Trust {
     }
 
     /// The doubts of both, each name once.
-    #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         for doubt in other.doubts {
             if self.doubts.iter().all(|known| known.name() != doubt.name()) {
@@ -49,7 +49,6 @@ impl Trust {
     }
 
     /// The same, kept in the words of an interface.
-    #[must_use]
     pub fn kept(&self, at: Interface) -> Self {
         let words = |doubt: &Doubt| Doubt::other(doubt.name(), doubt.text(at));
         Self { doubts: self.doubts.iter().map(words).collect() }

@@ -155,7 +155,7 @@ fn crates_to_be_replaced_are_named_in_one_file() {
 }
 
 /// Constants that have a name and a value in common and stand for different things, or that a kernel wants as its own: name, value.
-const COINCIDENCES: [(&str, &str); 18] = [
+const COINCIDENCES: [(&str, &str); 17] = [
     ("BLOCK", "64"),
     ("CHAINS", "100"),
     ("INDENT", "4"),
@@ -170,7 +170,6 @@ const COINCIDENCES: [(&str, &str); 18] = [
     ("PSEUDO_COUNT", "1.0"),
     ("ROUNDING", "1e-3"),
     ("SHOWN", "100"),
-    ("SHOWN", "32"),
     ("SHOWN", "80"),
     ("STRETCH", "20"),
     ("TASK", "256"),

@@ -297,7 +297,8 @@ fn estimates_and_a_tracker_run_on_a_device() {
         let builder = LogZTracker::builder(&rows).hidden(7).chains(60).averaging(0.0);
         let mut tracker = builder.device(device).build().unwrap();
         (0..5).for_each(|_| drop(tracker.update(&parameters).unwrap()));
-        vec![(tracker.log_z().unwrap(), tracker.std_error().unwrap())]
+        let found = tracker.evaluate().unwrap();
+        vec![(found.value, found.std_error)]
     };
     let on = |device: Device| [estimates(device.clone()), tracked(device)].concat();
     let host = on(Device::Host);

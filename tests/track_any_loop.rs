@@ -231,7 +231,7 @@ fn what_cannot_be_tracked_is_refused_and_changes_nothing() -> Result<()> {
         assert!(found.contains(expected), "{found}");
     }
     let mut tracker = LogZTracker::builder(&bits).hidden(8).chains(20).build()?;
-    assert!(tracker.log_z().unwrap_err().to_string().contains("call `update` first"));
+    assert!(tracker.evaluate().unwrap_err().to_string().contains("call `update` first"));
     tracker.update(&moving(0))?;
     let before = tracker.to_bytes()?;
     let mut diverged = moving(1);
@@ -273,7 +273,8 @@ fn the_average_is_that_of_the_parameters() -> Result<()> {
         assert!((found - mean).abs() < 1e-5, "{found} {mean}");
     }
     let exact = log_partition(&tracker.parameters().expect("the same").clone())?;
-    assert!((tracker.log_z()? - exact).abs() < 4.0 * tracker.std_error()?);
+    let found = tracker.evaluate()?;
+    assert!((found.value - exact).abs() < 4.0 * found.std_error);
     let refused = tracker.negative_phase().unwrap_err().to_string();
     assert!(refused.contains("with `averaging` 0"), "{refused}");
     Ok(())
@@ -314,7 +315,7 @@ fn a_burst_of_parameters_leaves_a_tracker_that_can_be_saved() -> Result<()> {
 fn doubts_name_the_options_of_the_builder() -> Result<()> {
     let mut tracker = LogZTracker::builder(&rows(100, 4)).hidden(8).chains(2).build()?;
     tracker.update(&moving(0))?;
-    let text = tracker.trust()?.to_string();
+    let text = tracker.evaluate()?.trust.to_string();
     assert!(text.contains("raise `chains`") && !text.contains("tempering."), "{text}");
     Ok(())
 }

@@ -13,7 +13,7 @@ use ztrack::engine::random::{Purpose, Streams};
 use ztrack::model::Parameters;
 use ztrack::record::Notice;
 use ztrack::training::gradient::{Particles, PersistentDivergence};
-use ztrack::training::{Changes, StepRecord, Trainer, TrainingState};
+use ztrack::training::{Changes, StepRecord, Trainer, TrainingData, TrainingState};
 use ztrack::{Device, Doubt, Error, Trust};
 
 fn trainer(settings: &[&str]) -> Trainer {
@@ -86,7 +86,7 @@ fn a_value_in_doubt_is_no_reason_to_go_back() {
         (evaluation.train, evaluation.validation) = (train, validation);
         evaluation.train.value -= fall;
         evaluation.validation.iter_mut().for_each(|it| it.value -= fall);
-        evaluation.judged.trust = Trust::unless((!sound).then(doubt));
+        evaluation.judged.log_z.trust = Trust::unless((!sound).then(doubt));
         trainer.judge(&mut evaluation);
         let going_back = |notice: &Notice| matches!(notice, Notice::TrainingFails { remedy: Some(remedy), .. } if remedy.rewound);
         found.push((evaluation.training, evaluation.notices.iter().any(going_back)));
@@ -116,7 +116,8 @@ fn without_exchange_pcd_is_plain() {
         let visible = trainer.base().sample(40, config.seed, 1);
         let particles = Particles { visible, seed: config.seed, sweeps: 0 };
         let plain = Box::new(PersistentDivergence { sweeps: 1, particles });
-        let builder = Trainer::builder(splits).seed(config.seed).model(config.model);
+        let builder =
+            Trainer::builder(TrainingData::Splits(splits)).seed(config.seed).model(config.model);
         let builder = builder.set("training", config.training).tempering(config.tempering);
         let builder = builder.evaluation(config.evaluation).audit(config.audit);
         builder.negative_phase(plain).build().unwrap()

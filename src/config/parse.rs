@@ -63,25 +63,27 @@ impl Config {
         name: &str,
         overrides: &[String],
     ) -> Result<(Self, Places)> {
-        let (table, places) = Places::read(text, name)?;
-        Self::completed(table, places, overrides)
+        Self::completed(Places::read(text, name)?, overrides)
     }
 
     /// As [`Config::parse`] of values by their dotted keys, later ones over earlier ones.
     ///
     /// # Errors
-    /// As [`Config::load`].
-    pub fn of(values: Vec<(&str, toml::Value)>, overrides: &[String]) -> Result<Self> {
+    /// As [`Config::load`], and those among the values.
+    pub(crate) fn of(
+        values: Vec<Result<(&'static str, toml::Value)>>,
+        overrides: &[String],
+    ) -> Result<Self> {
         let (mut table, places) = (toml::Table::new(), Places::default());
-        for (key, value) in values {
+        for value in values {
+            let (key, value) = value?;
             places.insert(&mut table, key, value)?;
         }
-        Ok(Self::completed(table, places, overrides)?.0)
+        Ok(Self::completed((table, places), overrides)?.0)
     }
 
     fn completed(
-        mut table: toml::Table,
-        mut places: Places,
+        (mut table, mut places): (toml::Table, Places),
         overrides: &[String],
     ) -> Result<(Self, Places)> {
         expand(&mut table);

@@ -16,7 +16,7 @@ use crate::tracking::{
     TrackerOptions, mean_log_f, weighted_log_f,
 };
 use crate::training::Averaged;
-use crate::trust::{LogZ, Trust};
+use crate::trust::LogZ;
 use crate::units::Variables;
 
 /// log Z of a model in training, with an error bar, from one call after every update of any loop.
@@ -183,30 +183,6 @@ impl LogZTracker {
         Ok(evaluated)
     }
 
-    /// log Z in nats, see [`LogZTracker::evaluate`].
-    ///
-    /// # Errors
-    /// There was no update yet (as for all values).
-    pub fn log_z(&mut self) -> Result<f64> {
-        Ok(self.evaluate()?.value)
-    }
-
-    /// Standard error of log Z in nats, see [`LogZTracker::evaluate`].
-    ///
-    /// # Errors
-    /// See [`LogZTracker::log_z`].
-    pub fn std_error(&mut self) -> Result<f64> {
-        Ok(self.evaluate()?.std_error)
-    }
-
-    /// Whether the error bar can be trusted, and if not, why; see [`LogZTracker::evaluate`].
-    ///
-    /// # Errors
-    /// See [`LogZTracker::log_z`].
-    pub fn trust(&mut self) -> Result<Trust> {
-        Ok(self.evaluate()?.trust)
-    }
-
     /// Mean log-likelihood of rows [N, M], nats per row, with the error of log Z and that of the rows.
     ///
     /// # Errors
@@ -241,7 +217,7 @@ impl LogZTracker {
     /// States of the chains with their importance weights for the model at the chains' last step.
     ///
     /// # Errors
-    /// See [`LogZTracker::log_z`].
+    /// There was no update yet.
     pub fn samples(&self) -> Result<WeightedStates> {
         let chains = self.started()?.chains();
         Ok(WeightedStates { visible: chains.chains.visible.clone(), weights: chains.weights() })
@@ -268,7 +244,7 @@ impl LogZTracker {
     /// the error bar does not include the lag. For progress bars.
     ///
     /// # Errors
-    /// See [`LogZTracker::log_z`].
+    /// There was no update yet.
     pub fn running(&self) -> Result<(f64, f64)> {
         let chains = self.started()?.chains();
         Ok((chains.log_z(), chains.std_error()))

@@ -55,10 +55,10 @@ impl KnownShare {
     /// fraction found alone, fractions that are too large by chance would be used more often and have a larger weight.
     pub fn beside(&self, tracked: f64) -> Option<(f64, f64)> {
         let Self { bound, share, samples: n } = *self;
-        if !(n >= 1.0 && self.is_large_beside(tracked)) {
+        let middle = self.middle(tracked);
+        if !(n >= 1.0 && bound.is_finite() && middle >= SMALLEST) {
             return None;
         }
-        let middle = self.middle(tracked);
         // No sample among the reference states counts as less than one.
         let found = share.max(0.5 / n);
         // The logarithm of a mean is too small by half its relative variance, on average.
@@ -68,11 +68,6 @@ impl KnownShare {
         let smoothed = (n * middle + 0.5) / (n + 1.0);
         let variance = (1.0 - smoothed) / (smoothed * (n + 2.0));
         Some((bound - found.ln() - bias, variance.sqrt()))
-    }
-
-    /// Whether reference states have much of the model's mass, by their coverage and by a tracked value.
-    fn is_large_beside(&self, tracked: f64) -> bool {
-        self.bound.is_finite() && self.middle(tracked) >= SMALLEST
     }
 
     /// The mean of the fraction found and the fraction that a tracked value implies.

@@ -270,7 +270,7 @@ impl ChainTracker {
 
     /// (sum w)^2/sum w^2 of the chains' own weights, not those at beta = 1.
     pub fn effective_chains(&self) -> f64 {
-        self.chains.round_trips.effective_families(&self.chains.weights())
+        effective_number(&self.chains.round_trips.by_family(&self.chains.weights()))
     }
 
     /// Fraction of the chains that went from one end of the ladder to the other in the last 1000 sweeps.

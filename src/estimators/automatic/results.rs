@@ -19,8 +19,7 @@ impl Results {
     pub(super) fn take(&mut self, estimate: &mut Estimate, sweeps: usize) {
         let own = (estimate.value, estimate.std_error);
         let higher = |(log_z, _): &&Found| log_z.0 - own.0 > MOST_ERRORS * log_z.1.hypot(own.1);
-        if let Some(((log_z, std_error), _)) = self.sound.iter().find(higher) {
-            let (value, std_error) = (*log_z, *std_error);
+        if let Some(&((value, std_error), _)) = self.sound.iter().find(higher) {
             estimate.trust.doubt(Doubt::RunsDiffer { value, std_error });
         } else if estimate.trust.is_sound() {
             self.sound.push((own, sweeps as f64));

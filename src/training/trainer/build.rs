@@ -34,15 +34,6 @@ impl Trainer {
     /// # Errors
     /// A configuration that does not fit the data or the memory of this machine.
     pub fn new(config: &Config, splits: Splits, device: &Device) -> Result<Self> {
-        Self::prepare(config, splits, device, None)
-    }
-
-    pub(super) fn prepare(
-        config: &Config,
-        splits: Splits,
-        device: &Device,
-        phase: Option<Box<dyn NegativePhase>>,
-    ) -> Result<Self> {
         config.check()?;
         let identity = Identity::new(config, &splits, device)?;
         let rows = RowSets::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
@@ -61,8 +52,7 @@ impl Trainer {
         let base = config.tempering.base(&rows.column_counts, rows.len(), variables)?;
         let mixture = config.tempering.mixture_of(&rows.train_evaluated, variables, config.seed)?;
         let parameters = initial_parameters(config, &rows.marginals, variables)?;
-        let negative_phase =
-            phase.unwrap_or_else(|| negative_phase(config, &plan, &base, sizes.particles));
+        let negative_phase = negative_phase(config, &plan, &base, sizes.particles);
         let current = model(parameters, device);
         Ok(Self {
             device: device.clone(),

@@ -6,11 +6,12 @@ use super::records::{record_audit, record_likelihood};
 use super::{Audit, Trainer};
 use crate::engine::BitMatrix;
 use crate::error::Result;
+use crate::estimators::Estimate;
 use crate::record::{Notice, Record, Run};
-use crate::tracking::{ChainTracker, LogLikelihood, TrackRecord, mean_log_f};
+use crate::tracking::{ChainTracker, LogLikelihood, MeanLogF, TrackRecord, mean_log_f};
 use crate::training::gradient::Carriers;
 use crate::training::{Decision, TrainingState};
-use crate::trust::{Doubt, LogZ, Trust};
+use crate::trust::{Doubt, LogZ};
 
 /// Fraction of effective chains of a tempered gradient below which most of the work on it is lost.
 const FEW_EFFECTIVE: f64 = 0.1;
@@ -53,14 +54,10 @@ pub enum Source {
 /// The log Z of the reported log-likelihoods and of decisions.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// log Z, nats.
-    pub log_z: f64,
-    /// Its standard error; 0 for exact values.
-    pub std_error: f64,
+    /// log Z; exact values have no error.
+    pub log_z: LogZ,
     /// Its source.
     pub source: Source,
-    /// Whether it can be trusted.
-    pub trust: Trust,
 }
 
 impl Trainer {
@@ -84,12 +81,18 @@ impl Trainer {
         let mut notices = Vec::new();
         let judged = judged(&mut log_z, audit.as_ref(), &mut notices);
         let likelihood =
-            |mean: crate::tracking::MeanLogF| mean.log_likelihood(judged.log_z, judged.std_error);
+            |mean: MeanLogF| mean.log_likelihood(judged.log_z.value, judged.log_z.std_error);
         let train = likelihood(train_f);
         let validation = validation_f.map(likelihood);
 
         let mut record = Record::new(self.updates, self.epoch(), self.seconds());
-        record_log_z(&mut record, &log_z);
+        let LogZ { value, std_error, trust } = &log_z;
+        record.scalar(Run::Tracker, "log_z", *value);
+        record.scalar(Run::Tracker, "log_z_std_error", *std_error);
+        record.scalar(Run::Tracker, "log_z_lower", value - 2.0 * std_error);
+        record.scalar(Run::Tracker, "log_z_upper", value + 2.0 * std_error);
+        record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
+        record.text(Run::Tracker, "doubts", trust.names());
         record.scalar(Run::Tracker, "log_z_bound", bound);
         let (samples, deviation) = tracker.log_f_of_samples();
         record.scalar(Run::Tracker, "samples_log_f", samples);
@@ -161,47 +164,35 @@ impl Trainer {
     }
 }
 
-fn record_log_z(record: &mut Record, LogZ { value, std_error, trust }: &LogZ) {
-    record.scalar(Run::Tracker, "log_z", *value);
-    record.scalar(Run::Tracker, "log_z_std_error", *std_error);
-    record.scalar(Run::Tracker, "log_z_lower", value - 2.0 * std_error);
-    record.scalar(Run::Tracker, "log_z_upper", value + 2.0 * std_error);
-    record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
-    record.text(Run::Tracker, "doubts", trust.names());
-}
-
 /// The tracked value, unless an audit overrides it: an exact value replaces it; a sampled one replaces a value in doubt, and a value that
 /// it contradicts if the audit is higher.
 fn judged(tracked: &mut LogZ, audit: Option<&Audit>, notices: &mut Vec<Notice>) -> Judged {
-    let LogZ { value: log_z, std_error, trust } = tracked;
-    let (log_z, std_error) = (*log_z, *std_error);
-    let tracked =
-        |trust: &Trust| Judged { log_z, std_error, source: Source::Tracked, trust: trust.clone() };
-    let Some(audit) = audit else { return tracked(trust) };
+    let own = |log_z: &LogZ| Judged { log_z: log_z.clone(), source: Source::Tracked };
+    let Some(audit) = audit else { return own(tracked) };
     let estimate = &audit.estimate;
-    let (vouched, exact) = (trust.is_sound(), audit.is_exact());
+    let (vouched, exact) = (tracked.trust.is_sound(), audit.is_exact());
     // A sampled audit in doubt is still a lower bound in expectation, so it counts if it is above the tracked value.
     let believed = estimate.trust.is_sound() || audit.difference < 0.0;
     if vouched && believed && audit.disagrees() {
         let doubt = Doubt::AuditDisagrees {
-            value: log_z,
-            std_error,
+            value: tracked.value,
+            std_error: tracked.std_error,
             method: estimate.method.name().into(),
             audited: estimate.value,
             audited_error: estimate.std_error,
             in_errors: audit.in_errors,
         };
         if !exact {
-            trust.doubt(doubt.clone());
+            tracked.trust.doubt(doubt.clone());
         }
         notices.push(Notice::AuditDisagrees(doubt));
     }
     // Annealing is too low in expectation: a result below a sound tracked value puts both in doubt and supports no value.
     let low = vouched && audit.difference > 0.0;
-    if !exact && (trust.is_sound() || !believed || low) {
-        return tracked(trust);
+    if !exact && (tracked.trust.is_sound() || !believed || low) {
+        return own(tracked);
     }
     let source = if exact { Source::Exact } else { Source::Audited };
-    let trust = estimate.trust.clone();
-    Judged { log_z: estimate.value, std_error: estimate.std_error, source, trust }
+    let Estimate { value, std_error, trust, .. } = estimate.clone();
+    Judged { log_z: LogZ { value, std_error, trust }, source }
 }

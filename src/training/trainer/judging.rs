@@ -97,7 +97,7 @@ impl Trainer {
 
     fn decide(&mut self, evaluation: &mut EvaluationRecord) {
         self.count(evaluation);
-        let decides = evaluation.judged.trust.is_sound();
+        let decides = evaluation.is_sound();
         evaluation.record.scalar(Run::Tracker, "decides", f64::from(u8::from(decides)));
         self.examine(evaluation);
         let Some(validation) = evaluation.validation else { return };
@@ -110,7 +110,7 @@ impl Trainer {
             update: self.updates,
             value: validation.value,
             log_z_std_error: validation.log_z_std_error,
-            sound: evaluation.judged.trust.is_sound(),
+            sound: evaluation.is_sound(),
         };
         let candidate = Candidate {
             update: observed.update,
@@ -136,7 +136,7 @@ impl Trainer {
         if decision.stop {
             let stopping = &self.judge.stopping;
             evaluation.notices.push(Notice::EarlyStopping {
-                evaluations: stopping.without_improvement(),
+                evaluations: stopping.without_improvement,
                 improved: stopping.improved_at(),
             });
         }
@@ -148,12 +148,12 @@ impl Trainer {
         let health = &mut self.judge.standing.training;
         let (train, validation) = (evaluation.train.value, evaluation.validation);
         let finite = train.is_finite() && validation.is_none_or(|it| it.value.is_finite());
-        if self.updates > 0 && evaluation.judged.trust.is_sound() && finite {
+        if self.updates > 0 && evaluation.is_sound() && finite {
             health.observe(Likelihoods {
                 update: self.updates,
                 train,
                 validation: validation.map(|it| it.value),
-                log_z_std_error: evaluation.judged.std_error,
+                log_z_std_error: evaluation.judged.log_z.std_error,
             });
         }
         let failing = health.state == TrainingState::Failing;
@@ -192,7 +192,7 @@ impl Trainer {
         if self.updates == 0 {
             return;
         }
-        let judged = evaluation.judged.trust.is_sound();
+        let judged = evaluation.is_sound();
         standing.evaluations += 1;
         standing.sound += u64::from(evaluation.log_z.trust.is_sound());
         standing.judged += u64::from(judged);
@@ -218,13 +218,13 @@ impl Trainer {
 impl EvaluationRecord {
     /// Whether it can be used for decisions.
     pub fn is_sound(&self) -> bool {
-        self.judged.trust.is_sound()
+        self.judged.log_z.trust.is_sound()
     }
 
     /// What the live display warns of: the doubts, or that the training fails.
     pub fn warning(&self) -> Option<String> {
         if !self.is_sound() {
-            return Some(format!("in doubt: {}", self.judged.trust.names()));
+            return Some(format!("in doubt: {}", self.judged.log_z.trust.names()));
         }
         (self.training == TrainingState::Failing).then(|| "training is failing".into())
     }

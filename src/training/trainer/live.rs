@@ -113,9 +113,10 @@ fn patience(trainer: &Trainer) -> Option<Patience> {
     let settings = trainer.config.training.early_stopping?;
     let stopping = &trainer.judge.stopping;
     Some(Patience {
-        without_improvement: stopping.without_improvement(),
+        without_improvement: stopping.without_improvement,
         patience: settings.patience,
-        not_before: stopping.earliest_stop(&settings),
+        // However long it waits, unless there is an improvement.
+        not_before: (settings.patience_factor * stopping.improved_at() as f64).ceil() as u64,
     })
 }
 
