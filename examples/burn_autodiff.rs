@@ -45,7 +45,7 @@ fn main() -> Result<()> {
             let exact = tracker.parameters().map_or(Ok(f64::NAN), exact::log_partition)?;
             println!(
                 "{update:>6}  {:8.3} +- {:.3}  {exact:10.3}  {:8.3} +- {:.3}",
-                found.log_z, found.std_error, likelihood.value, likelihood.std_error
+                found.value, found.std_error, likelihood.value, likelihood.std_error
             );
         }
     }

@@ -2,10 +2,11 @@
 //! network with a locally informed sampler (Zanella 2020). Each is a [`TemperedPath`]; [`PathTracker`] asks nothing else of it.
 //! Every tenth evaluation is held against enumeration: `cargo run --release --example own_energy`.
 
+use ztrack::LogZ;
 use ztrack::config::{Automatic, TemperingConfig};
 use ztrack::engine::random::Stream;
 use ztrack::engine::{BitMatrix, States, SweepStreams, Walker, words_per_row};
-use ztrack::live::{Evaluated, PathTracker};
+use ztrack::live::PathTracker;
 use ztrack::tempering::{BaseDistribution, Ladder, TemperedPath};
 
 /// Units of a state.
@@ -224,7 +225,7 @@ fn train<E: Energy>(mut model: E, updates: usize) -> ztrack::Result<(usize, usiz
         model = next;
         tracker.update(path_of(&model))?;
         if update % 50 == 0 {
-            let Evaluated { log_z: value, std_error: error, trust } = tracker.evaluate()?;
+            let LogZ { value, std_error: error, trust } = tracker.evaluate()?;
             let exact = enumerated(&model);
             let z = (value - exact) / error;
             println!(

@@ -3,37 +3,16 @@
 //!
 //!     cargo run --release --example own_negative_phase [-- --quick]
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use ztrack::Device;
 use ztrack::Result;
-use ztrack::config::Config;
-use ztrack::data::{SplitOptions, load};
+use ztrack::config::{EvaluationConfig, GradientConfig};
+use ztrack::data::{Source, generators::BarsAndStripes};
 use ztrack::engine::Matrix;
 use ztrack::model::exact;
 use ztrack::record::Memory;
 use ztrack::training::gradient::{Moments, NegativePhase, Now};
-use ztrack::training::{NoCheckpoints, Trainer, run};
-
-/// The configuration of the run; the negative phase is given to the trainer directly.
-const CONFIG: &str = r#"
-    [data]
-    source = { name = "bars-and-stripes", side = 4, rows = 1000, noise = 0.02 }
-    validation_fraction = 0.2
-
-    [model]
-    hidden = 10
-
-    [training]
-    updates = 2000
-    batch = 100
-    gradient = { kind = "pcd" }
-    learning_rate = { initial = 0.1 }
-
-    [evaluation]
-    every = 200
-"#;
+use ztrack::training::{LearningRate, NoCheckpoints, Trainer, TrainingData, run};
 
 /// It has no state between updates, so nothing is saved.
 struct Enumerated;
@@ -53,19 +32,20 @@ impl NegativePhase for Enumerated {
 
 fn main() -> Result<()> {
     let quick = std::env::args().any(|argument| argument == "--quick");
-    let length = [("training.updates", if quick { "400" } else { "2000" })];
-    let set: Vec<String> = length.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let config = Config::parse(CONFIG, &set)?;
-    let options = SplitOptions { validation_fraction: 0.2, ..SplitOptions::default() };
+    let noise = BarsAndStripes { side: 4, rows: 1000, noise: 0.02, ..BarsAndStripes::default() };
     println!("gradient    validation rows, nats per row, with exact log Z");
     for own in [true, false] {
-        let splits = load(&config.data.source, &options, Path::new(""))?;
-        let device = Device::default();
-        let mut trainer = if own {
-            Trainer::with_negative_phase(&config, splits, &device, Box::new(Enumerated))?
-        } else {
-            Trainer::new(&config, splits, &device)?
-        };
+        let mut builder = Trainer::builder(TrainingData::Source(Source::BarsAndStripes(noise)))
+            .hidden(10)
+            .updates(if quick { 400 } else { 2000 })
+            .gradient(GradientConfig::Pcd { sweeps: 1, particles: 0 })
+            .learning_rate(LearningRate::constant(0.1))
+            .evaluation(EvaluationConfig { every: 200, ..EvaluationConfig::default() })
+            .set("data.validation_fraction", 0.2);
+        if own {
+            builder = builder.negative_phase(Box::new(Enumerated));
+        }
+        let mut trainer = builder.build()?;
         run(&mut trainer, &mut Memory::default(), &mut NoCheckpoints, &AtomicBool::new(false))?;
         let validation = trainer.standing().last.as_ref().and_then(|last| last.validation);
         let name = if own { "enumerated" } else { "PCD-1" };

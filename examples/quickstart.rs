@@ -2,45 +2,14 @@
 //!
 //!     cargo run --release --example quickstart
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use ztrack::Device;
 use ztrack::Result;
-use ztrack::config::Config;
-use ztrack::data::{SplitOptions, load};
+use ztrack::config::GradientConfig;
+use ztrack::data::{Source, generators::BarsAndStripes};
 use ztrack::model::Parameters;
 use ztrack::record::{Notice, Record, Recorder, Run};
-use ztrack::training::{Checkpoints, EvaluationRecord, Trainer, run};
-
-/// The same text could be in a file. Every omitted key has its default.
-const CONFIG: &str = r#"
-    seed = 1
-
-    [data]
-    source = { name = "bars-and-stripes", side = 4, rows = 1000, noise = 0.02 }
-    validation_fraction = 0.2
-
-    [model]
-    hidden = 12
-
-    [training]
-    updates = 3000
-    batch = 50
-    gradient = { kind = "pcd" }
-    centering = true
-    learning_rate = { initial = 0.05 }
-
-    [tempering]
-    chains = 100
-    temperatures = 20
-
-    [evaluation]
-    every = 30
-
-    [audit]
-    every = 10 # log Z by enumeration at every tenth evaluation
-"#;
+use ztrack::training::{Checkpoints, EvaluationRecord, LearningRate, Trainer, TrainingData, run};
 
 /// A custom recorder: prints every tenth record.
 #[derive(Default)]
@@ -90,14 +59,23 @@ impl Checkpoints for Best {
 }
 
 fn main() -> Result<()> {
-    let config = Config::parse(CONFIG, &[])?;
-    let options = SplitOptions {
-        validation_fraction: config.data.validation_fraction,
-        ..SplitOptions::default()
-    };
-    // Generated data need no folder.
-    let splits = load(&config.data.source, &options, Path::new(""))?;
-    let mut trainer = Trainer::new(&config, splits, &Device::default())?;
+    let data = BarsAndStripes { side: 4, rows: 1000, noise: 0.02, ..BarsAndStripes::default() };
+    // What is left out has its default; `set` takes any key of a configuration.
+    let mut trainer = Trainer::builder(TrainingData::Source(Source::BarsAndStripes(data)))
+        .seed(1)
+        .hidden(12)
+        .updates(3000)
+        .batch(50)
+        .gradient(GradientConfig::Pcd { sweeps: 1, particles: 0 })
+        .learning_rate(LearningRate::constant(0.05))
+        .centering(true)
+        .set("data.validation_fraction", 0.2)
+        .set("tempering.chains", 100)
+        .set("tempering.temperatures", 20)
+        .set("evaluation.every", 30)
+        // log Z by enumeration at every tenth evaluation.
+        .set("audit.every", 10)
+        .build()?;
 
     println!("Nats; log-likelihoods are means per row, with the tracked log Z.\n");
     println!("update  tracked log Z +- error  exact  train log-lik  validation");

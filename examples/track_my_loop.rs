@@ -62,9 +62,9 @@ fn main() -> Result<()> {
             let likelihood = tracker.log_likelihood(&bits)?;
             println!(
                 "{update:>6}  {:8.3} +- {:.3}  {exact:8.3}  {:+7.1}  {:8.3}  {}",
-                found.log_z,
+                found.value,
                 found.std_error,
-                (found.log_z - exact) / found.std_error,
+                (found.value - exact) / found.std_error,
                 likelihood.value,
                 found.trust
             );

@@ -194,9 +194,9 @@ fn run(
         let evaluation = trainer.next_evaluation()?;
         seconds += start.elapsed().as_secs_f64();
         let Some(evaluation) = evaluation else { break };
-        let (value, std_error) = evaluation.log_z;
+        let ztrack::LogZ { value, std_error, trust } = evaluation.log_z;
         let exact = log_partition(&trainer.evaluated_parameters())?;
-        points.push((value - exact, std_error, evaluation.trust.is_sound()));
+        points.push((value - exact, std_error, trust.is_sound()));
     }
     Ok((points, seconds))
 }

@@ -211,7 +211,7 @@ fn figure_7(options: &Options) -> Result<()> {
             let base = start.base(&model, Units::Binary, SEED)?;
             row.push(format!("{:.2}", anneal(&model, &base, temperatures, SEED)? - reference));
         }
-        let (log_z, std_error) = evaluation.log_z;
+        let (log_z, std_error) = (evaluation.log_z.value, evaluation.log_z.std_error);
         row.push(format!("{:.2} +- {std_error:.2}", log_z - reference));
         rows.push(row);
     }

@@ -175,14 +175,14 @@ fn run(
                 window,
                 seed,
                 update,
-                tracked: (found.log_z, found.std_error),
+                tracked: (found.value, found.std_error),
                 judge: (judged.value, judged.std_error),
                 sound: found.trust.is_sound(),
                 judged: judged.trust.is_sound(),
             };
             println!(
                 "{window:9}  {seed:4}  {update:6}  {:9.3} +- {:6.3}  {:9.3} +- {:6.3}  {:+7.1}  {}{}",
-                found.log_z,
+                found.value,
                 found.std_error,
                 judged.value,
                 judged.std_error,

@@ -200,12 +200,12 @@ fn run(config: &Config, folder: &Path, most: usize) -> Result<Run> {
         && let Some(evaluation) = trainer.next_evaluation()?
     {
         count += 1;
-        sound += usize::from(evaluation.trust.is_sound());
+        sound += usize::from(evaluation.log_z.trust.is_sound());
         if count % stride == 0 {
             kept.push(Kept {
                 update: trainer.updates(),
-                value: evaluation.log_z,
-                sound: evaluation.trust.is_sound(),
+                value: (evaluation.log_z.value, evaluation.log_z.std_error),
+                sound: evaluation.log_z.trust.is_sound(),
                 parameters: trainer.evaluated_parameters(),
             });
         }

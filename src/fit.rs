@@ -2,14 +2,16 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::config::Config;
-use crate::data::{Binarization, Dataset, Rows, SplitOptions, Splits, Values};
+use crate::data::{Dataset, Rows, Values};
 use crate::error::{Error, Result};
 use crate::estimators::Estimate;
-use crate::model::{Device, Parameters};
+use crate::model::Parameters;
 use crate::record::{Memory, Recorder, Tee};
 use crate::tracking::LogLikelihood;
-use crate::training::{Best, LastAudits, NoCheckpoints, StopReason, Trainer, run};
+use crate::training::{
+    Best, EarlyStoppingConfig, LastAudits, LearningRate, NoCheckpoints, Schedule, StopReason,
+    Trainer, TrainingData, run,
+};
 
 /// Options of [`fit`].
 ///
@@ -111,18 +113,13 @@ pub fn fit_recording(
     stop: &AtomicBool,
 ) -> Result<Fit> {
     let dataset = rows.dataset()?;
-    let own = |error| options.named(error);
-    let config = options.config(&dataset).map_err(own)?;
-    let splits = split(dataset, &config).map_err(own)?;
-    let mut trainer = Trainer::new(&config, splits, &Device::default()).map_err(own)?;
+    let mut trainer = options.trainer(dataset).map_err(|error| options.named(error))?;
     let mut curves = Memory::default();
-    let outcome = {
-        let mut tee = Tee(vec![Box::new(&mut curves), Box::new(recorder)]);
-        run(&mut trainer, &mut tee, &mut NoCheckpoints, stop)?
-    };
+    let mut tee = Tee(vec![Box::new(&mut curves), Box::new(recorder)]);
+    let reason = run(&mut trainer, &mut tee, &mut NoCheckpoints, stop)?.reason;
+    drop(tee);
     // The progress of every update is only for recorders.
     curves.progress = Vec::new();
-    let reason = outcome.reason;
     let (parameters, update, likelihood) = match trainer.last_audits()? {
         LastAudits::Best(Best { candidate, likelihood, .. }) => {
             (candidate.parameters.as_ref().clone(), candidate.update, likelihood)
@@ -149,66 +146,34 @@ impl Options {
         }
     }
 
-    /// The configuration of these options.
-    fn config(&self, dataset: &Dataset) -> Result<Config> {
-        for (name, value) in [("epochs", self.epochs), ("evaluations", self.evaluations)] {
-            if value == 0 {
-                return Err(Error::Invalid(format!("`{name}` must be at least 1")));
-            }
-        }
-        let Self { hidden, epochs, learning_rate, chains, seed, .. } = self;
+    /// The trainer of these options.
+    fn trainer(&self, dataset: Dataset) -> Result<Trainer> {
+        let (fraction, grey) =
+            (self.validation_fraction, matches!(dataset.values, Values::Intensity(_)));
         let by_rows = (dataset.rows() / 100).clamp(*BATCHES.start(), *BATCHES.end());
         let batch = self.batch.unwrap_or(by_rows);
-        let fraction = self.validation_fraction;
         let train = dataset.rows() as f64 * (1.0 - fraction.clamp(0.0, 1.0));
-        let updates = epochs.saturating_mul((train as u64).div_ceil(batch.max(1) as u64));
-        let every = (updates / self.evaluations).max(1);
-        let text = format!(
-            r#"
-            seed = "{seed}"
-            [data]
-            source = {{ name = "files", train = "memory" }}
-            validation_fraction = {fraction:?}
-            [model]
-            hidden = {hidden}
-            [training]
-            epochs = {epochs}
-            batch = {batch}
-            centering = true
-            learning_rate = {{ initial = {learning_rate:?}, schedule = {{ kind = "linear-to-zero" }} }}
-            [tempering]
-            chains = {chains}
-            [evaluation]
-            every = {every}
-            images_every = 0
-            [audit]
-            every = 0
-            "#
-        );
-        let mut settings = Vec::new();
+        let updates = self.epochs.saturating_mul((train as u64).div_ceil(batch.max(1) as u64));
+        let every = updates.checked_div(self.evaluations).map_or(0, |every| every.max(1));
+        let schedule = Schedule::LinearToZero {};
+        let mut builder = Trainer::builder(TrainingData::Rows(dataset))
+            .seed(self.seed)
+            .hidden(self.hidden)
+            .epochs(self.epochs)
+            .batch(batch)
+            .learning_rate(LearningRate { initial: self.learning_rate, schedule })
+            .centering(true)
+            .set("data.validation_fraction", fraction)
+            .set("tempering.chains", self.chains)
+            .set("evaluation.every", every)
+            .set("evaluation.images_every", 0)
+            .set("audit.every", 0);
         if fraction > 0.0 {
-            settings.push("training.early_stopping={}".to_string());
+            builder = builder.early_stopping(EarlyStoppingConfig::default());
         }
-        if matches!(dataset.values, Values::Intensity(_)) {
-            settings.push("data.binarization=stochastic".into());
+        if grey {
+            builder = builder.set("data.binarization", "stochastic");
         }
-        settings.extend(self.settings.iter().cloned());
-        Config::parse(&text, &settings)
+        builder.settings(&self.settings).build()
     }
-}
-
-/// The rows split into parts by the seed of the split.
-fn split(dataset: Dataset, config: &Config) -> Result<Splits> {
-    if matches!(
-        (&dataset.values, config.data.binarization),
-        (Values::Intensity(_), Binarization::None)
-    ) {
-        return Err(Error::config("data.binarization", "these rows have grey levels"));
-    }
-    let options = SplitOptions {
-        validation_fraction: config.data.validation_fraction,
-        test_fraction: config.data.test_fraction,
-        seed: config.data.split_seed,
-    };
-    Splits::of(dataset, &options)
 }

@@ -31,7 +31,8 @@
 //!     tracker.update(&parameters)?;
 //! }
 //! let likelihood = tracker.log_likelihood(&rows)?;
-//! println!("log Z {:.3} +- {:.3}, {}", tracker.log_z()?, tracker.std_error()?, tracker.trust()?);
+//! let found = tracker.evaluate()?;
+//! println!("log Z {:.3} +- {:.3}, {}", found.value, found.std_error, found.trust);
 //! println!("{:.3} +- {:.3} nats per row", likelihood.value, likelihood.std_error);
 //! # Ok::<(), ztrack::Error>(())
 //! ```
@@ -103,4 +104,4 @@ pub use model::Rbm;
 pub use model::{Device, Parameters};
 pub use record::Recorder;
 pub use training::{Trainer, run};
-pub use trust::{Doubt, Trust};
+pub use trust::{Doubt, Interface, LogZ, Trust};

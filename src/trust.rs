@@ -1,21 +1,28 @@
 //! Whether an error bar can be trusted, and if not, why: the same type for tracked and for estimated values of log Z.
 
+mod doubt;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One reason not to trust an error bar.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Doubt {
-    /// Short name for columns and counts, kebab-case, as in `few-travelled`.
-    pub name: String,
-    /// The finding, in words, and what to do about it.
-    pub text: String,
+pub use doubt::{Doubt, Interface};
+
+/// log Z of a model, nats.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogZ {
+    /// The value.
+    pub value: f64,
+    /// Its standard error.
+    pub std_error: f64,
+    /// Whether the value and its error can be trusted, and if not, why.
+    pub trust: Trust,
 }
 
 /// The diagnostics of an error bar.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
+#[must_use]
 pub struct Trust {
     doubts: Vec<Doubt>,
 }
@@ -27,39 +34,29 @@ impl Trust {
     }
 
     /// In doubt if there is a reason, else sound.
-    pub fn unless(name: &str, reason: Option<impl Into<String>>) -> Self {
-        let mut trust = Self::sound();
-        if let Some(text) = reason {
-            trust.doubt(name, text);
-        }
-        trust
+    pub fn unless(doubt: Option<Doubt>) -> Self {
+        Self { doubts: doubt.into_iter().collect() }
     }
 
     /// The doubts of both, each name once.
-    #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         for doubt in other.doubts {
-            if self.doubts.iter().all(|known| known.name != doubt.name) {
+            if self.doubts.iter().all(|known| known.name() != doubt.name()) {
                 self.doubts.push(doubt);
             }
         }
         self
     }
 
-    /// The same with the remedies in the terms of another interface: `words` are pairs of a key or option and its name there.
-    #[must_use]
-    pub fn reworded(mut self, words: &[(&str, &str)]) -> Self {
-        for doubt in &mut self.doubts {
-            doubt.text = words
-                .iter()
-                .fold(std::mem::take(&mut doubt.text), |text, (from, to)| text.replace(from, to));
-        }
-        self
+    /// The same, kept in the words of an interface.
+    pub fn kept(&self, at: Interface) -> Self {
+        let words = |doubt: &Doubt| Doubt::other(doubt.name(), doubt.text(at));
+        Self { doubts: self.doubts.iter().map(words).collect() }
     }
 
     /// Adds a doubt.
-    pub fn doubt(&mut self, name: &str, text: impl Into<String>) {
-        self.doubts.push(Doubt { name: name.into(), text: text.into() });
+    pub fn doubt(&mut self, doubt: Doubt) {
+        self.doubts.push(doubt);
     }
 
     /// Whether there are no doubts.
@@ -74,18 +71,28 @@ impl Trust {
 
     /// The short names of the doubts, joined by spaces; empty if sound.
     pub fn names(&self) -> String {
-        let names: Vec<&str> = self.doubts.iter().map(|doubt| doubt.name.as_str()).collect();
+        let names: Vec<&str> = self.doubts.iter().map(Doubt::name).collect();
         names.join(" ")
+    }
+
+    /// The doubts in words, in the terms of an interface; empty if sound.
+    pub fn text(&self, at: Interface) -> String {
+        self.joined(|doubt| doubt.text(at))
+    }
+
+    /// What was found, without what to do about it; empty if sound.
+    pub fn findings(&self) -> String {
+        self.joined(Doubt::finding)
+    }
+
+    fn joined(&self, words: impl Fn(&Doubt) -> String) -> String {
+        self.doubts.iter().map(words).collect::<Vec<_>>().join("; ")
     }
 }
 
 impl fmt::Display for Trust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_sound() {
-            return f.write_str("sound");
-        }
-        let texts: Vec<&str> = self.doubts.iter().map(|doubt| doubt.text.as_str()).collect();
-        f.write_str(&texts.join("; "))
+        f.write_str(&if self.is_sound() { "sound".into() } else { self.text(Interface::Rust) })
     }
 }
 
@@ -97,13 +104,16 @@ mod tests {
     fn sound_until_doubted() {
         let mut trust = Trust::sound();
         assert!(trust.is_sound() && trust.to_string() == "sound" && trust.names().is_empty());
-        trust.doubt("few-travelled", "3 of 100 chains travelled");
-        trust.doubt("movement", "the model runs away");
+        trust.doubt(Doubt::FewTravelled { travelled: 3, chains: 100 });
+        trust.doubt(Doubt::other("movement", "the model runs away"));
+        let again = Trust::unless(Some(Doubt::other("movement", "again")));
+        let trust = trust.and(again);
         assert!(!trust.is_sound());
         assert_eq!(trust.names(), "few-travelled movement");
-        let other = trust.clone().reworded(&[("chains", "walkers"), ("model", "network")]);
-        assert_eq!(other.to_string(), "3 of 100 walkers travelled; the network runs away");
-        assert_eq!(other.names(), trust.names());
-        assert_eq!(trust.to_string(), "3 of 100 chains travelled; the model runs away");
+        let found = "only 3 of 100 chains have been at both ends of the ladder";
+        assert_eq!(trust.findings(), format!("{found}; the model runs away"));
+        let of = |start| format!("{found}: use more sweeps or use {start}; the model runs away");
+        assert_eq!(trust.to_string(), of("another start"));
+        assert_eq!(trust.kept(Interface::Command).to_string(), of("another --start"));
     }
 }

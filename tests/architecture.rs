@@ -1,6 +1,6 @@
 //! The rooms of docs/architecture.md: what a module of src imports lies below it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The modules from the lowest to the highest; those of one line do not know each other.
@@ -152,4 +152,61 @@ fn crates_to_be_replaced_are_named_in_one_file() {
         let named: Vec<_> = files.iter().filter(|path| text(path).contains(name)).collect();
         assert_eq!(named, [&root.join(owner)], "{name}");
     }
+}
+
+/// Constants that have a name and a value in common and stand for different things, or that a kernel wants as its own: name, value.
+const COINCIDENCES: [(&str, &str); 17] = [
+    ("BLOCK", "64"),
+    ("CHAINS", "100"),
+    ("INDENT", "4"),
+    ("LANES", "16"),
+    ("LANES", "8"),
+    ("LARGE", "64 << 20"),
+    ("LONGEST", "1 << 16"),
+    ("LONGEST", "256 << 20"),
+    ("MANY", "1 << 22"),
+    ("MOST_ROWS", "400"),
+    ("MOST_STATES", "100_000"),
+    ("PSEUDO_COUNT", "1.0"),
+    ("ROUNDING", "1e-3"),
+    ("SHOWN", "100"),
+    ("SHOWN", "80"),
+    ("STRETCH", "20"),
+    ("TASK", "256"),
+];
+
+/// Name and value of a constant that is a number or a text.
+fn constant(line: &str) -> Option<(&str, &str)> {
+    let (_, rest) = line.split_once("const ").filter(|(before, _)| {
+        let before = before.trim();
+        before.is_empty() || before.starts_with("pub")
+    })?;
+    let (name, rest) = rest.split_once(':')?;
+    let (_, value) = rest.split_once(" = ")?;
+    let value = value.strip_suffix(';')?;
+    value.starts_with(|c: char| c.is_ascii_digit() || c == '"').then_some((name, value))
+}
+
+/// A threshold that is written down twice is changed in one place only.
+#[test]
+fn a_number_stands_in_one_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut files, mut places) = (Vec::new(), BTreeMap::<(String, String), BTreeSet<_>>::new());
+    sources(&root, &mut files);
+    files.retain(|path| !path.to_string_lossy().contains("tests"));
+    for path in &files {
+        let text = code(&std::fs::read_to_string(path).unwrap());
+        for (name, value) in text.lines().filter_map(constant) {
+            let place = path.strip_prefix(&root).unwrap().to_path_buf();
+            places.entry((name.into(), value.into())).or_default().insert(place);
+        }
+    }
+    assert!(places.len() > 300, "{} constants", places.len());
+    let known: BTreeSet<_> =
+        COINCIDENCES.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let twice = places.iter().filter(|(_, files)| files.len() > 1);
+    let wrong: Vec<_> = twice.clone().filter(|(constant, _)| !known.contains(*constant)).collect();
+    assert!(wrong.is_empty(), "the same number in several files: {wrong:#?}");
+    let found: BTreeSet<_> = twice.map(|(constant, _)| constant.clone()).collect();
+    assert!(known.is_subset(&found), "no coincidence: {:?}", known.difference(&found));
 }

@@ -17,7 +17,7 @@ use ztrack::model::exact::{log_partition, log_partition_at, moments, samples};
 use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::tempering::{BaseDistribution, Ladder, Prior};
 use ztrack::training::Trainer;
-use ztrack::{Parameters, units::Variables};
+use ztrack::{LogZ, Parameters, units::Variables};
 
 const VARIABLES: &str = "4*3+,3*4,2*1+";
 const COLUMNS: usize = 26;
@@ -129,9 +129,9 @@ fn training_tracks_log_z_and_learns_variables() {
     let (mut sound, mut beyond, mut last) = (0, 0, f64::NAN);
     while let Some(evaluation) = trainer.next_evaluation().unwrap() {
         let exact = log_partition(&trainer.parameters()).unwrap();
-        let (value, error) = evaluation.log_z;
-        sound += usize::from(evaluation.trust.is_sound());
-        beyond += usize::from(evaluation.trust.is_sound() && (value - exact).abs() > 4.0 * error);
+        let LogZ { value, std_error: error, trust } = evaluation.log_z;
+        sound += usize::from(trust.is_sound());
+        beyond += usize::from(trust.is_sound() && (value - exact).abs() > 4.0 * error);
         last = evaluation.validation.map_or(f64::NAN, |likelihood| likelihood.value);
     }
     assert_eq!(trainer.parameters().variables.to_string(), VARIABLES);

@@ -105,7 +105,7 @@ fn models_in_doubt_stay_so_and_the_winner_is_audited_anew() {
     let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
     let mut stood_in = 0;
     while let Some(evaluation) = trainer.next_evaluation().unwrap() {
-        assert!(!evaluation.trust.is_sound(), "two chains are no error bar");
+        assert!(!evaluation.log_z.trust.is_sound(), "two chains are no error bar");
         stood_in += usize::from(evaluation.is_sound());
     }
     assert!(stood_in > 0 && trainer.candidates().is_empty());

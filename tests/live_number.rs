@@ -58,9 +58,9 @@ fn train(config: &Config, splits: Splits) -> (Vec<Point>, Parameters, u64) {
     while let Some(evaluation) = trainer.next_evaluation().unwrap() {
         let exact = log_partition(&trainer.parameters()).unwrap();
         points.push(Point {
-            error: evaluation.log_z.0 - exact,
-            std_error: evaluation.log_z.1,
-            sound: evaluation.trust.is_sound(),
+            error: evaluation.log_z.value - exact,
+            std_error: evaluation.log_z.std_error,
+            sound: evaluation.log_z.trust.is_sound(),
         });
     }
     (points, trainer.parameters(), trainer.restarts())

@@ -11,7 +11,7 @@ use ztrack::model::test_systems::gaussian_parameters;
 use ztrack::numerics::log_sum_exp;
 use ztrack::tempering::{BaseDistribution, GeometricPath, Ladder, Prior, TemperedPath};
 use ztrack::units::Variables;
-use ztrack::{BitMatrix, Dataset, Engine, Host, LogZTracker, Options, Parameters, fit};
+use ztrack::{BitMatrix, Dataset, Engine, Host, LogZ, LogZTracker, Options, Parameters, fit};
 
 fn couplings(m: usize, j: usize, seed: u64) -> Couplings {
     gaussian_parameters(m, j, 0.4, seed).couplings()
@@ -233,7 +233,7 @@ fn a_tracker_follows_couplings() {
         own.hidden_bias.iter_mut().for_each(|b| *b += 0.002);
         tracker.update(&own.model().unwrap()).unwrap();
     }
-    let (value, error) = (tracker.log_z().unwrap(), tracker.std_error().unwrap());
+    let LogZ { value, std_error: error, .. } = tracker.evaluate().unwrap();
     let truth = log_z(&own, &[0.0; 8], 1.0);
     assert!((value - truth).abs() < 4.0 * error && error < 0.1, "{value} +- {error}, {truth}");
     let refused = builder().build().unwrap().update(&own.model().unwrap()).unwrap_err();

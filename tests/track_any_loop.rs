@@ -101,10 +101,11 @@ fn says_what_the_trainer_says(
         if evaluated {
             let own = trainer.evaluate(None)?.expect("tracking has started");
             let found = tracker.evaluate()?;
-            assert_eq!((found.log_z, found.std_error), own.log_z, "update {}", trainer.updates());
-            assert_eq!(found.trust.names(), own.trust.names());
+            let both = [&found, &own.log_z].map(|it| (it.value, it.std_error));
+            assert_eq!(both[0], both[1], "update {}", trainer.updates());
+            assert_eq!(found.trust.names(), own.log_z.trust.names());
             assert_eq!(tracker.log_likelihood(&bits)?, own.train);
-            let error = found.log_z - log_partition(&trainer.parameters())?;
+            let error = found.value - log_partition(&trainer.parameters())?;
             compared += 1;
             inside += usize::from(error.abs() < 4.0 * found.std_error);
             // Wherever it is saved.
@@ -174,7 +175,7 @@ fn marginals_alone_do_and_weights_are_those_of_the_model() -> Result<()> {
     }
     let found = tracker.evaluate()?;
     let exact = log_partition(&model)?;
-    assert!((found.log_z - exact).abs() < 4.0 * found.std_error, "{found:?} {exact}");
+    assert!((found.value - exact).abs() < 4.0 * found.std_error, "{found:?} {exact}");
     let moments = ztrack::model::exact::moments(&model)?;
     let negative = tracker.negative_phase()?;
     // About 2000/20 chains count at beta = 1, half a unit's deviation each: 0.05; four of these.
@@ -230,7 +231,7 @@ fn what_cannot_be_tracked_is_refused_and_changes_nothing() -> Result<()> {
         assert!(found.contains(expected), "{found}");
     }
     let mut tracker = LogZTracker::builder(&bits).hidden(8).chains(20).build()?;
-    assert!(tracker.log_z().unwrap_err().to_string().contains("call `update` first"));
+    assert!(tracker.evaluate().unwrap_err().to_string().contains("call `update` first"));
     tracker.update(&moving(0))?;
     let before = tracker.to_bytes()?;
     let mut diverged = moving(1);
@@ -272,7 +273,8 @@ fn the_average_is_that_of_the_parameters() -> Result<()> {
         assert!((found - mean).abs() < 1e-5, "{found} {mean}");
     }
     let exact = log_partition(&tracker.parameters().expect("the same").clone())?;
-    assert!((tracker.log_z()? - exact).abs() < 4.0 * tracker.std_error()?);
+    let found = tracker.evaluate()?;
+    assert!((found.value - exact).abs() < 4.0 * found.std_error);
     let refused = tracker.negative_phase().unwrap_err().to_string();
     assert!(refused.contains("with `averaging` 0"), "{refused}");
     Ok(())
@@ -313,7 +315,7 @@ fn a_burst_of_parameters_leaves_a_tracker_that_can_be_saved() -> Result<()> {
 fn doubts_name_the_options_of_the_builder() -> Result<()> {
     let mut tracker = LogZTracker::builder(&rows(100, 4)).hidden(8).chains(2).build()?;
     tracker.update(&moving(0))?;
-    let text = tracker.trust()?.to_string();
+    let text = tracker.evaluate()?.trust.to_string();
     assert!(text.contains("raise `chains`") && !text.contains("tempering."), "{text}");
     Ok(())
 }

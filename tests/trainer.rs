@@ -13,8 +13,8 @@ use ztrack::engine::{BitMatrix, Engine, Host};
 use ztrack::model::Parameters;
 use ztrack::record::Notice;
 use ztrack::training::gradient::{Particles, PersistentDivergence};
-use ztrack::training::{Changes, StepRecord, Trainer, TrainingState};
-use ztrack::{Device, Error, Trust};
+use ztrack::training::{Changes, StepRecord, Trainer, TrainingData, TrainingState};
+use ztrack::{Device, Doubt, Error, Trust};
 
 fn trainer(settings: &[&str]) -> Trainer {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
@@ -36,6 +36,10 @@ fn the_tracker_steps_at_its_own_updates_before_evaluations_and_at_the_end() {
     assert_eq!(tracked, [7, 10, 14, 20, 21, 28, 30, 33]);
 }
 
+fn doubt() -> Doubt {
+    Doubt::other("name", "reason")
+}
+
 /// What an audit finds above the tracker is still missed at the next evaluation.
 #[test]
 fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
@@ -54,10 +58,9 @@ fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
             Some(audit) => {
                 let (missed, sound) = audits.next().unwrap();
                 (audit.difference, audit.in_errors) = (-missed, -missed);
-                let reason = (!sound).then_some("reason");
-                audit.estimate.trust = Trust::unless("name", reason);
+                audit.estimate.trust = Trust::unless((!sound).then(doubt));
             }
-            None => doubts.push(evaluation.trust.names().contains("audit")),
+            None => doubts.push(evaluation.log_z.trust.names().contains("audit")),
         }
         trainer.judge(&mut evaluation);
     }
@@ -83,7 +86,7 @@ fn a_value_in_doubt_is_no_reason_to_go_back() {
         (evaluation.train, evaluation.validation) = (train, validation);
         evaluation.train.value -= fall;
         evaluation.validation.iter_mut().for_each(|it| it.value -= fall);
-        evaluation.judged.trust = Trust::unless("name", (!sound).then_some("reason"));
+        evaluation.judged.log_z.trust = Trust::unless((!sound).then(doubt));
         trainer.judge(&mut evaluation);
         let going_back = |notice: &Notice| matches!(notice, Notice::TrainingFails { remedy: Some(remedy), .. } if remedy.rewound);
         found.push((evaluation.training, evaluation.notices.iter().any(going_back)));
@@ -113,7 +116,11 @@ fn without_exchange_pcd_is_plain() {
         let visible = trainer.base().sample(40, config.seed, 1);
         let particles = Particles { visible, seed: config.seed, sweeps: 0 };
         let plain = Box::new(PersistentDivergence { sweeps: 1, particles });
-        Trainer::with_negative_phase(&config, splits, &Device::default(), plain).unwrap()
+        let builder =
+            Trainer::builder(TrainingData::Splits(splits)).seed(config.seed).model(config.model);
+        let builder = builder.set("training", config.training).tempering(config.tempering);
+        let builder = builder.evaluation(config.evaluation).audit(config.audit);
+        builder.negative_phase(plain).build().unwrap()
     };
     let plain = trained(own(&settings));
     assert_eq!(trained(trainer(&with("training.exchange=false"))), plain);

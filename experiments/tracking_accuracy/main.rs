@@ -294,11 +294,11 @@ fn train(
         };
         points.push(Point {
             exact,
-            error: evaluation.log_z.0 - exact,
-            std_error: evaluation.log_z.1,
+            error: evaluation.log_z.value - exact,
+            std_error: evaluation.log_z.std_error,
             update: trainer.updates(),
             scalars: evaluation.record.entries.iter().filter_map(scalar).collect(),
-            trust: evaluation.trust,
+            trust: evaluation.log_z.trust,
         });
     }
     Ok(Trained { setting: index, set: set.name, seed, points, seconds })

@@ -3,11 +3,11 @@
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
+use ztrack::Interface;
 use ztrack::estimators::{Completing, Completion};
 use ztrack::tempering::BaseDistribution;
 
 use super::arrays::{bits, cells};
-use super::errors::of_arguments;
 use super::estimate::{Given, Problem};
 use super::long_call::long;
 
@@ -52,8 +52,7 @@ pub fn complete<'py>(
         asked.run(&parameters, &rows, &missing)
     })?;
     let doubtful = |(row, it): (usize, &Completion)| {
-        let text = || it.trust.doubts().iter().map(|doubt| of_arguments(&doubt.text));
-        (!it.trust.is_sound()).then(|| (row, text().collect::<Vec<_>>().join("; ")))
+        (!it.trust.is_sound()).then(|| (row, it.trust.text(Interface::Python)))
     };
     let means: Vec<u8> =
         found.iter().flat_map(|it| &it.means).flat_map(|mean| mean.to_le_bytes()).collect();

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use ztrack::Error;
 
 /// Options and keys of the command, and the arguments here that do the same. Longer ones come before their beginnings.
-pub const ARGUMENTS: &[(&str, &str)] = &[
+const ARGUMENTS: &[(&str, &str)] = &[
     ("training.learning_rate.initial", "`learning_rate`"),
     ("tempering.chains", "`chains`"),
     ("try --method auto", "try method=\"auto\""),

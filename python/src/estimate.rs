@@ -9,10 +9,10 @@ use ztrack::estimators::{
 };
 use ztrack::tempering::BaseDistribution;
 use ztrack::tempering::schedules::linear;
-use ztrack::{BitMatrix, Parameters, Result};
+use ztrack::{BitMatrix, Interface, Parameters, Result};
 
 use super::arrays::{bits, cells, parameters};
-use super::errors::{ARGUMENTS, named, of_arguments};
+use super::errors::{named, of_arguments};
 use super::long_call::{Message, long};
 
 #[derive(Serialize)]
@@ -102,7 +102,7 @@ pub fn log_partition(
         })?;
         let (mut estimates, mut agreement, bound) = (found.estimates, found.agreement, found.bound);
         for estimate in &mut estimates {
-            estimate.trust = std::mem::take(&mut estimate.trust).reworded(ARGUMENTS);
+            estimate.trust = estimate.trust.kept(Interface::Python);
         }
         let sentences = |texts: Vec<String>| texts.iter().map(|text| of_arguments(text)).collect();
         agreement.disagreements = sentences(agreement.disagreements);
@@ -135,9 +135,10 @@ pub fn sample<'py>(
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
     let samples = long(py, progress.as_ref(), true, |tell| {
         let Problem { parameters, data, states } = given.problem()?;
-        let marginals = data
-            .as_ref()
-            .map(|rows| BaseDistribution::from_marginals(rows, 1.0, &parameters.variables));
+        let marginals = data.as_ref().map(|rows| {
+            let smoothing = BaseDistribution::PSEUDO_COUNT;
+            BaseDistribution::from_marginals(rows, smoothing, &parameters.variables)
+        });
         let marginals = marginals.transpose()?;
         let (rows, states) = (data.as_ref(), states.as_ref());
         let known = Known { marginals: marginals.as_ref(), rows, states, ..Known::default() };
@@ -149,6 +150,6 @@ pub fn sample<'py>(
             let _ = tell.send(Message::Line(line.to_string()));
         })
     })?;
-    let doubts = samples.trust.doubts().iter().map(|doubt| of_arguments(&doubt.text)).collect();
+    let doubts = samples.trust.doubts().iter().map(|doubt| doubt.text(Interface::Python)).collect();
     Ok((PyBytes::new(py, &cells(&samples.visible)), doubts))
 }

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use ztrack::live::{Diagnostics, Evaluated};
-use ztrack::{Error, LogZTracker};
+use ztrack::live::Diagnostics;
+use ztrack::{Error, Interface, LogZ, LogZTracker};
 
 use super::arrays::{bits, cells, model_bytes, parameters};
 use super::errors::named;
@@ -64,14 +64,15 @@ impl Tracker {
 /// Update, log Z, its standard error, names and texts of the doubts, and JSON of the diagnostics.
 pub fn evaluation(
     py: Python<'_>,
-    (update, found, diagnostics): (u64, Evaluated, Diagnostics),
+    (update, found, diagnostics): (u64, LogZ, Diagnostics),
 ) -> PyResult<Evaluation> {
-    let Evaluated { log_z, std_error, trust } = found;
+    let LogZ { value, std_error, trust } = found;
     let diagnostics = serde_json::to_string(&diagnostics)
         .map_err(|error| named(py, "InternalError", error.to_string()))?;
     let doubts = trust.doubts().iter();
-    let doubts = doubts.map(|doubt| (doubt.name.clone(), doubt.text.clone())).collect();
-    Ok((update, log_z, std_error, doubts, diagnostics))
+    let doubts =
+        doubts.map(|doubt| (doubt.name().to_string(), doubt.text(Interface::Python))).collect();
+    Ok((update, value, std_error, doubts, diagnostics))
 }
 
 #[pymethods]

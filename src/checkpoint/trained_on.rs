@@ -53,7 +53,7 @@ impl TrainedOn {
         metadata.insert(DATA.into(), self.data.clone());
         metadata.insert(ROWS.into(), self.rows.to_string());
         metadata.insert(BINARIZATION.into(), self.binarization.to_string());
-        if let Some(Ok(categories)) = self.categories.as_ref().map(|it| it.to_json()) {
+        if let Some(Ok(categories)) = self.categories.as_deref().map(serde_json::to_string) {
             metadata.insert(CATEGORIES.into(), categories);
         }
         if let (false, Ok(titles)) = (self.titles.is_empty(), serde_json::to_string(&self.titles)) {

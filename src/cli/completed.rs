@@ -10,9 +10,6 @@ use crate::engine::BitMatrix;
 use crate::estimators::{Completing, Completion};
 use crate::trust::Trust;
 
-/// Advice that has no meaning for completions, whose amount of work is fixed.
-const ADVICE: &str = "use more sweeps, or another --start";
-
 /// Rows, and the completion of each.
 pub struct Completed {
     /// The missing cells, shape [rows, visible units].
@@ -72,9 +69,9 @@ pub fn warn(doubtful: Vec<(usize, Trust)>, rows: usize) -> bool {
     let count = doubtful.len();
     if let Some((row, first)) = doubtful.into_iter().next() {
         tell(&format!(
-            "warning: {count} of {rows} rows are in doubt, the first of them row {}: {}",
+            "warning: {count} of {rows} rows are in doubt, the first of them row {}: {}; the others are not affected",
             row + 1,
-            first.reworded(&[(ADVICE, "the others are not affected")])
+            first.findings()
         ));
     }
     count == 0

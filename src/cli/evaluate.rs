@@ -23,7 +23,7 @@ use crate::estimators::{
     Agreement, Bias, Bound, Completing, Estimate, Estimates, Method, Starting,
 };
 use crate::tracking::{LogLikelihood, MeanLogF};
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Log-likelihood of rows, with its standard error: the mean, or of each row; missing cells are summed out
 #[derive(Args)]
@@ -195,11 +195,12 @@ fn audited(model: &Model) -> Option<(u64, Estimate)> {
     let same = update == best.update && model.path.file_name().is_some_and(|it| it == name);
     let method = *Method::LIST.iter().find(|method| method.name() == best.audit_method)?;
     let bias = if method == Method::Exact { Bias::None } else { Bias::Consistent };
-    let (at_least, trust) = (best.log_z_at_least, Trust::unless("audit", best.doubt));
+    let (at_least, doubt) =
+        (best.log_z_at_least, best.doubt.map(|text| Doubt::other("audit", text)));
     let estimate = Estimate {
         bias,
         at_least,
-        trust,
+        trust: Trust::unless(doubt),
         ..Estimate::new(method, best.log_z, best.log_z_std_error)
     };
     same.then_some((update, estimate))

@@ -114,7 +114,8 @@ fn check_records(
     let recorded = trainer.recorded();
     let metrics = Csv::written(folder.metrics(), update)?;
     let mut logs = vec![("metrics.csv", metrics)];
-    let validation = trainer.identity().has_validation().then_some(Run::Validation);
+    let validation =
+        trainer.identity().rows().contains_key("validation").then_some(Run::Validation);
     for run in [Run::Train].into_iter().chain(validation) {
         logs.push((run.folder(), TensorBoard::written(folder.tensorboard(), run, update)?));
     }

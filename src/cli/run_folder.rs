@@ -194,7 +194,8 @@ impl RunFolder {
     }
 
     fn model_file(trainer: &Trainer) -> ModelFile {
-        let log_z = trainer.tracked_log_z().unwrap_or((f64::NAN, f64::NAN));
+        let log_z = trainer.tracked_log_z();
+        let log_z = log_z.map_or((f64::NAN, f64::NAN), |it| (it.value, it.std_error));
         let states = trainer.known_states();
         model_file(trainer, trainer.updates(), log_z, trainer.parameters(), states)
     }

@@ -229,9 +229,8 @@ impl Sample {
     }
 
     fn tell(&self, samples: &Equilibrium, from_run: bool) {
-        let words = [("use more sweeps, or another --start", ADVICE)];
-        for doubt in samples.trust.clone().reworded(&words).doubts() {
-            tell(&format!("warning: {}", doubt.text));
+        for doubt in samples.trust.doubts() {
+            tell(&format!("warning: {}: {ADVICE}", doubt.finding()));
         }
         let (out, count) = (self.out.display(), self.count);
         tell(&match samples.chains_used {

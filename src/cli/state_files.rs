@@ -6,11 +6,8 @@ use ndarray_npy::WriteNpyExt;
 
 use crate::data::{Categories, ImageShape, Neighbour};
 use crate::engine::BitMatrix;
-use crate::record::Image;
+use crate::record::{Image, SMALLEST_SIDE};
 use crate::units::Variables;
-
-/// Pixels per side to which small sheets are enlarged.
-const SMALLEST_SIDE: usize = 300;
 
 /// Sequences in the letters of a model of them.
 pub fn fasta(rows: &BitMatrix, categories: Option<&Categories>) -> Vec<u8> {

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::record::NoticeLog;
 use crate::report::summary::{Best, Evaluations, Summary};
 use crate::training::{FinalLikelihood, LastAudits, StopReason, Trainer};
+use crate::trust::Interface;
 
 impl Summary {
     /// Audits the candidates of the run and keeps the best of them as best.safetensors.
@@ -42,7 +43,7 @@ impl Summary {
             log_z_std_error: last.map_or(f64::NAN, |last| last.log_z_std_error),
             sound: last.is_some_and(|last| last.trust.is_sound()),
             doubts: last.map_or(Vec::new(), |last| {
-                last.trust.doubts().iter().map(|doubt| doubt.text.clone()).collect()
+                last.trust.doubts().iter().map(|doubt| doubt.text(Interface::Command)).collect()
             }),
             train_log_likelihood: last.map(|last| last.train),
             validation_log_likelihood: last.and_then(|last| last.validation),
@@ -131,7 +132,7 @@ impl Best {
             train_log_likelihood: train,
             validation_log_likelihood: validation,
             test_log_likelihood: test,
-            doubt: (!log_z.trust.is_sound()).then(|| log_z.trust.to_string()),
+            doubt: (!log_z.trust.is_sound()).then(|| log_z.trust.text(Interface::Command)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Table of estimates as text.
 
 use crate::estimators::{Agreement, Bias, Bound, Candidate, Estimate, Method, Started, at_least};
-use crate::trust::Trust;
+use crate::trust::Interface;
 
 /// The recommended estimate, else the first.
 pub fn chosen<'a>(estimates: &'a [Estimate], agreement: &Agreement) -> Option<&'a Estimate> {
@@ -25,14 +25,10 @@ pub fn answer(estimates: &[Estimate], agreement: &Agreement, by: Option<&str>) -
         return text + "sound: its checks passed\n";
     }
     text += "in doubt:\n";
-    let doubts = trust.doubts().iter().map(|doubt| &doubt.text).chain(&agreement.disagreements);
+    let doubts = trust.doubts().iter().map(|doubt| doubt.text(Interface::Command));
+    let doubts = doubts.chain(agreement.disagreements.iter().cloned());
     doubts.for_each(|doubt| text += &format!("  {doubt}\n"));
     text + "  what helps: more work (--budget 100 with --method auto, else --sweeps), or other methods beside it (--method all)\n"
-}
-
-/// The doubts; empty if there are none.
-pub fn doubts(trust: &Trust) -> String {
-    if trust.is_sound() { String::new() } else { trust.to_string() }
 }
 
 /// Table of estimates, one line each.
@@ -61,7 +57,7 @@ pub fn table(estimates: &[Estimate]) -> String {
             estimate.value,
             estimate.gibbs_sweeps,
             estimate.seconds,
-            doubts(&estimate.trust)
+            estimate.trust.text(Interface::Command)
         );
         text += line.trim_end();
         text += "\n";

@@ -129,7 +129,7 @@ fn footer(run: &RunFiles) -> Vec<Line<'static>> {
             best.map_or(String::new(), |(update, value)| format!("best {value:.3} at {update}; "));
         let patience =
             s.settings.map_or(String::new(), |settings| format!(" of {}", settings.patience));
-        format!("{best}{}{patience} evaluations without improvement", s.state.without_improvement())
+        format!("{best}{}{patience} evaluations without improvement", s.state.without_improvement)
     });
     let doubt = match (metrics.last("sound"), metrics.doubts().first()) {
         (Some(0.0), Some((name, _))) => format!("in doubt: {name}"),

@@ -141,6 +141,14 @@ impl Places {
     pub(super) fn apply(&mut self, table: &mut Table, setting: &str) -> Result<()> {
         let (key, value) = split(setting)?;
         self.set(key, setting);
+        self.insert(table, key, value)
+    }
+
+    /// Gives a key a value.
+    ///
+    /// # Errors
+    /// A key that is not known.
+    pub(super) fn insert(&self, table: &mut Table, key: &str, value: Value) -> Result<()> {
         let known = keys::find(key);
         if known.is_none() {
             return Err(self.error(key, format!("there is no such key{}", keys::suggestion(key))));

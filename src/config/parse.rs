@@ -63,7 +63,29 @@ impl Config {
         name: &str,
         overrides: &[String],
     ) -> Result<(Self, Places)> {
-        let (mut table, mut places) = Places::read(text, name)?;
+        Self::completed(Places::read(text, name)?, overrides)
+    }
+
+    /// As [`Config::parse`] of values by their dotted keys, later ones over earlier ones.
+    ///
+    /// # Errors
+    /// As [`Config::load`], and those among the values.
+    pub(crate) fn of(
+        values: Vec<Result<(&'static str, toml::Value)>>,
+        overrides: &[String],
+    ) -> Result<Self> {
+        let (mut table, places) = (toml::Table::new(), Places::default());
+        for value in values {
+            let (key, value) = value?;
+            places.insert(&mut table, key, value)?;
+        }
+        Ok(Self::completed((table, places), overrides)?.0)
+    }
+
+    fn completed(
+        (mut table, mut places): (toml::Table, Places),
+        overrides: &[String],
+    ) -> Result<(Self, Places)> {
         expand(&mut table);
         for setting in overrides {
             places.apply(&mut table, setting)?;
@@ -74,7 +96,7 @@ impl Config {
         complete(&mut table);
         // Whatever the table of keys lets through can be read; a test holds it against the sections.
         let config: Self = table.try_into().map_err(|error: toml::de::Error| {
-            Error::Invalid(format!("{name}: {}", error.message().replace('\n', " ")))
+            Error::Invalid(format!("a configuration: {}", error.message().replace('\n', " ")))
         })?;
         config.check().map_err(|error| places.locate(error))?;
         Ok((config, places))

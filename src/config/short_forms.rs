@@ -32,7 +32,8 @@ impl Key {
             (Short::Choice { tag, words, .. }, Value::String(word)) => {
                 if words.contains(&word.as_str()) {
                     Some(one(tag, value.clone()))
-                } else if self.name == "data.source" && is_path(word) {
+                } else if self.name == "data.source" && word.contains(['.', '/', '\\']) {
+                    // The path of a file, and not the name of a data set.
                     let mut files = Table::new();
                     files.insert("name".into(), Value::String("files".into()));
                     files.insert("train".into(), value.clone());
@@ -52,11 +53,6 @@ impl Key {
             _ => None,
         }
     }
-}
-
-/// Whether a word is the path of a file, and not the name of a data set.
-fn is_path(word: &str) -> bool {
-    word.contains(['.', '/', '\\'])
 }
 
 fn one(key: &str, value: Value) -> Value {

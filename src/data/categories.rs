@@ -114,14 +114,6 @@ impl Categories {
         cells
     }
 
-    /// As text for a model file.
-    ///
-    /// # Errors
-    /// None that is known.
-    pub(crate) fn to_json(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| Error::Encoding(format!("categories: {error}")))
-    }
-
     /// From the text of a model file of a model with so many visible units. Their variables may be others, where the configuration says so.
     ///
     /// # Errors

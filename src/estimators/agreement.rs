@@ -4,11 +4,10 @@ use serde::Serialize;
 
 use super::{Bias, Estimate, Method};
 use crate::numerics::MOST_ERRORS;
+use crate::trust::Doubt;
 
 /// Differences below this are those of f32 against f64, relative to log Z.
-const ROUNDING: f64 = 1e-5;
-/// The name of the doubt of a value that was below a lower bound.
-const BELOW_BOUND: &str = "below-bound";
+pub const F32_ROUNDING: f64 = 1e-5;
 
 /// Comparison of the estimates of one model.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -80,11 +79,12 @@ impl Agreement {
             let one_sided = matches!(other.bias, Bias::Low | Bias::High);
             // Those without an error bar give no number.
             if errors.abs() > MOST_ERRORS && !one_sided {
-                let text = format!(
-                    "{errors:+.1} errors from {:.3} ± {:.3} by {}, which is taken",
-                    best.value, best.std_error, best.method
-                );
-                other.trust.doubt("disagreement", text);
+                other.trust.doubt(Doubt::Disagreement {
+                    in_errors: errors,
+                    value: best.value,
+                    std_error: best.std_error,
+                    method: best.method.name().into(),
+                });
             }
         }
     }
@@ -92,7 +92,7 @@ impl Agreement {
 
 /// Difference in combined errors.
 fn apart(a: &Estimate, b: &Estimate) -> f64 {
-    let rounding = ROUNDING * (1.0 + a.value.abs());
+    let rounding = F32_ROUNDING * (1.0 + a.value.abs());
     (a.value - b.value).abs() / (a.std_error.hypot(b.std_error) + rounding)
 }
 
@@ -143,13 +143,10 @@ impl Estimate {
         }
         let error = if self.std_error.is_nan() { 0.0 } else { self.std_error };
         if !self.is_below_bound()
-            && self.value + MOST_ERRORS * error + ROUNDING * (1.0 + bound.abs()) < bound
+            && self.value + MOST_ERRORS * error + F32_ROUNDING * (1.0 + bound.abs()) < bound
         {
-            let text = format!(
-                "{} {:.3} ± {:.3} is wrong: log Z is at least {bound:.3}, the sum over distinct states alone; try --method auto",
-                self.method, self.value, self.std_error
-            );
-            self.trust.doubt(BELOW_BOUND, text);
+            let Self { value, std_error, .. } = *self;
+            self.trust.doubt(Doubt::BelowBound { value, std_error, bound });
         }
         self.value = self.value.max(bound);
     }
@@ -159,18 +156,15 @@ impl Estimate {
         if matches!(self.bias, Bias::None | Bias::Low) || self.std_error.is_nan() {
             return;
         }
-        let rounding = ROUNDING * (1.0 + at_least.abs());
+        let rounding = F32_ROUNDING * (1.0 + at_least.abs());
         if at_least > self.value + MOST_ERRORS * self.std_error + rounding {
-            let text = format!(
-                "the weights of annealing say that log Z is at least {at_least:.3}, more than {:.3} ± {:.3}: a mode is missing; try --method auto",
-                self.value, self.std_error
-            );
-            self.trust.doubt("annealing-above", text);
+            let Self { value, std_error, .. } = *self;
+            self.trust.doubt(Doubt::AnnealingAbove { value, std_error, at_least });
         }
     }
 
     fn is_below_bound(&self) -> bool {
-        self.trust.doubts().iter().any(|doubt| doubt.name == BELOW_BOUND)
+        self.trust.doubts().iter().any(|doubt| matches!(doubt, Doubt::BelowBound { .. }))
     }
 }
 
@@ -211,7 +205,7 @@ mod tests {
         let mut refused = estimate(Method::Rts, 300.0, 0.001, Bias::Consistent);
         refused.refuse_below(320.0);
         let mut doubted = bar;
-        doubted.trust.doubt("not-mixed", "");
+        doubted.trust.doubt(Doubt::other("not-mixed", ""));
         let found = Agreement::of(&[refused.clone(), doubted]);
         assert!(!found.sound && found.use_method == Some(Method::AisBar), "{found:?}");
         let found = Agreement::of(&[refused.clone(), refused]);
@@ -228,11 +222,11 @@ mod tests {
         let mut rts = estimate(Method::Rts, 229.5, 0.05, Bias::Consistent);
         let mut mbar = estimate(Method::Mbar, 229.6, 0.04, Bias::Consistent);
         let ais = estimate(Method::Ais, 216.06, 0.08, Bias::Low);
-        rts.trust.doubt("not-mixed", "");
+        rts.trust.doubt(Doubt::other("not-mixed", ""));
         let found = Agreement::of(&[rts.clone(), ais.clone(), mbar.clone()]);
         // A sound consistent one comes first, however large its error.
         assert_eq!(found.use_method, Some(Method::Mbar));
-        mbar.trust.doubt("not-mixed", "");
+        mbar.trust.doubt(Doubt::other("not-mixed", ""));
         let found = Agreement::of(&[rts.clone(), ais.clone(), mbar.clone()]);
         assert!(found.sound && found.use_method == Some(Method::Ais), "{found:?}");
         assert!(found.advice.unwrap().contains("use, though low in expectation, ais: 216.06"));

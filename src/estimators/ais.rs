@@ -13,7 +13,7 @@ use crate::numerics::betting_lower_bound;
 use crate::tempering::{
     BaseDistribution, GeometricPath, Keep, Ladder, MeanWeight, TemperedPath, anneal,
 };
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Tail index of weights beyond which their mean converges too slowly for an error bar (Vehtari, Simpson, Gelman, Yao, Gabry 2024).
 const HEAVIEST_TAIL: f64 = 0.7;
@@ -83,11 +83,9 @@ pub(super) fn steps(path: &dyn TemperedPath, chains: usize) -> u64 {
 /// Whether the error bar of a mean of weights can be trusted.
 pub(super) fn trust_of_weights(mean: &MeanWeight, chains: usize) -> Trust {
     let (effective, tail) = (mean.effective, mean.tail);
-    let few = (effective < 0.1 * chains as f64).then(|| {
-        format!("only {effective:.1} of {chains} chains carry the weight: use more temperatures")
-    });
-    let heavy = (tail > HEAVIEST_TAIL && effective < 0.5 * chains as f64).then(|| {
-        format!("the largest weights have a tail of index {tail:.2}, {HEAVIEST_TAIL} is the most that an error bar can be made of: use more temperatures or another start")
-    });
-    Trust::unless("few-effective", few).and(Trust::unless("heavy-tail", heavy))
+    let few =
+        (effective < 0.1 * chains as f64).then_some(Doubt::FewEffective { effective, chains });
+    let heavy = tail > HEAVIEST_TAIL && effective < 0.5 * chains as f64;
+    let heavy = heavy.then_some(Doubt::HeavyTail { tail, most: HEAVIEST_TAIL });
+    Trust::unless(few).and(Trust::unless(heavy))
 }

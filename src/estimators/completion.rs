@@ -107,7 +107,9 @@ impl Completing<'_> {
         let complete = |row: usize| {
             let found = match conditional(row)? {
                 None => self.given(parameters, rows, row),
-                Some(model) if is_small(&model) => self.exact((&model, variables), rows, row),
+                Some(model) if model.parameters.smaller_layer() <= LARGEST_EXACT => {
+                    self.exact((&model, variables), rows, row)
+                }
                 Some(model) => self.by_chains((&model, variables), rows, row),
             };
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -190,10 +192,6 @@ impl Completing<'_> {
 
 /// A model of the open variables, and all variables.
 type Of<'a> = (&'a Conditional, &'a Variables);
-
-fn is_small(model: &Conditional) -> bool {
-    model.parameters.smaller_layer() <= LARGEST_EXACT
-}
 
 /// Means of a row that is given: its bits, and v and v^2 of real variables.
 fn given(variables: &Variables, rows: &BitMatrix, row: usize) -> Vec<f64> {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Method;
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// An estimate of log Z with everything needed to assess it.
 #[derive(Clone, Debug, Serialize)]
@@ -54,11 +54,8 @@ impl Estimate {
             || self.std_error.is_infinite()
             || (has_error && self.std_error.is_nan())
         {
-            let text = format!(
-                "{} ± {} is no estimate: weights are too large for this method, or its chains did not connect both ends; look at the weights, try --method exact or auto",
-                self.value, self.std_error
-            );
-            self.trust.doubt("not-finite", text);
+            let Self { value, std_error, .. } = self;
+            self.trust.doubt(Doubt::NotFinite { value, std_error });
         }
         self
     }

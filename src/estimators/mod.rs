@@ -23,6 +23,7 @@ pub mod tap;
 pub mod tempered;
 mod wang_landau;
 
+pub(crate) use agreement::F32_ROUNDING;
 pub use agreement::{Agreement, at_least};
 pub use ais::{Ais, ais};
 pub use asked::Asked;

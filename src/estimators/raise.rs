@@ -16,7 +16,7 @@ use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::numerics::statistics::{mean, variance};
 use crate::tempering::{TemperedPath, descend};
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Spread of log w beyond which the bound is loose: for rows of the model its distance from log Z is about half the variance.
 const WIDE: f64 = 1.0;
@@ -53,18 +53,14 @@ pub fn raise(path: &dyn TemperedPath, data: &BitMatrix, seed: u64) -> Result<Est
     let log_weights = descend(path, data, seed);
     let n = rows as f64;
     let (mean, variance) = (mean(&log_weights), variance(&log_weights));
+    let deviation = variance.sqrt();
     Ok(Estimate {
         // All rows have the same weight in a mean of logarithms.
         effective_samples: Some(n),
         bias: Bias::High,
         gibbs_sweeps: steps(path, rows),
         seconds: start.elapsed().as_secs_f64(),
-        trust: Trust::unless("wide-weights", (variance.sqrt() > WIDE).then(|| {
-            format!(
-                "a bound not to rely on: log w spreads by {:.1} nats from row to row: use more temperatures, or samples of the model as rows",
-                variance.sqrt()
-            )
-        })),
+        trust: Trust::unless((deviation > WIDE).then_some(Doubt::WideWeights { deviation })),
         ..Estimate::new(Method::Raise, path.log_z_base() - mean, (variance / n).sqrt())
     }
     .checked())

@@ -13,7 +13,7 @@ use super::{Equilibrium, Estimate, Method, reverse_ais};
 use crate::error::Result;
 use crate::numerics::{MOST_ERRORS, sigmoid};
 use crate::tempering::{TemperedPath, descend};
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Largest distance of the two bounds, nats; beyond it, weights of the two passes hardly overlap.
 const WIDEST: f64 = 4.0;
@@ -56,29 +56,22 @@ pub fn sandwich(
     let upper = reverse_ais::of_weights(path, start, &down);
     let upper = Estimate { seconds: clock_down.elapsed().as_secs_f64(), ..upper };
     let balance = bennett(&up, &down);
-    let all = (up.len() + down.len()) as f64;
     let gap = upper.value - lower.value;
     let apart = gap.abs() > WIDEST + MOST_ERRORS * lower.std_error.hypot(upper.std_error);
+    let (effective, chains_of_both) = (balance.effective, up.len() + down.len());
+    let overlap = (effective < NEEDED * chains_of_both as f64)
+        .then_some(Doubt::LittleOverlap { effective, chains: chains_of_both });
     let value = path.log_z_base() + balance.log_ratio;
     let between = Estimate {
         effective_samples: Some(balance.effective),
         at_least: lower.at_least,
         gibbs_sweeps: lower.gibbs_sweeps + upper.gibbs_sweeps,
         seconds: clock.elapsed().as_secs_f64(),
-        trust: start.trust.clone().and(Trust::unless(
-            "bounds-apart",
-            apart.then(|| {
-                format!("AIS and reverse AIS are {gap:.1} nats apart, log Z may be anywhere between: use more temperatures or another start")
-            }),
-        )).and(Trust::unless(
-            "little-overlap",
-            (balance.effective < NEEDED * all).then(|| {
-                format!(
-                    "the two passes hardly overlap, {:.1} of {all} chains decide: use more temperatures",
-                    balance.effective
-                )
-            }),
-        )),
+        trust: start
+            .trust
+            .clone()
+            .and(Trust::unless(apart.then_some(Doubt::BoundsApart { gap })))
+            .and(Trust::unless(overlap)),
         ..Estimate::new(Method::AisBar, value, with_rounding(balance.std_error, value))
     }
     .checked();

@@ -16,7 +16,7 @@ use super::{Estimate, Method, at_least_two_chains};
 use crate::error::Result;
 use crate::numerics::Influence;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Fraction of its prior that a temperature must have received; below it, zeta has not converged, however few chains there are.
 const EVEN: f64 = 0.5;
@@ -111,22 +111,15 @@ impl<'a> Recursion<'a> {
         let n = self.chain_count();
         let per_chain = self.round_trips as f64 / n;
         let flatness = self.flatness();
-        let unmixed = (per_chain < NEEDED_PER_CHAIN).then(|| {
-            format!(
-                "not mixed: {per_chain:.2} round trips per chain, {NEEDED_PER_CHAIN} needed: use more sweeps or temperatures"
-            )
-        });
-        let uneven = (flatness < EVEN).then(|| {
-            format!("not flat: a temperature got {flatness:.2} of its share of sweeps, {EVEN} needed: use more sweeps")
-        });
+        let unmixed = (per_chain < NEEDED_PER_CHAIN)
+            .then_some(Doubt::NotMixed { per_chain, needed: NEEDED_PER_CHAIN });
+        let uneven = (flatness < EVEN).then_some(Doubt::NotFlat { flatness, needed: EVEN });
         let value = self.zeta[self.zeta.len() - 1];
         Estimate {
             effective_samples: Some(self.round_trips as f64),
             gibbs_sweeps: (self.chains.sweeps_done() - self.sweeps_before) * n as u64,
             seconds: self.start.elapsed().as_secs_f64(),
-            trust: Trust::unless("not-mixed", unmixed)
-                .and(doubt)
-                .and(Trust::unless("not-flat", uneven)),
+            trust: Trust::unless(unmixed).and(doubt).and(Trust::unless(uneven)),
             ..Estimate::new(method, value, with_rounding(self.influence.std_error(), value))
         }
         .checked()

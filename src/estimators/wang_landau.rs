@@ -11,7 +11,7 @@ use super::stochastic_approximation::Recursion;
 use super::{Bias, Estimate, Method, at_least_one_sweep};
 use crate::error::Result;
 use crate::tempering::SimulatedTempering;
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Smallest fraction of a temperature's prior in a flat histogram.
 const FLAT: f64 = 0.8;
@@ -48,12 +48,10 @@ impl WangLandau {
                 recursion.forget_histogram();
             }
         }
-        let doubt = halving.then_some(
-            "the gain was still being halved at the end, its error is not averaged: use more sweeps",
-        );
+        let doubt = halving.then_some(Doubt::GainHalved {});
         Ok(Estimate {
             bias: Bias::Biased,
-            ..recursion.finish(Method::WangLandau, Trust::unless("gain-halved", doubt))
+            ..recursion.finish(Method::WangLandau, Trust::unless(doubt))
         })
     }
 }

@@ -6,9 +6,10 @@ use crate::config::{Automatic, Base, TemperingConfig};
 use crate::data::{Dataset, Values, check_weights, weighted_counts};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
+use crate::keys::LARGEST;
 use crate::model::Device;
 use crate::tempering::{check_memory, tempering_bytes};
-use crate::training::temperatures;
+use crate::training::{LEAST_MARGINAL, temperatures};
 use crate::units::Variables;
 
 /// Default number of chains of models of at most this many weights, and of larger ones.
@@ -16,8 +17,6 @@ const CHAINS: [usize; 2] = [500, 200];
 const SMALL: usize = 100_000;
 /// Fraction of the updates that is averaged over, as in the trainer.
 const AVERAGING: f64 = 0.1;
-/// Smallest distance of a marginal from 0 and 1: every unit can be 0 and 1.
-const LEAST_MARGINAL: f64 = 0.001;
 
 /// Base of the tracker's temperatures, and data for its checks.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +49,7 @@ impl<'a> From<&'a Dataset> for TrackedData<'a> {
 
 /// Settings of a [`LogZTracker`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct LogZTrackerBuilder<'a> {
     data: TrackedData<'a>,
     hidden: usize,
@@ -72,46 +72,39 @@ impl<'a> LogZTrackerBuilder<'a> {
     }
 
     /// Number of hidden units, J; required.
-    #[must_use]
     pub fn hidden(self, hidden: usize) -> Self {
         Self { hidden, ..self }
     }
 
     /// What the columns of the data stand for, as in the parameters that are tracked. Default: bits.
-    #[must_use]
     pub fn variables(self, variables: Variables) -> Self {
         Self { variables, ..self }
     }
 
     /// The number of rows that each row of the data stands for, `[rows]`, for the base distribution. Default: the weights of a
     /// [`Dataset`], else 1 for all.
-    #[must_use]
     pub fn weights(self, weights: &'a [f64]) -> Self {
         Self { weights: Some(weights), ..self }
     }
 
     /// Where the chains run. Default: the kernels of this machine. A tracker that is read from bytes or a file runs there, too.
-    #[must_use]
     pub fn device(self, device: impl Into<Device>) -> Self {
         Self { device: device.into(), ..self }
     }
 
     /// Number of tempered chains, S, at least 2. Default: 500, and 200 for models of more than 100 000 weights. The error bar falls with
     /// its square root.
-    #[must_use]
     pub fn chains(self, chains: usize) -> Self {
         Self { chains: Some(chains), ..self }
     }
 
     /// Number of inverse temperatures, K, at least 2. Default: 20 to 50, by the size of the smaller layer.
-    #[must_use]
     pub fn temperatures(mut self, temperatures: usize) -> Self {
         self.tempering.temperatures = Automatic::Given(temperatures);
         self
     }
 
     /// Gibbs sweeps of every chain per step, at least 1. Default: 2.
-    #[must_use]
     pub fn sweeps(mut self, sweeps: usize) -> Self {
         self.tempering.sweeps = Automatic::Given(sweeps);
         self
@@ -122,14 +115,12 @@ impl<'a> LogZTrackerBuilder<'a> {
     /// Single updates of a large model change log f by several nats, which chains cannot follow (docs/results.md).
     ///
     /// [`LogZTracker::negative_phase`] needs 0.
-    #[must_use]
     pub fn averaging(self, window: f64) -> Self {
         Self { window, ..self }
     }
 
     /// Updates between steps of the chains, at least 1. Default: 1, and for an average a two hundredth of the updates so far, at most 20.
     /// Larger values make tracking cheaper; if the model changes fast, the error bar grows, and doubts say so.
-    #[must_use]
     pub fn every(mut self, every: u64) -> Self {
         self.tempering.every = Automatic::Given(every);
         self
@@ -137,7 +128,6 @@ impl<'a> LogZTrackerBuilder<'a> {
 
     /// Fewest and most sweeps at fixed parameters before a value is reported. Default: 60, and up to as many as were run since the last
     /// value, at most 2000, if chains are not equilibrated.
-    #[must_use]
     pub fn settling(mut self, sweeps: usize, most: usize) -> Self {
         self.tempering.settling.sweeps = Automatic::Given(sweeps);
         self.tempering.settling.most = Automatic::Given(most);
@@ -145,13 +135,11 @@ impl<'a> LogZTrackerBuilder<'a> {
     }
 
     /// Seed of all random streams. Default: 0.
-    #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
     /// All settings of `[tempering]` of a configuration; `share` is not used. Later calls change single fields of it.
-    #[must_use]
     pub fn tempering(mut self, tempering: TemperingConfig) -> Self {
         self.chains = Some(tempering.chains);
         self.tempering = tempering;
@@ -202,7 +190,7 @@ impl<'a> LogZTrackerBuilder<'a> {
             ("sweeps", tempering.sweeps.or(1), 1),
             ("every", tempering.every.or(1) as usize, 1),
         ] {
-            if !(least..=LARGEST).contains(&value) {
+            if !(least..=LARGEST as usize).contains(&value) {
                 return Err(Error::Invalid(format!(
                     "`{name}` of a tracker must be between {least} and {LARGEST}, got {value}"
                 )));
@@ -234,9 +222,6 @@ impl<'a> LogZTrackerBuilder<'a> {
         Ok(LogZTracker { device: self.device, ..tracker })
     }
 }
-
-/// Largest value of any setting; beyond, arithmetic on sizes could overflow.
-const LARGEST: usize = 10_000_000;
 
 /// Natural parameters with these marginals.
 fn logits(marginals: &[f64], variables: &Variables) -> Result<Vec<f32>> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::settings::Settings;
-use super::{LogZTrackerBuilder, TrackedData, words};
+use super::{LogZTrackerBuilder, TrackedData};
 use crate::collective::Solo;
 use crate::data::check_weights;
 use crate::engine::BitMatrix;
@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::model::{Device, Parameters};
 use crate::tempering::{BaseDistribution, Ladder};
 use crate::tracking::{
-    BOUND_ROWS, KnownStates, LogLikelihood, LogZ, Model, ModelTracker, Start, TrackRecord,
+    BOUND_ROWS, KnownStates, LogLikelihood, Model, ModelTracker, Start, TrackRecord,
     TrackerOptions, mean_log_f, weighted_log_f,
 };
 use crate::training::Averaged;
-use crate::trust::Trust;
+use crate::trust::LogZ;
 use crate::units::Variables;
 
 /// log Z of a model in training, with an error bar, from one call after every update of any loop.
@@ -39,8 +39,8 @@ use crate::units::Variables;
 /// }
 /// let found = tracker.evaluate()?;
 /// let exact = exact::log_partition(tracker.parameters().expect("was updated"))?;
-/// assert!(found.trust.is_sound() && (found.log_z - exact).abs() < 4.0 * found.std_error);
-/// println!("{:.3} +- {:.3}, exact {exact:.3}", found.log_z, found.std_error);
+/// assert!(found.trust.is_sound() && (found.value - exact).abs() < 4.0 * found.std_error);
+/// println!("{:.3} +- {:.3}, exact {exact:.3}", found.value, found.std_error);
 /// # Ok::<(), ztrack::Error>(())
 /// ```
 #[derive(Clone)]
@@ -63,18 +63,7 @@ pub struct LogZTracker {
     pub(super) tracked_at: u64,
     /// Steps of the chains since the last evaluation.
     pub(super) steps: u64,
-    pub(super) evaluated: Option<Evaluated>,
-}
-
-/// Result of an evaluation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evaluated {
-    /// log Z of the parameters of the last update, or of their average, nats.
-    pub log_z: f64,
-    /// Its standard error, nats.
-    pub std_error: f64,
-    /// Whether these can be trusted, and if not, why.
-    pub trust: Trust,
+    pub(super) evaluated: Option<LogZ>,
 }
 
 /// States of the model, each with a weight; a mean over the model is the weighted mean over them.
@@ -164,7 +153,7 @@ impl LogZTracker {
     ///
     /// # Errors
     /// There was no update yet.
-    pub fn evaluate(&mut self) -> Result<Evaluated> {
+    pub fn evaluate(&mut self) -> Result<LogZ> {
         if let Some(evaluated) = &self.evaluated {
             return Ok(evaluated.clone());
         }
@@ -188,35 +177,10 @@ impl LogZTracker {
             mean_log_f(tracker.model().engine.as_ref(), &data.spread(BOUND_ROWS)).log_z_bound
         });
         tracker.found.bound = tracker.found.bound.max(bound);
-        let LogZ { value, std_error, trust } = tracker.log_z(bound);
-        let evaluated = Evaluated { log_z: value, std_error, trust: words::of_options(trust) };
+        let evaluated = tracker.log_z(bound);
         self.steps = 0;
         self.evaluated = Some(evaluated.clone());
         Ok(evaluated)
-    }
-
-    /// log Z in nats, see [`LogZTracker::evaluate`].
-    ///
-    /// # Errors
-    /// There was no update yet (as for all values).
-    pub fn log_z(&mut self) -> Result<f64> {
-        Ok(self.evaluate()?.log_z)
-    }
-
-    /// Standard error of log Z in nats, see [`LogZTracker::evaluate`].
-    ///
-    /// # Errors
-    /// See [`LogZTracker::log_z`].
-    pub fn std_error(&mut self) -> Result<f64> {
-        Ok(self.evaluate()?.std_error)
-    }
-
-    /// Whether the error bar can be trusted, and if not, why; see [`LogZTracker::evaluate`].
-    ///
-    /// # Errors
-    /// See [`LogZTracker::log_z`].
-    pub fn trust(&mut self) -> Result<Trust> {
-        Ok(self.evaluate()?.trust)
     }
 
     /// Mean log-likelihood of rows [N, M], nats per row, with the error of log Z and that of the rows.
@@ -241,19 +205,19 @@ impl LogZTracker {
         if rows.rows() == 0 {
             return Err(Error::Invalid("log-likelihood of no rows".into()));
         }
-        let Evaluated { log_z, std_error, .. } = self.evaluate()?;
+        let LogZ { value, std_error, .. } = self.evaluate()?;
         let engine = self.started()?.model().engine.as_ref();
         let mean = match weights {
             Some(weights) => weighted_log_f(engine, rows, weights),
             None => mean_log_f(engine, rows),
         };
-        Ok(mean.log_likelihood(log_z, std_error))
+        Ok(mean.log_likelihood(value, std_error))
     }
 
     /// States of the chains with their importance weights for the model at the chains' last step.
     ///
     /// # Errors
-    /// See [`LogZTracker::log_z`].
+    /// There was no update yet.
     pub fn samples(&self) -> Result<WeightedStates> {
         let chains = self.started()?.chains();
         Ok(WeightedStates { visible: chains.chains.visible.clone(), weights: chains.weights() })
@@ -280,7 +244,7 @@ impl LogZTracker {
     /// the error bar does not include the lag. For progress bars.
     ///
     /// # Errors
-    /// See [`LogZTracker::log_z`].
+    /// There was no update yet.
     pub fn running(&self) -> Result<(f64, f64)> {
         let chains = self.started()?.chains();
         Ok((chains.log_z(), chains.std_error()))

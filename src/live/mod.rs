@@ -7,9 +7,8 @@ mod path_state;
 mod path_tracker;
 mod settings;
 mod state;
-mod words;
 
 pub use builder::{LogZTrackerBuilder, TrackedData};
 pub use diagnostics::Diagnostics;
-pub use log_z_tracker::{Evaluated, LogZTracker, WeightedStates, not_started};
+pub use log_z_tracker::{LogZTracker, WeightedStates, not_started};
 pub use path_tracker::PathTracker;

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::PathTracker;
 use super::settings::Settings;
-use super::{Evaluated, PathTracker};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::TemperingConfig;
 use crate::error::{Error, Result};
 use crate::tempering::TemperedPath;
 use crate::tracking::{ChainTracker, check_count};
-use crate::trust::Trust;
+use crate::trust::{Interface, LogZ, Trust};
 
 /// Values that are not of the chains.
 #[derive(Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl<P: TemperedPath> PathTracker<P> {
             tracked_at: *tracked_at,
             steps: *steps,
             restarts: *restarts,
-            trust: evaluated.as_ref().map(|evaluated| evaluated.trust.clone()),
+            trust: evaluated.as_ref().map(|evaluated| evaluated.trust.kept(Interface::Rust)),
         };
         state.json("path", &saved);
         if let Some((_, chains)) = tracked {
@@ -76,11 +76,7 @@ impl<P: TemperedPath> PathTracker<P> {
         if let Some(path) = tracked {
             let (chains, options) = (found.chains(), found.options());
             let tracker = ChainTracker::read("", &path, chains, options, &state)?;
-            found.evaluated = saved.trust.map(|trust| Evaluated {
-                log_z: tracker.log_z(),
-                std_error: tracker.std_error(),
-                trust,
-            });
+            found.evaluated = saved.trust.map(|trust| LogZ { trust, ..tracker.found(false) });
             found.tracked = Some((path, tracker));
         }
         Ok(found)

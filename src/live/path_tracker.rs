@@ -1,12 +1,12 @@
 //! The tracker for models of one's own.
 
+use super::Diagnostics;
 use super::settings::Settings;
-use super::{Diagnostics, Evaluated, words};
 use crate::config::TemperingConfig;
 use crate::error::{Error, Result};
 use crate::tempering::{Ladder, TemperedChains, TemperedPath};
 use crate::tracking::{ChainTracker, Found, TrackerOptions};
-use crate::trust::Trust;
+use crate::trust::{Doubt, LogZ, Trust};
 
 /// Default number of inverse temperatures.
 const TEMPERATURES: usize = 20;
@@ -26,7 +26,7 @@ pub struct PathTracker<P> {
     /// Steps of the chains since the last evaluation.
     pub(super) steps: u64,
     pub(super) restarts: u64,
-    pub(super) evaluated: Option<Evaluated>,
+    pub(super) evaluated: Option<LogZ>,
 }
 
 impl<P: TemperedPath> PathTracker<P> {
@@ -95,7 +95,7 @@ impl<P: TemperedPath> PathTracker<P> {
     ///
     /// # Errors
     /// There was no update yet.
-    pub fn evaluate(&mut self) -> Result<Evaluated> {
+    pub fn evaluate(&mut self) -> Result<LogZ> {
         if let Some(evaluated) = &self.evaluated {
             return Ok(evaluated.clone());
         }
@@ -104,12 +104,12 @@ impl<P: TemperedPath> PathTracker<P> {
         let (path, tracker) = self.tracked.as_mut().ok_or_else(super::not_started)?;
         tracker.set_settling(settling);
         tracker.settle(path);
-        let (log_z, std_error) = (tracker.log_z(), tracker.std_error());
-        let infinite = !(log_z.is_finite() && std_error.is_finite());
-        let reason = infinite.then(|| format!("log Z is {log_z} ± {std_error}"));
-        let trust = Trust::unless("not-finite", reason).and(tracker.trust());
+        let LogZ { value, std_error, trust } = tracker.found(false);
+        let infinite = !(value.is_finite() && std_error.is_finite());
+        let doubt = infinite.then_some(Doubt::NotFinite { value, std_error });
+        let trust = Trust::unless(doubt).and(trust);
         self.steps = 0;
-        let evaluated = Evaluated { log_z, std_error, trust: words::of_options(trust) };
+        let evaluated = LogZ { value, std_error, trust };
         self.evaluated = Some(evaluated.clone());
         Ok(evaluated)
     }

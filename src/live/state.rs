@@ -4,17 +4,17 @@ use std::path::Path as FilePath;
 
 use serde::{Deserialize, Serialize};
 
+use super::LogZTracker;
 use super::settings::Settings;
-use super::{Evaluated, LogZTracker};
 use crate::checkpoint::{StateReader, StateWriter, write_bytes};
 use crate::config::TemperingConfig;
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::tempering::BaseDistribution;
-use crate::tracking::{Found, LogZ, Model, ModelTracker, Start, TRACKED, check_count};
+use crate::tracking::{Found, Model, ModelTracker, Start, TRACKED, check_count};
 use crate::training::{Averaged, temperatures};
-use crate::trust::Trust;
+use crate::trust::{Interface, LogZ, Trust};
 
 /// Values that are not arrays.
 #[derive(Serialize, Deserialize)]
@@ -78,7 +78,10 @@ impl LogZTracker {
                 steps: self.steps,
                 window: self.settings.window,
                 found: self.tracker.as_ref().map_or_else(Found::default, |tracker| tracker.found),
-                trust: self.evaluated.as_ref().map(|evaluated| evaluated.trust.clone()),
+                trust: self
+                    .evaluated
+                    .as_ref()
+                    .map(|evaluated| evaluated.trust.kept(Interface::Rust)),
             },
         );
         state.array("base", &[self.visible()], self.base.logits());
@@ -148,10 +151,8 @@ impl LogZTracker {
             let start = Start { model, ladder: &live.ladder, base: &live.base };
             let (chains, options) = (live.chains(), live.options());
             let tracker = ModelTracker::read(state, start, chains, options, saved.found)?;
-            live.evaluated = saved.trust.map(|trust| {
-                let LogZ { value, std_error, .. } = tracker.log_z(f64::NEG_INFINITY);
-                Evaluated { log_z: value, std_error, trust }
-            });
+            let found = |trust| LogZ { trust, ..tracker.log_z(f64::NEG_INFINITY) };
+            live.evaluated = saved.trust.map(found);
             live.tracker = Some(tracker);
         }
         Ok(live)

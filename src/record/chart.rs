@@ -51,6 +51,7 @@ pub enum Look {
 
 /// One curve.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Series {
     /// Shown in the legend.
     pub name: String,
@@ -80,19 +81,16 @@ impl Series {
     }
 
     /// The same in another look.
-    #[must_use]
     pub fn look(self, look: Look) -> Self {
         Self { look, ..self }
     }
 
     /// With half lengths of vertical errors, one per point.
-    #[must_use]
     pub fn errors(self, errors: Vec<f64>) -> Self {
         Self { errors, ..self }
     }
 
     /// In a colour of its own.
-    #[must_use]
     pub fn colour(self, colour: usize) -> Self {
         Self { colour: Some(colour), ..self }
     }

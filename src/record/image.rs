@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 
 /// Decades the logarithmic scale of [`Image::heat`] spans below the largest entry.
 const DECADES: f64 = 4.0;
+/// Pixels per side to which small pictures are enlarged.
+pub const SMALLEST_SIDE: usize = 300;
 /// Grey between tiles, different from black, white and the ends of the scales.
 const GAP: u8 = 128;
 

@@ -9,6 +9,7 @@ const EMPTY: [&str; 9] =
 
 /// One element with its attributes and content.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Element {
     name: &'static str,
     attributes: Vec<(&'static str, String)>,
@@ -28,40 +29,34 @@ impl Element {
     }
 
     /// Adds an attribute.
-    #[must_use]
     pub fn set(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         self.attributes.push((name, value.to_string()));
         self
     }
 
     /// Adds an attribute that is a length or a place: tenths of a unit are finer than any screen.
-    #[must_use]
     pub fn at(self, name: &'static str, value: f64) -> Self {
         self.set(name, length(value))
     }
 
     /// Adds the attribute `class`.
-    #[must_use]
     pub fn class(self, class: &str) -> Self {
         self.set("class", class)
     }
 
     /// Adds text.
-    #[must_use]
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.content.push(Content::Text(text.into()));
         self
     }
 
     /// Adds an element.
-    #[must_use]
     pub fn with(mut self, element: Self) -> Self {
         self.content.push(Content::Element(element));
         self
     }
 
     /// Adds elements.
-    #[must_use]
     pub fn all(mut self, elements: impl IntoIterator<Item = Self>) -> Self {
         self.content.extend(elements.into_iter().map(Content::Element));
         self

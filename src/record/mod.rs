@@ -51,6 +51,7 @@ pub use dashboard::{About, Setting};
 pub use display::ProgressBar;
 pub use held_file::HeldFile;
 pub use image::Image;
+pub(crate) use image::SMALLEST_SIDE;
 #[cfg(feature = "cli")]
 pub(crate) use live_text::wrap;
 pub use memory::Memory;

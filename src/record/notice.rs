@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::trust::Doubt;
+
 /// Something that happened at an update.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
@@ -41,16 +43,7 @@ pub enum Notice {
     /// Tracked log Z changes by more than its error bar explains.
     ErrorBarWidened,
     /// An audit contradicts the tracked value.
-    AuditDisagrees {
-        /// Tracked log Z and its standard error.
-        tracked: (f64, f64),
-        /// Name of the audit's estimator.
-        method: &'static str,
-        /// Its log Z and standard error.
-        audited: (f64, f64),
-        /// The difference in combined standard errors.
-        in_errors: f64,
-    },
+    AuditDisagrees(Doubt),
     /// Most chains have almost no weight in the tempered gradient.
     FewEffectiveChains {
         /// Effective sample size.
@@ -245,13 +238,10 @@ impl Notice {
                 "tracked log Z changes more than its error bar explains; the error bar was widened".into(),
                 "raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial",
             ),
-            Self::AuditDisagrees { tracked, method, audited, in_errors } => (
+            Self::AuditDisagrees(doubt) => (
                 "audit-disagrees",
                 Warning,
-                format!(
-                    "tracked log Z {:.3} ± {:.3} and {method} {:.3} ± {:.3} differ by {in_errors:.1} errors",
-                    tracked.0, tracked.1, audited.0, audited.1
-                ),
+                doubt.finding(),
                 "the tracked value is in doubt; raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial",
             ),
             Self::FewEffectiveChains { effective, chains } => (
@@ -338,12 +328,14 @@ pub(super) mod tests {
             Notice::ModeMissed,
             Notice::ModelMoved { nats: 12.0 },
             Notice::ErrorBarWidened,
-            Notice::AuditDisagrees {
-                tracked: (517.942, 0.82),
-                method: "ais",
-                audited: (525.53, 0.624),
+            Notice::AuditDisagrees(Doubt::AuditDisagrees {
+                value: 517.942,
+                std_error: 0.82,
+                method: "ais".into(),
+                audited: 525.53,
+                audited_error: 0.624,
                 in_errors: -7.4,
-            },
+            }),
             Notice::FewEffectiveChains { effective: 3.0, chains: 50 },
             Notice::VariancesAtBound { at_bound: 2, reals: 10 },
             Notice::ChainsCollapsed { chains: 100, states: 1 },

@@ -85,8 +85,7 @@ fn of_estimate(estimate: &Estimate) -> Line {
         bias.into()
     } else {
         // A report has no options.
-        let short = [("use more sweeps, or another --start", "these chains are short")];
-        format!("{bias}; in doubt: {}", estimate.trust.clone().reworded(&short))
+        format!("{bias}; in doubt: {}", estimate.trust.findings())
     };
     Line { name: name.into(), value: estimate.value, std_error: estimate.std_error, what }
 }

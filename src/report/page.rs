@@ -13,6 +13,7 @@ pub const UPDATES: &str = "parameter updates";
 
 /// A part of the page.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Section {
     title: String,
     content: Vec<Element>,
@@ -48,20 +49,17 @@ impl Section {
     }
 
     /// Adds something above the figures.
-    #[must_use]
     pub fn with(mut self, element: Element) -> Self {
         self.content.push(element);
         self
     }
 
     /// Adds a paragraph above the figures.
-    #[must_use]
     pub fn paragraph(self, text: impl Into<String>) -> Self {
         self.with(Element::new("p").text(text))
     }
 
     /// Adds a figure that takes the whole width.
-    #[must_use]
     pub fn broad(self, title: &str, picture: Element, words: (&str, impl Into<Here>)) -> Self {
         let mut section = self.figure(title, vec![picture], words);
         let figure = section.figures.pop();
@@ -70,7 +68,6 @@ impl Section {
     }
 
     /// Adds a figure: its pictures, and the sentence that describes a healthy run and this run; its title has a mark if it is judged.
-    #[must_use]
     pub fn figure(
         mut self,
         title: &str,

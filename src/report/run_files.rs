@@ -178,7 +178,7 @@ impl RunFiles {
                         == Some(1.0),
                 };
                 stopping.observe(&settings.unwrap_or_default(), observed);
-                waits.push((update as f64, stopping.without_improvement() as f64));
+                waits.push((update as f64, stopping.without_improvement as f64));
             }
         }
         (!waits.is_empty()).then_some(Stopping { state: stopping, settings, waits })

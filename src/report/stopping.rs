@@ -27,7 +27,7 @@ pub fn words(run: &RunFiles, stopping: &Stopping) -> String {
         0 => "no evaluation could be decided on yet".into(),
         update => format!(
             "the last improvement beyond the error bar was at update {update}, {} evaluations ago",
-            stopping.state.without_improvement()
+            stopping.state.without_improvement
         ),
     };
     let end = match (run.state, stopping.settings) {

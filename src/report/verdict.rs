@@ -6,25 +6,15 @@ use super::run_files::{RunFiles, State};
 use super::summary::Summary;
 use crate::numerics::MOST_ERRORS;
 use crate::record::markup::Element;
+use crate::trust::{Doubt, Interface};
 
 /// Fraction of evaluations that should be sound.
 const MOSTLY: f64 = 0.9;
 /// A last improvement in this last fraction of the run means that it was still learning.
 const RECENT: f64 = 0.1;
 
-/// Remedy of a doubt of the tracker, by its short name in metrics.csv.
-fn remedy(doubt: &str) -> &'static str {
-    match doubt {
-        "few-chains" => "raise tempering.chains",
-        "round-trips" => "raise tempering.sweeps or tempering.temperatures",
-        "drift" | "new-chains" => "raise tempering.settling.most",
-        "bound" => "raise tempering.chains or lower the learning rate: a mode is missed",
-        "lag" | "known-share" => {
-            "raise tempering.settling.most or tempering.chains, or lower the learning rate"
-        }
-        "audit" => "an audit contradicted it: more sweeps, more chains or a smaller learning rate",
-        _ => "see the notices of the run",
-    }
+fn remedy(doubt: &str) -> String {
+    Doubt::remedy(doubt, Interface::Command).unwrap_or_else(|| "see the notices of the run".into())
 }
 
 /// The verdict; `warnings`: titles of the figures that show something wrong.

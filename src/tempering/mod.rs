@@ -34,6 +34,7 @@ pub use mixing::{Knot, Transitions};
 pub use model_path::{GeometricPath, MixturePath, ModelPath};
 pub use path::{Evaluated, TemperedPath};
 pub use pseudo_prior::PseudoPrior;
+pub(crate) use round_trips::WINDOW;
 pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips, Traveller};
 pub use simulated::{SimulatedTempering, Slopes, Swept};
 pub use tempered::{AtOne, Tempering};

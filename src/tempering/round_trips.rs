@@ -4,11 +4,10 @@
 //! (algorithms.md, section 2). A mean over chains is not sufficient: on a two-mode model some chains never reached beta = 0 while others
 //! made four round trips each, so each chain's last crossing is kept.
 
-use super::weights::effective_number;
 use crate::numerics::Influence;
 
-/// Sweeps after which older round trips no longer count.
-const WINDOW: u64 = 1000;
+/// Sweeps in which a chain must have gone from one end of the ladder to the other; older round trips do not count.
+pub const WINDOW: u64 = 1000;
 /// Round trips per chain in the window below which an error bar cannot be trusted.
 pub const NEEDED_PER_CHAIN: f64 = 0.3;
 
@@ -148,11 +147,6 @@ impl RoundTrips {
     /// [`RoundTrips::by_family`] of the chains' contributions to an error.
     pub(crate) fn of_families(&self, influence: &Influence) -> Influence {
         Influence::new(self.by_family(influence.parts()))
-    }
-
-    /// (sum w)^2/sum w^2 over lineages, w the sum of a lineage's weights: the effective number of independent chains.
-    pub(crate) fn effective_families(&self, weights: &[f64]) -> f64 {
-        effective_number(&self.by_family(weights))
     }
 
     /// Fraction of the chains that went from one end of the ladder to the other in the last `sweeps` sweeps.

@@ -8,11 +8,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::numerics::joined;
+use crate::trust::LogZ;
 
 /// Smallest coverage that is used: below it the tracked value is more precise.
 const SMALLEST: f64 = 0.3;
 /// Largest difference, in errors, of two values that are combined. Beyond it one of them is wrong.
-const CONSISTENT: f64 = 3.0;
+pub(super) const CONSISTENT: f64 = 3.0;
 
 /// Reference states of a model and how many of its samples are among them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,9 +28,6 @@ pub struct KnownShare {
     #[serde(with = "crate::checkpoint::float")]
     samples: f64,
 }
-
-/// A value of log Z and its standard error, nats.
-pub type Estimate = (f64, f64);
 
 impl KnownShare {
     /// No reference states.
@@ -50,17 +48,17 @@ impl KnownShare {
         Self { bound, share, samples: effective * (1.0 - correlation.clamp(0.0, 1.0)) }
     }
 
-    /// The estimate from the reference states beside a tracked value; `None` if it is too imprecise: fewer than one sample, or too small a
+    /// The estimate from the reference states and its standard error beside a tracked value; `None` if it is too imprecise: fewer than one sample, or too small a
     /// coverage.
     ///
     /// Both the decision and the variance use the mean of the fraction found and the fraction that the tracked value implies. With the
     /// fraction found alone, fractions that are too large by chance would be used more often and have a larger weight.
-    pub fn beside(&self, tracked: f64) -> Option<Estimate> {
+    pub fn beside(&self, tracked: f64) -> Option<(f64, f64)> {
         let Self { bound, share, samples: n } = *self;
-        if !(n >= 1.0 && self.is_large_beside(tracked)) {
+        let middle = self.middle(tracked);
+        if !(n >= 1.0 && bound.is_finite() && middle >= SMALLEST) {
             return None;
         }
-        let middle = self.middle(tracked);
         // No sample among the reference states counts as less than one.
         let found = share.max(0.5 / n);
         // The logarithm of a mean is too small by half its relative variance, on average.
@@ -72,39 +70,42 @@ impl KnownShare {
         Some((bound - found.ln() - bias, variance.sqrt()))
     }
 
-    /// Whether reference states have much of the model's mass, by their coverage and by a tracked value.
-    fn is_large_beside(&self, tracked: f64) -> bool {
-        self.bound.is_finite() && self.middle(tracked) >= SMALLEST
-    }
-
     /// The mean of the fraction found and the fraction that a tracked value implies.
     fn middle(&self, tracked: f64) -> f64 {
         0.5 * (self.share + (self.bound - tracked).exp().min(1.0))
     }
 
     /// The estimate from the reference states, if it contradicts a tracked value with its error.
-    pub fn contradicts(&self, (log_z, std_error): Estimate) -> Option<Estimate> {
-        let far =
-            |known: &Estimate| (known.0 - log_z).abs() > CONSISTENT * std_error.hypot(known.1);
-        self.beside(log_z).filter(far)
+    pub fn contradicts(&self, tracked: &LogZ) -> Option<(f64, f64)> {
+        let LogZ { value, std_error, .. } = *tracked;
+        self.beside(value)
+            .filter(|known| (known.0 - value).abs() > CONSISTENT * std_error.hypot(known.1))
     }
 
     /// A tracked value and its standard error, combined with the estimate from the reference states ([`joined`]); unchanged if there is no
     /// such estimate or it contradicts the value.
-    pub fn join(&self, tracked: Estimate) -> Estimate {
-        match self.beside(tracked.0) {
-            Some(known) if self.contradicts(tracked).is_none() => joined(&[tracked, known]),
-            _ => tracked,
+    pub fn join(&self, mut tracked: LogZ) -> LogZ {
+        if let Some(known) = self.beside(tracked.value)
+            && self.contradicts(&tracked).is_none()
+        {
+            let both = [(tracked.value, tracked.std_error), known];
+            (tracked.value, tracked.std_error) = joined(&both);
         }
+        tracked
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trust::Trust;
 
     fn of(known: usize, n: usize, correlation: f64) -> KnownShare {
         KnownShare::new(10.0, (0..n).map(|i| (i < known, 0.3)), correlation)
+    }
+
+    fn tracked(value: f64, std_error: f64) -> LogZ {
+        LogZ { value, std_error, trust: Trust::sound() }
     }
 
     /// Over all outcomes of n draws, with their probabilities, beside a tracked value that is right: unbiased on average, and with an error
@@ -146,9 +147,10 @@ mod tests {
             KnownShare::new(1.0, [(true, f64::NAN)].into_iter(), 0.0),
             KnownShare::NONE,
         ] {
-            let tracked = (11.0, 0.3);
+            let tracked = tracked(11.0, 0.3);
             assert_eq!(nothing.beside(11.0), None, "{nothing:?}");
-            assert_eq!((nothing.join(tracked), nothing.contradicts(tracked)), (tracked, None));
+            assert_eq!(nothing.contradicts(&tracked), None);
+            assert_eq!(nothing.join(tracked.clone()), tracked);
         }
         assert_eq!(of(20, 20, 0.0).beside(f64::NAN), of(20, 20, 0.0).beside(10.0));
     }
@@ -157,21 +159,21 @@ mod tests {
     fn values_are_joined_by_precision_or_contradict_each_other() {
         let known = of(20, 20, 0.0);
         let (value, error) = known.beside(10.3).unwrap();
-        let (log_z, std_error) = known.join((10.3, 0.3));
+        let LogZ { value: log_z, std_error, .. } = known.join(tracked(10.3, 0.3));
         assert!((value..10.05).contains(&log_z) && std_error < error, "{log_z} {std_error}");
         // Two values with the same error that differ by more than it: the error reaches from their mean to both.
         let (value, error) = known.beside(10.4).unwrap();
-        let (log_z, std_error) = known.join((10.4, error));
-        assert!(
-            (10.4 - value) / error.hypot(error) > 1.0 && known.contradicts((10.4, error)).is_none()
-        );
+        let LogZ { value: log_z, std_error, .. } = known.join(tracked(10.4, error));
+        assert!((10.4 - value) / error.hypot(error) > 1.0);
+        assert!(known.contradicts(&tracked(10.4, error)).is_none());
         assert!((log_z - 0.5 * (10.4 + value)).abs() < 1e-9, "{log_z}");
         assert!((std_error - 0.5 * (10.4 - value)).abs() < 1e-9, "{std_error}");
         let known_at_12 = known.beside(12.0).unwrap();
-        assert_eq!(known.join((12.0, 0.3)), (12.0, 0.3));
-        assert_eq!(known.contradicts((12.0, 0.3)), Some(known_at_12));
+        assert_eq!(known.join(tracked(12.0, 0.3)), tracked(12.0, 0.3));
+        assert_eq!(known.contradicts(&tracked(12.0, 0.3)), Some(known_at_12));
         // Tracked log Z is that of the reference states, but no sample is among them.
         let none = of(0, 20, 0.0);
-        assert!(none.contradicts((10.0, 0.1)).is_some() && none.contradicts((15.0, 0.1)).is_none());
+        assert!(none.contradicts(&tracked(10.0, 0.1)).is_some());
+        assert!(none.contradicts(&tracked(15.0, 0.1)).is_none());
     }
 }

@@ -29,7 +29,7 @@ pub use kalman::Kalman;
 pub use known_share::KnownShare;
 pub use likelihood::{LogLikelihood, MeanLogF, mean_log_f, weighted_log_f};
 pub(crate) use model_tracker::{BOUND_ROWS, TRACKED};
-pub use model_tracker::{Found, KnownStates, LogZ, ModelTracker};
+pub use model_tracker::{Found, KnownStates, ModelTracker};
 pub use part::{Part, Parts};
 pub use second_population::SecondPopulation;
 pub use settling::{Settled, Settling};

@@ -20,7 +20,7 @@ use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
-use crate::trust::Trust;
+use crate::trust::{Doubt, LogZ};
 
 /// Rows of data from which hidden states are drawn for a bound of log Z.
 pub(crate) const BOUND_ROWS: usize = 2000;
@@ -44,17 +44,6 @@ pub struct KnownStates<'a> {
     pub seed: u64,
     /// See `seed`.
     pub update: u64,
-}
-
-/// log Z of a model, nats.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LogZ {
-    /// The value.
-    pub value: f64,
-    /// Its standard error.
-    pub std_error: f64,
-    /// Whether the value and its error can be trusted, and if not, why.
-    pub trust: Trust,
 }
 
 /// Tracker of log Z with its model, its ladder and its base distribution.
@@ -252,43 +241,35 @@ impl ModelTracker {
             true => bound.max(self.found.bound),
             false => f64::NEG_INFINITY,
         };
-        let first = self.chains.log_z();
-        let trust = self.chains.trust_if(self.found.known.beside(first).is_some());
-        let std_error = self.chains.std_error();
-        let first = LogZ { value: first, std_error, trust }.held_against(bound);
+        let known = self.found.known.beside(self.chains.log_z()).is_some();
+        let first = held_against(self.chains.found(known), bound);
         let mut found = match &self.second {
             Some(SecondPopulation { chains, .. }) => {
-                let (value, std_error) = (chains.log_z(), chains.std_error());
-                let second = LogZ { value, std_error, trust: chains.trust() };
-                together(first, second.held_against(bound))
+                together(first, held_against(chains.found(false), bound))
             }
             None => first,
         };
-        let tracked = (found.value, found.std_error);
-        if let Some((known, known_error)) = self.found.known.contradicts(tracked) {
-            found.trust.doubt(
-                "known-share",
-                format!("tracked log Z {:.3} ± {:.3} is far from {known:.3} ± {known_error:.3}, the estimate from known states and their frequency among the chains' samples: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
-            );
+        if let Some((known, known_error)) = self.found.known.contradicts(&found) {
+            found.trust.doubt(Doubt::KnownShare {
+                value: found.value,
+                std_error: found.std_error,
+                known,
+                known_error,
+            });
         }
-        (found.value, found.std_error) = self.found.known.join(tracked);
-        found.value = found.value.max(bound);
-        found
+        let found = self.found.known.join(found);
+        LogZ { value: found.value.max(bound), ..found }
     }
 }
 
-impl LogZ {
-    /// In doubt if a lower bound of log Z contradicts it.
-    fn held_against(mut self, bound: f64) -> Self {
-        let below = bound - self.value;
-        if below > BELOW_BOUND * self.std_error && below > ROUNDING {
-            self.trust.doubt(
-                "bound",
-                format!("tracked log Z {:.3} ± {:.3} is below the sum over states of data and particles alone, {bound:.3}: the chains miss a mode; a smaller learning rate or more tempering.chains would help", self.value, self.std_error),
-            );
-        }
-        self
+/// In doubt if a lower bound of log Z contradicts it.
+fn held_against(mut found: LogZ, bound: f64) -> LogZ {
+    let LogZ { value, std_error, .. } = found;
+    let below = bound - value;
+    if below > BELOW_BOUND * std_error && below > ROUNDING {
+        found.trust.doubt(Doubt::Bound { value, std_error, bound });
     }
+    found
 }
 
 impl KnownStates<'_> {

@@ -8,17 +8,18 @@
 
 use std::sync::Arc;
 
-use super::verdict::WINDOW;
-use super::{ChainTracker, LogZ, Model, Settling, Start, TrackRecord, TrackerOptions};
+use super::known_share::CONSISTENT;
+use super::{ChainTracker, Model, Settling, Start, TrackRecord, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
 use crate::engine::random::Streams;
 use crate::error::{Error, Result};
 use crate::tempering::mixture::{MixtureBase, MixturePath};
-use crate::tempering::{BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath};
+use crate::tempering::{
+    BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath, WINDOW,
+};
+use crate::trust::{Doubt, LogZ, Trust};
 
-/// Errors by which two populations may differ.
-const CONSISTENT: f64 = 3.0;
 /// Prefix of the names of the tracker's arrays in a state file.
 pub(super) const PREFIX: &str = "mixture.";
 
@@ -149,21 +150,20 @@ pub(super) fn together(first: LogZ, second: LogZ) -> LogZ {
     let above = higher.value - lower.value;
     let far = above > CONSISTENT * lower.std_error;
     let beyond = above > CONSISTENT * lower.std_error.hypot(higher.std_error);
-    let reason = (lower.trust.is_sound() && beyond).then(|| {
-        format!(
-            "chains from the marginals of the data say {:.3} ± {:.3}, chains from a mixture fitted to the rows {:.3} ± {:.3}: one of them misses a part of the model; raise tempering.chains or lower the learning rate",
-            first.value, first.std_error, second.value, second.std_error
-        )
-    });
+    let differ = Doubt::TrackersDiffer {
+        first: first.value,
+        first_error: first.std_error,
+        second: second.value,
+        second_error: second.std_error,
+    };
+    let doubt = Trust::unless((lower.trust.is_sound() && beyond).then_some(differ));
     let mut found = match (first.trust.is_sound(), second.trust.is_sound()) {
         (true, true) if far && !second_is_higher => first,
         (_, true) => second,
         (false, false) if far && second_is_higher => second,
         _ => first,
     };
-    if let Some(reason) = reason {
-        found.trust.doubt("populations-differ", reason);
-    }
+    found.trust = found.trust.and(doubt);
     found
 }
 
@@ -173,11 +173,10 @@ mod tests {
     use crate::model::test_systems::gaussian_parameters;
     use crate::tempering::{BetaUpdate, InitialRounds, Prior};
     use crate::tracking::{Parts, Settling, Smoothing};
-    use crate::trust::Trust;
 
     fn of(value: f64, sound: bool) -> LogZ {
-        let reason = (!sound).then(|| "reason".to_string());
-        LogZ { value, std_error: 0.1, trust: Trust::unless("doubt", reason) }
+        let doubt = (!sound).then(|| Doubt::other("doubt", "reason"));
+        LogZ { value, std_error: 0.1, trust: Trust::unless(doubt) }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, PseudoPrior, RoundsRecord, TemperedChains,
     TemperedPath, Tempering, Transitions, effective_number,
 };
-use crate::trust::Trust;
+use crate::trust::{LogZ, Trust};
 
 /// Largest step of the pseudo-prior zeta^s_k at one step of the tracker, in nats. Any pseudo-prior is valid; larger steps of the prediction
 /// increase its error.
@@ -141,12 +141,12 @@ impl ChainTracker {
 
     /// Whether the error bar can be trusted, and if not, why.
     pub fn trust(&self) -> Trust {
-        self.trust_if(false)
+        self.found(false).trust
     }
 
-    /// The same; `known`: reference states have most of the model's mass.
-    pub(super) fn trust_if(&self, known: bool) -> Trust {
-        verdict(&Evidence {
+    /// Value, error and diagnostics; `known`: reference states have most of the model's mass.
+    pub(crate) fn found(&self, known: bool) -> LogZ {
+        let trust = verdict(&Evidence {
             chains: self.chains.len(),
             families: self.effective_chains(),
             movement: self.movement_per_round_trip(),
@@ -154,7 +154,8 @@ impl ChainTracker {
             settled: self.settled.as_ref(),
             round_trips: &self.chains.round_trips,
             known,
-        })
+        });
+        LogZ { value: self.log_z(), std_error: self.std_error(), trust }
     }
 
     /// Result of the equilibration at the last evaluation.
@@ -271,12 +272,12 @@ impl ChainTracker {
 
     /// (sum w)^2/sum w^2 of the chains' own weights, not those at beta = 1.
     pub fn effective_chains(&self) -> f64 {
-        self.chains.round_trips.effective_families(&self.chains.weights())
+        effective_number(&self.chains.round_trips.by_family(&self.chains.weights()))
     }
 
     /// Fraction of the chains that went from one end of the ladder to the other in the last 1000 sweeps.
     pub fn crossed_share(&self) -> f64 {
-        self.chains.round_trips.crossed_within(super::verdict::WINDOW)
+        self.chains.round_trips.crossed_within(crate::tempering::WINDOW)
     }
 
     /// zeta^s for the next sweeps: if the filter predicts, log Z_k plus the forward shift.

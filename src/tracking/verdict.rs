@@ -5,10 +5,8 @@
 
 use super::Settled;
 use crate::tempering::{NEEDED_PER_CHAIN, RoundTrips};
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
-/// Number of sweeps in which a chain must have gone from one end of the ladder to the other.
-pub(super) const WINDOW: u64 = 1000;
 /// Fewest chains whose spread is an error bar.
 const FEWEST: f64 = 10.0;
 /// Largest difference of the last two thirds of the equilibration, in errors.
@@ -51,43 +49,31 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     let mut trust = Trust::sound();
     let Evidence { chains, families, movement, new, settled, round_trips, known } = *evidence;
     if families < FEWEST.min(0.5 * chains as f64).max(2.5) {
-        trust.doubt(
-            "few-chains",
-            format!("only {families:.0} of {chains} chains are independent and count: raise tempering.chains"),
-        );
+        trust.doubt(Doubt::FewChains { lineages: families, chains });
     }
     // A rate, because chains that were re-initialised have a short window.
     let returning = || round_trips.rate().is_none_or(|rate| rate >= NEEDED_PER_CHAIN);
     let travels = if settled.is_some() { known || returning() } else { round_trips.mixed() };
     if !travels {
-        trust.doubt(
-            "round-trips",
-            format!("{:.2} round trips per chain in the last {} sweeps: raise tempering.sweeps or temperatures", round_trips.per_chain(), round_trips.sweeps()),
-        );
+        trust.doubt(Doubt::FewRoundTrips {
+            per_chain: round_trips.per_chain(),
+            sweeps: round_trips.sweeps(),
+        });
     }
     let Some(settled) = settled else { return trust };
     let drift = settled.drift_in_errors;
     if drift.is_nan() || drift.abs() > DRIFT {
-        trust.doubt(
-            "drift",
-            format!("log Z still drifts after {} sweeps at fixed parameters ({drift:+.1} errors): raise tempering.settling.most", settled.sweeps),
-        );
+        trust.doubt(Doubt::Drift { sweeps: settled.sweeps, in_errors: drift });
     }
     let frozen = settled.correlation;
     if new && frozen > FROZEN {
-        trust.doubt(
-            "new-chains",
-            format!("the chains were re-initialised from known modes at this evaluation and have not forgotten them (correlation {frozen:.2}): raise tempering.settling.most"),
-        );
+        trust.doubt(Doubt::NewChains { correlation: frozen });
     }
     let limit = if known { FOLLOWED_BY_THE_KNOWN } else { followed(chains) };
     let trips = settled.sweeps as f64 * round_trips.rate().unwrap_or(0.0) / 1000.0;
     let early = !known && trips < CROSSING;
     if frozen.is_nan() || (movement > limit && (frozen > FROZEN || early)) {
-        trust.doubt(
-            "lag",
-            format!("the model changes faster than the chains can follow ({movement:.0} per round trip, correlation {frozen:.2} after {trips:.1} round trips of equilibration): raise tempering.settling.most or tempering.chains, or lower the learning rate"),
-        );
+        trust.doubt(Doubt::Lag { movement, correlation: frozen, trips });
     }
     trust
 }

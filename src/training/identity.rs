@@ -90,11 +90,6 @@ impl Identity {
         self.forced.push(notice);
     }
 
-    /// Whether held-out rows decide when to stop.
-    pub fn has_validation(&self) -> bool {
-        self.rows.contains_key("validation")
-    }
-
     /// Records known to be lost from a log.
     pub fn lost(&self, log: &str) -> u64 {
         self.lost.get(log).copied().unwrap_or(0)

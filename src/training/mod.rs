@@ -9,7 +9,7 @@ mod learning_rate;
 mod trainer;
 pub mod update;
 
-pub(crate) use trainer::{Steps, temperatures};
+pub(crate) use trainer::{LEAST_MARGINAL, Steps, temperatures};
 
 pub use averaging::Averaged;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation, Reason};
@@ -19,5 +19,5 @@ pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
     Audit, Best, Candidate, Checkpoints, Comparison, EvaluationRecord, FinalLikelihood, Forecast,
     Judged, LastAudits, NoCheckpoints, Outcome, Source, StepRecord, StopReason, Times, Trainer,
-    run,
+    TrainerBuilder, TrainingData, run,
 };

@@ -9,7 +9,7 @@ use crate::memory::check_memory;
 /// Most different labels; a column with more has other values.
 const MOST: usize = 10_000;
 /// Longest label in bytes.
-const LONGEST: usize = 256;
+pub(super) const LONGEST: usize = 256;
 /// Number of labels from which on their growth is compared with the free memory.
 const MANY: usize = 1 << 22;
 

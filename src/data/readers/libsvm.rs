@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::FileOptions;
+use super::encoding::shown;
 use super::rows::GrowingRows;
 use crate::data::content::file_name;
 use crate::data::input::Input;
@@ -14,8 +15,6 @@ use crate::error::{Error, Result};
 const ALLOWANCE: u64 = 32 << 20;
 /// Rows between two checks of their memory.
 const LOOK: usize = 1 << 16;
-/// Characters of a field shown in a message.
-const SHOWN: usize = 32;
 
 /// Rows of values 0 and 1 with integer labels. Blank lines and everything after `#` are ignored. Rows become bits as they are read, and
 /// become wider if the number of columns is not known.
@@ -62,13 +61,10 @@ pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) ->
     Dataset::new(file_name(path), Values::Binary(bits), Some(labels), None)
 }
 
-/// The beginning of a field, for messages.
-fn shown(field: &str) -> String {
-    field.chars().take(SHOWN).collect()
-}
-
 fn parse_label(label: &str, options: &FileOptions) -> Checked<i64> {
-    let label = label.parse().map_err(|_| format!("label `{}` is not an integer", shown(label)))?;
+    let label = label
+        .parse()
+        .map_err(|_| format!("label `{}` is not an integer", shown(label.as_bytes())))?;
     match &options.labels {
         Some(allowed) if !allowed.contains(&label) => {
             Err(format!("label {label} is outside {}..{}", allowed.start(), allowed.end()))
@@ -79,11 +75,12 @@ fn parse_label(label: &str, options: &FileOptions) -> Checked<i64> {
 
 /// Index, and whether the value is one.
 fn parse_feature(field: &str, previous: usize, limit: usize) -> Checked<(usize, bool)> {
-    let (index, value) =
-        field.split_once(':').ok_or_else(|| format!("`{}` is not index:value", shown(field)))?;
-    let index: usize = index
-        .parse()
-        .map_err(|_| format!("feature index `{}` is not a whole number from 1 on", shown(index)))?;
+    let (index, value) = field
+        .split_once(':')
+        .ok_or_else(|| format!("`{}` is not index:value", shown(field.as_bytes())))?;
+    let index: usize = index.parse().map_err(|_| {
+        format!("feature index `{}` is not a whole number from 1 on", shown(index.as_bytes()))
+    })?;
     if index == 0 || index > limit {
         return Err(format!("feature index {index} is outside 1..{limit}"));
     }
@@ -93,6 +90,9 @@ fn parse_feature(field: &str, previous: usize, limit: usize) -> Checked<(usize, 
     match value.parse::<f64>() {
         Ok(1.0) => Ok((index, true)),
         Ok(0.0) => Ok((index, false)),
-        _ => Err(format!("value `{}` of feature {index} is neither 0 nor 1", shown(value))),
+        _ => Err(format!(
+            "value `{}` of feature {index} is neither 0 nor 1",
+            shown(value.as_bytes())
+        )),
     }
 }

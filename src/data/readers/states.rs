@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::cells::unescaped;
 use super::encoding::{Encoding, is_missing, number, shown};
+use super::labels::LONGEST;
 use super::layout::{Layout, Role};
 use crate::data::limits::{Checked, check_shape};
 use crate::data::{Categories, Category};
@@ -26,8 +27,6 @@ const REAL: &str =
 const LOOK_GREY: usize = 10;
 /// What is said of one.
 const GREY: &str = "; if the cells are grey levels, give data.binarization (--binarization): stochastic, or a threshold such as 0.5";
-/// Longest name of a state, in bytes.
-const LONGEST: usize = 256;
 /// Values beside 0 and 1 in less than this share of the rows are mistakes.
 const MISTAKES: f64 = 0.01;
 /// Cells from which on growth is compared with the free memory.

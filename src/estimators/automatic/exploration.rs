@@ -17,6 +17,7 @@ use crate::tempering::{
     AtOne, BaseDistribution, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains,
     TemperedPath, Tempering,
 };
+use crate::trust::Doubt;
 
 /// Most modes at which states are drawn.
 const MOST_MODES: usize = 50;
@@ -32,8 +33,6 @@ const STRETCH: usize = 20;
 const SPACING: usize = 100;
 /// States at this inverse temperature or above are used as states of the model in fits.
 const NEAR_ONE: f64 = 0.95;
-/// Doubts that longer runs on the same path may remove.
-const SLOWNESS: [&str; 1] = ["few-travelled"];
 /// Fraction of states drawn at the modes in later fits.
 const SHARE_OF_MODES: f64 = 0.2;
 
@@ -228,7 +227,7 @@ impl<'a> Exploration<'a> {
         estimate.gibbs_sweeps = self.gibbs_sweeps;
         // Chains that move without reaching both ends need time, others need another start.
         let mut doubts = estimate.trust.doubts().iter();
-        let slow = doubts.all(|doubt| SLOWNESS.contains(&&*doubt.name));
+        let slow = doubts.all(|doubt| matches!(doubt, Doubt::FewTravelled { .. }));
         // Short runs only locate the mass.
         let goes_on =
             sweeps >= settings.sweeps && (slow || matches!(self.kinds[kind], Kind::Given(_)));

@@ -4,7 +4,7 @@ use crate::estimators::tempered::{Mixing, TemperedRun};
 use crate::estimators::{Estimate, Method};
 use crate::numerics::{MOST_ERRORS, Table};
 use crate::tempering::PseudoPrior;
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 use std::time::Instant;
 
 /// Rounding of log f at large models, nats: the bound is computed in f64, chains in f32.
@@ -29,13 +29,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> (Estimate, String) {
     let (value, error) = (y.log_z[last], y.variance[last].sqrt());
     let mut trust = populations(evidence);
     if evidence.bound > value + MOST_ERRORS * error + ROUNDING {
-        trust.doubt(
-            "below-bound",
-            format!(
-                "wrong: log Z is at least {:.3}, the sum over distinct states alone",
-                evidence.bound
-            ),
-        );
+        trust.doubt(Doubt::BelowBound { value, std_error: error, bound: evidence.bound });
     }
     let found = run.estimate(Method::Auto, Instant::now(), (value, error), trust);
     let mut estimate = Estimate { at_least: Some(evidence.at_least), ..found };
@@ -68,11 +62,9 @@ fn populations(evidence: &Evidence<'_>) -> Trust {
         (y.log_z[k - 1], y.variance[k - 1].sqrt())
     };
     let occupancy = &run.counted.occupancy;
-    let (a, error_a) = of(occupancy.between(0, below));
-    let (b, error_b) = of(occupancy.between(below, run.chains));
-    let apart = (a - b).abs() > MOST_ERRORS * error_a.hypot(error_b);
-    let reason = apart.then(|| {
-        format!("chains from the start say {a:.3} ± {error_a:.3}, chains from the modes {b:.3} ± {error_b:.3}: they see different parts of the model; give it a larger --budget")
-    });
-    Trust::unless("populations-differ", reason)
+    let (first, first_error) = of(occupancy.between(0, below));
+    let (modes, modes_error) = of(occupancy.between(below, run.chains));
+    let apart = (first - modes).abs() > MOST_ERRORS * first_error.hypot(modes_error);
+    let differ = Doubt::StartsOfRunDiffer { first, first_error, modes, modes_error };
+    Trust::unless(apart.then_some(differ))
 }

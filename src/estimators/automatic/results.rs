@@ -1,8 +1,8 @@
 //! Results of the runs of an automatic estimate, and their mean.
 
 use crate::estimators::Estimate;
-use crate::estimators::tempered::FROZEN;
 use crate::numerics::{MOST_ERRORS, pooled};
+use crate::trust::Doubt;
 
 /// log Z with its standard error, and the sweeps of a run.
 type Found = ((f64, f64), f64);
@@ -19,14 +19,12 @@ impl Results {
     pub(super) fn take(&mut self, estimate: &mut Estimate, sweeps: usize) {
         let own = (estimate.value, estimate.std_error);
         let higher = |(log_z, _): &&Found| log_z.0 - own.0 > MOST_ERRORS * log_z.1.hypot(own.1);
-        if let Some(((log_z, std_error), _)) = self.sound.iter().find(higher) {
-            let text = format!(
-                "an earlier run from another start found {log_z:.3} ± {std_error:.3}, more than this one: a mode is missing; give it a larger --budget"
-            );
-            estimate.trust.doubt("runs-differ", text);
+        if let Some(&((value, std_error), _)) = self.sound.iter().find(higher) {
+            estimate.trust.doubt(Doubt::RunsDiffer { value, std_error });
         } else if estimate.trust.is_sound() {
             self.sound.push((own, sweeps as f64));
-        } else if estimate.trust.doubts().iter().all(|doubt| doubt.name == FROZEN) {
+        } else if estimate.trust.doubts().iter().all(|doubt| matches!(doubt, Doubt::Frozen { .. }))
+        {
             self.slow.push((own, sweeps as f64));
         }
     }
@@ -47,23 +45,25 @@ impl Results {
 mod tests {
     use super::*;
     use crate::estimators::Method;
+    use crate::trust::Trust;
 
     #[test]
     fn slow_runs_count_by_their_sweeps_and_a_lower_run_is_in_doubt() {
-        let run = |value, doubt: Option<&str>| {
+        let run = |value, doubt: Option<Doubt>| {
             let mut estimate = Estimate::new(Method::Auto, value, 0.1);
-            doubt.iter().for_each(|name| estimate.trust.doubt(name, "reason"));
+            estimate.trust = Trust::unless(doubt);
             estimate
         };
         let mut results = Results::default();
+        let (other, frozen) = (Doubt::other("other", ""), Doubt::Frozen { correlation: 0.9 });
         for (value, doubt, sweeps) in
-            [(9.0, Some("other"), 9), (5.0, Some(FROZEN), 1), (5.2, None, 3)]
+            [(9.0, Some(other.clone()), 9), (5.0, Some(frozen), 1), (5.2, None, 3)]
         {
             results.take(&mut run(value, doubt), sweeps);
         }
         let of = |at_least| results.pooled(run(5.2, None), at_least);
         assert!((of(5.0).value - 5.15).abs() < 1e-12 && of(5.18).value == 5.18);
-        let last = run(5.2, Some("other"));
+        let last = run(5.2, Some(other));
         assert_eq!(results.pooled(last.clone(), 6.0).value, last.value);
         let mut low = run(4.0, None);
         results.take(&mut low, 5);

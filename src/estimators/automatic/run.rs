@@ -14,7 +14,7 @@ use crate::model::Parameters;
 use crate::numerics::MOST_ERRORS;
 use crate::tempering::AtOne;
 use crate::tempering::mixture::MixtureBase;
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// The first runs, which only locate the mass, have fewer sweeps by this factor.
 const EXPLORING: usize = 5;
@@ -22,9 +22,6 @@ const EXPLORING: usize = 5;
 /// Shares of the budget: for chains from known states, before all starts are tried, and for annealing where chains are in doubt.
 const QUICK: f64 = 0.2;
 const ANNEALING: f64 = 0.5;
-
-/// Text for samples that are not those of the chains.
-const ANNEALED: &str = "the samples were drawn by annealing from the data's marginals instead, whose weights pass their diagnostics; modes that neither method reaches are missing";
 
 /// The estimate and how it was computed.
 #[derive(Clone, Debug, Serialize)]
@@ -121,7 +118,7 @@ impl Automatic {
                 match quick {
                     Some(_) => trust = Trust::sound(),
                     // Annealing may miss what the chains missed as well, so the doubts stay.
-                    None => trust.doubt("annealed", ANNEALED),
+                    None => trust.doubt(Doubt::Annealed {}),
                 }
                 let sweeps = exploration.gibbs_sweeps() + drawn.sweeps;
                 return Ok((drawn.taken, sweeps, trust, true));

@@ -12,7 +12,7 @@ use crate::estimators::{Bias, Estimate, Method};
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::progress;
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Settings of the mean-field iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -239,26 +239,16 @@ fn trust(solutions: &[TapSolution]) -> Trust {
     let (converged, cycles) = (count(TapEnd::Converged), count(TapEnd::PeriodTwo));
     let mut trust = Trust::sound();
     if cycles > 0 {
-        trust.doubt(
-            "cycles",
-            format!("{cycles} of {n} starts ended in a cycle of two: use more damping"),
-        );
+        trust.doubt(Doubt::Cycles { cycles, starts: n });
     }
     if converged + cycles < n {
-        let rest = n - converged - cycles;
-        trust.doubt(
-            "not-converged",
-            format!("{rest} of {n} starts did not converge: use more iterations"),
-        );
+        trust.doubt(Doubt::NotConverged { left: n - converged - cycles, starts: n });
     }
     let values = || solutions.iter().filter(|s| s.end == TapEnd::Converged).map(|s| s.value);
     let (low, high) =
         values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     if high - low > DIFFERENT {
-        trust.doubt(
-            "several-solutions",
-            format!("several solutions, from {low:.2} to {high:.2}; the largest is given"),
-        );
+        trust.doubt(Doubt::SeveralSolutions { low, high });
     }
     trust
 }

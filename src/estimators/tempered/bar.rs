@@ -9,7 +9,7 @@ use super::super::{Estimate, Method};
 use super::KeptRun;
 use super::errors::between_chains;
 use super::reweighting::Pooled;
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// BAR along the ladder.
 pub fn bar(run: &KeptRun) -> Estimate {
@@ -44,15 +44,7 @@ pub fn bar(run: &KeptRun) -> Estimate {
         converged &= step.converged;
     }
     let empty = nodes.iter().find(|&&j| rows_at[j].is_empty());
-    let doubt = if let Some(&j) = empty {
-        Some(format!("no state was generated at beta = {}: use more sweeps", run.ladder.betas()[j]))
-    } else {
-        (!converged).then(|| "Newton's method did not converge: use more sweeps".to_string())
-    };
-    run.estimate(
-        Method::Bar,
-        start,
-        (value, between_chains(&influence)),
-        Trust::unless("not-solved", doubt),
-    )
+    let unvisited = empty.map(|&j| Doubt::NodeNotVisited { beta: run.ladder.betas()[j] });
+    let doubt = unvisited.or((!converged).then_some(Doubt::NotSolved {}));
+    run.estimate(Method::Bar, start, (value, between_chains(&influence)), Trust::unless(doubt))
 }

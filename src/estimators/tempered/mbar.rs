@@ -10,7 +10,7 @@ use super::super::{Estimate, Method};
 use super::errors::between_chains;
 use super::reweighting::{Pooled, Reweighted};
 use super::{KeptRun, KeptStates};
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// log Z_k at every temperature by MBAR.
 #[derive(Clone, Debug)]
@@ -47,6 +47,6 @@ pub fn mbar(run: &KeptRun) -> Estimate {
         let last = mbar.log_z.len() - 1;
         ((run.counted.zeta[0] + mbar.log_z[last], mbar.std_error), mbar.converged)
     });
-    let doubt = (!converged).then_some("Newton's method did not converge: use more sweeps");
-    run.estimate(Method::Mbar, start, found, Trust::unless("not-solved", doubt))
+    let doubt = (!converged).then_some(Doubt::NotSolved {});
+    run.estimate(Method::Mbar, start, found, Trust::unless(doubt))
 }

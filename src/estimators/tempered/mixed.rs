@@ -17,7 +17,7 @@ use super::newton::{Local, Minimum, minimise};
 use super::{Group, TemperedRun};
 use crate::numerics::log_sum_exp;
 use crate::tempering::Ladder;
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Maximum likelihood over the counted sweeps and the later half of the initial rounds.
 pub fn mixed(run: &TemperedRun) -> Estimate {
@@ -27,8 +27,8 @@ pub fn mixed(run: &TemperedRun) -> Estimate {
     let guess = run.measurement().log_z;
     let (minimum, influence) = solve(&groups, &run.ladder, run.chains, guess);
     let found = (minimum.at[run.ladder.len() - 1], between_chains(&influence));
-    let doubt = (!minimum.converged).then_some("Newton's method did not converge");
-    run.estimate(Method::Mixed, start, found, Trust::unless("not-solved", doubt))
+    let doubt = (!minimum.converged).then_some(Doubt::NotSolved {});
+    run.estimate(Method::Mixed, start, found, Trust::unless(doubt))
 }
 
 /// zeta with zeta_1 as in `guess`, and each chain's contribution to the error of zeta_K.

@@ -26,7 +26,6 @@ pub use slopes::{NodeMoments, SlopeSums};
 pub use stationary::{rsd, sd};
 pub use thermodynamic::{ti, ti_corrected, ti_rb, ti_riemann};
 pub use ts::ts;
-pub(super) use verdict::FROZEN;
 pub use verdict::{Mixing, verdict};
 
 use super::Estimate;

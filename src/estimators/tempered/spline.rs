@@ -9,12 +9,9 @@ use std::time::Instant;
 
 use super::super::{Estimate, Method};
 use super::errors::between_chains;
-use super::thermodynamic::is_large;
+use super::thermodynamic::{ROUNDING, is_large};
 use super::{KeptRun, NodeMoments};
-use crate::trust::Trust;
-
-/// A difference from the corrected rule, in nats, that is ignored however small the error bar.
-const ROUNDING: f64 = 1e-3;
+use crate::trust::{Doubt, Trust};
 
 /// Thermodynamic integration by a cubic spline.
 pub fn ti_spline(run: &KeptRun) -> Estimate {
@@ -22,9 +19,9 @@ pub fn ti_spline(run: &KeptRun) -> Estimate {
     let (betas, sums) = (run.ladder.betas(), &run.slopes_at);
     // Temperatures without states are no nodes; the ends must be.
     let visited: Vec<usize> = (0..betas.len()).filter(|&k| sums.is_visited(k)).collect();
-    if visited.first() != Some(&0) || visited.last() != Some(&(betas.len() - 1)) {
-        let doubt = "no state was generated at beta = 0 or beta = 1: use more sweeps";
-        let trust = Trust::unless("end-not-visited", Some(doubt));
+    let ends = [0, betas.len() - 1];
+    if let Some(&end) = ends.iter().find(|&&k| !sums.is_visited(k)) {
+        let trust = Trust::unless(Some(Doubt::EndNotVisited { beta: betas[end] }));
         return run.estimate(Method::TiSpline, start, (f64::NAN, f64::NAN), trust);
     }
     let x: Vec<f64> = visited.iter().map(|&k| betas[k]).collect();
@@ -49,12 +46,10 @@ pub fn ti_spline(run: &KeptRun) -> Estimate {
     corrected += trapezoid;
     // On an even ladder both rules correct the trapezoid rule by the variances at the ends, and have the same error if that is large.
     let differ = (area - corrected).abs() > std_error + ROUNDING;
-    let doubt = (differ || is_large(area - trapezoid, std_error)).then(|| {
-        let [plain, other] = [trapezoid, corrected].map(|rule| rule - area);
-        format!("the ladder is too coarse: the trapezoid rule differs by {plain:+.3} nats, corrected by {other:+.3}; use more temperatures")
-    });
+    let doubt = (differ || is_large(area - trapezoid, std_error))
+        .then_some(Doubt::CoarseLadder { plain: trapezoid - area, corrected: corrected - area });
     let found = (run.counted.zeta[0] + area, std_error);
-    run.estimate(Method::TiSpline, start, found, Trust::unless("coarse-ladder", doubt))
+    run.estimate(Method::TiSpline, start, found, Trust::unless(doubt))
 }
 
 /// The integral of the cubic spline through (x, y) with these slopes at its ends. `x` ascends and has at least two numbers.

@@ -10,7 +10,7 @@ use super::super::{Estimate, Method};
 use super::KeptRun;
 use super::errors::jackknife;
 use crate::tempering::Transitions;
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Stationary distribution of counted transitions.
 pub fn sd(run: &KeptRun) -> Estimate {
@@ -41,13 +41,13 @@ fn estimate(run: &KeptRun, method: Method, groups: &[Transitions]) -> Estimate {
         .collect();
     let (value, std_error) = (log_z(&all), jackknife(&without));
     let doubt = if !value.is_finite() {
-        Some("the chains' moves do not connect beta = 0 and beta = 1: use more sweeps")
+        Some(Doubt::NotConnected {})
     } else if !std_error.is_finite() {
-        Some("moves of a few chains alone connect beta = 0 and beta = 1: use more sweeps")
+        Some(Doubt::HardlyConnected {})
     } else {
         None
     };
-    run.estimate(method, start, (value, std_error), Trust::unless("not-connected", doubt))
+    run.estimate(method, start, (value, std_error), Trust::unless(doubt))
 }
 
 /// log(pi_K/pi_1) over the temperatures that were visited; `None` if their moves do not connect the two.

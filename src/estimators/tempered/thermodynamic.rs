@@ -10,12 +10,13 @@ use std::time::Instant;
 use super::super::{Bias, Estimate, Method};
 use super::errors::between_chains;
 use super::{KeptRun, NodeMoments, SlopeSums};
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Largest correction, in nats and in standard errors, that counts as small.
 const LARGEST_CORRECTION: f64 = 1.0;
 const MOST_ERRORS: f64 = 20.0;
-const ROUNDING: f64 = 1e-3;
+/// A difference from the corrected rule, in nats, that is ignored however small the error bar.
+pub(super) const ROUNDING: f64 = 1e-3;
 
 /// How E_k and V_k are summed.
 #[derive(Clone, Copy, PartialEq)]
@@ -53,15 +54,14 @@ fn integrate(run: &KeptRun, method: Method, sums: &SlopeSums, rule: Rule) -> Est
         .filter(|&k| sums.is_visited(k))
         .map(|k| (betas[k], sums.node(k)))
         .collect();
-    let beta = |node: Option<&(f64, NodeMoments)>| node.map(|node| node.0);
     let bias = match rule {
         Rule::Riemann => Bias::High,
         Rule::Trapezoid => Bias::Biased,
         Rule::Corrected => Bias::Consistent,
     };
-    if beta(nodes.first()) != Some(0.0) || beta(nodes.last()) != Some(1.0) {
-        let doubt = "no state was generated at beta = 0 or beta = 1: use more sweeps";
-        let trust = Trust::unless("end-not-visited", Some(doubt));
+    let ends = [0, betas.len() - 1];
+    if let Some(&end) = ends.iter().find(|&&k| !sums.is_visited(k)) {
+        let trust = Trust::unless(Some(Doubt::EndNotVisited { beta: betas[end] }));
         let missing = run.estimate(method, start, (f64::NAN, f64::NAN), trust);
         return Estimate { bias, ..missing };
     }
@@ -88,18 +88,17 @@ fn integrate(run: &KeptRun, method: Method, sums: &SlopeSums, rule: Rule) -> Est
         value += correction;
     }
     let std_error = between_chains(&influence);
-    let size = correction.abs();
     let coarse = match rule {
-        Rule::Riemann => false,
-        Rule::Trapezoid => size > std_error,
+        Rule::Riemann => None,
+        Rule::Trapezoid => {
+            (correction.abs() > std_error).then_some(Doubt::CoarseForTrapezoid { correction })
+        }
         // The error of the correction is a part of it that no formula here gives.
-        Rule::Corrected => is_large(correction, std_error),
+        Rule::Corrected => {
+            is_large(correction, std_error).then_some(Doubt::CoarseForCorrected { correction })
+        }
     };
-    let doubt = coarse.then(|| {
-        let remedy = if rule == Rule::Trapezoid { "ti-corrected or more" } else { "more" };
-        format!("the ladder is too coarse for the trapezoid rule by about {correction:+.3} nats: use {remedy} temperatures")
-    });
-    let trust = Trust::unless("coarse-ladder", doubt);
+    let trust = Trust::unless(coarse);
     Estimate { bias, ..run.estimate(method, start, (value, std_error), trust) }
 }
 

@@ -8,7 +8,7 @@ use super::super::{Estimate, Method};
 use super::KeptRun;
 use crate::numerics::Table;
 use crate::tempering::PseudoPrior;
-use crate::trust::Trust;
+use crate::trust::{Doubt, Trust};
 
 /// Added to every temperature's count.
 const PSEUDO_COUNT: f64 = 0.1;
@@ -21,8 +21,7 @@ pub fn ts(run: &KeptRun) -> Estimate {
     let counts = Table::from_numbers(run.ladder.len(), counts);
     let y = PseudoPrior::new(&run.ladder, &run.counted.zeta).measure(&counts);
     let empty = [0, last].into_iter().find(|&k| y.occupancy[k] < 1.0 / run.chains as f64);
-    let doubt =
-        empty.map(|k| format!("no state was generated at beta = {}", run.ladder.betas()[k]));
+    let doubt = empty.map(|k| Doubt::EndNotVisited { beta: run.ladder.betas()[k] });
     let found = (y.log_z[last], y.variance[last].sqrt());
-    run.estimate(Method::Ts, start, found, Trust::unless("end-not-visited", doubt))
+    run.estimate(Method::Ts, start, found, Trust::unless(doubt))
 }

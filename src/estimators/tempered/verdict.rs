@@ -15,10 +15,7 @@ use super::TemperedRun;
 use crate::numerics::Table;
 use crate::numerics::statistics::{effective_sample_size, mean, rank_normalised, split_r_hat};
 use crate::tempering::{NEEDED_PER_CHAIN, RoundsEnd, parts};
-use crate::trust::Trust;
-
-/// The doubt of chains whose halves of a run are correlated.
-pub(in super::super) const FROZEN: &str = "frozen";
+use crate::trust::{Doubt, Trust};
 
 /// Fraction of the mean occupancy of an end that counts as a visit of a chain.
 const BEEN_THERE: f64 = 0.05;
@@ -106,35 +103,20 @@ pub fn verdict(run: &TemperedRun) -> Trust {
         Mixing::of(run);
     let mut trust = Trust::sound();
     if round_trips < NEEDED_PER_CHAIN {
-        trust.doubt(
-            "not-mixed",
-            format!("not mixed: {round_trips:.2} round trips per chain, {NEEDED_PER_CHAIN} needed: use more sweeps or temperatures"),
-        );
+        trust.doubt(Doubt::NotMixed { per_chain: round_trips, needed: NEEDED_PER_CHAIN });
     }
     if (travelled as f64) < NEEDED_SHARE * run.chains as f64 {
-        trust.doubt(
-            "few-travelled",
-            format!("only {travelled} of {} chains have been at both ends of the ladder: use more sweeps, or another --start", run.chains),
-        );
+        trust.doubt(Doubt::FewTravelled { travelled, chains: run.chains });
     }
     // A correlation that is not a number comes from an end that no chain has visited.
     if !matches!(correlation.partial_cmp(&MOST_CORRELATION), Some(std::cmp::Ordering::Less)) {
-        trust.doubt(
-            FROZEN,
-            format!("each chain keeps to its place, the halves of the run correlate by {correlation:.2}: the error does not fall like 1/sqrt(sweeps); use more sweeps, or another --start"),
-        );
+        trust.doubt(Doubt::Frozen { correlation });
     }
     if rank_correlation > MOST_CORRELATION {
-        trust.doubt(
-            "chains-differ",
-            format!("single chains see different parts of the model: their free energies in both halves of the run correlate by {rank_correlation:.2} (R-hat {r_hat:.2}); use more sweeps, or another --start"),
-        );
+        trust.doubt(Doubt::ChainsDiffer { correlation: rank_correlation, r_hat });
     }
     if run.rounds_end == RoundsEnd::Exhausted {
-        trust.doubt(
-            "not-settled",
-            "initial rounds did not converge: use more rounds or sweeps per round",
-        );
+        trust.doubt(Doubt::NotSettled {});
     }
     trust
 }

@@ -70,7 +70,8 @@ pub struct EarlyStopping {
     recent: Vec<Level>,
     reference: Option<Level>,
     best: Option<Level>,
-    without_improvement: u64,
+    /// Evaluations since the last improvement.
+    pub(crate) without_improvement: u64,
     /// Update of the latest evaluation.
     update: u64,
 }
@@ -89,19 +90,9 @@ impl EarlyStopping {
         Self::default()
     }
 
-    /// Evaluations since the last improvement.
-    pub(crate) fn without_improvement(&self) -> u64 {
-        self.without_improvement
-    }
-
     /// Update of the last improvement, 0 before the first.
     pub(crate) fn improved_at(&self) -> u64 {
         self.reference.map_or(0, |reference| reference.update)
-    }
-
-    /// The update before which the run does not end, however long it waits, unless there is an improvement.
-    pub(crate) fn earliest_stop(&self, config: &EarlyStoppingConfig) -> u64 {
-        (config.patience_factor * self.improved_at() as f64).ceil() as u64
     }
 
     /// Whether the evaluations so far end the run under these settings.

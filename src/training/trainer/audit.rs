@@ -3,7 +3,7 @@
 use super::Trainer;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
-use crate::estimators::{Ais, Estimate, Method, ais, exact};
+use crate::estimators::{Ais, Estimate, F32_ROUNDING, Method, ais, exact};
 use crate::interrupt;
 use crate::model::Parameters;
 use crate::model::exact::QUICK_UNITS;
@@ -12,9 +12,8 @@ use crate::progress;
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::Model;
+use crate::trust::{Doubt, LogZ};
 
-/// Relative error of f32 pre-activations in any sampled estimate; matters only if other errors are far smaller.
-const ROUNDING: f64 = 1e-5;
 /// Smallest number of inverse temperatures of an audit.
 const FEWEST_TEMPERATURES: usize = 200;
 
@@ -34,7 +33,7 @@ pub struct Audit {
 impl Audit {
     fn new(estimate: Estimate, log_z: f64, std_error: f64) -> Self {
         let difference = log_z - estimate.value;
-        let rounding = ROUNDING * estimate.value.abs().max(1.0);
+        let rounding = F32_ROUNDING * estimate.value.abs().max(1.0);
         let difference_std_error = std_error.hypot(estimate.std_error).hypot(rounding);
         let in_errors = difference / difference_std_error;
         Self { estimate, difference, difference_std_error, in_errors }
@@ -105,7 +104,7 @@ impl Trainer {
     pub(super) fn audit_if_due(
         &self,
         model: &Model,
-        (log_z, std_error): (f64, f64),
+        tracked: &LogZ,
         bound: f64,
     ) -> Result<Option<Audit>> {
         let every = self.config.audit.every;
@@ -120,7 +119,7 @@ impl Trainer {
         } else {
             return Ok(None);
         };
-        Ok(Some(Audit::new(estimate, log_z, std_error)))
+        Ok(Some(Audit::new(estimate, tracked.value, tracked.std_error)))
     }
 
     pub(super) fn exact_audit(&self, parameters: &Parameters) -> Result<Estimate> {
@@ -175,7 +174,7 @@ fn agreed(a: Estimate, b: Estimate) -> Estimate {
         _ => high,
     };
     if differ && low_is_sound {
-        found.trust.doubt("starts-differ", "annealing from the marginals of the data and from a mixture fitted to the rows differ by more than their errors: one of them misses a part of the model; raise audit.temperatures");
+        found.trust.doubt(Doubt::StartsDiffer {});
     }
     Estimate { gibbs_sweeps, seconds, at_least, ..found }
 }
@@ -192,7 +191,7 @@ mod tests {
     use crate::trust::Trust;
 
     fn of(value: f64, sound: bool) -> Estimate {
-        let reason = (!sound).then(|| "reason".to_string());
+        let doubt = (!sound).then(|| Doubt::other("doubt", "reason"));
         Estimate {
             method: Method::Ais,
             value,
@@ -202,7 +201,7 @@ mod tests {
             at_least: None,
             gibbs_sweeps: 10,
             seconds: 1.0,
-            trust: Trust::unless("doubt", reason),
+            trust: Trust::unless(doubt),
         }
     }
 

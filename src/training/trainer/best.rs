@@ -13,6 +13,7 @@ use crate::model::Parameters;
 use crate::numerics::{MOST_ERRORS, pooled};
 use crate::progress;
 use crate::tracking::{LogLikelihood, MeanLogF, Model, mean_log_f};
+use crate::trust::Doubt;
 
 /// Training rows in which the automatic estimate looks for modes.
 const KNOWN_ROWS: usize = 1000;
@@ -174,11 +175,7 @@ impl FinalLikelihood {
         let (a, b) = (&self.log_z, &mut second.log_z);
         let (apart, error) = (b.value - a.value, b.std_error.hypot(a.std_error));
         if apart.abs() > MOST_ERRORS * error {
-            let text = format!(
-                "{:.3} ± {:.3} by an audit with other random numbers: one of them misses a part of the model; raise audit.temperatures",
-                a.value, a.std_error
-            );
-            b.trust.doubt("audits-differ", text);
+            b.trust.doubt(Doubt::AuditsDiffer { value: a.value, std_error: a.std_error });
         }
         let own = b.value;
         if apart.abs() > BY_CHANCE * error {

@@ -36,28 +36,6 @@ impl Trainer {
     /// # Errors
     /// A configuration that does not fit the data or the memory of this machine.
     pub fn new(config: &Config, splits: Splits, device: &Device) -> Result<Self> {
-        Self::prepare(config, splits, device, None)
-    }
-
-    /// As [`Self::new`], with a custom negative phase in place of `training.gradient`, which then only gives the cost of an update.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
-    pub fn with_negative_phase(
-        config: &Config,
-        splits: Splits,
-        device: &Device,
-        phase: Box<dyn NegativePhase>,
-    ) -> Result<Self> {
-        Self::prepare(config, splits, device, Some(phase))
-    }
-
-    fn prepare(
-        config: &Config,
-        splits: Splits,
-        device: &Device,
-        phase: Option<Box<dyn NegativePhase>>,
-    ) -> Result<Self> {
         config.check()?;
         let identity = Identity::new(config, &splits, device)?;
         let rows = RowSets::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
@@ -77,10 +55,8 @@ impl Trainer {
         let mixture = config.tempering.mixture_of(&rows.train_evaluated, variables, config.seed)?;
         let mixture = mixture.map(Arc::new);
         let parameters = initial_parameters(config, &rows.marginals, variables)?;
-        let negative_phase = phase.map_or_else(
-            || negative_phase(config, &plan, &base, mixture.as_ref(), sizes.particles),
-            Ok,
-        )?;
+        let negative_phase =
+            negative_phase(config, &plan, &base, mixture.as_ref(), sizes.particles)?;
         let current = model(parameters, device);
         Ok(Self {
             device: device.clone(),
@@ -186,7 +162,7 @@ fn negative_phase(
 }
 
 /// Smallest probability of a state in the initial visible bias, which is finite by it where a column is always 0 or 1.
-const LEAST_MARGINAL: f64 = 0.001;
+pub const LEAST_MARGINAL: f64 = 0.001;
 
 fn initial_parameters(
     config: &Config,

@@ -6,11 +6,12 @@ use super::records::{record_audit, record_likelihood};
 use super::{Audit, Trainer};
 use crate::engine::BitMatrix;
 use crate::error::Result;
+use crate::estimators::Estimate;
 use crate::record::{Notice, Record, Run};
-use crate::tracking::{ChainTracker, LogLikelihood, LogZ, TrackRecord, mean_log_f};
+use crate::tracking::{ChainTracker, LogLikelihood, MeanLogF, TrackRecord, mean_log_f};
 use crate::training::gradient::Carriers;
 use crate::training::{Decision, TrainingState};
-use crate::trust::Trust;
+use crate::trust::{Doubt, LogZ};
 
 /// Fraction of effective chains of a tempered gradient below which most of the work on it is lost.
 const FEW_EFFECTIVE: f64 = 0.1;
@@ -20,10 +21,8 @@ const FEW_EFFECTIVE: f64 = 0.1;
 pub struct EvaluationRecord {
     /// All values, flat, for recorders.
     pub record: Record,
-    /// Tracked log Z and its standard error.
-    pub log_z: (f64, f64),
-    /// Whether all diagnostics of the tracked value pass.
-    pub trust: Trust,
+    /// Tracked log Z.
+    pub log_z: LogZ,
     /// The log Z of the reported log-likelihoods.
     pub judged: Judged,
     /// Mean log-likelihood of the training rows evaluated.
@@ -55,14 +54,10 @@ pub enum Source {
 /// The log Z of the reported log-likelihoods and of decisions.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// log Z, nats.
-    pub log_z: f64,
-    /// Its standard error; 0 for exact values.
-    pub std_error: f64,
+    /// log Z; exact values have no error.
+    pub log_z: LogZ,
     /// Its source.
     pub source: Source,
-    /// Whether it can be trusted.
-    pub trust: Trust,
 }
 
 impl Trainer {
@@ -78,20 +73,24 @@ impl Trainer {
         let validation_f = self.rows.validation.as_ref().map(mean);
         let of_rows = [Some(&train_f), validation_f.as_ref()].into_iter().flatten();
         let bound = of_rows.fold(reported.found.bound, |bound, rows| bound.max(rows.log_z_bound));
-        let LogZ { value: log_z, std_error, mut trust } = reported.log_z(bound);
-        let audit = self.audit_if_due(model, (log_z, std_error), bound)?;
+        let mut log_z = reported.log_z(bound);
+        let audit = self.audit_if_due(model, &log_z, bound)?;
         if let (None, Some(update)) = (&audit, self.judge.standing.contradicted_at) {
-            trust.doubt("audit", format!("the audit at update {update} found a higher log Z; in doubt until a sound audit agrees (audit.every)"));
+            log_z.trust.doubt(Doubt::AuditFoundMore { update });
         }
         let mut notices = Vec::new();
-        let judged = judged(log_z, std_error, &mut trust, audit.as_ref(), &mut notices);
+        let judged = judged(&mut log_z, audit.as_ref(), &mut notices);
         let likelihood =
-            |mean: crate::tracking::MeanLogF| mean.log_likelihood(judged.log_z, judged.std_error);
+            |mean: MeanLogF| mean.log_likelihood(judged.log_z.value, judged.log_z.std_error);
         let train = likelihood(train_f);
         let validation = validation_f.map(likelihood);
 
         let mut record = Record::new(self.updates, self.epoch(), self.seconds());
-        record_log_z(&mut record, log_z, std_error);
+        let LogZ { value, std_error, trust } = &log_z;
+        record.scalar(Run::Tracker, "log_z", *value);
+        record.scalar(Run::Tracker, "log_z_std_error", *std_error);
+        record.scalar(Run::Tracker, "log_z_lower", value - 2.0 * std_error);
+        record.scalar(Run::Tracker, "log_z_upper", value + 2.0 * std_error);
         record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
         record.text(Run::Tracker, "doubts", trust.names());
         record.scalar(Run::Tracker, "log_z_bound", bound);
@@ -117,12 +116,10 @@ impl Trainer {
         if pictures > 0 && number.is_multiple_of(pictures) {
             self.record_pictures(&mut record, tracker, model)?;
         }
-        let log_z = (log_z, std_error);
         let decision = None;
         Ok(Some(EvaluationRecord {
             record,
             log_z,
-            trust,
             judged,
             train,
             validation,
@@ -167,50 +164,35 @@ impl Trainer {
     }
 }
 
-fn record_log_z(record: &mut Record, log_z: f64, std_error: f64) {
-    record.scalar(Run::Tracker, "log_z", log_z);
-    record.scalar(Run::Tracker, "log_z_std_error", std_error);
-    record.scalar(Run::Tracker, "log_z_lower", log_z - 2.0 * std_error);
-    record.scalar(Run::Tracker, "log_z_upper", log_z + 2.0 * std_error);
-}
-
 /// The tracked value, unless an audit overrides it: an exact value replaces it; a sampled one replaces a value in doubt, and a value that
 /// it contradicts if the audit is higher.
-fn judged(
-    log_z: f64,
-    std_error: f64,
-    trust: &mut Trust,
-    audit: Option<&Audit>,
-    notices: &mut Vec<Notice>,
-) -> Judged {
-    let tracked =
-        |trust: &Trust| Judged { log_z, std_error, source: Source::Tracked, trust: trust.clone() };
-    let Some(audit) = audit else { return tracked(trust) };
+fn judged(tracked: &mut LogZ, audit: Option<&Audit>, notices: &mut Vec<Notice>) -> Judged {
+    let own = |log_z: &LogZ| Judged { log_z: log_z.clone(), source: Source::Tracked };
+    let Some(audit) = audit else { return own(tracked) };
     let estimate = &audit.estimate;
-    let (vouched, exact) = (trust.is_sound(), audit.is_exact());
+    let (vouched, exact) = (tracked.trust.is_sound(), audit.is_exact());
     // A sampled audit in doubt is still a lower bound in expectation, so it counts if it is above the tracked value.
     let believed = estimate.trust.is_sound() || audit.difference < 0.0;
     if vouched && believed && audit.disagrees() {
-        let notice = Notice::AuditDisagrees {
-            tracked: (log_z, std_error),
-            method: estimate.method.name(),
-            audited: (estimate.value, estimate.std_error),
+        let doubt = Doubt::AuditDisagrees {
+            value: tracked.value,
+            std_error: tracked.std_error,
+            method: estimate.method.name().into(),
+            audited: estimate.value,
+            audited_error: estimate.std_error,
             in_errors: audit.in_errors,
         };
         if !exact {
-            trust.doubt("audit", notice.text());
+            tracked.trust.doubt(doubt.clone());
         }
-        notices.push(notice);
+        notices.push(Notice::AuditDisagrees(doubt));
     }
     // Annealing is too low in expectation: a result below a sound tracked value puts both in doubt and supports no value.
     let low = vouched && audit.difference > 0.0;
-    if !exact && (trust.is_sound() || !believed || low) {
-        return tracked(trust);
-    }
-    let mut own = Trust::sound();
-    if !estimate.trust.is_sound() {
-        own.doubt("audit-doubt", format!("{}: {}", estimate.method, estimate.trust));
+    if !exact && (tracked.trust.is_sound() || !believed || low) {
+        return own(tracked);
     }
     let source = if exact { Source::Exact } else { Source::Audited };
-    Judged { log_z: estimate.value, std_error: estimate.std_error, source, trust: own }
+    let Estimate { value, std_error, trust, .. } = estimate.clone();
+    Judged { log_z: LogZ { value, std_error, trust }, source }
 }

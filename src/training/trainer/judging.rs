@@ -12,6 +12,7 @@ use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
 use crate::training::{EarlyStopping, Evaluation, Health, Likelihoods, TrainingState};
+use crate::trust::Interface;
 
 /// Number of successive evaluations that are not sound after which a notice says that audits decide.
 const UNSOUND: u64 = 5;
@@ -97,7 +98,7 @@ impl Trainer {
 
     fn decide(&mut self, evaluation: &mut EvaluationRecord) {
         self.count(evaluation);
-        let decides = evaluation.judged.trust.is_sound();
+        let decides = evaluation.is_sound();
         evaluation.record.scalar(Run::Tracker, "decides", f64::from(u8::from(decides)));
         self.examine(evaluation);
         let Some(validation) = evaluation.validation else { return };
@@ -110,19 +111,19 @@ impl Trainer {
             update: self.updates,
             value: validation.value,
             log_z_std_error: validation.log_z_std_error,
-            sound: evaluation.judged.trust.is_sound(),
+            sound: evaluation.is_sound(),
         };
         let candidate = Candidate {
             update: observed.update,
             value: observed.value,
             log_z_error: observed.log_z_std_error,
-            log_z: evaluation.log_z,
+            log_z: (evaluation.log_z.value, evaluation.log_z.std_error),
             parameters: self.evaluated_parameters(),
             states: self.known_states(),
         };
         // A tracked value in doubt that an audit replaced needs a second audit at the end, as all values in doubt do.
         let exact = evaluation.judged.source == Source::Exact;
-        match evaluation.trust.is_sound() || exact {
+        match evaluation.log_z.trust.is_sound() || exact {
             true => self.judge.candidates.propose(candidate),
             false => self.judge.doubtful.propose(candidate),
         }
@@ -136,7 +137,7 @@ impl Trainer {
         if decision.stop {
             let stopping = &self.judge.stopping;
             evaluation.notices.push(Notice::EarlyStopping {
-                evaluations: stopping.without_improvement(),
+                evaluations: stopping.without_improvement,
                 improved: stopping.improved_at(),
             });
         }
@@ -148,12 +149,12 @@ impl Trainer {
         let health = &mut self.judge.standing.training;
         let (train, validation) = (evaluation.train.value, evaluation.validation);
         let finite = train.is_finite() && validation.is_none_or(|it| it.value.is_finite());
-        if self.updates > 0 && evaluation.judged.trust.is_sound() && finite {
+        if self.updates > 0 && evaluation.is_sound() && finite {
             health.observe(Likelihoods {
                 update: self.updates,
                 train,
                 validation: validation.map(|it| it.value),
-                log_z_std_error: evaluation.judged.std_error,
+                log_z_std_error: evaluation.judged.log_z.std_error,
             });
         }
         let failing = health.state == TrainingState::Failing;
@@ -175,9 +176,9 @@ impl Trainer {
     fn count(&mut self, evaluation: &mut EvaluationRecord) {
         let standing = &mut self.judge.standing;
         standing.last = Some(LastEvaluation {
-            log_z: evaluation.log_z.0,
-            log_z_std_error: evaluation.log_z.1,
-            trust: evaluation.trust.clone(),
+            log_z: evaluation.log_z.value,
+            log_z_std_error: evaluation.log_z.std_error,
+            trust: evaluation.log_z.trust.clone(),
             train: evaluation.train,
             validation: evaluation.validation,
         });
@@ -192,15 +193,15 @@ impl Trainer {
         if self.updates == 0 {
             return;
         }
-        let judged = evaluation.judged.trust.is_sound();
+        let judged = evaluation.is_sound();
         standing.evaluations += 1;
-        standing.sound += u64::from(evaluation.trust.is_sound());
+        standing.sound += u64::from(evaluation.log_z.trust.is_sound());
         standing.judged += u64::from(judged);
         standing.unsound_in_a_row = if judged { 0 } else { standing.unsound_in_a_row + 1 };
         if standing.unsound_in_a_row == UNSOUND {
             evaluation.notices.push(Notice::InDoubt {
                 evaluations: UNSOUND,
-                doubts: evaluation.trust.to_string(),
+                doubts: evaluation.log_z.trust.text(Interface::Command),
                 audit_every: self.config.audit.every,
             });
         }
@@ -218,13 +219,13 @@ impl Trainer {
 impl EvaluationRecord {
     /// Whether it can be used for decisions.
     pub fn is_sound(&self) -> bool {
-        self.judged.trust.is_sound()
+        self.judged.log_z.trust.is_sound()
     }
 
     /// What the live display warns of: the doubts, or that the training fails.
     pub fn warning(&self) -> Option<String> {
         if !self.is_sound() {
-            return Some(format!("in doubt: {}", self.judged.trust.names()));
+            return Some(format!("in doubt: {}", self.judged.log_z.trust.names()));
         }
         (self.training == TrainingState::Failing).then(|| "training is failing".into())
     }

@@ -95,7 +95,7 @@ impl Live {
         if let Some(evaluation) = &self.evaluation {
             progress.note = evaluation.warning();
             // Between evaluations tracked log Z lags, and its error bar does not include this.
-            progress.log_z = Some(evaluation.log_z);
+            progress.log_z = Some((evaluation.log_z.value, evaluation.log_z.std_error));
             progress.evaluated_at = evaluation.record.update;
             progress.train_log_likelihood =
                 Some((evaluation.train.value, evaluation.train.std_error));
@@ -113,9 +113,10 @@ fn patience(trainer: &Trainer) -> Option<Patience> {
     let settings = trainer.config.training.early_stopping?;
     let stopping = &trainer.judge.stopping;
     Some(Patience {
-        without_improvement: stopping.without_improvement(),
+        without_improvement: stopping.without_improvement,
         patience: settings.patience,
-        not_before: stopping.earliest_stop(&settings),
+        // However long it waits, unless there is an improvement.
+        not_before: (settings.patience_factor * stopping.improved_at() as f64).ceil() as u64,
     })
 }
 

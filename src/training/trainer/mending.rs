@@ -27,7 +27,7 @@ impl Trainer {
         let failing = health.state == TrainingState::Failing;
         // A value in doubt is no reason to go back.
         let train = evaluation.train.value;
-        let counts = evaluation.judged.trust.is_sound() && train.is_finite();
+        let counts = evaluation.is_sound() && train.is_finite();
         let needed = failing && counts && health.needs_remedy(train);
         let remedy = (needed && self.updates < self.total)
             .then(|| health.remedy(self.updates, self.negative_phase.mends(), rewinds))

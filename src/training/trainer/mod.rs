@@ -4,6 +4,7 @@ mod agreement;
 mod audit;
 mod best;
 mod build;
+mod builder;
 mod comparison;
 mod cost;
 mod evaluation;
@@ -27,11 +28,13 @@ mod steps;
 mod times;
 mod tracking;
 
+pub(crate) use build::LEAST_MARGINAL;
 pub(crate) use cost::temperatures;
 pub(crate) use steps::Steps;
 
 pub use audit::Audit;
 pub use best::{Best, FinalLikelihood, LastAudits};
+pub use builder::{TrainerBuilder, TrainingData};
 pub use comparison::Comparison;
 pub use evaluation::{EvaluationRecord, Judged, Source};
 pub use forecast::Forecast;

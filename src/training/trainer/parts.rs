@@ -23,6 +23,7 @@ use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, NegativePhase};
 use crate::training::update::{Gradient, UpdateRule};
 use crate::training::{EarlyStopping, Identity};
+use crate::trust::LogZ;
 
 /// A run in progress.
 pub struct Trainer {
@@ -134,10 +135,9 @@ impl Trainer {
         self.reported().map(ModelTracker::chains)
     }
 
-    /// Tracked log Z of the model that is evaluated and its standard error, nats; `None` before tracking starts.
-    pub fn tracked_log_z(&self) -> Option<(f64, f64)> {
-        let found = self.reported()?.log_z(f64::NEG_INFINITY);
-        Some((found.value, found.std_error))
+    /// Tracked log Z of the model that is evaluated; `None` before tracking starts.
+    pub fn tracked_log_z(&self) -> Option<LogZ> {
+        Some(self.reported()?.log_z(f64::NEG_INFINITY))
     }
 
     /// State of early stopping.

@@ -3,15 +3,13 @@
 use super::Trainer;
 use crate::engine::BitMatrix;
 use crate::error::Result;
-use crate::record::{Image, Record, Run};
+use crate::record::{Image, Record, Run, SMALLEST_SIDE};
 use crate::tracking::{ChainTracker, Model};
 use crate::training::gradient::Carriers;
 
 /// Most filters and samples shown.
 const SHOWN: usize = 100;
 const COLUMNS: usize = 10;
-/// Pixels per side to which small pictures are enlarged.
-const SMALLEST_SIDE: usize = 300;
 
 impl Trainer {
     pub(super) fn record_pictures(

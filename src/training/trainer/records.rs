@@ -64,7 +64,8 @@ impl Trainer {
         let own = model.parameters.couplings();
         record.scalar(Run::Tracker, "learning_rate", self.learning_rate());
         record.scalar(Run::Tracker, "gradient_norm", self.gradient_norm);
-        record.scalar(Run::Tracker, "weight_norm", norm_of(&own.weights));
+        let norm = own.weights.iter().map(|x| x.powi(2)).sum::<f64>().sqrt();
+        record.scalar(Run::Tracker, "weight_norm", norm);
         record.scalar(Run::Tracker, "reconstruction_error", self.reconstruction_error(model));
         if let Some(validation) = validation {
             record.scalar(Run::Tracker, "free_energy_gap", validation.mean - train.mean);
@@ -128,9 +129,4 @@ pub(super) fn record_audit(record: &mut Record, audit: &Audit) {
     scalar("audit_difference_lower", audit.difference - band);
     scalar("audit_difference_upper", audit.difference + band);
     scalar("audit_difference_in_errors", audit.in_errors);
-}
-
-/// Euclidean norm, summed in f64.
-fn norm_of(values: &[f64]) -> f64 {
-    values.iter().map(|x| x.powi(2)).sum::<f64>().sqrt()
 }
