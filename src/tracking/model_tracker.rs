@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Settling;
 use super::budget::{Pace, divided};
-use super::second_population::together;
+use super::second_population::{CONSISTENT, together};
+use super::settle::Samples;
 use super::{
     ChainTracker, HiddenStates, KnownShare, Model, Part, SecondPopulation, Start, TrackRecord,
     TrackerOptions,
@@ -81,13 +82,21 @@ pub struct Found {
     pub bound: f64,
     /// log Z of this model from reference states.
     pub known: KnownShare,
+    /// The fraction of both populations' samples that are rows of the data; their sum is not among these values.
+    #[serde(default)]
+    pub rows: [KnownShare; 2],
     /// Number of times the chains were re-initialised from reference states.
     pub restarts: u64,
 }
 
 impl Default for Found {
     fn default() -> Self {
-        Self { bound: f64::NEG_INFINITY, known: KnownShare::NONE, restarts: 0 }
+        Self {
+            bound: f64::NEG_INFINITY,
+            known: KnownShare::NONE,
+            rows: [KnownShare::NONE; 2],
+            restarts: 0,
+        }
     }
 }
 
@@ -235,10 +244,11 @@ impl ModelTracker {
         let rows = known.rows(&self.chains.chains.visible);
         let Self { chains, model, ladder, base, second, .. } = self;
         let mut settling = options.settling;
+        let mut of_second = None;
         if let Some(second) = second {
             let [own, other] =
                 divided(settling, [Pace::from(&*chains), Pace::from(&second.chains)]);
-            second.settle(ladder, model, other);
+            of_second = second.settle(ladder, model, other);
             settling = own;
         }
         let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
@@ -256,9 +266,27 @@ impl ModelTracker {
             self.found.restarts += 1;
         }
         let streams = Streams::new(known.seed, Purpose::KnownShare, known.update);
-        let share = |samples| states.share(path.engine, &samples, streams);
-        let samples = samples.filter(|_| options.has(Part::KnownShare));
-        self.found.known = samples.map_or(KnownShare::NONE, share);
+        let used = |it: &&Samples| options.has(Part::KnownShare) && !it.weights.is_empty();
+        let of_both = [&samples, &of_second].map(|it| it.as_ref().filter(used));
+        let share = |samples| states.share(path.engine, samples, streams);
+        self.found.known = of_both[0].map_or(KnownShare::NONE, share);
+        let visits = |samples: &Samples| known.data.map(|rows| KnownShare::of_rows(rows, samples));
+        self.found.rows = of_both.map(|it| it.and_then(visits).unwrap_or(KnownShare::NONE));
+    }
+
+    /// The same as [`Self::log_z`], and in doubt if the chains are at rows of the data more rarely or more often than it implies; `rows`:
+    /// logarithm of the sum over the distinct ones. Chains that miss a mode near the rows see few of them. The samples of both populations
+    /// count, unless the first is known to miss something because its value is lower.
+    pub fn log_z_beside_rows(&self, bound: f64, rows: f64) -> LogZ {
+        let mut found = self.log_z(bound);
+        let [first, second] = self.found.rows;
+        let below = found.value - self.chains.log_z();
+        let low = below > CONSISTENT * found.std_error.hypot(self.chains.std_error());
+        let visits = if low && self.second.is_some() { second } else { first.with(second) };
+        if visits.samples() > 0.0 && !found.trust.names().contains("known-share") {
+            found.hold_against_share(&visits.of_bound(rows));
+        }
+        found
     }
 
     /// Tracked log Z: the value of both populations, combined with the estimate from reference states; or its lower bound if that is
@@ -282,12 +310,7 @@ impl ModelTracker {
             None => first,
         };
         let tracked = (found.value, found.std_error);
-        if let Some((known, known_error)) = self.found.known.contradicts(tracked) {
-            found.trust.doubt(
-                "known-share",
-                format!("tracked log Z {:.3} ± {:.3} is far from {known:.3} ± {known_error:.3}, the estimate from known states and their frequency among the chains' samples: raise tempering.settling.most or tempering.chains, or lower the learning rate", found.value, found.std_error),
-            );
-        }
+        found.hold_against_share(&self.found.known);
         (found.value, found.std_error) = self.found.known.join(tracked);
         found.value = found.value.max(bound);
         found
@@ -295,6 +318,14 @@ impl ModelTracker {
 }
 
 impl LogZ {
+    /// In doubt if the fraction of the chains' samples that are known states contradicts it.
+    fn hold_against_share(&mut self, known: &KnownShare) {
+        let tracked = (self.value, self.std_error);
+        if known.contradicts(tracked) {
+            self.trust.doubt("known-share", known.contradiction(tracked));
+        }
+    }
+
     /// In doubt if a lower bound of log Z contradicts it.
     fn held_against(mut self, bound: f64) -> Self {
         let below = bound - self.value;
@@ -371,7 +402,7 @@ mod tests {
             let found = tracker.log_z(f64::NEG_INFINITY);
             (found.value, found.std_error)
         };
-        let known = |bound| KnownShare::new(bound, (0..1000).map(|_| (true, 1.0)), 0.0);
+        let known = |bound| KnownShare::new(bound, (0..1000).map(|i| (true, 1.0, i)), 0.0);
         tracker.found.known = known(own.0 - own.1);
         let joined = reported(&tracker);
         assert!(joined.0 < own.0 && joined.1 < 0.5 * own.1, "{joined:?} of {own:?}");
@@ -382,5 +413,31 @@ mod tests {
         assert!(tracker.log_z(f64::NEG_INFINITY).trust.names().contains("known-share"));
         tracker.step(model(2));
         assert_eq!(tracker.found.known, KnownShare::NONE);
+    }
+
+    /// Chains of one population, equilibrated, are at rows as often as the model is; a value by which they have another share is in doubt.
+    #[test]
+    fn chains_see_rows_as_often_as_the_value_implies() {
+        let (mut tracker, model) = (tracker(600), model(1));
+        let rows = BitMatrix::from_fn(60, 8, |row, i| row >> i & 1 == 1);
+        let known =
+            KnownStates { data: Some(&rows), particles: None, chains: None, seed: 1, update: 1 };
+        tracker.settle(known);
+        let log_f = model.engine.log_f(&rows);
+        let bound = crate::numerics::log_sum_exp(log_f.iter().copied());
+        let names = |tracker: &ModelTracker, bound| {
+            tracker.log_z_beside_rows(f64::NEG_INFINITY, bound).trust.names()
+        };
+        assert_eq!(names(&tracker, bound), "");
+        let exact = crate::model::exact::log_partition(&model.parameters).unwrap();
+        let [first, second] = tracker.found.rows;
+        assert!(first.samples() > 10.0 && second == KnownShare::NONE, "{first:?}");
+        for (shift, contradicted) in [(0.0, false), (3.0, true), (-3.0, true)] {
+            let of_shifted = first.of_bound(bound);
+            assert_eq!(of_shifted.contradicts((exact + shift, 0.01)), contradicted, "{first:?}");
+        }
+        assert_eq!(names(&tracker, bound - 3.0), "known-share");
+        tracker.step(self::model(2));
+        assert_eq!(tracker.found.rows, [KnownShare::NONE; 2]);
     }
 }

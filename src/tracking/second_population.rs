@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use super::settle::Samples;
 use super::verdict::WINDOW;
 use super::{ChainTracker, LogZ, Model, Settling, Start, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
@@ -17,7 +18,7 @@ use crate::tempering::mixture::{MixtureBase, MixturePath};
 use crate::tempering::{BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath};
 
 /// Errors by which two populations may differ.
-const CONSISTENT: f64 = 3.0;
+pub(super) const CONSISTENT: f64 = 3.0;
 /// Prefix of the names of arrays in a state file.
 const PREFIX: &str = "mixture.";
 
@@ -68,10 +69,15 @@ impl SecondPopulation {
     }
 
     /// Sweeps of a copy of the chains at fixed parameters.
-    pub(super) fn settle(&mut self, ladder: &Ladder, model: &Model, settling: Settling) {
+    pub(super) fn settle(
+        &mut self,
+        ladder: &Ladder,
+        model: &Model,
+        settling: Settling,
+    ) -> Option<Samples> {
         let Self { chains, base } = self;
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base };
-        chains.settle_within(&path, settling);
+        chains.settle_within(&path, settling)
     }
 
     /// Stores the chains and their mixture.
