@@ -219,7 +219,7 @@ mod tests {
             affordable_settling(config, &sizes, &tracker, (steps, 3000), update)
         };
         let rare = Steps::Every(1000);
-        let sweep = sizes.tempered(175, 1, BetaUpdate::Collapsed);
+        let sweep = sizes.tempered(150, 1, BetaUpdate::Collapsed);
         let step = sizes.tempered(150, 4, BetaUpdate::Collapsed);
         let expected = (100.0 * 1e6 - 0.1 * step) / sweep;
         assert_eq!(affordable(&config, 1e6, rare), expected as usize);
