@@ -162,9 +162,9 @@ impl LogZTracker {
             self.step();
         }
         let settling = self.options().settling;
-        let data = self.data.as_ref();
+        let data = self.data.as_ref().map(|data| data.spread(BOUND_ROWS));
         let known = KnownStates {
-            data,
+            data: data.as_ref(),
             particles: self.particles.as_ref(),
             chains: None,
             seed: self.settings.seed,
@@ -174,10 +174,10 @@ impl LogZTracker {
         tracker.set_settling(settling);
         tracker.settle(known);
         let bound = data.map_or(f64::NEG_INFINITY, |data| {
-            mean_log_f(tracker.model().engine.as_ref(), &data.spread(BOUND_ROWS)).log_z_bound
+            mean_log_f(tracker.model().engine.as_ref(), &data).log_z_bound
         });
         tracker.found.bound = tracker.found.bound.max(bound);
-        let evaluated = tracker.log_z(bound);
+        let evaluated = tracker.log_z_beside_rows(bound, bound);
         self.steps = 0;
         self.evaluated = Some(evaluated.clone());
         Ok(evaluated)

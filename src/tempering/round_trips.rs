@@ -134,6 +134,11 @@ impl RoundTrips {
         }
     }
 
+    /// Lineage of each chain, `[S]`.
+    pub fn families(&self) -> Vec<u32> {
+        self.travellers.iter().map(|traveller| traveller.family).collect()
+    }
+
     /// Sums over lineages: `parts`, one per chain, shape `[S]`, as is the result. Chains of one lineage share their past, so an error bar
     /// is the spread of lineages, not of chains.
     pub fn by_family(&self, parts: &[f64]) -> Vec<f64> {

@@ -58,8 +58,7 @@ impl HiddenStates {
     ) -> KnownShare {
         let hidden = drawn(engine, &samples.visible, streams);
         let known = (0..hidden.rows()).map(|row| self.known.contains(hidden.row(row)));
-        let weights = samples.weights.iter().copied();
-        KnownShare::new(self.bound(), known.zip(weights), samples.correlation)
+        KnownShare::new(self.bound(), samples.with(known), samples.correlation)
     }
 
     /// Logarithm of the sum of f(h), a lower bound of log Z.

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Settling;
 use super::budget::{Pace, divided};
-use super::second_population::{PREFIX as SECOND, together};
+use super::second_population::PREFIX as SECOND;
+use super::settle::Samples;
 use super::{
     ChainTracker, HiddenStates, KnownShare, Model, Part, SecondPopulation, Start, TrackRecord,
     TrackerOptions,
@@ -20,16 +21,11 @@ use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
-use crate::trust::{Doubt, LogZ};
 
 /// Rows of data from which hidden states are drawn for a bound of log Z.
 pub(crate) const BOUND_ROWS: usize = 2000;
 /// Difference in nats, and in errors, below the bound at which tracked log Z has missed a mode.
 const MISSED: (f64, f64) = (0.2, 3.0);
-/// Standard errors below a lower bound of log Z at which the tracked value is wrong.
-const BELOW_BOUND: f64 = 2.5;
-/// Largest effect of f32 rounding on a bound, nats.
-const ROUNDING: f64 = 0.01;
 
 /// States that can show a tracker modes that its chains have missed.
 #[derive(Clone, Copy)]
@@ -49,12 +45,12 @@ pub struct KnownStates<'a> {
 /// Tracker of log Z with its model, its ladder and its base distribution.
 #[derive(Clone)]
 pub struct ModelTracker {
-    chains: ChainTracker,
+    pub(super) chains: ChainTracker,
     model: Model,
     ladder: Ladder,
     base: BaseDistribution,
     /// Chains on the ladder from a mixture, if there are any.
-    second: Option<SecondPopulation>,
+    pub(super) second: Option<SecondPopulation>,
     /// What the evaluations found.
     pub found: Found,
     /// Whether the chains were re-initialised at the last evaluation.
@@ -69,13 +65,21 @@ pub struct Found {
     pub bound: f64,
     /// log Z of this model from reference states.
     pub known: KnownShare,
+    /// The fraction of both populations' samples that are rows of the data; their sum is not among these values.
+    #[serde(default)]
+    pub rows: [KnownShare; 2],
     /// Number of times the chains were re-initialised from reference states.
     pub restarts: u64,
 }
 
 impl Default for Found {
     fn default() -> Self {
-        Self { bound: f64::NEG_INFINITY, known: KnownShare::NONE, restarts: 0 }
+        Self {
+            bound: f64::NEG_INFINITY,
+            known: KnownShare::NONE,
+            rows: [KnownShare::NONE; 2],
+            restarts: 0,
+        }
     }
 }
 
@@ -207,10 +211,11 @@ impl ModelTracker {
         let rows = known.rows(&self.chains.chains.visible);
         let Self { chains, model, ladder, base, second, .. } = self;
         let mut settling = options.settling;
+        let mut of_second = None;
         if let Some(second) = second {
             let [own, other] =
                 divided(settling, [Pace::from(&*chains), Pace::from(&second.chains)]);
-            second.settle(ladder, model, other);
+            of_second = second.settle(ladder, model, other);
             settling = own;
         }
         let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
@@ -228,48 +233,13 @@ impl ModelTracker {
             self.found.restarts += 1;
         }
         let streams = Streams::new(known.seed, Purpose::KnownShare, known.update);
-        let share = |samples| states.share(path.engine, &samples, streams);
-        let samples = samples.filter(|_| options.has(Part::KnownShare));
-        self.found.known = samples.map_or(KnownShare::NONE, share);
+        let used = |it: &&Samples| options.has(Part::KnownShare) && !it.weights.is_empty();
+        let of_both = [&samples, &of_second].map(|it| it.as_ref().filter(used));
+        let share = |samples| states.share(path.engine, samples, streams);
+        self.found.known = of_both[0].map_or(KnownShare::NONE, share);
+        let visits = |samples: &Samples| known.data.map(|rows| KnownShare::of_rows(rows, samples));
+        self.found.rows = of_both.map(|it| it.and_then(visits).unwrap_or(KnownShare::NONE));
     }
-
-    /// Tracked log Z: the value of both populations, combined with the estimate from reference states; or its lower bound if that is
-    /// larger, [`Found::bound`] or `bound` of the same model. Since log Z is at least the bound, this is never further from log Z
-    /// than the value without it.
-    pub fn log_z(&self, bound: f64) -> LogZ {
-        let bound = match self.chains.options.has(Part::Bound) {
-            true => bound.max(self.found.bound),
-            false => f64::NEG_INFINITY,
-        };
-        let known = self.found.known.beside(self.chains.log_z()).is_some();
-        let first = held_against(self.chains.found(known), bound);
-        let mut found = match &self.second {
-            Some(SecondPopulation { chains, .. }) => {
-                together(first, held_against(chains.found(false), bound))
-            }
-            None => first,
-        };
-        if let Some((known, known_error)) = self.found.known.contradicts(&found) {
-            found.trust.doubt(Doubt::KnownShare {
-                value: found.value,
-                std_error: found.std_error,
-                known,
-                known_error,
-            });
-        }
-        let found = self.found.known.join(found);
-        LogZ { value: found.value.max(bound), ..found }
-    }
-}
-
-/// In doubt if a lower bound of log Z contradicts it.
-fn held_against(mut found: LogZ, bound: f64) -> LogZ {
-    let LogZ { value, std_error, .. } = found;
-    let below = bound - value;
-    if below > BELOW_BOUND * std_error && below > ROUNDING {
-        found.trust.doubt(Doubt::Bound { value, std_error, bound });
-    }
-    found
 }
 
 impl KnownStates<'_> {
@@ -280,71 +250,5 @@ impl KnownStates<'_> {
         let empty = || BitMatrix::zeros(0, own.columns());
         let data = data.unwrap_or_else(empty);
         more.into_iter().flatten().fold(data, |rows, more| rows.followed_by(more))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::test_systems::gaussian_parameters;
-    use crate::tempering::{BetaUpdate, InitialRounds, Prior};
-    use crate::tracking::{Parts, Settling, Smoothing};
-
-    fn model(seed: u64) -> Model {
-        Model::on_host(gaussian_parameters(8, 4, 0.5, seed))
-    }
-
-    fn tracker(settling: usize) -> ModelTracker {
-        let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
-        let base = BaseDistribution::uniform(8);
-        let options = TrackerOptions {
-            smoothing: Smoothing::Kalman,
-            sweeps: 2,
-            weighted: true,
-            settling: Settling { sweeps: settling, most: settling },
-            without: Parts::default(),
-            beta_update: BetaUpdate::Collapsed,
-            initial_rounds: InitialRounds::default(),
-        };
-        let start = Start { model: &model(1), ladder: &ladder, base: &base };
-        ModelTracker::start(start, None, 20, 1, options).0
-    }
-
-    /// A bound belongs to one model and raises only the value of that model.
-    #[test]
-    fn log_z_is_never_reported_below_the_bound_of_its_model() {
-        let mut tracker = tracker(0);
-        let tracked = tracker.chains().log_z();
-        assert_eq!(tracker.log_z(tracked - 1.0).value, tracked);
-        assert_eq!(tracker.log_z(tracked + 0.5).value, tracked + 0.5);
-        tracker.found.bound = tracked + 1.0;
-        assert_eq!(tracker.log_z(tracked + 0.5).value, tracked + 1.0);
-        let far = tracked + 100.0 * tracker.chains().std_error() + 1.0;
-        assert!(tracker.log_z(far).trust.names().contains("bound"));
-        tracker.step(model(2));
-        assert_eq!(tracker.log_z(f64::NEG_INFINITY).value, tracker.chains().log_z());
-    }
-
-    /// The same holds for the coverage of reference states: a consistent estimate is combined, a contradicting one is reported and not
-    /// combined.
-    #[test]
-    fn known_states_are_joined_or_contradict_and_are_those_of_one_model() {
-        let mut tracker = tracker(0);
-        let own = (tracker.chains().log_z(), tracker.chains().std_error());
-        let reported = |tracker: &ModelTracker| {
-            let found = tracker.log_z(f64::NEG_INFINITY);
-            (found.value, found.std_error)
-        };
-        let known = |bound| KnownShare::new(bound, (0..1000).map(|_| (true, 1.0)), 0.0);
-        tracker.found.known = known(own.0 - own.1);
-        let joined = reported(&tracker);
-        assert!(joined.0 < own.0 && joined.1 < 0.5 * own.1, "{joined:?} of {own:?}");
-        let doubts = tracker.log_z(f64::NEG_INFINITY).trust;
-        assert!(!doubts.names().contains("known-share"), "{doubts:?}");
-        tracker.found.known = known(own.0 - 5.0 * own.1 - 0.1);
-        assert_eq!(reported(&tracker), own);
-        assert!(tracker.log_z(f64::NEG_INFINITY).trust.names().contains("known-share"));
-        tracker.step(model(2));
-        assert_eq!(tracker.found.known, KnownShare::NONE);
     }
 }

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use super::known_share::CONSISTENT;
+use super::settle::Samples;
 use super::{ChainTracker, Model, Settling, Start, TrackRecord, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
@@ -94,10 +95,15 @@ impl SecondPopulation {
     }
 
     /// Sweeps of a copy of the chains at fixed parameters.
-    pub(super) fn settle(&mut self, ladder: &Ladder, model: &Model, settling: Settling) {
+    pub(super) fn settle(
+        &mut self,
+        ladder: &Ladder,
+        model: &Model,
+        settling: Settling,
+    ) -> Option<Samples> {
         let Self { chains, base } = self;
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base };
-        chains.settle_within(&path, settling);
+        chains.settle_within(&path, settling)
     }
 
     /// Stores the chains and their mixture, in arrays whose names start with `prefix`.

@@ -1,22 +1,39 @@
 //! Equilibration in the tracker: a copy of its chains, and the update of the filter.
 
 use super::settling::{Settled, Settling, in_errors, settle};
-use super::tracker::posterior_of;
 use super::verdict::CROSSING;
 use super::{ChainTracker, Part, TrackerOptions};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::numerics::Table;
-use crate::tempering::{PseudoPrior, TemperedChains, TemperedPath};
+use crate::tempering::{Occupancy, PseudoPrior, TemperedChains, TemperedPath};
 
-/// States of equilibrated chains, as samples at beta = 1.
+/// Times that the chains' states are taken as samples, in a third of the first sweeps of an equilibration.
+const LOOKS: usize = 16;
+/// Smallest q(K|v) of a state that counts as a sample.
+const NEGLIGIBLE: f64 = 1e-3;
+
+/// States of the chains in the last two thirds of an equilibration, as samples at beta = 1.
 pub struct Samples {
-    /// v, shape [S, M].
+    /// v, shape [N, M].
     pub visible: BitMatrix,
-    /// q(K|v) times the chains' own weights, shape `[S]`.
+    /// q(K|v) times the chains' own weights, shape `[N]`.
     pub weights: Vec<f64>,
-    /// Correlation with the chains' states a third of the sweeps earlier: 0 if they have forgotten these.
+    /// Lineage of each, shape `[N]`: those of one share their past.
+    pub lineages: Vec<u32>,
+    /// Correlation over chains of the errors of the last third with those of the third before: 0 if they have forgotten their earlier states.
     pub correlation: f64,
+}
+
+impl Samples {
+    /// Whether each is among known states, with its weight and its lineage.
+    pub(super) fn with(
+        &self,
+        known: impl Iterator<Item = bool>,
+    ) -> impl Iterator<Item = (bool, f64, u32)> {
+        let counts = self.weights.iter().zip(&self.lineages);
+        known.zip(counts).map(|(known, (weight, lineage))| (known, *weight, *lineage))
+    }
 }
 
 impl ChainTracker {
@@ -66,19 +83,40 @@ impl ChainTracker {
         };
         let mut copy = self.chains_to_settle();
         let mut start = Some(self.last.clone());
-        let run = |sweeps| {
-            let record = copy.sweep(path, zeta, beta_update, sweeps, start.take());
-            start = Some(record.last);
-            record.occupancy
+        let (mut looks, mut done) = (Vec::new(), 0);
+        let run = |sweeps: usize| {
+            let mut all = Occupancy::new(s, k);
+            let looks_at = LOOKS.min(sweeps);
+            for look in 0..looks_at {
+                let part = (look + 1) * sweeps / looks_at - look * sweeps / looks_at;
+                let record = copy.sweep(path, zeta, beta_update, part, start.take());
+                start = Some(record.last);
+                all.add(&record.occupancy, part);
+                done += part;
+                let at_one = record.posterior.last_column();
+                let seen: Vec<(usize, f64)> =
+                    at_one.enumerate().filter(|(_, q)| *q > NEGLIGIBLE).collect();
+                let states = copy.visible.select(seen.iter().map(|(chain, _)| *chain));
+                looks.push((done, seen, states));
+            }
+            all.means()
         };
         let mut rest = settle(settling, [s, k], run, measured);
         if !self.options.has(Part::Memory) {
             rest.memory = 0.0;
         }
-        let at_one = start.map_or_else(Vec::new, |last| {
-            let posterior = posterior_of(path, zeta, &last);
-            posterior.last_column().zip(&weights).map(|(q, w)| q * w).collect()
-        });
+        let families = self.chains.round_trips.families();
+        let mut samples = Samples {
+            visible: self.chains.visible.select(0..0),
+            weights: Vec::new(),
+            lineages: Vec::new(),
+            correlation: rest.correlation,
+        };
+        for (_, seen, states) in looks.iter().filter(|(at, ..)| 3 * at > rest.sweeps) {
+            samples.visible = samples.visible.followed_by(states);
+            samples.weights.extend(seen.iter().map(|&(chain, q)| q * weights[chain]));
+            samples.lineages.extend(seen.iter().map(|&(chain, _)| families[chain]));
+        }
         let filter = self.filter.get_mut();
         let (step, noise) = filter.innovation(&rest.measurement);
         self.settled = Some(Settled {
@@ -94,7 +132,7 @@ impl ChainTracker {
         let gain = if lags { 1.0 } else { best };
         filter.approach(&rest.measurement, gain);
         self.memory = gain * gain * rest.memory;
-        Some(Samples { visible: copy.visible, weights: at_one, correlation: rest.correlation })
+        Some(samples)
     }
 
     /// A copy of the chains with random streams of its own for every evaluation: neither those of the tracker's chains nor those of the

@@ -73,7 +73,7 @@ impl Trainer {
         let validation_f = self.rows.validation.as_ref().map(mean);
         let of_rows = [Some(&train_f), validation_f.as_ref()].into_iter().flatten();
         let bound = of_rows.fold(reported.found.bound, |bound, rows| bound.max(rows.log_z_bound));
-        let mut log_z = reported.log_z(bound);
+        let mut log_z = reported.log_z_beside_rows(bound, train_f.log_z_bound);
         let audit = self.audit_if_due(model, &log_z, bound)?;
         if let (None, Some(update)) = (&audit, self.judge.standing.contradicted_at) {
             log_z.trust.doubt(Doubt::AuditFoundMore { update });

@@ -136,12 +136,10 @@ fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
     Ok(exact)
 }
 
-/// Chains that make steps with the model, including those of the second population, and chains that equilibrate: these and data-initialised
-/// ones.
-fn tracked_chains(config: &Config) -> [usize; 2] {
+/// Chains that make steps with the model and equilibrate, including those of the second population.
+fn tracked_chains(config: &Config) -> usize {
     let chains = config.tempering.chains;
-    let all = if config.tempering.mixture > 0 { chains + chains / 2 } else { chains };
-    [all, all + chains / 4]
+    if config.tempering.mixture > 0 { chains + chains / 2 } else { chains }
 }
 
 /// Most initial rounds in a run whose updates cost `length`: a run of a few updates of a large model would spend all its time on them.
@@ -152,8 +150,7 @@ fn affordable_rounds(
     length: f64,
 ) -> usize {
     let rounds = options.initial_rounds;
-    let [chains, _] = tracked_chains(config);
-    let cost = sizes.tempered(chains, rounds.sweeps, options.beta_update);
+    let cost = sizes.tempered(tracked_chains(config), rounds.sweeps, options.beta_update);
     (((ROUNDS + length) / cost).max(FEWEST_ROUNDS) as usize).min(rounds.most)
 }
 
@@ -168,10 +165,10 @@ fn affordable_settling(
 ) -> usize {
     let every = config.evaluation.every as f64;
     let share = config.tempering.share * update * every;
-    let [stepping, settling] = tracked_chains(config);
-    let stepping = steps.count(total as f64) * sizes.tracking_step(stepping, tracker);
+    let chains = tracked_chains(config);
+    let stepping = steps.count(total as f64) * sizes.tracking_step(chains, tracker);
     let left = share - stepping / (total as f64 / every);
-    let sweep = sizes.tempered(settling, 1, tracker.beta_update);
+    let sweep = sizes.tempered(chains, 1, tracker.beta_update);
     (left.max(0.0) / sweep) as usize
 }
 
@@ -186,10 +183,10 @@ fn automatic_steps(
 ) -> Steps {
     let share = config.tempering.share;
     let updates = total as f64;
-    let [stepping, settling] = tracked_chains(config);
-    let settling = sizes.tempered(settling, tracker.settling.sweeps, tracker.beta_update)
+    let chains = tracked_chains(config);
+    let settling = sizes.tempered(chains, tracker.settling.sweeps, tracker.beta_update)
         * (updates / config.evaluation.every as f64);
-    let step = sizes.tracking_step(stepping, tracker);
+    let step = sizes.tracking_step(chains, tracker);
     let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
     let steps = |part: &u64| cost(part) - settling;
     let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];
@@ -222,7 +219,7 @@ mod tests {
             affordable_settling(config, &sizes, &tracker, (steps, 3000), update)
         };
         let rare = Steps::Every(1000);
-        let sweep = sizes.tempered(175, 1, BetaUpdate::Collapsed);
+        let sweep = sizes.tempered(150, 1, BetaUpdate::Collapsed);
         let step = sizes.tempered(150, 4, BetaUpdate::Collapsed);
         let expected = (100.0 * 1e6 - 0.1 * step) / sweep;
         assert_eq!(affordable(&config, 1e6, rare), expected as usize);

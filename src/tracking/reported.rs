@@ -1,0 +1,162 @@
+//! What is reported as log Z: the value of both populations, held against what is known from outside: lower bounds, and states of which the
+//! chains should see a part.
+
+use super::known_share::CONSISTENT;
+use super::second_population::together;
+use super::{KnownShare, ModelTracker, Part, SecondPopulation};
+use crate::trust::{Doubt, LogZ};
+
+/// Standard errors below a lower bound of log Z at which the tracked value is wrong.
+const BELOW_BOUND: f64 = 2.5;
+/// Largest effect of f32 rounding on a bound, nats.
+const ROUNDING: f64 = 0.01;
+
+impl ModelTracker {
+    /// Tracked log Z: the value of both populations, combined with the estimate from reference states; or its lower bound if that is
+    /// larger, [`super::Found::bound`] or `bound` of the same model. Since log Z is at least the bound, this is never further from log Z
+    /// than the value without it.
+    pub fn log_z(&self, bound: f64) -> LogZ {
+        let bound = match self.chains.options.has(Part::Bound) {
+            true => bound.max(self.found.bound),
+            false => f64::NEG_INFINITY,
+        };
+        let known = self.found.known.beside(self.chains.log_z()).is_some();
+        let first = held_against(self.chains.found(known), bound);
+        let mut found = match &self.second {
+            Some(SecondPopulation { chains, .. }) => {
+                together(first, held_against(chains.found(false), bound))
+            }
+            None => first,
+        };
+        hold_against_share(&mut found, &self.found.known);
+        let found = self.found.known.join(found);
+        LogZ { value: found.value.max(bound), ..found }
+    }
+
+    /// The same as [`Self::log_z`], and in doubt if the chains are at rows of the data more rarely or more often than it implies; `rows`:
+    /// logarithm of the sum over the distinct ones. Chains that miss a mode near the rows see few of them. The samples of both populations
+    /// count, unless the first is known to miss something because its value is lower.
+    pub fn log_z_beside_rows(&self, bound: f64, rows: f64) -> LogZ {
+        let mut found = self.log_z(bound);
+        let [first, second] = self.found.rows;
+        let below = found.value - self.chains.log_z();
+        let low = below > CONSISTENT * found.std_error.hypot(self.chains.std_error());
+        let visits = if low && self.second.is_some() { second } else { first.with(second) };
+        if visits.samples() > 0.0 && !found.trust.names().contains("known-share") {
+            hold_against_share(&mut found, &visits.of_bound(rows));
+        }
+        found
+    }
+}
+
+/// In doubt if the fraction of the chains' samples that are known states contradicts it.
+fn hold_against_share(found: &mut LogZ, known: &KnownShare) {
+    if known.contradicts(found) {
+        found.trust.doubt(known.contradiction(found));
+    }
+}
+
+/// In doubt if a lower bound of log Z contradicts it.
+fn held_against(mut found: LogZ, bound: f64) -> LogZ {
+    let LogZ { value, std_error, .. } = found;
+    let below = bound - value;
+    if below > BELOW_BOUND * std_error && below > ROUNDING {
+        found.trust.doubt(Doubt::Bound { value, std_error, bound });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::BitMatrix;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
+    use crate::tracking::{KnownStates, Model, Parts, Settling, Smoothing, Start, TrackerOptions};
+    use crate::trust::Trust;
+
+    fn model(seed: u64) -> Model {
+        Model::on_host(gaussian_parameters(8, 4, 0.5, seed))
+    }
+
+    fn tracker(settling: usize) -> ModelTracker {
+        let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
+        let base = BaseDistribution::uniform(8);
+        let options = TrackerOptions {
+            smoothing: Smoothing::Kalman,
+            sweeps: 2,
+            weighted: true,
+            settling: Settling { sweeps: settling, most: settling },
+            without: Parts::default(),
+            beta_update: BetaUpdate::Collapsed,
+            initial_rounds: InitialRounds::default(),
+        };
+        let start = Start { model: &model(1), ladder: &ladder, base: &base };
+        ModelTracker::start(start, None, 20, 1, options).0
+    }
+
+    /// A bound belongs to one model and raises only the value of that model.
+    #[test]
+    fn log_z_is_never_reported_below_the_bound_of_its_model() {
+        let mut tracker = tracker(0);
+        let tracked = tracker.chains().log_z();
+        assert_eq!(tracker.log_z(tracked - 1.0).value, tracked);
+        assert_eq!(tracker.log_z(tracked + 0.5).value, tracked + 0.5);
+        tracker.found.bound = tracked + 1.0;
+        assert_eq!(tracker.log_z(tracked + 0.5).value, tracked + 1.0);
+        let far = tracked + 100.0 * tracker.chains().std_error() + 1.0;
+        assert!(tracker.log_z(far).trust.names().contains("bound"));
+        tracker.step(model(2));
+        assert_eq!(tracker.log_z(f64::NEG_INFINITY).value, tracker.chains().log_z());
+    }
+
+    /// The same holds for the coverage of reference states: a consistent estimate is combined, a contradicting one is reported and not
+    /// combined.
+    #[test]
+    fn known_states_are_joined_or_contradict_and_are_those_of_one_model() {
+        let mut tracker = tracker(0);
+        let own = (tracker.chains().log_z(), tracker.chains().std_error());
+        let reported = |tracker: &ModelTracker| {
+            let found = tracker.log_z(f64::NEG_INFINITY);
+            (found.value, found.std_error)
+        };
+        let known = |bound| KnownShare::new(bound, (0..1000).map(|i| (true, 1.0, i)), 0.0);
+        tracker.found.known = known(own.0 - own.1);
+        let joined = reported(&tracker);
+        assert!(joined.0 < own.0 && joined.1 < 0.5 * own.1, "{joined:?} of {own:?}");
+        let doubts = tracker.log_z(f64::NEG_INFINITY).trust;
+        assert!(!doubts.names().contains("known-share"), "{doubts:?}");
+        tracker.found.known = known(own.0 - 5.0 * own.1 - 0.1);
+        assert_eq!(reported(&tracker), own);
+        assert!(tracker.log_z(f64::NEG_INFINITY).trust.names().contains("known-share"));
+        tracker.step(model(2));
+        assert_eq!(tracker.found.known, KnownShare::NONE);
+    }
+
+    /// Chains of one population, equilibrated, are at rows as often as the model is; a value by which they have another share is in doubt.
+    #[test]
+    fn chains_see_rows_as_often_as_the_value_implies() {
+        let (mut tracker, model) = (tracker(600), model(1));
+        let rows = BitMatrix::from_fn(60, 8, |row, i| row >> i & 1 == 1);
+        let known =
+            KnownStates { data: Some(&rows), particles: None, chains: None, seed: 1, update: 1 };
+        tracker.settle(known);
+        let log_f = model.engine.log_f(&rows);
+        let bound = crate::numerics::log_sum_exp(log_f.iter().copied());
+        let names = |tracker: &ModelTracker, bound| {
+            tracker.log_z_beside_rows(f64::NEG_INFINITY, bound).trust.names()
+        };
+        assert_eq!(names(&tracker, bound), "");
+        let exact = crate::model::exact::log_partition(&model.parameters).unwrap();
+        let [first, second] = tracker.found.rows;
+        assert!(first.samples() > 10.0 && second == KnownShare::NONE, "{first:?}");
+        let of = |value| LogZ { value, std_error: 0.01, trust: Trust::sound() };
+        for (shift, contradicted) in [(0.0, false), (6.0, true), (-6.0, true)] {
+            let of_shifted = first.of_bound(bound);
+            assert_eq!(of_shifted.contradicts(&of(exact + shift)), contradicted, "{first:?}");
+        }
+        assert_eq!(names(&tracker, bound - 7.0), "known-share");
+        tracker.step(self::model(2));
+        assert_eq!(tracker.found.rows, [KnownShare::NONE; 2]);
+    }
+}
