@@ -115,7 +115,10 @@ fn patience(trainer: &Trainer) -> Option<Patience> {
     Some(Patience {
         without_improvement: stopping.without_improvement(),
         patience: settings.patience,
-        not_before: stopping.earliest_stop(&settings),
+        // It stops at an evaluation.
+        not_before: stopping
+            .earliest_stop(&settings)
+            .next_multiple_of(trainer.config.evaluation.every),
     })
 }
 
