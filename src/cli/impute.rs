@@ -138,7 +138,8 @@ impl Impute {
 fn probabilities(path: &Path, names: Option<Vec<String>>, found: &[Completion]) -> Result<()> {
     let Some(first) = found.first() else { bail!("no rows") };
     let numbered = || (1..=first.means.len()).map(|i| format!("v{i}")).collect();
-    let names = names.map_or_else(numbered, |it| it.iter().map(|name| quoted(name)).collect());
+    let names: Vec<String> =
+        names.map_or_else(numbered, |it| it.iter().map(|name| quoted(name)).collect());
     row_file::write(path, &names, |file| {
         Ok(found.iter().try_for_each(|it| file.add("given", &it.means))?)
     })?;
