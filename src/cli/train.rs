@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use super::about::about;
@@ -91,11 +91,11 @@ impl Train {
         }
         let recipe = self.recipe()?;
         let out = self.out_folder(recipe.as_ref())?;
-        ensure!(
-            self.resume || !self.force,
-            "--force goes with --resume: a run is never overwritten; delete {} first, or choose another --out",
-            out.display()
-        );
+        if self.force && !self.resume {
+            let remedy = format!("delete {} first, or choose another --out", out.display());
+            let why = "--force goes with --resume: a run is never overwritten;";
+            return Err(mistake("ztrack train", format!("{why} {remedy}")));
+        }
         if let (Some(what), Some(recipe), false) = (&self.what, &recipe, self.resume) {
             let minutes = self.minutes.unwrap_or(MINUTES);
             let data_folder = self.data_folder.as_deref();
@@ -181,16 +181,15 @@ impl Train {
         if trainer.is_constant() {
             tell("warning: all training rows are the same: there is nothing to learn but this row");
         }
-        let mut ended = None;
-        match trainer.over() {
-            None => folder.remove_end()?,
+        let ended = match trainer.over() {
+            None => folder.remove_end().map(|()| None)?,
             Some(_) => {
                 tell(
                     "this run has ended, and nothing is trained: a larger training.updates, or --set training.early_stopping=false, lets it go on",
                 );
-                ended = RunFolder::ended_summary(out, trainer.config())?;
+                RunFolder::ended_summary(out, trainer.config())?
             }
-        }
+        };
         // The other ranks end with this one.
         gather_one(ranks, u64::from(ended.is_some()));
         if let Some(summary) = ended {

@@ -172,14 +172,15 @@ impl Summary {
         let gap = self.best.validation_log_likelihood.map(|held| {
             (train.value - held.value, train.data_std_error.hypot(held.data_std_error))
         });
-        let overfits = self.notices.contains_key("overfits")
-            || gap.is_some_and(|(gap, error)| gap > CLEAR * error);
+        let overfits = self.notices.contains_key("overfits");
         if let Some(it) = &self.comparison {
             let Comparison { name, part, difference, difference_std_error: error, .. } = it;
             let detail = if it.detail.is_empty() { "" } else { &format!(", {}", it.detail) };
             let (size, better) =
                 (difference.abs(), if *difference < 0.0 { "worse" } else { "better" });
-            let remedy = match (*difference < -CLEAR * error, overfits) {
+            // What rows of training have more than others makes up for what is missing.
+            let wide = gap.is_some_and(|(gap, error)| gap > size.max(CLEAR * error));
+            let remedy = match (*difference < -CLEAR * error, overfits || wide) {
                 (true, true) => {
                     ": it overfits; weight decay (training.weight_decay) or fewer hidden units (model.hidden) may help"
                 }
