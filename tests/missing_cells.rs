@@ -213,7 +213,10 @@ fn categories_are_filled_in_by_name() {
     ztrack(&["train", "t.csv", "--quiet", "--set", "training.updates=1500"]);
     let holes = "colour,again,flag\nred,,1\n?,\"blue, dark\",0\nNA,green,\n";
     fs::write(folder.path().join("h.csv"), holes).unwrap();
-    ztrack(&["impute", "runs/t", "h.csv", "--out", "f.csv"]);
+    ztrack(&["impute", "runs/t", "h.csv", "--out", "f.csv", "--probabilities", "p.csv"]);
+    let cells = fs::read_to_string(folder.path().join("p.csv")).unwrap();
+    let units = "split,\"colour=blue, dark\",colour=green,colour=red,\"again=blue, dark\",again=green,again=red,flag";
+    assert_eq!(cells.lines().next(), Some(units));
     let filled = fs::read_to_string(folder.path().join("f.csv")).unwrap();
     let lines: Vec<&str> = filled.lines().collect();
     assert_eq!(lines[..3], ["colour,again,flag", "red,red,1", "\"blue, dark\",\"blue, dark\",0"]);
@@ -221,7 +224,37 @@ fn categories_are_filled_in_by_name() {
     // A filled table reads like any other.
     let said = ztrack(&["evaluate", "runs/t", "--data", "f.csv"]);
     assert!(said.contains("the run's audit of update") && !said.contains("missing"), "{said}");
+    // An exact value needs no bound beside it.
+    assert!(said.contains("exact") && !said.contains("log Z >="), "{said}");
     let holes = ztrack(&["evaluate", "runs/t", "--data", "h.csv", "--json"]);
     let holes: serde_json::Value = serde_json::from_str(&holes).unwrap();
     assert_eq!(holes["log_likelihoods"][0]["with_missing_cells"], 3);
+}
+
+/// The columns that a run was trained on need not be named again; other files of its units are read as they are.
+#[test]
+fn a_run_knows_its_columns() {
+    let folder = TempDir::new().unwrap();
+    let row = |n: usize| format!("id{n},{},{},ill\n", n % 2, n / 2 % 2);
+    let header = "id,a,b,group\n".to_string();
+    let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
+    write("t.csv", header.clone() + &(0..300).map(row).collect::<String>());
+    write("h.csv", header + "x,1,NA,well\ny,,0,\n");
+    write("units.csv", "1,0\n0,1\n1,1\n".into());
+    let ztrack = |arguments: &[&str]| {
+        let output = common::ztrack().current_dir(folder.path()).args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        String::from_utf8(output.stdout).unwrap() + &said
+    };
+    let columns = "data.source.columns=[\"a\", \"b\"]";
+    ztrack(&["train", "t.csv", "-q", "--set", columns, "--set", "training.updates=100"]);
+    ztrack(&["impute", "runs/t", "h.csv", "--out", "f.csv"]);
+    let filled = fs::read_to_string(folder.path().join("f.csv")).unwrap();
+    let lines: Vec<&str> = filled.lines().collect();
+    assert!(lines[1].starts_with("x,1,") && lines[1].ends_with(",well"), "{filled}");
+    assert!(lines[2].starts_with("y,") && lines[2].ends_with(",0,"), "{filled}");
+    assert!(ztrack(&["evaluate", "runs/t", "--data", "h.csv"]).contains("2 of them with missing"));
+    assert!(ztrack(&["evaluate", "runs/t", "--data", "units.csv"]).contains("(3 rows;"));
+    assert!(ztrack(&["transform", "runs/t", "--data", "t.csv", "--out", "h.npy"]).contains("300"));
 }

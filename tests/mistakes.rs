@@ -260,6 +260,10 @@ fn of_names_and_arguments() {
         (&["train", "configs/dna.toml"], &["ztrack train dna"]),
         (&["train", "runs/old"], &["is a run folder", "--out runs/old --resume"]),
         (
+            &["train", "good.toml", "--out", "runs/old", "--force"],
+            &["a run is never overwritten", "delete runs/old first", "another --out"],
+        ),
+        (
             &["config", "show", "dna-papr"],
             &["did you mean `dna-paper`?", "Known are bars-and-stripes"],
         ),

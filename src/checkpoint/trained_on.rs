@@ -48,6 +48,12 @@ impl TrainedOn {
         self.categories.as_deref().filter(|categories| categories.variables() == *variables)
     }
 
+    /// Names of so many visible units, as the columns of the training rows have them; `None` without any.
+    pub fn unit_names(&self, units: usize) -> Option<Vec<String>> {
+        let names = self.categories.as_deref().map(Categories::unit_names);
+        names.or_else(|| Some(self.titles.clone())).filter(|names| names.len() == units)
+    }
+
     /// Metadata of a file besides the means.
     pub(super) fn describe(&self, metadata: &mut BTreeMap<String, String>) {
         metadata.insert(DATA.into(), self.data.clone());

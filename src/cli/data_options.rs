@@ -13,7 +13,7 @@ use crate::checkpoint::TrainedOn;
 use crate::config::{Config, DataConfig};
 use crate::data::{
     Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, FileOptions, Files, Source,
-    SplitOptions, Splits, find_folder, load_as, resolve_name,
+    SplitOptions, Splits, each_block, find_folder, load_as, resolve_name,
 };
 use crate::engine::BitMatrix;
 use crate::tempering::BaseDistribution;
@@ -104,7 +104,7 @@ impl DataOptions {
         }
         let (reading, _) = self.reading(model, None);
         let source = resolve_name(name, &find_folder(self.data_folder.as_deref()))?;
-        let Source::Files(files) = self.columns.apply(source)? else { return Ok(None) };
+        let Source::Files(files) = self.columns_of(source, model)? else { return Ok(None) };
         let length = std::fs::metadata(&files.train).map_or(0, |found| found.len());
         let options = files.options(FileOptions { missing, ..reading });
         let columns = options.columns.unwrap_or(model.file.parameters.n_visible);
@@ -125,10 +125,38 @@ impl DataOptions {
     pub fn table(&self, name: &str, model: &Model) -> Result<(PathBuf, FileOptions)> {
         let folder = find_folder(self.data_folder.as_deref());
         let (reading, _) = self.reading(model, None);
-        match self.columns.apply(resolve_name(name, &folder)?)? {
+        match self.columns_of(resolve_name(name, &folder)?, model)? {
             Source::Files(files) => Ok((files.train.clone(), files.options(reading))),
             _ => bail!("{name} is no file"),
         }
+    }
+
+    /// A source with the options; where they do not say which columns of a file are units, they are those of the model's run, if the file
+    /// has these.
+    fn columns_of(&self, source: Source, model: &Model) -> Result<Source> {
+        let source = self.columns.apply(source)?;
+        let run = model.run.as_deref().map(|run| Configured::find(&run.to_string_lossy()));
+        let (Source::Files(files), Some(Some(run))) = (&source, run.transpose()?) else {
+            return Ok(source);
+        };
+        let Source::Files(Files { columns, label, separator, .. }) = &run.data.source else {
+            return Ok(source);
+        };
+        if files.columns.is_some() || files.label.is_some() || (columns, label) == (&None, &None) {
+            return Ok(source);
+        }
+        let (columns, label) = (columns.clone(), label.clone());
+        let separator = files.separator.or(*separator);
+        let likewise = Files { columns, label, separator, ..files.clone() };
+        let (reading, _) = self.reading(model, None);
+        let options = likewise.options(FileOptions { missing: true, ..reading });
+        // The first block tells.
+        let mut fits = false;
+        let _ = each_block(&likewise.train, &options, &mut |rows| {
+            fits = rows.columns() == model.file.parameters.n_visible;
+            Err(crate::Error::Interrupted)
+        });
+        Ok(if fits { Source::Files(likewise) } else { source })
     }
 
     /// How files are read for a model, and how grey levels become zeros and ones.
@@ -162,7 +190,11 @@ impl DataOptions {
             Some(data) => (data.source.clone(), data.split()),
             None => (resolve_name(name, &folder)?, SplitOptions::default()),
         };
-        let source = match self.columns.apply(source)? {
+        let source = match configured {
+            Some(_) => self.columns.apply(source)?,
+            None => self.columns_of(source, model)?,
+        };
+        let source = match source {
             // LIBSVM text does not give its number of columns.
             Source::Files(files) if files.columns.is_none() => {
                 Source::Files(Files { columns: Some(Columns::Count(columns)), ..files })

@@ -175,7 +175,8 @@ impl Evaluate {
             states: model.file.states.as_ref(),
         };
         if let Some((update, mut audit)) = audited(model).filter(|_| self.log_z.are_default()) {
-            let bound = start.bound(engine);
+            let sampled = audit.bias != Bias::None;
+            let bound = if sampled { start.bound(engine) } else { None };
             bound.iter().for_each(|bound| audit.refuse_below(bound.value));
             let estimates = vec![audit];
             let agreement = Agreement::of(&estimates);

@@ -80,7 +80,9 @@ impl Impute {
         };
         write_bytes(&self.out, &bytes)?;
         if let Some(path) = &self.probabilities {
-            probabilities(path, &done.found)?;
+            let names = model.file.trained_on.as_ref();
+            let names = names.and_then(|it| it.unit_names(model.file.parameters.n_visible));
+            probabilities(path, names, &done.found)?;
         }
         let exact = done.found.iter().all(|it| it.std_error == 0.0);
         let rows_open =
@@ -132,10 +134,12 @@ impl Impute {
     }
 }
 
-/// Writes the probability of every visible unit, row by row.
-fn probabilities(path: &Path, found: &[Completion]) -> Result<()> {
+/// Writes the probability of every visible unit, row by row, below their names if they have some.
+fn probabilities(path: &Path, names: Option<Vec<String>>, found: &[Completion]) -> Result<()> {
     let Some(first) = found.first() else { bail!("no rows") };
-    let names: Vec<String> = (1..=first.means.len()).map(|i| format!("v{i}")).collect();
+    let numbered = || (1..=first.means.len()).map(|i| format!("v{i}")).collect();
+    let names: Vec<String> =
+        names.map_or_else(numbered, |it| it.iter().map(|name| quoted(name)).collect());
     row_file::write(path, &names, |file| {
         Ok(found.iter().try_for_each(|it| file.add("given", &it.means))?)
     })?;

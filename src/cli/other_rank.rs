@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::shared_start::{SharedStart, check_rows};
 use super::signals::{self, INTERRUPTED};
 use super::train::Train;
-use crate::collective::Collective;
+use crate::collective::{Collective, gather_one};
 use crate::error::Error;
 use crate::interrupt;
 use crate::record::Tee;
@@ -31,6 +31,9 @@ impl Train {
             None => Trainer::new(&config, splits, &device)?,
         };
         check_rows(ranks, &trainer)?;
+        if gather_one(ranks, 0)[0] == 1 {
+            return Ok(ExitCode::SUCCESS);
+        }
         let outcome = run(&mut trainer, &mut Tee(Vec::new()), &mut NoCheckpoints, interrupted)?;
         if outcome.reason == StopReason::Interrupted {
             return Ok(ExitCode::from(INTERRUPTED));

@@ -5,6 +5,8 @@ pub use parallel::Job;
 #[cfg(not(feature = "mpi"))]
 pub use single::Job;
 
+use crate::collective::Traffic;
+
 /// A command whose work ranks divide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
@@ -12,6 +14,16 @@ pub enum Work {
     Shared,
     /// One process does all of it.
     OfOne,
+}
+
+/// Communication with the other ranks, of so many seconds of training.
+pub fn exchanged(traffic: Traffic, of: f64) -> String {
+    let Traffic { seconds, bytes, calls } = traffic;
+    format!(
+        "with the other ranks: {seconds:.1} s, {:.0} % of the time, waiting included; {:.1} MB came in {calls} calls",
+        100.0 * seconds / of.max(seconds),
+        1e-6 * bytes
+    )
 }
 
 /// A build without MPI, which allows one process.

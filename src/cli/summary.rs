@@ -16,6 +16,8 @@ use crate::trust::Interface;
 impl Summary {
     /// Audits the candidates of the run and keeps the best of them as best.safetensors.
     pub fn conclude(trainer: &Trainer, folder: &RunFolder, reason: StopReason) -> Result<Self> {
+        // Of the training: the last audits come after it.
+        let seconds = trainer.seconds();
         let (best, parameters) = match trainer.last_audits()? {
             LastAudits::Best(found) => {
                 folder.write_best(trainer, &found)?;
@@ -37,7 +39,7 @@ impl Summary {
             stop_reason: reason,
             updates: trainer.updates(),
             epochs: trainer.epoch(),
-            seconds: trainer.seconds(),
+            seconds,
             processor_seconds: provenance.processor_seconds,
             log_z: last.map_or(f64::NAN, |last| last.log_z),
             log_z_std_error: last.map_or(f64::NAN, |last| last.log_z_std_error),

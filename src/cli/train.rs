@@ -14,6 +14,7 @@ use super::device::DeviceName;
 use super::dry_run;
 use super::failure::{mistake, with_causes};
 use super::output::{print, tell, tell_density};
+use super::ranks::exchanged;
 use super::recipe::Recipe;
 use super::resume::{Recorders, Resumed, create_recorders, resume};
 use super::run_folder::RunFolder;
@@ -23,7 +24,7 @@ use super::shared_start::{ReadData, Waiting, check_rows};
 use super::signals::{self, INTERRUPTED};
 use super::terminal;
 use crate::Error;
-use crate::collective::{self, Collective, Solo, Traffic};
+use crate::collective::{self, Collective, Solo, gather_one};
 use crate::config::{Config, Places};
 use crate::data::find_folder;
 use crate::interrupt;
@@ -55,7 +56,7 @@ pub struct Train {
     #[arg(long)]
     resume: bool,
     /// With --resume: continue with other settings or rows, or without lost files; summary.json records it
-    #[arg(long, requires = "resume")]
+    #[arg(long)]
     force: bool,
     /// Print the requirements of the run (rows, parameters, memory, time), and write nothing
     #[arg(long, conflicts_with = "resume")]
@@ -90,6 +91,11 @@ impl Train {
         }
         let recipe = self.recipe()?;
         let out = self.out_folder(recipe.as_ref())?;
+        if self.force && !self.resume {
+            let remedy = format!("delete {} first, or choose another --out", out.display());
+            let why = "--force goes with --resume: a run is never overwritten;";
+            return Err(mistake("ztrack train", format!("{why} {remedy}")));
+        }
         if let (Some(what), Some(recipe), false) = (&self.what, &recipe, self.resume) {
             let minutes = self.minutes.unwrap_or(MINUTES);
             let data_folder = self.data_folder.as_deref();
@@ -175,17 +181,19 @@ impl Train {
         if trainer.is_constant() {
             tell("warning: all training rows are the same: there is nothing to learn but this row");
         }
-        match trainer.over() {
-            None => folder.remove_end()?,
+        let ended = match trainer.over() {
+            None => folder.remove_end().map(|()| None)?,
             Some(_) => {
                 tell(
                     "this run has ended, and nothing is trained: a larger training.updates, or --set training.early_stopping=false, lets it go on",
                 );
-                let ended = RunFolder::ended_summary(out, trainer.config())?;
-                if let (Some(summary), 1) = (ended, ranks.size()) {
-                    return print(&summary.text(out)).map(|()| ExitCode::SUCCESS);
-                }
+                RunFolder::ended_summary(out, trainer.config())?
             }
+        };
+        // The other ranks end with this one.
+        gather_one(ranks, u64::from(ended.is_some()));
+        if let Some(summary) = ended {
+            return print(&summary.text(out)).map(|()| ExitCode::SUCCESS);
         }
         recorders.push(Box::new(self.progress()));
         let mut recorder = Tee(recorders);
@@ -331,16 +339,6 @@ impl Train {
         }
         Ok((config, places))
     }
-}
-
-/// Communication with the other ranks, of so many seconds of training.
-fn exchanged(traffic: Traffic, of: f64) -> String {
-    let Traffic { seconds, bytes, calls } = traffic;
-    format!(
-        "with the other ranks: {seconds:.1} s, {:.0} % of the time, waiting included; {:.1} MB came in {calls} calls",
-        100.0 * seconds / of.max(seconds),
-        1e-6 * bytes
-    )
 }
 
 fn nothing_to_train(or: &str) -> anyhow::Error {

@@ -127,9 +127,10 @@ fn footer(run: &RunFiles) -> Vec<Line<'static>> {
         let best = run.best().and_then(|(update, value)| Some((update, value?)));
         let best =
             best.map_or(String::new(), |(update, value)| format!("best {value:.3} at {update}; "));
-        let patience =
-            s.settings.map_or(String::new(), |settings| format!(" of {}", settings.patience));
-        format!("{best}{}{patience} evaluations without improvement", s.state.without_improvement)
+        let waited = s.state.without_improvement;
+        let patience = s.settings.map(|settings| settings.patience).filter(|it| waited <= *it);
+        let patience = patience.map_or(String::new(), |patience| format!(" of {patience}"));
+        format!("{best}{waited}{patience} evaluations without improvement")
     });
     let doubt = match (metrics.last("sound"), metrics.doubts().first()) {
         (Some(0.0), Some((name, _))) => format!("in doubt: {name}"),

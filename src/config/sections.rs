@@ -286,9 +286,9 @@ section! {
         every: u64 = 10 => unit("evaluations").example("5");
         /// Chains of annealed importance sampling.
         chains: usize = 100 => size(2).unit("chains");
-        /// Its inverse temperatures; fewer during training where `audit.share` asks for it.
+        /// Its inverse temperatures; fewer during training, and in the audits that choose the best model, where `audit.share` asks for it.
         temperatures: usize = 10_000 => size(2).unit("temperatures");
-        /// Most time that audits during training may take.
+        /// Most time that annealing in audits during training may take, and again in those that choose the best model at the end.
         share: f64 = 0.5 => range(0.0..).unit("times the time of training");
         /// Most models that are audited at the end to find the best, which is audited again; 1 for one audit of that of the best evaluation, and no comparison with simple models.
         models: usize = 8 => size(1).unit("models");

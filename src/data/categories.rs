@@ -67,6 +67,15 @@ impl Categories {
         self.columns.iter().map(Category::units).sum()
     }
 
+    /// Names of the units: of columns, with a state where they have several.
+    pub fn unit_names(&self) -> Vec<String> {
+        let named = |column: &Category| match &column.states[..] {
+            [] | [_] => vec![column.name.clone()],
+            states => states.iter().map(|state| format!("{}={state}", column.name)).collect(),
+        };
+        self.columns.iter().flat_map(named).collect()
+    }
+
     /// The units of a column.
     pub fn range(&self, column: usize) -> Range<usize> {
         let first = self.columns[..column].iter().map(Category::units).sum();

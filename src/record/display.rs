@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::live_text::{Parts, task, wrap};
 use super::notice::Level;
+use super::plain::Plain;
 use super::repeated::{Line, Repeated};
 use super::screen::{Screen, redraw};
 use super::{Notice, Progress, Record, Recorder, StandardStream};
@@ -39,7 +40,7 @@ pub struct ProgressBar {
 
 enum Output {
     Live(Live),
-    Lines(Box<dyn Write>),
+    Lines(Plain),
     /// Warnings alone.
     Warnings(Box<dyn Write>),
 }
@@ -57,8 +58,8 @@ impl ProgressBar {
     }
 
     /// Plain lines to any output.
-    pub fn lines(out: impl Write + 'static) -> Self {
-        Self::with(Output::Lines(Box::new(out)))
+    pub fn lines(out: impl Write + Send + 'static) -> Self {
+        Self::with(Output::Lines(Plain::new(out)))
     }
 
     /// Warnings alone, on standard error (`--quiet`).
@@ -83,9 +84,8 @@ impl ProgressBar {
 
     /// Writes a line to a plain output, if one is due.
     fn show(&mut self, progress: &Progress) {
-        if let Output::Lines(out) = &mut self.output {
-            let line = Parts::of(progress, 0.0).line();
-            let _ = writeln!(out, "update {line}").and_then(|()| out.flush());
+        if let Output::Lines(lines) = &self.output {
+            lines.write(&format!("update {}", Parts::of(progress, 0.0).line()));
         }
         self.shown_at = Some(progress.seconds);
         self.evaluated = false;
@@ -98,7 +98,8 @@ impl ProgressBar {
         match &mut self.output {
             Output::Live(live) => live.print(&text),
             Output::Warnings(_) if !warning => {}
-            Output::Lines(out) | Output::Warnings(out) => {
+            Output::Lines(lines) => lines.write(&text),
+            Output::Warnings(out) => {
                 let _ = writeln!(out, "{text}").and_then(|()| out.flush());
             }
         }
@@ -244,18 +245,21 @@ impl Shown {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-    use std::rc::Rc;
-
     use super::*;
     use crate::record::Run;
 
     #[derive(Clone, Default)]
-    struct Shared(Rc<RefCell<Vec<u8>>>);
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Shared {
+        fn text(&self) -> String {
+            String::from_utf8(lock(&self.0).clone()).unwrap()
+        }
+    }
 
     impl Write for Shared {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.borrow_mut().write(bytes)
+            lock(&self.0).write(bytes)
         }
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
@@ -280,7 +284,7 @@ mod tests {
         }
         bar.notice(&Notice::ErrorBarWidened, 79).unwrap();
         bar.finish().unwrap();
-        let text = String::from_utf8(out.0.take()).unwrap();
+        let text = out.text();
         let updates: Vec<_> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
         let expected = ["0", "20", "33", "53", "73"].map(|u| format!("update {u}/100"));
         assert_eq!(updates[..5], expected);
@@ -296,11 +300,14 @@ mod tests {
         bar.notice(&Notice::InitialRounds { rounds: 3 }, 0).unwrap();
         (1..=3).for_each(|update| bar.notice(&Notice::ErrorBarWidened, update).unwrap());
         bar.finish().unwrap();
-        let text = String::from_utf8(out.0.take()).unwrap();
+        let text = out.text();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert!(lines[0].starts_with("warning: update 1: tracked log Z changes"), "{text}");
-        assert_eq!(lines[1], "warning: error-bar-widened again, 3 times since update 1");
+        assert_eq!(
+            lines[1],
+            "warning: tracked log Z changes more than its error bar explains (error-bar-widened, 3 times since update 1)"
+        );
     }
 
     #[test]

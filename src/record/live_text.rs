@@ -139,12 +139,12 @@ fn audit(progress: &Progress) -> String {
 
 fn waiting(patience: Patience, update: u64) -> String {
     let Patience { without_improvement, patience, not_before } = patience;
-    if without_improvement >= patience && not_before > update {
-        return format!(
-            "{without_improvement} evaluations without improvement, stops at {not_before}"
-        );
-    }
-    format!("{without_improvement} of {patience} evaluations without improvement")
+    let of = if without_improvement > patience { String::new() } else { format!(" of {patience}") };
+    let stops = match without_improvement >= patience && not_before > update {
+        true => format!(", stops at {not_before}"),
+        false => String::new(),
+    };
+    format!("{without_improvement}{of} evaluations without improvement{stops}")
 }
 
 fn times(progress: &Progress, waited: f64) -> String {
@@ -226,6 +226,9 @@ mod tests {
         assert!(line.contains("left  train -88.212"), "{line}");
         assert!(line.contains("(ais 226.50 ± 0.20, off by 7 errors)"), "{line}");
         assert!(line.ends_with("31 evaluations without improvement, stops at 1250"), "{line}");
+        fresh.update = 1250;
+        let line = Parts::of(&fresh, 0.0).line();
+        assert!(line.ends_with("  31 evaluations without improvement"), "{line}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ mod messages;
 mod notice;
 mod notice_log;
 mod palette;
+#[cfg(feature = "cli")]
+mod plain;
 #[allow(clippy::module_inception)] // the room is named after what it keeps
 mod record;
 mod recorder;

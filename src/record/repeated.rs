@@ -26,6 +26,8 @@ struct Told {
     count: u64,
     /// The last count that was shown.
     told: u64,
+    /// What the last one found, in short.
+    found: String,
 }
 
 impl Repeated {
@@ -33,9 +35,15 @@ impl Repeated {
     pub(super) fn line(&mut self, notice: &Notice, update: u64) -> Option<Line> {
         let level = notice.level();
         let kind = notice.kind();
-        let told =
-            self.kinds.entry(kind).or_insert(Told { level, since: update, count: 0, told: 0 });
+        let told = self.kinds.entry(kind).or_insert_with(|| Told {
+            level,
+            since: update,
+            count: 0,
+            told: 0,
+            found: String::new(),
+        });
         told.count += 1;
+        told.found = notice.text().split([':', ';']).next().unwrap_or(kind).into();
         if told.count > 1 && told.count < 10 * told.told {
             return None;
         }
@@ -60,8 +68,8 @@ impl Repeated {
     }
 }
 
-fn again(kind: &str, told: &Told) -> String {
-    format!("{kind} again, {} times since update {}", told.count, told.since)
+fn again(kind: &str, Told { found, count, since, .. }: &Told) -> String {
+    format!("{found} ({kind}, {count} times since update {since})")
 }
 
 #[cfg(test)]
@@ -82,13 +90,16 @@ mod tests {
         assert_eq!(
             told,
             [
-                "update 609: error-bar-widened again, 10 times since update 600",
-                "update 699: error-bar-widened again, 100 times since update 600"
+                "update 609: tracked log Z changes more than its error bar explains (error-bar-widened, 10 times since update 600)",
+                "update 699: tracked log Z changes more than its error bar explains (error-bar-widened, 100 times since update 600)"
             ]
         );
         let rest = repeated.rest();
         assert_eq!(rest.len(), 1);
-        assert_eq!(rest[0].text, "error-bar-widened again, 133 times since update 600");
+        assert!(
+            rest[0].text.ends_with("explains (error-bar-widened, 133 times since update 600)"),
+            "{rest:?}"
+        );
         assert_eq!(rest[0].level, Level::Warning);
         assert!(repeated.rest().is_empty());
     }

@@ -168,28 +168,36 @@ impl Summary {
                 "The training failed at {failing} of {all} evaluations and recovered.{mended}"
             ));
         }
+        let train = self.best.train_log_likelihood;
+        let gap = self.best.validation_log_likelihood.map(|held| {
+            (train.value - held.value, train.data_std_error.hypot(held.data_std_error))
+        });
+        let overfits = self.notices.contains_key("overfits");
         if let Some(it) = &self.comparison {
             let Comparison { name, part, difference, difference_std_error: error, .. } = it;
             let detail = if it.detail.is_empty() { "" } else { &format!(", {}", it.detail) };
             let (size, better) =
                 (difference.abs(), if *difference < 0.0 { "worse" } else { "better" });
-            let remedy = match *difference < -CLEAR * error {
-                true => {
-                    ": more hidden units (model.hidden), a longer run (training.preset = \"best\") or weight decay may help"
+            // What rows of training have more than others makes up for what is missing.
+            let wide = gap.is_some_and(|(gap, error)| gap > size.max(CLEAR * error));
+            let remedy = match (*difference < -CLEAR * error, overfits || wide) {
+                (true, true) => {
+                    ": it overfits; weight decay (training.weight_decay) or fewer hidden units (model.hidden) may help"
                 }
-                false => "",
+                (true, false) => {
+                    ": more hidden units (model.hidden) or a longer run (training.preset = \"best\") may help"
+                }
+                (false, _) => "",
             };
             words.push(format!(
                 "The best of three simple models ({name}{detail}) has {part} log-likelihood {:.3} ± {:.3}; this model is {size:.2} ± {error:.2} nats per row {better}{remedy}.",
                 it.mean, it.std_error
             ));
         }
-        if let Some(held) = self.best.validation_log_likelihood {
-            let train = self.best.train_log_likelihood;
-            let error = train.data_std_error.hypot(held.data_std_error);
+        if let Some((gap, error)) = gap {
             // Rows that are all the same have no error but rounding.
-            let agree = (train.value - held.value).abs() < CLEAR * error && error > 1e-6;
-            if agree && !words.iter().any(|it| it.contains("model.hidden")) {
+            let agree = gap.abs() < CLEAR * error && error > 1e-6;
+            if agree && !overfits && !words.iter().any(|it| it.contains("model.hidden")) {
                 words.push("Training and validation log-likelihood agree within two errors: more hidden units (model.hidden) may give a better model.".into());
             }
         }

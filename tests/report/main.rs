@@ -185,6 +185,12 @@ fn a_run_that_is_worse_than_a_simple_model_says_so() {
         difference < -2.0 * error && error > 0.0 && error < 5.0 * apart,
         "{difference} {error}"
     );
+    // One that overfits is not told to grow.
+    let mut overfitted = summary;
+    overfitted["notices"]["overfits"] = 1.into();
+    fs::write(out.join("summary.json"), overfitted.to_string()).unwrap();
+    succeed(&["report", &text(&out)]);
+    contains(&page(&out.join("report.html")), &["nats per row worse: it overfits; weight decay"]);
 }
 
 /// The same page is made again from the folder alone, but for the path it is called by.

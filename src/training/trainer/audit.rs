@@ -14,8 +14,9 @@ use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::Model;
 use crate::trust::{Doubt, LogZ};
 
-/// Smallest number of inverse temperatures of an audit.
+/// Smallest number of inverse temperatures of an audit, and of one that chooses among models.
 const FEWEST_TEMPERATURES: usize = 200;
+const FEWEST_OF_CHOICE: usize = 1000;
 
 /// An audit and the tracked value of the same update.
 #[derive(Clone, Debug)]
@@ -85,13 +86,21 @@ impl Trainer {
     /// Inverse temperatures of audits during training: those of the configuration, or as many as `audit.share` of the time between two
     /// audits allows.
     pub(crate) fn audit_temperatures(&self) -> usize {
+        let block = self.config.evaluation.every * self.config.audit.every.max(1);
+        self.temperatures_within(block as f64, FEWEST_TEMPERATURES)
+    }
+
+    /// The same of audits after training that choose among so many models.
+    pub(super) fn temperatures_of_choice(&self, models: usize) -> usize {
+        self.temperatures_within(self.updates as f64 / models as f64, FEWEST_OF_CHOICE)
+    }
+
+    fn temperatures_within(&self, updates: f64, fewest: usize) -> usize {
         let audit = self.config.audit;
-        let (sizes, evaluation) = (&self.sizes, self.config.evaluation.every);
-        let block = self.plan.update * (evaluation * audit.every.max(1)) as f64;
         // A sweep and log f at two temperatures cost less than a joint update of all of them.
-        let one = sizes.tempered(audit.chains, 1, BetaUpdate::Joint(1));
-        let affordable = (audit.share * block / one) as usize;
-        audit.temperatures.min(affordable.max(FEWEST_TEMPERATURES))
+        let one = self.sizes.tempered(audit.chains, 1, BetaUpdate::Joint(1));
+        let affordable = (audit.share * self.plan.update * updates / one) as usize;
+        audit.temperatures.min(affordable.max(fewest))
     }
 
     /// Whether an audit enumerates.
@@ -187,7 +196,9 @@ pub(super) fn higher(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
     use crate::estimators::Bias;
+    use crate::model::Device;
     use crate::trust::Trust;
 
     fn of(value: f64, sound: bool) -> Estimate {
@@ -203,6 +214,27 @@ mod tests {
             seconds: 1.0,
             trust: Trust::unless(doubt),
         }
+    }
+
+    /// Audits that choose among models cost no more than a share of the training, however short it was.
+    #[test]
+    fn audits_that_choose_fit_the_training() {
+        let text = "data = { source = { name = \"bars-and-stripes\", side = 6, rows = 300 } }
+            model = { hidden = 21 }
+            training = { updates = 1000000 }
+            audit = { share = 0.5, temperatures = 10000 }";
+        let config = Config::parse(text, &[]).unwrap();
+        let splits = config.data.load(None).unwrap();
+        let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        let mut found = |updates, models| {
+            trainer.updates = updates;
+            trainer.temperatures_of_choice(models)
+        };
+        assert_eq!(found(300, 4), FEWEST_OF_CHOICE);
+        assert_eq!(found(1_000_000, 4), 10_000);
+        let (four, eight) = (found(40_000, 4), found(40_000, 8));
+        assert!(four < 10_000 && eight > FEWEST_OF_CHOICE, "{four} {eight}");
+        assert!(four.abs_diff(2 * eight) <= 1, "{four} {eight}");
     }
 
     #[test]

@@ -48,7 +48,8 @@ impl Trainer {
     /// # Errors
     /// Invalid audit settings.
     pub fn final_likelihood(&self, parameters: &Parameters) -> Result<FinalLikelihood> {
-        self.audited_likelihood(parameters, None, Pass::Choice)
+        let temperatures = self.config.audit.temperatures;
+        self.audited_likelihood(parameters, None, Pass::Choice, temperatures)
     }
 
     /// `states` of the model help to find its modes.
@@ -57,6 +58,7 @@ impl Trainer {
         parameters: &Parameters,
         states: Option<&BitMatrix>,
         pass: Pass,
+        temperatures: usize,
     ) -> Result<FinalLikelihood> {
         let model = model(parameters.clone(), &self.device);
         let RowSets { validation, test, .. } = &self.rows;
@@ -68,7 +70,8 @@ impl Trainer {
         } else {
             let all = [Some(&train), validation.as_ref(), test.as_ref()].into_iter().flatten();
             let bound = all.fold(f64::NEG_INFINITY, |most, rows| most.max(rows.log_z_bound));
-            self.thorough_audit(&model, states, self.updates + ((pass as u64) << 40), bound)?
+            let pass = self.updates + ((pass as u64) << 40);
+            self.thorough_audit((&model, states), pass, temperatures, bound)?
         };
         let likelihood = |mean: MeanLogF| mean.log_likelihood(log_z.value, log_z.std_error);
         Ok(FinalLikelihood {
@@ -133,21 +136,27 @@ impl Trainer {
         let value = |found: &FinalLikelihood| {
             found.validation.map_or(f64::NEG_INFINITY, |validation| validation.value)
         };
+        let again = self.config.audit.models > 1;
+        let most = self.config.audit.temperatures;
+        let temperatures = if again { self.temperatures_of_choice(audited.max(1)) } else { most };
         let mut best: Option<Best> = None;
-        for (candidate, in_doubt) in candidates {
+        for (number, (candidate, in_doubt)) in candidates.into_iter().enumerate() {
+            let _task = progress::task(format!("audit of model {} of {audited}", number + 1));
             let Candidate { parameters, states, .. } = candidate;
-            let likelihood = self.audited_likelihood(parameters, states.as_ref(), Pass::Choice)?;
+            let (states, pass) = (states.as_ref(), Pass::Choice);
+            let likelihood = self.audited_likelihood(parameters, states, pass, temperatures)?;
             let better =
                 best.as_ref().is_none_or(|best| value(&likelihood) > value(&best.likelihood));
             if better && (!in_doubt || self.confirmed(candidate, &likelihood.log_z)?) {
                 best = Some(Best { candidate: candidate.clone(), likelihood, in_doubt, audited });
             }
         }
-        let again = self.config.audit.models > 1;
         let sampled = |best: &mut Best| again && best.likelihood.log_z.method != Method::Exact;
         let Some(best) = best.take_if(sampled) else { return Ok(best) };
         let Candidate { parameters, states, .. } = &best.candidate;
-        let likelihood = self.audited_likelihood(parameters, states.as_ref(), Pass::Report)?;
+        let _task = progress::task("audit of the best model");
+        let likelihood =
+            self.audited_likelihood(parameters, states.as_ref(), Pass::Report, most)?;
         Ok(Some(Best { likelihood: best.likelihood.or(likelihood), ..best }))
     }
 
@@ -198,12 +207,12 @@ impl Trainer {
     /// can miss narrow modes from any start, and a model with too low a log Z looks better than it is.
     fn thorough_audit(
         &self,
-        model: &Model,
-        states: Option<&BitMatrix>,
+        (model, states): (&Model, Option<&BitMatrix>),
         pass: u64,
+        temperatures: usize,
         bound: f64,
     ) -> Result<Estimate> {
-        let mut annealed = self.sampled_audit(model, self.config.audit.temperatures, pass)?;
+        let mut annealed = self.sampled_audit(model, temperatures, pass)?;
         annealed.refuse_below(bound);
         let mut found = self.automatic_audit(&model.parameters, states, pass)?;
         found.refuse_below(bound);

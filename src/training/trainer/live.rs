@@ -115,8 +115,9 @@ fn patience(trainer: &Trainer) -> Option<Patience> {
     Some(Patience {
         without_improvement: stopping.without_improvement,
         patience: settings.patience,
-        // However long it waits, unless there is an improvement.
-        not_before: (settings.patience_factor * stopping.improved_at() as f64).ceil() as u64,
+        // It stops at an evaluation.
+        not_before: ((settings.patience_factor * stopping.improved_at() as f64).ceil() as u64)
+            .next_multiple_of(trainer.config.evaluation.every),
     })
 }
 
