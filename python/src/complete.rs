@@ -5,6 +5,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use ztrack::estimators::{Completing, Completion};
 use ztrack::tempering::BaseDistribution;
+use ztrack::units::Variables;
 
 use super::arrays::{bits, cells};
 use super::errors::of_arguments;
@@ -57,7 +58,7 @@ pub fn complete<'py>(
     };
     let means: Vec<u8> =
         found.iter().flat_map(|it| &it.means).flat_map(|mean| mean.to_le_bytes()).collect();
-    let draws: Vec<u8> = found.iter().flat_map(|it| cells(&it.draws)).collect();
+    let draws: Vec<u8> = found.iter().flat_map(|it| cells(&it.draws, &Variables::BITS)).collect();
     Ok((
         found.iter().map(|it| it.log_f).collect(),
         found.iter().map(|it| it.std_error).collect(),
