@@ -192,30 +192,39 @@ fn few_columns_beside_many_hidden_units_are_annealed() {
     assert!(!refused.status.success() && said.contains("evaluation.exact"), "{said}");
 }
 
-/// Two columns with two different numbers each, which a hidden unit determines: their variances fall to the lower bound, which is said, and stay
-/// there.
+/// A column of two different numbers, which a hidden unit determines, at a rate far above the usual one: its variance falls to the lower bound,
+/// which is said, and stays there.
 #[test]
-fn a_collapse_of_variances_is_said_and_stopped() {
+fn a_collapse_of_a_variance_is_said_and_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("run"));
     let mut stream = Streams::new(7, Purpose::TestSystem, 0).row(0);
     let mut text = String::new();
     for _ in 0..600 {
         let sign = if stream.uniform() < 0.5 { 1.0 } else { -1.0 };
-        writeln!(text, "{sign},{},{}", 5.0 - 2.0 * sign, stream.normal()).unwrap();
+        writeln!(text, "{sign},{}", stream.normal()).unwrap();
     }
     std::fs::write(&rows, text).unwrap();
-    let settings = ["data.variables=3*real", "training.epochs=60", "training.early_stopping=false"];
+    let settings = [
+        "data.variables=real",
+        "model.hidden=1",
+        "training.epochs=100",
+        "training.batch=10",
+        "training.gradient=tempered",
+        "training.learning_rate={ initial = 0.5, schedule = \"constant\" }",
+        "training.update.momentum=0.95",
+        "training.early_stopping=false",
+        "training.rewind=false",
+        "evaluation.every=600",
+    ];
     train_on(&rows, &out, &settings);
     let notices = content(&out.join("notices.jsonl"));
     assert!(notices.contains("variances-at-bound"), "{notices}");
-    assert!(notices.contains("2 of 3 real columns"), "{notices}");
     let model = ModelFile::load(out.join("last.safetensors")).unwrap().parameters;
     for (first, _) in model.variables.reals() {
         let variance = -0.5 / model.visible_bias[first + 1];
         assert!((0.009_99..2.001).contains(&variance), "{first}: {variance}");
     }
-    assert!(errors_of(&out).iter().all(|z| z.abs() < 4.5));
 }
 
 #[test]
