@@ -152,7 +152,9 @@ fn annealing_finds_log_z() {
             let z = (path.log_z_base() + weight.log_mean - exact) / weight.std_error;
             // 12 or more z-scores.
             assert!(z.abs() < 4.0, "{}, {kind}: {z:.1} errors off", device.0);
-            assert!(weight.std_error < 0.05, "{}", weight.std_error);
+            // Bases of real columns have other variances than the model.
+            let most = if parameters.variables.has_reals() { 0.2 } else { 0.05 };
+            assert!(weight.std_error < most, "{kind}: {}", weight.std_error);
         }
     }
 }

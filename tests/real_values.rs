@@ -122,9 +122,13 @@ fn a_mixed_table_is_trained_tracked_evaluated_and_sampled() {
     let nearest = folder.path().join("nearest.csv").display().to_string();
     let model = ModelFile::load(out.join("best.safetensors")).unwrap();
     assert!(model.states.unwrap().has_numbers());
-    for (arguments, expected) in
-        [(&["estimate", &run_folder, "--method", "tap-third"][..], "real variables")]
-    {
+    for (arguments, expected) in [
+        (&["estimate", &run_folder, "--method", "tap-third"][..], "real variables"),
+        (
+            &["sample", &run_folder, "--nearest", "--count", "10", "--out", &nearest],
+            "real variables",
+        ),
+    ] {
         let refused = run(arguments);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success() && said.contains(expected), "{said}");
@@ -254,7 +258,7 @@ fn what_a_table_cannot_be_is_said() {
     for (content, variables, expected) in [
         ("1.5,2.5\n2.5,3.25\n", None, "data.variables = \"real\""),
         ("1.5,red\n2.5,blue\n", Some("real,1+"), "`red` is no number"),
-        ("1.5,7\n2.5,7\n1.5,7\n1,7\n", Some("real"), "column 2 has the same value"),
+        ("1.5,7\n2.5,7\n1.5,7\n1,7\n", Some("real"), "1 of 2 columns have one value"),
         ("1.5,7\n2.5,8\n", Some("3*real"), "have 3 columns, the table 2"),
         ("1.5,inf\n2.5,8\n", Some("real"), "inf is no number"),
     ] {
