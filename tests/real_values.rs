@@ -69,19 +69,7 @@ fn a_mixed_table_is_trained_tracked_evaluated_and_sampled() {
     assert!(said.contains("densities, in the table's own units"), "{said}");
 
     // Tracked log Z beside enumeration at every evaluation.
-    let metrics = content(&out.join("metrics.csv"));
-    let names: Vec<&str> = metrics.lines().next().unwrap().split(',').collect();
-    let column = |name: &str| names.iter().position(|it| *it == name).unwrap();
-    let of = [column("log_z"), column("log_z_std_error"), column("exact_log_z")];
-    let errors: Vec<f64> = metrics
-        .lines()
-        .skip(1)
-        .map(|line| {
-            let cells: Vec<&str> = line.split(',').collect();
-            let [found, error, exact] = of.map(|i| cells[i].parse::<f64>().unwrap());
-            (found - exact) / error
-        })
-        .collect();
+    let errors = errors_of(&out);
     assert!(errors.len() > 5 && errors.iter().all(|z| z.abs() < 4.5), "{errors:?}");
 
     // The entropy of the table in its own units: -E log p of a mixture of two normals, a bit and three colours.
@@ -131,15 +119,115 @@ fn a_mixed_table_is_trained_tracked_evaluated_and_sampled() {
     };
     assert!(second(1) < -1e4 && second(2) > 1e4, "{filled}");
 
+    let nearest = folder.path().join("nearest.csv").display().to_string();
     let model = ModelFile::load(out.join("best.safetensors")).unwrap();
     assert!(model.states.unwrap().has_numbers());
     for (arguments, expected) in [
         (&["estimate", &run_folder, "--method", "tap-third"][..], "real variables"),
-        (&["estimate", &run_folder, "--device", "ndarray"], "on the host alone"),
+        (
+            &["sample", &run_folder, "--nearest", "--count", "10", "--out", &nearest],
+            "real variables",
+        ),
     ] {
         let refused = run(arguments);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success() && said.contains(expected), "{said}");
+    }
+}
+
+/// Tracked log Z of a run beside enumeration, in errors, at every evaluation.
+fn errors_of(out: &Path) -> Vec<f64> {
+    let metrics = content(&out.join("metrics.csv"));
+    let names: Vec<&str> = metrics.lines().next().unwrap().split(',').collect();
+    let column = |name: &str| names.iter().position(|it| *it == name).unwrap();
+    let of = [column("log_z"), column("log_z_std_error"), column("exact_log_z")];
+    let error = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [found, error, exact] = of.map(|i| cells[i].parse::<f64>().unwrap());
+        (found - exact) / error
+    };
+    metrics.lines().skip(1).map(error).collect()
+}
+
+#[test]
+fn every_gradient_trains_real_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = folder.path().join("rows.csv");
+    table(&rows, 1000, 5);
+    for (kind, device) in [
+        ("{ kind = \"tempered\" }", "host"),
+        ("{ kind = \"cd\", sweeps = 2 }", "host"),
+        ("{ kind = \"pcd\" }", "ndarray"),
+    ] {
+        let out = folder.path().join(device.to_owned() + &kind[11..14]);
+        let gradient = format!("training.gradient={kind}");
+        let settings = settings_of(&rows, &[&gradient, "training.epochs=15"]);
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let config = folder.path().join("real.toml");
+        std::fs::write(&config, "").unwrap();
+        train(&config.display().to_string(), &out, &settings, &["--device", device]);
+        let errors = errors_of(&out);
+        assert!(errors.iter().all(|z| z.abs() < 4.5) && errors.len() > 1, "{kind}: {errors:?}");
+        // Better than independent columns: normals of the table's standard deviations, a bit and three colours.
+        let found = summary(&out);
+        let value = number(&found["best"]["validation_log_likelihood"]["value"]);
+        let normal = 0.5 * (2.0 * std::f64::consts::PI * std::f64::consts::E * 5.0).ln();
+        let independent = 3.0 * normal + (1e4f64 * 1e-3).ln() + 2.0f64.ln() + 3.0f64.ln();
+        assert!(value > 0.3 - independent, "{kind}: {value} {independent}");
+    }
+}
+
+/// More hidden units than can be enumerated beside few real columns, which enumeration does not visit.
+#[test]
+fn few_columns_beside_many_hidden_units_are_annealed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("run"));
+    table(&rows, 300, 6);
+    let settings =
+        ["model.hidden=30", "training.epochs=4", "evaluation.exact=auto", "audit.every=1"];
+    train_on(&rows, &out, &settings);
+    assert!(content(&out.join("metrics.csv")).lines().count() > 1);
+    let config = folder.path().join("real.toml").display().to_string();
+    let settings = settings_of(&rows, &["model.hidden=30"]);
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let arguments = train_arguments(&config, &folder.path().join("x"), &settings);
+    let refused = run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("evaluation.exact"), "{said}");
+}
+
+/// A column of two different numbers, which a hidden unit determines, at a rate far above the usual one: its variance falls to the lower bound,
+/// which is said, and stays there.
+#[test]
+fn a_collapse_of_a_variance_is_said_and_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("run"));
+    let mut stream = Streams::new(7, Purpose::TestSystem, 0).row(0);
+    let mut text = String::new();
+    for _ in 0..600 {
+        let sign = if stream.uniform() < 0.5 { 1.0 } else { -1.0 };
+        writeln!(text, "{sign},{}", stream.normal()).unwrap();
+    }
+    std::fs::write(&rows, text).unwrap();
+    let settings = [
+        "data.variables=real",
+        "model.hidden=1",
+        "training.epochs=100",
+        "training.batch=10",
+        "training.gradient=tempered",
+        "training.learning_rate={ initial = 0.5, schedule = \"constant\" }",
+        "training.update.momentum=0.95",
+        "training.early_stopping=false",
+        "training.rewind=false",
+        "evaluation.every=600",
+    ];
+    train_on(&rows, &out, &settings);
+    let notices = content(&out.join("notices.jsonl"));
+    assert!(notices.contains("variances-at-bound"), "{notices}");
+    let model = ModelFile::load(out.join("last.safetensors")).unwrap().parameters;
+    for (first, _) in model.variables.reals() {
+        let variance = -0.5 / model.visible_bias[first + 1];
+        assert!((0.009_99..2.001).contains(&variance), "{first}: {variance}");
     }
 }
 
@@ -170,7 +258,7 @@ fn what_a_table_cannot_be_is_said() {
     for (content, variables, expected) in [
         ("1.5,2.5\n2.5,3.25\n", None, "data.variables = \"real\""),
         ("1.5,red\n2.5,blue\n", Some("real,1+"), "`red` is no number"),
-        ("1.5,7\n2.5,7\n1.5,7\n1,7\n", Some("real"), "column 2 has the same value"),
+        ("1.5,7\n2.5,7\n1.5,7\n1,7\n", Some("real"), "1 of 2 columns have one value"),
         ("1.5,7\n2.5,8\n", Some("3*real"), "have 3 columns, the table 2"),
         ("1.5,inf\n2.5,8\n", Some("real"), "inf is no number"),
     ] {

@@ -154,6 +154,18 @@ fn work(what: &str, setting: &str) -> Result<Work, Failure> {
             states.sweep(&engine, 1);
             Ok(Box::new(move || states.sweep(&engine, 1)))
         }
+        "ztrack real sweep" => {
+            let variables: Variables = format!("{n_visible}*real(0;1)").parse()?;
+            let base = BaseDistribution::uniform(2 * n_visible).of(&variables);
+            let mut parameters = gaussian_parameters(2 * n_visible, n_hidden, 0.1, 1);
+            for (first, _) in variables.reals() {
+                parameters.weights[(first + 1) * n_hidden..][..n_hidden].fill(0.0);
+                parameters.visible_bias[first + 1] = -0.5;
+            }
+            let engine = Host::new(&parameters.of(variables)?);
+            states.visible = base.sample(chains, 1, 0);
+            Ok(Box::new(move || states.sweep(&engine, 1)))
+        }
         "ztrack update" => {
             let data = particles(chains, n_visible).visible;
             Ok(Box::new(move || update(&mut parameters, &data, &mut states)))

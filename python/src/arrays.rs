@@ -1,6 +1,7 @@
 //! Bytes of numpy arrays as the library's arrays.
 
 use pyo3::prelude::*;
+use ztrack::data::{Dataset, Values};
 use ztrack::model::plus_minus::Couplings;
 use ztrack::units::Variables;
 use ztrack::{BitMatrix, Error, Parameters, Result};
@@ -50,10 +51,38 @@ pub fn bits(cells: &[u8], columns: usize) -> Result<BitMatrix> {
     Ok(BitMatrix::from_fn(rows, columns, |row, column| cells[row * columns + column] != 0))
 }
 
-/// One byte a cell.
-pub fn cells(bits: &BitMatrix) -> Vec<u8> {
-    let cell = |row: usize| (0..bits.columns()).map(move |column| u8::from(bits.get(row, column)));
-    (0..bits.rows()).flat_map(cell).collect()
+/// A table of f64 cells, some of whose columns are real.
+pub fn table(cells: &[u8], columns: usize, variables: &Variables) -> Result<Dataset> {
+    let number = |eight: &[u8]| f64::from_le_bytes(eight.try_into().unwrap_or_default());
+    let numbers: Vec<f64> = cells.chunks_exact(8).map(number).collect();
+    Dataset::of_numbers("data", columns, &numbers, variables, &[])
+}
+
+/// Rows of `columns` cells: one byte of zero or one each, f64 where variables are real.
+pub fn rows(cells: &[u8], columns: usize, variables: &Variables) -> Result<BitMatrix> {
+    if !variables.has_reals() {
+        return bits(cells, columns);
+    }
+    match table(cells, columns, variables)?.values {
+        Values::Binary(rows) => Ok(rows),
+        Values::Intensity(_) => Err(Error::Invalid("these rows have grey levels".into())),
+    }
+}
+
+/// Columns of a table of rows of `visible` columns: a real variable has one.
+pub fn table_columns(visible: usize, variables: &Variables) -> usize {
+    visible - variables.reals().count()
+}
+
+/// The cells that [`rows`] takes.
+pub fn cells(rows: &BitMatrix, variables: &Variables) -> Vec<u8> {
+    let all = 0..rows.rows();
+    if variables.has_reals() {
+        let numbers = all.flat_map(|row| variables.cells(rows.row(row), rows.columns()));
+        return numbers.flat_map(f64::to_le_bytes).collect();
+    }
+    let cell = |row: usize| (0..rows.columns()).map(move |column| u8::from(rows.get(row, column)));
+    all.flat_map(cell).collect()
 }
 
 /// Refuses an array of this many bytes where they are not free.
@@ -61,15 +90,4 @@ pub fn cells(bits: &BitMatrix) -> Vec<u8> {
 pub fn check_memory(py: Python<'_>, bytes: f64, what: &str) -> PyResult<()> {
     let fits = ztrack::tempering::check_memory(bytes, what);
     fits.map_err(|problem| exception(py, &Error::TooLarge(problem)))
-}
-
-/// What the columns stand for, as text. Arrays of this package are zeros and ones.
-pub fn variables(text: &str) -> Result<Variables> {
-    let variables: Variables = text.parse()?;
-    match variables.has_reals() {
-        false => Ok(variables),
-        true => Err(Error::Invalid(
-            "real variables are trained by the command and from Rust, not from Python: ztrack train x.csv --set data.variables=real".into(),
-        )),
-    }
 }

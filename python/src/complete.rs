@@ -6,6 +6,7 @@ use pyo3::types::PyBytes;
 use ztrack::Interface;
 use ztrack::estimators::{Completing, Completion};
 use ztrack::tempering::BaseDistribution;
+use ztrack::units::Variables;
 
 use super::arrays::{bits, cells};
 use super::estimate::{Given, Problem};
@@ -56,7 +57,7 @@ pub fn complete<'py>(
     };
     let means: Vec<u8> =
         found.iter().flat_map(|it| &it.means).flat_map(|mean| mean.to_le_bytes()).collect();
-    let draws: Vec<u8> = found.iter().flat_map(|it| cells(&it.draws)).collect();
+    let draws: Vec<u8> = found.iter().flat_map(|it| cells(&it.draws, &Variables::BITS)).collect();
     Ok((
         found.iter().map(|it| it.log_f).collect(),
         found.iter().map(|it| it.std_error).collect(),

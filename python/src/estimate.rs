@@ -11,7 +11,7 @@ use ztrack::tempering::BaseDistribution;
 use ztrack::tempering::schedules::linear;
 use ztrack::{BitMatrix, Interface, Parameters, Result};
 
-use super::arrays::{bits, cells, parameters};
+use super::arrays::{cells, parameters, rows, table_columns};
 use super::errors::{named, of_arguments};
 use super::long_call::{Message, long};
 
@@ -44,12 +44,16 @@ pub(super) struct Problem {
 
 impl Given {
     pub(super) fn problem(&self) -> Result<Problem> {
-        let variables = crate::arrays::variables(&self.groups)?;
+        let variables = self.groups.parse()?;
         let parameters =
             parameters(&self.weights, &self.visible_bias, &self.hidden_bias, &variables)?;
         let all = |rows: &Option<PyBackedBytes>, name: &str| -> Result<_> {
             let Some(rows) = rows else { return Ok(None) };
-            let rows = bits(rows, parameters.n_visible)?;
+            let rows = self::rows(
+                rows,
+                table_columns(parameters.n_visible, &parameters.variables),
+                &parameters.variables,
+            )?;
             parameters.variables.check(&rows, name)?;
             Ok(Some(rows))
         };
@@ -133,7 +137,7 @@ pub fn sample<'py>(
     draws: Draws,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
-    let samples = long(py, progress.as_ref(), true, |tell| {
+    let (samples, variables) = long(py, progress.as_ref(), true, |tell| {
         let Problem { parameters, data, states } = given.problem()?;
         let marginals = data.as_ref().map(|rows| {
             let smoothing = BaseDistribution::PSEUDO_COUNT;
@@ -146,10 +150,12 @@ pub fn sample<'py>(
         let ladder = Automatic::ladder(&linear(temperatures)?)?;
         let settings =
             Automatic { chains, ladder, sweeps: burn_in, budget, ..Automatic::new(seed)? };
-        Equilibrium::of(&parameters, &settings, known, (count, spacing), &mut |line| {
-            let _ = tell.send(Message::Line(line.to_string()));
-        })
+        let samples =
+            Equilibrium::of(&parameters, &settings, known, (count, spacing), &mut |line| {
+                let _ = tell.send(Message::Line(line.to_string()));
+            })?;
+        Ok((samples, parameters.variables))
     })?;
     let doubts = samples.trust.doubts().iter().map(|doubt| doubt.text(Interface::Python)).collect();
-    Ok((PyBytes::new(py, &cells(&samples.visible)), doubts))
+    Ok((PyBytes::new(py, &cells(&samples.visible, &variables)), doubts))
 }

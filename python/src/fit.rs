@@ -9,12 +9,14 @@ use pyo3::types::PyBytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 use ztrack::Error;
+use ztrack::data::Rows;
 use ztrack::estimators::Estimate;
 use ztrack::fit::{Options, fit_recording};
 use ztrack::record::{Content, Progress, Record, Recorder};
 use ztrack::tracking::LogLikelihood;
+use ztrack::units::Variables;
 
-use super::arrays::{bits, model_bytes};
+use super::arrays::{bits, model_bytes, table};
 use super::errors::named;
 use super::long_call::{Message, long};
 
@@ -33,6 +35,8 @@ pub struct Settings {
     chains: usize,
     seed: u64,
     settings: Vec<String>,
+    /// The columns, where some are real.
+    groups: String,
 }
 
 #[derive(Serialize)]
@@ -91,7 +95,10 @@ pub fn fit<'py>(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Fitted<'py>> {
     let fit = long(py, progress.as_ref(), false, |tell| {
-        let rows = bits(rows, columns)?;
+        let rows = match settings.groups.parse()? {
+            variables if Variables::has_reals(&variables) => table(rows, columns, &variables)?,
+            _ => bits(rows, columns)?.dataset()?,
+        };
         let Settings { hidden, epochs, batch, learning_rate, validation_fraction, .. } = settings;
         let Settings { evaluations, chains, seed, settings, .. } = settings;
         let options = Options {

@@ -48,13 +48,14 @@ type Stepped<'py> = (Floats<'py>, (Vec<f64>, Vec<f64>), Bound<'py, PyBytes>);
 #[pyfunction]
 pub fn step<'py>(py: Python<'py>, state: State, batch: Batch) -> PyResult<Stepped<'py>> {
     let (model, centering, particles) = short(py, || taken(&state, &batch))?;
+    let particles = cells(&particles.visible, &model.variables);
     let [weights, visible, hidden] = model_bytes(&model).map(|it| PyBytes::new(py, &it));
     let model = (weights, visible, hidden);
-    Ok((model, (centering.visible, centering.hidden), PyBytes::new(py, &cells(&particles.visible))))
+    Ok((model, (centering.visible, centering.hidden), PyBytes::new(py, &particles)))
 }
 
 fn taken(state: &State, batch: &Batch) -> Result<(ztrack::Parameters, Centering, Particles)> {
-    let variables: Variables = crate::arrays::variables(&state.groups)?;
+    let variables: Variables = state.groups.parse()?;
     let mut model =
         parameters(&state.weights, &state.visible_bias, &state.hidden_bias, &variables)?;
     let rows = bits(&batch.rows, model.n_visible)?;

@@ -5,9 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use ztrack::live::Diagnostics;
+use ztrack::units::Variables;
 use ztrack::{Error, Interface, LogZ, LogZTracker};
 
-use super::arrays::{bits, cells, model_bytes, parameters};
+use super::arrays::{cells, model_bytes, parameters, rows, table_columns};
 use super::errors::named;
 use super::long_call::{long, short};
 
@@ -87,7 +88,8 @@ impl Tracker {
         settings: Settings,
     ) -> PyResult<Self> {
         let tracker = short(py, || {
-            let bits = rows.map(|rows| bits(rows, columns)).transpose()?;
+            let variables: Variables = settings.groups.parse()?;
+            let bits = rows.map(|cells| self::rows(cells, columns, &variables)).transpose()?;
             let mut builder = match (&bits, &marginals) {
                 (Some(bits), _) => LogZTracker::builder(bits),
                 (None, Some(marginals)) => LogZTracker::builder(marginals.as_slice()),
@@ -96,9 +98,9 @@ impl Tracker {
                 }
             };
             let Settings { hidden, chains, temperatures, sweeps, every, .. } = settings;
-            let Settings { averaging, settling, seed, groups, .. } = settings;
+            let Settings { averaging, settling, seed, .. } = settings;
             builder = builder.hidden(hidden).averaging(averaging).seed(seed);
-            builder = builder.variables(crate::arrays::variables(&groups)?);
+            builder = builder.variables(variables);
             if let Some(every) = every {
                 builder = builder.every(every);
             }
@@ -137,7 +139,11 @@ impl Tracker {
     }
 
     fn set_particles(&self, py: Python<'_>, particles: &[u8]) -> PyResult<()> {
-        self.reading(py, |tracker| tracker.set_particles(&bits(particles, tracker.visible())?))
+        self.reading(py, |tracker| {
+            let variables = tracker.variables().clone();
+            let columns = table_columns(tracker.visible(), &variables);
+            tracker.set_particles(&rows(particles, columns, &variables)?)
+        })
     }
 
     /// See [`evaluation`].
@@ -165,8 +171,9 @@ impl Tracker {
 
     /// States, one byte a cell, and their weights.
     fn samples<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, Vec<f64>)> {
-        let states = self.reading(py, |tracker| tracker.samples())?;
-        Ok((PyBytes::new(py, &cells(&states.visible)), states.weights))
+        let (states, variables) =
+            self.reading(py, |tracker| Ok((tracker.samples()?, tracker.variables().clone())))?;
+        Ok((PyBytes::new(py, &cells(&states.visible, &variables)), states.weights))
     }
 
     /// E[vh'] [M, J], E[v] and E[h]; the first as f32 bytes.

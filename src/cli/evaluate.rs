@@ -99,7 +99,6 @@ impl Evaluate {
             row_file::check(path, self.force)?;
         }
         let device = self.log_z.device.device()?;
-        device.check(&model.file.parameters.variables)?;
         tell_density(&model.file.parameters.variables);
         let engine = device.engine(&model.file.parameters, collective::current());
         let engine = engine.as_ref();

@@ -3,7 +3,8 @@
 use super::{Dataset, Splits, Values};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::units::{Real, Variable, Variables};
+use crate::numerics::statistics::mean;
+use crate::units::{Variable, Variables};
 
 impl Dataset {
     /// A table of numbers, row after row, some of whose variables are real: these have one column of the table each, bits one of 0 and 1,
@@ -20,13 +21,15 @@ impl Dataset {
     ) -> Result<Self> {
         let invalid = |problem: String| Error::Invalid(format!("data set `{name}`: {problem}"));
         let variables = variables.over(columns);
-        let listed: Vec<(usize, Variable)> = variables.of_table().collect();
-        let needed = listed.last().map_or(0, |(first, it)| first + it.table_columns());
+        let needed =
+            variables.of_table().last().map_or(0, |(first, it)| first + it.table_columns());
         if needed != columns || columns == 0 || !cells.len().is_multiple_of(columns) {
             return Err(invalid(format!(
                 "variables `{variables}` have {needed} columns, the table {columns}"
             )));
         }
+        let variables = variables.seen(columns, cells)?;
+        let listed: Vec<(usize, Variable)> = variables.of_table().collect();
         let (rows, units) = (cells.len() / columns, variables.columns());
         let mut states = variables.states(rows, units);
         let mut absent = BitMatrix::zeros(if missing.is_empty() { 0 } else { rows }, units);
@@ -48,8 +51,7 @@ impl Dataset {
                 let place = |column: usize| format!("row {}, column {}", row + 1, column + 1);
                 if let Some(real) = it.real {
                     let number = cells[*first];
-                    let known = if real.scale > 0.0 { real } else { Real { scale: 1.0, ..real } };
-                    let value = known.standardised(number);
+                    let value = real.standardised(number);
                     if !value.is_finite() && !is_missing(it.first) {
                         return Err(invalid(format!("{}: {number} is no number", place(*first))));
                     }
@@ -80,44 +82,73 @@ impl Splits {
     /// The same with real columns standardised by the training rows.
     ///
     /// # Errors
-    /// A column that has one value in all of them.
+    /// Columns that have one value in all of them.
     pub(crate) fn standardised(mut self) -> Result<Self> {
         let Some(variables) = self.train.reals.clone() else { return Ok(self) };
-        if variables.reals().all(|(_, real)| real.scale > 0.0) {
-            return Ok(self);
-        }
-        let mut known = Vec::new();
+        let Values::Binary(rows) = &self.train.values else { return Ok(self) };
+        let (mut known, mut constant) = (Vec::new(), Vec::new());
         for (column, mut it) in variables.of_table() {
-            if let (Some(real), Values::Binary(rows)) = (&mut it.real, &self.train.values) {
-                let values = || (0..rows.rows()).map(|row| f64::from(real.value(rows.row(row))));
-                let n = rows.rows() as f64;
-                let mean = values().sum::<f64>() / n;
-                let scale = (values().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
-                if !scale.is_normal() || scale < 1e-6 * mean.abs() {
-                    return Err(Error::Invalid(format!(
-                        "data set `{}`: column {} has the same value in all training rows, and no variance: leave it out (data.source.columns)",
-                        self.train.name,
-                        column + 1
-                    )));
+            if let Some(real) = it.real.as_mut().filter(|real| real.scale < 0.0) {
+                let values = (0..rows.rows()).map(|row| f64::from(real.value(rows.row(row))));
+                let (mean, deviation) = mean_and_deviation(values);
+                (real.mean, real.scale) = (real.number(mean), -real.scale * deviation);
+                if !(real.scale.is_normal() && deviation > 1e-7 * mean.abs()) {
+                    constant.push((column + 1).to_string());
                 }
-                (real.mean, real.scale) = (mean, scale);
             }
             known.push(it);
+        }
+        if !constant.is_empty() {
+            return Err(Error::Invalid(format!(
+                "data set `{}`: {} of {} columns have one value in all training rows, and no variance: leave them out (data.source.columns): column {}",
+                self.train.name,
+                constant.len(),
+                known.len(),
+                constant.join(", ")
+            )));
         }
         let known = Variables::listed(known)?;
         let parts = [Some(&mut self.train), self.validation.as_mut(), self.test.as_mut()];
         for part in parts.into_iter().flatten() {
-            part.reals = Some(known.clone());
             let Values::Binary(rows) = &mut part.values else { continue };
-            for (row, (_, real)) in
-                (0..rows.rows()).flat_map(|row| known.reals().map(move |it| (row, it)))
-            {
-                let number = real.value(rows.row(row));
-                real.set(rows.row_mut(row), real.standardised(f64::from(number)));
+            let Some(own) = part.reals.replace(known.clone()) else { continue };
+            for row in 0..rows.rows() {
+                for ((_, own), (_, known)) in own.reals().zip(known.reals()) {
+                    if own != known {
+                        let number = own.number(own.value(rows.row(row)));
+                        known.set(rows.row_mut(row), known.standardised(number));
+                    }
+                }
             }
         }
         Ok(self)
     }
+}
+
+impl Variables {
+    /// Of a table before it is divided: a real variable whose training rows are not known gets the mean and, with a minus, the standard
+    /// deviation of all numbers of its column, so that digits behind a large mean survive in f32.
+    fn seen(&self, columns: usize, cells: &[f64]) -> Result<Self> {
+        let of = |(column, mut it): (usize, Variable)| {
+            if let Some(real) = it.real.as_mut().filter(|real| real.scale == 0.0) {
+                let numbers = cells.iter().skip(column).step_by(columns);
+                let (mean, deviation) =
+                    mean_and_deviation(numbers.copied().filter(|x| x.is_finite()));
+                let spread = if deviation.is_normal() { deviation } else { 1.0 };
+                (real.mean, real.scale) = (if mean.is_finite() { mean } else { 0.0 }, -spread);
+            }
+            it
+        };
+        Self::listed(self.of_table().map(of))
+    }
+}
+
+/// NaN of no numbers.
+fn mean_and_deviation(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
+    let numbers: Vec<f64> = numbers.collect();
+    let center = mean(&numbers);
+    let squares: Vec<f64> = numbers.iter().map(|x| (x - center).powi(2)).collect();
+    (center, mean(&squares).sqrt())
 }
 
 #[cfg(test)]
@@ -153,9 +184,36 @@ mod tests {
             let message = error.unwrap_err().to_string();
             assert!(message.contains(expected), "{message}");
         }
-        let same = Dataset::of_numbers("x", 1, &[3.0; 4], &"real".parse().unwrap(), &[]).unwrap();
+        let cells = [3.0, 1.0, 0.1, 3.0, 2.0, 0.1];
+        let same = Dataset::of_numbers("x", 3, &cells, &"real".parse().unwrap(), &[]).unwrap();
         let splits = Splits { train: same, validation: None, test: None };
         let message = splits.standardised().unwrap_err().to_string();
-        assert!(message.contains("column 1 has the same value"), "{message}");
+        assert!(message.contains("2 of 3 columns have one value"), "{message}");
+        assert!(message.ends_with("column 1, 3"), "{message}");
+    }
+
+    /// Numbers whose mean is 1e10 times their spread, and 1e-200 and 1e140 large ones, are standardised as small ones are.
+    #[test]
+    fn digits_behind_a_large_mean_survive() {
+        let small = [0.0, 1.0, 3.0, 0.0];
+        let cells: Vec<f64> =
+            small.iter().flat_map(|x| [1e10 + x, 1e-150 * x, 1e140 * x]).collect();
+        let table = Dataset::of_numbers("x", 3, &cells, &"real".parse().unwrap(), &[]).unwrap();
+        let (train, test) = (table.select(&[0, 1, 2]), table.select(&[3]));
+        let splits = Splits { train, validation: None, test: Some(test) };
+        let Splits { train, test, .. } = splits.standardised().unwrap();
+        let deviation = (14.0f64 / 9.0).sqrt();
+        for (part, numbers) in [(train, &small[..3]), (test.unwrap(), &small[3..])] {
+            let (variables, Values::Binary(states)) = (part.reals.unwrap(), part.values) else {
+                panic!("grey levels");
+            };
+            for (row, x) in numbers.iter().enumerate() {
+                for (i, real) in variables.reals() {
+                    let (found, expected) =
+                        (real.value(states.row(row)), (x - 4.0 / 3.0) / deviation);
+                    assert!((f64::from(found) - expected).abs() < 2e-6, "{i}: {found} {expected}");
+                }
+            }
+        }
     }
 }

@@ -208,7 +208,6 @@ impl EstimateSettings {
         tell: &mut dyn FnMut(Step<'_>),
     ) -> Result<Estimates> {
         let methods = self.methods_for(parameters);
-        self.device.check(&parameters.variables)?;
         let engine = self.device.engine(parameters, collective::current());
         let engine = engine.as_ref();
         let mut request =

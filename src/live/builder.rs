@@ -202,7 +202,6 @@ impl<'a> LogZTrackerBuilder<'a> {
                 self.window
             )));
         }
-        self.device.check(variables)?;
         let ladder = tempering.ladder(temperatures(visible, self.hidden))?;
         let bytes = tempering_bytes(tempering.chains, ladder.len(), visible, self.hidden);
         let what = format!("{} chains and {} temperatures", tempering.chains, ladder.len());

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use super::Parameters;
 use crate::collective::Ranks;
 use crate::engine::{Engine, Host};
-use crate::error::{Error, Result};
-use crate::units::Variables;
 
 /// The place of a model's engine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,16 +20,7 @@ pub enum Device {
 }
 
 impl Device {
-    /// # Errors
-    /// Real variables on a device of Burn.
-    pub fn check(&self, variables: &Variables) -> Result<()> {
-        if *self == Self::Host || !variables.has_reals() {
-            return Ok(());
-        }
-        Err(Error::Invalid("models with real variables are computed on the host alone: leave the device out (--device host)".into()))
-    }
-
-    /// An engine with these parameters, which pass [`Device::check`]. Ranks divide its work on the host; elsewhere each does all of it.
+    /// An engine with these parameters. Ranks divide its work on the host; elsewhere each does all of it.
     pub fn engine(&self, parameters: &Parameters, ranks: Ranks) -> Arc<dyn Engine> {
         match self {
             Self::Host => Arc::new(Host::new(parameters).on(ranks)),

@@ -45,7 +45,7 @@ pub struct Summary {
     /// Whether the training works, at the last evaluation.
     #[serde(default)]
     pub training: Health,
-    /// The best model beside the best of three simple ones, if there are held-out rows.
+    /// The best model beside the best of the simple ones, if there are held-out rows.
     #[serde(default)]
     pub comparison: Option<Comparison>,
     /// Changes that a resume accepted by force.
@@ -190,7 +190,7 @@ impl Summary {
                 (false, _) => "",
             };
             words.push(format!(
-                "The best of three simple models ({name}{detail}) has {part} log-likelihood {:.3} ± {:.3}; this model is {size:.2} ± {error:.2} nats per row {better}{remedy}.",
+                "The best of the simple models ({name}{detail}) has {part} log-likelihood {:.3} ± {:.3}; this model is {size:.2} ± {error:.2} nats per row {better}{remedy}.",
                 it.mean, it.std_error
             ));
         }

@@ -23,7 +23,7 @@ pub(crate) fn square_biases() -> [f32; 2] {
 pub struct Real {
     /// Mean of the training rows, in the table's own units.
     pub mean: f64,
-    /// Standard deviation of the same; 0 where no rows were seen.
+    /// Standard deviation of the same; 0 where no rows were seen, that of all rows with a minus before the training rows are known.
     pub scale: f64,
     /// Place of v in a packed row, counted in f32.
     pub(crate) at: usize,
@@ -52,8 +52,8 @@ impl Real {
     }
 
     /// The number of the table that v is.
-    pub fn number(&self, value: f32) -> f64 {
-        self.mean + self.scale * f64::from(value)
+    pub fn number(&self, value: impl Into<f64>) -> f64 {
+        self.mean + self.scale * value.into()
     }
 
     /// Mean and variance of v.

@@ -18,7 +18,8 @@ impl fmt::Display for Variables {
         if self.plus_minus {
             return f.write_str(PLUS_MINUS);
         }
-        let kind = |it: &Variable| (it.columns, it.implicit, it.real.map(|it| (it.mean, it.scale)));
+        let seen = |it: Real| if it.scale > 0.0 { (it.mean, it.scale) } else { (0.0, 0.0) };
+        let kind = |it: &Variable| (it.columns, it.implicit, it.real.map(seen));
         let same = |a: &Variable, b: &Variable| kind(a) == kind(b);
         for (n, alike) in self.categorical().chunk_by(same).enumerate() {
             let separator = if n > 0 { "," } else { "" };
@@ -26,7 +27,7 @@ impl fmt::Display for Variables {
             let implicit = if alike[0].implicit { "+" } else { "" };
             match alike[0].real {
                 None => write!(f, "{separator}{times}{}{implicit}", alike[0].columns)?,
-                Some(real) if real.scale == 0.0 => write!(f, "{separator}{times}{REAL}")?,
+                Some(real) if real.scale <= 0.0 => write!(f, "{separator}{times}{REAL}")?,
                 Some(Real { mean, scale, .. }) => {
                     write!(f, "{separator}{times}{REAL}({mean};{scale})")?;
                 }

@@ -112,7 +112,7 @@ impl Variable {
     }
 
     /// The column drawn by one uniform number from probabilities, shape `[q]`; `None` for the implicit state.
-    pub(super) fn draw(&self, means: &[f64], uniform: f64) -> Option<usize> {
+    pub(crate) fn draw(&self, means: &[f64], uniform: f64) -> Option<usize> {
         let last = (!self.implicit).then_some(self.columns - 1);
         index_at(means.iter().copied(), uniform).or(last).map(|column| self.first + column)
     }

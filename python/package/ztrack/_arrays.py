@@ -7,6 +7,7 @@ import numpy as np
 from . import _native
 from ._dlpack import from_dlpack
 from ._errors import InvalidError
+from ._reals import has_reals, seen, width
 
 
 def array(value, name, ndim, dtype=np.float64):
@@ -101,15 +102,19 @@ def parameters(weights, visible_bias, hidden_bias, transposed=False):
     return w, c, b
 
 
-def rows(value, columns=None, name="data"):
-    """Rows of zeros and ones [rows, units] as uint8; -1 and +1 are told apart from mistakes, nothing is rounded."""
-    found = array(value, name, 2, None)
+def rows(value, columns=None, name="data", groups=None):
+    """Rows of zeros and ones [rows, units] as uint8; -1 and +1 are told apart from mistakes, nothing is rounded. With real columns in
+    ``groups`` numbers as float64."""
+    found = array(value, name, 2, np.float64 if has_reals(groups) else None)
+    columns = columns if columns is None else width(groups, columns)
     if columns is not None and found.shape[1] != columns:
         raise InvalidError(f"`{name}` has {found.shape[1]} columns, the model has {columns} visible units")
     if 0 in found.shape:
         raise InvalidError(f"`{name}` is empty: {found.shape[0]} rows of {found.shape[1]} columns")
     if found.dtype.kind == "f" and not np.isfinite(found).all():
         raise InvalidError(f"`{name}` contains NaN or infinity")
+    if has_reals(groups):
+        return found
     wrong = (found != 0) & (found != 1)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
@@ -131,8 +136,8 @@ def has_missing(value):
     return found.dtype.kind == "f" and bool(np.isnan(found).any())
 
 
-def groups(value):
-    """What the visible columns stand for, as the library's text; "" for bits.
+def groups(value, columns=0):
+    """What the ``columns`` visible columns stand for, as the library's text; "" for bits.
 
     None: bits. A sequence of numbers of columns: each a one-hot variable, 1 for a bit. A text: "60*3+,4,1+" are 60 variables of three
     columns with the state "no column is set", a one-hot variable of four columns, and a bit.
@@ -140,7 +145,7 @@ def groups(value):
     if value is None:
         return ""
     if isinstance(value, str):
-        return value
+        return seen(value, columns)
     try:
         sizes = [whole(size, "groups", 1) for size in value]
     except TypeError as error:

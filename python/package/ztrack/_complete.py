@@ -13,6 +13,7 @@ from ._arrays import array, parameters, seeded, whole
 from ._categories import PLUS_MINUS, one_hot, states_of
 from ._errors import InvalidError
 from ._estimate import Seed, Trust, _given
+from ._reals import has_reals
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ def complete(
     """
     import warnings
 
+    if has_reals(groups):
+        raise InvalidError("`complete` takes columns of 0 and 1: `ztrack impute` and `ztrack evaluate` take real ones with missing cells")
     cells = np.ma.getdata(data) if np.ma.isMaskedArray(data) else array(data, "data", 2, None)
     missing = np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(cells.shape, dtype=bool)
     missing |= np.ma.getmaskarray(data) if np.ma.isMaskedArray(data) else False

@@ -17,6 +17,8 @@ from ._errors import FileError, InvalidError, IoError, ZtrackError
 from ._estimate import LogLikelihood, LogPartition, _log_f, log_likelihood, log_partition, sample
 from ._html import table
 from ._packages import need
+from ._reals import has_reals
+from ._reals import variables as variables_of
 
 #: Names of the three arrays in state dicts of torch, tried in this order: weights, visible bias, hidden bias.
 _TORCH_NAMES = (
@@ -37,6 +39,11 @@ class Model:
     numbers of columns (each a one-hot variable, 1 for a bit), or a text such as "60*3+,4,1+" (60 variables of three columns with the
     state "no column is set", a one-hot variable of four columns, a bit). With ``groups="plus-minus"`` the units of both layers are -1
     and +1 (Ising spins): log f(s, t) = s.W t + c.s + b.t, data and samples are -1 and +1.
+
+    ``groups="10*real,1+"`` has ten real columns and a bit ("real" alone: all columns). Arrays of rows and samples are float64 then, with
+    one column for each of them. Given the hidden units a real column is normal; W and c have two rows for it, for v and v^2:
+    W / s^2 and a row of zeros, and mu / s^2 and -1 / (2 s^2) (docs/real.md). v is a number as it is, or minus a mean and over a scale:
+    "real(5.8;0.83)". log Z and log-likelihoods are those of densities of the numbers as they are given.
     """
 
     #: W, float32 [visible, hidden].
@@ -56,9 +63,9 @@ class Model:
         self.weights, self.visible_bias, self.hidden_bias = parameters(
             self.weights, self.visible_bias, self.hidden_bias
         )
+        self.groups = as_groups(self.groups, self.n_visible)
         if self.states is not None:
-            self.states = rows(self.states, self.n_visible, "states")
-        self.groups = as_groups(self.groups)
+            self.states = rows(self.states, self.n_visible, "states", self.groups)
 
     def _all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.weights, self.visible_bias, self.hidden_bias
@@ -104,7 +111,7 @@ class Model:
     def log_f(self, data: ArrayLike) -> np.ndarray:
         """log p(v) + log Z of every row, see :func:`ztrack.log_f`."""
         data, _, _ = one_hot(data, self.groups, None)
-        return _log_f(*self._all(), rows(data, self.n_visible), self.groups)
+        return _log_f(*self._all(), rows(data, self.n_visible, groups=self.groups), self.groups)
 
     def sample(self, count: int = 100, **options: Any) -> np.ndarray:
         """Samples, see :func:`ztrack.sample`."""
@@ -130,7 +137,7 @@ class Model:
         """
         w, c, b = (x.astype(np.float64) for x in self._all())
         constant, first = self.log_constant, 0
-        for columns, implicit in _variables(self.groups, self.n_visible):
+        for columns, implicit, _ in variables_of(self.groups, self.n_visible):
             own = slice(first, first + columns)
             first += columns
             if not implicit:
@@ -173,7 +180,8 @@ class Model:
             raise FileError(f"{path}: this is no model file, .npz or .safetensors: {error}") from error
         try:
             parts = (arrays[name] for name in ("weights", "visible_bias", "hidden_bias"))
-            return cls(*parts, states=arrays.get("states"), groups=groups)
+            # States with numbers are packed.
+            return cls(*parts, states=None if has_reals(groups) else arrays.get("states"), groups=groups)
         except KeyError as error:
             raise FileError(f"{path}: no array {error}; found {', '.join(sorted(arrays))}") from error
 
@@ -270,16 +278,6 @@ def rbms_updates(path: str | PathLike[str]) -> list[int]:
     return sorted(int(key) for key in found if key.isdigit())
 
 
-def _variables(groups: str, columns: int) -> list[tuple[int, bool]]:
-    """Number of columns of each variable, and whether "no column is set" is a state, from a text such as "60*3+,4,1+"; "" for bits."""
-    found = []
-    bits = groups in ("", "bits", PLUS_MINUS)
-    for part in (f"{columns}*1+" if bits else groups).split(","):
-        count, star, size = part.strip().rpartition("*")
-        found += [(int(size.rstrip("+")), size.endswith("+"))] * (int(count) if star else 1)
-    return found
-
-
 def from_rbms(path: str | PathLike[str], update: int | None = None) -> Model:
     """From an HDF5 archive of the package rbms (``update_N/params/{weight_matrix, vbias, hbias}``) of binary or Potts visible units, each
     of which becomes a one-hot variable (:attr:`Model.groups`); the last update unless one is named."""
@@ -309,8 +307,8 @@ def to_rbms(model: Model, path: str | PathLike[str], update: int, log_z: float |
     update = whole(update, "update", 0)
     (w, c, b), kind = model._all(), "BBRBM"
     if model.groups:
-        variables = set(_variables(model.groups, model.n_visible))
-        states, implicit = next(iter(variables))
+        variables = set(variables_of(model.groups, model.n_visible))
+        states, implicit, _ = next(iter(variables))
         if len(variables) > 1 or implicit:
             raise InvalidError(
                 f"rbms has one-hot variables of one number of states, this model has variables {model.groups}: save it as .safetensors"

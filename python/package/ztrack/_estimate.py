@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from . import _native
 from ._arrays import array, has_missing, number, parameters, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
+from ._reals import received, statistics
 from ._categories import PLUS_MINUS, one_hot, states_of, zeros_for_minus
 from ._errors import InvalidError
 from ._html import error_bar, table
@@ -219,12 +220,13 @@ def log_partition(
 def _given(model, data, states, groups) -> dict[str, Any]:
     """A model and what is known of it, as the native functions take it."""
     w, c, b = model
-    cells, visited = (None if it is None else rows(it, len(c), name).tobytes() for it, name in ((data, "data"), (states, "states")))
+    groups = as_groups(groups, len(c))
+    cells, visited = (None if it is None else rows(it, len(c), name, groups).tobytes() for it, name in ((data, "data"), (states, "states")))
     return {
         "weights": w.tobytes(),
         "visible_bias": c.tobytes(),
         "hidden_bias": b.tobytes(),
-        "groups": as_groups(groups),
+        "groups": groups,
         "data": cells,
         "states": visited,
     }
@@ -295,14 +297,15 @@ def log_f(
     """
     data = zeros_for_minus(data) if isinstance(groups, str) and groups == PLUS_MINUS else data
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
-    return _log_f(w, c, b, rows(data, len(c)), groups)
+    groups = as_groups(groups, len(c))
+    return _log_f(w, c, b, rows(data, len(c), groups=groups), groups)
 
 
 def _log_f(w, c, b, cells, groups=None) -> np.ndarray:
     w, c, b = (x.astype(np.float64) for x in (w, c, b))
     out, spins = np.empty(len(cells)), isinstance(groups, str) and groups == PLUS_MINUS
     for start in range(0, len(cells), _TASK):
-        v = cells[start : start + _TASK].astype(np.float64)
+        v = statistics(cells[start : start + _TASK].astype(np.float64), groups)
         v = 2 * v - 1 if spins else v
         x = v @ w + b
         out[start : start + _TASK] = v @ c + np.logaddexp(-x if spins else 0.0, x).sum(axis=1)
@@ -334,8 +337,9 @@ def log_likelihood(
         values = complete(w, c, b, data, groups=groups, categories=categories).log_f
         _, options["groups"], _ = one_hot(None, groups, categories)
     else:
-        data, options["groups"], _ = one_hot(data, groups, categories)
-        values = _log_f(w, c, b, rows(data, len(c)), options["groups"])
+        data, groups, _ = one_hot(data, groups, categories)
+        options["groups"] = groups = as_groups(groups, len(c))
+        values = _log_f(w, c, b, rows(data, len(c), groups=groups), groups)
     if log_z is None:
         log_z = log_partition(w, c, b, **options)
     elif unknown := options.keys() - _OPTIONS:
@@ -414,4 +418,4 @@ def sample(
     found, doubts = _native.sample(given, draws, progress)
     for doubt in doubts:
         warnings.warn(f"samples in doubt: {doubt}", RuntimeWarning, stacklevel=2)
-    return states_of(np.frombuffer(found, dtype=np.uint8).reshape(draws["count"], -1).copy(), numbers_of_states)
+    return states_of(received(found, draws["count"], given["groups"]), numbers_of_states)

@@ -19,6 +19,7 @@ from ._categories import PLUS_MINUS, names, ordinal, sizes, states_of, variables
 from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import Seed, Trust, _estimate, _log_f
+from ._reals import has_reals, statistics
 from ._tracker import Tracker
 
 
@@ -113,6 +114,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: Any = None) -> "RBM":
         """Trains on ``X`` [rows, visible]; ``y`` is not looked at."""
         self._states, self._named = sizes(X, self.categories), names(X)
+        self._groups = self.groups if has_reals(self.groups) else ""
         cells = self._rows(X, reset=True)
         iterations = whole(self.n_iter, "n_iter", 1, 10**9)
         if self.batch_size is None:
@@ -129,6 +131,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             "chains": whole(self.chains, "chains", 2),
             "seed": seeded(self.random_state, "random_state"),
             "settings": self._columns(),
+            "groups": self._groups,
         }
         progress = self.progress
         told = None if progress is None else (lambda line: progress(json.loads(line)))
@@ -151,6 +154,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The update is that of :meth:`fit`, centered PCD-1 with 500 particles, at the constant ``learning_rate``; the estimator is
         the running average of the parameters over the last tenth of the updates, as there. ``sample_weight`` [rows]: weights of the rows in the gradient.
         """
+        if has_reals(self.groups):
+            raise InvalidError("`partial_fit` takes columns of 0 and 1: train real ones by `fit`, or by a loop of your own with `Tracker`")
         first = not hasattr(self, "components_")
         if first:
             self._states, self._named = sizes(X, self.categories), names(X)
@@ -195,7 +200,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: ArrayLike) -> np.ndarray:
         """P(h = 1 | v) of every row, [rows, hidden]."""
         check_is_fitted(self)
-        v = self._rows(X, reset=False).astype(np.float64)
+        v = statistics(self._rows(X, reset=False).astype(np.float64), getattr(self, "_groups", ""))
         return _sigmoid(v @ self.components_.T + self.intercept_hidden_)
 
     def score_samples(self, X: ArrayLike) -> np.ndarray:
@@ -205,7 +210,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         log_z, _, trust = self._found()
         if not trust:
             warnings.warn(f"log Z of this score is in doubt: {trust}", RuntimeWarning, stacklevel=2)
-        return _log_f(*self._model()._all(), cells) - log_z
+        return _log_f(*self._model()._all(), cells, self._model().groups) - log_z
 
     def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Mean log-likelihood of ``X``, nats per row; with weights of rows where there are any."""
@@ -268,6 +273,8 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return []
         if isinstance(self.groups, str) and self.groups == PLUS_MINUS:
             raise InvalidError('the estimator has units of 0 and 1: train on -1 and +1 by `ztrack train`, or by a loop with `Tracker(groups="plus-minus")`')
+        if has_reals(self.groups):
+            return [f'data.variables="{self.groups}"']
         return [f'data.variables="{as_groups(variables(self.groups, self._states))}"']
 
     def _rows(self, X, reset):
@@ -281,7 +288,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.threshold is not None:
             X = array(X, "X", 2, None) > self.threshold
         try:
-            return rows(X, name="X")
+            return rows(X, name="X", groups=self.groups)
         except InvalidError as error:
             if "neither 0 nor 1" in str(error):
                 raise InvalidError(f"{error}; or give the estimator a threshold") from None

@@ -20,6 +20,7 @@ from ._evaluation import Evaluation, as_state, from_state
 from ._html import error_bar, table
 from ._packages import need
 from ._plot import band, doubtful, two_axes
+from ._reals import has_reals, received
 
 if TYPE_CHECKING:
     import pandas
@@ -124,15 +125,19 @@ class Tracker:
             "averaging": number(averaging, "averaging", 0, 1),
             "settling": None if settling is None else _pair(settling),
             "seed": seeded(seed),
-            "groups": as_groups(variables(groups, self._states)),
         }
+        text = as_groups(variables(groups, self._states))
+        if has_reals(text) and data is None:
+            raise InvalidError("a tracker of real columns needs `data`")
+        self._groups = text
         self._evaluations: list[Evaluation] = []
         self._transposed = bool(transposed)
         if data is not None:
             cells = self._rows(data, None)
+            self._groups = settings["groups"] = as_groups(variables(groups, self._states), 2 * cells.shape[1])
             self._native = _native.Tracker(cells.tobytes(), None, cells.shape[1], settings)
         else:
-            means = array(marginals, "marginals", 1)
+            means, settings["groups"] = array(marginals, "marginals", 1), text
             self._native = _native.Tracker(None, means.tolist(), len(means), settings)
 
     #: Names and texts of doubts beside those of the chains.
@@ -141,7 +146,7 @@ class Tracker:
     def _rows(self, data, columns, name="data"):
         if self._states == PLUS_MINUS:
             return rows(zeros_for_minus(data, name), columns, name)
-        return rows(data, columns, name) if self._states is None else ordinal(data, self._states, name)
+        return rows(data, columns, name, self._groups) if self._states is None else ordinal(data, self._states, name)
 
     def update(self, weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike) -> None:
         """Takes in parameters: W [visible, hidden], c [visible], b [hidden]; numpy arrays or torch tensors.
@@ -258,10 +263,9 @@ class Tracker:
         return Model(w.reshape(len(c), len(b)).copy(), c.copy(), b.copy(), groups=self._native.groups())
 
     def samples(self) -> tuple[np.ndarray, np.ndarray]:
-        """States of the chains, uint8 [chains, visible] or int [chains, variables], and their weights [chains], which add up to 1."""
+        """States of the chains, uint8 [chains, visible], float64 with real columns, or int [chains, variables], and their weights [chains], which add up to 1."""
         found, shares = self._native.samples()
-        states = np.frombuffer(found, dtype=np.uint8).reshape(len(shares), -1)
-        return states_of(states.copy(), self._states), np.array(shares)
+        return states_of(received(found, len(shares), self._groups), self._states), np.array(shares)
 
     def negative_phase(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """E[v h'] [visible, hidden], E[v] and E[h] of the model by the weighted chains: the negative phase of the tempered
@@ -300,7 +304,7 @@ class Tracker:
         except (AttributeError, KeyError, TypeError) as error:
             raise InvalidError("this is no state of a tracker") from error
         self._native, self._transposed, self._evaluations = _native.Tracker.from_bytes(content), transposed, evaluations
-        self._states = state.get("categories")
+        self._states, self._groups = state.get("categories"), self._native.groups()
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> "Tracker":

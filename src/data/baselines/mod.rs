@@ -3,6 +3,7 @@
 //! All are fitted to the training rows and normalised, so their log-likelihoods are exact, in nats per row.
 
 mod chow_liu;
+mod factor_analysis;
 mod independent;
 mod product_mixture;
 
@@ -10,6 +11,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use self::chow_liu::ChowLiu;
+use self::factor_analysis::{FactorAnalysis, MOST_REALS};
 use self::independent::Independent;
 use self::product_mixture::ProductMixture;
 pub use self::product_mixture::{Groups, MOST_COMPONENTS};
@@ -73,15 +75,21 @@ pub fn baselines(
     let Some((_, train)) = parts.first() else { return Ok(Vec::new()) };
     let mut found =
         vec![of("independent sites", String::new(), &Independent::fit(train, variables), parts)];
+    let validation = parts.iter().find(|(part, _)| *part == "validation").map(|(_, rows)| *rows);
     if variables.has_reals() {
-        // The others count states.
+        // The others count states. Where covariances cannot be inverted, independent columns are the comparison.
+        let few = variables.reals().count() <= MOST_REALS;
+        let factors = few.then(|| FactorAnalysis::chosen(train, validation, variables));
+        if let Some(Ok(fit)) = factors {
+            let detail = format!("{} factors", fit.factors);
+            found.push(of("factor analysis", detail, &fit, parts));
+        }
         return Ok(found);
     }
     if train.columns() <= MOST_PAIRED {
         let tree = ChowLiu::fit(train, variables);
         found.push(of("Chow-Liu tree", format!("{} edges", tree.edges()), &tree, parts));
     }
-    let validation = parts.iter().find(|(part, _)| *part == "validation").map(|(_, rows)| *rows);
     let mixture = ProductMixture::chosen(train, validation, variables, components, seed);
     let detail = format!("{} components", mixture.components());
     found.push(of("mixture of products", detail, &mixture, parts));

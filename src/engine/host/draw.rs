@@ -50,7 +50,7 @@ impl Draw<'_> {
 
     pub(super) fn run_visible(&self, set: InstructionSet, variables: &Variables, out: &mut [u64]) {
         if variables.has_reals() {
-            return draw_with_reals(self, variables, out);
+            return draw_with_reals(set, self, variables, out);
         }
         let variables = variables.categorical();
         if variables.is_empty() || variables.iter().any(Variable::is_bit) {

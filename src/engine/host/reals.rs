@@ -3,15 +3,22 @@
 use rayon::prelude::*;
 
 use super::instruction_set::for_every_instruction_set;
+use super::math::{ln_f32, sine_and_cosine};
 use super::{Host, InstructionSet};
+use crate::engine::random::philox_lanes;
 use crate::engine::{BitMatrix, Draw, Layer, Matrix, Workers, fewest_tasks, words_per_row};
 use crate::model::Parameters;
-use crate::units::{Real, Variables};
+use crate::units::{Real, Variable, Variables};
 
 /// Rows of one task.
 const TASK: usize = 64;
-/// Rows and terms that the kernel takes at a time: their sums stay in registers for all four terms.
-const AT_ONCE: usize = 4;
+/// Rows and columns that the kernel takes at a time: their sums stay in registers for all terms.
+const AT_ONCE: usize = 6;
+const LANES: usize = 16;
+/// First block of normal numbers in a row's stream; those that other variables use come from 0 upwards.
+const NORMAL_BLOCKS: u32 = 1 << 30;
+/// Normal numbers of one call of the vectorised generator.
+const NORMALS: usize = 64;
 
 /// The statistics of real variables that have weights, v and v^2, and these, f32 as they are.
 #[derive(Clone, Debug)]
@@ -59,25 +66,35 @@ fn body(x: &[f32], k: usize, w: &[f32], out: &mut [f32]) {
         return;
     }
     let stride = w.len() / k;
-    for (x, out) in x.chunks(AT_ONCE * k).zip(out.chunks_mut(AT_ONCE * stride)) {
-        for (block, w) in w.chunks(AT_ONCE * stride).enumerate() {
-            let first = block * AT_ONCE;
-            for (x, out) in x.chunks_exact(k).zip(out.chunks_exact_mut(stride)) {
-                let x = &x[first..k.min(first + AT_ONCE)];
-                let mut rows = w.chunks_exact(stride);
-                if let (&[a, b, c, d], Some(p), Some(q), Some(r), Some(s)) =
-                    (x, rows.next(), rows.next(), rows.next(), rows.next())
-                {
-                    for ((((out, p), q), r), s) in out.iter_mut().zip(p).zip(q).zip(r).zip(s) {
-                        *out = (((*out + a * p) + b * q) + c * r) + d * s;
-                    }
-                } else {
-                    for (x, w) in x.iter().zip(w.chunks_exact(stride)) {
-                        out.iter_mut().zip(w).for_each(|(out, w)| *out += x * w);
-                    }
-                }
+    for column in (0..stride).step_by(LANES) {
+        for (x, out) in x.chunks(AT_ONCE * k).zip(out.chunks_mut(AT_ONCE * stride)) {
+            if x.len() == AT_ONCE * k {
+                tile::<AT_ONCE>(x, k, w, column, out);
+            } else {
+                let rows = x.chunks_exact(k).zip(out.chunks_exact_mut(stride));
+                rows.for_each(|(x, out)| tile::<1>(x, k, w, column, out));
             }
         }
+    }
+}
+
+/// The same of `N` rows and [`LANES`] columns from `column` on.
+#[inline(always)]
+fn tile<const N: usize>(x: &[f32], k: usize, w: &[f32], column: usize, out: &mut [f32]) {
+    let stride = w.len() / k;
+    let mut sums = [[0.0f32; LANES]; N];
+    for (sum, out) in sums.iter_mut().zip(out.chunks_exact(stride)) {
+        sum.copy_from_slice(&out[column..column + LANES]);
+    }
+    for (term, w) in w.chunks_exact(stride).enumerate() {
+        let w: [f32; LANES] = std::array::from_fn(|i| w[column + i]);
+        for (n, sum) in sums.iter_mut().enumerate() {
+            let x = x[n * k + term];
+            sum.iter_mut().zip(&w).for_each(|(sum, w)| *sum += x * w);
+        }
+    }
+    for (sum, out) in sums.iter().zip(out.chunks_exact_mut(stride)) {
+        out[column..column + LANES].copy_from_slice(sum);
     }
 }
 
@@ -125,20 +142,22 @@ impl Host {
         out: &mut Matrix,
     ) {
         let stride = hidden.stride();
-        let fewest = fewest_tasks(visible.rows() * self.reals.terms.len() * stride);
+        let fewest = fewest_tasks(visible.rows() * AT_ONCE * stride);
         let reals: Vec<(usize, Real)> = self.variables.reals().collect();
         let sums: Vec<Vec<f32>> = reals
-            .par_iter()
+            .par_chunks(AT_ONCE)
             .with_min_len(fewest)
-            .map(|(_, real)| {
+            .map(|some| {
+                let rows = || (0..visible.rows()).map(|row| visible.row(row));
                 let x: Vec<f32> =
-                    (0..visible.rows()).map(|row| real.value(visible.row(row))).collect();
-                let mut sum = vec![0.0; stride];
+                    some.iter().flat_map(|(_, real)| rows().map(|row| real.value(row))).collect();
+                let mut sums = vec![0.0; some.len() * stride];
                 let set = InstructionSet::detect();
-                add_products(set, &x, x.len(), hidden.as_slice(), &mut sum);
-                sum
+                add_products(set, &x, visible.rows(), hidden.as_slice(), &mut sums);
+                sums
             })
             .collect();
+        let sums = sums.iter().flat_map(|sums| sums.chunks_exact(stride));
         for ((first, _), sum) in reals.iter().zip(sums) {
             let row = out.row_mut(*first);
             row.copy_from_slice(&sum[..row.len()]);
@@ -164,18 +183,68 @@ impl Host {
     }
 }
 
-/// Draws rows of all variables, some of them real: the numbers of a row's stream one after the other.
-pub(super) fn draw_with_reals(draw: &Draw<'_>, variables: &Variables, out: &mut [u64]) {
+/// Draws rows of all variables, some of them real: normal numbers for these, and the numbers of the row's stream one after the other for
+/// the others.
+pub(super) fn draw_with_reals(
+    set: InstructionSet,
+    draw: &Draw<'_>,
+    variables: &Variables,
+    out: &mut [u64],
+) {
+    let reals: Vec<(usize, Real)> = variables.reals().collect();
+    let others: Vec<Variable> = variables.of(draw.n_units).filter(|it| it.real.is_none()).collect();
+    let mut numbers = vec![0.0; reals.len().next_multiple_of(NORMALS)];
+    let (mut eta, mut own) = (vec![0.0f32; draw.n_units], Vec::new());
     let rows = out.chunks_exact_mut(variables.words(draw.n_units)).zip(draw.beta);
     for (row, (state, &beta)) in rows.enumerate() {
-        let row = draw.row(row, beta);
-        let eta = |i: usize| {
-            let base = row.base.map_or(0.0, |a| f64::from(1.0 - beta) * f64::from(a[i]));
-            f64::from(beta) * f64::from(row.inputs[i]) + base
-        };
-        let means = variables.means((0..draw.n_units).map(eta));
-        let mut stream = row.stream;
-        variables.draw(&means, || stream.uniform(), state);
+        let mut row = draw.row(row, beta);
+        match row.base {
+            None => eta.iter_mut().zip(row.inputs).for_each(|(eta, x)| *eta = beta * x),
+            Some(base) => eta
+                .iter_mut()
+                .zip(row.inputs.iter().zip(base))
+                .for_each(|(eta, (x, a))| *eta = beta * x + (1.0 - beta) * a),
+        }
+        state[..words_per_row(draw.n_units)].fill(0);
+        for variable in &others {
+            own.clear();
+            own.extend(eta[variable.range()].iter().map(|&x| f64::from(x)));
+            variable.to_means(&mut own);
+            let chosen = variable.draw(&own, row.stream.uniform());
+            chosen.into_iter().for_each(|i| state[i / 64] |= 1 << (i % 64));
+        }
+        let (key, fixed) = row.stream.words();
+        normals(set, key, fixed, &mut numbers);
+        for ((first, real), normal) in reals.iter().zip(&numbers) {
+            let variance = -0.5 / eta[first + 1];
+            real.set(state, eta[*first] * variance + variance.sqrt() * normal);
+        }
+    }
+}
+
+for_every_instruction_set! {
+    /// Standard normal numbers of a row's stream (Box and Muller 1958); `out`: a multiple of [`NORMALS`].
+    fn normals(key: [u32; 2], fixed: [u32; 3], out: &mut [f32]) = normals_of
+}
+
+#[inline(always)]
+fn normals_of(key: [u32; 2], fixed: [u32; 3], out: &mut [f32]) {
+    for (block, out) in out.chunks_exact_mut(NORMALS).enumerate() {
+        let words = philox_lanes::<LANES>(NORMAL_BLOCKS + (block * LANES) as u32, fixed, key);
+        for (pair, out) in out.chunks_exact_mut(2 * LANES).enumerate() {
+            let (cosines, sines) = out.split_at_mut(LANES);
+            for i in 0..LANES {
+                let (radius, angle) = (words[2 * pair][i], words[2 * pair + 1][i]);
+                // In (0, 1), and an angle between -pi/4 and pi/4 that two bits turn into one of the whole circle.
+                let uniform = ((radius >> 1) as i32 as f32 + 0.5) * (1.0 / 2_147_483_648.0);
+                let eighth = ((angle >> 2) as i32 as f32 + 0.5) * (1.0 / 1_073_741_824.0) - 0.5;
+                let (sine, cosine) = sine_and_cosine(eighth * std::f32::consts::FRAC_PI_2);
+                let radius = (-2.0 * ln_f32(uniform)).max(0.0).sqrt();
+                let cosine = if angle & 1 == 0 { cosine } else { -cosine };
+                let (x, y) = if angle & 2 == 0 { (cosine, sine) } else { (sine, cosine) };
+                (cosines[i], sines[i]) = (radius * x, radius * y);
+            }
+        }
     }
 }
 
@@ -233,6 +302,38 @@ mod tests {
                 let expected = f64::from(start[i]) + products.sum::<f64>();
                 assert!((f64::from(*found) - expected).abs() < 1e-5, "{found} {expected}");
             }
+        }
+    }
+
+    /// On every instruction set the same bits; mean, variance, fourth moment, correlation of a pair and tails of standard normal numbers.
+    #[test]
+    fn normal_numbers_are_normal() {
+        let (rows, width) = (4000, 2 * NORMALS);
+        let draw = |set: InstructionSet| -> Vec<f32> {
+            let mut numbers = vec![0.0; rows * width];
+            for (row, out) in numbers.chunks_exact_mut(width).enumerate() {
+                let (key, fixed) = Streams::new(4, Purpose::TestSystem, 0).row(row as u32).words();
+                normals(set, key, fixed, out);
+            }
+            numbers
+        };
+        let all = InstructionSet::available().into_iter().map(draw).collect::<Vec<_>>();
+        assert!(all.iter().all(|it| *it == all[0]));
+        let n = (rows * width) as f64;
+        let mean = |of: fn(f64) -> f64| all[0].iter().map(|&x| of(x.into())).sum::<f64>() / n;
+        let pairs =
+            all[0].chunks_exact(2 * LANES).flat_map(|it| (0..LANES).map(|i| it[i] * it[i + LANES]));
+        let product = pairs.map(f64::from).sum::<f64>() / (0.5 * n);
+        // Variances of the means: 1, 2, 96, P(1 - P) and, for half as many pairs, 1.
+        for (found, expected, variance) in [
+            (mean(|x| x), 0.0, 1.0),
+            (mean(|x| x * x), 1.0, 2.0),
+            (mean(|x| x.powi(4)), 3.0, 96.0),
+            (mean(|x| f64::from(u8::from(x > 0.0))), 0.5, 0.25),
+            (mean(|x| f64::from(u8::from(x.abs() > 3.0))), 0.002_699_8, 0.002_7),
+            (product, 0.0, 2.0),
+        ] {
+            assert!((found - expected).abs() < 4.5 * (variance / n).sqrt(), "{found} {expected}");
         }
     }
 

@@ -4,6 +4,8 @@
 //! 32-bit hash "lowbias32" (C. Wellons, "Prospecting for hash functions", 2018), one for each key. Integers of 32 and of 64 bits give the
 //! same numbers: only the low 32 bits count, and shifts are masked.
 
+use std::ops::Range;
+
 use burn::tensor::activation::{sigmoid, softmax};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
@@ -24,10 +26,11 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub fn new(units: usize, device: &Device) -> Self {
-        let numbers: Vec<i32> = (0..units as u32)
-            .map(|unit| (unit.wrapping_mul(0x9E37_79B9) & POSITIVE) as i32)
-            .collect();
+    /// Of these of a row's numbers, one a unit.
+    pub fn new(numbers: Range<usize>, device: &Device) -> Self {
+        let units = numbers.len();
+        let number = |unit: usize| ((unit as u32).wrapping_mul(0x9E37_79B9) & POSITIVE) as i32;
+        let numbers: Vec<i32> = numbers.map(number).collect();
         Self { units: Tensor::from_data(TensorData::new(numbers, [1, units]), device) }
     }
 
@@ -77,6 +80,13 @@ fn multiplied(x: Tensor<2, Int>, by: i32) -> Tensor<2, Int> {
     if wide { product.bitwise_and_scalar(0xFFFF_FFFF_i64) } else { product }
 }
 
+/// Numbers of columns.
+pub(super) fn list(values: impl IntoIterator<Item = i32>, device: &Device) -> Tensor<1, Int> {
+    let values: Vec<i32> = values.into_iter().collect();
+    let length = values.len();
+    Tensor::from_data(TensorData::new(values, [length]), device)
+}
+
 /// Groups of columns of which at most one is set, for draws of all groups at once.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
@@ -85,37 +95,33 @@ pub(super) struct Groups {
     states: usize,
     /// For each state of each group its column, [groups x Q]: M stands for "no such state", M + 1 for the implicit state.
     columns: Tensor<1, Int>,
-    /// For each column its place in that list, `[M]`.
+    /// For each column its place in that list, `[M]`; any for real variables.
     places: Tensor<1, Int>,
     /// Index of the last state of each group, [1, groups].
     last: Tensor<2>,
 }
 
 impl Groups {
-    /// `None` where all columns are bits.
+    /// `None` where all columns are bits, or real.
     pub fn of(variables: &Variables, n_visible: usize, device: &Device) -> Option<Self> {
-        if variables.is_bits() {
+        let groups: Vec<_> = variables.of(n_visible).filter(|it| it.real.is_none()).collect();
+        if variables.is_bits() || groups.is_empty() {
             return None;
         }
-        let groups: Vec<_> = variables.of(n_visible).collect();
         let states = groups.iter().map(|group| group.states()).max().unwrap_or(1);
-        let (mut columns, mut places, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut columns, mut places, mut last) = (Vec::new(), vec![0; n_visible], Vec::new());
         for (g, group) in groups.iter().enumerate() {
-            places.extend((0..group.columns).map(|i| (g * states + i) as i32));
+            group.range().for_each(|i| places[i] = (g * states + i - group.first) as i32);
             columns.extend(group.range().map(|column| column as i32));
             columns.extend(group.implicit.then_some(n_visible as i32 + 1));
             columns.resize((g + 1) * states, n_visible as i32);
             last.push(group.states() as f32 - 1.0);
         }
-        let list = |values: Vec<i32>| {
-            let length = values.len();
-            Tensor::<1, Int>::from_data(TensorData::new(values, [length]), device)
-        };
         Some(Self {
-            uniform: Layout::new(groups.len(), device),
+            uniform: Layout::new(0..groups.len(), device),
             states,
-            columns: list(columns),
-            places: list(places),
+            columns: list(columns, device),
+            places: list(places, device),
             last: Tensor::from_data(TensorData::new(last, [1, groups.len()]), device),
         })
     }

@@ -1,16 +1,18 @@
 //! The engine on any device of Burn, in tensor operations alone.
 //!
-//! States are rows of zeros and ones in f32 on the device during a call, and packed bits between calls. Random numbers are made on the
+//! States are rows of zeros and ones, and of v and v^2 for real variables, in f32 on the device during a call, and packed between calls. Random numbers are made on the
 //! device, each a function of (seed, purpose, step, row, unit), so a run on one device gives the same bits every time; they are others
 //! than those of the host.
 
 mod draws;
+mod reals;
 mod states;
 mod walker;
 
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Tensor, TensorData};
 use draws::{Groups, Layout};
+use reals::Reals;
 use states::{packed, unpacked};
 use walker::BurnWalker;
 
@@ -35,6 +37,7 @@ pub struct OnBurn {
     visible_layout: Layout,
     hidden_layout: Layout,
     groups: Option<Groups>,
+    reals: Option<Reals>,
 }
 
 impl OnBurn {
@@ -46,8 +49,9 @@ impl OnBurn {
             offset: parameters.log_offset(),
             variables: variables.clone(),
             groups: Groups::of(variables, *n_visible, device),
-            visible_layout: Layout::new(*n_visible, device),
-            hidden_layout: Layout::new(*n_hidden, device),
+            reals: Reals::of(variables, *n_visible, device),
+            visible_layout: Layout::new(0..*n_visible, device),
+            hidden_layout: Layout::new(0..*n_hidden, device),
             device: device.clone(),
         }
     }
@@ -64,9 +68,30 @@ impl OnBurn {
 
     /// v with natural parameters `eta`, [rows, M].
     fn draw_visible(&self, eta: Tensor<2>, streams: Streams, first_row: u32) -> Tensor<2> {
-        match &self.groups {
-            None => self.visible_layout.bits(eta, streams, first_row),
-            Some(groups) => groups.draw(eta, streams, first_row),
+        let discrete = match (&self.groups, &self.reals) {
+            (Some(groups), _) => groups.draw(eta.clone(), streams, first_row),
+            (None, Some(_)) => eta.zeros_like(),
+            (None, None) => return self.visible_layout.bits(eta, streams, first_row),
+        };
+        match &self.reals {
+            None => discrete,
+            Some(reals) => reals.draw(discrete, eta, streams, first_row),
+        }
+    }
+
+    /// Packed visible states on the device, [rows, M].
+    fn unpacked(&self, words: &[u64]) -> Tensor<2> {
+        match &self.reals {
+            None => unpacked(words, self.rbm.n_visible(), &self.device),
+            Some(reals) => reals.unpacked(words),
+        }
+    }
+
+    /// The reverse.
+    fn packed(&self, visible: Tensor<2>, words: &mut [u64]) {
+        match &self.reals {
+            None => packed(visible, words),
+            Some(reals) => reals.packed(visible, words),
         }
     }
 
@@ -75,11 +100,18 @@ impl OnBurn {
         (visible * self.rbm.visible_bias.val().unsqueeze()).sum_dim(1)
     }
 
-    /// Blocks of rows on the device.
-    fn blocks<'a>(&'a self, rows: &'a BitMatrix) -> impl Iterator<Item = Tensor<2>> + 'a {
+    /// Blocks of rows of a layer on the device.
+    fn blocks<'a>(
+        &'a self,
+        layer: Layer,
+        rows: &'a BitMatrix,
+    ) -> impl Iterator<Item = Tensor<2>> + 'a {
         (0..rows.rows()).step_by(ROWS).map(move |first| {
             let block = rows.select(first..rows.rows().min(first + ROWS));
-            unpacked(block.words(), rows.columns(), &self.device)
+            match layer {
+                Layer::Visible => self.unpacked(block.words()),
+                Layer::Hidden => unpacked(block.words(), rows.columns(), &self.device),
+            }
         })
     }
 }
@@ -113,7 +145,7 @@ impl Engine for OnBurn {
 
     fn inputs(&self, layer: Layer, given: &BitMatrix) -> Matrix {
         let mut values = Vec::with_capacity(given.rows() * self.n_units(layer));
-        for states in self.blocks(given) {
+        for states in self.blocks(layer.other(), given) {
             values.extend(host(match layer {
                 Layer::Hidden => self.rbm.hidden_inputs(states),
                 Layer::Visible => self.rbm.visible_inputs(states),
@@ -130,20 +162,20 @@ impl Engine for OnBurn {
                 |parts: &[f32]| parts.iter().map(|&x| f64::from(x)).sum::<f64>() + self.offset;
             host(parts).chunks_exact(2).map(sum).collect::<Vec<_>>()
         };
-        self.blocks(visible).flat_map(of_block).collect()
+        self.blocks(Layer::Visible, visible).flat_map(of_block).collect()
     }
 
     fn gibbs(&self, visible: &mut BitMatrix, sweeps: usize, seed: u64, step: u64) {
         if visible.rows() == 0 {
             return;
         }
-        let mut v = unpacked(visible.words(), visible.columns(), &self.device);
+        let mut v = self.unpacked(visible.words());
         for step in step..step + sweeps as u64 {
             let streams = SweepStreams::gibbs(seed, step);
             let h = self.draw_hidden(self.rbm.hidden_inputs(v), streams.hidden, 0);
             v = self.draw_visible(self.rbm.visible_inputs(h), streams.visible, 0);
         }
-        packed(v, visible.words_mut());
+        self.packed(v, visible.words_mut());
     }
 
     fn moments(&self, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
@@ -151,10 +183,14 @@ impl Engine for OnBurn {
         let even = vec![1.0 / visible.rows().max(1) as f64; visible.rows()];
         let weights = weights.unwrap_or(&even);
         let mut sums: Option<[Tensor<2>; 3]> = None;
-        for (v, weights) in self.blocks(visible).zip(weights.chunks(ROWS)) {
+        for (v, weights) in self.blocks(Layer::Visible, visible).zip(weights.chunks(ROWS)) {
             let w = self.column(&weights.iter().map(|&w| w as f32).collect::<Vec<_>>());
             let h = sigmoid(self.rbm.hidden_inputs(v.clone())) * w.clone();
             let products = v.clone().transpose().matmul(h.clone());
+            let products = match &self.reals {
+                None => products,
+                Some(reals) => reals.without_squares(products),
+            };
             let block = [(v * w).sum_dim(0), h.sum_dim(0), products];
             sums = Some(match sums {
                 None => block,

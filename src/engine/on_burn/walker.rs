@@ -3,7 +3,6 @@
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::states::{packed, unpacked};
 use super::{OnBurn, softplus};
 use crate::engine::{
     Base, BaseDistribution, Halves, MixtureBase, Route, States, SweepStreams, Walker,
@@ -56,8 +55,7 @@ impl OnDevice {
 
 impl<'a> BurnWalker<'a> {
     pub fn new(engine: &'a OnBurn, route: Route<'a>, states: States<'a>) -> Self {
-        let columns = engine.rbm.n_visible();
-        let visible = unpacked(states.visible, columns, &engine.device);
+        let visible = engine.unpacked(states.visible);
         let rows = visible.dims()[0];
         let base = OnDevice::new(route.base, engine);
         let (inputs, hidden, log_p) = (None, None, Vec::new());
@@ -182,7 +180,7 @@ impl Walker for BurnWalker<'_> {
 
     fn store(&mut self) {
         if self.moved {
-            packed(self.visible.clone(), self.states.visible);
+            self.engine.packed(self.visible.clone(), self.states.visible);
         }
     }
 

@@ -65,7 +65,6 @@ impl Automatic {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Report> {
         let start = Instant::now();
-        self.device.check(&parameters.variables)?;
         let engine = self.device.engine(parameters, collective::current());
         let (mut exploration, mut done) = self.explore(parameters, engine.as_ref(), known, tell)?;
         let budget = self.budget;
@@ -90,7 +89,6 @@ impl Automatic {
         (count, spacing): (usize, Option<usize>),
         tell: &mut dyn FnMut(&str),
     ) -> Result<(AtOne, u64, Trust, bool)> {
-        self.device.check(&parameters.variables)?;
         let engine = self.device.engine(parameters, collective::current());
         let (mut exploration, mut done) = self.explore(parameters, engine.as_ref(), known, tell)?;
         let quick = known.audited.filter(|_| known.states.is_some());
@@ -164,7 +162,6 @@ impl Automatic {
         known: Known<'_>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<FoundStart> {
-        self.device.check(&parameters.variables)?;
         let engine = self.device.engine(parameters, collective::current());
         let (mut exploration, done) = self.explore(parameters, engine.as_ref(), known, tell)?;
         Ok(FoundStart {

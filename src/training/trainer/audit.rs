@@ -105,7 +105,7 @@ impl Trainer {
 
     /// Whether an audit enumerates.
     pub(super) fn audits_are_exact(&self) -> bool {
-        self.sizes.visible.min(self.sizes.hidden) <= QUICK_UNITS
+        self.sizes.enumerated().0 <= QUICK_UNITS
     }
 
     /// Exact log Z if evaluations are exact, or if an audit is due and the smaller layer has at most 20 units; otherwise annealed

@@ -39,7 +39,6 @@ impl Trainer {
         config.check()?;
         let identity = Identity::new(config, &splits, device)?;
         let rows = RowSets::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
-        device.check(&rows.variables)?;
         check_stopping(config, &rows)?;
         let training = &config.training;
         let batch = training.batch.min(rows.len());
@@ -123,7 +122,8 @@ fn sizes(config: &Config, rows: &RowSets, batch: usize) -> Sizes {
     let (visible, hidden) = (rows.columns(), config.model.hidden);
     let chosen = config.tempering.temperatures.or(temperatures(visible, hidden));
     let temperatures = config.tempering.betas.as_ref().map_or(chosen, Vec::len);
-    Sizes { visible, hidden, batch, particles, temperatures }
+    let reals = rows.variables.has_reals();
+    Sizes { visible, hidden, batch, particles, temperatures, reals }
 }
 
 fn negative_phase(

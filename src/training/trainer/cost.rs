@@ -36,9 +36,19 @@ pub(super) struct Sizes {
     pub batch: usize,
     pub particles: usize,
     pub temperatures: usize,
+    /// Whether visible columns are real: only the hidden layer can be enumerated.
+    pub reals: bool,
 }
 
 impl Sizes {
+    /// Units of the layer that enumeration visits, and of the other one.
+    pub fn enumerated(&self) -> (usize, usize) {
+        match self.reals || self.hidden <= self.visible {
+            true => (self.hidden, self.visible),
+            false => (self.visible, self.hidden),
+        }
+    }
+
     fn weights(&self) -> f64 {
         self.visible as f64 * padded(self.hidden) as f64
     }
@@ -75,9 +85,9 @@ impl Sizes {
         self.tempered(chains, tracker.sweeps + SHIFTS, tracker.beta_update)
     }
 
-    /// Enumeration of the smaller layer.
+    /// Enumeration of the smaller layer, or of the hidden one beside real columns.
     pub fn enumeration(&self) -> f64 {
-        let (smaller, larger) = (self.visible.min(self.hidden), self.visible.max(self.hidden));
+        let (smaller, larger) = self.enumerated();
         2f64.powi(smaller.min(1000) as i32) * larger as f64 * ENUMERATED
     }
 }

@@ -122,7 +122,7 @@ fn exchange(config: &Config, gradient: TrackerOptions) -> Option<TrackerOptions>
 
 /// Whether log Z is enumerated at every evaluation; `block`: cost of the updates between two evaluations.
 fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
-    let smaller = sizes.visible.min(sizes.hidden);
+    let (smaller, _) = sizes.enumerated();
     let cheap = smaller <= LARGEST_EXACT && sizes.enumeration() <= EXACT_SHARE * block;
     let exact = config.evaluation.exact.or(cheap);
     if exact && smaller > MAX_UNITS {
@@ -210,7 +210,14 @@ mod tests {
     /// evaluations.
     #[test]
     fn settling_takes_what_steps_leave() {
-        let sizes = Sizes { visible: 64, hidden: 16, batch: 50, particles: 50, temperatures: 20 };
+        let sizes = Sizes {
+            visible: 64,
+            hidden: 16,
+            batch: 50,
+            particles: 50,
+            temperatures: 20,
+            reals: false,
+        };
         let text =
             "[data]\nsource = 'bars-and-stripes'\n[model]\nhidden = 16\n[training]\nupdates = 3000";
         let mut config = Config::parse(text, &[]).unwrap();
@@ -240,7 +247,8 @@ mod tests {
             );
             let config = Config::parse(&text, &[]).unwrap();
             let visible = 400;
-            let sizes = Sizes { visible, hidden, batch: 50, particles: 500, temperatures: 0 };
+            let sizes =
+                Sizes { visible, hidden, batch: 50, particles: 500, temperatures: 0, reals: false };
             Plan::new(&config, sizes, 3000).unwrap()
         };
         let auto = all_keys().filter(|key| matches!(key.default, LeftOut::Auto(_)));
@@ -270,7 +278,14 @@ mod tests {
         assert!(matches!(small.steps, Steps::PartOfHistory(25..=200)), "{:?}", small.steps);
         // Initial rounds are fewer where the updates cost less than they.
         let rounds = |updates: u64, visible: usize| {
-            let sizes = Sizes { visible, hidden: 4, batch: 50, particles: 50, temperatures: 0 };
+            let sizes = Sizes {
+                visible,
+                hidden: 4,
+                batch: 50,
+                particles: 50,
+                temperatures: 0,
+                reals: false,
+            };
             let text =
                 "[data]\nsource = 'bars-and-stripes'\n[model]\nhidden = 4\n[training]\nupdates = 3";
             let plan = Plan::new(&Config::parse(text, &[]).unwrap(), sizes, updates).unwrap();
