@@ -219,6 +219,7 @@ fn a_collapse_of_a_variance_is_said_and_stopped() {
         "training.update.momentum=0.95",
         "training.early_stopping=false",
         "training.rewind=false",
+        "training.largest_step=1e9",
         "evaluation.every=600",
     ];
     train_on(&rows, &out, &settings);

@@ -65,7 +65,7 @@ pub fn ln_f64(x: f64) -> f64 {
     2.0 * s * (1.0 + z * p) + exponent as f64 * std::f64::consts::LN_2
 }
 
-/// ln(x) for positive normal f32, absolute error below 1e-7 + 1e-7 |ln x|; as [`ln_f64`].
+/// ln(x) for positive normal f32, absolute error below 1e-7 + 1.8e-7 |ln x| (three roundings); as [`ln_f64`].
 #[inline(always)]
 pub fn ln_f32(x: f32) -> f32 {
     let bits = x.to_bits().wrapping_sub(0x3F35_04F3);
@@ -94,7 +94,7 @@ mod tests {
         for i in -8000..=8000 {
             let y = (f64::from(i) * 0.003).exp() as f32;
             let (found, exact) = (f64::from(ln_f32(y)), f64::from(y).ln());
-            assert!((found - exact).abs() < 1e-7 + 1e-7 * exact.abs(), "ln_f32({y}): {found}");
+            assert!((found - exact).abs() < 1e-7 + 1.8e-7 * exact.abs(), "ln_f32({y}): {found}");
             let x = i as f32 / 8000.0 * std::f32::consts::FRAC_PI_4;
             let (sine, cosine) = sine_and_cosine(x);
             let (exact, other) = f64::from(x).sin_cos();
