@@ -233,8 +233,8 @@ fn no_update_changes_log_f_by_more_than_the_limit() {
     let rows = BitMatrix::from_fn(160, 64, |i, j| (i >> (j % 2)) % 2 == 1);
     let longest = |limit: &str| {
         let limit = format!("training.largest_step={limit}");
-        let settings =
-            ["training.learning_rate.initial=2".into(), "data.groups=false".into(), limit];
+        let settings = ["training.learning_rate.initial=2", "training.batch=160", &limit];
+        let settings = settings.map(String::from);
         let config = Config::parse(common::TINY, &settings).unwrap();
         let data = Dataset::new("rows", Values::Binary(rows.clone()), None, None).unwrap();
         let splits = Splits::of(data, &SplitOptions::default()).unwrap();
