@@ -24,6 +24,7 @@ pub mod math;
 mod means;
 mod mixture;
 mod moments;
+mod normals;
 mod operations;
 mod packed_rows;
 mod panels;
