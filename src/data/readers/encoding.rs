@@ -7,7 +7,7 @@ const LONGEST_NUMBER: usize = 64;
 /// Characters of a cell shown in a message.
 const SHOWN: usize = 32;
 /// Text for missing values in other programs, besides an empty cell.
-const MISSING: [&str; 8] = ["na", "n/a", "nan", "null", "none", "nil", "?", "-"];
+pub(super) const MISSING: [&str; 8] = ["na", "n/a", "nan", "null", "none", "nil", "?", "-"];
 
 /// Line and column, both from 1.
 type Place = (usize, usize);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::cells::unescaped;
-use super::encoding::{Encoding, is_missing, number, shown};
+use super::encoding::{Encoding, MISSING, is_missing, number, shown};
 use super::labels::LONGEST;
 use super::layout::{Layout, Role};
 use crate::data::limits::{Checked, check_shape};
@@ -161,8 +161,9 @@ impl StateRows {
     pub fn finish(self, layout: &Layout) -> Checked<(BitMatrix, Arc<Categories>)> {
         if let Some((line, column)) = self.first_missing {
             return Err(format!(
-                "{} cells are empty or missing (NA, ?), the first in line {line}, column {column}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, or choose other columns by data.source.columns (--columns)",
-                self.missing
+                "{} cells are empty or missing ({}), the first in line {line}, column {column}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, choose other columns by data.source.columns (--columns), or write another word where one of these is an answer",
+                self.missing,
+                MISSING.join(", ")
             ));
         }
         let mut names = vec![(String::new(), String::new()); self.columns.len()];
