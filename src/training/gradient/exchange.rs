@@ -112,6 +112,10 @@ impl NegativePhase for Exchange {
         let population = SecondPopulation::read(PREFIX, state, start, count, options)?;
         let (model, ladder) = (start.model.clone(), start.ladder.clone());
         self.chains = population.map(|population| Chains { population, model, ladder });
+        // Chains of an earlier version, which had another base, begin anew.
+        if self.from_start || state.has(&format!("{PREFIX}chains.visible")) {
+            self.mend(start);
+        }
         Ok(())
     }
 }
@@ -197,5 +201,27 @@ mod tests {
         let base = mixture(&BaseDistribution::uniform(12));
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base: &base };
         assert_eq!(evaluated, path.evaluate(&population.chains().chains.visible).cached);
+    }
+
+    /// A state with chains but without their mixture is of an earlier version: the exchange goes on with new chains.
+    #[test]
+    fn chains_without_their_base_begin_anew() {
+        let model = Model::on_host(gaussian_parameters(12, 6, 0.5, 3));
+        let (base, ladder) =
+            (BaseDistribution::uniform(12), Ladder::linear(4, &Prior::Uniform).unwrap());
+        let mut exchange = exchange(&model, InitialRounds::default());
+        exchange.from_start = false;
+        for had_chains in [false, true] {
+            let mut state = StateWriter::new();
+            exchange.particles.save(&mut state);
+            if had_chains {
+                state.bits("exchange.chains.visible", &exchange.particles.particles.visible);
+            }
+            let bytes = state.to_bytes().unwrap();
+            let state = StateReader::from_bytes("a state", bytes).unwrap();
+            let start = Start { model: &model, ladder: &ladder, base: &base };
+            exchange.load(&state, Some(start)).unwrap();
+            assert_eq!(exchange.chains.is_some(), had_chains);
+        }
     }
 }
