@@ -29,10 +29,11 @@ const KEYS: [&str; 4] =
 /// The order in which they are varied: twice the rate reaches what twice the length does, in half the time, and a model that was trained too
 /// short shows nothing of the others.
 const ORDER: [usize; KEYS.len()] = [3, 0, 1, 2];
-/// Share of the time that the updates of the first trial take, and the most that one trial may take, audit included: all keys are varied
-/// in short trials, then again in longer ones.
-const FIRST: f64 = 1.0 / 60.0;
-const LONGEST_TRIALS: [f64; 2] = [1.0 / 16.0, 1.0 / 5.0];
+/// Share of the time that the updates of the first trial take.
+const FIRST: f64 = 1.0 / 80.0;
+/// All keys are varied in short trials, then again in longer ones: the most that one trial may take, audit included, and the time at which such
+/// trials end, as shares of the whole time.
+const ROUNDS: [(f64, f64); 3] = [(1.0 / 40.0, 0.3), (1.0 / 10.0, 0.6), (1.0 / 4.0, 1.0)];
 /// Fewest and most updates of a run.
 const UPDATES: [f64; 2] = [250.0, 1e6];
 /// Fewest and most hidden units; their number is a multiple of the former.
@@ -159,7 +160,7 @@ impl<'a> Search<'a> {
             anyhow::bail!("the first trial run failed, see the messages above");
         };
         spent += best.seconds;
-        for longest in LONGEST_TRIALS {
+        for (longest, end) in ROUNDS {
             // A round of all keys without a change is the end.
             let mut unchanged = 0;
             for key in ORDER.into_iter().cycle() {
@@ -173,7 +174,9 @@ impl<'a> Search<'a> {
                         let mut values = best.values;
                         values[key] = step(key, values[key], *up)?;
                         let seconds = best.seconds_with(&values);
-                        let fits = seconds <= longest * budget && spent + 2.0 * seconds <= budget;
+                        let fits = seconds <= longest * budget
+                            && spent + seconds <= end * budget
+                            && spent + 2.0 * seconds <= budget;
                         (fits && !tried.contains(&values)).then_some(values)
                     };
                     let candidates: Vec<Values> = ways.iter().filter_map(next).collect();

@@ -28,12 +28,14 @@ struct Recipe {
     updates: i64,
     /// Learning rate of gradient ascent at the start.
     rate: f64,
+    /// Whether particles exchange states with tempered chains from the start.
+    exchange: bool,
 }
 
 const RECIPES: [Recipe; 3] = [
-    Recipe { name: "fast", updates: 5000, rate: 2.0 * RATE },
-    Recipe { name: "good", updates: 20_000, rate: RATE },
-    Recipe { name: "best", updates: 100_000, rate: RATE },
+    Recipe { name: "fast", updates: 5000, rate: 2.0 * RATE, exchange: false },
+    Recipe { name: "good", updates: 20_000, rate: RATE, exchange: false },
+    Recipe { name: "best", updates: 100_000, rate: RATE, exchange: true },
 ];
 const USUAL: Recipe = RECIPES[1];
 
@@ -42,7 +44,7 @@ pub fn preset() -> Key {
     let [fast, good, best] = RECIPES.map(|recipe| recipe.updates);
     let meaning = format!(
         "What goes in for the length, the gradient and the learning rate where they are left out: \"fast\" ({fast} updates, larger \
-         steps), \"good\" ({good} updates) or \"best\" ({best} updates). Given by name it also centers the gradient and lets the rate \
+         steps), \"good\" ({good} updates) or \"best\" ({best} updates, and `training.exchange` from the start). Given by name it also centers the gradient and lets the rate \
          fall to zero, where these are left out. \"best\" for a data file without `model.hidden` also chooses the size by trial runs (docs/choose-a-size.md). It is not written to the run's config.toml: what went in is."
     );
     let key = Key::new::<String>("training.preset", &[&meaning]);
@@ -80,6 +82,9 @@ pub fn complete(config: &mut Table) {
         fill(config, "data.validation_fraction", Value::Float(VALIDATION));
     }
     fill(config, "training", Value::Table(Table::new()));
+    if recipe.exchange {
+        fill(config, "training.exchange", Value::Boolean(true));
+    }
     // A rate alone, without a recipe's name, is a plain rate: constant, and of the plain gradient.
     if asked.is_some() || get(config, "training.learning_rate.initial").is_none() {
         fill(config, "training.centering", Value::Boolean(true));

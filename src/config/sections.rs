@@ -141,8 +141,8 @@ section! {
         /// particles, Tieleman 2008) or "tempered" (the tracker's tempered chains).
         gradient: GradientConfig = GradientConfig::Pcd { sweeps: 1, particles: 500 } => example("\"pcd\"");
         /// Whether the particles of PCD exchange states with `tempering.chains` tempered chains that follow the parameters. Particles alone
-        /// can lose modes of the data, and then the likelihood falls by many nats. Takes about two to three times as long; without effect
-        /// on "cd" and "tempered".
+        /// can lose modes of the data, and then the likelihood falls by many nats. Takes about 1.5 to three times as long; without effect
+        /// on "cd" and "tempered". True with the preset "best".
         exchange: Automatic<bool>
             => auto("false until the training fails (see `training.rewind`), then true").example("true");
         /// Whether a training that fails goes back to the state of its best evaluation. It fails where the training rows have fallen 10 nats
@@ -153,6 +153,9 @@ section! {
         /// are shortened. Where columns are strongly correlated, a usual learning rate changes log f by tens of nats in one update. The limit falls
         /// with the learning rate. A large number is no limit.
         largest_step: f64 = 1.0 => positive().unit("nats").example("0.5");
+        /// Whether gradients are damped along principal components of the training rows that the learning rate is too large for: those along
+        /// which the weights would grow by more than 10 % in an update. Only with the update rule "sgd".
+        preconditioning: bool = true => example("false");
         /// Centered gradient (Melchior, Fischer, Wiskott 2016); true where the learning rate is left out.
         centering: bool = false => example("true");
         /// L2 penalty: this times W is subtracted from the gradient.

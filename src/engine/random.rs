@@ -101,6 +101,8 @@ pub enum Purpose {
     Exchange = 45,
     /// Seeds of rows whose missing cells are filled in.
     Completion = 46,
+    /// Starting vectors of the principal components of data.
+    PrincipalComponents = 47,
 }
 
 /// The seed of the `n`-th computation of a kind inside of one with seed `seed`: different ones, also of other seeds, share random numbers

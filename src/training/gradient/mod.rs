@@ -6,6 +6,7 @@ mod exchange;
 mod negative_phase;
 mod particles;
 mod persistent;
+mod preconditioner;
 mod tempered;
 
 pub use crate::engine::Moments;
@@ -17,4 +18,5 @@ pub use exchange::Exchange;
 pub use negative_phase::{Carriers, NegativePhase, Now};
 pub use particles::Particles;
 pub use persistent::PersistentDivergence;
+pub(crate) use preconditioner::Preconditioner;
 pub use tempered::Tempered;

@@ -22,8 +22,9 @@ use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, temperin
 use crate::training::Identity;
 use crate::training::gradient::{
     Centering, ContrastiveDivergence, Exchange, NegativePhase, Particles, PersistentDivergence,
-    Tempered,
+    Preconditioner, Tempered,
 };
+use crate::training::update::UpdateRuleConfig;
 use crate::units::Variables;
 
 /// Bytes that a weight takes while a checkpoint is written, beside chains and kernels: the state before an evaluation and that of
@@ -75,6 +76,7 @@ impl Trainer {
                 }
                 false => None,
             },
+            preconditioner: preconditioner(config, &rows),
             averaged: None,
             tracked_at: 0,
             tracker: None,
@@ -101,6 +103,18 @@ impl Trainer {
             total,
         })
     }
+}
+
+/// Adam and the spectral rules choose the length of a step along each weight or component themselves.
+fn preconditioner(config: &Config, rows: &RowSets) -> Preconditioner {
+    let training = &config.training;
+    let plain = matches!(training.update, UpdateRuleConfig::Sgd(_)) && !rows.variables.has_reals();
+    if !(training.preconditioning && plain) {
+        return Preconditioner::none();
+    }
+    let weights = rows.evaluated_weights();
+    let rate = training.learning_rate.initial;
+    Preconditioner::new(&rows.train_evaluated, weights, rate, config.seed)
 }
 
 fn check_stopping(config: &Config, rows: &RowSets) -> Result<()> {

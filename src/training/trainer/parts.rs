@@ -20,7 +20,7 @@ use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder};
 use crate::tracking::{ChainTracker, Model, ModelTracker};
 use crate::training::averaging::Averaged;
-use crate::training::gradient::{Centering, NegativePhase};
+use crate::training::gradient::{Centering, NegativePhase, Preconditioner};
 use crate::training::update::{Gradient, UpdateRule};
 use crate::training::{EarlyStopping, Identity};
 use crate::trust::LogZ;
@@ -41,6 +41,7 @@ pub struct Trainer {
     pub(super) gradient: Gradient,
     pub(super) negative_phase: Box<dyn NegativePhase>,
     pub(super) centering: Option<Centering>,
+    pub(super) preconditioner: Preconditioner,
     pub(super) base: BaseDistribution,
     /// Fitted to the training rows, for the second population and for audits.
     pub(super) mixture: Option<Arc<MixtureBase>>,

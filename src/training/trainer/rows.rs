@@ -103,6 +103,11 @@ impl RowSets {
         self.weights.as_ref().map(|(weights, _)| effective_rows(weights))
     }
 
+    /// Weights of the training rows that are evaluated; `None` where all count the same.
+    pub fn evaluated_weights(&self) -> Option<&[f64]> {
+        self.weights.as_ref().map(|(_, evaluated)| evaluated.as_slice())
+    }
+
     /// Mean of log f over the training rows that are evaluated.
     pub fn train_log_f(&self, engine: &dyn Engine) -> MeanLogF {
         match &self.weights {

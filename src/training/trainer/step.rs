@@ -119,6 +119,7 @@ impl Trainer {
             let of_couplings = if plus_minus { 4.0 } else { 1.0 };
             self.gradient_norm = of_couplings * norm(&self.gradient.weights);
         }
+        self.preconditioner.apply(&mut self.gradient, self.centering.as_ref());
         let decay = self.config.training.weight_decay as f32;
         if decay > 0.0 {
             self.gradient.decay(parameters, decay);
