@@ -80,6 +80,7 @@ doubts! {
     TrackersDiffer { first: f64, first_error: f64, second: f64, second_error: f64 } "populations-differ" "chains from the marginals of the data say {first:.3} ± {first_error:.3}, chains from a mixture fitted to the rows {second:.3} ± {second_error:.3}: one of them misses a part of the model" [CHAINS, RATE];
     AuditDisagrees { value: f64, std_error: f64, method: String, audited: f64, audited_error: f64, in_errors: f64 } "audit" "tracked log Z {value:.3} ± {std_error:.3} and {method} {audited:.3} ± {audited_error:.3} differ by {in_errors:.1} errors" [SWEEPS, CHAINS, RATE];
     AuditFoundMore { update: u64 } "audit" "the audit at update {update} found a higher log Z; in doubt until a sound audit agrees (audit.every)" [];
+    MissedBefore { times: u32, of: u32 } "missed-before" "chains missed a part of the model at {times} of the last {of} evaluations, and may miss it still" [EQUILIBRATION, CHAINS, RATE];
     StartsDiffer {} "starts-differ" "annealing from the marginals of the data and from a mixture fitted to the rows differ by more than their errors: one of them misses a part of the model" [AUDIT];
     AuditsDiffer { value: f64, std_error: f64 } "audits-differ" "{value:.3} ± {std_error:.3} by an audit with other random numbers: one of them misses a part of the model" [AUDIT];
     NotMixed { per_chain: f64, needed: f64 } "not-mixed" "not mixed: {per_chain:.2} round trips per chain, {needed} needed" [MORE_SWEEPS, MORE_TEMPERATURES];

@@ -75,8 +75,8 @@ impl Trainer {
         let bound = of_rows.fold(reported.found.bound, |bound, rows| bound.max(rows.log_z_bound));
         let mut log_z = reported.log_z_beside_rows(bound, train_f.log_z_bound);
         let audit = self.audit_if_due(model, &log_z, bound)?;
-        if let (None, Some(update)) = (&audit, self.judge.standing.contradicted_at) {
-            log_z.trust.doubt(Doubt::AuditFoundMore { update });
+        if audit.is_none() {
+            self.judge.standing.lasting_doubts().for_each(|doubt| log_z.trust.doubt(doubt));
         }
         let mut notices = Vec::new();
         let judged = judged(&mut log_z, audit.as_ref(), &mut notices);

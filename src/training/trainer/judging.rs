@@ -12,10 +12,17 @@ use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
 use crate::training::{EarlyStopping, Evaluation, Health, Likelihoods, TrainingState};
-use crate::trust::Interface;
+use crate::trust::{Doubt, Interface};
 
 /// Number of successive evaluations that are not sound after which a notice says that audits decide.
 const UNSOUND: u64 = 5;
+
+/// Doubts that say that the chains miss a part of the model. A check that finds this once may pass at the next evaluation, by chance, while
+/// the part is still missing.
+const MISSED: [&str; 3] = ["known-share", "populations-differ", "bound"];
+/// Evaluations over which such doubts are counted, and how many of them put the next one in doubt.
+const REMEMBERED: u32 = 5;
+const TOO_MANY: u32 = 2;
 
 /// State of these decisions.
 #[derive(Clone, Default)]
@@ -44,6 +51,10 @@ pub struct Standing {
     /// The update of the last audit that found a higher log Z than the tracker, if no sound one has agreed since.
     #[serde(default)]
     pub contradicted_at: Option<u64>,
+    /// Whether the chains missed a part of the model, by doubts of [`MISSED`], at each of the last [`REMEMBERED`] evaluations: the lowest bit
+    /// is the last one.
+    #[serde(default)]
+    missed: u8,
     /// Whether the training works.
     #[serde(default)]
     pub training: Health,
@@ -66,6 +77,21 @@ pub struct LastEvaluation {
     pub train: LogLikelihood,
     /// Mean log-likelihood of the validation rows.
     pub validation: Option<LogLikelihood>,
+}
+
+impl Standing {
+    /// Whether the chains missed a part of the model at the last evaluation.
+    fn remember(&mut self, missed: bool) {
+        self.missed = (self.missed << 1 | u8::from(missed)) & ((1 << REMEMBERED) - 1);
+    }
+
+    /// What earlier evaluations say of the next one, if no audit is made there.
+    pub(super) fn lasting_doubts(&self) -> impl Iterator<Item = Doubt> {
+        let contradicted = self.contradicted_at.map(|update| Doubt::AuditFoundMore { update });
+        let times = self.missed.count_ones();
+        let missed = Doubt::MissedBefore { times, of: REMEMBERED };
+        contradicted.into_iter().chain((times >= TOO_MANY).then_some(missed))
+    }
 }
 
 impl Trainer {
@@ -175,6 +201,9 @@ impl Trainer {
 
     fn count(&mut self, evaluation: &mut EvaluationRecord) {
         let standing = &mut self.judge.standing;
+        let names = evaluation.log_z.trust.names();
+        let missed = names.split(' ').any(|name| MISSED.contains(&name));
+        standing.remember(missed);
         standing.last = Some(LastEvaluation {
             log_z: evaluation.log_z.value,
             log_z_std_error: evaluation.log_z.std_error,
@@ -187,7 +216,7 @@ impl Trainer {
             if audit.disagrees() && audit.difference < 0.0 {
                 standing.contradicted_at = Some(self.updates);
             } else if !audit.disagrees() && audit.estimate.trust.is_sound() {
-                standing.contradicted_at = None;
+                (standing.contradicted_at, standing.missed) = (None, 0);
             }
         }
         if self.updates == 0 {
@@ -228,5 +257,25 @@ impl EvaluationRecord {
             return Some(format!("in doubt: {}", self.judged.log_z.trust.names()));
         }
         (self.training == TrainingState::Failing).then(|| "training is failing".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One evaluation that missed a part puts no other in doubt; two do until five evaluations have followed the first of them.
+    #[test]
+    fn doubts_about_missing_parts_last() {
+        let in_doubt = |standing: &Standing| standing.lasting_doubts().count() == 1;
+        let mut standing = Standing::default();
+        let missed = [true, false, true, false, false, false, false];
+        let expected = [false, false, true, true, true, false, false];
+        for (missed, expected) in missed.into_iter().zip(expected) {
+            standing.remember(missed);
+            assert_eq!(in_doubt(&standing), expected);
+        }
+        standing.contradicted_at = Some(7);
+        assert!(in_doubt(&standing));
     }
 }
