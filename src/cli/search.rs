@@ -10,16 +10,16 @@ use super::dry_run::seconds_per_update;
 use super::output::tell;
 use super::recipe::Recipe;
 use super::run_folder::refuse_if_used;
+use super::search_trial::{Scores, seconds};
 use super::sweep::{Sweep, Trained};
 use super::sweep_axis::Axis;
-use crate::Device;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
-use crate::data::find_folder;
+use crate::data::{Binarizer, EVALUATION_EPOCH, find_folder};
 use crate::limited::read_text_of_run;
-use crate::report::{RunFiles, SEARCH};
-use crate::tracking::LogLikelihood;
+use crate::report::SEARCH;
 use crate::training::Trainer;
+use crate::{BitMatrix, Device};
 
 /// Minutes of trials and run together.
 pub const MINUTES: f64 = 10.0;
@@ -76,8 +76,8 @@ type Values = [f64; 4];
 #[derive(Clone)]
 struct Best {
     values: Values,
-    /// Of the validation rows; none where log Z is in doubt.
-    likelihood: Option<LogLikelihood>,
+    /// None where log Z is in doubt.
+    scores: Option<Scores>,
     seconds: f64,
 }
 
@@ -145,6 +145,7 @@ impl<'a> Search<'a> {
             );
         }
         refuse_if_used(self.out)?;
+        let rows = self.validation_rows()?;
         let plan = self.plan()?;
         tell(&format!(
             "preset \"best\": trial runs in {} choose length, number of hidden units, weight decay and learning rate by the log-likelihood of validation rows, then one run with these follows: {} minutes together (--minutes)",
@@ -153,7 +154,7 @@ impl<'a> Search<'a> {
         ));
         let budget = 60.0 * self.minutes;
         let (mut spent, mut tried) = (0.0, Vec::new());
-        let Some(first) = self.trials(&plan, &[plan.first], 0, &mut tried)? else {
+        let Some(first) = self.trials((&plan, &rows), &[plan.first], 0, &mut tried)? else {
             return Ok(None);
         };
         let Some(mut best) = first.into_iter().next() else {
@@ -184,7 +185,7 @@ impl<'a> Search<'a> {
                         break;
                     }
                     let Some(trials) = self.trials(
-                        &plan,
+                        (&plan, &rows),
                         &[&[best.values], &candidates[..]].concat(),
                         key,
                         &mut tried,
@@ -197,7 +198,8 @@ impl<'a> Search<'a> {
                     for trial in trials.into_iter().filter(|it| candidates.contains(&it.values)) {
                         // Those of one key share the threads.
                         spent += trial.seconds / candidates.len() as f64;
-                        if clearly_better(trial.likelihood, best.likelihood) {
+                        let scores = trial.scores.as_ref();
+                        if scores.is_some_and(|it| it.clearly_above(best.scores.as_ref())) {
                             ways = vec![trial.values[key] > from];
                             best = trial;
                         }
@@ -207,7 +209,7 @@ impl<'a> Search<'a> {
             }
         }
         ensure!(
-            best.likelihood.is_some(),
+            best.scores.is_some(),
             "no trial run has ended with a log Z that can be trusted, see the messages above: give model.hidden, or a lower training.learning_rate.initial"
         );
         let chosen = KEYS.iter().zip(best.values).filter(|(key, _)| !self.keeps(key));
@@ -230,7 +232,7 @@ impl<'a> Search<'a> {
     /// Trains with values that differ in one key, those that are already tried first; what has ended, and what was stopped.
     fn trials(
         &self,
-        plan: &Plan,
+        (plan, rows): (&Plan, &BitMatrix),
         all: &[Values],
         varied: usize,
         tried: &mut Vec<Values>,
@@ -262,10 +264,7 @@ impl<'a> Search<'a> {
                 let own = given(&settings, key).and_then(|text| text.parse().ok());
                 *value = own.unwrap_or(*value);
             }
-            // Where log Z is in doubt, the likelihood may be too high.
-            let sound = run.summary.as_ref().is_some_and(|it| it.best.doubt.is_none());
-            let likelihood = run.likelihood("validation").filter(|_| sound);
-            Best { values, likelihood, seconds: seconds(&run) }
+            Best { values, scores: Scores::of(&run, rows), seconds: seconds(&run) }
         };
         Ok(Some(runs.into_iter().map(of).collect()))
     }
@@ -281,6 +280,18 @@ impl<'a> Search<'a> {
         self.recipe.config(&overrides, &find_folder(self.data_folder))
     }
 
+    /// The rows that decide.
+    fn validation_rows(&self) -> Result<BitMatrix> {
+        let (config, _) = self.config(&[])?;
+        let splits = config.data.load(self.data_folder)?.standardised()?;
+        let rows = splits.validation.context("preset \"best\" chooses the number of hidden units by validation rows, and there are none: give model.hidden, or data.validation_fraction")?;
+        Ok(Binarizer::new(config.data.binarization)?.binarize(
+            &rows,
+            EVALUATION_EPOCH,
+            config.seed,
+        )?)
+    }
+
     /// The plan of an interrupted search, or a new one from a few updates of each size.
     fn plan(&self) -> Result<Plan> {
         let path = self.out.join(SEARCH).join("plan.json");
@@ -291,10 +302,6 @@ impl<'a> Search<'a> {
         }
         let (config, _) = self.config(&[])?;
         let splits = config.data.load(self.data_folder)?;
-        ensure!(
-            splits.validation.is_some(),
-            "preset \"best\" chooses the number of hidden units by validation rows, and there are none: give model.hidden, or data.validation_fraction"
-        );
         let (hidden, rate) = (config.model.hidden, config.training.learning_rate.initial);
         let rows = splits.train.rows();
         let mut trainer = Trainer::new(&config, splits, &Device::Host)?;
@@ -328,20 +335,6 @@ fn rounded(number: f64) -> f64 {
     format!("{number:.2e}").parse().unwrap_or(number)
 }
 
-/// Seconds of a run on idle processors, audits included, so that other work on the machine does not shorten the search; as the clock says where
-/// the system does not tell, and for a run that was stopped.
-fn seconds(run: &RunFiles) -> f64 {
-    let Some(summary) = &run.summary else { return run.metrics.last("seconds").unwrap_or(0.0) };
-    let processor = summary.processor_seconds.map(|all| all / summary.threads.max(1) as f64);
-    processor.unwrap_or(summary.seconds)
-}
-
-/// Whether a likelihood of the same rows is higher by more than the error of the difference: that of both log Z.
-fn clearly_better(value: Option<LogLikelihood>, best: Option<LogLikelihood>) -> bool {
-    let (Some(value), Some(best)) = (value, best) else { return value.is_some() };
-    value.value - best.value > value.log_z_std_error.hypot(best.log_z_std_error)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,19 +359,5 @@ mod tests {
         assert!(!plan([500.0, f64::NAN, 0.0, 0.1], 100).is_valid());
         assert!(!plan([500.0, 16.0, -1.0, 0.1], 100).is_valid());
         assert!(!plan([500.0, 16.0, 0.0, 0.1], 0).is_valid());
-    }
-
-    #[test]
-    fn a_difference_within_the_error_of_log_z_changes_nothing() {
-        let of = |value, log_z_std_error| {
-            Some(LogLikelihood { value, std_error: 1.0, data_std_error: 1.0, log_z_std_error })
-        };
-        assert!(clearly_better(of(-9.0, 0.1), of(-9.2, 0.1)));
-        assert!(!clearly_better(of(-9.0, 0.1), of(-9.1, 0.1)));
-        assert!(!clearly_better(of(-9.0, 0.3), of(-9.2, 0.1)));
-        assert!(!clearly_better(of(f64::NAN, 0.1), of(-9.2, 0.1)));
-        // Where log Z is in doubt there is no value.
-        assert!(clearly_better(of(-9.0, 0.1), None));
-        assert!(!clearly_better(None, of(-9.0, 0.1)) && !clearly_better(None, None));
     }
 }

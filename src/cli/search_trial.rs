@@ -1,0 +1,67 @@
+//! What a trial of a search has reached, and whether it is better than another one.
+
+use crate::checkpoint::ModelFile;
+use crate::engine::Engine;
+use crate::numerics::statistics::{mean, variance};
+use crate::report::RunFiles;
+use crate::{BitMatrix, Host};
+
+/// Log-likelihoods of the validation rows by the audited model of a trial.
+#[derive(Clone)]
+pub(super) struct Scores {
+    of_rows: Vec<f64>,
+    log_z_std_error: f64,
+}
+
+impl Scores {
+    /// None where log Z is in doubt, as the likelihood may be too high, or where there is no model.
+    pub(super) fn of(run: &RunFiles, rows: &BitMatrix) -> Option<Self> {
+        let best = &run.summary.as_ref()?.best;
+        if best.doubt.is_some() {
+            return None;
+        }
+        let model = ModelFile::load(run.model()?).ok()?;
+        let log_f = Host::new(&model.parameters).log_f(rows);
+        let of_rows = log_f.into_iter().map(|log_f| log_f - best.log_z).collect();
+        Some(Self { of_rows, log_z_std_error: best.log_z_std_error })
+    }
+
+    /// Whether the mean is higher than another one by more than the standard error of the difference: from the scatter of the differences over
+    /// the rows, and from both log Z. On few rows a difference of two good settings is mostly the former.
+    pub(super) fn clearly_above(&self, other: Option<&Self>) -> bool {
+        let Some(other) = other else { return true };
+        let pairs = self.of_rows.iter().zip(&other.of_rows);
+        let differences: Vec<f64> = pairs.map(|(new, old)| new - old).collect();
+        let of_rows = variance(&differences) / differences.len() as f64;
+        let of_log_z = self.log_z_std_error.hypot(other.log_z_std_error);
+        mean(&differences) > of_rows.sqrt().hypot(of_log_z)
+    }
+}
+
+/// Seconds of a run on idle processors, audits included, so that other work on the machine does not shorten the search; as the clock says where
+/// the system does not tell, and for a run that was stopped.
+pub(super) fn seconds(run: &RunFiles) -> f64 {
+    let Some(summary) = &run.summary else { return run.metrics.last("seconds").unwrap_or(0.0) };
+    let processor = summary.processor_seconds.map(|all| all / summary.threads.max(1) as f64);
+    processor.unwrap_or(summary.seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_within_its_error_changes_nothing() {
+        let of =
+            |of_rows: &[f64], log_z_std_error| Scores { of_rows: of_rows.into(), log_z_std_error };
+        let old = of(&[-9.0, -3.0, -12.0, -5.0], 0.1);
+        // The same for all rows: the error is that of both log Z.
+        assert!(of(&[-8.8, -2.8, -11.8, -4.8], 0.1).clearly_above(Some(&old)));
+        assert!(!of(&[-8.9, -2.9, -11.9, -4.9], 0.1).clearly_above(Some(&old)));
+        assert!(!of(&[-8.8, -2.8, -11.8, -4.8], 0.3).clearly_above(Some(&old)));
+        // The same mean, from one row that gains 1.2 and three that lose .13 each.
+        assert!(!of(&[-7.8, -3.13, -12.13, -5.13], 0.1).clearly_above(Some(&old)));
+        assert!(!of(&[f64::NAN, -2.8, -11.8, -4.8], 0.1).clearly_above(Some(&old)));
+        assert!(old.clearly_above(None));
+    }
+}
