@@ -307,7 +307,8 @@ fn a_run_that_diverges_stops() {
         let (path, rate) = (text(&out), format!("training.learning_rate.initial={rate}"));
         let sets =
             ["--set", &rate, "--set", "training.updates=2000", "--set", "checkpoint.every=1"];
-        let unlimited = ["--set", "training.largest_step=1e9"];
+        let unlimited =
+            ["--set", "training.largest_step=1e9", "--set", "training.preconditioning=false"];
         let arguments =
             [&["train", &config, "--out", &path, "--quiet"][..], &sets, &unlimited].concat();
         refused(&arguments, "training diverged at update");

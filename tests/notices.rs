@@ -19,6 +19,7 @@ fn quiet_keeps_warnings_and_the_result_and_every_notice_is_counted() {
         "training.learning_rate.initial=5",
         "training.gradient={ kind = \"tempered\" }",
         "training.largest_step=1e9",
+        "training.preconditioning=false",
         "evaluation.exact=false",
     ];
     let start = |name: &str, more: &[&str]| {
@@ -76,6 +77,7 @@ fn leaps_are_information_and_a_lost_ladder_is_a_warning() {
         "training.learning_rate.initial=50",
         "training.gradient={ kind = \"tempered\" }",
         "training.largest_step=1e9",
+        "training.preconditioning=false",
         "evaluation.exact=false",
         "evaluation.every=300",
     ];

@@ -155,6 +155,7 @@ fn a_training_that_fails_is_mended() {
         "evaluation.every=50",
         "model.hidden=8",
         "data.groups=false",
+        "training.preconditioning=false",
     ];
     let config = Config::parse(common::TINY, &settings.map(String::from)).unwrap();
     let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
@@ -233,7 +234,9 @@ fn no_update_changes_log_f_by_more_than_the_limit() {
     let rows = BitMatrix::from_fn(160, 64, |i, j| (i >> (j % 2)) % 2 == 1);
     let longest = |limit: &str| {
         let limit = format!("training.largest_step={limit}");
-        let settings = ["training.learning_rate.initial=2", "training.batch=160", &limit];
+        let unconditioned = "training.preconditioning=false";
+        let settings =
+            ["training.learning_rate.initial=2", "training.batch=160", unconditioned, &limit];
         let settings = settings.map(String::from);
         let config = Config::parse(common::TINY, &settings).unwrap();
         let data = Dataset::new("rows", Values::Binary(rows.clone()), None, None).unwrap();
@@ -258,7 +261,9 @@ fn no_update_changes_log_f_by_more_than_the_limit() {
 
 #[test]
 fn divergence_is_an_error_of_its_own() {
-    let mut trainer = trainer(&["training.learning_rate.initial=1e6", "training.largest_step=1e9"]);
+    let unlimited = ["training.largest_step=1e9", "training.preconditioning=false"];
+    let settings = [&["training.learning_rate.initial=1e6"][..], &unlimited].concat();
+    let mut trainer = trainer(&settings);
     let error = (0..20).find_map(|_| trainer.step().err()).unwrap();
     assert!(matches!(&error, Error::Diverged(_)), "{error:?}");
 }

@@ -16,7 +16,7 @@ const LARGEST_GROWTH: f64 = 0.1;
 /// Most components; those that follow have a smaller variance and are left alone.
 const COMPONENTS: usize = 32;
 /// Most rows that the components are taken from.
-const ROWS: usize = 4096;
+const MOST_ROWS: usize = 4096;
 /// Steps of the orthogonal iteration. Components of nearly equal variance may stay mixed, which changes nothing.
 const ITERATIONS: usize = 20;
 
@@ -82,7 +82,7 @@ fn principal_components(
     seed: u64,
 ) -> Vec<(f64, Vec<f64>)> {
     let count = COMPONENTS.min(rows.columns());
-    let used = rows.rows().min(ROWS);
+    let used = rows.rows().min(MOST_ROWS);
     let chosen: Vec<usize> = (0..used).map(|i| i * rows.rows() / used).collect();
     let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
     let total: f64 = chosen.iter().map(|row| weight(*row)).sum();
