@@ -190,7 +190,7 @@ fn chart(rows: &[Row]) -> Chart {
     Chart {
         title: "Test log-likelihood on public tables".into(),
         guides,
-        x_range: Some((0.5, rows.len() as f64 + 0.9)),
+        x_range: Some((0.5, rows.len() as f64 + 1.4)),
         ..Chart::of(
             "table; * none published: the best simple density",
             "per cent above the best published",

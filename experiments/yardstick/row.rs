@@ -21,7 +21,7 @@ use crate::tables::Table;
 
 /// Chains of the annealing bounds, and their temperatures: more where the bounds are further apart than is asked for.
 const CHAINS: usize = 100;
-const TEMPERATURES: [usize; 3] = [1000, 4000, 16_000];
+const TEMPERATURES: [usize; 5] = [1000, 4000, 16_000, 64_000, 256_000];
 const APART: f64 = 0.3;
 /// Rows that show the modes to the annealing passes.
 const KNOWN_ROWS: usize = 5000;

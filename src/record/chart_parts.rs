@@ -78,9 +78,9 @@ impl Layout {
             }
             Guide::Vertical(x, text) => {
                 let x = self.x.place(*x);
-                // Labels are on the side with more room.
-                let (at, anchor) =
-                    if x > (left + right) / 2.0 { (x - 4.0, "end") } else { (x + 4.0, "start") };
+                // Labels are on the right where they fit.
+                let fits = x + 4.0 + CHARACTER * text.chars().count() as f64 <= right;
+                let (at, anchor) = if fits { (x + 4.0, "start") } else { (x - 4.0, "end") };
                 group.with(line("guide", (x, top), (x, bottom))).with(label(
                     "note",
                     (at, bottom - 6.0),
