@@ -268,7 +268,7 @@ fn tables_that_are_no_categories_are_refused() {
         (
             table() + "red,1,,0,a\nred,?,no,0,a\n",
             &FileOptions::default(),
-            "2 cells are empty or missing (na, n/a, nan, null, none, nil, ?, -), the first in line 402, column 3",
+            "2 cells are empty or missing (na, n/a, nan, null, ?, -), the first in line 402, column 3",
         ),
         (
             table().split_once('\n').unwrap().1.to_string(),
@@ -293,7 +293,7 @@ fn tables_that_are_no_categories_are_refused() {
         (
             "a,b\n".to_string() + &names(300),
             &FileOptions::default(),
-            "line 258, column 2 (b): another value in",
+            "column 2 (b): another value in every row",
         ),
         (
             "a,b\n".to_string() + &names(30),

@@ -90,6 +90,30 @@ fn tables_of_every_kind_are_read() {
 }
 
 /// Tables of numbers are grey levels where they are to become zeros and ones, on the scale that the numbers show.
+/// Rows of empty cells that spreadsheets write at the end are none; among other rows they have missing cells.
+#[test]
+fn empty_rows_end_a_table() {
+    let read = |text: &str, missing| {
+        let options = FileOptions { missing, ..FileOptions::default() };
+        read_bytes(Path::new("x.csv"), text.into(), &options)
+    };
+    for end in ["", ";;\n", ";;\r\n;;", "\"\";; \n\n;;\n;;;;\n"] {
+        for missing in [false, true] {
+            let data = read(&format!("a;b;c\n0;1;1\n1;0;1\n{end}"), missing).unwrap();
+            assert_eq!((data.rows(), data.missing), (2, None), "{end:?}");
+        }
+    }
+    let text = "0;1;1\n\n;;\n1;0;1\n;;\n";
+    let message = read(text, false).unwrap_err().to_string();
+    assert!(message.contains("line 3, column 1: a value is missing"), "{message}");
+    let data = read(text, true).unwrap();
+    let missing = data.missing.unwrap();
+    assert_eq!(
+        (data.values, missing.words()),
+        (read("0;1;1\n0;0;0\n1;0;1\n", false).unwrap().values, &[0, 7, 0][..])
+    );
+}
+
 #[test]
 fn tables_of_grey_levels_are_read() {
     let grey = |text: &str, chosen: Option<Vec<Column>>| {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::limits::check_room;
 use super::readers::{Part, has_part, read_weights};
 use super::source::{find_file, locate};
-use super::{Column, Columns, Dataset, FileOptions, Files, Source, load_file};
+use super::{Column, Columns, Dataset, FileOptions, Files, Index, Source, load_file};
 use crate::engine::random::{Purpose, Streams};
 use crate::error::{Error, Result};
 
@@ -127,6 +127,14 @@ impl Files {
         };
         let (label, separator) = (self.label.clone(), self.separator);
         FileOptions { columns, label, chosen, separator, ..reading }
+    }
+
+    /// The columns of the training file that have another value in every row.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn index(&self, folder: &Path, reading: FileOptions) -> Result<Option<Index>> {
+        Index::of(&locate(&self.train, folder), &self.options(reading))
     }
 }
 

@@ -6,8 +6,8 @@ use crate::data::limits::Checked;
 const LONGEST_NUMBER: usize = 64;
 /// Characters of a cell shown in a message.
 const SHOWN: usize = 32;
-/// Text for missing values in other programs, besides an empty cell.
-pub(super) const MISSING: [&str; 8] = ["na", "n/a", "nan", "null", "none", "nil", "?", "-"];
+/// Text for missing values in other programs, besides an empty cell. `none` is an answer.
+pub(super) const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", "?", "-"];
 
 /// Line and column, both from 1.
 type Place = (usize, usize);

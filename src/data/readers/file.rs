@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::cells::first_records;
 use super::encoding::is_value;
 use super::npz::{Part, array_of};
-use super::{csv, fasta, idx, libsvm, npy, npz};
+use super::{Index, csv, fasta, idx, libsvm, npy, npz};
 use crate::data::input::{Form, Input};
 use crate::data::{Alphabet, Categories, Column, Dataset, Separator};
 use crate::error::{Error, Result};
@@ -130,8 +130,7 @@ pub(super) fn read_as<'a>(
         #[cfg(feature = "parquet")]
         Format::Parquet => {
             let text = || super::parquet::text(path, open()?.rest()?);
-            let options = FileOptions { separator: Some(Separator::Comma), ..options.clone() };
-            table(path, &text, &options)
+            table(path, &text, &with_commas(options))
         }
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(Error::file(
@@ -153,14 +152,48 @@ fn table<'a>(
     open: &dyn Fn() -> Result<Input<'a>>,
     options: &FileOptions,
 ) -> Result<Dataset> {
+    let index = || match Index::find(&mut open()?, options)? {
+        Some(index) => Err(Error::file(path, index.text())),
+        None => Ok(()),
+    };
     if let Some(variables) = &options.reals {
+        index()?;
         return csv::read_numbers(path, &mut open()?, options, variables);
     }
     match csv::read(path, &mut open()?, options)? {
         Some(dataset) => Ok(dataset),
         None if options.grey => csv::read_levels(path, &mut open()?, options),
-        None => csv::read_states(path, &mut open()?, options),
+        None => {
+            index()?;
+            csv::read_states(path, &mut open()?, options)
+        }
     }
+}
+
+/// The text of a table in a file, and how it is read; `None` for a file of another format.
+pub(super) fn open_table<'a>(
+    path: &'a Path,
+    options: &FileOptions,
+) -> Result<Option<(Input<'a>, FileOptions)>> {
+    if array_of(path).1.is_some() {
+        return Ok(None);
+    }
+    let input = Input::open(path)?;
+    match format_of(path, input.head()) {
+        Some(Format::Csv) => Ok(Some((input, options.clone()))),
+        #[cfg(feature = "parquet")]
+        Some(Format::Parquet) => {
+            let text = super::parquet::text(path, { input }.rest()?)?;
+            Ok(Some((text, with_commas(options))))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The same for text that commas separate.
+#[cfg(feature = "parquet")]
+fn with_commas(options: &FileOptions) -> FileOptions {
+    FileOptions { separator: Some(Separator::Comma), ..options.clone() }
 }
 
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::FileOptions;
-use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_record};
+use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_empty_row, is_record};
 use super::encoding::{Encoding, is_missing};
 use super::layout::{Layout, Role, is_header, names};
 use crate::data::input::Input;
@@ -28,7 +28,11 @@ pub fn refill(
     }
     let separator = options.separator.unwrap_or_else(|| find_separator(input.head()));
     let text = input.rest()?;
-    let lines = || text.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'));
+    let all = || text.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'));
+    let is_row = |line| is_record(cells_of(line)) && !is_empty_row(cells_of(line), separator);
+    // Empty rows at the end are no rows.
+    let count = all().enumerate().filter(|(_, line)| is_row(line)).last().map_or(0, |(i, _)| i + 1);
+    let lines = || all().take(count);
     let first = lines().map(cells_of).find(|record| is_record(record));
     let first = first.ok_or_else(|| Error::file(path, "has no rows"))?;
     let header = is_header(first, separator, options.grey);
@@ -71,6 +75,7 @@ pub fn refill(
         }
         out.extend(&line[done..]);
     }
+    all().skip(count).for_each(|line| out.extend(line));
     Ok(out)
 }
 

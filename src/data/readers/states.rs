@@ -14,12 +14,8 @@ use crate::engine::BitMatrix;
 use crate::memory::check_memory;
 
 /// Most states of a column of text, and of a column of integers, which are counts or measurements if they are more.
-const MOST_STATES: usize = 256;
+pub(super) const MOST_STATES: usize = 256;
 const MOST_INTEGERS: usize = 50;
-/// Fewest rows of which a column with another whole number in each is taken for their index; so is one of text.
-const NUMBERED: usize = 20;
-/// What is said of it.
-const INDEX: &str = "another value in every row, as names of rows or an index of pandas have: leave it out; for the first column --set data.source.columns=2- (--columns 2-), or to_csv(..., index=False)";
 /// What is said of a column with many numbers.
 const REAL: &str =
     "; real numbers are trained as such by data.variables = \"real\" (--set data.variables=real)";
@@ -121,11 +117,6 @@ impl StateRows {
                 let code = column.known.len() as u16;
                 if column.known.len() >= MOST_STATES {
                     let grey = number(cell).is_some_and(|x| (0.0..=255.0).contains(&x));
-                    let each = column.known.values().all(|value| value.rows == 1);
-                    let names = |cell: &[u8]| number(cell).is_none_or(|x| x.fract() == 0.0);
-                    if each && column.known.keys().all(|value| names(value)) {
-                        return Err(INDEX.into());
-                    }
                     return Err(format!(
                         "`{}` is one value more than the {MOST_STATES} states that a column may have: group the values, or choose other columns by data.source.columns (--columns){}{}",
                         shown(cell),
@@ -218,11 +209,15 @@ impl Column {
         if one_encoding {
             return Ok(Category { name: title.clone(), states: Vec::new() });
         }
+        // Python writes None for a missing value; among words it is an answer.
+        let none =
+            self.known.len() > 1 && others.len() == 1 && others[0].0.eq_ignore_ascii_case(b"none");
         if let Some((value, first)) = others.first()
-            && few as f64 <= (MISTAKES * rows as f64).max(1.0)
+            && (none || few as f64 <= (MISTAKES * rows as f64).max(1.0))
         {
+            let meant = if none { " (an empty cell is a missing one)" } else { "" };
             return Err(format!(
-                "line {}, column {name}: `{}` is neither 0 nor 1, as the other cells of this column are: correct it, or choose other columns by data.source.columns (--columns)",
+                "line {}, column {name}: `{}` is neither 0 nor 1, as the other cells of this column are: correct it{meant}, or choose other columns by data.source.columns (--columns)",
                 first.line,
                 shown(value)
             ));
@@ -231,9 +226,6 @@ impl Column {
         let mut states: Vec<String> =
             self.known.keys().map(|value| String::from_utf8_lossy(value).into()).collect();
         let whole = numbers.iter().flatten().all(|x| x.fract() == 0.0);
-        if whole && rows >= NUMBERED && states.len() == rows {
-            return Err(format!("column {name}: {INDEX}"));
-        }
         if let Some(numbers) = numbers {
             if !whole || numbers.len() > MOST_INTEGERS {
                 return Err(format!(
