@@ -241,6 +241,7 @@ fn none_is_an_answer() {
     write("t.csv", table + ";;\n\"\";;\n");
     write("h.csv", "a;b;flag\nnone;;1\n;some;0\n;;\n".into());
     let bits = |n: usize| format!("{},{}\n", n % 2, ["0", "1", "None"][n % 3]);
+    write("r.txt", "\"a\" \"b\"\n\"one\" 1 0\n\"two\" 0 1\n".into());
     write("bits.csv", "a,b\n".to_string() + &(0..60).map(bits).collect::<String>());
     let ztrack = |arguments: &[&str]| {
         let output = common::ztrack().current_dir(folder.path()).args(arguments).output().unwrap();
@@ -253,6 +254,8 @@ fn none_is_an_answer() {
     let (_, said) = ztrack(&["train", "bits.csv"]);
     let expected = "line 4, column 2 (b): `None` is neither 0 nor 1";
     assert!(said.contains(expected) && said.contains("empty cell"), "{said}");
+    let (_, said) = ztrack(&["train", "r.txt"]);
+    assert!(said.contains("line 2 has one cell more than the line of names"), "{said}");
 }
 
 /// The columns that a run was trained on need not be named again; other files of its units are read as they are.
@@ -280,5 +283,17 @@ fn a_run_knows_its_columns() {
     assert!(lines[2].starts_with("y,") && lines[2].ends_with(",0,"), "{filled}");
     assert!(ztrack(&["evaluate", "runs/t", "--data", "h.csv"]).contains("2 of them with missing"));
     assert!(ztrack(&["evaluate", "runs/t", "--data", "units.csv"]).contains("(3 rows;"));
+    // Nor in a table where they are others, in another order, and an array has none.
+    let reordered = |n: usize| format!("{},z{n},{}\n", n / 2 % 2, n % 2);
+    let text = "b,more,a\n".to_string() + &(0..300).map(reordered).collect::<String>();
+    write("other.csv", text);
+    ndarray_npy::write_npy(folder.path().join("u.npy"), &ndarray::array![[1u8, 0], [0, 1]])
+        .unwrap();
+    let value = |file: &str| {
+        let said = ztrack(&["evaluate", "runs/t", "--data", file]);
+        said.lines().find(|line| line.starts_with("rows")).unwrap().to_string()
+    };
+    assert_eq!(value("other.csv"), value("t.csv"));
+    assert!(value("u.npy").contains("(2 rows;"));
     assert!(ztrack(&["transform", "runs/t", "--data", "t.csv", "--out", "h.npy"]).contains("300"));
 }

@@ -194,7 +194,10 @@ impl Splits {
             .parts()
             .filter(|(_, part)| !part.name.ends_with(" part)"))
             .filter_map(|(what, part)| Some((what, part.name.rsplit_once(".npz:")?.1)))
-            .map(|(what, array)| format!("{what} rows are its array {array}"))
+            .map(|(what, array)| match self.parts().nth(1) {
+                Some(_) => format!("{what} rows are its array {array}"),
+                None => format!("rows are its array {array}"),
+            })
             .collect();
         let file = name.rsplit_once(':').map_or("", |(file, _)| file);
         let arrays = (!arrays.is_empty()).then(|| format!("{file}: {}", arrays.join(", ")));

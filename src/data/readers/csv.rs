@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::FileOptions;
 use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_empty_row, is_record};
-use super::encoding::{Encoding, is_category, is_missing, level, weight};
+use super::encoding::{Encoding, is_category, is_missing, level, pointed, weight};
 use super::labels::Labels;
 use super::layout::{Layout, Role, is_header, names};
 use super::levels::Levels;
@@ -253,6 +253,12 @@ impl<'a> Table<'a> {
         }
         let first = self.columns.is_none();
         let expected = *self.columns.get_or_insert(count);
+        if count == expected + 1 && self.layout.is_none() && !self.names.is_empty() {
+            return Err(
+                " has one cell more than the line of names, as tables of R have with names of rows: write it with row.names=FALSE, or put a name for the first column on top"
+                    .into(),
+            );
+        }
         if count != expected {
             return Err(format!(
                 " has {count} columns, {expected} expected, as in the first; they are separated by {}s",
@@ -293,6 +299,7 @@ impl<'a> Table<'a> {
         for (column, cell) in Cells::of(record, self.separator).enumerate() {
             let told = |problem| format!(", column {}: {problem}", layout.name(column));
             let place = (line, column + 1);
+            let cell = &*pointed(cell, self.separator);
             match layout.roles[column] {
                 Role::Unused => {}
                 Role::Label => self.labels.push(cell).map_err(told)?,

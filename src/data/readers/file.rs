@@ -4,8 +4,9 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::cells::first_records;
+use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, first_records, is_record};
 use super::encoding::is_value;
+use super::layout::{Layout, is_header, names};
 use super::npz::{Part, array_of};
 use super::{Index, csv, fasta, idx, libsvm, npy, npz};
 use crate::data::input::{Form, Input};
@@ -188,6 +189,26 @@ pub(super) fn open_table<'a>(
         }
         _ => Ok(None),
     }
+}
+
+/// Whether a file is a text table with the columns that are chosen, so many of them.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn has_columns(path: &Path, options: &FileOptions, units: usize) -> Result<bool> {
+    let Some((mut input, options)) = open_table(path, options)? else { return Ok(false) };
+    let separator = options.separator.unwrap_or_else(|| find_separator(input.head()));
+    let mut line = Vec::new();
+    while input.line(&mut line, 1)? {
+        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line);
+        if let Some(record) = line.split(|&byte| byte == b'\r').find(|record| is_record(record)) {
+            let header = is_header(record, separator, options.grey);
+            let names = if header { names(record, separator) } else { Vec::new() };
+            let layout = Layout::new(names, Cells::of(record, separator).count(), &options);
+            return Ok(layout.is_ok_and(|layout| layout.units == units));
+        }
+    }
+    Ok(false)
 }
 
 /// The same for text that commas separate.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_record};
-use super::encoding::{is_missing, number};
+use super::encoding::{is_missing, number, pointed};
 use super::file::open_table;
 use super::layout::{Layout, Role, is_header, names};
 use super::{FileOptions, states};
@@ -76,7 +76,8 @@ impl Index {
                 if Cells::of(record, separator).count() != layout.roles.len() {
                     return Ok(None);
                 }
-                Cells::of(record, separator).zip(seen).for_each(|(cell, seen)| seen.add(cell));
+                let cells = Cells::of(record, separator).map(|cell| pointed(cell, separator));
+                cells.zip(seen).for_each(|(cell, seen)| seen.add(&cell));
                 rows += 1;
             }
         }
