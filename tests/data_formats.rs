@@ -10,7 +10,7 @@ use ndarray_npy::NpzWriter;
 use proptest::prelude::*;
 use ztrack::data::{
     Column, Columns, Dataset, FileOptions, Files, ImageShape, Separator, Source, SplitOptions,
-    Splits, Values, load, load_file, read_bytes,
+    Splits, Values, load, load_file, read_bytes, refill,
 };
 use ztrack::engine::BitMatrix;
 
@@ -90,6 +90,53 @@ fn tables_of_every_kind_are_read() {
 }
 
 /// Tables of numbers are grey levels where they are to become zeros and ones, on the scale that the numbers show.
+/// Rows of empty cells that spreadsheets write at the end are none; among other rows they have missing cells.
+#[test]
+fn empty_rows_end_a_table() {
+    let read = |text: &str, missing| {
+        let options = FileOptions { missing, ..FileOptions::default() };
+        read_bytes(Path::new("x.csv"), text.into(), &options)
+    };
+    for end in ["", ";;\n", ";;\r\n;;", "\"\";; \n\n;;\n;;;;\n"] {
+        for missing in [false, true] {
+            let data = read(&format!("a;b;c\n0;1;1\n1;0;1\n{end}"), missing).unwrap();
+            assert_eq!((data.rows(), data.missing), (2, None), "{end:?}");
+        }
+    }
+    let text = "0;1;1\n\n;;\n1;0;1\n;;\n";
+    let message = read(text, false).unwrap_err().to_string();
+    assert!(message.contains("line 3, column 1: a value is missing"), "{message}");
+    let data = read(text, true).unwrap();
+    let missing = data.missing.unwrap();
+    assert_eq!(
+        (data.values, missing.words()),
+        (read("0;1;1\n0;0;0\n1;0;1\n", false).unwrap().values, &[0, 7, 0][..])
+    );
+}
+
+/// Numbers as spreadsheets of many countries write them; what is filled in is written alike.
+#[test]
+fn decimal_commas_are_those_of_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.csv");
+    std::fs::write(&path, "a;b\n3,5;-1,25\n4;?\n").unwrap();
+    let reals = "2*real".parse().ok();
+    let options = FileOptions { reals, missing: true, ..FileOptions::default() };
+    let data = load_file(&path, &options).unwrap();
+    let variables = data.reals.clone().unwrap();
+    let numbers = variables.cells(bits(&data).row(0), data.columns());
+    assert_eq!(numbers, [3.5, -1.25]);
+    let filled = refill(&path, &options, |_, _| "2.75".into()).unwrap();
+    assert_eq!(String::from_utf8(filled).unwrap(), "a;b\n3,5;-1,25\n4;2,75\n");
+    // Without names on top, and not where commas separate.
+    let rows = |text: &str| {
+        let options = FileOptions { missing: false, ..options.clone() };
+        read_bytes(Path::new("x.csv"), text.into(), &options).map(|data| data.rows())
+    };
+    assert_eq!(rows("3,5;1,5\n4,5;2,5\n").unwrap(), 2);
+    assert!(rows("\"3,5\",1\n4,2\n").unwrap_err().to_string().contains("is no number"));
+}
+
 #[test]
 fn tables_of_grey_levels_are_read() {
     let grey = |text: &str, chosen: Option<Vec<Column>>| {

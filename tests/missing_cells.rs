@@ -231,6 +231,33 @@ fn categories_are_filled_in_by_name() {
     assert_eq!(holes["log_likelihoods"][0]["with_missing_cells"], 3);
 }
 
+/// In a column of words `none` is an answer, which is learned and filled in; beside 0 and 1 it is a mistake. Empty rows at the end are none.
+#[test]
+fn none_is_an_answer() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
+    let row = |n: usize| format!("{0};{0};{1}\n", ["none", "some", "all"][n % 3], n % 2);
+    let table = "a;b;flag\n".to_string() + &(0..300).map(row).collect::<String>();
+    write("t.csv", table + ";;\n\"\";;\n");
+    write("h.csv", "a;b;flag\nnone;;1\n;some;0\n;;\n".into());
+    let bits = |n: usize| format!("{},{}\n", n % 2, ["0", "1", "None"][n % 3]);
+    write("r.txt", "\"a\" \"b\"\n\"one\" 1 0\n\"two\" 0 1\n".into());
+    write("bits.csv", "a,b\n".to_string() + &(0..60).map(bits).collect::<String>());
+    let ztrack = |arguments: &[&str]| {
+        let output = common::ztrack().current_dir(folder.path()).args(arguments).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert!(ztrack(&["train", "t.csv", "-q", "--set", "training.updates=1500"]).0);
+    assert!(ztrack(&["impute", "runs/t", "h.csv", "--out", "f.csv"]).0);
+    let filled = fs::read_to_string(folder.path().join("f.csv")).unwrap();
+    assert_eq!(filled, "a;b;flag\nnone;none;1\nsome;some;0\n;;\n");
+    let (_, said) = ztrack(&["train", "bits.csv"]);
+    let expected = "line 4, column 2 (b): `None` is neither 0 nor 1";
+    assert!(said.contains(expected) && said.contains("empty cell"), "{said}");
+    let (_, said) = ztrack(&["train", "r.txt"]);
+    assert!(said.contains("line 2 has one cell more than the line of names"), "{said}");
+}
+
 /// The columns that a run was trained on need not be named again; other files of its units are read as they are.
 #[test]
 fn a_run_knows_its_columns() {
@@ -256,5 +283,17 @@ fn a_run_knows_its_columns() {
     assert!(lines[2].starts_with("y,") && lines[2].ends_with(",0,"), "{filled}");
     assert!(ztrack(&["evaluate", "runs/t", "--data", "h.csv"]).contains("2 of them with missing"));
     assert!(ztrack(&["evaluate", "runs/t", "--data", "units.csv"]).contains("(3 rows;"));
+    // Nor in a table where they are others, in another order, and an array has none.
+    let reordered = |n: usize| format!("{},z{n},{}\n", n / 2 % 2, n % 2);
+    let text = "b,more,a\n".to_string() + &(0..300).map(reordered).collect::<String>();
+    write("other.csv", text);
+    ndarray_npy::write_npy(folder.path().join("u.npy"), &ndarray::array![[1u8, 0], [0, 1]])
+        .unwrap();
+    let value = |file: &str| {
+        let said = ztrack(&["evaluate", "runs/t", "--data", file]);
+        said.lines().find(|line| line.starts_with("rows")).unwrap().to_string()
+    };
+    assert_eq!(value("other.csv"), value("t.csv"));
+    assert!(value("u.npy").contains("(2 rows;"));
     assert!(ztrack(&["transform", "runs/t", "--data", "t.csv", "--out", "h.npy"]).contains("300"));
 }

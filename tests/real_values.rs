@@ -259,7 +259,11 @@ fn what_a_table_cannot_be_is_said() {
     for (content, variables, expected) in [
         ("1.5,2.5\n2.5,3.25\n", None, "data.variables = \"real\""),
         ("1.5,red\n2.5,blue\n", Some("real,1+"), "`red` is no number"),
-        ("1.5,7\n2.5,7\n1.5,7\n1,7\n", Some("real"), "1 of 2 columns have one value"),
+        (
+            "a,b\n1.5,7\n2.5,7\n1.5,7\n1,7\n",
+            Some("real"),
+            "leave them out (data.source.columns): b",
+        ),
         ("1.5,7\n2.5,8\n", Some("3*real"), "have 3 columns, the table 2"),
         ("1.5,inf\n2.5,8\n", Some("real"), "inf is no number"),
     ] {

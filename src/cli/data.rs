@@ -13,9 +13,9 @@ use super::output::{print, print_json, tell};
 use super::teller::Teller;
 use crate::data::download::{self, Check, Mirrors, REMOTE_SETS};
 use crate::data::{
-    Baseline, Binarization, Binarizer, Description, EVALUATION_EPOCH, FileOptions, MOST_COMPONENTS,
-    PartLikelihood, SplitOptions, Splits, Values, baselines, describe, find_folder, find_variables,
-    load_as, resolve_name,
+    Baseline, Binarization, Binarizer, Columns, Description, EVALUATION_EPOCH, FileOptions, Index,
+    MOST_COMPONENTS, PartLikelihood, Source, SplitOptions, Splits, Values, baselines, describe,
+    find_folder, find_variables, load_as, resolve_name,
 };
 use crate::units::Variables;
 
@@ -110,8 +110,17 @@ impl Describe {
         let how = self.binarization.or(configured.map(|data| data.binarization));
         let how = how.unwrap_or_default();
         reading.grey = how != Binarization::None;
-        let splits = load_as(&self.columns.apply(source)?, &split, &folder, reading)?;
-        let descriptions: Vec<_> = splits.parts().map(|(_, part)| describe(part)).collect();
+        let mut source = self.columns.apply(source)?;
+        let index = match &source {
+            Source::Files(files) => files.index(&folder, reading.clone())?,
+            _ => None,
+        };
+        if let (Source::Files(files), Some(index)) = (&mut source, &index) {
+            files.columns = Some(Columns::Chosen(index.rest()));
+        }
+        let splits = load_as(&source, &split, &folder, reading)?;
+        let of = |part| Description { index: index.as_ref().map(Index::text), ..describe(part) };
+        let descriptions: Vec<_> = splits.parts().map(|(_, part)| of(part)).collect();
         let text = |it: &Description| print(&format!("{}\n", it.to_string().trim_end()));
         if !self.baselines {
             if self.json {

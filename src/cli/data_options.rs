@@ -12,8 +12,8 @@ use super::run_folder::RunFolder;
 use crate::checkpoint::TrainedOn;
 use crate::config::{Config, DataConfig};
 use crate::data::{
-    Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, FileOptions, Files, Source,
-    SplitOptions, Splits, each_block, find_folder, load_as, resolve_name,
+    Binarization, Binarizer, Column, Columns, Dataset, EVALUATION_EPOCH, FileOptions, Files,
+    Source, SplitOptions, Splits, find_folder, has_columns, load_as, resolve_name,
 };
 use crate::engine::BitMatrix;
 use crate::tempering::BaseDistribution;
@@ -131,32 +131,32 @@ impl DataOptions {
         }
     }
 
-    /// A source with the options; where they do not say which columns of a file are units, they are those of the model's run, if the file
-    /// has these.
+    /// A source with the options; where they do not say which columns of a file are units, they are those of the model's run, else those with
+    /// the model's names, if the file has these.
     fn columns_of(&self, source: Source, model: &Model) -> Result<Source> {
         let source = self.columns.apply(source)?;
-        let run = model.run.as_deref().map(|run| Configured::find(&run.to_string_lossy()));
-        let (Source::Files(files), Some(Some(run))) = (&source, run.transpose()?) else {
-            return Ok(source);
-        };
-        let Source::Files(Files { columns, label, separator, .. }) = &run.data.source else {
-            return Ok(source);
-        };
-        if files.columns.is_some() || files.label.is_some() || (columns, label) == (&None, &None) {
+        let Source::Files(files) = &source else { return Ok(source) };
+        if files.columns.is_some() || files.label.is_some() {
             return Ok(source);
         }
-        let (columns, label) = (columns.clone(), label.clone());
-        let separator = files.separator.or(*separator);
-        let likewise = Files { columns, label, separator, ..files.clone() };
-        let (reading, _) = self.reading(model, None);
-        let options = likewise.options(FileOptions { missing: true, ..reading });
-        // The first block tells.
-        let mut fits = false;
-        let _ = each_block(&likewise.train, &options, &mut |rows| {
-            fits = rows.columns() == model.file.parameters.n_visible;
-            Err(crate::Error::Interrupted)
-        });
-        Ok(if fits { Source::Files(likewise) } else { source })
+        let run = model.run.as_deref().map(|run| Configured::find(&run.to_string_lossy()));
+        let run = match run.transpose()?.flatten().map(|run| run.data.source) {
+            Some(Source::Files(run)) => run,
+            _ => Files::default(),
+        };
+        let separator = files.separator.or(run.separator);
+        let (names, units) = model.table_columns();
+        let names = Columns::Chosen(names.into_iter().map(Column::Text).collect());
+        let chosen = (run.columns.is_some() || run.label.is_some()).then_some(run);
+        let choices = chosen.map(|run| (run.columns, run.label)).into_iter();
+        for (columns, label) in choices.chain([(Some(names), None)]) {
+            let likewise = Files { columns, label, separator, ..files.clone() };
+            let options = likewise.options(self.reading(model, None).0);
+            if has_columns(&likewise.train, &options, units)? {
+                return Ok(Source::Files(likewise));
+            }
+        }
+        Ok(source)
     }
 
     /// How files are read for a model, and how grey levels become zeros and ones.

@@ -24,7 +24,7 @@ use crate::estimators::{Completing, Completion};
     ztrack impute runs/survey answers.csv --out filled.csv\n  \
     ztrack impute runs/survey answers.csv --out draw.csv --fill draw --seed 1\n  \
     ztrack impute runs/survey answers.csv --out filled.csv --probabilities cells.csv\n\n\
-    A cell is missing if it is empty, NA, NaN, null, none, ? or -. Several completions of each row: ztrack sample --given")]
+    A cell is missing if it is empty, NA, N/A, NaN, null, ? or -. Several completions of each row: ztrack sample --given")]
 pub struct Impute {
     #[command(flatten)]
     model: ModelOptions,

@@ -48,6 +48,21 @@ impl ModelOptions {
     }
 }
 
+impl Model {
+    /// Names of the columns of a table of its rows, if it has them, and their number.
+    pub fn table_columns(&self) -> (Vec<String>, usize) {
+        let ModelFile { trained_on, parameters, .. } = &self.file;
+        let categories = trained_on.as_ref().and_then(|it| it.categories.as_ref());
+        if let Some(categories) = categories {
+            let names = categories.columns().iter().map(|column| column.name.clone());
+            return (names.collect(), categories.columns().len());
+        }
+        let names = trained_on.as_ref().map_or_else(Vec::new, |it| it.titles.clone());
+        let variables = parameters.variables.of(parameters.n_visible);
+        (names, variables.map(|it| it.table_columns()).sum())
+    }
+}
+
 /// best.safetensors, else last.safetensors, else the newest checkpoint.
 fn of_run(folder: &Path) -> Result<PathBuf> {
     let named = ["best.safetensors", "last.safetensors"].map(|name| folder.join(name));

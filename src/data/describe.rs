@@ -38,6 +38,8 @@ pub struct Description {
     pub labels: Option<BTreeMap<i64, usize>>,
     /// The column of a table that was taken for the labels because of its name.
     pub label_column: Option<String>,
+    /// What is said of columns that are left out, because they have another value in every row.
+    pub index: Option<String>,
     /// SHA-256 of the line `binary ROWS COLUMNS` (or `intensity ...`), a newline, and one byte a cell, row-major:
     /// 0 or 1, or the grey level; of real columns 0 twice, and the numbers behind the row. The same for the same cells whatever file format they came in; labels are left
     /// out. In Python: `sha256(f"binary {rows} {columns}\n".encode() + x.astype("uint8").tobytes())`.
@@ -94,6 +96,7 @@ pub fn describe(dataset: &Dataset) -> Description {
         variables,
         labels,
         label_column: dataset.label_column.clone(),
+        index: None,
         sha256: checksum(dataset),
     }
 }
@@ -155,6 +158,9 @@ impl fmt::Display for Description {
                 None => String::new(),
             };
             writeln!(f, "  labels            {}{rest}{from}", counts.join(", "))?;
+        }
+        if let Some(index) = &self.index {
+            writeln!(f, "  left out          {index}")?;
         }
         write!(f, "  sha256            {}", self.sha256)
     }

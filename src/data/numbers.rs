@@ -93,14 +93,15 @@ impl Splits {
                 let (mean, deviation) = mean_and_deviation(values);
                 (real.mean, real.scale) = (real.number(mean), -real.scale * deviation);
                 if !(real.scale.is_normal() && deviation > 1e-7 * mean.abs()) {
-                    constant.push((column + 1).to_string());
+                    let title = self.train.titles.get(column).cloned();
+                    constant.push(title.unwrap_or_else(|| format!("column {}", column + 1)));
                 }
             }
             known.push(it);
         }
         if !constant.is_empty() {
             return Err(Error::Invalid(format!(
-                "data set `{}`: {} of {} columns have one value in all training rows, and no variance: leave them out (data.source.columns): column {}",
+                "data set `{}`: {} of {} columns have one value in all training rows, and no variance: leave them out (data.source.columns): {}",
                 self.train.name,
                 constant.len(),
                 known.len(),
@@ -189,7 +190,7 @@ mod tests {
         let splits = Splits { train: same, validation: None, test: None };
         let message = splits.standardised().unwrap_err().to_string();
         assert!(message.contains("2 of 3 columns have one value"), "{message}");
-        assert!(message.ends_with("column 1, 3"), "{message}");
+        assert!(message.ends_with("column 1, column 3"), "{message}");
     }
 
     /// Numbers whose mean is 1e10 times their spread, and 1e-200 and 1e140 large ones, are standardised as small ones are.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::limits::check_room;
 use super::readers::{Part, has_part, read_weights};
 use super::source::{find_file, locate};
-use super::{Column, Columns, Dataset, FileOptions, Files, Source, load_file};
+use super::{Column, Columns, Dataset, FileOptions, Files, Index, Source, load_file};
 use crate::engine::random::{Purpose, Streams};
 use crate::error::{Error, Result};
 
@@ -128,6 +128,14 @@ impl Files {
         let (label, separator) = (self.label.clone(), self.separator);
         FileOptions { columns, label, chosen, separator, ..reading }
     }
+
+    /// The columns of the training file that have another value in every row.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn index(&self, folder: &Path, reading: FileOptions) -> Result<Option<Index>> {
+        Index::of(&locate(&self.train, folder), &self.options(reading))
+    }
 }
 
 fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<Splits> {
@@ -186,7 +194,10 @@ impl Splits {
             .parts()
             .filter(|(_, part)| !part.name.ends_with(" part)"))
             .filter_map(|(what, part)| Some((what, part.name.rsplit_once(".npz:")?.1)))
-            .map(|(what, array)| format!("{what} rows are its array {array}"))
+            .map(|(what, array)| match self.parts().nth(1) {
+                Some(_) => format!("{what} rows are its array {array}"),
+                None => format!("rows are its array {array}"),
+            })
             .collect();
         let file = name.rsplit_once(':').map_or("", |(file, _)| file);
         let arrays = (!arrays.is_empty()).then(|| format!("{file}: {}", arrays.join(", ")));

@@ -145,6 +145,16 @@ fn data_is_described() {
         json(&arguments)[0]["columns"].clone()
     };
     assert_eq!((columns(&[]), columns(&["--columns", "7"])), (3.into(), 7.into()));
+
+    // Names of rows are left out, and said.
+    let table = text(&folder.path().join("names.csv"));
+    let row = |i: usize| format!("{},p{i},{}\n", i % 2, i / 2 % 2);
+    fs::write(&table, "a,id,b\n".to_string() + &(0..30).map(row).collect::<String>()).unwrap();
+    let part = &json(&["data", "describe", &table, "--json"])[0];
+    assert_eq!((&part["rows"], &part["columns"]), (&30.into(), &2.into()));
+    let said = succeed(&["data", "describe", &table]);
+    let expected = "left out          column 2 (id): another value in every row";
+    assert!(said.contains(expected) && said.contains("--columns 1,3)"), "{said}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use ztrack::checkpoint::ModelFile;
@@ -147,6 +147,39 @@ fn model_files_carry_states_of_the_chains() {
         let distinct: HashSet<&[u64]> = (0..states.rows()).map(|row| states.row(row)).collect();
         assert_eq!(distinct.len(), states.rows(), "each once");
     }
+}
+
+/// Samples of a run begin at the states in its model file, without a search: a file without them gives others, after one.
+#[test]
+fn samples_begin_at_the_states_of_the_runs_chains() {
+    let folder = TempDir::new().unwrap();
+    let [out, samples] = ["out", "samples.npy"].map(|name| text(&folder.path().join(name)));
+    // Chains of a model of nearly independent units forget their beginnings at once.
+    let settings = [
+        "data.source.side=5",
+        "model.hidden=22",
+        "training.updates=600",
+        "training.learning_rate.initial=0.1",
+        "audit.models=1",
+    ];
+    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+    let train = ["train", "bars-and-stripes", "-q", "--out", &out];
+    succeed(&train.into_iter().chain(settings).collect::<Vec<_>>());
+    let sample = || {
+        let arguments = ["sample", &out, "--count", "50", "--out", &samples, "--force", "-v"];
+        let output = run(&arguments);
+        assert!(output.status.success());
+        (String::from_utf8(output.stderr).unwrap(), fs::read(&samples).unwrap())
+    };
+    let [began, searched] = ["began at states of the run's chains and particles", "best start"];
+    let (said, with) = sample();
+    assert!(said.contains(began) && !said.contains(searched), "{said}");
+    let best = Path::new(&out).join("best.safetensors");
+    let file = ModelFile::load(&best).unwrap();
+    ModelFile { states: None, ..file }.save(&best).unwrap();
+    let (said, without) = sample();
+    assert!(!said.contains(began) && said.contains(searched), "{said}");
+    assert_ne!(with, without);
 }
 
 /// A run folder stands for its best model, and for its data with its split and binarization.

@@ -1,5 +1,6 @@
 //! The bytes of one process on any number of ranks.
 
+use std::fs;
 use std::path::Path;
 use std::process::Output;
 
@@ -150,6 +151,26 @@ fn runs_go_on_with_other_numbers_of_ranks() {
             _ => alone(&arguments),
         }
         assert_same(&one, &out);
+    }
+}
+
+/// A run that has ended is not done again by any number of ranks: its summary has the time of its end.
+#[test]
+fn an_ended_run_is_left_as_it_is() {
+    let (folder, _turn) = (TempDir::new().unwrap(), turn());
+    let (config, out) = (tiny(folder.path()), folder.path().join("out"));
+    let Some(mut command) = on_ranks(2, &train(&config, &out, SHARED)) else { return };
+    must(&command.output().unwrap());
+    let whole = || ["summary.json", "report.html"].map(|it| fs::read(out.join(it)).unwrap());
+    let before = whole();
+    for ranks in [2, 3] {
+        let Some(mut command) = on_ranks(ranks, &resume(&out)) else { return };
+        let output = command.output().unwrap();
+        must(&output);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(stderr.matches("this run has ended").count(), 1, "{stderr}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("best model: update"));
+        assert_eq!(whole(), before);
     }
 }
 

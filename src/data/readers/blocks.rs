@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use super::cells::{BYTE_ORDER_MARK, find_separator, is_record};
+use super::cells::{BYTE_ORDER_MARK, find_separator, is_empty_row, is_record};
 use super::file::{Format, format_of, read_as};
 use super::layout::is_header;
 use super::npy_header::NpyHeader;
@@ -113,8 +113,9 @@ impl Text {
         self.block.clear();
         self.block.extend_from_slice(&self.header);
         let (before, mut line, first) = (self.lines, Vec::new(), !self.begun);
-        let mut records = 0;
-        while self.block.len() < BLOCK && input.line(&mut line, self.lines + 1)? {
+        let (mut records, mut empty) = (0, false);
+        // Empty rows are rows if others follow.
+        while (self.block.len() < BLOCK || empty) && input.line(&mut line, self.lines + 1)? {
             self.lines += 1;
             self.block.extend_from_slice(&line);
             self.block.push(b'\n');
@@ -123,6 +124,7 @@ impl Text {
                 continue;
             }
             records += 1;
+            empty = options.separator.is_some_and(|it| is_empty_row(record, it));
             if !std::mem::replace(&mut self.begun, true)
                 && options.separator.is_some_and(|it| is_header(record, it, options.grey))
             {

@@ -87,6 +87,11 @@ pub(super) fn is_record(line: &[u8]) -> bool {
     !matches!(line.trim_ascii_start().first(), None | Some(b'#'))
 }
 
+/// Whether all cells of a row are empty, as in the last rows of tables that spreadsheets write.
+pub(super) fn is_empty_row(record: &[u8], separator: Separator) -> bool {
+    Cells::of(record, separator).all(<[u8]>::is_empty)
+}
+
 /// The separator of the columns of a table that begins with `head`: one that gives the same number of cells for all of its first lines,
 /// else for the first.
 pub(super) fn find_separator(head: &[u8]) -> Separator {

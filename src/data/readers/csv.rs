@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::FileOptions;
-use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_record};
-use super::encoding::{Encoding, is_category, is_missing, level, weight};
+use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_empty_row, is_record};
+use super::encoding::{Encoding, is_category, is_missing, level, pointed, weight};
 use super::labels::Labels;
 use super::layout::{Layout, Role, is_header, names};
 use super::levels::Levels;
@@ -22,6 +22,9 @@ use crate::data::{Dataset, Separator, Values};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::units::Variables;
+
+/// Bytes of empty rows that are kept until it is known whether they are the last.
+const MOST_EMPTY: usize = 16 << 20;
 
 /// A binary matrix, and the labels if the table has some; `None` where cells hold other values than those of bits, which the other two read.
 pub(super) fn read(
@@ -212,14 +215,28 @@ impl<'a> Table<'a> {
         }
         self.separator = self.options.separator.unwrap_or_else(|| find_separator(input.head()));
         let (mut line, mut number) = (Vec::new(), 1 + input.before());
+        // Lines of empty cells, which are rows if others follow.
+        let (mut empty, mut held) = (Vec::new(), 0);
         while input.line(&mut line, number)? {
             let text = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| number == 1).unwrap_or(&line);
-            // Some programs end lines with carriage returns alone.
-            for record in text.split(|&byte| byte == b'\r').filter(|record| is_record(record)) {
-                let added = self.add(record, number);
-                if !added.map_err(|problem| error(format!("line {number}{problem}")))? {
-                    return Ok(false);
+            if self.rows > 0 && empty.len() < MOST_EMPTY && is_empty_row(text, self.separator) {
+                empty.extend_from_slice(text);
+                empty.push(b'\n');
+                held += 1;
+            } else {
+                let lines = empty.split(|&byte| byte == b'\n').take(held).chain([text]);
+                for (number, text) in (number - held..).zip(lines) {
+                    // Some programs end lines with carriage returns alone.
+                    let records = text.split(|&byte| byte == b'\r');
+                    for record in records.filter(|record| is_record(record)) {
+                        let added = self.add(record, number);
+                        if !added.map_err(|problem| error(format!("line {number}{problem}")))? {
+                            return Ok(false);
+                        }
+                    }
                 }
+                empty.clear();
+                held = 0;
             }
             number += 1;
         }
@@ -236,6 +253,12 @@ impl<'a> Table<'a> {
         }
         let first = self.columns.is_none();
         let expected = *self.columns.get_or_insert(count);
+        if count == expected + 1 && self.layout.is_none() && !self.names.is_empty() {
+            return Err(
+                " has one cell more than the line of names, as tables of R have with names of rows: write it with row.names=FALSE, or put a name for the first column on top"
+                    .into(),
+            );
+        }
         if count != expected {
             return Err(format!(
                 " has {count} columns, {expected} expected, as in the first; they are separated by {}s",
@@ -276,6 +299,7 @@ impl<'a> Table<'a> {
         for (column, cell) in Cells::of(record, self.separator).enumerate() {
             let told = |problem| format!(", column {}: {problem}", layout.name(column));
             let place = (line, column + 1);
+            let cell = &*pointed(cell, self.separator);
             match layout.roles[column] {
                 Role::Unused => {}
                 Role::Label => self.labels.push(cell).map_err(told)?,

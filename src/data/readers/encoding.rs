@@ -1,13 +1,16 @@
 //! Values of the cells of a table: 0 and 1, -1 and +1, or true and false, the same throughout.
 
+use std::borrow::Cow;
+
+use crate::data::Separator;
 use crate::data::limits::Checked;
 
 /// Longest cell that can be a number.
 const LONGEST_NUMBER: usize = 64;
 /// Characters of a cell shown in a message.
 const SHOWN: usize = 32;
-/// Text for missing values in other programs, besides an empty cell.
-pub(super) const MISSING: [&str; 8] = ["na", "n/a", "nan", "null", "none", "nil", "?", "-"];
+/// Text for missing values in other programs, besides an empty cell. `none` is an answer.
+pub(super) const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", "?", "-"];
 
 /// Line and column, both from 1.
 type Place = (usize, usize);
@@ -92,6 +95,19 @@ pub(super) fn number(cell: &[u8]) -> Option<f64> {
     text.parse().ok()
 }
 
+/// A cell, with a point where a number has a decimal comma, as in 2,5; commas that separate columns are none.
+pub(super) fn pointed(cell: &[u8], separator: Separator) -> Cow<'_, [u8]> {
+    let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let comma = cell.iter().position(|&byte| byte == b',').filter(|&comma| {
+        let whole = cell[..comma].strip_prefix(b"-").unwrap_or(&cell[..comma]);
+        separator != Separator::Comma && digits(whole) && digits(&cell[comma + 1..])
+    });
+    match comma {
+        Some(comma) => [&cell[..comma], b".", &cell[comma + 1..]].concat().into(),
+        None => cell.into(),
+    }
+}
+
 /// The weight in a cell.
 pub(super) fn weight(cell: &[u8]) -> Checked<f64> {
     let weight = number(cell).filter(|weight| weight.is_finite() && *weight >= 0.0);
@@ -163,6 +179,18 @@ mod tests {
         ] {
             assert_eq!(read(&cells), Ok(vec![true, false, true, false]), "{cells:?}");
         }
+    }
+
+    #[test]
+    fn decimal_commas_are_points() {
+        let read = |cell: &str, separator| {
+            String::from_utf8(pointed(cell.as_bytes(), separator).into()).unwrap()
+        };
+        assert_eq!(read("-12,50", Separator::Semicolon), "-12.50");
+        for text in ["1,", ",5", "1,2,3", "1.2,3", "a,b", "12"] {
+            assert_eq!(read(text, Separator::Tab), text);
+        }
+        assert_eq!(read("1,5", Separator::Comma), "1,5");
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::cells::first_records;
+use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, first_records, is_record};
 use super::encoding::is_value;
+use super::layout::{Layout, is_header, names};
 use super::npz::{Part, array_of};
-use super::{csv, fasta, idx, libsvm, npy, npz};
+use super::{Index, csv, fasta, idx, libsvm, npy, npz};
 use crate::data::input::{Form, Input};
 use crate::data::{Alphabet, Categories, Column, Dataset, Separator};
 use crate::error::{Error, Result};
@@ -130,8 +131,7 @@ pub(super) fn read_as<'a>(
         #[cfg(feature = "parquet")]
         Format::Parquet => {
             let text = || super::parquet::text(path, open()?.rest()?);
-            let options = FileOptions { separator: Some(Separator::Comma), ..options.clone() };
-            table(path, &text, &options)
+            table(path, &text, &with_commas(options))
         }
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(Error::file(
@@ -153,14 +153,68 @@ fn table<'a>(
     open: &dyn Fn() -> Result<Input<'a>>,
     options: &FileOptions,
 ) -> Result<Dataset> {
+    let index = || match Index::find(&mut open()?, options)? {
+        Some(index) => Err(Error::file(path, index.text())),
+        None => Ok(()),
+    };
     if let Some(variables) = &options.reals {
+        index()?;
         return csv::read_numbers(path, &mut open()?, options, variables);
     }
     match csv::read(path, &mut open()?, options)? {
         Some(dataset) => Ok(dataset),
         None if options.grey => csv::read_levels(path, &mut open()?, options),
-        None => csv::read_states(path, &mut open()?, options),
+        None => {
+            index()?;
+            csv::read_states(path, &mut open()?, options)
+        }
     }
+}
+
+/// The text of a table in a file, and how it is read; `None` for a file of another format.
+pub(super) fn open_table<'a>(
+    path: &'a Path,
+    options: &FileOptions,
+) -> Result<Option<(Input<'a>, FileOptions)>> {
+    if array_of(path).1.is_some() {
+        return Ok(None);
+    }
+    let input = Input::open(path)?;
+    match format_of(path, input.head()) {
+        Some(Format::Csv) => Ok(Some((input, options.clone()))),
+        #[cfg(feature = "parquet")]
+        Some(Format::Parquet) => {
+            let text = super::parquet::text(path, { input }.rest()?)?;
+            Ok(Some((text, with_commas(options))))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether a file is a text table with the columns that are chosen, so many of them.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn has_columns(path: &Path, options: &FileOptions, units: usize) -> Result<bool> {
+    let Some((mut input, options)) = open_table(path, options)? else { return Ok(false) };
+    let separator = options.separator.unwrap_or_else(|| find_separator(input.head()));
+    let mut line = Vec::new();
+    while input.line(&mut line, 1)? {
+        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line);
+        if let Some(record) = line.split(|&byte| byte == b'\r').find(|record| is_record(record)) {
+            let header = is_header(record, separator, options.grey);
+            let names = if header { names(record, separator) } else { Vec::new() };
+            let layout = Layout::new(names, Cells::of(record, separator).count(), &options);
+            return Ok(layout.is_ok_and(|layout| layout.units == units));
+        }
+    }
+    Ok(false)
+}
+
+/// The same for text that commas separate.
+#[cfg(feature = "parquet")]
+fn with_commas(options: &FileOptions) -> FileOptions {
+    FileOptions { separator: Some(Separator::Comma), ..options.clone() }
 }
 
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::FileOptions;
 use super::cells::{Cells, unescaped};
-use super::encoding::{is_value, number};
+use super::encoding::{is_value, number, pointed};
 use crate::data::limits::Checked;
 use crate::data::{Column, Separator};
 use crate::nearest::meant;
@@ -44,7 +44,7 @@ pub(super) struct Layout {
 /// different, as in the 0,1,2,3,4,... that some programs write. In a table of grey levels such numbers follow one another.
 pub(super) fn is_header(record: &[u8], separator: Separator, grey: bool) -> bool {
     let cells = || Cells::of(record, separator);
-    if cells().all(|cell| !is_value(cell)) {
+    if cells().all(|cell| !is_value(&pointed(cell, separator))) {
         return true;
     } else if grey {
         let numbers: Vec<f64> = cells().filter_map(number).collect();

@@ -7,6 +7,7 @@ mod encoding;
 mod fasta;
 mod file;
 mod idx;
+mod index;
 mod labels;
 mod layout;
 mod levels;
@@ -29,6 +30,7 @@ pub(super) use weights::read_weights;
 
 pub use blocks::each_block;
 pub use fasta::Alphabet;
-pub use file::{FileOptions, load_file, read_bytes};
+pub use file::{FileOptions, has_columns, load_file, read_bytes};
+pub use index::Index;
 pub use npz::{Part, is_there};
 pub use refill::refill;

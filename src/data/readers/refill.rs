@@ -1,10 +1,11 @@
 //! A text table with its missing cells filled in, all else as it is.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::FileOptions;
-use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_record};
-use super::encoding::{Encoding, is_missing};
+use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_empty_row, is_record};
+use super::encoding::{Encoding, is_missing, number, pointed};
 use super::layout::{Layout, Role, is_header, names};
 use crate::data::input::Input;
 use crate::error::{Error, Result};
@@ -28,7 +29,11 @@ pub fn refill(
     }
     let separator = options.separator.unwrap_or_else(|| find_separator(input.head()));
     let text = input.rest()?;
-    let lines = || text.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'));
+    let all = || text.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'));
+    let is_row = |line| is_record(cells_of(line)) && !is_empty_row(cells_of(line), separator);
+    // Empty rows at the end are no rows.
+    let count = all().enumerate().filter(|(_, line)| is_row(line)).last().map_or(0, |(i, _)| i + 1);
+    let lines = || all().take(count);
     let first = lines().map(cells_of).find(|record| is_record(record));
     let first = first.ok_or_else(|| Error::file(path, "has no rows"))?;
     let header = is_header(first, separator, options.grey);
@@ -41,8 +46,10 @@ pub fn refill(
 
     // `None` for a column that holds more than bits.
     let mut encodings: Vec<_> = (0..layout.units).map(|_| Some(Encoding::default())).collect();
+    let mut decimal_commas = false;
     let records = || lines().map(cells_of).filter(|record| is_record(record));
     for (unit, cell) in records().skip(usize::from(header)).flat_map(units) {
+        decimal_commas |= matches!(pointed(cell, separator), Cow::Owned(_));
         let known = encodings[unit].as_mut().filter(|_| !is_missing(cell));
         if known.is_some_and(|encoding| encoding.bit(cell, (0, 0)).is_err()) {
             encodings[unit] = None;
@@ -52,6 +59,7 @@ pub fn refill(
     let written = |unit: usize, text: String| match (&encodings[unit], text.as_str()) {
         (Some(encoding), "0") => encoding.words(minus)[0].to_string(),
         (Some(encoding), "1") => encoding.words(minus)[1].to_string(),
+        _ if decimal_commas && number(text.as_bytes()).is_some() => text.replace('.', ","),
         _ => text,
     };
 
@@ -71,6 +79,7 @@ pub fn refill(
         }
         out.extend(&line[done..]);
     }
+    all().skip(count).for_each(|line| out.extend(line));
     Ok(out)
 }
 

@@ -1,6 +1,7 @@
 //! Tables with categories in their cells: every distinct value of a column is a state.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -14,15 +15,15 @@ use crate::engine::BitMatrix;
 use crate::memory::check_memory;
 
 /// Most states of a column of text, and of a column of integers, which are counts or measurements if they are more.
-const MOST_STATES: usize = 256;
+pub(super) const MOST_STATES: usize = 256;
 const MOST_INTEGERS: usize = 50;
-/// Fewest rows of which a column with another whole number in each is taken for their index; so is one of text.
-const NUMBERED: usize = 20;
-/// What is said of it.
-const INDEX: &str = "another value in every row, as names of rows or an index of pandas have: leave it out; for the first column --set data.source.columns=2- (--columns 2-), or to_csv(..., index=False)";
 /// What is said of a column with many numbers.
 const REAL: &str =
     "; real numbers are trained as such by data.variables = \"real\" (--set data.variables=real)";
+/// What is said of a few more whole numbers beside 0 and 1.
+const COUNTS: &str = "; where cells are counts, give 1 for each that is not 0, or numbers such as their logarithms as real ones (data.variables = \"real\")";
+/// Columns with missing cells that are shown.
+const SHOWN: usize = 5;
 /// Different numbers from which on a table looks like one of grey levels.
 const LOOK_GREY: usize = 10;
 /// What is said of one.
@@ -39,7 +40,6 @@ pub(super) struct StateRows {
     /// Row after row, one number a unit column.
     codes: Vec<u16>,
     rows: usize,
-    missing: usize,
     first_missing: Option<(usize, usize)>,
     /// Those of the training rows, where these are other rows.
     given: Option<Arc<Categories>>,
@@ -62,6 +62,7 @@ fn state_of(cell: &[u8]) -> Cow<'_, [u8]> {
 #[derive(Default)]
 struct Column {
     known: BTreeMap<Vec<u8>, Value>,
+    missing: usize,
 }
 
 struct Value {
@@ -103,7 +104,7 @@ impl StateRows {
     /// The next cell of the row.
     pub fn push(&mut self, unit: usize, cell: &[u8], place: (usize, usize)) -> Checked<()> {
         if is_missing(cell) {
-            self.missing += 1;
+            self.columns[unit].missing += 1;
             self.first_missing.get_or_insert(place);
             return Ok(());
         }
@@ -121,11 +122,6 @@ impl StateRows {
                 let code = column.known.len() as u16;
                 if column.known.len() >= MOST_STATES {
                     let grey = number(cell).is_some_and(|x| (0.0..=255.0).contains(&x));
-                    let each = column.known.values().all(|value| value.rows == 1);
-                    let names = |cell: &[u8]| number(cell).is_none_or(|x| x.fract() == 0.0);
-                    if each && column.known.keys().all(|value| names(value)) {
-                        return Err(INDEX.into());
-                    }
                     return Err(format!(
                         "`{}` is one value more than the {MOST_STATES} states that a column may have: group the values, or choose other columns by data.source.columns (--columns){}{}",
                         shown(cell),
@@ -159,18 +155,25 @@ impl StateRows {
 
     /// The rows as one-hot units.
     pub fn finish(self, layout: &Layout) -> Checked<(BitMatrix, Arc<Categories>)> {
-        if let Some((line, column)) = self.first_missing {
-            return Err(format!(
-                "{} cells are empty or missing ({}), the first in line {line}, column {column}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, choose other columns by data.source.columns (--columns), or write another word where one of these is an answer",
-                self.missing,
-                MISSING.join(", ")
-            ));
-        }
         let mut names = vec![(String::new(), String::new()); self.columns.len()];
         for (column, role) in layout.roles.iter().enumerate() {
             if let Role::Unit(unit) = role {
                 names[*unit] = (layout.title(column), layout.name(column));
             }
+        }
+        if let Some((line, column)) = self.first_missing {
+            let each = self.columns.iter().map(|column| column.missing).zip(&names);
+            let mut each: Vec<_> = each.filter(|(missing, _)| *missing > 0).collect();
+            each.sort_by_key(|(missing, _)| Reverse(*missing));
+            let more = if each.len() > SHOWN { ", ..." } else { "" };
+            let text =
+                |(missing, (_, name)): &(usize, &(_, String))| format!("{missing} in {name}");
+            return Err(format!(
+                "{} cells are empty or missing ({}), the first in line {line}, column {column}; by columns {}{more}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, choose other columns by data.source.columns (--columns), or write another word where one of these is an answer",
+                each.iter().map(|(missing, _)| missing).sum::<usize>(),
+                MISSING.join(", "),
+                each.iter().take(SHOWN).map(text).collect::<Vec<_>>().join(", ")
+            ));
         }
         let categories = match &self.given {
             Some(given) => given.clone(),
@@ -218,11 +221,17 @@ impl Column {
         if one_encoding {
             return Ok(Category { name: title.clone(), states: Vec::new() });
         }
+        // Python writes None for a missing value; among words it is an answer.
+        let none =
+            self.known.len() > 1 && others.len() == 1 && others[0].0.eq_ignore_ascii_case(b"none");
         if let Some((value, first)) = others.first()
-            && few as f64 <= (MISTAKES * rows as f64).max(1.0)
+            && (none || few as f64 <= (MISTAKES * rows as f64).max(1.0))
         {
+            let meant = if none { " (an empty cell is a missing one)" } else { "" };
+            let count = |value: &[u8]| number(value).is_some_and(|x| x > 1.0 && x.fract() == 0.0);
+            let counts = if others.iter().all(|(value, _)| count(value)) { COUNTS } else { "" };
             return Err(format!(
-                "line {}, column {name}: `{}` is neither 0 nor 1, as the other cells of this column are: correct it, or choose other columns by data.source.columns (--columns)",
+                "line {}, column {name}: `{}` is neither 0 nor 1, as the other cells of this column are: correct it{meant}, or choose other columns by data.source.columns (--columns){counts}",
                 first.line,
                 shown(value)
             ));
@@ -231,9 +240,6 @@ impl Column {
         let mut states: Vec<String> =
             self.known.keys().map(|value| String::from_utf8_lossy(value).into()).collect();
         let whole = numbers.iter().flatten().all(|x| x.fract() == 0.0);
-        if whole && rows >= NUMBERED && states.len() == rows {
-            return Err(format!("column {name}: {INDEX}"));
-        }
         if let Some(numbers) = numbers {
             if !whole || numbers.len() > MOST_INTEGERS {
                 return Err(format!(
