@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::units::Variables;
 
 /// Fewest rows of which a column with another value in each is taken for their index.
-const FEWEST: usize = 20;
+const INDEXED: usize = 20;
 /// Rows that are looked at: columns with so many states are refused.
 const ROWS: usize = 2 * states::MOST_STATES;
 
@@ -67,6 +67,9 @@ impl Index {
                     none => {
                         let titles = titles.clone().unwrap_or_default();
                         let count = Cells::of(record, separator).count();
+                        if !titles.is_empty() && titles.len() != count {
+                            return Ok(None);
+                        }
                         let Ok(layout) = Layout::new(titles, count, options) else {
                             return Ok(None);
                         };
@@ -81,7 +84,7 @@ impl Index {
                 rows += 1;
             }
         }
-        let Some((layout, seen)) = columns.filter(|_| rows >= FEWEST) else { return Ok(None) };
+        let Some((layout, seen)) = columns.filter(|_| rows >= INDEXED) else { return Ok(None) };
         let is_unit = |column: usize| matches!(layout.roles[column], Role::Unit(_));
         let is_index = |column: usize| is_unit(column) && seen[column].is_index(reals);
         let all = 0..layout.roles.len();

@@ -46,19 +46,28 @@ pub fn refill(
 
     // `None` for a column that holds more than bits.
     let mut encodings: Vec<_> = (0..layout.units).map(|_| Some(Encoding::default())).collect();
-    let mut decimal_commas = false;
+    let (mut decimal_commas, mut spelling) = (false, &b"true"[..]);
     let records = || lines().map(cells_of).filter(|record| is_record(record));
     for (unit, cell) in records().skip(usize::from(header)).flat_map(units) {
         decimal_commas |= matches!(pointed(cell, separator), Cow::Owned(_));
+        if [&b"true"[..], b"false"].iter().any(|word| cell.eq_ignore_ascii_case(word)) {
+            spelling = cell;
+        }
         let known = encodings[unit].as_mut().filter(|_| !is_missing(cell));
         if known.is_some_and(|encoding| encoding.bit(cell, (0, 0)).is_err()) {
             encodings[unit] = None;
         }
     }
     let minus = encodings.iter().flatten().any(|encoding| encoding.words(false)[0] == "-1");
+    // True and TRUE as other cells write them.
+    let spelled = |word: &str| {
+        let upper = |at: usize| spelling[at].is_ascii_uppercase();
+        let end = if upper(1) { word.len() } else { usize::from(upper(0)) };
+        word[..end].to_uppercase() + &word[end..]
+    };
     let written = |unit: usize, text: String| match (&encodings[unit], text.as_str()) {
-        (Some(encoding), "0") => encoding.words(minus)[0].to_string(),
-        (Some(encoding), "1") => encoding.words(minus)[1].to_string(),
+        (Some(encoding), "0") => spelled(encoding.words(minus)[0]),
+        (Some(encoding), "1") => spelled(encoding.words(minus)[1]),
         _ if decimal_commas && number(text.as_bytes()).is_some() => text.replace('.', ","),
         _ => text,
     };

@@ -148,7 +148,8 @@ mod tests {
 
     /// Three groups of eight equal columns, of which one is set in half of the rows, one in a quarter, one in an eighth, independently.
     fn rows() -> BitMatrix {
-        let set = |row: usize, group: usize| [row, row >> 1, row >> 3][group] % (2 << group) == 0;
+        let bits = |row: usize, group: usize| [row, row >> 1, row >> 3][group];
+        let set = |row, group| bits(row, group).is_multiple_of(2 << group);
         BitMatrix::from_fn(640, COLUMNS, |row, column| set(row, column / 8))
     }
 
