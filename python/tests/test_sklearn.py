@@ -142,7 +142,7 @@ def test_what_is_refused(data):
     with pytest.raises(ztrack.ConfigError, match="^`chains`: "):
         small(chains=10**9).fit(data)
     with pytest.raises(ztrack.DivergedError, match="diverged.* lower `learning_rate` or raise `chains`$"):
-        small(learning_rate=1e6).fit(data)
+        small(learning_rate=1e39).fit(data)
     told = []
     with pytest.raises(ztrack.Interrupted):
         small(n_iter=10**6, progress=lambda p: told.append(p) or False).fit(data)

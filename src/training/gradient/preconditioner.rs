@@ -36,9 +36,12 @@ impl Preconditioner {
     /// Of training rows with their weights (`None`: all the same), for the initial learning rate.
     pub fn new(rows: &BitMatrix, weights: Option<&[f64]>, learning_rate: f64, seed: u64) -> Self {
         let components = principal_components(rows, weights, seed);
-        let damped = components.into_iter().filter_map(|(variance, direction)| {
-            let damping = 1.0 - 4.0 * LARGEST_GROWTH / (learning_rate * variance);
-            (damping > 0.0).then_some(Component { direction, damping })
+        let largest = 4.0 * LARGEST_GROWTH / learning_rate;
+        // Of constant columns variances are rounding errors of either sign.
+        let damped = components.into_iter().filter(|(variance, _)| *variance > largest);
+        let damped = damped.map(|(variance, direction)| Component {
+            direction,
+            damping: 1.0 - largest / variance,
         });
         Self { components: damped.collect() }
     }
@@ -247,8 +250,9 @@ mod tests {
     #[test]
     fn a_small_rate_and_constant_columns_change_nothing() {
         let raw = gradient(4);
-        let constant = BitMatrix::from_fn(10, COLUMNS, |_, column| column > 5);
-        for (rows, rate) in [(rows(), 0.1), (constant, 100.0)] {
+        let constant = |rows| BitMatrix::from_fn(rows, COLUMNS, |_, column| column > 5);
+        let of_constant = (2..40).map(|count| (constant(count), 100.0));
+        for (rows, rate) in of_constant.chain([(rows(), 0.1)]) {
             let mut same = raw.clone();
             Preconditioner::new(&rows, None, rate, 1).apply(&mut same, None);
             assert_eq!(same, raw);
