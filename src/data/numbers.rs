@@ -1,9 +1,11 @@
 //! Tables with real numbers: cells become states of bits, categorical and real variables, and real columns are standardised.
 
+use std::collections::HashSet;
+
 use super::{Dataset, Splits, Values};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
-use crate::numerics::statistics::mean;
+use crate::numerics::statistics::{mean, rms};
 use crate::units::{Variable, Variables};
 
 impl Dataset {
@@ -33,35 +35,31 @@ impl Dataset {
         let (rows, units) = (cells.len() / columns, variables.columns());
         let mut states = variables.states(rows, units);
         let mut absent = BitMatrix::zeros(if missing.is_empty() { 0 } else { rows }, units);
-        for &(row, column) in missing {
-            let of = |(first, it): &&(usize, Variable)| {
-                (*first..first + it.table_columns()).contains(&column)
-            };
-            if let Some((first, it)) = listed.iter().find(of) {
-                let own = match it.real {
-                    Some(_) => it.range(),
-                    None => it.first + column - first..it.first + column - first + 1,
-                };
-                own.for_each(|i| absent.set(row, i, true));
-            }
-        }
+        let missing: HashSet<(usize, usize)> = missing.iter().copied().collect();
         for (row, cells) in cells.chunks_exact(columns).enumerate() {
-            let is_missing = |i: usize| absent.rows() > 0 && absent.get(row, i);
+            let is_missing = |column: usize| missing.contains(&(row, column));
             for (first, it) in &listed {
                 let place = |column: usize| format!("row {}, column {}", row + 1, column + 1);
                 if let Some(real) = it.real {
                     let number = cells[*first];
                     let value = real.standardised(number);
-                    if !value.is_finite() && !is_missing(it.first) {
-                        return Err(invalid(format!("{}: {number} is no number", place(*first))));
+                    match value.is_finite() {
+                        _ if is_missing(*first) => {
+                            it.range().for_each(|i| absent.set(row, i, true))
+                        }
+                        true => real.set(states.row_mut(row), value),
+                        false => {
+                            let problem = format!("{}: {number} is no number", place(*first));
+                            return Err(invalid(problem));
+                        }
                     }
-                    real.set(states.row_mut(row), if value.is_finite() { value } else { 0.0 });
                     continue;
                 }
                 for (column, i) in (*first..).zip(it.range()) {
                     match cells[column] {
+                        _ if is_missing(column) => absent.set(row, i, true),
                         1.0 => states.set(row, i, true),
-                        x if x == 0.0 || is_missing(i) => {}
+                        0.0 => {}
                         x => {
                             return Err(invalid(format!(
                                 "{}: {x} is neither 0 nor 1: if the column is of real numbers, write `real` in its place in data.variables",
@@ -147,8 +145,7 @@ impl Variables {
 fn mean_and_deviation(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
     let numbers: Vec<f64> = numbers.collect();
     let center = mean(&numbers);
-    let squares: Vec<f64> = numbers.iter().map(|x| (x - center).powi(2)).collect();
-    (center, mean(&squares).sqrt())
+    (center, rms(&numbers.iter().map(|x| x - center).collect::<Vec<_>>()))
 }
 
 #[cfg(test)]

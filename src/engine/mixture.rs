@@ -52,7 +52,7 @@ impl MixtureBase {
                 .iter()
                 .map(|base| -base.visible_log_partition() as f32)
                 .collect(),
-            variables: components[0].variables().real_part(),
+            variables: components[0].variables().clone(),
         };
         Ok(Self { log_shares, densities: Host::new(&densities), components })
     }

@@ -195,12 +195,8 @@ type Of<'a> = (&'a Conditional, &'a Variables);
 
 /// Means of a row that is given: its bits, and v and v^2 of real variables.
 fn given(variables: &Variables, rows: &BitMatrix, row: usize) -> Vec<f64> {
-    let mut means: Vec<f64> =
-        (0..rows.columns()).map(|i| f64::from(u8::from(rows.get(row, i)))).collect();
-    for (first, real) in variables.reals() {
-        let v = f64::from(real.value(rows.row(row)));
-        (means[first], means[first + 1]) = (v, v * v);
-    }
+    let mut means = vec![0.0; rows.columns()];
+    variables.statistics(rows.row(row), rows.columns(), |i, t| means[i] = t);
     means
 }
 

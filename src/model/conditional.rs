@@ -29,13 +29,11 @@ impl Parameters {
         let mut hidden: Vec<f64> = self.hidden_bias.iter().map(|&b| f64::from(b)).collect();
         let (mut columns, mut kept, mut log_constant) = (Vec::new(), Vec::new(), self.log_offset());
         for variable in self.variables.of(self.n_visible) {
-            let size = variable.columns;
             match variable.range().filter(|&i| set(open, i)).count() {
                 0 => {}
-                all if all == size => {
+                all if all == variable.columns => {
                     columns.extend(variable.range());
                     kept.push(variable);
-                    continue;
                 }
                 _ => {
                     return Err(Error::Invalid(format!(
@@ -43,21 +41,14 @@ impl Parameters {
                     )));
                 }
             }
-            if let Some(real) = variable.real {
-                let (i, v) = (variable.first, f64::from(real.value(visible)));
-                let [linear, square] = [i, i + 1].map(|i| f64::from(self.visible_bias[i]));
-                log_constant += v * (linear + v * square);
-                hidden
-                    .iter_mut()
-                    .zip(self.weights_of(i))
-                    .for_each(|(x, &w)| *x += v * f64::from(w));
-                continue;
-            }
-            for i in variable.range().filter(|&i| set(visible, i)) {
-                log_constant += f64::from(self.visible_bias[i]);
-                hidden.iter_mut().zip(self.weights_of(i)).for_each(|(x, &w)| *x += f64::from(w));
-            }
         }
+        self.variables.statistics(visible, self.n_visible, |i, t| {
+            if !set(open, i) {
+                log_constant += t * f64::from(self.visible_bias[i]);
+                let weights = self.weights_of(i);
+                hidden.iter_mut().zip(weights).for_each(|(x, &w)| *x += t * f64::from(w));
+            }
+        });
         let weights = columns.iter().flat_map(|&i| self.weights_of(i)).copied().collect();
         let visible_bias = columns.iter().map(|&i| self.visible_bias[i]).collect();
         let hidden = hidden.into_iter().map(|x| x as f32).collect();

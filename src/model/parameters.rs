@@ -190,11 +190,9 @@ impl Parameters {
 
     /// Keeps the variances of real variables in their bounds, and the weights of squares at zero.
     pub(crate) fn confine(&mut self) {
-        for (first, _) in self.variables.reals() {
-            self.weights[(first + 1) * self.n_hidden..][..self.n_hidden].fill(0.0);
-        }
         let [least, largest] = square_biases();
         for (first, _) in self.variables.reals() {
+            self.weights[(first + 1) * self.n_hidden..][..self.n_hidden].fill(0.0);
             // NaN stays, and is told as such.
             let square = &mut self.visible_bias[first + 1];
             *square = square.clamp(least, largest);

@@ -1,7 +1,7 @@
 //! The real variables of a layer: their columns in tables and their numbers in packed states.
 
 use super::{Real, Variable, Variables};
-use crate::engine::{BitMatrix, words_per_row};
+use crate::engine::{BitMatrix, for_each_set_bit, words_per_row};
 
 impl Variables {
     /// The real variables, each with its first column.
@@ -47,11 +47,6 @@ impl Variables {
         self.of(columns).flat_map(of).collect()
     }
 
-    /// The same, and bits if none is real: what products with packed states depend on.
-    pub(crate) fn real_part(&self) -> Self {
-        if self.has_reals() { self.clone() } else { Self::BITS }
-    }
-
     /// Words of a packed state of `columns` columns: bits, then two real numbers a word.
     pub fn words(&self, columns: usize) -> usize {
         words_per_row(columns) + self.reals().count().div_ceil(2)
@@ -60,6 +55,22 @@ impl Variables {
     /// Room for `rows` states of `columns` columns.
     pub fn states(&self, rows: usize, columns: usize) -> BitMatrix {
         BitMatrix::with_words(rows, columns, self.words(columns))
+    }
+
+    /// Visits the statistics t(v) of a packed row of `columns` columns that are not zero: columns that are set, with 1, and v and v^2 of real
+    /// variables.
+    pub(crate) fn statistics(
+        &self,
+        row: &[u64],
+        columns: usize,
+        mut visit: impl FnMut(usize, f64),
+    ) {
+        for_each_set_bit(&row[..words_per_row(columns)], |i| visit(i, 1.0));
+        for (first, real) in self.reals() {
+            let v = f64::from(real.value(row));
+            visit(first, v);
+            visit(first + 1, v * v);
+        }
     }
 
     /// The part of eta.t(v) that real variables have in a packed row.

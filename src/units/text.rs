@@ -18,20 +18,16 @@ impl fmt::Display for Variables {
         if self.plus_minus {
             return f.write_str(PLUS_MINUS);
         }
-        let seen = |it: Real| if it.scale > 0.0 { (it.mean, it.scale) } else { (0.0, 0.0) };
-        let kind = |it: &Variable| (it.columns, it.implicit, it.real.map(seen));
-        let same = |a: &Variable, b: &Variable| kind(a) == kind(b);
-        for (n, alike) in self.categorical().chunk_by(same).enumerate() {
+        let text = |it: &Variable| match it.real {
+            None => format!("{}{}", it.columns, if it.implicit { "+" } else { "" }),
+            Some(real) if real.scale <= 0.0 => REAL.into(),
+            Some(Real { mean, scale, .. }) => format!("{REAL}({mean};{scale})"),
+        };
+        let texts: Vec<String> = self.categorical().iter().map(text).collect();
+        for (n, alike) in texts.chunk_by(|a, b| a == b).enumerate() {
             let separator = if n > 0 { "," } else { "" };
             let times = if alike.len() > 1 { format!("{}*", alike.len()) } else { String::new() };
-            let implicit = if alike[0].implicit { "+" } else { "" };
-            match alike[0].real {
-                None => write!(f, "{separator}{times}{}{implicit}", alike[0].columns)?,
-                Some(real) if real.scale <= 0.0 => write!(f, "{separator}{times}{REAL}")?,
-                Some(Real { mean, scale, .. }) => {
-                    write!(f, "{separator}{times}{REAL}({mean};{scale})")?;
-                }
-            }
+            write!(f, "{separator}{times}{}", alike[0])?;
         }
         Ok(())
     }
@@ -59,8 +55,11 @@ impl FromStr for Variables {
                 None => (size, false),
             };
             let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong(part));
-            let real =
-                size.trim().strip_prefix(REAL).map(real).transpose().map_err(|()| wrong(part))?;
+            let real = size
+                .trim()
+                .strip_prefix(REAL)
+                .map(|text| real(text).ok_or_else(|| wrong(part)))
+                .transpose()?;
             let columns = if real.is_some() { 2 } else { number(columns)? };
             let times = number(times)?;
             if times.max(columns) > MOST || sizes.len() + times > MOST {
@@ -74,15 +73,14 @@ impl FromStr for Variables {
 }
 
 /// What follows `real` in a text: nothing, or a mean and a scale.
-fn real(text: &str) -> std::result::Result<Real, ()> {
+fn real(text: &str) -> Option<Real> {
     if text.is_empty() {
-        return Ok(Real::UNSEEN);
+        return Some(Real::UNSEEN);
     }
-    let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).ok_or(())?;
-    let (mean, scale) = inside.split_once(';').ok_or(())?;
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite()).ok_or(());
+    let (mean, scale) = text.strip_prefix('(')?.strip_suffix(')')?.split_once(';')?;
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite());
     let real = Real { mean: number(mean)?, scale: number(scale)?, ..Real::UNSEEN };
-    if real.scale > 0.0 { Ok(real) } else { Err(()) }
+    (real.scale > 0.0).then_some(real)
 }
 
 #[cfg(test)]

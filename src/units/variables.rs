@@ -46,11 +46,6 @@ impl Variables {
         let (mut listed, mut first) = (Vec::new(), 0);
         for variable in variables {
             let Variable { columns, implicit, .. } = variable;
-            if variable.real.is_some() {
-                listed.push(Variable { first, ..variable });
-                first += columns;
-                continue;
-            }
             if columns == 0 || (columns == 1 && !implicit) {
                 return Err(Error::Invalid(format!(
                     "variable {} has {} possible states: two or more are needed (`1+` is a bit)",

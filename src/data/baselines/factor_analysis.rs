@@ -7,7 +7,6 @@ use faer::{Mat, Side};
 use super::independent::Independent;
 use super::{Density, log_likelihoods};
 use crate::engine::BitMatrix;
-use crate::error::{Error, Result};
 use crate::numerics::statistics::mean;
 use crate::units::{Real, Variables};
 
@@ -31,26 +30,26 @@ pub(super) struct FactorAnalysis {
 }
 
 impl FactorAnalysis {
-    /// The number of factors is the best on `validation`, else on the training rows with half log N for each parameter.
+    /// The number of factors is the best on `validation`, else on the training rows with half log N for each parameter. `None` where a
+    /// covariance cannot be inverted.
     pub fn chosen(
         train: &BitMatrix,
         validation: Option<&BitMatrix>,
         variables: &Variables,
-    ) -> Result<Self> {
+    ) -> Option<Self> {
         let reals: Vec<Real> = variables.reals().map(|(_, real)| real).collect();
         let (n, r) = (train.rows() as f64, reals.len());
         let v = Mat::from_fn(train.rows(), r, |row, i| f64::from(reals[i].value(train.row(row))));
         let moments = v.transpose() * &v * faer::Scale(1.0 / n);
         let mut best: Option<(f64, Self)> = None;
         for factors in FACTORS.into_iter().filter(|k| *k == 1 || *k < r) {
-            let covariance = fitted(&moments, factors)?;
-            let factor = covariance.llt(Side::Lower).map_err(singular)?;
-            let log_determinant = (0..r).map(|i| 2.0 * factor.L()[(i, i)].ln()).sum();
+            let covariance = fitted(&moments, factors)?.llt(Side::Lower).ok()?;
+            let log_determinant = (0..r).map(|i| 2.0 * covariance.L()[(i, i)].ln()).sum();
             let found = Self {
                 independent: Independent::fit(train, variables),
                 reals: reals.clone(),
                 factors,
-                covariance: factor,
+                covariance,
                 log_determinant,
             };
             let value = match validation {
@@ -65,18 +64,17 @@ impl FactorAnalysis {
                 _ => best = Some((value, found)),
             }
         }
-        best.map(|(_, found)| found).ok_or_else(|| Error::Invalid("no real columns".into()))
+        best.map(|(_, found)| found)
     }
 }
 
 /// L L' + P of so many factors, from second moments.
-fn fitted(moments: &Mat<f64>, factors: usize) -> Result<Mat<f64>> {
+fn fitted(moments: &Mat<f64>, factors: usize) -> Option<Mat<f64>> {
     let r = moments.nrows();
     // From the directions of the largest variances.
-    let vectors = moments.self_adjoint_eigen(Side::Lower).map_err(singular)?;
+    let vectors = moments.self_adjoint_eigen(Side::Lower).ok()?;
     let mut loadings = Mat::from_fn(r, factors, |i, k| {
-        let value = vectors.S()[r - 1 - k.min(r - 1)].max(0.0).sqrt();
-        0.9 * value * vectors.U()[(i, r - 1 - k.min(r - 1))]
+        0.9 * vectors.S()[r - 1 - k].max(0.0).sqrt() * vectors.U()[(i, r - 1 - k)]
     });
     let rest = |loadings: &Mat<f64>, explained: &Mat<f64>| -> Vec<f64> {
         let of = |i: usize| (0..factors).map(|k| loadings[(i, k)] * explained[(k, i)]).sum::<f64>();
@@ -87,21 +85,17 @@ fn fitted(moments: &Mat<f64>, factors: usize) -> Result<Mat<f64>> {
         // E[factors | v] = B v with B = (1 + L' P^-1 L)^-1 L' P^-1.
         let scaled = Mat::from_fn(factors, r, |k, i| loadings[(i, k)] / own[i]);
         let precision = Mat::<f64>::identity(factors, factors) + &scaled * &loadings;
-        let precision = precision.llt(Side::Lower).map_err(singular)?;
+        let precision = precision.llt(Side::Lower).ok()?;
         let b = precision.solve(&scaled);
         let products = &b * moments;
         let squares = precision.solve(Mat::<f64>::identity(factors, factors));
         let squares = squares + &products * b.transpose();
-        let squares = squares.llt(Side::Lower).map_err(singular)?;
+        let squares = squares.llt(Side::Lower).ok()?;
         loadings = squares.solve(&products).transpose().to_owned();
         own = rest(&loadings, &products);
     }
     let common = &loadings * loadings.transpose();
-    Ok(Mat::from_fn(r, r, |i, k| common[(i, k)] + if i == k { own[i] } else { 0.0 }))
-}
-
-fn singular(problem: impl std::fmt::Debug) -> Error {
-    Error::Invalid(format!("factor analysis of the real columns: {problem:?}"))
+    Some(Mat::from_fn(r, r, |i, k| common[(i, k)] + if i == k { own[i] } else { 0.0 }))
 }
 
 impl Density for FactorAnalysis {

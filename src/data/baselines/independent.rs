@@ -1,7 +1,7 @@
 //! Independent sites: each variable by itself.
 
 use super::{Density, PSEUDO_COUNT};
-use crate::engine::{BitMatrix, for_each_set_bit, words_per_row};
+use crate::engine::BitMatrix;
 use crate::units::Variables;
 
 /// p(v) = exp(a.v - A(a)), of bits prod_i p_i^v_i (1 - p_i)^(1 - v_i).
@@ -24,13 +24,7 @@ impl Independent {
 impl Density for Independent {
     fn log_probability(&self, row: &[u64]) -> f64 {
         let mut log_p = self.constant;
-        for_each_set_bit(&row[..words_per_row(self.logits.len())], |unit| {
-            log_p += self.logits[unit];
-        });
-        for (first, real) in self.variables.reals() {
-            let v = f64::from(real.value(row));
-            log_p += v * (self.logits[first] + v * self.logits[first + 1]);
-        }
+        self.variables.statistics(row, self.logits.len(), |i, t| log_p += self.logits[i] * t);
         log_p
     }
 }

@@ -80,7 +80,7 @@ pub fn baselines(
         // The others count states. Where covariances cannot be inverted, independent columns are the comparison.
         let few = variables.reals().count() <= MOST_REALS;
         let factors = few.then(|| FactorAnalysis::chosen(train, validation, variables));
-        if let Some(Ok(fit)) = factors {
+        if let Some(fit) = factors.flatten() {
             let detail = format!("{} factors", fit.factors);
             found.push(of("factor analysis", detail, &fit, parts));
         }

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use super::{Host, add_rows};
 use crate::collective::{Parts, for_moments};
 use crate::engine::{
-    AS_AN_EXPONENTIAL, BitMatrix, Engine, Layer, Matrix, Moments, fewest_tasks, for_each_set_bit,
-    padded, rows_per_task,
+    AS_AN_EXPONENTIAL, BitMatrix, Engine, Layer, Matrix, Moments, fewest_tasks, padded,
+    rows_per_task,
 };
 
 /// Moments over packed rows with weights that sum to 1 (1/n each without).
@@ -76,18 +76,16 @@ fn of_parts(
         hidden.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
     }
     let mut mean = vec![0.0; n_visible];
-    match weights {
-        None => {
-            let counts = visible.column_counts();
-            mean.iter_mut().zip(counts).for_each(|(m, count)| *m = count as f64 * even);
-        }
-        Some(weights) => {
-            for (row, w) in weights.iter().enumerate() {
-                for_each_set_bit(visible.columns_of(row), |i| mean[i] += w);
-            }
+    if weights.is_none() && !host.variables.has_reals() {
+        let counts = visible.column_counts();
+        mean.iter_mut().zip(counts).for_each(|(m, count)| *m = count as f64 * even);
+    } else {
+        for row in 0..rows {
+            let weight = weights.map_or(even, |weights| weights[row]);
+            let add = |i: usize, t: f64| mean[i] += weight * t;
+            host.variables.statistics(visible.row(row), n_visible, add);
         }
     }
-    host.means_of_reals(visible, weights, &mut mean);
     let products = host.outer_products(visible, &inputs);
     Moments { visible: mean, hidden, products }
 }

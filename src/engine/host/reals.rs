@@ -158,24 +158,6 @@ impl Host {
             row.copy_from_slice(&sum[..row.len()]);
         }
     }
-
-    /// Writes the weighted means of v and v^2 of real variables into `means`, `[M]`.
-    pub(super) fn means_of_reals(
-        &self,
-        visible: &BitMatrix,
-        weights: Option<&[f64]>,
-        means: &mut [f64],
-    ) {
-        let even = 1.0 / visible.rows().max(1) as f64;
-        for row in 0..visible.rows() {
-            let weight = weights.map_or(even, |weights| weights[row]);
-            for (first, real) in self.variables.reals() {
-                let v = f64::from(real.value(visible.row(row)));
-                means[first] += weight * v;
-                means[first + 1] += weight * v * v;
-            }
-        }
-    }
 }
 
 /// Draws rows of all variables, some of them real: normal numbers for these, and the numbers of the row's stream one after the other for
@@ -193,12 +175,9 @@ pub(super) fn draw_with_reals(
     let rows = out.chunks_exact_mut(variables.words(draw.n_units)).zip(draw.beta);
     for (row, (state, &beta)) in rows.enumerate() {
         let mut row = draw.row(row, beta);
-        match row.base {
-            None => eta.iter_mut().zip(row.inputs).for_each(|(eta, x)| *eta = beta * x),
-            Some(base) => eta
-                .iter_mut()
-                .zip(row.inputs.iter().zip(base))
-                .for_each(|(eta, (x, a))| *eta = beta * x + (1.0 - beta) * a),
+        eta.iter_mut().zip(row.inputs).for_each(|(eta, x)| *eta = beta * x);
+        if let Some(base) = row.base {
+            eta.iter_mut().zip(base).for_each(|(eta, a)| *eta += (1.0 - beta) * a);
         }
         state[..words_per_row(draw.n_units)].fill(0);
         for variable in &others {

@@ -2,7 +2,7 @@
 
 use super::{Bound, Known, ModeSearch};
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Draw, Engine, Host, Layer, Matrix, words_per_row};
+use crate::engine::{BitMatrix, Draw, Engine, Host, Layer, Matrix};
 use crate::model::Parameters;
 use crate::units::Variables;
 
@@ -56,8 +56,9 @@ fn quenched(engine: &Host, seed: u64) -> BitMatrix {
 /// The searches in both layers.
 pub(super) struct Search {
     hidden: ModeSearch,
-    /// `Err` with real variables, which have no single moves: these are the operations that say what hidden units they turn on.
-    visible: Result<ModeSearch, Host>,
+    /// `None` with real variables, which have no single moves.
+    visible: Option<ModeSearch>,
+    engine: Host,
     n_visible: usize,
     variables: Variables,
     /// A bound from other sources.
@@ -68,28 +69,25 @@ impl Search {
     pub(super) fn new(parameters: &Parameters, known: Known<'_>, seed: u64) -> Self {
         let mut search = Self {
             hidden: ModeSearch::new(parameters, Layer::Hidden),
-            visible: match parameters.variables.has_reals() {
-                true => Err(Host::new(parameters)),
-                false => Ok(ModeSearch::new(parameters, Layer::Visible)),
-            },
+            visible: (!parameters.variables.has_reals())
+                .then(|| ModeSearch::new(parameters, Layer::Visible)),
+            engine: Host::new(parameters),
             n_visible: parameters.n_visible,
             variables: parameters.variables.clone(),
             known: known.bound,
         };
         if let (Some(states), Some(_)) = (known.states, known.audited) {
-            if let Ok(visible) = &mut search.visible {
-                visible.note(states);
-            }
+            search.visible.iter_mut().for_each(|visible| visible.note(states));
             return search;
         }
         search.hidden.climb_random(RANDOM_STARTS, seed);
-        let highest = search.visible.as_mut().ok().map(|visible| {
+        let highest = search.visible.as_mut().map(|visible| {
             visible.climb_random(RANDOM_STARTS / 4, seed);
-            visible.highest(&quenched(&Host::new(parameters), seed), HIGHEST)
+            visible.highest(&quenched(&search.engine, seed), HIGHEST)
         });
         highest.iter().for_each(|highest| search.climb(highest));
         search.hidden.climb_units(UNIT_STARTS);
-        let highest = search.visible.as_mut().ok().map(|visible| visible.climb_units(UNIT_STARTS));
+        let highest = search.visible.as_mut().map(|visible| visible.climb_units(UNIT_STARTS));
         highest.iter().for_each(|highest| search.climb(highest));
         if let Some(rows) = known.rows {
             search.note(&rows.spread(MOST_ROWS));
@@ -102,21 +100,11 @@ impl Search {
 
     /// Ascends in the hidden layer from visible rows.
     pub(super) fn climb(&mut self, visible: &BitMatrix) {
-        for row in 0..visible.rows() {
-            let on: Vec<bool> = match &self.visible {
-                Ok(search) => {
-                    search.other_means(visible.row(row)).iter().map(|mean| *mean > 0.5).collect()
-                }
-                Err(engine) => {
-                    let inputs = engine.inputs(Layer::Hidden, &visible.select([row]));
-                    inputs.row(0).iter().map(|x| *x > 0.0).collect()
-                }
-            };
-            let mut hidden = vec![0; words_per_row(on.len())];
-            for (unit, _) in on.iter().enumerate().filter(|(_, on)| **on) {
-                hidden[unit / 64] |= 1 << (unit % 64);
-            }
-            self.hidden.ascend(&hidden);
+        let inputs = self.engine.inputs(Layer::Hidden, visible);
+        let on =
+            BitMatrix::from_fn(visible.rows(), inputs.columns(), |row, j| inputs.row(row)[j] > 0.0);
+        for row in 0..on.rows() {
+            self.hidden.ascend(on.row(row));
         }
     }
 
@@ -136,15 +124,13 @@ impl Search {
     }
 
     pub(super) fn note(&mut self, visible: &BitMatrix) {
-        if let Ok(search) = &mut self.visible {
-            search.note(visible);
-        }
+        self.visible.iter_mut().for_each(|search| search.note(visible));
         self.climb(visible);
     }
 
     pub(super) fn bound(&self) -> Bound {
         let of = |(value, states)| Bound { value, states };
-        let visible = self.visible.as_ref().ok().map(|visible| of(visible.bound()));
+        let visible = self.visible.as_ref().map(|visible| of(visible.bound()));
         of(self.hidden.bound()).or(visible).or(self.known)
     }
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::log_partition;
-use crate::engine::{BitMatrix, for_each_set_bit};
+use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::numerics::softplus;
@@ -38,17 +38,11 @@ pub fn log_weights(parameters: &Parameters, data: &BitMatrix) -> Result<Vec<f64>
     let log_weight = |x: &mut Vec<f64>, row| {
         x.clone_from(&hidden_bias);
         let mut linear = offset;
-        for_each_set_bit(data.columns_of(row), |i| {
-            linear += f64::from(visible_bias[i]);
+        parameters.variables.statistics(data.row(row), *n_visible, |i, t| {
+            linear += t * f64::from(visible_bias[i]);
             let weights = &weights[i * n_hidden..(i + 1) * n_hidden];
-            x.iter_mut().zip(weights).for_each(|(x, &w)| *x += f64::from(w));
+            x.iter_mut().zip(weights).for_each(|(x, &w)| *x += t * f64::from(w));
         });
-        for (i, real) in parameters.variables.reals() {
-            let v = f64::from(real.value(data.row(row)));
-            linear += v * (f64::from(visible_bias[i]) + v * f64::from(visible_bias[i + 1]));
-            let weights = &weights[i * n_hidden..(i + 1) * n_hidden];
-            x.iter_mut().zip(weights).for_each(|(x, &w)| *x += v * f64::from(w));
-        }
         linear + x.iter().map(|&x| softplus(x)).sum::<f64>()
     };
     Ok((0..data.rows()).into_par_iter().map_init(Vec::new, log_weight).collect())

@@ -79,10 +79,6 @@ pub(crate) fn write_gradient(
             for (i, weights) in weights.chunks_exact_mut(j).enumerate() {
                 let rows = data.products.row(i).iter().zip(model.products.row(i));
                 weights.iter_mut().zip(rows).for_each(|(w, (d, e))| *w = d - e);
-                // Of a square E[v^2 h] is not computed: it has no weights.
-                if squares[i] {
-                    weights.fill(0.0);
-                }
             }
         }
         Some(Centering { visible: mu, hidden: lam, .. }) => {

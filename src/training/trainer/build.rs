@@ -65,7 +65,7 @@ impl Trainer {
                 training.learning_rate.initial,
             ),
             gradient: Parameters {
-                variables: rows.variables.real_part(),
+                variables: rows.variables.clone(),
                 ..Parameters::zeros(sizes.visible, sizes.hidden)
             },
             centering: match training.centering {

@@ -2,7 +2,7 @@
 
 use super::{Audit, Trainer};
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Draw, Layer, for_each_set_bit};
+use crate::engine::{BitMatrix, Draw, Layer};
 use crate::record::{Record, Run};
 use crate::tracking::{ChainTracker, LogLikelihood, MeanLogF, Model, TrackRecord};
 
@@ -93,16 +93,12 @@ impl Trainer {
         let mut sum = 0.0;
         for row in 0..rows {
             let eta = inputs.row(row)[..m].iter().map(|&x| f64::from(x));
-            let means = engine.variables().means(eta);
-            // (v - p)^2 is p^2 for zeros and p^2 + 1 - 2p for ones.
-            // Of real variables the squares of v say nothing that v does not say.
-            let mut means = means;
-            for (i, real) in engine.variables().reals() {
-                let v = f64::from(real.value(visible.row(row)));
-                (means[i], means[i + 1]) = (v - means[i], 0.0);
-            }
-            sum += means.iter().map(|p| p * p).sum::<f64>();
-            for_each_set_bit(visible.columns_of(row), |i| sum += 1.0 - 2.0 * means[i]);
+            let variables = engine.variables();
+            let mut errors = variables.means(eta);
+            variables.statistics(visible.row(row), m, |i, t| errors[i] -= t);
+            // The squares of real variables say nothing that these do not say.
+            variables.reals().for_each(|(first, _)| errors[first + 1] = 0.0);
+            sum += errors.iter().map(|error| error * error).sum::<f64>();
         }
         sum / (rows * m).max(1) as f64
     }
