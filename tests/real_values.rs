@@ -232,6 +232,24 @@ fn a_collapse_of_a_variance_is_said_and_stopped() {
     }
 }
 
+/// Three columns that are one number up to a hundredth of its variance: below factor analysis, which is said with what to do.
+#[test]
+fn collinear_columns_lead_to_principal_components() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("run"));
+    let mut stream = Streams::new(8, Purpose::TestSystem, 0).row(0);
+    let mut text = String::new();
+    for _ in 0..1000 {
+        let z = stream.normal();
+        let [a, b, c] = [1.0, 2.0, -1.0].map(|factor| factor * z + 0.05 * stream.normal());
+        writeln!(text, "{a},{b},{c}").unwrap();
+    }
+    std::fs::write(&rows, text).unwrap();
+    let done = train_on(&rows, &out, &["data.variables=real", "model.hidden=2"]);
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains("factor analysis") && said.contains("principal components"), "{said}");
+}
+
 #[test]
 fn a_killed_and_resumed_run_has_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();

@@ -42,8 +42,9 @@ def torch_sweep(n_visible, n_hidden, chains):
     return work
 
 
-def torch_products(n_visible, n_hidden, chains, kind="float32"):
+def torch_products(n_visible, n_hidden, chains, kind="float32", real=False):
     torch, weights, _, _, visible = torch_model(n_visible, n_hidden, chains)
+    visible = torch.randn(chains, n_visible) if real else visible
     kind = getattr(torch, kind)
     hidden = torch.bernoulli(torch.full((chains, n_hidden), 0.5)).to(kind)
     weights, visible = weights.to(kind), visible.to(kind)
@@ -215,6 +216,7 @@ def rbms_training(n_visible, n_hidden, chains):
 WORKS = {
     "PyTorch composed sweep": torch_sweep,
     "PyTorch bare products": torch_products,
+    "PyTorch bare products of real rows": lambda *sizes: torch_products(*sizes, real=True),
     "PyTorch bare products, bf16": lambda *sizes: torch_products(*sizes, kind="bfloat16"),
     "NumPy bare products": numpy_products,
     "NumPy bare products, SkylakeX kernels": numpy_products,

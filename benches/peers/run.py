@@ -27,6 +27,8 @@ ROOT = HERE.parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "ztrack-peers"
 PACKAGES = ["torch", "numpy", "scikit-learn", "matplotlib", "rbms"]
 SWEEP, CATEGORICAL, TRAINING = "ztrack sweep", "ztrack categorical sweep", "ztrack training update"
+# Real rows are dense: what takes them through both products is the floor of a sweep.
+REAL, REAL_PRODUCTS = "ztrack real sweep", "PyTorch bare products of real rows"
 SKYLAKE = "NumPy bare products, SkylakeX kernels"
 BARE = ["PyTorch bare products", "NumPy bare products", SKYLAKE]
 # Products in 16 bits are a limit, not a peer: they are less precise than the others and ours.
@@ -34,6 +36,7 @@ LIMIT = "PyTorch bare products, bf16"
 # What each is divided by: the work of ours that does the same.
 OURS = {
     **{peer: SWEEP for peer in ["PyTorch composed sweep", *BARE, LIMIT, "rbms sweep", "burn-ndarray composed sweep"]},
+    REAL_PRODUCTS: REAL,
     "PyTorch categorical sweep": CATEGORICAL,
     "rbms categorical sweep": CATEGORICAL,
     "scikit-learn update": "ztrack update",

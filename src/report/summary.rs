@@ -184,6 +184,9 @@ impl Summary {
                 (true, true) => {
                     ": it overfits; weight decay (training.weight_decay) or fewer hidden units (model.hidden) may help"
                 }
+                (true, false) if name == "factor analysis" => {
+                    ": columns that nearly determine each other need very many hidden units; train on their principal components (docs/real.md)"
+                }
                 (true, false) => {
                     ": more hidden units (model.hidden) or a longer run (training.preset = \"best\") may help"
                 }
