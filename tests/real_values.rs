@@ -246,7 +246,7 @@ fn collinear_columns_lead_to_principal_components() {
     }
     std::fs::write(&rows, text).unwrap();
     let done = train_on(&rows, &out, &["data.variables=real", "model.hidden=2"]);
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(said.contains("factor analysis") && said.contains("principal components"), "{said}");
 }
 
