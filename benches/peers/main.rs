@@ -6,7 +6,7 @@
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Distribution, Tensor};
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Source, SplitOptions, Splits, Values, load};
 use ztrack::engine::random::{Purpose, Streams};
@@ -19,12 +19,14 @@ use ztrack::training::Trainer;
 use ztrack::training::gradient::Particles;
 use ztrack::units::Variables;
 
-/// Sweeps of tempered chains in one call.
+/// Sweeps of tempered chains, or of chains on a device, in one call.
 const TEMPERED_SWEEPS: usize = 5;
+const DEVICE_SWEEPS: usize = 20;
 /// Rows of random data.
 const TRAINING_ROWS: usize = 6000;
-/// Updates before the first one that is timed.
+/// Updates before the first one that is timed; on a device, where the states do not matter for the time.
 const FIRST_UPDATES: usize = 300;
+const FIRST_ON_DEVICE: usize = 10;
 /// States of every variable of a categorical sweep.
 const STATES: usize = 4;
 
@@ -72,7 +74,12 @@ fn tempered(
 
 /// Updates of the shipped trainer: PCD-1, as many particles as rows in a batch; its tracker never moves. On MNIST where
 /// ZTRACK_DATA names the folder of data sets, else on random rows; after updates that make the particles look like the rows.
-fn training(n_visible: usize, n_hidden: usize, chains: usize) -> Result<Work, Failure> {
+fn training(
+    n_visible: usize,
+    n_hidden: usize,
+    chains: usize,
+    device: &ztrack::Device,
+) -> Result<Work, Failure> {
     let text = format!(
         r#"
         seed = 1
@@ -109,17 +116,52 @@ fn training(n_visible: usize, n_hidden: usize, chains: usize) -> Result<Work, Fa
         }
         _ => {
             let mut stream = Streams::new(1, Purpose::TestSystem, 0).row(0);
-            let rows = BitMatrix::from_fn(TRAINING_ROWS, n_visible, |_, _| stream.uniform() < 0.2);
+            let rows = BitMatrix::from_fn(TRAINING_ROWS.max(chains), n_visible, |_, _| {
+                stream.uniform() < 0.2
+            });
             Dataset::new("random", Values::Binary(rows), None, None)?
         }
     };
     let splits = Splits { train, validation: None, test: None };
-    let mut trainer = Trainer::new(&config, splits, &ztrack::Device::Host)?;
-    for _ in 0..FIRST_UPDATES {
+    let mut trainer = Trainer::new(&config, splits, device)?;
+    let host = *device == ztrack::Device::Host;
+    for _ in 0..if host { FIRST_UPDATES } else { FIRST_ON_DEVICE } {
         trainer.step()?;
     }
     Ok(Box::new(move || {
         trainer.step().expect("training at a usual rate does not diverge");
+    }))
+}
+
+/// The device that run.py's option names.
+fn device() -> Result<Device, Failure> {
+    match std::env::var("ZTRACK_DEVICE")?.as_str() {
+        #[allow(deprecated)] // as below
+        "ndarray" => Ok(Device::ndarray()),
+        #[cfg(feature = "vulkan")]
+        "vulkan" => Ok(Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "wgpu")]
+        "wgpu" => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "cuda")]
+        "cuda" => Ok(Device::cuda(0)),
+        name => Err(format!("this build has no device {name}").into()),
+    }
+}
+
+/// Both products of some sweeps in Burn, and nothing else.
+fn products(n_visible: usize, n_hidden: usize, chains: usize) -> Result<Work, Failure> {
+    let device = device()?;
+    let bits =
+        |columns| Tensor::<2>::random([chains, columns], Distribution::Bernoulli(0.5), &device);
+    let (visible, hidden) = (bits(n_visible), bits(n_hidden));
+    let weights = Tensor::<2>::random([n_visible, n_hidden], Distribution::Default, &device);
+    Ok(Box::new(move || {
+        for _ in 1..DEVICE_SWEEPS {
+            drop(visible.clone().matmul(weights.clone()));
+            drop(hidden.clone().matmul(weights.clone().transpose()));
+        }
+        let last = hidden.clone().matmul(weights.clone().transpose());
+        drop(last.slice([0..1, 0..1]).into_data());
     }))
 }
 
@@ -170,7 +212,13 @@ fn work(what: &str, setting: &str) -> Result<Work, Failure> {
             let data = particles(chains, n_visible).visible;
             Ok(Box::new(move || update(&mut parameters, &data, &mut states)))
         }
-        "ztrack training update" => training(n_visible, n_hidden, chains),
+        "ztrack training update" => training(n_visible, n_hidden, chains, &ztrack::Device::Host),
+        "ztrack device sweeps" => {
+            let engine = OnBurn::new(&parameters, &device()?);
+            Ok(Box::new(move || states.sweep(&engine, DEVICE_SWEEPS)))
+        }
+        "ztrack device training update" => training(n_visible, n_hidden, chains, &device()?.into()),
+        "burn device products" => products(n_visible, n_hidden, chains),
         _ => Err(format!("no work is called {what}").into()),
     }
 }

@@ -12,6 +12,8 @@ import sys
 import time
 
 THREADS = int(os.environ["OMP_NUM_THREADS"])
+# Where PyTorch computes: "cuda" beside a GPU of ours.
+DEVICE = os.environ.get("PEER_DEVICE", "cpu")
 TRAINING_ROWS = 6000
 FIRST_UPDATES = 300
 RATE = 0.05
@@ -25,6 +27,7 @@ def torch_model(n_visible, n_hidden, chains):
     torch.set_num_threads(THREADS)
     torch.set_grad_enabled(False)
     torch.manual_seed(1)
+    torch.set_default_device(DEVICE)
     weights = 0.1 * torch.randn(n_visible, n_hidden)
     visible_bias, hidden_bias = 0.1 * torch.randn(n_visible), 0.1 * torch.randn(n_hidden)
     visible = torch.bernoulli(torch.full((chains, n_visible), 0.5))
@@ -143,9 +146,9 @@ def training_model(n_visible, n_hidden, chains):
         content = packed.read_bytes()
         content = gzip.decompress(content) if packed.suffix == ".gz" else content
         grey = numpy.frombuffer(content, numpy.uint8, offset=16).reshape(-1, n_visible)
-        data = torch.from_numpy((grey > 127).astype(numpy.float32))
+        data = torch.from_numpy((grey > 127).astype(numpy.float32)).to(DEVICE)
     else:
-        data = torch.bernoulli(torch.full((TRAINING_ROWS, n_visible), 0.2))
+        data = torch.bernoulli(torch.full((max(TRAINING_ROWS, chains), n_visible), 0.2))
     state = {"batch": 0, "order": None}
 
     def batch():
@@ -245,6 +248,8 @@ def main():
             start = time.perf_counter()
             for _ in range(int(fields[0])):
                 work()
+            if DEVICE == "cuda":
+                sys.modules["torch"].cuda.synchronize()
             print((time.perf_counter() - start) * 1e3, flush=True)
 
 

@@ -3,12 +3,14 @@
 our trainer against loops in PyTorch and rbms.
 
 Usage: benches/peers/run.py [--rounds 30] [--threads 1 2] [--only 784x500x2000 ...] [--busy] [--out DIR] [--append FILE]
+       benches/peers/run.py --device vulkan [--binary FILE --python FILE] ...
 
 Makes a virtual environment with the peers (about 3 GB from PyPI, once). Every peer is a process that waits until it is told to
 work, its threads pinned to the same cores as ours; ours and a peer take turns of some milliseconds, and what counts is
 the ratio of two such turns, one beside the other: a busy moment of the machine meets both. Prints medians and quartiles
 over the rounds; writes peers.csv, peers.png and growth.png. --busy: beside a process that multiplies matrices all the time.
---append adds the rows to a file that has those of other machines (docs/peers.csv).
+--append adds the rows to a file that has those of other machines (docs/peers.csv). --device: our engine on that device of Burn
+(features of Cargo.toml), beside PyTorch on the same NVIDIA card; --binary and --python: built and installed elsewhere.
 """
 
 import argparse
@@ -45,6 +47,16 @@ OURS = {
     "PyTorch training update, bf16": TRAINING,
     "rbms training update": TRAINING,
 }
+# On a device a call of ours is some sweeps, after which the states come back as bits.
+DEVICE_SWEEPS = 20
+OURS_ON_DEVICE = {
+    "PyTorch composed sweep": "ztrack device sweeps",
+    "PyTorch bare products": "ztrack device sweeps",
+    LIMIT: "ztrack device sweeps",
+    "burn device products": "ztrack device sweeps",
+    "PyTorch training update": "ztrack device training update",
+}
+DEVICE_SETTINGS = [f"{units}x{chains}" for units in ("784x500", "4000x4000") for chains in (2000, 20000)]
 GROWING = ["PyTorch composed sweep", "PyTorch bare products", "NumPy bare products", SKYLAKE]
 TRAINED = [peer for peer, work in OURS.items() if work == TRAINING]
 VARIABLES = [peer for peer, work in OURS.items() if work == CATEGORICAL]
@@ -76,11 +88,11 @@ def python():
     return str(path)
 
 
-def build():
+def build(device):
     """The benchmark binary of our side."""
     # Burn's backend is a peer here, and compiled as one; usually it is not in a loop that counts.
     fast = [f"--config=profile.bench.package.{package}.opt-level=3" for package in ["burn-ndarray", "burn-dispatch"]]
-    command = ["cargo", "bench", "--bench", "peers", "--no-run", "--message-format", "json", *fast]
+    command = ["cargo", "bench", "--bench", "peers", "--no-run", "--message-format", "json", *(["--features", device] if device else fast)]
     output = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     messages = [json.loads(line) for line in output.splitlines()]
     return [m["executable"] for m in messages if m.get("target", {}).get("name") == "peers" and m.get("executable")][0]
@@ -100,6 +112,12 @@ def machine():
             caches.append(f"L{read('level')} {read('size')}")
     flags = set(fields.get("flags", fields.get("Features", "")).split())
     return ", ".join([name, *caches, *(feature for feature in FEATURES if feature in flags)])
+
+
+def card():
+    """Name of the GPU."""
+    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    return subprocess.run(query, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def can_run(peer):
@@ -132,12 +150,14 @@ class Worker:
 
     def set_up(self, what, setting):
         self.ask("setup", what, setting)
-        self.calls = 1
+        self.what, self.calls = what, 1
         self.calls = max(1, round(TURN / min(self.turn() for _ in range(3))))
 
     def turn(self):
-        """Milliseconds a call."""
+        """Milliseconds a sweep or an update."""
         milliseconds = float(self.ask("go", self.calls)) / self.calls
+        if self.what in ("ztrack device sweeps", "burn device products"):
+            milliseconds /= DEVICE_SWEEPS
         time.sleep(PAUSE)
         return milliseconds
 
@@ -146,14 +166,14 @@ class Worker:
         self.process.wait()
 
 
-def compare(ours, peers, setting, rounds):
-    """Turns of ours and of each peer, one after the other: {what: [milliseconds]} and {peer: [ratio to ours]}."""
+def compare(ours, peers, setting, rounds, work):
+    """Turns of ours and of each peer, one after the other: {what: [milliseconds]} and {peer: [ratio to ours]}; `work`: like OURS."""
     times, ratios = {}, {}
     for peer, worker in peers.items():
         worker.set_up(peer, setting)
-    for what in sorted({OURS[peer] for peer in peers}):
+    for what in sorted({work[peer] for peer in peers}):
         ours.set_up(what, setting)
-        of_this = [peer for peer in peers if OURS[peer] == what]
+        of_this = [peer for peer in peers if work[peer] == what]
         for _ in range(rounds):
             for peer in of_this:
                 mine, theirs = ours.turn(), peers[peer].turn()
@@ -165,53 +185,57 @@ def compare(ours, peers, setting, rounds):
 
 def measure(arguments):
     """Rows of peers.csv."""
-    interpreter, binary, name = python(), build(), machine()
+    device = arguments.device
+    interpreter, binary = arguments.python or python(), arguments.binary or build(device)
+    name = f"{card()}, {device}" if device else machine()
+    os.environ.update({"ZTRACK_DEVICE": device, "PEER_DEVICE": "cuda"} if device else {})
+    ours_of = OURS_ON_DEVICE if device else OURS
     rows = []
     for threads in arguments.threads:
         ours = Worker([binary], threads, None)
         workers = {}
-        for peer in OURS:
+        for peer in ours_of:
             command = [binary] if peer.startswith("burn") else [interpreter, str(HERE / "peer.py")]
             workers[peer] = Worker(command, threads, peer)
         chosen = [(s, [*filter(can_run, peers)]) for s, peers in SETTINGS.items()] + [(s, TRAINED) for s in TRAINING_SETTINGS]
+        chosen = [(s, [*ours_of]) for s in DEVICE_SETTINGS] if device else chosen
         for setting, peers in chosen:
             if arguments.only and setting not in arguments.only:
                 continue
             print(f"{setting}, {threads} threads: {', '.join(peers)}", file=sys.stderr)
-            times, ratios = compare(ours, {peer: workers[peer] for peer in peers}, setting, arguments.rounds)
-            if setting == "784x500x2000":
+            times, ratios = compare(ours, {peer: workers[peer] for peer in peers}, setting, arguments.rounds, ours_of)
+            if setting == "784x500x2000" and not device:
                 for what in TEMPERED:
                     ours.set_up(what, setting)
                     times[what] = [ours.turn() / TEMPERED_SWEEPS for _ in range(3)]
+            found = []
             for what, milliseconds in sorted(times.items()):
                 quartiles = statistics.quantiles(ratios[what], n=4) if what in ratios else ["", "", ""]
                 lower, ratio, upper = (f"{q:.4f}" if q else "" for q in quartiles)
                 cells = [name, threads, *setting.split("x"), what, f"{statistics.median(milliseconds):.5f}"]
-                rows.append(dict(zip(COLUMNS, [*cells, ratio, lower, upper])))
+                found.append(dict(zip(COLUMNS, [*cells, ratio, lower, upper])))
+            report(found)
+            rows += found
         for worker in [ours, *workers.values()]:
             worker.end()
     return rows
 
 
 def report(rows):
-    """Prints a table for each setting."""
-    print(rows[0]["machine"])
-    settings = {}
-    for row in rows:
-        settings.setdefault((row["visible"], row["hidden"], row["chains"], row["threads"]), []).append(row)
-    for (visible, hidden, chains, threads), found in settings.items():
-        print(f"\n{visible}x{hidden}, {chains} chains, {threads} thread{'s' if threads > 1 else ''}")
-        for row in sorted(found, key=lambda row: float(row["milliseconds"])):
-            ratio = f"{row['ratio']:>8} x ours ({row['lower']} to {row['upper']})" if row["ratio"] else ""
-            print(f"  {row['what']:<42} {float(row['milliseconds']):9.3f} ms {ratio}")
-        bare = [row for row in found if row["what"] in BARE]
-        if bare:
-            fastest = min(bare, key=lambda row: float(row["ratio"]))
-            low, middle, high = (1 / float(fastest[name]) for name in ("upper", "ratio", "lower"))
-            print(f"  whole sweep / fastest two bare products: {middle:.2f} ({low:.2f} to {high:.2f}), {fastest['what']}")
+    """Prints the table of a setting."""
+    visible, hidden, chains, threads = (rows[0][name] for name in ("visible", "hidden", "chains", "threads"))
+    print(f"\n{rows[0]['machine']}\n{visible}x{hidden}, {chains} chains, {threads} thread{'s' if threads > 1 else ''}")
+    for row in sorted(rows, key=lambda row: float(row["milliseconds"])):
+        ratio = f"{row['ratio']:>8} x ours ({row['lower']} to {row['upper']})" if row["ratio"] else ""
+        print(f"  {row['what']:<42} {float(row['milliseconds']):9.3f} ms {ratio}")
+    bare = [row for row in rows if row["what"] in BARE]
+    if bare:
+        fastest = min(bare, key=lambda row: float(row["ratio"]))
+        low, middle, high = (1 / float(fastest[name]) for name in ("upper", "ratio", "lower"))
+        print(f"  whole sweep / fastest two bare products: {middle:.2f} ({low:.2f} to {high:.2f}), {fastest['what']}", flush=True)
 
 
-def save(rows, folder, append):
+def save(rows, folder, append, plot):
     """peers.csv, and pictures of it through the virtual environment's matplotlib."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "peers.csv", "w", newline="") as file:
@@ -221,8 +245,9 @@ def save(rows, folder, append):
     if append:
         with open(append, "a", newline="") as file:
             csv.DictWriter(file, COLUMNS, lineterminator="\n").writerows(rows)
-    subprocess.run([python(), str(HERE / "plot.py"), str(folder)], check=True)
-    print(f"\nwrote peers.csv, peers.png and growth.png to {folder}")
+    if plot:
+        subprocess.run([python(), str(HERE / "plot.py"), str(folder)], check=True)
+    print(f"\nwrote {'peers.csv, peers.png and growth.png' if plot else 'peers.csv'} to {folder}")
 
 
 def main():
@@ -233,6 +258,9 @@ def main():
     parser.add_argument("--busy", action="store_true", help="beside a process that keeps the caches and one core busy")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "results" / "peers")
     parser.add_argument("--append", type=pathlib.Path)
+    parser.add_argument("--device", help="wgpu, vulkan or cuda")
+    parser.add_argument("--binary")
+    parser.add_argument("--python")
     arguments = parser.parse_args()
     neighbour = None
     if arguments.busy:
@@ -243,8 +271,7 @@ def main():
     finally:
         if neighbour:
             neighbour.kill()
-    report(rows)
-    save(rows, arguments.out, arguments.append)
+    save(rows, arguments.out, arguments.append, plot=not arguments.device)
 
 
 if __name__ == "__main__":

@@ -40,13 +40,35 @@ impl DeviceName {
             Self::Cuda => burn::tensor::Device::cuda(0),
             #[allow(unreachable_patterns)] // in a build with all of them
             missing => {
-                let name = missing.to_possible_value();
-                let name = name.as_ref().map_or("", |name| name.get_name());
+                let name = missing.name();
                 anyhow::bail!(
                     "--device {name}: this build has no such device; build with `cargo build --release --features {name}`"
                 )
             }
         };
+        self.answers(&burn)?;
         Ok(Device::Burn(burn))
+    }
+
+    /// Burn panics where a device is missing: one sum tells.
+    fn answers(self, device: &burn::tensor::Device) -> anyhow::Result<()> {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let sum = std::panic::catch_unwind(|| {
+            let sum = burn::tensor::Tensor::<1>::ones([8], device).sum();
+            sum.into_data().try_to_vec::<f32>()
+        });
+        std::panic::set_hook(hook);
+        match sum {
+            Ok(Ok(sum)) if sum == [8.0] => Ok(()),
+            _ => anyhow::bail!(
+                "--device {}: no such device was found here, or its driver does not work; `--device host` computes on this machine's CPU",
+                self.name()
+            ),
+        }
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned())
     }
 }
