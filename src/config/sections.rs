@@ -150,9 +150,9 @@ section! {
         /// starts (`training.exchange`); where that does not help, the learning rate is halved until the training has recovered.
         rewind: bool = true => example("false");
         /// Longest step: the largest standard deviation, over training rows or particles, of the change of log f by one update. Longer steps
-        /// are shortened. Where columns are strongly correlated, a usual learning rate changes log f by tens of nats in one update. The limit falls
-        /// with the learning rate. A large number is no limit.
-        largest_step: f64 = 1.0 => positive().unit("nats").example("0.5");
+        /// are shortened. Where columns are strongly correlated, a usual learning rate changes log f by tens of nats in one update, and 1
+        /// may be needed; on pictures 1 is far too small. The limit falls with the learning rate. A large number is no limit.
+        largest_step: f64 = 20.0 => positive().unit("nats").example("0.5");
         /// Whether gradients are damped along principal components of the training rows that the learning rate is too large for: those along
         /// which the weights would grow by more than 10 % in an update. Only with the update rule "sgd".
         preconditioning: bool = true => example("false");
