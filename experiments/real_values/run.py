@@ -208,7 +208,8 @@ if __name__ == "__main__":
             for seed in range(1, SEEDS + 1):
                 print(json.dumps(compare(name, load().data, seed)), flush=True)
     elif PART == "limits":
-        others = ["training.preconditioning=false", "training.epochs=120", "training.gradient=tempered", "training.largest_step=1e9", "model.weight_scale=0.2"]
+        others = ["training.preconditioning=false", "training.epochs=120", "training.gradient=tempered"]
+        others += ["training.largest_step=1e9", "model.weight_scale=0.2", "model.hidden=16"]
         for hidden, columns, *settings in [(1, 4), (2, 6), (3, 8), (4, 12), *[(4, 12, other) for other in others]]:
             for seed in range(1, SEEDS + 1):
                 print(json.dumps(limit(hidden, columns, seed, *settings)), flush=True)
