@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::fmt::Write;
 use std::path::Path;
 
 use common::{
@@ -10,27 +9,30 @@ use common::{
     wait_for, ztrack,
 };
 use ztrack::checkpoint::ModelFile;
-use ztrack::engine::random::{Purpose, Streams};
+use ztrack::engine::random::{Purpose, Stream, Streams};
 
 fn content(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Rows of a mixture of two normals in three real columns of very different scale, a bit that follows the component, and a one-hot variable.
-fn table(path: &Path, rows: usize, seed: u64) {
+/// A text table: a line of names, empty for none, and a row from each random stream.
+fn write_rows(path: &Path, names: &str, seed: u64, rows: u32, row: impl Fn(&mut Stream) -> String) {
     let streams = Streams::new(seed, Purpose::TestSystem, 0);
-    let mut text = String::from("a,b,c,bit,red,green,blue\n");
-    for row in 0..rows {
-        let mut stream = streams.row(row as u32);
+    let rows = (0..rows).map(|i| row(&mut streams.row(i)) + "\n");
+    std::fs::write(path, names.to_string() + &rows.collect::<String>()).unwrap();
+}
+
+/// Rows of a mixture of two normals in three real columns of very different scale, a bit that follows the component, and a one-hot variable.
+fn table(path: &Path, rows: u32, seed: u64) {
+    write_rows(path, "a,b,c,bit,red,green,blue\n", seed, rows, |stream| {
         let high = stream.uniform() < 0.5;
         let centre = if high { 2.0 } else { -2.0 };
         let [a, b, c] = [1.0, -1.0, 0.5].map(|sign| sign * centre + stream.normal());
         let bit = u8::from(high == (stream.uniform() < 0.9));
         let colour = (stream.uniform() * 3.0) as usize;
         let one_hot = ["1,0,0", "0,1,0", "0,0,1"][colour.min(2)];
-        writeln!(text, "{},{},{},{bit},{one_hot}", 5.0 + a, 1e4 * b, 1e-3 * c).unwrap();
-    }
-    std::fs::write(path, text).unwrap();
+        format!("{},{},{},{bit},{one_hot}", 5.0 + a, 1e4 * b, 1e-3 * c)
+    });
 }
 
 /// Settings of a run on a table whose first three columns are real, with `more`.
@@ -202,13 +204,10 @@ fn few_columns_beside_many_hidden_units_are_annealed() {
 fn a_collapse_of_a_variance_is_said_and_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("run"));
-    let mut stream = Streams::new(7, Purpose::TestSystem, 0).row(0);
-    let mut text = String::new();
-    for _ in 0..600 {
+    write_rows(&rows, "", 7, 600, |stream| {
         let sign = if stream.uniform() < 0.5 { 1.0 } else { -1.0 };
-        writeln!(text, "{sign},{}", stream.normal()).unwrap();
-    }
-    std::fs::write(&rows, text).unwrap();
+        format!("{sign},{}", stream.normal())
+    });
     let settings = [
         "data.variables=real",
         "model.hidden=1",
@@ -237,14 +236,11 @@ fn a_collapse_of_a_variance_is_said_and_stopped() {
 fn collinear_columns_lead_to_principal_components() {
     let folder = tempfile::tempdir().unwrap();
     let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("run"));
-    let mut stream = Streams::new(8, Purpose::TestSystem, 0).row(0);
-    let mut text = String::new();
-    for _ in 0..1000 {
+    write_rows(&rows, "", 8, 1000, |stream| {
         let z = stream.normal();
         let [a, b, c] = [1.0, 2.0, -1.0].map(|factor| factor * z + 0.05 * stream.normal());
-        writeln!(text, "{a},{b},{c}").unwrap();
-    }
-    std::fs::write(&rows, text).unwrap();
+        format!("{a},{b},{c}")
+    });
     let done = train_on(&rows, &out, &["data.variables=real", "model.hidden=2"]);
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(said.contains("factor analysis") && said.contains("principal components"), "{said}");

@@ -3,7 +3,7 @@
 python experiments/real_values/run.py PART [ztrack] [seeds]    needs numpy and scikit-learn, whose package has the tables
 
 PART: densities (test rows beside normals, factor analysis and mixtures, as they are and in principal components), limits (rows of mixtures
-that an RBM represents exactly), settings (breast cancer with more hidden units, longer and with tempered gradients), errors (tracked log Z beside enumeration, at the usual rate and at a larger one), scales (ten tables of
+that an RBM represents exactly; the largest by other settings too), settings (breast cancer with more hidden units, longer and with tempered gradients), errors (tracked log Z beside enumeration, at the usual rate and at a larger one), scales (twelve tables of
 other people and of very different scale, by default).
 """
 
@@ -114,7 +114,7 @@ def compare(name, x, seed):
     return found
 
 
-def limit(hidden, columns, seed):
+def limit(hidden, columns, seed, *settings):
     """Test log-density and that of the truth, an RBM with few hidden units: a mixture of 2^hidden normals."""
     random = np.random.default_rng(seed)
     means, odds = random.normal(size=(hidden, columns)) * 2, random.normal(size=hidden)
@@ -133,12 +133,14 @@ def limit(hidden, columns, seed):
     parts = [draw(n) for n in (20_000, 2_000, 10_000)]
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        run, _ = train(folder, parts, f"model.hidden={2 * hidden}", f"seed={seed}", "training.batch=100", "training.epochs=40")
+        usual = [f"model.hidden={2 * hidden}", f"seed={seed}", "training.batch=100", "training.epochs=40"]
+        run, _ = train(folder, parts, *usual, *settings)
         difference = densities(run, folder) - log_p(parts[2])
     entropy = -np.concatenate([log_p(draw(20_000)) for _ in range(10)])
     return {
         "components": 2**hidden,
         "columns": columns,
+        "settings": settings,
         "entropy": f"{entropy.mean():.3f} +- {entropy.std() / np.sqrt(len(entropy)):.3f}",
         "test minus truth": f"{difference.mean():.4f} +- {difference.std() / np.sqrt(len(difference)):.4f}",
     }
@@ -206,9 +208,11 @@ if __name__ == "__main__":
             for seed in range(1, SEEDS + 1):
                 print(json.dumps(compare(name, load().data, seed)), flush=True)
     elif PART == "limits":
-        for hidden, columns in [(1, 4), (2, 6), (3, 8), (4, 12)]:
+        others = ["training.preconditioning=false", "training.epochs=120", "training.gradient=tempered"]
+        others += ["training.largest_step=1e9", "model.weight_scale=0.2", "model.hidden=16"]
+        for hidden, columns, *settings in [(1, 4), (2, 6), (3, 8), (4, 12), *[(4, 12, other) for other in others]]:
             for seed in range(1, SEEDS + 1):
-                print(json.dumps(limit(hidden, columns, seed)), flush=True)
+                print(json.dumps(limit(hidden, columns, seed, *settings)), flush=True)
     elif PART == "settings":
         for name, value in other_settings():
             print(f"{name}: {value:.2f}", flush=True)

@@ -50,25 +50,36 @@ impl KnownShare {
     /// `correlation` of the samples with the earlier states of the same chains, from which reference states were drawn: it reduces the
     /// effective number of samples.
     ///
-    /// All samples of a lineage count as one, as if they were in the same state: the effective number is that of lineages. This is too few
-    /// where chains come back to beta = 1 after they forgot their state.
+    /// Samples of a lineage share their past. The spread over lineages of the fraction that is known says how many independent samples they
+    /// are worth, between one a lineage and all of them, in so far as lineages differ: the spread counts as much as there are lineages that
+    /// contribute to it, beside one that is in the same state in all of its samples.
     pub fn new(
         bound: f64,
         known: impl Iterator<Item = (bool, f64, u32)>,
         correlation: f64,
     ) -> Self {
-        let (mut of_known, mut lineages) = (0.0, Vec::new());
+        let (mut weights, mut of_lineages) = (Vec::new(), Vec::new());
         for (known, weight, lineage) in known {
-            if lineages.len() <= lineage as usize {
-                lineages.resize(lineage as usize + 1, 0.0);
-            }
-            lineages[lineage as usize] += weight;
-            of_known += if known { weight } else { 0.0 };
+            let lineage = lineage as usize;
+            of_lineages.resize(of_lineages.len().max(lineage + 1), [0.0; 2]);
+            of_lineages[lineage][0] += weight;
+            of_lineages[lineage][1] += if known { weight } else { 0.0 };
+            weights.push(weight);
         }
-        let total: f64 = lineages.iter().sum();
-        let effective = effective_number(&lineages);
+        let sum = |part: usize| of_lineages.iter().map(|it| it[part]).sum::<f64>();
+        let share = sum(1) / sum(0);
+        let totals: Vec<f64> = of_lineages.iter().map(|it| it[0]).collect();
+        let lineages = effective_number(&totals);
+        let deviation = |[all, known]: &[f64; 2]| (known - share * all) / sum(0);
+        let squares: Vec<f64> = of_lineages.iter().map(|it| deviation(it).powi(2)).collect();
+        let spread = squares.iter().sum::<f64>() * lineages / (lineages - 1.0);
+        let contribute = effective_number(&squares);
+        let of_one = share * (1.0 - share);
+        let variance = (contribute * spread + of_one / lineages) / (contribute + 1.0);
+        // NaN where no lineage differs from the others.
+        let effective = (of_one / variance).max(lineages).min(effective_number(&weights));
         let samples = effective * (1.0 - correlation.clamp(0.0, 1.0));
-        Self { bound, share: of_known / total, samples }
+        Self { bound, share, samples }
     }
 
     /// The fraction of samples that are rows of data, whose sum is not known yet.
@@ -178,6 +189,7 @@ fn divergence(a: f64, b: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::random::{Purpose, Streams};
     use crate::trust::Trust;
 
     fn of(known: usize, n: usize, correlation: f64) -> KnownShare {
@@ -292,16 +304,22 @@ mod tests {
         assert_eq!(KnownShare::NONE.of_bound(436.45).with(visits(5, 17)), visits(5, 17));
     }
 
-    /// Samples of one lineage are one sample.
+    /// 60 lineages of 20 samples: as many samples as there are where states are independent of each other, one a lineage where each keeps its
+    /// state, and where no sample is missing, which says nothing about how long states are kept; between them where they are kept for five
+    /// samples.
     #[test]
-    fn lineages_count_and_not_samples() {
-        let of = |lineages: u32| {
-            KnownShare::new(10.0, (0..60).map(|i| (i % 3 == 0, 0.2, i % lineages)), 0.0)
+    fn samples_count_by_the_spread_over_lineages() {
+        let samples = |kept: u32, share: f64| {
+            let known = |i: u32| {
+                let place = i / 20 * 20 + i % 20 / kept;
+                Streams::new(1, Purpose::TestSystem, 0).row(place).uniform() < share
+            };
+            KnownShare::new(10.0, (0..1200).map(|i| (known(i), 0.2, i / 20)), 0.0).samples
         };
-        for lineages in [1, 20, 60] {
-            let KnownShare { share, samples, .. } = of(lineages);
-            assert!((samples - f64::from(lineages)).abs() < 1e-9, "{samples} of {lineages}");
-            assert!((share - 1.0 / 3.0).abs() < 1e-9);
-        }
+        // The spread of 60 numbers has an error of 18 %, and one lineage in 61 counts as kept: 1200/(1 + 19/61) are 915, 240/(1 + 3/61) 229.
+        assert!((620.0..=1200.0).contains(&samples(1, 0.7)), "{}", samples(1, 0.7));
+        assert!((155.0..370.0).contains(&samples(5, 0.7)), "{}", samples(5, 0.7));
+        assert!((60.0..90.0).contains(&samples(20, 0.7)), "{}", samples(20, 0.7));
+        assert!((samples(1, 1.0) - 60.0).abs() < 1e-9, "{}", samples(1, 1.0));
     }
 }

@@ -83,8 +83,12 @@ pub fn fit_rows(
 ) -> Result<MixtureBase> {
     let m = rows.columns();
     let rows = rows.spread((MOST_NUMBERS / m.max(1)).clamp(2, MOST_ROWS));
-    let numbers = |row| (0..m).map(|i| f64::from(u8::from(rows.get(row, i)))).collect();
-    let dense: Vec<Vec<f64>> = (0..rows.rows()).map(numbers).collect();
+    let statistics = |row| {
+        let mut all = vec![0.0; m];
+        variables.statistics(rows.row(row), m, |i, x| all[i] = x);
+        all
+    };
+    let dense: Vec<Vec<f64>> = (0..rows.rows()).map(statistics).collect();
     fit_to(&dense, &vec![1.0; rows.rows()], components, seed, variables)
 }
 
@@ -102,8 +106,10 @@ fn fit_to(
     let column =
         |i: usize| soft.iter().zip(weights).map(move |(row, w)| w * row[i]).sum::<f64>() / all;
     let overall: Vec<f64> = (0..m).map(|i| 0.99 * column(i) + 0.005).collect();
-    let mut means: Vec<Vec<f64>> =
-        seeds(soft, components, seed).into_iter().map(|row| clamped(soft[row].clone())).collect();
+    let mut means: Vec<Vec<f64>> = seeds(soft, variables, components, seed)
+        .into_iter()
+        .map(|row| clamped(soft[row].clone()))
+        .collect();
     let mut shares = vec![1.0 / means.len().max(1) as f64; means.len()];
     for _ in 0..ITERATIONS {
         let responsibilities = responsibilities(soft, &means, &shares, variables);
@@ -153,8 +159,9 @@ fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f6
     (0..n).map(means).collect()
 }
 
-/// Rows far from each other; fewer than requested if there are no more different ones.
-fn seeds(dense: &[Vec<f64>], components: usize, seed: u64) -> Vec<usize> {
+/// Rows far from each other, squares of real columns left out; fewer than requested if there are no more different ones.
+fn seeds(dense: &[Vec<f64>], variables: &Variables, components: usize, seed: u64) -> Vec<usize> {
+    let squares = variables.squares(dense.first().map_or(0, Vec::len));
     let mut stream = Streams::new(seed, Purpose::MixtureFit, 0).row(0);
     let mut chosen: Vec<usize> = Vec::new();
     let mut nearest = vec![1.0; dense.len()];
@@ -166,7 +173,9 @@ fn seeds(dense: &[Vec<f64>], components: usize, seed: u64) -> Vec<usize> {
         let next = index_at(nearest.iter().copied(), stream.uniform() * total);
         let next = next.unwrap_or(dense.len() - 1);
         for (weight, row) in nearest.iter_mut().zip(dense) {
-            let distance: f64 = row.iter().zip(&dense[next]).map(|(a, b)| (a - b).abs()).sum();
+            let columns =
+                row.iter().zip(&dense[next]).zip(&squares).filter(|(_, square)| !**square);
+            let distance: f64 = columns.map(|((a, b), _)| (a - b).abs()).sum();
             let square = distance * distance;
             *weight = if chosen.is_empty() { square } else { weight.min(square) };
         }
@@ -201,4 +210,33 @@ fn responsibilities(
         log_p.into_iter().map(|log_p| (log_p - total).exp()).collect()
     };
     dense.iter().map(of_row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Real;
+
+    /// Numbers near -3 and 3: a mixture of them draws numbers near 3 in size, but for its broad components.
+    #[test]
+    fn numbers_are_fitted_by_their_values() {
+        let variables: Variables = "2*real(0;1)".parse().unwrap();
+        let mut rows = variables.states(400, 4);
+        for row in 0..400 {
+            let mut stream = Streams::new(1, Purpose::TestSystem, 0).row(row as u32);
+            let sign = if row % 2 == 0 { 3.0 } else { -3.0 };
+            for (_, real) in variables.reals() {
+                real.set(rows.row_mut(row), (sign + 0.3 * stream.normal()) as f32);
+            }
+        }
+        let mixture = fit_rows(&rows, &variables, 4, 1).unwrap();
+        let drawn = mixture.sample(4000, 1, 0);
+        let near = |row: &usize| {
+            let near =
+                |real: Real| (f64::from(real.value(drawn.row(*row))).abs() - 3.0).abs() < 1.0;
+            variables.reals().all(|(_, real)| near(real))
+        };
+        let share = (0..4000).filter(near).count() as f64 / 4000.0;
+        assert!((0.8..0.95).contains(&share), "{share}");
+    }
 }

@@ -5,11 +5,16 @@
 //! at most 1/4, is far too large for the leading components of strongly correlated ones: neither particles nor tempered chains follow.
 //! Along such components the gradient is multiplied by min(1, 4 g / (eps lambda)), g = [`LARGEST_GROWTH`]. This is a natural gradient
 //! (Amari 1998) where it is needed: for independent hidden units the Fisher information of W is the covariance of the visible units.
+//!
+//! The square of a real column has a bias alone, and is a component by itself. Its variance is 2 for a normal column and hundreds for one
+//! with heavy tails, where a row far out would move the variance of the column by a multiple in one update.
 
 use super::Centering;
+use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, for_each_set_bit};
+use crate::numerics::statistics::variance;
 use crate::training::update::Gradient;
+use crate::units::{Real, Variables};
 
 /// Largest relative growth of the weights along a component in one update.
 const LARGEST_GROWTH: f64 = 0.1;
@@ -23,6 +28,8 @@ const ITERATIONS: usize = 20;
 /// The damped components.
 pub(crate) struct Preconditioner {
     components: Vec<Component>,
+    /// Columns of squares, with the factor of their gradient.
+    squares: Vec<(usize, f32)>,
 }
 
 struct Component {
@@ -33,9 +40,15 @@ struct Component {
 }
 
 impl Preconditioner {
-    /// Of training rows with their weights (`None`: all the same), for the initial learning rate.
-    pub fn new(rows: &BitMatrix, weights: Option<&[f64]>, learning_rate: f64, seed: u64) -> Self {
-        let components = principal_components(rows, weights, seed);
+    /// Of training rows with their weights (`None`: all the same, as of all real columns), for the initial learning rate.
+    pub fn new(
+        rows: &BitMatrix,
+        variables: &Variables,
+        weights: Option<&[f64]>,
+        learning_rate: f64,
+        seed: u64,
+    ) -> Self {
+        let components = principal_components(rows, variables, weights, seed);
         let largest = 4.0 * LARGEST_GROWTH / learning_rate;
         // Of constant columns variances are rounding errors of either sign.
         let damped = components.into_iter().filter(|(variance, _)| *variance > largest);
@@ -43,17 +56,24 @@ impl Preconditioner {
             direction,
             damping: 1.0 - largest / variance,
         });
-        Self { components: damped.collect() }
+        let of_square = |(first, real): (usize, Real)| {
+            let square = |row| f64::from(real.value(rows.row(row))).powi(2);
+            let variance = variance(&(0..rows.rows()).map(square).collect::<Vec<f64>>());
+            (variance > largest).then(|| (first + 1, (largest / variance) as f32))
+        };
+        let squares = variables.reals().filter_map(of_square).collect();
+        Self { components: damped.collect(), squares }
     }
 
     /// Leaves gradients as they are.
     pub fn none() -> Self {
-        Self { components: Vec::new() }
+        Self { components: Vec::new(), squares: Vec::new() }
     }
 
     /// Damps a gradient. The bias of a hidden unit moves with the centre of its weights, so that the step of a centered model is damped.
     pub fn apply(&self, gradient: &mut Gradient, centering: Option<&Centering>) {
         let Gradient { n_hidden, weights, visible_bias, hidden_bias, .. } = gradient;
+        self.squares.iter().for_each(|(column, factor)| visible_bias[*column] *= factor);
         for Component { direction, damping } in &self.components {
             let mut along = vec![0.0f32; *n_hidden];
             let mut of_bias = 0.0;
@@ -78,9 +98,10 @@ impl Preconditioner {
     }
 }
 
-/// Leading principal components of rows, with their variances, by orthogonal iteration.
+/// Leading principal components of rows, with their variances, by orthogonal iteration. Squares of real columns are left out.
 fn principal_components(
     rows: &BitMatrix,
+    variables: &Variables,
     weights: Option<&[f64]>,
     seed: u64,
 ) -> Vec<(f64, Vec<f64>)> {
@@ -89,9 +110,19 @@ fn principal_components(
     let chosen: Vec<usize> = (0..used).map(|i| i * rows.rows() / used).collect();
     let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
     let total: f64 = chosen.iter().map(|row| weight(*row)).sum();
+    let squares = variables.squares(rows.columns());
+    let visit = |row: usize, take: &mut dyn FnMut(usize, f64)| {
+        let take = |i: usize, x: f64| {
+            if !squares[i] {
+                take(i, x)
+            }
+        };
+        variables.statistics(rows.row(row), rows.columns(), take);
+    };
     let mut means = vec![0.0; rows.columns()];
     for row in &chosen {
-        for_each_set_bit(rows.columns_of(*row), |i| means[i] += weight(*row) / total);
+        let share = weight(*row) / total;
+        visit(*row, &mut |i, x| means[i] += x * share);
     }
     let streams = Streams::new(seed, Purpose::PrincipalComponents, 0);
     // [M, components]: those of a column lie together.
@@ -112,9 +143,9 @@ fn principal_components(
         means.iter().zip(&all).for_each(|(mean, own)| add(&mut of_means, own, *mean));
         for row in &chosen {
             let mut projections = vec![0.0; count];
-            for_each_set_bit(rows.columns_of(*row), |i| add(&mut projections, &all[i], 1.0));
+            visit(*row, &mut |i, x| add(&mut projections, &all[i], x));
             let share = weight(*row) / total;
-            for_each_set_bit(rows.columns_of(*row), |i| add(&mut next[i], &projections, share));
+            visit(*row, &mut |i, x| add(&mut next[i], &projections, x * share));
         }
         next.iter_mut().zip(&means).for_each(|(own, mean)| add(own, &of_means, -mean));
         variances = (0..count)
@@ -180,7 +211,7 @@ mod tests {
     #[test]
     fn components_are_eigenvectors_of_the_covariance_in_order() {
         let rows = rows();
-        let components = principal_components(&rows, None, 7);
+        let components = principal_components(&rows, &Variables::BITS, None, 7);
         assert!(components[0].0 > 1.9 && components[2].0 > 0.5 && components[3].0 < 1e-9);
         for pair in components.windows(2) {
             assert!(pair[0].0 >= pair[1].0 - 1e-9);
@@ -203,8 +234,8 @@ mod tests {
         let weights: Vec<f64> = (0..rows.rows()).map(|row| f64::from(twice(row))).collect();
         let repeated =
             (0..rows.rows()).flat_map(|row| std::iter::repeat_n(row, twice(row) as usize));
-        let repeated = principal_components(&rows.select(repeated), None, 7);
-        let weighted = principal_components(&rows, Some(&weights), 7);
+        let repeated = principal_components(&rows.select(repeated), &Variables::BITS, None, 7);
+        let weighted = principal_components(&rows, &Variables::BITS, Some(&weights), 7);
         for ((a, _), (b, _)) in repeated.iter().zip(&weighted).take(3) {
             assert!((a - b).abs() < 1e-9, "{a} {b}");
         }
@@ -215,8 +246,8 @@ mod tests {
     #[test]
     fn only_damped_components_are_shortened() {
         let (rows, rate, hidden) = (rows(), 0.4, 5);
-        let components = principal_components(&rows, None, 7);
-        let preconditioner = Preconditioner::new(&rows, None, rate, 7);
+        let components = principal_components(&rows, &Variables::BITS, None, 7);
+        let preconditioner = Preconditioner::new(&rows, &Variables::BITS, None, rate, 7);
         let count =
             components.iter().filter(|(variance, _)| rate * variance / 4.0 > LARGEST_GROWTH);
         assert_eq!(count.count(), 2);
@@ -254,8 +285,33 @@ mod tests {
         let of_constant = (2..40).map(|count| (constant(count), 100.0));
         for (rows, rate) in of_constant.chain([(rows(), 0.1)]) {
             let mut same = raw.clone();
-            Preconditioner::new(&rows, None, rate, 1).apply(&mut same, None);
+            Preconditioner::new(&rows, &Variables::BITS, None, rate, 1).apply(&mut same, None);
             assert_eq!(same, raw);
         }
+    }
+
+    /// Two equal real columns of variance 1 and a bit: the component of both numbers has the variance 2, no square is in it, and each square is
+    /// damped by its own variance.
+    #[test]
+    fn numbers_are_components_and_squares_are_damped_by_themselves() {
+        let variables: Variables = "2*real(0;1),1+".parse().unwrap();
+        let numbers = [2.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let mut rows = variables.states(numbers.len(), 5);
+        for (i, number) in numbers.into_iter().enumerate() {
+            let row = rows.row_mut(i);
+            row[0] = (i as u64 % 2) << 4;
+            variables.reals().for_each(|(_, real)| real.set(row, number));
+        }
+        let (variance, direction) = &principal_components(&rows, &variables, None, 7)[0];
+        assert!((variance - 2.0).abs() < 0.1, "{variance}");
+        assert!(direction[1].abs() + direction[3].abs() < 1e-12, "{direction:?}");
+        assert!((direction[0].abs() - direction[2].abs()).abs() < 1e-6, "{direction:?}");
+
+        let mut damped = Gradient::zeros(5, 1);
+        damped.visible_bias.fill(1.0);
+        Preconditioner::new(&rows, &variables, None, 0.4, 7).apply(&mut damped, None);
+        // v^2 is 4 in two of eight rows: its variance is 24/7, and 1 is the largest that is not damped.
+        assert!((damped.visible_bias[1] - 7.0 / 24.0).abs() < 1e-6, "{damped:?}");
+        assert_eq!(damped.visible_bias[1], damped.visible_bias[3]);
     }
 }

@@ -108,13 +108,13 @@ impl Trainer {
 /// Adam and the spectral rules choose the length of a step along each weight or component themselves.
 fn preconditioner(config: &Config, rows: &RowSets) -> Preconditioner {
     let training = &config.training;
-    let plain = matches!(training.update, UpdateRuleConfig::Sgd(_)) && !rows.variables.has_reals();
+    let plain = matches!(training.update, UpdateRuleConfig::Sgd(_));
     if !(training.preconditioning && plain) {
         return Preconditioner::none();
     }
     let weights = rows.evaluated_weights();
     let rate = training.learning_rate.initial;
-    Preconditioner::new(&rows.train_evaluated, weights, rate, config.seed)
+    Preconditioner::new(&rows.train_evaluated, &rows.variables, weights, rate, config.seed)
 }
 
 fn check_stopping(config: &Config, rows: &RowSets) -> Result<()> {
