@@ -5,18 +5,18 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{BufReader, Cursor};
+use std::io::{BufReader, Cursor, Write};
 use std::path::Path;
 
 use ::safetensors::{Dtype, SafeTensors, tensor::TensorView};
-use ndarray::{ArrayView1, ArrayView2};
-use ndarray_npy::{NpzWriter, WriteNpzError};
 use serde_json::{Map, Value};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
 
 use super::naming::{Found, Layout, NAMINGS, all_names, assemble};
 use super::safetensors::{Array, Element, encode, shape_text};
 use super::{TrainedOn, write_bytes};
-use crate::data::{Input, Kind, NpyHeader, open_archive, open_entry};
+use crate::data::{Input, Kind, NpyHeader, npy_header, open_archive, open_entry};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::limited::read_up_to;
@@ -79,14 +79,16 @@ impl ModelFile {
         }
         let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } =
             &self.parameters;
-        let weights = ArrayView2::from_shape((*n_visible, *n_hidden), weights);
-        let mut file = NpzWriter::new(Cursor::new(Vec::new()));
-        let text = |error: WriteNpzError| error.to_string();
-        let [name, visible, hidden] = NAMINGS[0].names;
-        file.add_array(name, &weights.map_err(|error| error.to_string())?).map_err(text)?;
-        file.add_array(visible, &ArrayView1::from(visible_bias)).map_err(text)?;
-        file.add_array(hidden, &ArrayView1::from(hidden_bias)).map_err(text)?;
-        Ok(file.finish().map_err(text)?.into_inner())
+        let mut file = ZipWriter::new(Cursor::new(Vec::new()));
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        let shapes = [&[*n_visible, *n_hidden][..], &[*n_visible], &[*n_hidden]];
+        let arrays = [weights, visible_bias, hidden_bias];
+        for ((name, shape), array) in NAMINGS[0].names.iter().zip(shapes).zip(arrays) {
+            file.start_file(format!("{name}.npy"), options).map_err(|error| error.to_string())?;
+            let bytes = [npy_header("<f4", shape), f32::to_bytes(array)].concat();
+            file.write_all(&bytes).map_err(|error| error.to_string())?;
+        }
+        Ok(file.finish().map_err(|error| error.to_string())?.into_inner())
     }
 
     fn safetensors(&self) -> std::result::Result<Vec<u8>, String> {

@@ -74,7 +74,7 @@ impl Impute {
         let rows = self.filled(&model, &done.found);
         let (bytes, cells) = match self.out.extension().is_some_and(|end| end == "npy") {
             true => {
-                (npy(&rows, &model.file.parameters.variables)?, done.missing.count_ones() as usize)
+                (npy(&rows, &model.file.parameters.variables), done.missing.count_ones() as usize)
             }
             false => self.table(&model, &rows)?,
         };

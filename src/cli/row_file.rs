@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 
 use super::output::may_write;
 use crate::checkpoint::{WriteSeek, write_atomically};
+use crate::data::npy_header;
 
 /// Whether a file of this name can be written: its ending is known, and it is not there or may be overwritten.
 pub fn check(path: &Path, force: bool) -> Result<()> {
@@ -68,13 +69,8 @@ impl RowFile<'_> {
         writeln!(self.file, "{split},{}", row.join(","))
     }
 
-    /// The header of an array, with room for any number of rows (NumPy enhancement proposal 1: it ends at a multiple of 64 bytes).
+    /// The header of an array; as long for any number of rows.
     fn header(&mut self) -> io::Result<()> {
-        const LENGTH: u16 = 128 - 10;
-        let shape = format!("({}, {})", self.rows, self.columns);
-        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");
-        self.file.write_all(b"\x93NUMPY\x01\x00")?;
-        self.file.write_all(&LENGTH.to_le_bytes())?;
-        writeln!(self.file, "{header:<width$}", width = usize::from(LENGTH) - 1)
+        self.file.write_all(&npy_header("<f8", &[self.rows as usize, self.columns]))
     }
 }

@@ -184,7 +184,7 @@ impl Sample {
     ) -> Result<()> {
         let titles = model.file.trained_on.as_ref().map_or(&[][..], |it| &it.titles);
         let bytes = match format {
-            Format::Npy => npy(rows, &model.file.parameters.variables)?,
+            Format::Npy => npy(rows, &model.file.parameters.variables),
             Format::Csv => csv(rows, (names(model), titles), &model.file.parameters.variables),
             Format::Fasta => fasta(rows, names(model)),
             Format::Png(shape) => sheet(rows, nearest, shape)?,

@@ -1,10 +1,8 @@
 //! States of visible units as files: tables, sequences, arrays and sheets of pictures.
 
-use anyhow::{Context, Result};
-use ndarray::Array2;
-use ndarray_npy::WriteNpyExt;
+use anyhow::Result;
 
-use crate::data::{Categories, ImageShape, Neighbour};
+use crate::data::{Categories, ImageShape, Neighbour, npy_header};
 use crate::engine::BitMatrix;
 use crate::record::{Image, SMALLEST_SIDE};
 use crate::units::Variables;
@@ -62,24 +60,20 @@ pub fn quoted(cell: &str) -> String {
 }
 
 /// Zeros and ones, uint8, or -1 and 1, int8; float64 in the table's own units where a variable is real.
-pub fn npy(rows: &BitMatrix, variables: &Variables) -> Result<Vec<u8>> {
-    let shape = (rows.rows(), rows.columns());
-    let mut bytes = Vec::new();
-    let written = match variables.is_plus_minus() {
-        true => Array2::from_shape_fn(shape, |(i, j)| if rows.get(i, j) { 1i8 } else { -1 })
-            .write_npy(&mut bytes),
-        false if variables.has_reals() => {
-            let row = |i| variables.cells(rows.row(i), rows.columns());
-            let cells: Vec<f64> = (0..rows.rows()).flat_map(row).collect();
-            let shape = (rows.rows(), cells.len() / rows.rows().max(1));
-            Array2::from_shape_vec(shape, cells)?.write_npy(&mut bytes)
-        }
-        false => {
-            Array2::from_shape_fn(shape, |(i, j)| u8::from(rows.get(i, j))).write_npy(&mut bytes)
-        }
-    };
-    written.context("cannot encode the samples as npy")?;
-    Ok(bytes)
+pub fn npy(rows: &BitMatrix, variables: &Variables) -> Vec<u8> {
+    let (n, columns) = (rows.rows(), rows.columns());
+    if variables.has_reals() {
+        let cells = (0..n).map(|i| variables.cells(rows.row(i), columns));
+        let cells: Vec<f64> = cells.flatten().collect();
+        let mut bytes = npy_header("<f8", &[n, cells.len() / n.max(1)]);
+        bytes.extend(cells.iter().flat_map(|cell| cell.to_le_bytes()));
+        return bytes;
+    }
+    let (element, off) = if variables.is_plus_minus() { ("|i1", -1i8) } else { ("|u1", 0) };
+    let mut bytes = npy_header(element, &[n, columns]);
+    let cells = (0..n).flat_map(|i| (0..columns).map(move |j| rows.get(i, j)));
+    bytes.extend(cells.map(|on| if on { 1 } else { off as u8 }));
+    bytes
 }
 
 /// Samples, each with the nearest training row to its right if known.

@@ -35,7 +35,7 @@ pub use readers::{
     Alphabet, FileOptions, Index, Part, each_block, has_columns, is_there, load_file, read_bytes,
     refill,
 };
-pub(crate) use readers::{Kind, NpyHeader, open_archive, open_entry};
+pub(crate) use readers::{Kind, NpyHeader, npy_header, open_archive, open_entry};
 pub use source::{Files, Source, find_folder, resolve_name};
 pub use splits::{SplitOptions, Splits, load, load_as};
 pub use table::{Column, Columns, Separator};

@@ -22,7 +22,7 @@ mod rows;
 mod states;
 mod weights;
 
-pub(crate) use npy_header::{Kind, NpyHeader};
+pub(crate) use npy_header::{Kind, NpyHeader, write as npy_header};
 pub(crate) use npz::{array_of, has_part, open_archive, open_entry};
 
 pub(super) use levels::Levels;

@@ -1,7 +1,7 @@
 //! The header of an npy array (NumPy enhancement proposal 1).
 //!
 //! Parsed by hand because a header is input like any other: it may claim any size or any nesting, and this parser neither allocates nor
-//! recurses because of it.
+//! recurses because of it. [`write`] makes the ones of arrays that this program writes.
 
 use crate::data::Input;
 
@@ -180,9 +180,22 @@ impl NpyHeader {
 
     /// The shape in Python's notation.
     pub(crate) fn shape_text(&self) -> String {
-        let sizes: Vec<_> = self.shape.iter().map(ToString::to_string).collect();
-        format!("({}{})", sizes.join(", "), if sizes.len() == 1 { "," } else { "" })
+        tuple(&self.shape)
     }
+}
+
+fn tuple(sizes: &[usize]) -> String {
+    let texts: Vec<_> = sizes.iter().map(ToString::to_string).collect();
+    format!("({}{})", texts.join(", "), if sizes.len() == 1 { "," } else { "" })
+}
+
+/// The header of an array of elements such as `<f8` in C order: 128 bytes for any matrix.
+pub(crate) fn write(element: &str, shape: &[usize]) -> Vec<u8> {
+    const LENGTH: u16 = 128 - 10;
+    let shape = tuple(shape);
+    let text = format!("{{'descr': '{element}', 'fortran_order': False, 'shape': {shape}, }}");
+    let text = format!("{text:<width$}\n", width = usize::from(LENGTH) - 1);
+    [b"\x93NUMPY\x01\x00", &LENGTH.to_le_bytes()[..], text.as_bytes()].concat()
 }
 
 /// The text after `'key':`.
