@@ -126,8 +126,10 @@ fn kernels_are_told_and_asked_for_by_shape() {
 #[test]
 fn threads_that_do_not_fit_are_an_error_with_a_message() {
     let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -v 300000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_ztrack")]);
+    command.args(["-c", "ulimit -v 1000000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_ztrack")]);
     command.args(["data", "describe", "bars-and-stripes"]).env("RAYON_NUM_THREADS", "500");
+    // Large stacks: what is left when one does not fit is enough for the threads that did start.
+    command.env("RUST_MIN_STACK", "100000000").env("MALLOC_ARENA_MAX", "1");
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
