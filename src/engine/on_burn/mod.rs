@@ -200,18 +200,17 @@ impl Engine for OnBurn {
                 }
             });
         }
-        let wide = |sum: Tensor<2>| host(sum).into_iter().map(f64::from).collect();
-        match sums {
-            None => Moments {
-                visible: vec![0.0; m],
-                hidden: vec![0.0; j],
-                products: Matrix::filled(m, j, 0.0),
-            },
-            Some([visible, hidden, products]) => Moments {
-                visible: wide(visible),
-                hidden: wide(hidden),
-                products: Matrix::from_rows(m, j, &host(products), 0.0),
-            },
+        let Some(sums) = sums else {
+            let products = Matrix::filled(m, j, 0.0);
+            return Moments { visible: vec![0.0; m], hidden: vec![0.0; j], products };
+        };
+        // One transfer: each waits for the device.
+        let sums = host(Tensor::cat(sums.map(|sum| sum.flatten::<1>(0, 1)).into(), 0));
+        let wide = |sum: &[f32]| sum.iter().map(|&x| f64::from(x)).collect();
+        Moments {
+            visible: wide(&sums[..m]),
+            hidden: wide(&sums[m..m + j]),
+            products: Matrix::from_rows(m, j, &sums[m + j..], 0.0),
         }
     }
 
