@@ -36,6 +36,7 @@ mod runs;
 mod sample;
 mod schedule_options;
 mod search;
+mod search_plan;
 mod search_trial;
 mod shared_start;
 mod signals;

@@ -4,42 +4,34 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
 
 use super::dry_run::seconds_per_update;
 use super::output::tell;
 use super::recipe::Recipe;
 use super::run_folder::refuse_if_used;
-use super::search_trial::{Scores, seconds};
+use super::search_plan::{Gradient, KEYS, Plan, Values};
+use super::search_trial::{HeldOut, Scores, seconds};
 use super::sweep::{Sweep, Trained};
 use super::sweep_axis::Axis;
+use crate::Device;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
-use crate::data::{Binarizer, EVALUATION_EPOCH, find_folder};
+use crate::data::find_folder;
 use crate::limited::read_text_of_run;
 use crate::report::SEARCH;
 use crate::training::Trainer;
-use crate::{BitMatrix, Device};
 
 /// Minutes of trials and run together.
 pub const MINUTES: f64 = 10.0;
-/// The keys that are chosen, in the order in which they are varied: a model that is too short shows nothing of the others.
-const KEYS: [&str; 4] =
-    ["training.updates", "model.hidden", "training.weight_decay", "training.learning_rate.initial"];
 /// The order in which they are varied: twice the rate reaches what twice the length does, in half the time, and a model that was trained too
 /// short shows nothing of the others.
 const ORDER: [usize; KEYS.len()] = [3, 0, 1, 2];
-/// Share of the time that the updates of the first trial take.
+/// Share of the time that the updates of the first trial take, and of the first one with the exact gradient.
 const FIRST: f64 = 1.0 / 80.0;
+const FIRST_EXACT: f64 = 1.0 / 20.0;
 /// All keys are varied in short trials, then again in longer ones: the most that one trial may take, audit included, and the time at which such
 /// trials end, as shares of the whole time.
 const ROUNDS: [(f64, f64); 3] = [(1.0 / 40.0, 0.3), (1.0 / 10.0, 0.6), (1.0 / 4.0, 1.0)];
-/// Fewest and most updates of a run.
-const UPDATES: [f64; 2] = [250.0, 1e6];
-/// Fewest and most hidden units; their number is a multiple of the former.
-const HIDDEN: [f64; 2] = [16.0, 1024.0];
-const WEIGHT_DECAYS: [f64; 8] = [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1];
-const FIRST_WEIGHT_DECAY: f64 = 1e-3;
 /// An evaluation of more training rows than this costs more than the updates between two of them, unless these are more.
 const MANY_ROWS: usize = 50_000;
 /// Settings of trials alone: at so few updates most of the time would go into audits.
@@ -59,19 +51,6 @@ pub struct Search<'a> {
     minutes: f64,
 }
 
-/// The first trial, kept so that an interrupted search goes on with the same trials.
-#[derive(Serialize, Deserialize)]
-struct Plan {
-    minutes: f64,
-    /// A value for each key.
-    first: Values,
-    /// Updates between evaluations.
-    every: u64,
-}
-
-/// A value for each of [`KEYS`].
-type Values = [f64; 4];
-
 /// The best trial so far.
 #[derive(Clone)]
 struct Best {
@@ -79,36 +58,6 @@ struct Best {
     /// None where log Z is in doubt.
     scores: Option<Scores>,
     seconds: f64,
-}
-
-impl Plan {
-    /// Whether it can be used: a file may hold anything.
-    fn is_valid(&self) -> bool {
-        self.every > 0 && self.first.iter().all(|value| value.is_finite() && *value >= 0.0)
-    }
-}
-
-impl Best {
-    /// About the seconds of a trial with other values: those of an update grow with the hidden units, those of an audit not with the updates.
-    fn seconds_with(&self, values: &Values) -> f64 {
-        let [length, width] = [0, 1].map(|key| values[key] / self.values[key]);
-        self.seconds * (length * width).max(length).max(1.0)
-    }
-}
-
-/// The next value of a key, up or down; `None` at the end.
-fn step(key: usize, value: f64, up: bool) -> Option<f64> {
-    let by = if up { 2.0 } else { 0.5 };
-    let within =
-        |[least, most]: [f64; 2], next: f64| (least..=most).contains(&next).then_some(next);
-    match key {
-        0 => within(UPDATES, (by * value).round()),
-        1 => within(HIDDEN, ((by * value / HIDDEN[0]).ceil() * HIDDEN[0]).min(HIDDEN[1]))
-            .filter(|next| *next != value),
-        2 if up => WEIGHT_DECAYS.into_iter().find(|next| *next > value),
-        2 => WEIGHT_DECAYS.into_iter().rev().find(|next| *next < value),
-        _ => Some(rounded(by * value)),
-    }
 }
 
 impl<'a> Search<'a> {
@@ -145,15 +94,15 @@ impl<'a> Search<'a> {
             );
         }
         refuse_if_used(self.out)?;
-        let rows = self.validation_rows()?;
-        let plan = self.plan()?;
+        let rows = self.held_out()?;
+        let mut plan = self.plan(Gradient::Sampled, FIRST)?;
         tell(&format!(
             "preset \"best\": trial runs in {} choose length, number of hidden units, weight decay and learning rate by the log-likelihood of validation rows, then one run with these follows: {} minutes together (--minutes)",
             self.out.join(SEARCH).display(),
             self.minutes
         ));
         let budget = 60.0 * self.minutes;
-        let (mut spent, mut tried) = (0.0, Vec::new());
+        let (mut spent, mut tried, mut count) = (0.0, Vec::new(), 0);
         let Some(first) = self.trials((&plan, &rows), &[plan.first], 0, &mut tried)? else {
             return Ok(None);
         };
@@ -161,7 +110,33 @@ impl<'a> Search<'a> {
             anyhow::bail!("the first trial run failed, see the messages above");
         };
         spent += best.seconds;
-        for (longest, end) in ROUNDS {
+        for (round, (longest, end)) in ROUNDS.into_iter().enumerate() {
+            if round + 1 == ROUNDS.len()
+                && self.may_enumerate()
+                && rows.better_than(best.scores.as_ref())?
+            {
+                tell(
+                    "the best trial is below a simple model of the same rows: the next one enumerates a few hidden units, as the exact gradient has no chains that could fail",
+                );
+                let exact = self.plan(Gradient::Exact, FIRST_EXACT)?;
+                let mut of_exact = Vec::new();
+                let Some(trials) =
+                    self.trials((&exact, &rows), &[exact.first], 0, &mut of_exact)?
+                else {
+                    return Ok(None);
+                };
+                for trial in trials {
+                    spent += trial.seconds;
+                    if trial
+                        .scores
+                        .as_ref()
+                        .is_some_and(|it| it.clearly_above(best.scores.as_ref()))
+                    {
+                        count += tried.len();
+                        (best, tried, plan) = (trial, of_exact.clone(), exact.clone());
+                    }
+                }
+            }
             // A round of all keys without a change is the end.
             let mut unchanged = 0;
             for key in ORDER.into_iter().cycle() {
@@ -173,8 +148,8 @@ impl<'a> Search<'a> {
                 while !ways.is_empty() && !self.keeps(KEYS[key]) {
                     let next = |up: &bool| {
                         let mut values = best.values;
-                        values[key] = step(key, values[key], *up)?;
-                        let seconds = best.seconds_with(&values);
+                        values[key] = plan.step(key, values[key], *up)?;
+                        let seconds = best.seconds * plan.times_as_long(&values, &best.values);
                         let fits = seconds <= longest * budget
                             && spent + seconds <= end * budget
                             && spent + 2.0 * seconds <= budget;
@@ -215,7 +190,8 @@ impl<'a> Search<'a> {
         let chosen = KEYS.iter().zip(best.values).filter(|(key, _)| !self.keeps(key));
         let chosen = chosen.map(|(key, value)| format!("{key}={value}"));
         let settings: Vec<String> = self.always(&plan).into_iter().chain(chosen).collect();
-        tell(&format!("chosen after {} trial runs: {}", tried.len(), settings.join(" ")));
+        let count = count + tried.len();
+        tell(&format!("chosen after {count} trial runs: {}", settings.join(" ")));
         Ok(Some(settings))
     }
 
@@ -226,13 +202,20 @@ impl<'a> Search<'a> {
             ("evaluation.every", plan.every.to_string()),
         ];
         let left = all.into_iter().filter(|(key, _)| !self.keeps(key));
-        left.map(|(key, value)| format!("{key}={value}")).collect()
+        let left = left.map(|(key, value)| format!("{key}={value}"));
+        left.chain(plan.gradient.settings().iter().map(|it| (*it).into())).collect()
+    }
+
+    /// Whether trials may have the exact gradient: nothing that goes with it is given.
+    fn may_enumerate(&self) -> bool {
+        let keys = Gradient::Exact.settings().iter().filter_map(|it| it.split_once('='));
+        keys.into_iter().all(|(key, _)| !self.keeps(key))
     }
 
     /// Trains with values that differ in one key, those that are already tried first; what has ended, and what was stopped.
     fn trials(
         &self,
-        (plan, rows): (&Plan, &BitMatrix),
+        (plan, rows): (&Plan, &HeldOut),
         all: &[Values],
         varied: usize,
         tried: &mut Vec<Values>,
@@ -244,10 +227,13 @@ impl<'a> Search<'a> {
         let new: Vec<Values> = all.iter().filter(|it| !tried.contains(it)).copied().collect();
         tried.extend(&new);
         let keys = KEYS.iter().enumerate().filter(|(_, key)| !self.keeps(key));
+        // Its own name for each of them.
+        let exact = (plan.gradient == Gradient::Exact)
+            .then(|| Axis::of("training.gradient", ["\"exact\""].into_iter()));
         let settings = [self.always(plan), CHEAP.map(String::from).to_vec()].concat();
         let sweep = Sweep {
             what: self.what.into(),
-            over: keys.map(axis).collect(),
+            over: keys.map(axis).chain(exact).collect(),
             out: None,
             jobs: rayon::current_num_threads().min(new.len().clamp(1, 2)),
             // A longer run, whose rate falls later, is below a shorter one after the same seconds.
@@ -264,7 +250,7 @@ impl<'a> Search<'a> {
                 let own = given(&settings, key).and_then(|text| text.parse().ok());
                 *value = own.unwrap_or(*value);
             }
-            Best { values, scores: Scores::of(&run, rows), seconds: seconds(&run) }
+            Best { values, scores: Scores::of(&run, &rows.validation), seconds: seconds(&run) }
         };
         Ok(Some(runs.into_iter().map(of).collect()))
     }
@@ -280,41 +266,39 @@ impl<'a> Search<'a> {
         self.recipe.config(&overrides, &find_folder(self.data_folder))
     }
 
-    /// The rows that decide.
-    fn validation_rows(&self) -> Result<BitMatrix> {
+    fn held_out(&self) -> Result<HeldOut> {
         let (config, _) = self.config(&[])?;
         let splits = config.data.load(self.data_folder)?.standardised()?;
         let rows = splits.validation.context("preset \"best\" chooses the number of hidden units by validation rows, and there are none: give model.hidden, or data.validation_fraction")?;
-        Ok(Binarizer::new(config.data.binarization)?.binarize(
-            &rows,
-            EVALUATION_EPOCH,
-            config.seed,
-        )?)
+        HeldOut::new(&config, &splits.train, &rows)
     }
 
-    /// The plan of an interrupted search, or a new one from a few updates of each size.
-    fn plan(&self) -> Result<Plan> {
-        let path = self.out.join(SEARCH).join("plan.json");
+    /// The plan of an interrupted search, or a new one from a few updates of each size, with a first trial whose updates take a `share` of the time.
+    fn plan(&self, gradient: Gradient, share: f64) -> Result<Plan> {
+        let name = match gradient {
+            Gradient::Sampled => "plan.json",
+            Gradient::Exact => "plan-exact.json",
+        };
+        let path = self.out.join(SEARCH).join(name);
         let kept = read_text_of_run(&path, LONGEST, "the plan of a search")?;
         let kept = kept.and_then(|text| serde_json::from_str::<Plan>(&text).ok());
         if let Some(plan) = kept.filter(|plan| plan.is_valid() && plan.minutes == self.minutes) {
             return Ok(plan);
         }
+        let of = |config: &Config| (config.model.hidden, config.training.learning_rate.initial);
         let (config, _) = self.config(&[])?;
+        let mut plan = Plan::new(gradient, 0.0, of(&config));
+        let mut settings: Vec<String> = gradient.settings().iter().map(|it| (*it).into()).collect();
+        settings.push(format!("model.hidden={}", plan.first[1]));
+        let (config, _) = self.config(&settings)?;
         let splits = config.data.load(self.data_folder)?;
-        let (hidden, rate) = (config.model.hidden, config.training.learning_rate.initial);
         let rows = splits.train.rows();
         let mut trainer = Trainer::new(&config, splits, &Device::Host)?;
-        let updates = FIRST * 60.0 * self.minutes / seconds_per_update(&mut trainer, &config)?;
-        let plan = Plan {
+        let updates = share * 60.0 * self.minutes / seconds_per_update(&mut trainer, &config)?;
+        plan = Plan {
             minutes: self.minutes,
-            first: [
-                updates.round().clamp(2.0 * UPDATES[0], 20_000.0),
-                hidden as f64,
-                FIRST_WEIGHT_DECAY,
-                rate,
-            ],
             every: config.evaluation.every * rows.div_ceil(MANY_ROWS) as u64,
+            ..Plan::new(gradient, updates, of(&config))
         };
         std::fs::create_dir_all(self.out.join(SEARCH))
             .with_context(|| format!("cannot create {}", self.out.join(SEARCH).display()))?;
@@ -328,36 +312,4 @@ fn given<'a>(overrides: &'a [String], key: &str) -> Option<&'a str> {
     let pairs = overrides.iter().rev().filter_map(|setting| setting.split_once('='));
     let mut values = pairs.filter(|(name, _)| name.trim() == key);
     values.next().map(|(_, value)| value.trim().trim_matches('"'))
-}
-
-/// Three digits of a number.
-fn rounded(number: f64) -> f64 {
-    format!("{number:.2e}").parse().unwrap_or(number)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_stay_within_the_ends_and_lead_back() {
-        for (key, value) in [(0, 777.0), (1, 112.0), (2, FIRST_WEIGHT_DECAY), (3, 0.1)] {
-            let up = step(key, value, true).unwrap();
-            assert!(up > value && step(key, value, false).unwrap() < value);
-            assert_eq!(step(key, up, false), Some(value));
-        }
-        assert_eq!((step(1, 16.0, false), step(1, 1024.0, true)), (None, None));
-        assert_eq!((step(1, 48.0, false), step(1, 592.0, true)), (Some(32.0), Some(1024.0)));
-        assert_eq!((step(2, 0.0, false), step(2, 0.1, true)), (None, None));
-        assert_eq!((step(0, 300.0, false), step(0, 9e5, true)), (None, None));
-    }
-
-    #[test]
-    fn a_plan_of_a_file_is_read_only_if_its_numbers_can_be_used() {
-        let plan = |first, every| Plan { minutes: 1.0, first, every };
-        assert!(plan([500.0, 16.0, 0.0, 0.1], 100).is_valid());
-        assert!(!plan([500.0, f64::NAN, 0.0, 0.1], 100).is_valid());
-        assert!(!plan([500.0, 16.0, -1.0, 0.1], 100).is_valid());
-        assert!(!plan([500.0, 16.0, 0.0, 0.1], 0).is_valid());
-    }
 }

@@ -1,10 +1,44 @@
 //! What a trial of a search has reached, and whether it is better than another one.
 
+use anyhow::Result;
+
 use crate::checkpoint::ModelFile;
+use crate::config::Config;
+use crate::data::{Binarizer, Dataset, EVALUATION_EPOCH, affordable_components, baselines};
 use crate::engine::Engine;
 use crate::numerics::statistics::{mean, variance};
 use crate::report::RunFiles;
+use crate::units::Variables;
 use crate::{BitMatrix, Host};
+
+/// The rows that decide, and those that simple models are fitted to.
+pub(super) struct HeldOut {
+    train: BitMatrix,
+    pub validation: BitMatrix,
+    variables: Variables,
+    seed: u64,
+}
+
+impl HeldOut {
+    pub(super) fn new(config: &Config, train: &Dataset, validation: &Dataset) -> Result<Self> {
+        let binarizer = Binarizer::new(config.data.binarization)?;
+        let of = |rows| binarizer.binarize(rows, EVALUATION_EPOCH, config.seed);
+        let (bits, validation) = (of(train)?, of(validation)?);
+        let variables = config.data.variables(train, &bits)?;
+        Ok(Self { train: bits, validation, variables, seed: config.seed })
+    }
+
+    /// Whether the best of the simple models is clearly above a trial.
+    pub(super) fn better_than(&self, trial: Option<&Scores>) -> Result<bool> {
+        let parts = [("train", &self.train), ("validation", &self.validation)];
+        let components = affordable_components(self.train.count_ones());
+        let simple = baselines(&parts, &self.variables, components, self.seed)?;
+        let scores = simple.into_iter().filter_map(|it| it.parts.into_iter().nth(1));
+        let best = scores.max_by(|a, b| a.mean.total_cmp(&b.mean));
+        let best = best.map(|it| Scores { of_rows: it.values, log_z_std_error: 0.0 });
+        Ok(best.is_some_and(|best| best.clearly_above(trial)))
+    }
+}
 
 /// Log-likelihoods of the validation rows by the audited model of a trial.
 #[derive(Clone)]

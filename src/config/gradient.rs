@@ -22,6 +22,8 @@ choice! {
         } = "pcd",
         /// The tracker's tempered chains, weighted by q(K|v).
         Tempered {} = "tempered",
+        /// The moments of the model itself, by enumeration of its smaller layer, of at most 20 units.
+        Exact {} = "exact",
     }
 }
 

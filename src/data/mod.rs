@@ -22,7 +22,9 @@ mod tensors;
 mod variables;
 mod weights;
 
-pub use baselines::{Baseline, Groups, MOST_COMPONENTS, PartLikelihood, baselines};
+pub use baselines::{
+    Baseline, Groups, MOST_COMPONENTS, PartLikelihood, affordable_components, baselines,
+};
 pub use binarization::{Binarization, Binarizer, EVALUATION_EPOCH};
 pub use categories::{Categories, Category, UNSEEN};
 pub(crate) use content::sha256_hex;

@@ -25,6 +25,14 @@ const PSEUDO_COUNT: f64 = 1.0;
 /// Most columns for which all pairs are counted.
 const MOST_PAIRED: usize = 4096;
 
+/// Set bits of the training rows times components, beyond which a mixture takes more than some ten seconds.
+const MOST_WORK: f64 = 1e8;
+
+/// Most components of a mixture whose fit to rows with so many set bits does not take more than some ten seconds.
+pub fn affordable_components(set_bits: u64) -> usize {
+    MOST_COMPONENTS.min((MOST_WORK / set_bits.max(1) as f64) as usize)
+}
+
 /// A normalised density of rows of zeros and ones.
 trait Density: Sync {
     /// log p(v) of a packed row, in nats.

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::interrupt;
 use crate::model::Parameters;
-use crate::numerics::{sigmoid, softplus};
+use crate::numerics::softplus;
 use crate::progress;
-use crate::units::Variables;
+use crate::units::{Variable, Variables};
 
 /// States between two fresh starts.
 pub(super) const BLOCK: u64 = 512;
@@ -69,14 +69,16 @@ pub(super) struct Visit<'a> {
 impl Visit<'_> {
     /// P(other unit i is on | state), in order of i.
     pub(super) fn for_each_probability(&self, mut use_it: impl FnMut(usize, f64)) {
-        if !self.other.is_bits() {
-            let eta = self.values.iter().map(|x| if self.are_odds { x.ln() } else { *x });
-            let means = self.other.means(eta);
+        if !self.are_odds {
+            let means = self.other.means(self.values.iter().copied());
             means.into_iter().enumerate().for_each(|(i, p)| use_it(i, p));
-        } else if self.are_odds {
+        } else if self.other.is_bits() {
             self.values.iter().enumerate().for_each(|(i, odds)| use_it(i, odds / (1.0 + odds)));
         } else {
-            self.values.iter().enumerate().for_each(|(i, x)| use_it(i, sigmoid(*x)));
+            for variable in self.other.categorical() {
+                let all = sum_of_odds(variable, self.values);
+                variable.range().for_each(|i| use_it(i, self.values[i] / all));
+            }
         }
     }
 }
@@ -251,8 +253,7 @@ impl Enumeration {
         }
         let (mut product, mut logarithms) = (1.0f64, 0.0);
         for variable in self.other.categorical() {
-            let implicit = if variable.implicit { 1.0 } else { 0.0 };
-            product *= odds[variable.range()].iter().fold(implicit, |sum, odds| sum + odds);
+            product *= sum_of_odds(variable, odds);
             if !(1e-150..1e150).contains(&product) {
                 logarithms += product.ln();
                 product = 1.0;
@@ -260,6 +261,12 @@ impl Enumeration {
         }
         logarithms + product.ln()
     }
+}
+
+/// i + sum_a odds_a of one categorical variable.
+fn sum_of_odds(variable: &Variable, odds: &[f64]) -> f64 {
+    let implicit = if variable.implicit { 1.0 } else { 0.0 };
+    odds[variable.range()].iter().fold(implicit, |sum, odds| sum + odds)
 }
 
 /// sum += term, and what the rounding took away is added to `lost` (Knuth's two-sum: exact in any order of magnitude).

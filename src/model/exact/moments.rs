@@ -8,6 +8,9 @@ use super::partition::check_size;
 use crate::error::Result;
 use crate::model::Parameters;
 
+/// States of less probability are left out of the means of the other layer: all 2^25 of them add up to at most 3e-11.
+const NEGLIGIBLE: f64 = 1e-18;
+
 /// Expectations under the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
@@ -89,7 +92,7 @@ impl Sums {
             }
             let p = (visit.log_f - log_z).exp();
             mass += p;
-            if p > 0.0 {
+            if p > NEGLIGIBLE {
                 visit.for_each_probability(|i, q| total[i] += p * q);
             }
         });

@@ -3,6 +3,10 @@
 //! dW = E_d[(v-mu)(h-lam)'] - E_m[(v-mu)(h-lam)'], dc = E_d v - E_m v - dW lam, db = E_d h - E_m h - dW' mu, with offsets
 //! mu, lam = sliding means of the data phase (Melchior, Fischer, Wiskott 2016). Plain is mu = lam = 0.
 //!
+//! The corrections by lam and mu are the step of W in the parameters c + W lam and b + W' mu, in which the gradient has no corrections. Of
+//! gradient ascent it is the same when they are made. A rule that is not linear makes its step in those parameters, and the biases follow
+//! the step of W: corrections that Adam scales entry by entry would no longer cancel, and the step could lead downhill.
+//!
 //! Of units -1 and +1 plain is mu = lam = 1/2, as (v - 1/2)(h - 1/2) = st/4: with dJ, dC, dB the gradient in the couplings and fields,
 //! dW = dJ/4, and a step of size eps along the result is one of eps/16 along dJ and of eps/4 along dC and dB.
 
@@ -11,6 +15,7 @@ use rayon::prelude::*;
 use super::Moments;
 use crate::engine::host::{HiddenTerms, VisibleTerms, centered_row};
 use crate::engine::{AS_A_NUMBER, fewest_tasks};
+use crate::model::Parameters;
 use crate::training::update::Gradient;
 
 /// Rate of the offsets' sliding means.
@@ -27,17 +32,50 @@ pub struct Centering {
     pub hidden: Vec<f64>,
     /// Rate of their sliding means; 0 where they stay.
     rate: f64,
+    /// Whether biases are corrected after the step, for rules that are not linear.
+    after_step: bool,
 }
 
 impl Centering {
     /// Starts from the data's mean and hidden units at 1/2.
     pub fn new(visible_mean: Vec<f64>, n_hidden: usize) -> Self {
-        Self { visible: visible_mean, hidden: vec![0.5; n_hidden], rate: RATE }
+        Self { visible: visible_mean, hidden: vec![0.5; n_hidden], rate: RATE, after_step: false }
     }
 
     /// The plain gradient of units -1 and +1.
     pub fn plus_minus(n_visible: usize, n_hidden: usize) -> Self {
         Self { rate: 0.0, ..Self::new(vec![0.5; n_visible], n_hidden) }
+    }
+
+    /// For a rule that is not linear: [`Self::step`] corrects the biases, not the gradient.
+    pub fn of_nonlinear_rules(self) -> Self {
+        Self { after_step: true, ..self }
+    }
+
+    /// Makes a step of a rule, after which biases follow the weights where the gradient had no corrections.
+    pub(crate) fn step(
+        offsets: Option<&Self>,
+        parameters: &mut Parameters,
+        step: impl FnOnce(&mut Parameters),
+    ) {
+        let Some(Self { visible: mu, hidden: lam, .. }) = offsets.filter(|it| it.after_step) else {
+            return step(parameters);
+        };
+        let old = parameters.weights.clone();
+        step(parameters);
+        let mut of_hidden = vec![0.0; lam.len()];
+        let rows = parameters.weights.chunks_exact(lam.len()).zip(old.chunks_exact(lam.len()));
+        for ((bias, mu), (new, old)) in parameters.visible_bias.iter_mut().zip(mu).zip(rows) {
+            let mut along = 0.0;
+            for (((new, old), lam), of_hidden) in new.iter().zip(old).zip(lam).zip(&mut of_hidden) {
+                let moved = f64::from(new - old);
+                along += moved * lam;
+                *of_hidden += moved * mu;
+            }
+            *bias -= along as f32;
+        }
+        let biases = parameters.hidden_bias.iter_mut().zip(of_hidden);
+        biases.for_each(|(bias, along)| *bias -= along as f32);
     }
 
     /// Moves the offsets towards a batch's data moments.
@@ -81,7 +119,8 @@ pub(crate) fn write_gradient(
                 weights.iter_mut().zip(rows).for_each(|(w, (d, e))| *w = d - e);
             }
         }
-        Some(Centering { visible: mu, hidden: lam, .. }) => {
+        Some(Centering { visible: mu, hidden: lam, after_step, .. }) => {
+            let corrected = !after_step;
             let plain = HiddenTerms { offsets: lam, difference: &hidden.clone() };
             let work = |(block, (weights, visible)): (usize, (&mut [f32], &mut [f64]))| {
                 let mut correction = vec![0.0; j];
@@ -97,14 +136,15 @@ pub(crate) fn write_gradient(
                         offset: mu[i],
                         difference: *visible,
                     };
-                    *visible -= centered_row(unit, plain, &mut correction, weights);
+                    let along = centered_row(unit, plain, &mut correction, weights);
+                    *visible -= if corrected { along } else { 0.0 };
                 }
                 correction
             };
             let fewest = fewest_tasks(m * j * AS_A_NUMBER);
             let blocks = weights.par_chunks_mut(BLOCK * j).zip(visible.par_chunks_mut(BLOCK));
             let blocks: Vec<Vec<f64>> = blocks.enumerate().with_min_len(fewest).map(work).collect();
-            for correction in blocks {
+            for correction in blocks.into_iter().filter(|_| corrected) {
                 hidden.iter_mut().zip(correction).for_each(|(h, c)| *h -= c);
             }
         }
@@ -179,7 +219,7 @@ mod tests {
         let (data, model) = (moments(m, j, 1), moments(m, j, 5));
         let mu: Vec<f64> = (0..m).map(|i| number(i, 8)).collect();
         let lam: Vec<f64> = (0..j).map(|i| number(i, 9)).collect();
-        let centering = Centering { visible: mu.clone(), hidden: lam.clone(), rate: RATE };
+        let centering = Centering { hidden: lam.clone(), ..Centering::new(mu.clone(), j) };
         let found = gradient(&data, &model, Some(&centering));
         let [weights, visible, hidden] = found.arrays();
         let of = |moments: &Moments, i: usize, k: usize| {
@@ -198,6 +238,28 @@ mod tests {
         for (k, hidden) in hidden.iter().enumerate() {
             let correction: f64 = (0..m).map(|i| dw(i, k) * mu[i]).sum();
             close(*hidden, data.hidden[k] - model.hidden[k] - correction);
+        }
+    }
+
+    /// Gradient ascent is linear, so it makes the same step in both ways.
+    #[test]
+    fn biases_can_follow_the_step_of_the_weights() {
+        let (m, j) = (BLOCK + 5, 7);
+        let (data, model) = (moments(m, j, 1), moments(m, j, 5));
+        let offsets = Centering::new((0..m).map(|i| number(i, 8)).collect(), j);
+        let moved = |offsets: &Centering| {
+            let mut parameters = gaussian_parameters(m, j, 0.5, 3);
+            let ascent = gradient(&data, &model, Some(offsets));
+            Centering::step(Some(offsets), &mut parameters, |parameters| {
+                Sgd::new(SgdConfig::default(), m, j).step(parameters, &ascent, 0.1);
+            });
+            parameters
+        };
+        let [before, after] = [offsets.clone(), offsets.of_nonlinear_rules()].map(|it| moved(&it));
+        for (before, after) in before.arrays().iter().zip(after.arrays()) {
+            for (before, after) in before.iter().zip(after) {
+                assert!((before - after).abs() < 1e-5, "{before} {after}");
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod centering;
 mod contrastive;
+mod exact;
 mod exchange;
 mod negative_phase;
 mod particles;
@@ -14,6 +15,7 @@ pub use crate::tracking::Start;
 pub(crate) use centering::write_gradient;
 pub use centering::{Centering, gradient};
 pub use contrastive::ContrastiveDivergence;
+pub use exact::Exact;
 pub use exchange::Exchange;
 pub use negative_phase::{Carriers, NegativePhase, Now};
 pub use particles::Particles;

@@ -21,8 +21,8 @@ use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
 use crate::training::Identity;
 use crate::training::gradient::{
-    Centering, ContrastiveDivergence, Exchange, NegativePhase, Particles, PersistentDivergence,
-    Preconditioner, Tempered,
+    Centering, ContrastiveDivergence, Exact, Exchange, NegativePhase, Particles,
+    PersistentDivergence, Preconditioner, Tempered,
 };
 use crate::training::update::UpdateRuleConfig;
 use crate::units::Variables;
@@ -69,13 +69,7 @@ impl Trainer {
                 variables: rows.variables.clone(),
                 ..Parameters::zeros(sizes.visible, sizes.hidden)
             },
-            centering: match training.centering {
-                true => Some(Centering::new(rows.marginals.clone(), sizes.hidden)),
-                false if rows.variables.is_plus_minus() => {
-                    Some(Centering::plus_minus(sizes.visible, sizes.hidden))
-                }
-                false => None,
-            },
+            centering: centering(config, &rows, sizes),
             preconditioner: preconditioner(config, &rows),
             averaged: None,
             tracked_at: 0,
@@ -117,6 +111,20 @@ fn preconditioner(config: &Config, rows: &RowSets) -> Preconditioner {
     Preconditioner::new(&rows.train_evaluated, &rows.variables, weights, rate, config.seed)
 }
 
+fn centering(config: &Config, rows: &RowSets, sizes: Sizes) -> Option<Centering> {
+    let offsets = match config.training.centering {
+        true => Centering::new(rows.marginals.clone(), sizes.hidden),
+        false if rows.variables.is_plus_minus() => {
+            Centering::plus_minus(sizes.visible, sizes.hidden)
+        }
+        false => return None,
+    };
+    Some(match config.training.update {
+        UpdateRuleConfig::Sgd(_) => offsets,
+        _ => offsets.of_nonlinear_rules(),
+    })
+}
+
 fn check_stopping(config: &Config, rows: &RowSets) -> Result<()> {
     if config.training.early_stopping.is_some() && rows.validation.is_none() {
         return Err(Error::config(
@@ -132,6 +140,7 @@ fn sizes(config: &Config, rows: &RowSets, batch: usize) -> Sizes {
         Gradient::Pcd { particles, .. } if particles > 0 => particles,
         Gradient::Pcd { .. } | Gradient::Cd { .. } => batch,
         Gradient::Tempered {} => config.tempering.chains,
+        Gradient::Exact {} => 0,
     };
     let (visible, hidden) = (rows.columns(), config.model.hidden);
     let chosen = config.tempering.temperatures.or(temperatures(visible, hidden));
@@ -172,6 +181,7 @@ fn negative_phase(
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))
         }
         Gradient::Tempered {} => Box::new(Tempered::of_tracker()),
+        Gradient::Exact {} => Box::new(Exact),
     })
 }
 

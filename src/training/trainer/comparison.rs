@@ -3,14 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::Trainer;
-use crate::data::baselines;
+use crate::data::{affordable_components, baselines};
 use crate::engine::{Engine, Host};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::numerics::statistics::mean_with_error;
-
-/// Set bits of the training rows times components, beyond which a mixture takes more than some ten seconds.
-const MOST_WORK: f64 = 1e8;
 
 /// The best simple model on held-out rows, and the RBM beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,8 +50,8 @@ impl Trainer {
         let train = rows.all(self.config.seed)?;
         let parts: Vec<_> =
             [Some(("train", &train)), validation, test].into_iter().flatten().collect();
-        let set_bits = rows.column_counts.iter().sum::<u64>().max(1) as f64;
-        let components = parameters.n_hidden.min((MOST_WORK / set_bits) as usize);
+        let affordable = affordable_components(rows.column_counts.iter().sum());
+        let components = parameters.n_hidden.min(affordable);
         let found = baselines(&parts, &rows.variables, components, self.config.seed)?;
         let of_part = found.into_iter().filter_map(|baseline| {
             let held_out = baseline.parts.into_iter().find(|it| it.part == part)?;

@@ -27,6 +27,8 @@ const CALLS: f64 = 24_000.0;
 const SHIFTS: usize = 2;
 /// One unit of the larger layer at one state of the smaller one, enumerated.
 const ENUMERATED: f64 = 1.1;
+/// Enumerated moments, in enumerations of log Z.
+const MOMENTS: f64 = 6.0;
 
 /// Sizes that costs depend on.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +64,15 @@ impl Sizes {
         let rows = match config.training.gradient {
             GradientConfig::Cd { sweeps } => self.batch as f64 * sweeps as f64,
             GradientConfig::Pcd { sweeps, .. } => self.particles as f64 * sweeps as f64,
-            GradientConfig::Tempered {} => 0.0,
+            GradientConfig::Tempered {} | GradientConfig::Exact {} => 0.0,
         };
         let moments = (self.batch + self.particles) as f64 * PRODUCT * self.weights();
-        CALLS + PARAMETER * self.weights() + moments + rows * self.sweep_of_one_chain()
+        let enumerated = match config.training.gradient {
+            GradientConfig::Exact {} => MOMENTS * self.enumeration(),
+            _ => 0.0,
+        };
+        let sampled = moments + rows * self.sweep_of_one_chain();
+        CALLS + PARAMETER * self.weights() + sampled + enumerated
     }
 
     /// `sweeps` sweeps of `chains` tempered chains.

@@ -4,7 +4,7 @@ use super::cost::{Sizes, temperatures};
 use super::steps::{PARTS_OF_HISTORY, Steps};
 use crate::config::{Config, GradientConfig, SettlingConfig};
 use crate::error::Result;
-use crate::model::exact::MAX_UNITS;
+use crate::model::exact::{MAX_UNITS, QUICK_UNITS};
 use crate::record::Notice;
 use crate::tempering::Ladder;
 use crate::tracking::{Settling, TrackerOptions};
@@ -125,13 +125,16 @@ fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
     let (smaller, _) = sizes.enumerated();
     let cheap = smaller <= LARGEST_EXACT && sizes.enumeration() <= EXACT_SHARE * block;
     let exact = config.evaluation.exact.or(cheap);
-    if exact && smaller > MAX_UNITS {
-        return Err(crate::Error::config(
-            "evaluation.exact",
-            format!(
-                "enumeration needs a layer of at most {MAX_UNITS} units, the smaller one has {smaller}"
-            ),
-        ));
+    let of_gradient = matches!(config.training.gradient, GradientConfig::Exact {});
+    for (key, enumerated, most) in
+        [("evaluation.exact", exact, MAX_UNITS), ("training.gradient", of_gradient, QUICK_UNITS)]
+    {
+        if enumerated && smaller > most {
+            let problem = format!(
+                "enumeration needs a layer of at most {most} units, the smaller one has {smaller}"
+            );
+            return Err(crate::Error::config(key, problem));
+        }
     }
     Ok(exact)
 }

@@ -12,7 +12,7 @@ use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
 use crate::tempering::RoundsRecord;
 use crate::tracking::{ModelTracker, TrackRecord};
-use crate::training::gradient::{ContrastiveDivergence, Moments, Now, write_gradient};
+use crate::training::gradient::{Centering, ContrastiveDivergence, Moments, Now, write_gradient};
 use crate::training::update::{Sgd, SgdConfig, UpdateRule};
 
 /// Result of one call of [`Trainer::step`].
@@ -62,7 +62,10 @@ impl Trainer {
         self.take_gradient(&data, &model);
         let learning_rate = self.learning_rate();
         let parameters = Arc::make_mut(&mut self.current.parameters);
-        self.rule.step(parameters, &self.gradient, learning_rate);
+        let (rule, gradient) = (&mut self.rule, &self.gradient);
+        Centering::step(self.centering.as_ref(), parameters, |parameters| {
+            rule.step(parameters, gradient, learning_rate);
+        });
         self.take_moved()?;
         before.map_or(Ok(()), |before| self.shorten_step(before))?;
         self.updates += 1;
@@ -99,7 +102,9 @@ impl Trainer {
         let parameters = Arc::make_mut(&mut self.current.parameters);
         let plain = SgdConfig { momentum: 0.0, ..SgdConfig::default() };
         let (m, j) = (parameters.n_visible, parameters.n_hidden);
-        Sgd::new(plain, m, j).step(parameters, &self.gradient, settings.learning_rate);
+        Centering::step(self.centering.as_ref(), parameters, |parameters| {
+            Sgd::new(plain, m, j).step(parameters, &self.gradient, settings.learning_rate);
+        });
         self.take_moved()?;
         self.pretrained += 1;
         self.times.updates += clock.elapsed().as_secs_f64();

@@ -25,6 +25,8 @@ const STATES: usize = 100;
 const MEASURED: (u64, u64) = (200, 10);
 /// Fraction of the limit from which on the next update is measured too.
 const NEAR: f64 = 0.25;
+/// Each time tempered chains lose the ladder the limit is halved, down to this length, in nats.
+const SHORTEST: f64 = 1.0;
 /// Distance of the quartiles of a normal distribution, in standard deviations.
 const QUARTILES: f64 = 1.349;
 
@@ -35,6 +37,9 @@ pub(super) struct Steps {
     shortened: u64,
     /// Whether the last one that was measured was near the limit.
     near: bool,
+    /// How often tempered chains lost the ladder since the start: such steps are too long for them to follow.
+    #[serde(default)]
+    pub(super) ladders_lost: u32,
 }
 
 /// The model before a step whose length is measured.
@@ -70,7 +75,10 @@ impl Trainer {
         };
         let length = before.states.iter().enumerate().map(length).fold(0.0, f64::max);
         let training = &self.config.training;
-        let limit = training.largest_step * self.learning_rate() / training.learning_rate.initial;
+        let largest = (training.largest_step
+            * 0.5f64.powi(self.steps.ladders_lost.min(100) as i32))
+        .max(SHORTEST.min(training.largest_step));
+        let limit = largest * self.learning_rate() / training.learning_rate.initial;
         self.steps.measured += 1;
         self.steps.near = length > NEAR * limit;
         if length > limit {
@@ -87,11 +95,11 @@ impl Trainer {
 
     /// At an evaluation: a notice if most steps since the last one were shortened.
     pub(super) fn report_steps(&mut self, notices: &mut Vec<Notice>) {
-        let Steps { measured, shortened, near } = self.steps;
+        let Steps { measured, shortened, near, ladders_lost } = self.steps;
         if 2 * shortened > measured {
             notices.push(Notice::StepsShortened { measured, shortened });
         }
-        self.steps = Steps { near, ..Steps::default() };
+        self.steps = Steps { near, ladders_lost, ..Steps::default() };
     }
 }
 

@@ -94,6 +94,8 @@ impl Trainer {
         self.tracked_at = self.updates;
         let (tracker, times) = (self.tracker.as_mut(), &mut self.times);
         let record = tracker.map(|tracker| timed(&mut times.tracking, || tracker.step(new)));
+        let lost = record.as_ref().is_some_and(|record| record.rounds.is_some());
+        self.steps.ladders_lost += u32::from(lost);
         if evaluation {
             let clock = Instant::now();
             self.settle();
