@@ -209,6 +209,8 @@ fn split(setting: &str) -> Result<(&str, Value)> {
     let value = toml::from_str::<Table>(&format!("value = {value}"))
         .ok()
         .and_then(|mut parsed| parsed.remove("value"))
+        // `.4` and `4.` are no numbers of TOML.
+        .or_else(|| value.parse().ok().filter(|_| value.contains('.')).map(Value::Float))
         .unwrap_or_else(|| Value::String(value.into()));
     Ok((key, value))
 }

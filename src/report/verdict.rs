@@ -127,10 +127,7 @@ fn belief(summary: &Summary) -> (bool, String) {
     let evaluations = summary.evaluations;
     let share = evaluations.sound as f64 / evaluations.all.max(1) as f64;
     let tracking = if summary.is_tracked() {
-        format!(
-            " Tracked log Z was sound at {} of {} evaluations, and decisions could go by {}.",
-            evaluations.sound, evaluations.all, evaluations.decided_on
-        )
+        format!(" Tracked log Z was {}.", evaluations.text())
     } else {
         " It was not tracked during the run (tempering.share = 0).".into()
     };
