@@ -237,8 +237,8 @@ fn the_time_of_a_run_counts_the_audits_at_its_end() {
     let run = folder.path().join("runs/wide");
     let summary = common::summary(&run);
     let times = &summary["times"];
-    let [total, last, audits] = [&summary["seconds"], &times["final_audits"], &times["audits"]]
-        .map(common::number);
+    let [total, last, audits] =
+        [&summary["seconds"], &times["final_audits"], &times["audits"]].map(common::number);
     assert!(last > 0.0 && (100.0 * (last + audits) / total - f64::from(shown)).abs() < 0.51);
     let metrics = fs::read_to_string(run.join("metrics.csv")).unwrap();
     let trained: f64 = metrics.lines().last().unwrap().split(',').nth(2).unwrap().parse().unwrap();

@@ -162,7 +162,8 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
         .validation_log_likelihood
         .map(|held| summary.best.train_log_likelihood.value - held.value);
     if let Some(gap) = gap {
-        words += &format!(" Training rows score {gap:.2} nats better than validation rows.");
+        let (size, word) = (gap.abs(), if gap < 0.0 { "worse" } else { "better" });
+        words += &format!(" Training rows score {size:.2} nats {word} than validation rows.");
     }
     summary.remarks().iter().for_each(|line| words += &format!(" {line}"));
     if let Some((name, count)) = run.metrics.doubts().first() {
