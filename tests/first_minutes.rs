@@ -271,3 +271,39 @@ fn images_and_numbers_are_read_as_they_are_written() {
         assert!(config.contains(&format!("initial = {rate}\n")), "{config}");
     }
 }
+
+/// A file that needs to be told how it is read is described and gets a configuration too.
+#[test]
+fn settings_of_the_data_are_written_by_init() {
+    let folder = TempDir::new().unwrap();
+    let row = |n: usize| {
+        let x = |i: usize| ((n * 7919 * i) % 1009) as f64 / 100.0;
+        format!("{},{:.3},{:.3},{:.3}\n", n, x(3), x(5), x(7))
+    };
+    let rows: String = (0..300).map(row).collect();
+    fs::write(folder.path().join("sensor.csv"), format!("id,a,b,c\n{rows}")).unwrap();
+    let real = ["--set", "data.variables=real", "--set", "data.source.columns=2-"];
+    let described =
+        succeed(folder.path(), &[&["data", "describe", "sensor.csv"], &real[..]].concat());
+    assert!(described.contains("real") && described.contains("300"), "{described}");
+    succeed(folder.path(), &[&["init", "sensor.csv"], &real[..]].concat());
+    let written = fs::read_to_string(folder.path().join("sensor.toml")).unwrap();
+    for line in [
+        "source = { name = \"files\", train = \"sensor.csv\", columns = \"2-\" }\n",
+        "variables = \"real\"\n",
+    ] {
+        assert!(written.contains(line), "{written}");
+    }
+    let by_file = ["train", "sensor.toml", "--out", "runs/file"];
+    succeed(folder.path(), &[&by_file[..], &SHORT].concat());
+    let at_once = ["train", "sensor.csv", "--out", "runs/at-once"];
+    succeed(folder.path(), &[&at_once[..], &real, &SHORT].concat());
+    let config = |run: &str| {
+        fs::read_to_string(folder.path().join("runs").join(run).join("config.toml")).unwrap()
+    };
+    assert_eq!(config("file"), config("at-once"));
+    let output =
+        run(folder.path(), &["init", "sensor.csv", "--out", "-", "--set", "model.hidden=3"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && stderr.contains("add it to the configuration"), "{stderr}");
+}
