@@ -216,3 +216,94 @@ fn completions_and_man_pages_are_made() {
     let page = fs::read_to_string(folder.path().join("man/ztrack-train.1")).unwrap();
     assert!(page.contains("dry\\-run"), "{page}");
 }
+
+/// Who waits waits for the audits at the end too: the last lines, `runs`, summary.json, a sweep and the report count them.
+#[test]
+fn the_time_of_a_run_counts_the_audits_at_its_end() {
+    let folder = TempDir::new().unwrap();
+    // Too many columns for enumeration.
+    let cell = |row: usize, column: usize| (row * 7 + column * column * 5) % 11 % 2;
+    let rows: Vec<_> = (0..60)
+        .map(|row| (0..22).map(|i| cell(row, i).to_string()).collect::<Vec<_>>().join(","))
+        .collect();
+    fs::write(folder.path().join("wide.csv"), rows.join("\n")).unwrap();
+    let settings = [&SHORT[..], &["--set", "model.hidden=21", "--set", "audit.models=2"]].concat();
+    let said = succeed(folder.path(), &[&["train", "wide.csv"][..], &settings].concat());
+    let share = |text: &str| {
+        let (before, _) = text.split_once(" % in audits").unwrap_or_else(|| panic!("{text}"));
+        before.rsplit(' ').next().unwrap().parse::<u32>().unwrap()
+    };
+    let shown = share(said.lines().find(|line| line.starts_with("all updates done")).unwrap());
+    let run = folder.path().join("runs/wide");
+    let summary = common::summary(&run);
+    let times = &summary["times"];
+    let [total, last, audits] =
+        [&summary["seconds"], &times["final_audits"], &times["audits"]].map(common::number);
+    assert!(last > 0.0 && (100.0 * (last + audits) / total - f64::from(shown)).abs() < 0.51);
+    let metrics = fs::read_to_string(run.join("metrics.csv")).unwrap();
+    let trained: f64 = metrics.lines().last().unwrap().split(',').nth(2).unwrap().parse().unwrap();
+    assert!(total >= trained + last, "{total} {trained} {last}");
+    assert_eq!(share(&succeed(folder.path(), &["runs"])), shown);
+    let report = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(report.contains("audits at the end"));
+    let sweep = [&["sweep", "wide.csv", "--over", "seed=1"][..], &settings[1..]].concat();
+    let table = succeed(folder.path(), &sweep);
+    assert!(share(&table) > 0, "{table}");
+}
+
+/// Arrays of images are rows of pixels; numbers without a digit beside the point are numbers.
+#[test]
+fn images_and_numbers_are_read_as_they_are_written() {
+    let folder = TempDir::new().unwrap();
+    let images = ndarray::Array3::from_shape_fn((40, 3, 4), |(n, y, x)| ((n + y * x) % 2) as u8);
+    ndarray_npy::write_npy(folder.path().join("images.npy"), &images).unwrap();
+    let flat = images.into_shape_with_order((40, 12)).unwrap();
+    ndarray_npy::write_npy(folder.path().join("flat.npy"), &flat).unwrap();
+    let described = |name: &str| succeed(folder.path(), &["data", "describe", name, "--json"]);
+    let sum = |text: &str| text.split_once("sha256").unwrap().1[..70].to_string();
+    assert_eq!(sum(&described("images.npy")), sum(&described("flat.npy")));
+    for (typed, rate) in [(".4", "0.4"), ("4.", "4.0"), ("4.e-1", "0.4")] {
+        let set = format!("training.learning_rate.initial={typed}");
+        let out = format!("runs/{typed}");
+        let arguments = ["train", "images.npy", "--set", &set, "--out", &out];
+        succeed(folder.path(), &[&arguments[..], &SHORT].concat());
+        let config = fs::read_to_string(folder.path().join(out).join("config.toml")).unwrap();
+        assert!(config.contains(&format!("initial = {rate}\n")), "{config}");
+    }
+}
+
+/// A file that needs to be told how it is read is described and gets a configuration too.
+#[test]
+fn settings_of_the_data_are_written_by_init() {
+    let folder = TempDir::new().unwrap();
+    let row = |n: usize| {
+        let x = |i: usize| ((n * 7919 * i) % 1009) as f64 / 100.0;
+        format!("{},{:.3},{:.3},{:.3}\n", n, x(3), x(5), x(7))
+    };
+    let rows: String = (0..300).map(row).collect();
+    fs::write(folder.path().join("sensor.csv"), format!("id,a,b,c\n{rows}")).unwrap();
+    let real = ["--set", "data.variables=real", "--set", "data.source.columns=2-"];
+    let described =
+        succeed(folder.path(), &[&["data", "describe", "sensor.csv"], &real[..]].concat());
+    assert!(described.contains("real") && described.contains("300"), "{described}");
+    succeed(folder.path(), &[&["init", "sensor.csv"], &real[..]].concat());
+    let written = fs::read_to_string(folder.path().join("sensor.toml")).unwrap();
+    for line in [
+        "source = { name = \"files\", train = \"sensor.csv\", columns = \"2-\" }\n",
+        "variables = \"real\"\n",
+    ] {
+        assert!(written.contains(line), "{written}");
+    }
+    let by_file = ["train", "sensor.toml", "--out", "runs/file"];
+    succeed(folder.path(), &[&by_file[..], &SHORT].concat());
+    let at_once = ["train", "sensor.csv", "--out", "runs/at-once"];
+    succeed(folder.path(), &[&at_once[..], &real, &SHORT].concat());
+    let config = |run: &str| {
+        fs::read_to_string(folder.path().join("runs").join(run).join("config.toml")).unwrap()
+    };
+    assert_eq!(config("file"), config("at-once"));
+    let output =
+        run(folder.path(), &["init", "sensor.csv", "--out", "-", "--set", "model.hidden=3"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && stderr.contains("add it to the configuration"), "{stderr}");
+}

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::column_options::ColumnOptions;
+use super::data_file::data_of;
 use super::data_options::Configured;
 use super::output::{print, print_json, tell};
 use super::teller::Teller;
@@ -58,6 +59,9 @@ struct Describe {
     /// Grey levels to zeros and ones: stochastic, or a threshold such as 0.5; then the numbers of a table are grey levels
     #[arg(long, value_name = "HOW")]
     binarization: Option<Binarization>,
+    /// Override a key of `data`, as of a configuration, such as data.variables=real
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
     /// Print JSON: a list, one description for each part; with --baselines an object of `parts` and `baselines`
     #[arg(long)]
     json: bool,
@@ -95,7 +99,13 @@ impl Data {
 
 impl Describe {
     fn run(self) -> Result<()> {
-        let configured = Configured::find(&self.data)?;
+        let configured = match Configured::find(&self.data, &self.overrides)? {
+            None if !self.overrides.is_empty() => {
+                let data = data_of(&self.data, &self.overrides)?;
+                Some(Configured { data, seed: 0 })
+            }
+            found => found,
+        };
         let seed = configured.as_ref().map_or(0, |it| it.seed);
         let configured = configured.map(|configured| configured.data);
         let own_folder = configured.as_ref().and_then(|data| data.folder.as_deref());

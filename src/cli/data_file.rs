@@ -9,7 +9,7 @@ use clap::Args;
 use super::failure::mistake;
 use super::output::{print, tell};
 use crate::checkpoint::write_bytes;
-use crate::config::{Config, Suggestion, as_toml};
+use crate::config::{Config, DataConfig, Suggestion, as_toml, key_and_value};
 use crate::data::{SplitOptions, describe, find_folder, load_as, resolve_name};
 
 /// Write a commented configuration that fits a data file
@@ -26,6 +26,9 @@ pub struct Init {
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
     data_folder: Option<PathBuf>,
+    /// Set a key of `data` that says how the file is read, such as data.variables=real; it is written too
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
 }
 
 impl Init {
@@ -45,7 +48,16 @@ impl Init {
             let problem = "exists and is left as it is: move it away, or choose another by --out";
             return Err(mistake(&out.display().to_string(), problem.into()));
         }
-        let text = suggest(&self.data, &find_folder(self.data_folder.as_deref()), &[])?;
+        let reads = |setting: &&String| {
+            setting.starts_with("data.") && !setting.starts_with("data.source=")
+        };
+        if let Some(other) = self.overrides.iter().find(|setting| !reads(setting)) {
+            let problem =
+                "does not say how the file is read: add it to the configuration that is written";
+            return Err(mistake(&format!("--set {other}"), problem.into()));
+        }
+        let folder = find_folder(self.data_folder.as_deref());
+        let text = suggestion(&self.data, &folder, &self.overrides, &self.overrides)?;
         if to_stdout {
             print(&text)?;
         } else {
@@ -58,13 +70,28 @@ impl Init {
 
 /// A configuration for a data file, or a data set by its name. Overrides of `data` say how to read it.
 pub fn suggest(name: &str, data_folder: &Path, overrides: &[String]) -> Result<String> {
-    resolve_name(name, data_folder)?;
+    suggestion(name, data_folder, overrides, &[])
+}
+
+/// The section `data` of a data file, or a data set by its name, with the overrides that belong to it.
+pub fn data_of(name: &str, overrides: &[String]) -> Result<DataConfig> {
     let of_data: Vec<_> =
         overrides.iter().filter(|setting| setting.starts_with("data.")).cloned().collect();
     let source_alone = format!("[data]\nsource = {}\n[model]\nhidden = 1\n", as_toml(name));
-    let data = Config::parse(&source_alone, &of_data)?.data;
+    Ok(Config::parse(&source_alone, &of_data)?.data)
+}
+
+fn suggestion(
+    name: &str,
+    data_folder: &Path,
+    overrides: &[String],
+    written: &[String],
+) -> Result<String> {
+    resolve_name(name, data_folder)?;
+    let data = data_of(name, overrides)?;
+    let settings = written.iter().map(|it| key_and_value(it)).collect::<crate::Result<Vec<_>>>()?;
     let splits = load_as(&data.source, &SplitOptions::default(), data_folder, data.reading())?;
     let brings = [splits.validation.is_some(), splits.test.is_some()];
     let data = &describe(&splits.train);
-    Ok(Suggestion { source: name, data, brings }.toml())
+    Ok(Suggestion { source: name, settings: &settings, data, brings }.toml())
 }

@@ -64,8 +64,8 @@ pub struct Configured {
 }
 
 impl Configured {
-    /// Those of a run folder or a configuration file; `None` if the name is neither.
-    pub fn find(name: &str) -> Result<Option<Self>> {
+    /// Those of a run folder or a configuration file, with overrides of keys; `None` if the name is neither.
+    pub fn find(name: &str, overrides: &[String]) -> Result<Option<Self>> {
         let path = Path::new(name);
         let saved = RunFolder::config_path(path);
         let path = match path.extension() {
@@ -73,7 +73,7 @@ impl Configured {
             Some(extension) if extension == "toml" => path,
             _ => return Ok(None),
         };
-        let Config { data, seed, .. } = Config::load(path, &[])?;
+        let Config { data, seed, .. } = Config::load(path, overrides)?;
         Ok(Some(Self { data, seed }))
     }
 }
@@ -99,7 +99,7 @@ impl DataOptions {
         missing: bool,
     ) -> Result<Option<(PathBuf, FileOptions)>> {
         let whole = self.validation_fraction.or(self.test_fraction).is_some_and(|part| part > 0.0);
-        if whole || Configured::find(name)?.is_some() {
+        if whole || Configured::find(name, &[])?.is_some() {
             return Ok(None);
         }
         let (reading, _) = self.reading(model, None);
@@ -139,7 +139,7 @@ impl DataOptions {
         if files.columns.is_some() || files.label.is_some() {
             return Ok(source);
         }
-        let run = model.run.as_deref().map(|run| Configured::find(&run.to_string_lossy()));
+        let run = model.run.as_deref().map(|run| Configured::find(&run.to_string_lossy(), &[]));
         let run = match run.transpose()?.flatten().map(|run| run.data.source) {
             Some(Source::Files(run)) => run,
             _ => Files::default(),
@@ -181,7 +181,7 @@ impl DataOptions {
 
     fn load_open(&self, name: &str, model: &Model, seed: u64, missing: bool) -> Result<Data> {
         let columns = model.file.parameters.n_visible;
-        let configured = Configured::find(name)?;
+        let configured = Configured::find(name, &[])?;
         let seed = configured.as_ref().map_or(seed, |configured| configured.seed);
         let configured = configured.map(|configured| configured.data);
         let own_folder = configured.as_ref().and_then(|data| data.folder.as_deref());

@@ -41,12 +41,13 @@ enum Sort {
 }
 
 /// Columns of the table.
-const COLUMNS: [&str; 7] = ["run", "state", "updates", "best at", "validation", "age", "doubts"];
+const COLUMNS: [&str; 8] =
+    ["run", "state", "updates", "best at", "validation", "time", "age", "doubts"];
 
 #[derive(Serialize)]
 struct Line {
     #[serde(skip)]
-    cells: [String; 7],
+    cells: [String; 8],
     name: String,
     folder: PathBuf,
     state: &'static str,
@@ -58,6 +59,8 @@ struct Line {
     best_validation_log_likelihood: Option<f64>,
     best_std_error: Option<f64>,
     test_log_likelihood: Option<f64>,
+    /// Of the run so far; at its end with the last audits.
+    seconds: Option<f64>,
     /// Seconds since the last evaluation.
     age: Option<f64>,
     /// Evaluations whose tracked log Z was in doubt, and all.
@@ -131,6 +134,7 @@ impl Line {
             best_validation_log_likelihood: run.best().and_then(|(_, value)| value),
             best_std_error: run.likelihood("validation").map(|it| it.std_error),
             test_log_likelihood: run.likelihood("test").map(|it| it.value),
+            seconds: run.seconds(),
             age: run.age.map(|age| age.as_secs_f64()),
             doubted,
             evaluations,

@@ -10,14 +10,13 @@ use super::terminal;
 use crate::error::Result;
 use crate::record::NoticeLog;
 use crate::report::summary::{Best, Evaluations, Summary};
-use crate::training::{FinalLikelihood, LastAudits, StopReason, Trainer};
+use crate::training::{FinalLikelihood, LastAudits, StopReason, Times, Trainer};
 use crate::trust::Interface;
 
 impl Summary {
     /// Audits the candidates of the run and keeps the best of them as best.safetensors.
     pub fn conclude(trainer: &Trainer, folder: &RunFolder, reason: StopReason) -> Result<Self> {
-        // Of the training: the last audits come after it.
-        let seconds = trainer.seconds();
+        let trained = trainer.seconds();
         let (best, parameters) = match trainer.last_audits()? {
             LastAudits::Best(found) => {
                 folder.write_best(trainer, &found)?;
@@ -33,6 +32,7 @@ impl Summary {
         };
         let comparison = trainer.comparison(&parameters, (best.log_z, best.log_z_std_error))?;
         let provenance = Provenance::now();
+        let seconds = trainer.seconds();
         let standing = trainer.standing();
         let last = standing.last.as_ref();
         Ok(Self {
@@ -65,7 +65,7 @@ impl Summary {
             threads: provenance.threads,
             seed: trainer.config().seed,
             data: trainer.identity().rows().clone(),
-            times: *trainer.times(),
+            times: Times { final_audits: seconds - trained, ..*trainer.times() },
             configuration: serde_json::to_value(trainer.config()).unwrap_or_default(),
         })
     }
@@ -81,17 +81,13 @@ impl Summary {
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
-            "\n{reason} after update {} ({:.1} epochs, {:.1} s)",
-            self.updates, self.epochs, self.seconds
+            "\n{reason} after update {} ({:.1} epochs, {})",
+            self.updates,
+            self.epochs,
+            self.time()
         );
-        let Evaluations { all, sound, decided_on } = self.evaluations;
         let _ = if self.is_tracked() {
-            let decided = if decided_on > sound {
-                format!(", decisions could go by {decided_on}")
-            } else {
-                String::new()
-            };
-            writeln!(text, "tracked log Z sound at {sound} of {all} evaluations{decided}")
+            writeln!(text, "tracked log Z {}", self.evaluations.text())
         } else {
             writeln!(text, "log Z was not tracked (tempering.share = 0), only estimated at the end")
         };
@@ -156,7 +152,10 @@ impl Best {
             let label = if is_tracked { "log Z tracked" } else { "log Z by chains" };
             let _ = writeln!(text, "  {label:<19} {log_z:>10.3} ± {error:.3}{doubt}");
         }
-        let audit = format!("log Z {}", self.audit_method);
+        let audit = match self.audit_method.as_str() {
+            "auto" => "log Z audited".into(),
+            method => format!("log Z {method}"),
+        };
         let what = if is_tracked { "tracked differs" } else { "the chains differ" };
         let differs = self
             .tracked_minus_audited_in_errors

@@ -232,10 +232,8 @@ impl Sweep {
                             None => ("train", summary.best.train_log_likelihood),
                         };
                         let value = report::with_error(value.value, value.std_error);
-                        tell(&format!(
-                            "{done} of {count}: {name}: {part} {value}, {:.0} s",
-                            summary.seconds
-                        ));
+                        let time = summary.time();
+                        tell(&format!("{done} of {count}: {name}: {part} {value}, {time}"));
                     }
                     None if stopping => {}
                     None => {

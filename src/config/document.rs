@@ -139,7 +139,7 @@ impl Places {
     /// # Errors
     /// What is not of that form, and a key below one that has no keys.
     pub(super) fn apply(&mut self, table: &mut Table, setting: &str) -> Result<()> {
-        let (key, value) = split(setting)?;
+        let (key, value) = key_and_value(setting)?;
         self.set(key, setting);
         self.insert(table, key, value)
     }
@@ -187,7 +187,7 @@ impl Places {
 const LONGEST_SETTING: usize = 1 << 16;
 
 /// Key and value of a setting.
-fn split(setting: &str) -> Result<(&str, Value)> {
+pub(crate) fn key_and_value(setting: &str) -> Result<(&str, Value)> {
     let problem = |problem: &str| {
         Err(Error::Config {
             field: String::new(),
@@ -209,6 +209,8 @@ fn split(setting: &str) -> Result<(&str, Value)> {
     let value = toml::from_str::<Table>(&format!("value = {value}"))
         .ok()
         .and_then(|mut parsed| parsed.remove("value"))
+        // `.4` and `4.` are no numbers of TOML.
+        .or_else(|| value.parse().ok().filter(|_| value.contains('.')).map(Value::Float))
         .unwrap_or_else(|| Value::String(value.into()));
     Ok((key, value))
 }

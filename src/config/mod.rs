@@ -19,6 +19,8 @@ mod tests;
 mod verify;
 
 pub use document::Places;
+#[cfg(feature = "cli")]
+pub(crate) use document::key_and_value;
 pub use explain::{REGENERATE, explain, markdown};
 pub use gradient::{GradientConfig, PretrainingConfig};
 pub(crate) use recipe::RATE;

@@ -22,6 +22,8 @@ const LABELS: usize = 10;
 pub struct Suggestion<'a> {
     /// As `data.source` takes it: a name, or the path of a file.
     pub source: &'a str,
+    /// Other keys of `data`, in full, with their values.
+    pub settings: &'a [(&'a str, Value)],
     /// The training rows.
     pub data: &'a Description,
     /// Whether the source brings validation and test rows.
@@ -72,8 +74,22 @@ impl Suggestion<'_> {
             let _ = writeln!(text, "# Labels, not trained on: {}{more}.", shown.join(", "));
         }
         text += "# What a key means: ztrack config explain KEY; all keys: ztrack config explain.\nseed = 1\n\n[data]\n";
-        let _ = writeln!(text, "source = {}", as_toml(self.source));
-        if data.kind == "intensity" {
+        let (mut of_source, mut others) = (String::new(), String::new());
+        for (key, value) in self.settings {
+            match key.strip_prefix("data.source.") {
+                Some(key) => of_source += &format!(", {key} = {value}"),
+                None => others += &format!("{} = {value}\n", key.trim_start_matches("data.")),
+            }
+        }
+        let given = |key: &str| self.settings.iter().any(|(given, _)| *given == key);
+        let name = as_toml(self.source);
+        let _ = match (of_source.as_str(), Source::NAMES.contains(&self.source)) {
+            ("", _) => writeln!(text, "source = {name}"),
+            (more, true) => writeln!(text, "source = {{ name = {name}{more} }}"),
+            (more, _) => writeln!(text, "source = {{ name = \"files\", train = {name}{more} }}"),
+        };
+        text += &others;
+        if data.kind == "intensity" && !given("data.binarization") {
             text += "binarization = 0.5 # a unit is 1 where its grey level is above this; or \"stochastic\"\n";
         }
         let [validation, test] = self.brings;
@@ -81,10 +97,10 @@ impl Suggestion<'_> {
         if few {
             text += "# Too few rows to hold some out: no early stopping, and no likelihood of rows that were not trained on.\n";
         } else {
-            if !validation {
+            if !validation && !given("data.validation_fraction") {
                 text += "validation_fraction = 0.1 # of the rows, to decide when to stop\n";
             }
-            if !test {
+            if !test && !given("data.test_fraction") {
                 text += "test_fraction = 0.1 # of the rows, looked at once, at the end\n";
             }
         }
@@ -130,7 +146,7 @@ mod tests {
             let data = Dataset::new("x", Values::Binary(bits), labels, None).unwrap();
             for source in ["my.csv", "a folder/my \"own\" file", "plain", "dna"] {
                 let data = &describe(&data);
-                let suggestion = Suggestion { source, data, brings: [false, false] };
+                let suggestion = Suggestion { source, settings: &[], data, brings: [false, false] };
                 let text = suggestion.toml();
                 let config = Config::parse(&text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
                 assert_eq!((config.model.hidden, config.training.batch), (hidden, batch));

@@ -151,7 +151,9 @@ fn times(progress: &Progress, waited: f64) -> String {
     let most = if progress.patience.is_some() { "at most " } else { "" };
     let left = progress
         .seconds_left
-        .map(|left| format!(", {most}{} left", duration((left - waited).max(0.0))));
+        // The last update has an evaluation, which may take longer than the pace says.
+        .filter(|left| left - waited >= 0.5)
+        .map(|left| format!(", {most}{} left", duration(left - waited)));
     format!("{}{}", duration(progress.seconds + waited), left.unwrap_or_default())
 }
 
@@ -218,6 +220,7 @@ mod tests {
             Parts::of(&progress(), 1.0).line(),
             "540/6000  epoch 45.00  1h 02m, at most 4m 09s left  at 500: train -88.212 ± 0.052  validation -90.10 ± 0.31  log Z 226.113 ± 0.050 (ais at 400: -7.4 errors)  best -90.10 at 500  3 of 30 evaluations without improvement  (in doubt: lag)"
         );
+        assert!(!Parts::of(&progress(), 249.6).line().contains("left"));
         let mut fresh = progress();
         (fresh.evaluated_at, fresh.note) = (540, None);
         fresh.audited_log_z.as_mut().unwrap().update = 540;

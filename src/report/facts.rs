@@ -18,8 +18,7 @@ const LONGEST: u64 = 256 << 20;
 /// Seconds by part; empty where they are not known.
 pub fn time_section(run: &RunFiles, times: Option<&Times>) -> Section {
     let section = Section::new("Time");
-    let total = run.summary.as_ref().map(|summary| summary.seconds).or(run.metrics.last("seconds"));
-    let (Some(total), Some(times)) = (total.filter(|total| *total > 0.0), times) else {
+    let (Some(total), Some(times)) = (run.seconds().filter(|total| *total > 0.0), times) else {
         return section;
     };
     let parts = times.parts();
@@ -48,12 +47,12 @@ pub fn time_section(run: &RunFiles, times: Option<&Times>) -> Section {
         100.0 * times.updates / all,
         duration(total),
         100.0 * tracking / all,
-        100.0 * times.audits / all
+        100.0 * (times.audits + times.final_audits) / all
     );
     section.figure(
         "Seconds by part",
         vec![table(&["part", "time", "share", ""], rows)],
-        ("most of the time goes into updates; tempering.share and audit.share set what tracking and audits may take", words),
+        ("most of the time goes into updates; tempering.share sets what tracking may take, audit.share and audit.models the audits", words),
     )
 }
 

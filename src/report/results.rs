@@ -38,7 +38,10 @@ impl RunFiles {
                     (doubted, all) => format!("{doubted} of {all}{name}"),
                 }
             }
-            "time" => duration(self.seconds()?),
+            "time" => match &self.summary {
+                Some(summary) => summary.time(),
+                None => duration(self.seconds()?),
+            },
             "age" => format!("{} ago", duration(self.age?.as_secs_f64())),
             part => match self.likelihood(part) {
                 Some(value) => with_error(value.value, value.std_error),
@@ -99,7 +102,7 @@ impl RunFiles {
         (rows.clone().filter(doubted).count(), rows.count())
     }
 
-    /// Seconds of training.
+    /// Seconds of the run so far; at its end with the last audits.
     pub fn seconds(&self) -> Option<f64> {
         self.summary.as_ref().map(|summary| summary.seconds).or(self.metrics.last("seconds"))
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::page::duration;
 use crate::tracking::LogLikelihood;
 use crate::training::{Comparison, Health, StopReason, Times, TrainingState};
 
@@ -16,7 +17,7 @@ pub struct Summary {
     pub updates: u64,
     /// Passes through the training data.
     pub epochs: f64,
-    /// Time of training in seconds, resumed parts included.
+    /// Time in seconds, audits at the end and resumed parts included.
     pub seconds: f64,
     /// Time of all threads on processors since the command began, in seconds, audits included; none where the system does not tell.
     #[serde(default)]
@@ -88,6 +89,17 @@ pub struct Evaluations {
     pub decided_on: u64,
 }
 
+impl Evaluations {
+    /// In words.
+    pub fn text(&self) -> String {
+        let others = match self.decided_on.saturating_sub(self.sound) {
+            0 => String::new(),
+            n => format!("; exact values or audits stood in at {n} of the others"),
+        };
+        format!("sound at {} of {} evaluations{others}", self.sound, self.all)
+    }
+}
+
 /// The best model of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Best {
@@ -141,6 +153,13 @@ impl Best {
 const CLEAR: f64 = 2.0;
 
 impl Summary {
+    /// The time in words, with the share of audits unless that is below half a percent.
+    pub fn time(&self) -> String {
+        let share = 100.0 * (self.times.audits + self.times.final_audits) / self.seconds;
+        let audits = if share < 0.5 { String::new() } else { format!(", {share:.0} % in audits") };
+        duration(self.seconds) + &audits
+    }
+
     /// Whether log Z was tracked during the run.
     pub fn is_tracked(&self) -> bool {
         self.configuration.pointer("/tempering/share").and_then(serde_json::Value::as_f64)

@@ -127,10 +127,7 @@ fn belief(summary: &Summary) -> (bool, String) {
     let evaluations = summary.evaluations;
     let share = evaluations.sound as f64 / evaluations.all.max(1) as f64;
     let tracking = if summary.is_tracked() {
-        format!(
-            " Tracked log Z was sound at {} of {} evaluations, and decisions could go by {}.",
-            evaluations.sound, evaluations.all, evaluations.decided_on
-        )
+        format!(" Tracked log Z was {}.", evaluations.text())
     } else {
         " It was not tracked during the run (tempering.share = 0).".into()
     };
@@ -165,7 +162,8 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
         .validation_log_likelihood
         .map(|held| summary.best.train_log_likelihood.value - held.value);
     if let Some(gap) = gap {
-        words += &format!(" Training rows score {gap:.2} nats better than validation rows.");
+        let (size, word) = (gap.abs(), if gap < 0.0 { "worse" } else { "better" });
+        words += &format!(" Training rows score {size:.2} nats {word} than validation rows.");
     }
     summary.remarks().iter().for_each(|line| words += &format!(" {line}"));
     if let Some((name, count)) = run.metrics.doubts().first() {

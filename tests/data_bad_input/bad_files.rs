@@ -1,6 +1,6 @@
 //! A bad file of every kind.
 
-use ndarray::{Array1, Array2, Array3, array};
+use ndarray::{Array1, Array2, Array3, ShapeBuilder, array};
 use ztrack::data::load_file;
 
 use crate::files::{gzip, npy};
@@ -87,7 +87,7 @@ fn in_tables() -> Vec<Case> {
         ("x.csv", b"a,b\n0,1\n0,2\n".to_vec(), "line 3, column 2 (b): `2` is neither 0 nor 1"),
         ("x.csv", b"0,1\nx,1\n".to_vec(), "line 2, column 1: `x` is neither"),
         ("x.csv", b"0,nan\n".to_vec(), "line 1, column 2: a value is missing (`nan`)"),
-        ("x.csv", b"0,\n".to_vec(), "line 1, column 2: a value is missing: fill it in"),
+        ("x.csv", b"0,\n".to_vec(), "line 1, column 2: a value is missing: train on"),
         ("x.csv", b"a,b\n1,NA\n".to_vec(), "line 2, column 2 (b): a value is missing (`NA`)"),
         ("x.csv", b"1;0\n0;?\n".to_vec(), "line 2, column 2: a value is missing (`?`)"),
         ("x.tsv", b"1\t0\n\t1\n".to_vec(), "line 2, column 1: a value is missing"),
@@ -116,7 +116,7 @@ fn in_npy() -> Vec<Case> {
         ("x.npy", raw_npy("{'descr': '|u1'}", &[]), "no field `fortran_order`"),
         ("x.npy", raw_npy(&"(".repeat(60_000), &[]), "no field `descr`"),
         ("x.npy", npy(Array1::<u8>::zeros(4)), "has 1 dimension(s)"),
-        ("x.npy", npy(Array3::<u8>::zeros((2, 3, 4))), "has 3 dimension(s), (2, 3, 4); 2 expected"),
+        ("x.npy", npy(Array3::<u8>::zeros((2, 3, 4).f())), "has 3 dimension(s), (2, 3, 4); 2 expected"),
         ("x.npy", shape("(-2, 2)"), "is not a tuple of sizes"),
         ("x.npy", shape("(9, 9)"), "does not fit the 4 bytes of data"),
         ("x.npy", shape("(1, 3)"), "does not fit the 4 bytes of data"),

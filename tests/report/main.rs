@@ -151,7 +151,7 @@ fn the_summary_says_what_the_run_was() {
     assert_eq!(summary["data"]["training"].as_str().unwrap().len(), 64);
     let times = summary["times"].as_object().unwrap();
     let known: f64 = times.values().map(number).sum();
-    assert!(times.len() == 6 && known > 0.0 && known <= number(&summary["seconds"]), "{times:?}");
+    assert!(times.len() == 7 && known > 0.0 && known <= number(&summary["seconds"]), "{times:?}");
 }
 
 /// The best simple model on held-out rows stands beside the RBM, with the error of the mean of the differences: a model that is too small

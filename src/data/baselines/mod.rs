@@ -99,7 +99,8 @@ pub fn baselines(
         found.push(of("Chow-Liu tree", format!("{} edges", tree.edges()), &tree, parts));
     }
     let mixture = ProductMixture::chosen(train, validation, variables, components, seed);
-    let detail = format!("{} components", mixture.components());
+    let plural = if mixture.components() == 1 { "" } else { "s" };
+    let detail = format!("{} component{plural}", mixture.components());
     found.push(of("mixture of products", detail, &mixture, parts));
     Ok(found)
 }

@@ -150,7 +150,7 @@ fn refused(cell: &[u8]) -> String {
     if is_missing(cell) {
         let written = if cell.is_empty() { String::new() } else { format!(" (`{}`)", shown(cell)) };
         return format!(
-            "a value is missing{written}: fill it in, as `ztrack impute` does by a model trained on whole rows, or leave out the row or column"
+            "a value is missing{written}: train on the rows without missing values (pandas: dropna()), and `ztrack impute` fills in the others; or leave out the column"
         );
     }
     format!(

@@ -1,4 +1,4 @@
-//! NumPy arrays [rows, columns].
+//! NumPy arrays [rows, columns], or [rows, ...] in C order.
 //!
 //! Integers and booleans are 0/1, -1/+1 or grey levels 0..=255. Floats are 0/1, -1/+1 or values in [0, 1], which are rounded to
 //! the nearest of the 256 levels k / 255.
@@ -33,6 +33,15 @@ pub(super) fn matrix(
     input: &mut Input<'_>,
     options: &FileOptions,
 ) -> Result<Dataset> {
+    // The axes of images become columns.
+    let columns = header.shape.iter().skip(1).try_fold(1_usize, |all, &size| all.checked_mul(size));
+    let joined = match (&header.shape[..], columns) {
+        (&[rows, _, _, ..], Some(columns)) if !header.fortran_order => {
+            Some(NpyHeader { shape: vec![rows, columns], ..*header })
+        }
+        _ => None,
+    };
+    let header = joined.as_ref().unwrap_or(header);
     if let (Some(variables), &[rows, columns]) = (&options.reals, &header.shape[..]) {
         let mut cells = Vec::new();
         let found = header.values(input, |value| {

@@ -20,18 +20,21 @@ pub struct Times {
     pub evaluations: f64,
     /// Audits during training.
     pub audits: f64,
+    /// Audits of the best models at the end, and their comparison with simple models.
+    pub final_audits: f64,
 }
 
 impl Times {
     /// Seconds with a readable name each, in the order of the fields.
-    pub fn parts(&self) -> [(&'static str, f64); 6] {
+    pub fn parts(&self) -> [(&'static str, f64); 7] {
         [
             ("updates", self.updates),
             ("initial rounds", self.initial_rounds),
             ("tracking log Z", self.tracking),
             ("equilibration for evaluations", self.settling),
             ("evaluations", self.evaluations),
-            ("audits", self.audits),
+            ("audits in training", self.audits),
+            ("audits at the end", self.final_audits),
         ]
     }
 }
