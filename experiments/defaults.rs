@@ -153,7 +153,7 @@ fn sets() -> Result<Vec<TrainingSet>> {
 fn train(set: &TrainingSet, settings: &[&str]) -> Result<Outcome> {
     let splits = &set.splits;
     let data = &describe(&splits.train);
-    let text = Suggestion { source: "my.csv", data, brings: [true, true] }.toml();
+    let text = Suggestion { source: "my.csv", settings: &[], data, brings: [true, true] }.toml();
     let settings: Vec<String> = [HIDDEN].iter().chain(settings).map(ToString::to_string).collect();
     let config = Config::parse(&text, &settings)?;
     let (start, cpu) = (Instant::now(), support::cpu_seconds());
