@@ -101,7 +101,11 @@ impl Describe {
     fn run(self) -> Result<()> {
         let configured = match Configured::find(&self.data, &self.overrides)? {
             None if !self.overrides.is_empty() => {
-                let data = data_of(&self.data, &self.overrides)?;
+                let mut data = data_of(&self.data, &self.overrides)?;
+                // The whole file, unless a share of it is asked for.
+                if !self.overrides.iter().any(|it| it.starts_with("data.validation_fraction")) {
+                    data.validation_fraction = 0.0;
+                }
                 Some(Configured { data, seed: 0 })
             }
             found => found,

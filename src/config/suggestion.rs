@@ -48,10 +48,13 @@ impl Suggestion<'_> {
         let mut text = format!(
             "#:schema {SCHEMA_FILE}\n\
              # For help in an editor: ztrack config schema > {SCHEMA_FILE}\n\
-             # {} rows, {} columns, {:.1} % ones, {} different rows.\n",
+             # {} rows, {} columns, {}, {} different rows.\n",
             data.rows,
-            data.columns,
-            100.0 * data.density,
+            data.columns - data.real_columns,
+            match data.real_columns {
+                0 => format!("{:.1} % ones", 100.0 * data.density),
+                real => format!("{real} of them real numbers"),
+            },
             data.distinct_rows
         );
         if data.constant_columns > 0 {

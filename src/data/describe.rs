@@ -22,6 +22,8 @@ pub struct Description {
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
+    /// Columns of real numbers, each of which counts twice in `columns`, and in neither of `density` and `constant_columns`.
+    pub real_columns: usize,
     /// Height and width where rows are images.
     pub image: Option<ImageShape>,
     /// Mean of all cells, grey levels counted as level / 255.
@@ -83,14 +85,17 @@ pub fn describe(dataset: &Dataset) -> Description {
             counts
         })
     });
+    // Each has two columns of bits, which are empty.
+    let real_columns = dataset.reals.as_ref().map_or(0, |variables| variables.reals().count());
     Description {
         name: dataset.name.clone(),
         kind,
         rows,
         columns,
+        real_columns,
         image: dataset.image,
-        density: sums / (rows as f64 * columns as f64),
-        constant_columns,
+        density: sums / (rows as f64 * (columns - 2 * real_columns).max(1) as f64),
+        constant_columns: constant_columns.saturating_sub(2 * real_columns),
         distinct_rows,
         duplicate_rows: rows - distinct_rows,
         variables,
@@ -136,11 +141,14 @@ impl fmt::Display for Description {
         };
         writeln!(f, "  kind              {}{note}", self.kind)?;
         writeln!(f, "  rows              {}", self.rows)?;
-        write!(f, "  columns           {}", self.columns)?;
+        write!(f, "  columns           {}", self.columns - self.real_columns)?;
         if let Some(ImageShape { height, width }) = self.image {
             write!(f, " (images of {height} x {width})")?;
         }
-        writeln!(f, "\n  density           {:.6}", self.density)?;
+        match self.real_columns {
+            0 => writeln!(f, "\n  density           {:.6}", self.density)?,
+            real => writeln!(f, ", {real} of them real numbers")?,
+        }
         writeln!(f, "  constant columns  {}", self.constant_columns)?;
         writeln!(f, "  distinct rows     {}", self.distinct_rows)?;
         writeln!(f, "  duplicate rows    {}", self.duplicate_rows)?;
