@@ -47,7 +47,7 @@ impl Centering {
         Self { rate: 0.0, ..Self::new(vec![0.5; n_visible], n_hidden) }
     }
 
-    /// For a rule that is not linear: [`Self::step`] corrects the biases, not the gradient.
+    /// For a rule that is not linear: biases are corrected after its step, not in the gradient.
     pub fn of_nonlinear_rules(self) -> Self {
         Self { after_step: true, ..self }
     }
