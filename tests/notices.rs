@@ -76,7 +76,7 @@ fn leaps_are_information_and_a_lost_ladder_is_a_warning() {
         "training.updates=300",
         "training.learning_rate.initial=50",
         "training.gradient={ kind = \"tempered\" }",
-        "training.largest_step=1e9",
+        "training.largest_step=1e30",
         "training.preconditioning=false",
         "evaluation.exact=false",
         "evaluation.every=300",
