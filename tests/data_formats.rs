@@ -105,7 +105,12 @@ fn empty_rows_end_a_table() {
     }
     let text = "0;1;1\n\n;;\n1;0;1\n;;\n";
     let message = read(text, false).unwrap_err().to_string();
-    assert!(message.contains("line 3, column 1: a value is missing"), "{message}");
+    assert!(
+        message.contains(
+            "3 cells are empty or missing (na, n/a, nan, null, ?, -), the first in line 3, column 1"
+        ),
+        "{message}"
+    );
     let data = read(text, true).unwrap();
     let missing = data.missing.unwrap();
     assert_eq!(
@@ -167,7 +172,7 @@ fn tables_of_grey_levels_are_read() {
         ),
         ("a,b\n3,16\n", "grey levels end at 16, and whole numbers are read as 0 to 255"),
         ("a,b\n3,0.5\n", "line 2, column 2 (b): 0.5 is not whole"),
-        ("a,b\n3,\n", "line 2, column 2 (b): a value is missing"),
+        ("a,b\n3,\n", "the first in line 2, column 2; by columns 1 in 2 (b)"),
     ] {
         let message = grey(text, None).unwrap_err().to_string();
         assert!(message.contains(expected), "{text:?}: {message}");

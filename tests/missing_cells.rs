@@ -189,7 +189,7 @@ fn what_cannot_be_filled_in_is_said() {
         (vec!["impute", &path, &narrow, "--out", &out], "has 3 columns, 6 expected"),
         (vec!["impute", &path, &holes, "--out", "x.txt"], "end in .csv or .npy"),
         (vec!["train", &holes, "--out", &out], "ztrack impute"),
-        (vec!["transform", &path, "--data", &holes, "--out", &out], "is missing"),
+        (vec!["transform", &path, "--data", &holes, "--out", &out], "empty or missing"),
     ] {
         let output = run(&arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -13,6 +13,7 @@ use super::encoding::{Encoding, is_category, is_missing, level, pointed, weight}
 use super::labels::Labels;
 use super::layout::{Layout, Role, is_header, names};
 use super::levels::Levels;
+use super::missing::Missing;
 use super::rows::GrowingRows;
 use super::states::StateRows;
 use crate::data::content::file_name;
@@ -44,7 +45,7 @@ pub(super) fn read(
     let Units::Bits(rows, encoding) = units else { return Ok(None) };
     check_file_shape(path, rows.len(), columns, true)?;
     let bits = rows.finish(columns).map_err(|problem| Error::file(path, problem))?;
-    let missing = cells_of(&missing, bits.rows(), columns, |unit| unit..unit + 1);
+    let missing = cells_of(&missing.cells, bits.rows(), columns, |unit| unit..unit + 1);
     let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
     let plus_minus = encoding.words(false)[0] == "-1";
     Ok(Some(Dataset { plus_minus, missing, ..dataset }))
@@ -78,7 +79,7 @@ pub(super) fn read_levels(
     };
     let (values, plus_minus) =
         levels.finish(layout.units, false).map_err(|problem| Error::file(path, problem))?;
-    let missing = cells_of(&missing, rows, layout.units, |unit| unit..unit + 1);
+    let missing = cells_of(&missing.cells, rows, layout.units, |unit| unit..unit + 1);
     let dataset = dataset(path, values, Some(layout), (labels, weights))?;
     Ok(Dataset { plus_minus, missing, ..dataset })
 }
@@ -98,7 +99,7 @@ pub(super) fn read_numbers(
         return Err(Error::file(path, "has no rows"));
     };
     let name = file_name(path);
-    let numbers = Dataset::of_numbers(&name, layout.units, &cells, variables, &missing)?;
+    let numbers = Dataset::of_numbers(&name, layout.units, &cells, variables, &missing.cells)?;
     let dataset = dataset(path, numbers.values, Some(layout), (labels, weights))?;
     Ok(Dataset { missing: numbers.missing, reals: numbers.reals, ..dataset })
 }
@@ -129,7 +130,7 @@ pub(super) fn read_states(
     check_file_shape(path, rows.len(), found.units, true)?;
     let (bits, categories) = rows.finish(found).map_err(|problem| Error::file(path, problem))?;
     let missing =
-        cells_of(&missing, bits.rows(), bits.columns(), |column| categories.range(column));
+        cells_of(&missing.cells, bits.rows(), bits.columns(), |column| categories.range(column));
     let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
     Ok(Dataset { categories: Some(categories), titles: Vec::new(), missing, ..dataset })
 }
@@ -185,8 +186,7 @@ struct Table<'a> {
     units: Units,
     labels: Labels,
     weights: Vec<f64>,
-    /// Row and unit column of the missing cells, where the caller allows them.
-    missing: Vec<(usize, usize)>,
+    missing: Missing,
     rows: usize,
 }
 
@@ -202,7 +202,7 @@ impl<'a> Table<'a> {
             units,
             labels: Labels::default(),
             weights: Vec::new(),
-            missing: Vec::new(),
+            missing: Missing::default(),
             rows: 0,
         }
     }
@@ -240,7 +240,8 @@ impl<'a> Table<'a> {
             }
             number += 1;
         }
-        Ok(true)
+        let refused = self.layout.as_ref().map_or(Ok(()), |layout| self.missing.refuse(layout));
+        refused.map(|()| true).map_err(error)
     }
 
     /// Adds a record; false where a cell holds no bit and the table may have categories. A problem begins with the text after the number of
@@ -304,9 +305,10 @@ impl<'a> Table<'a> {
                 Role::Unused => {}
                 Role::Label => self.labels.push(cell).map_err(told)?,
                 Role::Weight => self.weights.push(weight(cell).map_err(told)?),
-                Role::Unit(unit) if self.options.missing && is_missing(cell) => {
-                    self.missing.push((self.rows, unit));
-                }
+                Role::Unit(unit) if is_missing(cell) => match self.options.missing {
+                    true => self.missing.cells.push((self.rows, unit)),
+                    false => self.missing.count(place),
+                },
                 Role::Unit(unit) => match &mut row {
                     Row::Bits(..) if !only_bits && is_category(cell) => return Ok(false),
                     Row::Bits(words, encoding) => {

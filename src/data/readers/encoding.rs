@@ -36,7 +36,7 @@ impl Encoding {
     /// Whether the unit of a cell is on.
     ///
     /// # Errors
-    /// Cells that are missing, that are neither of two values, or that belong to another encoding than those before.
+    /// Cells that are neither of two values, or that belong to another encoding than those before.
     pub fn bit(&mut self, cell: &[u8], place: Place) -> Checked<bool> {
         let written = match cell {
             b"0" => Written::Zero,
@@ -116,13 +116,11 @@ pub(super) fn weight(cell: &[u8]) -> Checked<f64> {
 
 /// The grey level in a cell, as a number.
 pub(super) fn level(cell: &[u8]) -> Checked<f64> {
-    let level = number(cell).filter(|_| !is_missing(cell));
-    level.ok_or_else(|| match is_missing(cell) {
-        true => refused(cell),
-        false => format!(
+    number(cell).ok_or_else(|| {
+        format!(
             "`{}` is no number, as grey levels are: leave out data.binarization for a table of categories, or choose other columns by data.source.columns (--columns)",
             shown(cell)
-        ),
+        )
     })
 }
 
@@ -147,12 +145,6 @@ pub(super) fn shown(cell: &[u8]) -> String {
 }
 
 fn refused(cell: &[u8]) -> String {
-    if is_missing(cell) {
-        let written = if cell.is_empty() { String::new() } else { format!(" (`{}`)", shown(cell)) };
-        return format!(
-            "a value is missing{written}: train on the rows without missing values (pandas: dropna()), and `ztrack impute` fills in the others; or leave out the column"
-        );
-    }
     format!(
         "`{}` is neither 0 nor 1 (nor -1/+1 or true/false): choose other columns by data.source.columns (--columns), or name the column of labels by data.source.label (--label)",
         shown(cell)

@@ -12,6 +12,7 @@ mod labels;
 mod layout;
 mod levels;
 mod libsvm;
+mod missing;
 mod npy;
 mod npy_header;
 mod npz;

@@ -1,12 +1,11 @@
 //! Tables with categories in their cells: every distinct value of a column is a state.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::cells::unescaped;
-use super::encoding::{Encoding, MISSING, is_missing, number, shown};
+use super::encoding::{Encoding, number, shown};
 use super::labels::LONGEST;
 use super::layout::{Layout, Role};
 use crate::data::limits::{Checked, check_shape};
@@ -22,8 +21,6 @@ const REAL: &str =
     "; real numbers are trained as such by data.variables = \"real\" (--set data.variables=real)";
 /// What is said of a few more whole numbers beside 0 and 1.
 const COUNTS: &str = "; where cells are counts, give 1 for each that is not 0, or numbers such as their logarithms as real ones (data.variables = \"real\")";
-/// Columns with missing cells that are shown.
-const SHOWN: usize = 5;
 /// Different numbers from which on a table looks like one of grey levels.
 const LOOK_GREY: usize = 10;
 /// What is said of one.
@@ -40,7 +37,6 @@ pub(super) struct StateRows {
     /// Row after row, one number a unit column.
     codes: Vec<u16>,
     rows: usize,
-    first_missing: Option<(usize, usize)>,
     /// Those of the training rows, where these are other rows.
     given: Option<Arc<Categories>>,
     /// Whether columns get a state for values of other rows.
@@ -62,7 +58,6 @@ fn state_of(cell: &[u8]) -> Cow<'_, [u8]> {
 #[derive(Default)]
 struct Column {
     known: BTreeMap<Vec<u8>, Value>,
-    missing: usize,
 }
 
 struct Value {
@@ -103,11 +98,6 @@ impl StateRows {
 
     /// The next cell of the row.
     pub fn push(&mut self, unit: usize, cell: &[u8], place: (usize, usize)) -> Checked<()> {
-        if is_missing(cell) {
-            self.columns[unit].missing += 1;
-            self.first_missing.get_or_insert(place);
-            return Ok(());
-        }
         if cell.len() > LONGEST {
             return Err(format!("`{}...` is longer than {LONGEST} bytes", shown(cell)));
         }
@@ -160,20 +150,6 @@ impl StateRows {
             if let Role::Unit(unit) = role {
                 names[*unit] = (layout.title(column), layout.name(column));
             }
-        }
-        if let Some((line, column)) = self.first_missing {
-            let each = self.columns.iter().map(|column| column.missing).zip(&names);
-            let mut each: Vec<_> = each.filter(|(missing, _)| *missing > 0).collect();
-            each.sort_by_key(|(missing, _)| Reverse(*missing));
-            let more = if each.len() > SHOWN { ", ..." } else { "" };
-            let text =
-                |(missing, (_, name)): &(usize, &(_, String))| format!("{missing} in {name}");
-            return Err(format!(
-                "{} cells are empty or missing ({}), the first in line {line}, column {column}; by columns {}{more}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows, choose other columns by data.source.columns (--columns), or write another word where one of these is an answer",
-                each.iter().map(|(missing, _)| missing).sum::<usize>(),
-                MISSING.join(", "),
-                each.iter().take(SHOWN).map(text).collect::<Vec<_>>().join(", ")
-            ));
         }
         let categories = match &self.given {
             Some(given) => given.clone(),
