@@ -89,7 +89,6 @@ fn tables_of_every_kind_are_read() {
     }
 }
 
-/// Tables of numbers are grey levels where they are to become zeros and ones, on the scale that the numbers show.
 /// Rows of empty cells that spreadsheets write at the end are none; among other rows they have missing cells.
 #[test]
 fn empty_rows_end_a_table() {
@@ -140,8 +139,15 @@ fn decimal_commas_are_those_of_numbers() {
     };
     assert_eq!(rows("3,5;1,5\n4,5;2,5\n").unwrap(), 2);
     assert!(rows("\"3,5\",1\n4,2\n").unwrap_err().to_string().contains("is no number"));
+    let missing = rows("a;b\n3,5;NA\n;?\n").unwrap_err().to_string();
+    assert!(
+        missing.contains("3 cells are empty or missing")
+            && missing.contains("the first in line 2, column 2; by columns 2 in 2 (b), 1 in 1 (a)"),
+        "{missing}"
+    );
 }
 
+/// Tables of numbers are grey levels where they are to become zeros and ones, on the scale that the numbers show.
 #[test]
 fn tables_of_grey_levels_are_read() {
     let grey = |text: &str, chosen: Option<Vec<Column>>| {

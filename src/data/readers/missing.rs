@@ -31,11 +31,11 @@ impl Missing {
     /// Cells that were counted.
     pub fn refuse(&self, layout: &Layout) -> Checked<()> {
         let Some((line, column)) = self.first else { return Ok(()) };
-        let mut each: Vec<(usize, usize)> = self.of_columns.clone().into_iter().collect();
+        let mut each: Vec<(usize, usize)> =
+            self.of_columns.iter().map(|(&column, &count)| (column, count)).collect();
         each.sort_by_key(|(_, count)| Reverse(*count));
         let all: usize = each.iter().map(|(_, count)| count).sum();
-        let text =
-            |(column, count): &(usize, usize)| format!("{count} in {}", layout.name(*column));
+        let text = |&(column, count)| format!("{count} in {}", layout.name(column));
         let most: Vec<String> = each.iter().take(SHOWN).map(text).collect();
         Err(format!(
             "{all} cell{s} {are} empty or missing ({words}), the first in line {line}, column {column}; by columns {most}{more}: fill them in, as `ztrack impute` does by a model trained on whole rows, leave out these rows (pandas: dropna()), choose other columns by data.source.columns (--columns), or write another word where one of these is an answer",
