@@ -16,19 +16,19 @@ use crate::units::Variables;
 pub struct Description {
     /// Name of the data set.
     pub name: String,
-    /// `binary`, `plus-minus`, `intensity` or `real`.
+    /// `binary`, `plus-minus`, `categories`, `intensity` or `real`.
     pub kind: &'static str,
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// Columns of real numbers, each of which counts twice in `columns`, and in neither of `density` and `constant_columns`.
+    /// Columns of real numbers, each of which counts twice in `columns`, and not in `density`.
     pub real_columns: usize,
     /// Height and width where rows are images.
     pub image: Option<ImageShape>,
     /// Mean of all cells, grey levels counted as level / 255.
     pub density: f64,
-    /// Columns with the same value in every row: a model can learn only a bias from them.
+    /// Columns with the same value in every row: a model can learn only a bias from them, and nothing from real ones.
     pub constant_columns: usize,
     /// Number of different rows.
     pub distinct_rows: usize,
@@ -54,15 +54,25 @@ pub fn describe(dataset: &Dataset) -> Description {
     let (kind, sums, constant_columns, distinct_rows, variables) = match &dataset.values {
         Values::Binary(bits) => {
             let counts = bits.column_counts();
-            let constant = counts.iter().filter(|&&n| n == 0 || n == rows as u64).count();
+            let mut constant = counts.iter().filter(|&&n| n == 0 || n == rows as u64).count();
+            for (_, real) in dataset.reals.iter().flat_map(Variables::reals) {
+                let value = |row| real.value(bits.row(row));
+                let varies = (1..rows).any(|row| value(row) != value(0));
+                // Its two columns of bits are empty.
+                constant = constant + usize::from(!varies) - 2;
+            }
             let distinct = (0..rows).map(|row| bits.row(row)).collect::<HashSet<_>>().len();
             let variables = match &dataset.categories {
                 Some(categories) => categories.variables(),
                 None if dataset.plus_minus => Variables::PLUS_MINUS,
                 None => dataset.reals.clone().unwrap_or_else(|| find_variables(bits)),
             };
-            let kind = if dataset.plus_minus { "plus-minus" } else { "binary" };
-            let kind = if dataset.reals.is_some() { "real" } else { kind };
+            let kind = match dataset {
+                Dataset { reals: Some(_), .. } => "real",
+                Dataset { categories: Some(_), .. } => "categories",
+                Dataset { plus_minus: true, .. } => "plus-minus",
+                _ => "binary",
+            };
             let variables = Grouping::of(&variables, &counts, rows);
             (kind, counts.iter().sum::<u64>() as f64, constant, distinct, variables)
         }
@@ -85,7 +95,6 @@ pub fn describe(dataset: &Dataset) -> Description {
             counts
         })
     });
-    // Each has two columns of bits, which are empty.
     let real_columns = dataset.reals.as_ref().map_or(0, |variables| variables.reals().count());
     Description {
         name: dataset.name.clone(),
@@ -95,7 +104,7 @@ pub fn describe(dataset: &Dataset) -> Description {
         real_columns,
         image: dataset.image,
         density: sums / (rows as f64 * (columns - 2 * real_columns).max(1) as f64),
-        constant_columns: constant_columns.saturating_sub(2 * real_columns),
+        constant_columns,
         distinct_rows,
         duplicate_rows: rows - distinct_rows,
         variables,

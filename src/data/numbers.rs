@@ -99,10 +99,10 @@ impl Splits {
         }
         if !constant.is_empty() {
             return Err(Error::Invalid(format!(
-                "data set `{}`: {} of {} columns have one value in all training rows, and no variance: leave them out (data.source.columns): {}",
+                "data set `{}`: {} of {} real columns without variance, one value in all training rows: leave out by data.source.columns (--columns): {}",
                 self.train.name,
                 constant.len(),
-                known.len(),
+                variables.reals().count(),
                 constant.join(", ")
             )));
         }
