@@ -246,6 +246,81 @@ fn collinear_columns_lead_to_principal_components() {
     assert!(said.contains("factor analysis") && said.contains("principal components"), "{said}");
 }
 
+/// Words, whole numbers, answers and real numbers in one table, as statistics programs write it: trained, tracked beside enumeration, scored,
+/// sampled and filled in, in the table's own words.
+#[test]
+fn words_and_numbers_in_one_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let (rows, out) = (file("rows.csv"), file("run"));
+    // Height follows the kind; leaves are many or few by it.
+    write_rows(&rows, "kind,height,leaves,healthy,weight\n", 9, 1500, |stream| {
+        let tree = stream.uniform() < 0.5;
+        let kind = if tree { "oak, tall" } else { "moss" };
+        let height = if tree { 25.0 } else { 10.0 } + 3.0 * stream.normal();
+        let leaves = u32::from(tree) * 3 + (stream.uniform() * 2.0) as u32;
+        let healthy = u8::from(stream.uniform() < 0.3);
+        format!("\"{kind}\",{height},{leaves},{healthy},{}", 1e6 + stream.normal())
+    });
+    let variables = ["data.variables=mixed", "model.hidden=3"];
+    let done = train_on(&rows, &out, &variables);
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{said}");
+    assert!(said.contains("columns: 2 real numbers, 2 categorical variables, 1 bit"), "{said}");
+    let errors = errors_of(&out);
+    assert!(errors.len() > 5 && errors.iter().all(|z| z.abs() < 4.5), "{errors:?}");
+    // Entropy: a kind, two normals, one of two numbers of leaves, health.
+    let normal = 0.5 * (2.0 * std::f64::consts::PI * std::f64::consts::E).ln();
+    let healthy = -(0.3 * 0.3f64.ln() + 0.7 * 0.7f64.ln());
+    let entropy = 2.0 * 2.0f64.ln() + 2.0 * normal + 3.0f64.ln() + healthy;
+    let test = &summary(&out)["best"]["test_log_likelihood"];
+    let (value, error) = (number(&test["value"]), number(&test["std_error"]));
+    assert!((value + entropy).abs() < 0.3 + 4.0 * error, "{value} {entropy} {error}");
+
+    let [run_folder, table] = [&out, &rows].map(|path| path.display().to_string());
+    let described = succeed(&["data", "describe", &table, "--set", "data.variables=mixed"]);
+    assert!(described.contains("  kind              mixed\n"), "{described}");
+    let baselines = ["data", "describe", &table, "--set", "data.variables=mixed", "--baselines"];
+    assert!(succeed(&baselines).contains("factor analysis"));
+    let samples = file("samples.csv");
+    succeed(&["sample", &run_folder, "--count", "500", "--out", &samples.display().to_string()]);
+    let samples = content(&samples);
+    let (header, samples) = samples.split_once('\n').unwrap();
+    assert_eq!(header, "kind,height,leaves,healthy,weight");
+    let high = |line: &&str| {
+        let cells: Vec<&str> =
+            line.strip_prefix("\"oak, tall\"").unwrap_or(line).split(',').collect();
+        assert!(cells[1].parse::<f64>().is_ok() && "0134".contains(cells[2]), "{line}");
+        line.starts_with("\"oak") == (cells[1].parse::<f64>().unwrap() > 17.5)
+    };
+    assert!(samples.lines().filter(high).count() > 450);
+
+    // Cells that are missing, and cells that the training rows have not.
+    let write = |name: &str, rows: &str| {
+        std::fs::write(file(name), format!("kind,height,leaves,healthy,weight\n{rows}")).unwrap();
+        file(name).display().to_string()
+    };
+    let holes = write("holes.csv", "NA,24,4,1,1000000\nmoss,?,1,0,1000001\n");
+    let full = file("full.csv").display().to_string();
+    succeed(&["impute", &run_folder, &holes, "--out", &full]);
+    let filled = content(Path::new(&full));
+    let lines: Vec<&str> = filled.lines().collect();
+    assert!(lines[1].starts_with("\"oak, tall\",24,"), "{filled}");
+    let height: f64 = lines[2].split(',').nth(1).unwrap().parse().unwrap();
+    assert!((height - 10.0).abs() < 4.0, "{filled}");
+    let scored = succeed(&["evaluate", &run_folder, "--data", &holes]);
+    assert!(scored.contains("2 of them with missing cells"), "{scored}");
+    for (row, expected) in [
+        ("moss,high,1,0,1000001\n", "column 2 (height): `high` is no number, as"),
+        ("fern,9,1,0,1000001\n", "column 1 (kind): `fern` is no value that the training rows have"),
+        ("moss,9,2,0,1000001\n", "column 3 (leaves): `2` is no value"),
+    ] {
+        let refused = run(&["evaluate", &run_folder, "--data", &write("wrong.csv", row)]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains(expected), "{expected}: {said}");
+    }
+}
+
 #[test]
 fn a_killed_and_resumed_run_has_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
@@ -273,6 +348,7 @@ fn what_a_table_cannot_be_is_said() {
     for (content, variables, expected) in [
         ("1.5,2.5\n2.5,3.25\n", None, "data.variables = \"real\""),
         ("1.5,red\n2.5,blue\n", Some("real,1+"), "`red` is no number"),
+        ("1.5,red\n2.5,blue\n", Some("real"), "--set data.variables=mixed"),
         (
             "a,b\n1.5,7\n2.5,7\n1.5,7\n1,7\n",
             Some("real"),

@@ -45,7 +45,7 @@ impl TrainedOn {
 
     /// Names of the variables and states of a model with these variables; others, such as bits, may have several states set.
     pub fn names(&self, variables: &Variables) -> Option<&Categories> {
-        self.categories.as_deref().filter(|categories| categories.variables() == *variables)
+        self.categories.as_deref().filter(|categories| categories.are_of(variables))
     }
 
     /// Names of so many visible units, as the columns of the training rows have them; `None` without any.

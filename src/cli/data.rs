@@ -12,13 +12,13 @@ use super::data_file::data_of;
 use super::data_options::Configured;
 use super::output::{print, print_json, tell};
 use super::teller::Teller;
+use crate::config::DataConfig;
 use crate::data::download::{self, Check, Mirrors, REMOTE_SETS};
 use crate::data::{
     Baseline, Binarization, Binarizer, Columns, Description, EVALUATION_EPOCH, FileOptions, Index,
-    MOST_COMPONENTS, PartLikelihood, Source, SplitOptions, Splits, Values, baselines, describe,
-    find_folder, find_variables, load_as, resolve_name,
+    MOST_COMPONENTS, PartLikelihood, Source, SplitOptions, Splits, baselines, describe,
+    find_folder, load_as, resolve_name,
 };
-use crate::units::Variables;
 
 /// Describe data sets, or fetch one
 #[derive(Args)]
@@ -121,7 +121,7 @@ impl Describe {
                 (source, SplitOptions::default(), FileOptions::default())
             }
         };
-        let how = self.binarization.or(configured.map(|data| data.binarization));
+        let how = self.binarization.or(configured.as_ref().map(|data| data.binarization));
         let how = how.unwrap_or_default();
         reading.grey = how != Binarization::None;
         let mut source = self.columns.apply(source)?;
@@ -142,7 +142,9 @@ impl Describe {
             }
             return descriptions.iter().try_for_each(text);
         }
-        let baselines = fit(&splits, how, seed)?;
+        let data = configured.map_or_else(|| data_of(&self.data, &[]), Ok)?;
+        let data = DataConfig { binarization: how, ..data };
+        let baselines = fit(splits, &data, seed)?;
         if self.json {
             return print_json(&Described { parts: &descriptions, baselines: &baselines });
         }
@@ -159,8 +161,9 @@ struct Described<'a> {
 }
 
 /// Fits baselines to the training rows as zeros and ones.
-fn fit(splits: &Splits, how: Binarization, seed: u64) -> Result<Vec<Baseline>> {
-    let binarizer = Binarizer::new(how)?;
+fn fit(splits: Splits, data: &DataConfig, seed: u64) -> Result<Vec<Baseline>> {
+    let splits = splits.standardised()?;
+    let binarizer = Binarizer::new(data.binarization)?;
     let bits = |dataset| {
         binarizer
             .binarize(dataset, EVALUATION_EPOCH, seed)
@@ -173,10 +176,7 @@ fn fit(splits: &Splits, how: Binarization, seed: u64) -> Result<Vec<Baseline>> {
     let parts: Vec<_> = parts.iter().map(|(part, rows)| (*part, rows)).collect();
     let mut teller = Teller::new(true);
     teller.method("baselines", true);
-    let variables = match &splits.train.values {
-        Values::Binary(rows) => find_variables(rows),
-        Values::Intensity(_) => Variables::BITS,
-    };
+    let variables = data.variables(&splits.train, parts[0].1)?;
     for (part, rows) in parts.iter().skip(1) {
         variables.check(rows, part)?;
     }

@@ -88,6 +88,10 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
         None if trainer.current_parameters().variables.is_plus_minus() => {
             "variables   -1 and +1, in both layers (data.variables = \"bits\": 0 and 1)\n".into()
         }
+        None if trainer.current_parameters().variables.has_reals() => {
+            let model = trainer.current_parameters();
+            format!("variables   {}\n", model.variables.kinds(model.n_visible))
+        }
         None => String::new(),
     };
     let weights = trainer.effective_rows();

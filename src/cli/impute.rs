@@ -123,7 +123,7 @@ impl Impute {
         let text = refill(&path, &options, |row, unit| {
             cells += 1;
             match names {
-                Some(names) => quoted(names.cells(rows.row(row))[unit]),
+                Some(names) => quoted(&names.all_cells(rows.row(row), variables)[unit]),
                 None if variables.has_reals() => {
                     (variables.cells(rows.row(row), rows.columns())[unit] as f32).to_string()
                 }

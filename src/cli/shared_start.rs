@@ -11,6 +11,7 @@ use crate::collective::{Collective, broadcast_bytes, gather_one};
 use crate::config::Config;
 use crate::data::{Categories, Dataset, Intensities, Splits, Values};
 use crate::training::{Changes, Trainer};
+use crate::units::{Variable, Variables};
 
 /// Name for messages, because it is not a file.
 const NAME: &str = "what rank 0 sent";
@@ -120,6 +121,8 @@ fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
     let shape = [data.rows(), data.columns()];
     block.json(name, data).json(&format!("{name}.shape"), &shape);
     block.json(&format!("{name}.categories"), &data.categories.as_deref().cloned());
+    let reals = data.reals.as_ref().map(|variables| variables.categorical().to_vec());
+    block.json(&format!("{name}.reals"), &reals);
     match &data.values {
         Values::Binary(bits) => block.bits(&format!("{name}.bits"), bits),
         Values::Intensity(grey) => block.array(&format!("{name}.grey"), &shape, grey.levels()),
@@ -129,6 +132,8 @@ fn write_data(name: &str, data: &Dataset, block: &mut StateWriter) {
 fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
     let shape: [usize; 2] = block.json(&format!("{name}.shape"))?;
     let categories: Option<Categories> = block.json(&format!("{name}.categories"))?;
+    let reals: Option<Vec<Variable>> = block.json(&format!("{name}.reals"))?;
+    let reals = reals.map(Variables::listed).transpose()?;
     let bits = format!("{name}.bits");
     let values = if block.has(&bits) {
         Values::Binary(block.bits(&bits, shape[0], shape[1])?)
@@ -136,13 +141,15 @@ fn read_data(name: &str, block: &StateReader) -> Result<Dataset> {
         let grey = Intensities::new(shape[1], block.array(&format!("{name}.grey"), &shape)?);
         Values::Intensity(grey.ok_or_else(|| anyhow::anyhow!("{NAME}: no whole rows"))?)
     };
-    Ok(Dataset { values, categories: categories.map(Arc::new), ..block.json(name)? })
+    Ok(Dataset { values, categories: categories.map(Arc::new), reals, ..block.json(name)? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::ImageShape;
+    use std::path::Path;
+
+    use crate::data::{FileOptions, ImageShape, read_bytes};
     use crate::engine::BitMatrix;
 
     #[test]
@@ -150,12 +157,15 @@ mod tests {
         let bits = BitMatrix::from_fn(3, 70, |i, j| (i + j) % 3 == 0);
         let grey = Intensities::new(4, vec![0, 7, 255, 1, 3, 0, 0, 9]).unwrap();
         let shape = ImageShape { height: 2, width: 2 };
+        let mixed = FileOptions { mixed: true, ..FileOptions::default() };
         for data in [
             Dataset::new("bits", Values::Binary(bits.clone()), Some(vec![-1, 0, 5]), None).unwrap(),
             Dataset::new("weighted", Values::Binary(bits.clone()), None, None)
                 .and_then(|data| data.weighted(vec![0.1, 2.0, 1.0 / 3.0]))
                 .unwrap(),
             Dataset::new("grey", Values::Intensity(grey), None, Some(shape)).unwrap(),
+            read_bytes(Path::new("mixed.csv"), b"a,1.5\nb,-2.25\na,1e9\n".to_vec(), &mixed)
+                .unwrap(),
         ] {
             let mut block = StateWriter::new();
             write_data("train", &data, &mut block);

@@ -35,7 +35,10 @@ pub fn csv(
     }
     for row in 0..rows.rows() {
         match categories {
-            Some(categories) => line(categories.cells(rows.row(row))),
+            Some(categories) => {
+                let cells = categories.all_cells(rows.row(row), variables);
+                line(cells.iter().map(|cell| &**cell).collect());
+            }
             None if variables.has_reals() => {
                 let cells = variables.cells(rows.row(row), rows.columns());
                 let texts: Vec<String> =

@@ -168,7 +168,11 @@ impl Train {
             if let Some(found) = trainer.grouping() {
                 tell(&format!("columns: {found}; --set data.groups=false takes all as bits"));
             }
-            tell_density(&trainer.current_parameters().variables);
+            let model = trainer.current_parameters();
+            if model.variables.has_reals() {
+                tell(&format!("columns: {}", model.variables.kinds(model.n_visible)));
+            }
+            tell_density(&model.variables);
             if trainer.current_parameters().variables.is_plus_minus() {
                 tell("units: -1 and +1, as the cells are; --set data.variables=bits takes 0 and 1");
             }

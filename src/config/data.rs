@@ -4,12 +4,17 @@ use std::path::Path;
 
 use super::DataConfig;
 use crate::data::{
-    Binarization, Dataset, FileOptions, SplitOptions, Splits, Values, check_weights, find_folder,
-    find_variables, load_as, similarity_weights,
+    Binarization, Dataset, FileOptions, MIXED, SplitOptions, Splits, Values, check_weights,
+    find_folder, find_variables, load_as, similarity_weights,
 };
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::units::Variables;
+
+/// Whether `data.variables` is [`MIXED`].
+pub(super) fn is_mixed(text: &str) -> bool {
+    text.trim() == MIXED
+}
 
 impl DataConfig {
     /// The rows in their parts; `folder` of data sets in place of `data.folder`, where one is given.
@@ -37,13 +42,15 @@ impl DataConfig {
             alphabet: self.alphabet,
             grey: self.binarization != Binarization::None,
             unseen: self.unseen,
-            reals: self
-                .variables
-                .as_ref()
-                .and_then(|text| text.parse().ok())
-                .filter(Variables::has_reals),
+            reals: self.listed().and_then(|text| text.parse().ok()).filter(Variables::has_reals),
+            mixed: self.variables.as_deref().is_some_and(is_mixed),
             ..FileOptions::default()
         }
+    }
+
+    /// `data.variables`, unless each column is what its cells show.
+    fn listed(&self) -> Option<&str> {
+        self.variables.as_deref().filter(|text| !is_mixed(text))
     }
 
     /// Weights of the training rows, given as zeros and ones too; `None` where all count the same.
@@ -83,7 +90,7 @@ impl DataConfig {
         if let Some(variables) = &train.reals {
             return Ok(variables.clone());
         }
-        let Some(text) = &self.variables else {
+        let Some(text) = self.listed() else {
             if let (Some(categories), true) = (&train.categories, self.groups) {
                 return Ok(categories.variables());
             }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::data::is_mixed;
 use super::{GradientConfig, PretrainingConfig};
 use crate::data::{Alphabet, Binarization, Column, Source};
 use crate::keys::{Automatic, Short, choice, section};
@@ -66,11 +67,12 @@ section! {
         /// What the columns stand for: the number of columns of each variable, with + where "no column is set" is a state, and a factor
         /// where several in a row are alike. 1+ is a bit. "plus-minus" are units of -1 and +1 (Ising spins), visible and hidden ones; "bits"
         /// are units of 0 and 1. "real" are real numbers, one column each, with a normal distribution given the hidden units; "3*real,1+"
-        /// are three of them and a bit. They are standardised by the training rows.
+        /// are three of them and a bit. They are standardised by the training rows. "mixed", of a text table or Parquet, takes each column as
+        /// its cells show: cells of two values are a bit, words and at most 50 whole numbers categories, other numbers real.
         #[serde(skip_serializing_if = "Option::is_none")]
         variables: Option<String> = None => other(
-            "\"bits\", \"plus-minus\", \"real\" or numbers of columns, as in \"60*3+,4,1+,10*real\"",
-            |value| value.as_str().is_some_and(|text| text.parse::<Variables>().is_ok())
+            "\"bits\", \"plus-minus\", \"real\", \"mixed\" or numbers of columns, as in \"60*3+,4,1+,10*real\"",
+            |value| value.as_str().is_some_and(|text| is_mixed(text) || text.parse::<Variables>().is_ok())
         ).otherwise("what is found in the training rows: \"plus-minus\" where all cells are -1 or +1").example("\"60*3+,4,1+\"");
         /// Weights training rows, as is usual for related sequences: a row counts as 1 / the number of training rows that agree with it in
         /// at least this fraction of the variables, itself included. Weights are used in the gradient, the marginals and the likelihood of

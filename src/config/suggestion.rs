@@ -48,12 +48,12 @@ impl Suggestion<'_> {
         let mut text = format!(
             "#:schema {SCHEMA_FILE}\n\
              # For help in an editor: ztrack config schema > {SCHEMA_FILE}\n\
-             # {} rows, {} columns, {}, {} different rows.\n",
+             # {} rows, {}, {} different rows.\n",
             data.rows,
-            data.columns - data.real_columns,
-            match data.real_columns {
-                0 => format!("{:.1} % ones", 100.0 * data.density),
-                real => format!("{real} of them real numbers"),
+            match (&data.kinds, data.columns - data.real_columns, data.real_columns) {
+                (Some(kinds), ..) => kinds.clone(),
+                (None, all, 0) => format!("{all} columns, {:.1} % ones", 100.0 * data.density),
+                (None, all, real) => format!("{all} columns, {real} of them real numbers"),
             },
             data.distinct_rows
         );

@@ -16,7 +16,7 @@ use crate::units::Variables;
 pub struct Description {
     /// Name of the data set.
     pub name: String,
-    /// `binary`, `plus-minus`, `categories`, `intensity` or `real`.
+    /// `binary`, `plus-minus`, `categories`, `intensity`, `real` or `mixed`.
     pub kind: &'static str,
     /// Number of rows.
     pub rows: usize,
@@ -24,6 +24,8 @@ pub struct Description {
     pub columns: usize,
     /// Columns of real numbers, each of which counts twice in `columns`, and not in `density`.
     pub real_columns: usize,
+    /// What the columns of a table of words and numbers are, in words.
+    pub kinds: Option<String>,
     /// Height and width where rows are images.
     pub image: Option<ImageShape>,
     /// Mean of all cells, grey levels counted as level / 255.
@@ -68,6 +70,7 @@ pub fn describe(dataset: &Dataset) -> Description {
                 None => dataset.reals.clone().unwrap_or_else(|| find_variables(bits)),
             };
             let kind = match dataset {
+                Dataset { reals: Some(_), categories: Some(_), .. } => "mixed",
                 Dataset { reals: Some(_), .. } => "real",
                 Dataset { categories: Some(_), .. } => "categories",
                 Dataset { plus_minus: true, .. } => "plus-minus",
@@ -102,6 +105,7 @@ pub fn describe(dataset: &Dataset) -> Description {
         rows,
         columns,
         real_columns,
+        kinds: dataset.reals.as_ref().filter(|_| kind == "mixed").map(|it| it.kinds(columns)),
         image: dataset.image,
         density: sums / (rows as f64 * (columns - 2 * real_columns).max(1) as f64),
         constant_columns,
@@ -150,12 +154,14 @@ impl fmt::Display for Description {
         };
         writeln!(f, "  kind              {}{note}", self.kind)?;
         writeln!(f, "  rows              {}", self.rows)?;
-        write!(f, "  columns           {}", self.columns - self.real_columns)?;
+        let count = (self.columns - self.real_columns).to_string();
+        write!(f, "  columns           {}", self.kinds.as_ref().unwrap_or(&count))?;
         if let Some(ImageShape { height, width }) = self.image {
             write!(f, " (images of {height} x {width})")?;
         }
         match self.real_columns {
             0 => writeln!(f, "\n  density           {:.6}", self.density)?,
+            _ if self.kinds.is_some() => writeln!(f)?,
             real => writeln!(f, ", {real} of them real numbers")?,
         }
         writeln!(f, "  constant columns  {}", self.constant_columns)?;

@@ -34,8 +34,8 @@ pub(crate) use input::Input;
 pub use memory::Rows;
 pub use neighbours::{Neighbour, nearest_rows};
 pub use readers::{
-    Alphabet, FileOptions, Index, Part, each_block, has_columns, is_there, load_file, read_bytes,
-    refill,
+    Alphabet, FileOptions, Index, MIXED, Part, each_block, has_columns, is_there, load_file,
+    read_bytes, refill,
 };
 pub(crate) use readers::{Kind, NpyHeader, npy_header, open_archive, open_entry};
 pub use source::{Files, Source, find_folder, resolve_name};

@@ -30,7 +30,8 @@ impl Dataset {
                 "variables `{variables}` have {needed} columns, the table {columns}"
             )));
         }
-        let variables = variables.seen(columns, cells)?;
+        let firsts: Vec<usize> = variables.of_table().map(|(first, _)| first).collect();
+        let variables = variables.seen(|n| cells[firsts[n]..].iter().step_by(columns).copied())?;
         let listed: Vec<(usize, Variable)> = variables.of_table().collect();
         let (rows, units) = (cells.len() / columns, variables.columns());
         let mut states = variables.states(rows, units);
@@ -85,13 +86,14 @@ impl Splits {
         let Some(variables) = self.train.reals.clone() else { return Ok(self) };
         let Values::Binary(rows) = &self.train.values else { return Ok(self) };
         let (mut known, mut constant) = (Vec::new(), Vec::new());
-        for (column, mut it) in variables.of_table() {
+        for (n, (column, mut it)) in variables.of_table().enumerate() {
             if let Some(real) = it.real.as_mut().filter(|real| real.scale < 0.0) {
                 let values = (0..rows.rows()).map(|row| f64::from(real.value(rows.row(row))));
                 let (mean, deviation) = mean_and_deviation(values);
                 (real.mean, real.scale) = (real.number(mean), -real.scale * deviation);
                 if !(real.scale.is_normal() && deviation > 1e-7 * mean.abs()) {
-                    let title = self.train.titles.get(column).cloned();
+                    let named = self.train.categories.as_ref().map(|it| &it.columns()[n].name);
+                    let title = named.or(self.train.titles.get(column)).cloned();
                     constant.push(title.unwrap_or_else(|| format!("column {}", column + 1)));
                 }
             }
@@ -99,7 +101,7 @@ impl Splits {
         }
         if !constant.is_empty() {
             return Err(Error::Invalid(format!(
-                "data set `{}`: {} of {} real columns without variance, one value in all training rows: leave out by data.source.columns (--columns): {}",
+                "data set `{}`: {} of {} real columns have one value in all training rows, and no variance: leave them out (data.source.columns): {}",
                 self.train.name,
                 constant.len(),
                 variables.reals().count(),
@@ -126,19 +128,21 @@ impl Splits {
 
 impl Variables {
     /// Of a table before it is divided: a real variable whose training rows are not known gets the mean and, with a minus, the standard
-    /// deviation of all numbers of its column, so that digits behind a large mean survive in f32.
-    fn seen(&self, columns: usize, cells: &[f64]) -> Result<Self> {
-        let of = |(column, mut it): (usize, Variable)| {
+    /// deviation of all numbers of its column, so that digits behind a large mean survive in f32. `numbers`: those of the n-th variable, NaN
+    /// where one is missing.
+    pub(super) fn seen<I: Iterator<Item = f64>>(
+        &self,
+        numbers: impl Fn(usize) -> I,
+    ) -> Result<Self> {
+        let of = |(n, mut it): (usize, Variable)| {
             if let Some(real) = it.real.as_mut().filter(|real| real.scale == 0.0) {
-                let numbers = cells.iter().skip(column).step_by(columns);
-                let (mean, deviation) =
-                    mean_and_deviation(numbers.copied().filter(|x| x.is_finite()));
+                let (mean, deviation) = mean_and_deviation(numbers(n).filter(|x| x.is_finite()));
                 let spread = if deviation.is_normal() { deviation } else { 1.0 };
                 (real.mean, real.scale) = (if mean.is_finite() { mean } else { 0.0 }, -spread);
             }
             it
         };
-        Self::listed(self.of_table().map(of))
+        Self::listed(self.categorical().iter().copied().enumerate().map(of))
     }
 }
 
@@ -186,7 +190,7 @@ mod tests {
         let same = Dataset::of_numbers("x", 3, &cells, &"real".parse().unwrap(), &[]).unwrap();
         let splits = Splits { train: same, validation: None, test: None };
         let message = splits.standardised().unwrap_err().to_string();
-        assert!(message.contains("2 of 3 columns have one value"), "{message}");
+        assert!(message.contains("2 of 3 real columns have one value"), "{message}");
         assert!(message.ends_with("column 1, column 3"), "{message}");
     }
 

@@ -9,6 +9,8 @@
 
 use std::f64::consts::PI;
 
+use serde::{Deserialize, Serialize};
+
 /// Least and largest variance given the hidden units, in units of the variance of the training rows. A smaller one is a collapse: the
 /// density at repeated values grows without limit.
 pub(crate) const VARIANCES: [f64; 2] = [0.01, 2.0];
@@ -19,7 +21,7 @@ pub(crate) fn square_biases() -> [f32; 2] {
 }
 
 /// The numbers of a real variable.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Real {
     /// Mean of the training rows, in the table's own units.
     pub mean: f64,

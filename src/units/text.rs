@@ -33,6 +33,21 @@ impl fmt::Display for Variables {
     }
 }
 
+impl Variables {
+    /// How many variables of each kind `columns` columns are, in words.
+    pub fn kinds(&self, columns: usize) -> String {
+        let (categorical, bits) = self.counts(columns);
+        let kinds = [
+            (self.reals().count(), "real number"),
+            (categorical, "categorical variable"),
+            (bits, "bit"),
+        ];
+        let there = kinds.into_iter().filter(|(count, _)| *count > 0);
+        let words = there.map(|(n, kind)| format!("{n} {kind}{}", if n == 1 { "" } else { "s" }));
+        words.collect::<Vec<_>>().join(", ")
+    }
+}
+
 impl FromStr for Variables {
     type Err = Error;
 

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::Real;
 use super::real::VARIANCES;
 use crate::numerics::{index_at, sigmoid, softplus};
 
 /// A group of adjacent columns of which at most one is set, or the two columns of a real variable.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variable {
     /// Its first column.
     pub first: usize,
@@ -25,6 +27,10 @@ impl Variable {
     pub fn bit(column: usize) -> Self {
         Self { first: column, columns: 1, implicit: true, real: None }
     }
+
+    /// A real number whose mean and scale are not known.
+    pub(crate) const REAL: Self =
+        Self { first: 0, columns: 2, implicit: false, real: Some(Real::UNSEEN) };
 
     /// Whether it is a bit.
     pub(crate) fn is_bit(&self) -> bool {

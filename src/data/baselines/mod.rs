@@ -89,7 +89,8 @@ pub fn baselines(
         let few = variables.reals().count() <= MOST_REALS;
         let factors = few.then(|| FactorAnalysis::chosen(train, validation, variables));
         if let Some(fit) = factors.flatten() {
-            let detail = format!("{} factors", fit.factors);
+            let plural = if fit.factors == 1 { "" } else { "s" };
+            let detail = format!("{} factor{plural}", fit.factors);
             found.push(of("factor analysis", detail, &fit, parts));
         }
         return Ok(found);

@@ -104,14 +104,13 @@ pub(super) fn read_numbers(
     Ok(Dataset { missing: numbers.missing, reals: numbers.reals, ..dataset })
 }
 
-/// The same of a table whose cells hold categories.
+/// The same of a table whose cells hold categories, and numbers beside them where some columns are real.
 pub(super) fn read_states(
     path: &Path,
     input: &mut Input<'_>,
     options: &FileOptions,
 ) -> Result<Dataset> {
-    let states = StateRows::new(options.categories.clone(), options.unseen);
-    let mut table = Table::new(Units::States(states), options);
+    let mut table = Table::new(Units::States(StateRows::new(options)), options);
     table.fill(path, input)?;
     let Table { mut layout, units, labels, weights, header, missing, .. } = table;
     let (Units::States(rows), Some(found)) = (units, &mut layout) else {
@@ -128,11 +127,12 @@ pub(super) fn read_states(
         ));
     }
     check_file_shape(path, rows.len(), found.units, true)?;
-    let (bits, categories) = rows.finish(found).map_err(|problem| Error::file(path, problem))?;
+    let found = rows.finish(found).map_err(|problem| Error::file(path, problem))?;
+    let super::states::Units { bits, categories, reals } = found;
     let missing =
         cells_of(&missing.cells, bits.rows(), bits.columns(), |column| categories.range(column));
     let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
-    Ok(Dataset { categories: Some(categories), titles: Vec::new(), missing, ..dataset })
+    Ok(Dataset { categories: Some(categories), titles: Vec::new(), missing, reals, ..dataset })
 }
 
 fn dataset(
@@ -152,8 +152,7 @@ fn dataset(
 }
 
 /// What tables with real columns hold.
-const NUMBERS: &str =
-    "in a table with real columns (data.variables) categories are columns of 0 and 1";
+const NUMBERS: &str = "in a table of real numbers (data.variables) categories are columns of 0 and 1; data.variables = \"mixed\" (--set data.variables=mixed) takes columns of words as categories";
 
 /// The units of the rows read so far.
 enum Units {

@@ -175,7 +175,8 @@ fn alphabet(letters: &[u8]) -> Alphabet {
 
 fn categories(alphabet: &str, length: usize) -> Categories {
     let states: Vec<String> = alphabet.chars().map(String::from).collect();
-    let column = |i: usize| Category { name: (i + 1).to_string(), states: states.clone() };
+    let column =
+        |i: usize| Category { name: (i + 1).to_string(), states: states.clone(), real: false };
     Categories::new((0..length).map(column).collect())
 }
 

@@ -14,6 +14,9 @@ use crate::data::{Alphabet, Categories, Column, Dataset, Separator};
 use crate::error::{Error, Result};
 use crate::units::Variables;
 
+/// `data.variables` of tables in which each column is what its cells show: bits, categories or real numbers.
+pub const MIXED: &str = "mixed";
+
 /// Options of the caller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileOptions {
@@ -40,8 +43,10 @@ pub struct FileOptions {
     pub categories: Option<Arc<Categories>>,
     /// Whether cells of a text table may be missing (empty, NA, ?): [`Dataset::missing`].
     pub missing: bool,
-    /// What the columns stand for, where some are real: cells are numbers then ([`Dataset::of_numbers`]).
+    /// What the columns stand for, where some are real: cells are numbers then ([`Dataset::of_numbers`]), unless there are categories.
     pub reals: Option<Variables>,
+    /// Whether columns of a text table are real where their numbers are many or not whole ([`MIXED`]).
+    pub mixed: bool,
     /// The array of an npz file, which a path may also name after a colon; by default, the only one or the one named as `part`.
     pub array: Option<String>,
     /// The part of the data that is read.
@@ -157,7 +162,7 @@ fn table<'a>(
         Some(index) => Err(Error::file(path, index.text())),
         None => Ok(()),
     };
-    if let Some(variables) = &options.reals {
+    if let (Some(variables), None) = (&options.reals, &options.categories) {
         index()?;
         return csv::read_numbers(path, &mut open()?, options, variables);
     }

@@ -41,7 +41,7 @@ impl Index {
     /// The same of the text of a table of training rows. Columns of real numbers that were not chosen are an index if they count the rows. What
     /// is wrong with a table is for its reader to say.
     pub(super) fn find(input: &mut Input<'_>, options: &FileOptions) -> Result<Option<Self>> {
-        let reals = options.reals.is_some();
+        let reals = options.reals.is_some() || options.mixed;
         let known = |it: &Variables| {
             it.categorical().iter().any(|it| it.real.is_some_and(|real| real.scale > 0.0))
         };

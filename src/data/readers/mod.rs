@@ -31,7 +31,7 @@ pub(super) use weights::read_weights;
 
 pub use blocks::each_block;
 pub use fasta::Alphabet;
-pub use file::{FileOptions, has_columns, load_file, read_bytes};
+pub use file::{FileOptions, MIXED, has_columns, load_file, read_bytes};
 pub use index::Index;
 pub use npz::{Part, is_there};
 pub use refill::refill;

@@ -1,9 +1,10 @@
-//! Tables with categories in their cells: every distinct value of a column is a state.
+//! Tables with categories in their cells: every distinct value of a column is a state, or a real number where these are allowed.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use super::FileOptions;
 use super::cells::unescaped;
 use super::encoding::{Encoding, number, shown};
 use super::labels::LONGEST;
@@ -12,15 +13,15 @@ use crate::data::limits::{Checked, check_shape};
 use crate::data::{Categories, Category};
 use crate::engine::BitMatrix;
 use crate::memory::check_memory;
+use crate::units::Variables;
 
 /// Most states of a column of text, and of a column of integers, which are counts or measurements if they are more.
 pub(super) const MOST_STATES: usize = 256;
 const MOST_INTEGERS: usize = 50;
 /// What is said of a column with many numbers.
-const REAL: &str =
-    "; real numbers are trained as such by data.variables = \"real\" (--set data.variables=real)";
+const REAL: &str = "; real numbers are trained as such by data.variables = \"real\" (--set data.variables=real), beside columns of words by \"mixed\"";
 /// What is said of a few more whole numbers beside 0 and 1.
-const COUNTS: &str = "; where cells are counts, give 1 for each that is not 0, or numbers such as their logarithms as real ones (data.variables = \"real\")";
+const COUNTS: &str = "; where cells are counts, give 1 for each that is not 0, or numbers such as their logarithms as real ones (data.variables = \"real\", beside columns of words \"mixed\")";
 /// Different numbers from which on a table looks like one of grey levels.
 const LOOK_GREY: usize = 10;
 /// What is said of one.
@@ -37,10 +38,20 @@ pub(super) struct StateRows {
     /// Row after row, one number a unit column.
     codes: Vec<u16>,
     rows: usize,
-    /// Those of the training rows, where these are other rows.
+    /// The cells as numbers, in the same places, where columns may be real; NaN for others.
+    numbers: Option<Vec<f64>>,
+    /// Those of the training rows, where these are other rows, and their variables, if means and scales are known.
     given: Option<Arc<Categories>>,
+    variables: Option<Variables>,
     /// Whether columns get a state for values of other rows.
     unseen: bool,
+}
+
+/// The rows as units: states, the columns, and the variables if one is real.
+pub(super) struct Units {
+    pub bits: BitMatrix,
+    pub categories: Arc<Categories>,
+    pub reals: Option<Variables>,
 }
 
 /// The name of a cell's state: 1.0 and +1 are 1, as programs write whole numbers of which some rows have none.
@@ -58,6 +69,10 @@ fn state_of(cell: &[u8]) -> Cow<'_, [u8]> {
 #[derive(Default)]
 struct Column {
     known: BTreeMap<Vec<u8>, Value>,
+    /// Whether a cell is no number.
+    text: bool,
+    /// Whether there are numbers beyond the most states.
+    crowded: bool,
 }
 
 struct Value {
@@ -67,8 +82,12 @@ struct Value {
 }
 
 impl StateRows {
-    pub fn new(given: Option<Arc<Categories>>, unseen: bool) -> Self {
-        Self { given, unseen, ..Self::default() }
+    pub fn new(options: &FileOptions) -> Self {
+        let given = options.categories.clone();
+        let real = given.as_ref().map_or(options.mixed, |given| given.has_reals());
+        let variables = options.reals.clone().filter(|_| real);
+        let numbers = real.then(Vec::new);
+        Self { numbers, given, variables, unseen: options.unseen, ..Self::default() }
     }
 
     pub fn len(&self) -> usize {
@@ -87,12 +106,17 @@ impl StateRows {
         if self.codes.len() + columns > self.codes.capacity() {
             let more = self.codes.len().max(1024 * columns);
             if more > MANY {
-                check_memory(2.0 * more as f64, "the cells of the rows to come")?;
+                let bytes = if self.numbers.is_some() { 10.0 } else { 2.0 };
+                check_memory(bytes * more as f64, "the cells of the rows to come")?;
             }
             let problem = |_| "does not fit into the memory that is free".to_string();
             self.codes.try_reserve_exact(more).map_err(problem)?;
+            if let Some(numbers) = &mut self.numbers {
+                numbers.try_reserve_exact(more).map_err(problem)?;
+            }
         }
         self.codes.resize(all, 0);
+        self.numbers.iter_mut().for_each(|numbers| numbers.resize(all, f64::NAN));
         Ok(())
     }
 
@@ -101,7 +125,21 @@ impl StateRows {
         if cell.len() > LONGEST {
             return Err(format!("`{}...` is longer than {LONGEST} bytes", shown(cell)));
         }
-        let column = &mut self.columns[unit];
+        let (at, column) = (self.codes.len() - self.columns.len() + unit, &mut self.columns[unit]);
+        if let Some(numbers) = &mut self.numbers {
+            let number = number(cell).filter(|x| x.is_finite());
+            numbers[at] = number.unwrap_or(f64::NAN);
+            column.text |= number.is_none();
+            match &self.given {
+                Some(given) if given.columns()[unit].real && column.text => {
+                    let cell = shown(cell);
+                    return Err(format!("`{cell}` is no number, as the training rows have here"));
+                }
+                Some(given) if given.columns()[unit].real => return Ok(()),
+                None if column.crowded && !column.text => return Ok(()),
+                _ => {}
+            }
+        }
         let state = state_of(cell);
         let code = match column.known.get_mut(&*state) {
             Some(value) => {
@@ -111,6 +149,10 @@ impl StateRows {
             None => {
                 let code = column.known.len() as u16;
                 if column.known.len() >= MOST_STATES {
+                    if self.numbers.is_some() && self.given.is_none() && !column.text {
+                        column.crowded = true;
+                        return Ok(());
+                    }
                     let grey = number(cell).is_some_and(|x| (0.0..=255.0).contains(&x));
                     return Err(format!(
                         "`{}` is one value more than the {MOST_STATES} states that a column may have: group the values, or choose other columns by data.source.columns (--columns){}{}",
@@ -123,8 +165,7 @@ impl StateRows {
                 code
             }
         };
-        let row = self.codes.len() - self.columns.len();
-        self.codes[row + unit] = code;
+        self.codes[at] = code;
         Ok(())
     }
 
@@ -143,8 +184,8 @@ impl StateRows {
         values.len() >= LOOK_GREY && values.iter().all(level)
     }
 
-    /// The rows as one-hot units.
-    pub fn finish(self, layout: &Layout) -> Checked<(BitMatrix, Arc<Categories>)> {
+    /// The rows as one-hot units and real numbers.
+    pub fn finish(self, layout: &Layout) -> Checked<Units> {
         let mut names = vec![(String::new(), String::new()); self.columns.len()];
         for (column, role) in layout.roles.iter().enumerate() {
             if let Role::Unit(unit) = role {
@@ -156,7 +197,8 @@ impl StateRows {
             None => {
                 let grey = if self.look_grey() { GREY } else { "" };
                 let columns = self.columns.iter().zip(&names);
-                let found = columns.map(|(column, name)| column.category(name, self.rows));
+                let reals = self.numbers.is_some();
+                let found = columns.map(|(column, name)| column.category(name, self.rows, reals));
                 let mut found =
                     found.collect::<Checked<Vec<_>>>().map_err(|problem| problem + grey)?;
                 if self.unseen {
@@ -174,28 +216,51 @@ impl StateRows {
             first += category.units();
         }
         check_shape(self.rows, first, true)?;
-        let mut bits = BitMatrix::zeros(self.rows, first);
-        for (row, codes) in self.codes.chunks_exact(self.columns.len().max(1)).enumerate() {
+        let width = self.columns.len().max(1);
+        let numbers = self.numbers.filter(|_| categories.has_reals());
+        let numbers_of = |n: usize| numbers.iter().flatten().skip(n).step_by(width).copied();
+        let variables = self.variables.unwrap_or_else(|| categories.variables());
+        let variables = variables.seen(numbers_of).map_err(|error| error.to_string())?;
+        let mut bits = variables.states(self.rows, first);
+        for (row, codes) in self.codes.chunks_exact(width).enumerate() {
             for (map, &code) in maps.iter().zip(codes) {
                 if let Some(unit) = map[code as usize] {
                     bits.set(row, unit, true);
                 }
             }
         }
-        Ok((bits, categories))
+        let reals = variables.categorical().iter().enumerate();
+        for (n, real) in reals.filter_map(|(n, it)| Some((n, it.real?))) {
+            for (row, number) in numbers_of(n).enumerate().filter(|(_, number)| !number.is_nan()) {
+                let value = real.standardised(number);
+                if !value.is_finite() {
+                    let name = &names[n].1;
+                    return Err(format!("column {name}: {number} is too far from other numbers"));
+                }
+                real.set(bits.row_mut(row), value);
+            }
+        }
+        let reals = categories.has_reals().then_some(variables);
+        Ok(Units { bits, categories, reals })
     }
 }
 
 impl Column {
-    /// The states of this column among `rows` rows, sorted; its name, and its number with it for messages.
-    fn category(&self, (title, name): &(String, String), rows: usize) -> Checked<Category> {
+    /// The states of this column among `rows` rows, sorted; its name, and its number with it for messages. With `reals`, many or broken
+    /// numbers are real.
+    fn category(
+        &self,
+        (title, name): &(String, String),
+        rows: usize,
+        reals: bool,
+    ) -> Checked<Category> {
         let is_bit = |value: &&Vec<u8>| Encoding::default().bit(value, (0, 0)).is_ok();
         let others: Vec<_> = self.known.iter().filter(|(value, _)| !is_bit(value)).collect();
         let few: usize = others.iter().map(|(_, value)| value.rows).sum();
         let mut encoding = Encoding::default();
         let one_encoding = self.known.keys().all(|value| encoding.bit(value, (0, 0)).is_ok());
         if one_encoding {
-            return Ok(Category { name: title.clone(), states: Vec::new() });
+            return Ok(Category { name: title.clone(), states: Vec::new(), real: false });
         }
         // Python writes None for a missing value; among words it is an answer.
         let none =
@@ -218,6 +283,9 @@ impl Column {
         let whole = numbers.iter().flatten().all(|x| x.fract() == 0.0);
         if let Some(numbers) = numbers {
             if !whole || numbers.len() > MOST_INTEGERS {
+                if reals {
+                    return Ok(Category { name: title.clone(), states: Vec::new(), real: true });
+                }
                 return Err(format!(
                     "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, or choose other columns by data.source.columns (--columns){REAL}",
                     numbers.len(),
@@ -228,7 +296,7 @@ impl Column {
             order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
             states = order.into_iter().map(|i| std::mem::take(&mut states[i])).collect();
         }
-        Ok(Category { name: title.clone(), states })
+        Ok(Category { name: title.clone(), states, real: false })
     }
 
     /// The unit that each value sets, if any, by its number; the units of this column start at `first`.
@@ -237,6 +305,7 @@ impl Column {
         for (value, Value { code, line, .. }) in &self.known {
             let text = String::from_utf8_lossy(value);
             let state = match &category.states[..] {
+                _ if category.real => Some(None),
                 [] => Encoding::default().bit(value, (0, 0)).ok().map(|bit| bit.then_some(0)),
                 states => states
                     .iter()
