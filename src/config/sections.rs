@@ -68,7 +68,7 @@ section! {
         /// where several in a row are alike. 1+ is a bit. "plus-minus" are units of -1 and +1 (Ising spins), visible and hidden ones; "bits"
         /// are units of 0 and 1. "real" are real numbers, one column each, with a normal distribution given the hidden units; "3*real,1+"
         /// are three of them and a bit. They are standardised by the training rows. "mixed", of a text table or Parquet, takes each column as
-        /// its cells show: cells of two values are a bit, words and at most 50 whole numbers categories, other numbers real.
+        /// its cells show: 0 and 1 are a bit, words categories, and so are at most 50 numbers in ten rows each on average; other numbers are real.
         #[serde(skip_serializing_if = "Option::is_none")]
         variables: Option<String> = None => other(
             "\"bits\", \"plus-minus\", \"real\", \"mixed\" or numbers of columns, as in \"60*3+,4,1+,10*real\"",

@@ -45,7 +45,7 @@ pub struct FileOptions {
     pub missing: bool,
     /// What the columns stand for, where some are real: cells are numbers then ([`Dataset::of_numbers`]), unless there are categories.
     pub reals: Option<Variables>,
-    /// Whether columns of a text table are real where their numbers are many or not whole ([`MIXED`]).
+    /// Whether columns of a text table are real where their numbers are many or do not repeat ([`MIXED`]).
     pub mixed: bool,
     /// The array of an npz file, which a path may also name after a colon; by default, the only one or the one named as `part`.
     pub array: Option<String>,

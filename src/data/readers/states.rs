@@ -18,6 +18,8 @@ use crate::units::Variables;
 /// Most states of a column of text, and of a column of integers, which are counts or measurements if they are more.
 pub(super) const MOST_STATES: usize = 256;
 const MOST_INTEGERS: usize = 50;
+/// Rows of each number of a column, on average, from which on few numbers are states where others are real.
+const REPEATS: usize = 10;
 /// What is said of a column with many numbers.
 const REAL: &str = "; real numbers are trained as such by data.variables = \"real\" (--set data.variables=real), beside columns of words by \"mixed\"";
 /// What is said of a few more whole numbers beside 0 and 1.
@@ -246,8 +248,8 @@ impl StateRows {
 }
 
 impl Column {
-    /// The states of this column among `rows` rows, sorted; its name, and its number with it for messages. With `reals`, many or broken
-    /// numbers are real.
+    /// The states of this column among `rows` rows, sorted; its name, and its number with it for messages. With `reals`, numbers that are
+    /// many, or do not repeat, are real.
     fn category(
         &self,
         (title, name): &(String, String),
@@ -282,10 +284,11 @@ impl Column {
             self.known.keys().map(|value| String::from_utf8_lossy(value).into()).collect();
         let whole = numbers.iter().flatten().all(|x| x.fract() == 0.0);
         if let Some(numbers) = numbers {
-            if !whole || numbers.len() > MOST_INTEGERS {
-                if reals {
-                    return Ok(Category { name: title.clone(), states: Vec::new(), real: true });
-                }
+            let many = numbers.len() > MOST_INTEGERS;
+            if reals && (many || REPEATS * numbers.len() > rows) {
+                return Ok(Category { name: title.clone(), states: Vec::new(), real: true });
+            }
+            if !reals && (many || !whole) {
                 return Err(format!(
                     "column {name} has {} different numbers{}: put them into at most {MOST_INTEGERS} classes, or choose other columns by data.source.columns (--columns){REAL}",
                     numbers.len(),
