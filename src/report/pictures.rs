@@ -8,8 +8,8 @@ use super::diagnosis::Diagnosis;
 use super::page::{Here, Section};
 use super::words;
 use crate::data::{Groups, ImageShape, Neighbour, nearest_rows};
+use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, for_each_set_bit};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::numerics::MOST_ERRORS;
@@ -65,12 +65,22 @@ pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
         Ok(samples) => samples,
         Err(problem) => return section.paragraph(format!("No samples could be drawn: {problem}.")),
     };
-    let rows = trainer.train_rows();
-    let variables = &diagnosis.parameters.variables;
-    if variables.has_reals() {
-        let problem = "Samples of real variables are compared by their numbers, not by states: ztrack sample writes them as a table.";
-        return section.paragraph(problem);
+    if diagnosis.parameters.variables.has_reals() {
+        section = section.paragraph("ztrack sample writes samples as a table.");
+    } else {
+        section = rows_beside(section, trainer, diagnosis, samples);
     }
+    moments(section, trainer, diagnosis, samples)
+}
+
+/// Samples with the rows nearest to them, and groups of similar rows.
+fn rows_beside(
+    mut section: Section,
+    trainer: &Trainer,
+    diagnosis: &Diagnosis,
+    samples: &BitMatrix,
+) -> Section {
+    let (rows, variables) = (trainer.train_rows(), &diagnosis.parameters.variables);
     let searched = rows.select(0..rows.rows().min(SEARCHED));
     let near = nearest_rows(samples, &searched, variables).unwrap_or_default();
     let shape = trainer.image();
@@ -98,10 +108,9 @@ pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
         Some(_) => section.broad(&title, shown.unwrap_or_default(), copies),
         None => section.figure(&title, shown.into_iter().collect(), copies),
     };
-    let states = &diagnosis.states;
-    let (ours, theirs) = (unit_means(states), unit_means(rows));
+    let means = |rows| unit_means(rows, variables);
     if let Some(names) = names.filter(|names| names.are_positions()) {
-        let (logo, found) = words::logos(&ours, &theirs, names);
+        let (logo, found) = words::logos(&means(&diagnosis.states), &means(rows), names);
         let healthy = "both logos have the same letters at the same heights";
         section = section.broad(
             "Letters of states of the model, above, and of training rows",
@@ -109,10 +118,39 @@ pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
             (healthy, found),
         );
     }
-    let (single, pairs) = match variables.is_bits() {
-        true => ("Means of single units", "Covariances of pairs of units"),
-        false => ("Frequencies of states", "Covariances of pairs of states of two variables"),
+    let groups = Groups::of(&rows.spread(GROUPED), variables, trainer.config().seed);
+    let shares = (groups.shares(rows), groups.shares(samples));
+    section.figure(
+        SHARES,
+        picture(&scatter(
+            ["share of the training rows", "share of the samples"],
+            both(&shares.0, &shares.1),
+        )),
+        (
+            "points on the diagonal, scattered by the number of samples alone: the model makes each kind of row as often as the data have it",
+            share_words(&shares.1, &shares.0, samples.rows()),
+        ),
+    )
+}
+
+/// Moments of states of the model and of training rows.
+fn moments(
+    section: Section,
+    trainer: &Trainer,
+    diagnosis: &Diagnosis,
+    samples: &BitMatrix,
+) -> Section {
+    let (rows, variables) = (trainer.train_rows(), &diagnosis.parameters.variables);
+    let (single, pairs) = match variables {
+        it if it.has_reals() => (
+            "Frequencies of states, means of real columns and of their squares, standardised",
+            "Covariances of pairs of states and of real columns, standardised",
+        ),
+        it if it.is_bits() => ("Means of single units", "Covariances of pairs of units"),
+        _ => ("Frequencies of states", "Covariances of pairs of states of two variables"),
     };
+    let states = &diagnosis.states;
+    let (ours, theirs) = (unit_means(states, variables), unit_means(rows, variables));
     let covariances = pair_covariances(states, rows, variables);
     // Rows of the data as perfect samples, as many as there are independent ones.
     let (perfect, all) = (rows.spread(samples.rows()), rows.rows());
@@ -121,27 +159,17 @@ pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
             format!("; {} of {all} training rows in place of the model's states: ", samples.rows());
         moment_words(ours, theirs) + &few + &moment_words(perfect, theirs)
     };
-    let groups = Groups::of(&rows.spread(GROUPED), variables, trainer.config().seed);
-    let shares = (groups.shares(rows), groups.shares(samples));
     section
-        .figure(
-            SHARES,
-            picture(&scatter(
-                ["share of the training rows", "share of the samples"],
-                both(&shares.0, &shares.1),
-            )),
-            (
-                "points on the diagonal, scattered by the number of samples alone: the model makes each kind of row as often as the data have it",
-                share_words(&shares.1, &shares.0, samples.rows()),
-            ),
-        )
         .figure(
             single,
             picture(&scatter(
                 ["mean over training rows", "mean over states of the model"],
                 both(&theirs, &ours),
             )),
-            ("points on the diagonal", compared((&ours, &theirs), &unit_means(&perfect))),
+            (
+                "points on the diagonal",
+                compared((&ours, &theirs), &unit_means(&perfect, variables)),
+            ),
         )
         .figure(
             pairs,
@@ -244,10 +272,13 @@ fn pairs(
     embedded(&Image::tile(&images, columns, 10)?, "samples and nearest rows")
 }
 
-/// Mean of each unit.
-fn unit_means(rows: &BitMatrix) -> Vec<f64> {
-    let n = rows.rows() as f64;
-    rows.column_counts().into_iter().map(|count| count as f64 / n).collect()
+/// Mean of each unit; of real variables those of v and v^2.
+fn unit_means(rows: &BitMatrix, variables: &Variables) -> Vec<f64> {
+    let mut sums = vec![0.0; rows.columns()];
+    for row in 0..rows.rows() {
+        variables.statistics(rows.row(row), rows.columns(), |i, t| sums[i] += t);
+    }
+    sums.into_iter().map(|sum| sum / rows.rows() as f64).collect()
 }
 
 fn scatter(label: [&str; 2], points: Vec<(f64, f64)>) -> Chart {
@@ -288,28 +319,33 @@ fn share_words(samples: &[f64], rows: &[f64], n: usize) -> Here {
     Here::judged(words, errors(&worst) <= MOST_ERRORS || !twice)
 }
 
-/// Covariances of the same randomly chosen pairs of units, of different variables, in samples and rows.
+/// Covariances of the same randomly chosen pairs of units, of different variables and without squares, in samples and rows.
 fn pair_covariances(
     samples: &BitMatrix,
     rows: &BitMatrix,
     variables: &Variables,
 ) -> (Vec<f64>, Vec<f64>) {
     let columns = rows.columns();
-    let variables = variables.of(columns).enumerate();
-    let variable_of: Vec<usize> =
-        variables.flat_map(|(n, variable)| variable.range().map(move |_| n)).collect();
-    let apart = |(i, j): &(usize, usize)| variable_of[*i] != variable_of[*j];
+    let variable_of: Vec<usize> = variables
+        .of(columns)
+        .enumerate()
+        .flat_map(|(n, variable)| variable.range().map(move |_| n))
+        .collect();
+    let squares = variables.squares(columns);
+    let apart = |(i, j): &(usize, usize)| {
+        variable_of[*i] != variable_of[*j] && !squares[*i] && !squares[*j]
+    };
     let mut stream = Streams::new(0, Purpose::Choice, 0).row(0);
     let mut unit = || (stream.uniform() * columns as f64) as usize;
     let pairs: Vec<(usize, usize)> = (0..PAIRS).map(|_| (unit(), unit())).filter(apart).collect();
     let of = |rows: &BitMatrix| {
-        let means = unit_means(rows);
+        let means = unit_means(rows, variables);
         let mut joint = vec![0.0; pairs.len()];
         for row in 0..rows.rows() {
-            let mut on = vec![false; columns];
-            for_each_set_bit(rows.columns_of(row), |i| on[i] = true);
+            let mut values = vec![0.0; columns];
+            variables.statistics(rows.row(row), columns, |i, t| values[i] = t);
             for (sum, (i, j)) in joint.iter_mut().zip(&pairs) {
-                *sum += f64::from(u8::from(on[*i] && on[*j]));
+                *sum += values[*i] * values[*j];
             }
         }
         let n = rows.rows() as f64;

@@ -123,6 +123,7 @@ impl ChainTracker {
             sweeps: rest.sweeps as u64,
             drift_in_errors: rest.drift_in_errors,
             correlation: rest.correlation,
+            correlation_before: self.settled.as_ref().map_or(0.0, |before| before.correlation),
             innovation_in_errors: in_errors(step, noise),
             log_z: rest.measurement.log_z[k - 1],
             std_error: rest.measurement.influence.std_error(),

@@ -51,6 +51,9 @@ pub struct Settled {
     /// Correlation over chains of their contributions to the errors of the two thirds: near 0 if chains mix, 1 if they are frozen.
     #[serde(with = "crate::checkpoint::float")]
     pub correlation: f64,
+    /// The same at the evaluation before, 0 at the first.
+    #[serde(default, with = "crate::checkpoint::float")]
+    pub correlation_before: f64,
     /// Equilibrated minus tracked log Z in errors: lag of the chains, and noise.
     #[serde(with = "crate::checkpoint::float")]
     pub innovation_in_errors: f64,

@@ -71,7 +71,8 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     }
     let limit = if known { FOLLOWED_BY_THE_KNOWN } else { followed(chains) };
     let trips = settled.sweeps as f64 * round_trips.rate().unwrap_or(0.0) / 1000.0;
-    let early = !known && trips < CROSSING;
+    // So few sweeps can be independent by chance: reference states make up for that if they were so at the evaluation before too.
+    let early = trips < CROSSING && (!known || settled.correlation_before > FROZEN);
     if frozen.is_nan() || (movement > limit && (frozen > FROZEN || early)) {
         trust.doubt(Doubt::Lag { movement, correlation: frozen, trips });
     }
@@ -86,6 +87,7 @@ mod tests {
         sweeps: 60,
         drift_in_errors: 1.0,
         correlation: 0.9,
+        correlation_before: 0.1,
         innovation_in_errors: 1.0,
         log_z: 10.0,
         std_error: 0.1,
@@ -123,22 +125,25 @@ mod tests {
     }
 
     /// Contributions of 60 sweeps to the error can be independent by chance. Chains that lag have caught up only if they had the time to come
-    /// from beta = 0, unless little depends on them.
+    /// from beta = 0, unless little depends on them and they were independent at the evaluation before as well.
     #[test]
     fn chains_that_lag_have_to_cross_the_ladder() {
-        let doubts = |movement, sweeps, known| {
+        let after = |correlation_before, movement, sweeps, known| {
             let mut round_trips = RoundTrips::new(100);
             round_trips.add(200, 1000);
-            let settled = Settled { correlation: 0.1, sweeps, ..SETTLED };
+            let settled = Settled { correlation: 0.1, correlation_before, sweeps, ..SETTLED };
             let (settled, round_trips) = (Some(&settled), &round_trips);
             let (chains, families, new) = (100, 80.0, false);
             let evidence =
                 Evidence { chains, families, movement, new, settled, round_trips, known };
             verdict(&evidence).names()
         };
+        let doubts = |movement, sweeps, known| after(0.1, movement, sweeps, known);
         assert_eq!([doubts(12.0, 60, false), doubts(12.0, 240, false)], ["lag", "lag"]);
         assert_eq!([doubts(12.0, 260, false), doubts(9.0, 60, false)], ["", ""]);
         assert_eq!([doubts(12.0, 60, true), doubts(50.0, 60, true)], ["", ""]);
+        assert_eq!([after(0.9, 12.0, 60, true), after(0.9, 50.0, 60, true)], ["", "lag"]);
+        assert_eq!(after(0.9, 50.0, 260, true), "");
     }
 
     /// Chains that were re-initialised a few sweeps ago have not yet shown that they travel.

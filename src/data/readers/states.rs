@@ -267,12 +267,14 @@ impl Column {
         // Python writes None for a missing value; among words it is an answer.
         let none =
             self.known.len() > 1 && others.len() == 1 && others[0].0.eq_ignore_ascii_case(b"none");
+        let count = |value: &[u8]| number(value).is_some_and(|x| x > 1.0 && x.fract() == 0.0);
+        let counts = others.iter().all(|(value, _)| count(value));
         if let Some((value, first)) = others.first()
             && (none || few as f64 <= (MISTAKES * rows as f64).max(1.0))
+            && !(reals && counts)
         {
             let meant = if none { " (an empty cell is a missing one)" } else { "" };
-            let count = |value: &[u8]| number(value).is_some_and(|x| x > 1.0 && x.fract() == 0.0);
-            let counts = if others.iter().all(|(value, _)| count(value)) { COUNTS } else { "" };
+            let counts = if counts { COUNTS } else { "" };
             return Err(format!(
                 "line {}, column {name}: `{}` is neither 0 nor 1, as the other cells of this column are: correct it{meant}, or choose other columns by data.source.columns (--columns){counts}",
                 first.line,
