@@ -51,6 +51,8 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     if families < FEWEST.min(0.5 * chains as f64).max(2.5) {
         trust.doubt(Doubt::FewChains { lineages: families, chains });
     }
+    // Reference states are drawn from these chains: if all are frozen, the share that they find says nothing of other states.
+    let known = known && settled.is_some_and(|settled| settled.correlation <= FROZEN);
     // A rate, because chains that were re-initialised have a short window.
     let returning = || round_trips.rate().is_none_or(|rate| rate >= NEEDED_PER_CHAIN);
     let travels = if settled.is_some() { known || returning() } else { round_trips.mixed() };
@@ -105,11 +107,12 @@ mod tests {
             let evidence =
                 Evidence { chains: 100, families, movement, new, settled, round_trips, known };
             let doubts = verdict(&evidence).names();
-            // Reference states make up for chains that lag, and for nothing else.
+            // Reference states make up for chains that lag, unless they are frozen, and for nothing else.
             let lags = movement < FOLLOWED_BY_THE_KNOWN && doubts == "lag"
                 || settled.is_some() && doubts == "round-trips";
+            let frozen = settled.is_some_and(|settled| settled.correlation > FROZEN);
             let of_known = verdict(&Evidence { known: true, ..evidence }).names();
-            assert_eq!(of_known, if lags { String::new() } else { doubts.clone() });
+            assert_eq!(of_known, if lags && !frozen { String::new() } else { doubts.clone() });
             doubts
         };
         assert_eq!(doubts(80.0, 1.0, 1, Some(&SETTLED)), "");
@@ -120,6 +123,9 @@ mod tests {
         let drifting = Settled { drift_in_errors: f64::NAN, ..SETTLED };
         assert_eq!(doubts(80.0, 1.0, 1, Some(&drifting)), "drift");
         assert_eq!(doubts(80.0, 1.0, 0, Some(&SETTLED)), "round-trips");
+        let free = Settled { correlation: 0.1, ..SETTLED };
+        assert_eq!(doubts(80.0, 1.0, 0, Some(&free)), "round-trips");
+        assert_eq!(doubts(80.0, 20.0, 1, Some(&free)), "lag");
         assert_eq!(doubts(80.0, 1.0, 0, None), "round-trips");
         assert_eq!(doubts(80.0, 1.0, 1, None), "");
     }
