@@ -71,7 +71,7 @@ const MOST_THREADS: usize = 1024;
 /// Output of `ztrack` without arguments.
 const FIRST_STEPS: &str = "Three commands to try:\n  \
     ztrack train bars-and-stripes    train on a built-in data set, less than a minute\n  \
-    ztrack train my.csv              train on rows of 0/1 of your own\n  \
+    ztrack train my.csv              train on a table of your own\n  \
     ztrack config list               configurations that are built in";
 
 /// Train restricted Boltzmann machines and see log Z, with an error bar, while they train.
