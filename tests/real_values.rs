@@ -9,6 +9,7 @@ use common::{
     wait_for, ztrack,
 };
 use ztrack::checkpoint::ModelFile;
+use ztrack::data::{FileOptions, load_file};
 use ztrack::engine::random::{Purpose, Stream, Streams};
 
 fn content(path: &Path) -> String {
@@ -321,6 +322,36 @@ fn words_and_numbers_in_one_table() {
     }
 }
 
+/// What each column of a mixed table is: many numbers are real even if hardly any is not 0; codes among words are categories.
+#[test]
+fn columns_of_a_mixed_table_are_what_their_cells_show() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.csv");
+    let mixed = FileOptions { mixed: true, ..FileOptions::default() };
+    // Of 40 000 rows 400 are not 0, all different; 60 codes and as many words.
+    let row = |i: usize| {
+        let rare = if i.is_multiple_of(100) { i as f64 + 0.5 } else { 0.0 };
+        let code =
+            if i.is_multiple_of(2) { format!("V{}", i % 120) } else { (i % 120).to_string() };
+        format!("{rare},{code},{},{}\n", i % 3, i % 2)
+    };
+    let rows: String = (0..40_000).map(row).collect();
+    std::fs::write(&path, format!("rare,code,few,bit\n{rows}")).unwrap();
+    let data = load_file(&path, &mixed).unwrap();
+    assert_eq!(
+        data.reals.as_ref().unwrap().kinds(data.columns()),
+        "1 real number, 2 categorical variables, 1 bit"
+    );
+    // Of 40 rows each of 20 numbers is in two: they are real.
+    let rows: String = (0..40).map(|i| format!("{},{}\n", i % 20, i % 2)).collect();
+    std::fs::write(&path, format!("a,bit\n{rows}")).unwrap();
+    assert!(load_file(&path, &mixed).unwrap().reals.is_some());
+    let array = folder.path().join("x.npy");
+    std::fs::write(&array, b"\x93NUMPY\x01\x00").unwrap();
+    let message = load_file(&array, &mixed).unwrap_err().to_string();
+    assert!(message.contains("real numbers of an array are read by \"real\""), "{message}");
+}
+
 #[test]
 fn a_killed_and_resumed_run_has_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
@@ -349,6 +380,11 @@ fn what_a_table_cannot_be_is_said() {
         ("1.5,2.5\n2.5,3.25\n", None, "data.variables = \"real\""),
         ("1.5,red\n2.5,blue\n", Some("real,1+"), "`red` is no number"),
         ("1.5,red\n2.5,blue\n", Some("real"), "--set data.variables=mixed"),
+        (
+            "a,b\n1.5,red\nunknown,blue\n2.5,red\n3.25,blue\n",
+            Some("mixed"),
+            "line 3, column 1 (a): `unknown` is no number, as other cells of this column are",
+        ),
         (
             "a,b\n1.5,7\n2.5,7\n1.5,7\n1,7\n",
             Some("real"),

@@ -8,6 +8,7 @@ mod diagnosis;
 mod estimates;
 mod facts;
 mod metrics;
+mod moments;
 mod page;
 mod pictures;
 mod results;

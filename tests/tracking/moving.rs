@@ -61,3 +61,15 @@ fn chains_that_lag_count_alone_and_after_they_came_from_the_base() {
     assert_eq!(found(0.04, 24), (true, false, "lag".into()));
     assert_eq!(found(0.04, 400), (true, true, sound));
 }
+
+/// Few sweeps can be independent by chance, so the correlation of the evaluation before counts as well.
+#[test]
+fn the_correlation_of_the_evaluation_before_is_kept() {
+    let mut tracker = tracked(0.04, 24);
+    let first = tracker.chains().settled().unwrap().clone();
+    tracker.step(tracker.model().clone());
+    tracker.settle(KnownStates { data: None, particles: None, chains: None, seed: 1, update: 2 });
+    let second = tracker.chains().settled().unwrap();
+    assert_eq!((first.correlation_before, second.correlation_before), (0.0, first.correlation));
+    assert_ne!(second.correlation, first.correlation);
+}

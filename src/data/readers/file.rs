@@ -126,6 +126,10 @@ pub(super) fn read_as<'a>(
         let problem = "real variables (data.variables) are read from text tables such as CSV, Parquet and numpy arrays, which this is not";
         return Err(Error::file(path, problem));
     }
+    if options.mixed && !matches!(format, Format::Csv | Format::Parquet) {
+        let problem = "data.variables = \"mixed\" is for text tables such as CSV and for Parquet, which this is not; real numbers of an array are read by \"real\"";
+        return Err(Error::file(path, problem));
+    }
     let dataset = match format {
         Format::Idx => idx::read(path, &mut open()?),
         Format::Npy => npy::read(path, &mut open()?, options),

@@ -73,7 +73,7 @@ struct Column {
     known: BTreeMap<Vec<u8>, Value>,
     /// Whether a cell is no number.
     text: bool,
-    /// Whether there are numbers beyond the most states.
+    /// Whether there are numbers beyond the most states, and no words: it is real.
     crowded: bool,
 }
 
@@ -261,16 +261,17 @@ impl Column {
         let few: usize = others.iter().map(|(_, value)| value.rows).sum();
         let mut encoding = Encoding::default();
         let one_encoding = self.known.keys().all(|value| encoding.bit(value, (0, 0)).is_ok());
-        if one_encoding {
-            return Ok(Category { name: title.clone(), states: Vec::new(), real: false });
+        if one_encoding || self.crowded {
+            return Ok(Category { name: title.clone(), states: Vec::new(), real: self.crowded });
         }
+        let mistakes = |rows_of: usize| rows_of as f64 <= (MISTAKES * rows as f64).max(1.0);
         // Python writes None for a missing value; among words it is an answer.
         let none =
             self.known.len() > 1 && others.len() == 1 && others[0].0.eq_ignore_ascii_case(b"none");
         let count = |value: &[u8]| number(value).is_some_and(|x| x > 1.0 && x.fract() == 0.0);
         let counts = others.iter().all(|(value, _)| count(value));
         if let Some((value, first)) = others.first()
-            && (none || few as f64 <= (MISTAKES * rows as f64).max(1.0))
+            && (none || mistakes(few))
             && !(reals && counts)
         {
             let meant = if none { " (an empty cell is a missing one)" } else { "" };
@@ -281,13 +282,28 @@ impl Column {
                 shown(value)
             ));
         }
-        let numbers: Option<Vec<f64>> = self.known.keys().map(|value| number(value)).collect();
+        let numbers: Vec<f64> = self.known.keys().filter_map(|value| number(value)).collect();
+        let words: Vec<_> = self.known.iter().filter(|it| number(it.0).is_none()).collect();
         let mut states: Vec<String> =
             self.known.keys().map(|value| String::from_utf8_lossy(value).into()).collect();
-        let whole = numbers.iter().flatten().all(|x| x.fract() == 0.0);
-        if let Some(numbers) = numbers {
-            let many = numbers.len() > MOST_INTEGERS;
-            if reals && (many || REPEATS * numbers.len() > rows) {
+        let whole = numbers.iter().all(|x| x.fract() == 0.0);
+        let many = numbers.len() > MOST_INTEGERS;
+        let measured = many || (reals && REPEATS * numbers.len() > rows);
+        // Whole numbers among words can be codes.
+        let stray = mistakes(words.iter().map(|(_, value)| value.rows).sum()) || !whole;
+        if let Some((word, first)) = words.first()
+            && measured
+            && stray
+            && words.len() < numbers.len()
+        {
+            return Err(format!(
+                "line {}, column {name}: `{}` is no number, as other cells of this column are: correct it, leave the cell empty if its value is missing, or choose other columns by data.source.columns (--columns)",
+                first.line,
+                shown(word)
+            ));
+        }
+        if words.is_empty() {
+            if reals && measured {
                 return Ok(Category { name: title.clone(), states: Vec::new(), real: true });
             }
             if !reals && (many || !whole) {
