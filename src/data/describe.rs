@@ -192,7 +192,9 @@ impl fmt::Display for Description {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Intensities;
+    use std::path::Path;
+
+    use crate::data::{FileOptions, Intensities, read_bytes};
     use crate::engine::BitMatrix;
 
     #[test]
@@ -217,6 +219,23 @@ mod tests {
             text.contains("density           0.555556") && text.contains("1: 1, 2: 2"),
             "{text}"
         );
+    }
+
+    /// Two real columns, of which one is constant, a constant bit and words.
+    #[test]
+    fn columns_of_words_and_numbers_are_counted() {
+        let text = b"x,y,b,w\n1.5,2,1,u\n3.5,2,1,v\n9,2,1,u\n".to_vec();
+        let real = "2*real,1+".parse().ok();
+        let options = FileOptions { mixed: true, ..FileOptions::default() };
+        let found = describe(&read_bytes(Path::new("t.csv"), text, &options).unwrap());
+        assert_eq!((found.kind, found.constant_columns, found.real_columns), ("mixed", 2, 2));
+        assert!(found.to_string().contains("2 real numbers, 1 categorical variable, 1 bit"));
+        let numbers = [1.5, 2.0, 1.0, 3.5, 2.0, 0.0];
+        let data = Dataset::of_numbers("n", 3, &numbers, &Option::unwrap(real), &[]).unwrap();
+        let found = describe(&data);
+        assert_eq!((found.kind, found.constant_columns, found.real_columns), ("real", 1, 2));
+        let words = read_bytes(Path::new("w.csv"), b"a,w\n1,u\n0,v\n".to_vec(), &options).unwrap();
+        assert_eq!(describe(&words).kind, "categories");
     }
 
     #[test]
