@@ -296,6 +296,11 @@ fn words_and_numbers_in_one_table() {
     };
     assert!(samples.lines().filter(high).count() > 450);
 
+    // Its layers cannot be exchanged: hidden units are bits.
+    let turned = run(&["estimate", &run_folder, "--transpose"]);
+    let said = String::from_utf8_lossy(&turned.stderr).into_owned();
+    assert!(!turned.status.success() && said.contains("has no transpose"), "{said}");
+
     // Cells that are missing, and cells that the training rows have not.
     let write = |name: &str, rows: &str| {
         std::fs::write(file(name), format!("kind,height,leaves,healthy,weight\n{rows}")).unwrap();

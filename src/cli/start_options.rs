@@ -99,6 +99,11 @@ impl StartOptions {
             }
             (units, known) => known || units == Some(UnitsName::PlusMinus),
         };
+        if self.transpose && !in_file.variables.is_bits() {
+            bail!(
+                "--transpose: hidden units are bits: a model with categorical or real variables has no transpose"
+            );
+        }
         let in_file = match spins && !in_file.variables.is_plus_minus() {
             true => Couplings::of_arrays(in_file).model()?,
             false => in_file.clone(),
