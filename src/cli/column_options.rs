@@ -19,6 +19,9 @@ pub struct ColumnOptions {
     /// What separates the columns of a table: comma, semicolon, tab or space [default: found by itself]
     #[arg(long, value_name = "NAME")]
     separator: Option<Separator>,
+    /// The number that is white, where cells are grey levels [default: 255 for whole numbers, 1 for fractions]
+    #[arg(long, value_name = "LEVEL")]
+    white: Option<f64>,
 }
 
 impl ColumnOptions {
@@ -28,6 +31,7 @@ impl ColumnOptions {
             ("--columns", self.columns.is_some()),
             ("--label", self.label.is_some()),
             ("--separator", self.separator.is_some()),
+            ("--white", self.white.is_some()),
         ];
         let Some((option, _)) = given.into_iter().find(|(_, given)| *given) else {
             return Ok(source);
@@ -39,6 +43,7 @@ impl ColumnOptions {
             columns: self.columns.clone().or(files.columns),
             label: self.label.clone().or(files.label),
             separator: self.separator.or(files.separator),
+            white: self.white.or(files.white),
             ..files
         }))
     }

@@ -144,19 +144,19 @@ impl DataOptions {
             Some(Source::Files(run)) => run,
             _ => Files::default(),
         };
-        let separator = files.separator.or(run.separator);
+        let (separator, white) = (files.separator.or(run.separator), files.white.or(run.white));
         let (names, units) = model.table_columns();
         let names = Columns::Chosen(names.into_iter().map(Column::Text).collect());
         let chosen = (run.columns.is_some() || run.label.is_some()).then_some(run);
         let choices = chosen.map(|run| (run.columns, run.label)).into_iter();
         for (columns, label) in choices.chain([(Some(names), None)]) {
-            let likewise = Files { columns, label, separator, ..files.clone() };
+            let likewise = Files { columns, label, separator, white, ..files.clone() };
             let options = likewise.options(self.reading(model, None).0);
             if has_columns(&likewise.train, &options, units)? {
                 return Ok(Source::Files(likewise));
             }
         }
-        Ok(source)
+        Ok(Source::Files(Files { white, ..files.clone() }))
     }
 
     /// How files are read for a model, and how grey levels become zeros and ones.

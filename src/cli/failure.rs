@@ -62,6 +62,8 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
     {
         message =
             format!("error: there is no option {option}: keys of a configuration are set by {set}");
+    } else if error.get(ContextKind::InvalidArg).is_some_and(is_verbose) {
+        message = "error: there is no option for more output here: progress and warnings are shown, and -q shows less; `ztrack --version` prints the version".into();
     }
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(command) = command_meant(word)
@@ -70,6 +72,11 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
     }
     tell(&message);
     ExitCode::from(USAGE)
+}
+
+/// Whether an argument asks for more output, or by `-v` for the version.
+fn is_verbose(argument: &ContextValue) -> bool {
+    matches!(argument, ContextValue::String(option) if ["-v", "-vv", "--verbose"].contains(&option.as_str()))
 }
 
 /// What does the work of a command that other programs have under this name.

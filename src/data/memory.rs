@@ -54,7 +54,7 @@ impl Dataset {
 }
 
 pub(super) fn from_cells(columns: usize, cells: impl Iterator<Item = f64>) -> Result<Dataset> {
-    let mut levels = Levels::new(Some(1.0));
+    let mut levels = Levels::new(None, Some(1.0));
     for x in cells {
         let cell = levels.grow(1).map_err(Error::TooLarge)?;
         levels.set(cell, x).map_err(|_| {

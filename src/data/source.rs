@@ -1,6 +1,7 @@
 //! Sources of data: the known data sets, generators, or files.
 
 use std::ffi::OsString;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,9 @@ section! {
         /// What separates the columns of a table.
         #[serde(skip_serializing_if = "Option::is_none")]
         separator: Option<Separator> = None => otherwise("what the first lines tell").example("\"semicolon\"");
+        /// The number that is white, where cells are grey levels: they are divided by it. Goes with data.binarization.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        white: Option<f64> = None => range((Excluded(0.0), Unbounded)).otherwise("255 where cells are whole numbers, 1 where they are fractions").example("16");
     }
 }
 

@@ -125,8 +125,9 @@ impl Files {
             Some(Columns::Chosen(chosen)) => (None, Some(chosen.clone())),
             None => (None, None),
         };
-        let (label, separator) = (self.label.clone(), self.separator);
-        FileOptions { columns, label, chosen, separator, ..reading }
+        let (label, separator, white) = (self.label.clone(), self.separator, self.white);
+        let grey = reading.grey || white.is_some();
+        FileOptions { columns, label, chosen, separator, grey, white, ..reading }
     }
 
     /// The columns of the training file that have another value in every row.

@@ -71,7 +71,7 @@ pub(super) fn read_levels(
     input: &mut Input<'_>,
     options: &FileOptions,
 ) -> Result<Dataset> {
-    let mut table = Table::new(Units::Grey(Levels::new(None)), options);
+    let mut table = Table::new(Units::Grey(Levels::new(options.white, None)), options);
     table.fill(path, input)?;
     let Table { layout, units, labels, weights, missing, rows, .. } = table;
     let (Some(layout), Units::Grey(levels)) = (layout, units) else {

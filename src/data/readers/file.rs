@@ -37,6 +37,8 @@ pub struct FileOptions {
     pub alphabet: Option<Alphabet>,
     /// Whether the numbers of a table are grey levels, which are binarized later.
     pub grey: bool,
+    /// The grey level that is white; by default, 255 where levels are whole numbers and 1 where they are fractions.
+    pub white: Option<f64>,
     /// Whether the columns of a table get one more state, [`UNSEEN`](crate::data::UNSEEN), for values that this file does not have.
     pub unseen: bool,
     /// The states of the columns of a text table, as the training rows have them; by default, those of the file.

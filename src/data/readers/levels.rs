@@ -3,10 +3,17 @@
 use crate::data::limits::{Checked, check_shape};
 use crate::data::{Intensities, Values};
 
+/// The highest level, and the number of white where numbers are whole.
+const WHITE: f64 = 255.0;
+/// What to do about numbers above white.
+const REMEDY: &str = ": give the number that is white by data.source.white (--white)";
+
 /// Grey levels as they are read. Numbers that are all 0 or 1, or all -1 or +1, are bits.
 pub(in crate::data) struct Levels {
     /// The number of the level 255: 255 where numbers are whole, 1 where they are fractions; `None` until the numbers show which.
     largest: Option<f64>,
+    /// Whether the user gave that number (`data.source.white`).
+    given: bool,
     /// All numbers so far are 0 or 1, and so are the levels.
     binary: bool,
     /// Whether a 0 and a -1 were there.
@@ -16,8 +23,10 @@ pub(in crate::data) struct Levels {
 }
 
 impl Levels {
-    pub fn new(largest: Option<f64>) -> Self {
-        Self { largest, binary: true, zero: false, minus: false, levels: Vec::new() }
+    /// `white` is the number of the level 255 where the user gave it, else `usual`, else what the numbers show.
+    pub fn new(white: Option<f64>, usual: Option<f64>) -> Self {
+        let (largest, given) = (white.or(usual), white.is_some());
+        Self { largest, given, binary: true, zero: false, minus: false, levels: Vec::new() }
     }
 
     /// Another so many levels of 0; the place of the first.
@@ -35,7 +44,7 @@ impl Levels {
         let level = value as u8;
         let plain = match self.binary {
             true => level <= 1 && !self.minus,
-            false => self.largest == Some(255.0),
+            false => self.largest == Some(WHITE),
         };
         if plain && f64::from(level) == value {
             self.zero |= level == 0;
@@ -50,24 +59,20 @@ impl Levels {
         }
         self.zero |= value == 0.0;
         let bit = value == 0.0 || value == 1.0;
-        let shown = if value.fract() == 0.0 && value.abs() != 1.0 { 255.0 } else { 1.0 };
+        let shown = if value.fract() == 0.0 && value.abs() != 1.0 { WHITE } else { 1.0 };
         let largest = self.largest.unwrap_or(if bit { 1.0 } else { shown });
         if !(0.0..=largest).contains(&value) {
-            let remedy = if largest == 1.0 {
-                "; divide grey levels by the level of white, such as 255 or 16"
-            } else {
-                ""
-            };
+            let remedy = if value > largest { REMEDY } else { "" };
             return Err(format!("{value} is outside 0..{largest}{remedy}"));
-        } else if largest == 255.0 && value.fract() != 0.0 {
+        } else if largest == WHITE && !self.given && value.fract() != 0.0 {
             return Err(format!("{value} is not whole, as the grey levels before it are"));
         }
-        let scale = 255.0 / largest;
+        let scaled = |value: f64| (value * WHITE / largest).round() as u8;
         if self.binary && !bit {
             (self.binary, self.largest) = (false, Some(largest));
-            self.levels.iter_mut().for_each(|level| *level *= scale as u8);
+            self.levels.iter_mut().for_each(|level| *level = scaled(f64::from(*level)));
         }
-        self.levels[place] = (value * if self.binary { 1.0 } else { scale }).round() as u8;
+        self.levels[place] = if self.binary { value as u8 } else { scaled(value) };
         Ok(())
     }
 
@@ -77,13 +82,13 @@ impl Levels {
     /// No whole rows, a shape beyond the limits, or whole numbers of which none is above 127: their white is not 255, and a threshold
     /// would make zeros of all.
     pub fn finish(self, columns: usize, columns_first: bool) -> Checked<(Values, bool)> {
-        let Self { binary, minus, mut levels, largest, .. } = self;
+        let Self { binary, minus, mut levels, largest, given, .. } = self;
         let rows = levels.len() / columns.max(1);
         check_shape(rows, columns, binary)?;
         let white = levels.iter().max().copied().unwrap_or(255);
-        if !binary && largest == Some(255.0) && white < 128 {
+        if !binary && largest == Some(WHITE) && !given && white < 128 {
             return Err(format!(
-                "grey levels end at {white}, and whole numbers are read as 0 to 255, so nearly all would become 0: divide them by the level of white ({white}?), because fractions from 0 to 1 are read as they are"
+                "grey levels end at {white}, and whole numbers are read as 0 to 255, so nearly all would become 0: give the number that is white, as in data.source.white = {white} (--white {white})"
             ));
         }
         if columns_first {
@@ -104,7 +109,11 @@ mod tests {
     use super::*;
 
     fn read(numbers: &[f64]) -> Checked<Vec<u8>> {
-        let mut levels = Levels::new(None);
+        read_with(None, numbers)
+    }
+
+    fn read_with(white: Option<f64>, numbers: &[f64]) -> Checked<Vec<u8>> {
+        let mut levels = Levels::new(white, None);
         for number in numbers {
             let place = levels.grow(1)?;
             levels.set(place, *number)?;
@@ -128,9 +137,9 @@ mod tests {
             (&[1.0, 0.0, -1.0], "-1 is outside 0..1"),
             (
                 &[0.0, 0.5, 7.0][..],
-                "7 is outside 0..1; divide grey levels by the level of white, such as 255 or 16",
+                "7 is outside 0..1: give the number that is white by data.source.white (--white)",
             ),
-            (&[7.0, 16.0, 0.0], "divide them by the level of white (16?)"),
+            (&[7.0, 16.0, 0.0], "as in data.source.white = 16 (--white 16)"),
             (&[7.0, 0.5], "0.5 is not whole"),
             (&[256.0], "256 is outside 0..255"),
             (&[-1.0, 0.5], "0.5 is neither -1 nor +1"),
@@ -139,5 +148,15 @@ mod tests {
             let problem = read(numbers).unwrap_err();
             assert!(problem.contains(expected), "{numbers:?}: {problem}");
         }
+    }
+
+    #[test]
+    fn white_can_be_given() {
+        let white = |white, numbers: &[f64]| read_with(Some(white), numbers);
+        assert_eq!(white(16.0, &[1.0, 0.0, 16.0, 7.0]), Ok(vec![16, 0, 255, 112]));
+        assert_eq!(white(255.0, &[1.0, 0.5, 100.0]), Ok(vec![1, 1, 100]));
+        assert_eq!(white(16.0, &[1.0, 0.0]), Ok(vec![1, 0]));
+        let problem = white(16.0, &[7.0, 17.0]).unwrap_err();
+        assert!(problem.starts_with("17 is outside 0..16: give"), "{problem}");
     }
 }

@@ -54,12 +54,16 @@ pub(super) fn matrix(
         }
         return Dataset::of_numbers(&file_name(path), columns, &cells, variables, &[]);
     }
-    let found = values(header, input)?;
+    let found = values(header, input, options.white)?;
     let (values, plus_minus) = found.map_err(|problem| Error::file(path, problem))?;
     Ok(Dataset { plus_minus, ..Dataset::new(file_name(path), values, None, None)? })
 }
 
-fn values(header: &NpyHeader, input: &mut Input<'_>) -> Result<Checked<(Values, bool)>> {
+fn values(
+    header: &NpyHeader,
+    input: &mut Input<'_>,
+    white: Option<f64>,
+) -> Result<Checked<(Values, bool)>> {
     let [rows, columns] = header.shape[..] else {
         return Ok(Err(format!(
             "npy array has {} dimension(s), {}; 2 expected: reshape it to (rows, columns)",
@@ -73,7 +77,7 @@ fn values(header: &NpyHeader, input: &mut Input<'_>) -> Result<Checked<(Values, 
         Kind::Unsigned | Kind::Signed => 255.0,
     };
     let before = input.before();
-    let mut levels = Levels::new(Some(largest));
+    let mut levels = Levels::new(white, Some(largest));
     let found = header.values(input, |value| {
         shape.clone()?;
         let cell = levels.grow(1)?;
