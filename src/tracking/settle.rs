@@ -1,5 +1,6 @@
 //! Equilibration in the tracker: a copy of its chains, and the update of the filter.
 
+use super::known_share::CONSISTENT;
 use super::settling::{Settled, Settling, in_errors, settle};
 use super::verdict::CROSSING;
 use super::{ChainTracker, Part, TrackerOptions};
@@ -130,7 +131,8 @@ impl ChainTracker {
             memory: rest.memory,
         });
         let best = filter.influence().best_gain(&rest.measurement.influence);
-        let gain = if lags { 1.0 } else { best };
+        let wrong = in_errors(step, noise).abs() > CONSISTENT;
+        let gain = if lags || wrong { 1.0 } else { best };
         filter.approach(&rest.measurement, gain);
         self.memory = gain * gain * rest.memory;
         Some(samples)
@@ -142,5 +144,45 @@ impl ChainTracker {
         let mut copy = self.chains.clone();
         copy.seed = derived_seed(copy.seed, Purpose::Settling, copy.sweeps);
         copy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Host;
+    use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::{
+        BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior,
+    };
+    use crate::tracking::filter::AnyFilter;
+    use crate::tracking::{Parts, Smoothing};
+
+    /// A filter's value far beyond its error bar from the equilibrated one has no part in the result, another one has.
+    #[test]
+    fn a_value_that_the_equilibration_contradicts_is_replaced() {
+        let engine = Host::new(&gaussian_parameters(8, 4, 0.5, 1));
+        let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
+        let base = BaseDistribution::uniform(8);
+        let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
+        let options = TrackerOptions {
+            smoothing: Smoothing::Kalman,
+            sweeps: 2,
+            weighted: true,
+            settling: Settling { sweeps: 60, most: 60 },
+            without: Parts::default(),
+            beta_update: BetaUpdate::Collapsed,
+            initial_rounds: InitialRounds::default(),
+        };
+        for (shift, replaced) in [(0.0, false), (1.0, true), (-1.0, true)] {
+            let chains = TemperedChains::new(base.sample(40, 1, 0), ladder.len(), 1);
+            let (mut chains, mut rounds) = ChainTracker::start(&path, chains, options);
+            rounds.measurement.log_z[ladder.len() - 1] += shift;
+            chains.filter = AnyFilter::new(Smoothing::Kalman, &rounds.measurement);
+            chains.settle(&path);
+            let settled = chains.settled().unwrap();
+            let far = settled.innovation_in_errors.abs() > CONSISTENT;
+            assert_eq!([far, chains.log_z() == settled.log_z], [replaced; 2], "{settled:?}");
+        }
     }
 }
