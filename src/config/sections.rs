@@ -296,7 +296,7 @@ section! {
         temperatures: usize = 10_000 => size(2).unit("temperatures");
         /// Most time that annealing in audits during training may take, and again in those that choose the best model at the end.
         share: f64 = 0.5 => range(0.0..).unit("times the time of training");
-        /// Most models that are audited at the end to find the best, which is audited again; 1 for one audit of that of the best evaluation, and no comparison with simple models.
+        /// Most models that are audited at the end to find the best; of several it is audited again; 1 for one audit of that of the best evaluation, and no comparison with simple models.
         models: usize = 8 => size(1).unit("models");
     }
 }

@@ -136,9 +136,10 @@ impl Trainer {
         let value = |found: &FinalLikelihood| {
             found.validation.map_or(f64::NEG_INFINITY, |validation| validation.value)
         };
-        let again = self.config.audit.models > 1;
+        // One model alone was chosen by no audit.
+        let again = audited > 1;
         let most = self.config.audit.temperatures;
-        let temperatures = if again { self.temperatures_of_choice(audited.max(1)) } else { most };
+        let temperatures = if again { self.temperatures_of_choice(audited) } else { most };
         let mut best: Option<Best> = None;
         for (number, (candidate, in_doubt)) in candidates.into_iter().enumerate() {
             let _task = progress::task(format!("audit of model {} of {audited}", number + 1));
