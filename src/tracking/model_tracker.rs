@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Settling;
 use super::budget::{Pace, divided};
-use super::second_population::PREFIX as SECOND;
+use super::second_population::{PREFIX as SECOND, above};
 use super::settle::Samples;
 use super::{
     ChainTracker, HiddenStates, KnownShare, Model, Part, SecondPopulation, Start, TrackRecord,
@@ -70,6 +70,9 @@ pub struct Found {
     pub rows: [KnownShare; 2],
     /// Number of times the chains were re-initialised from reference states.
     pub restarts: u64,
+    /// How many errors the second population was above the first at this evaluation and at the one before; 0 where one was in doubt.
+    #[serde(default)]
+    pub above: [f64; 2],
 }
 
 impl Default for Found {
@@ -79,6 +82,7 @@ impl Default for Found {
             known: KnownShare::NONE,
             rows: [KnownShare::NONE; 2],
             restarts: 0,
+            above: [0.0; 2],
         }
     }
 }
@@ -200,7 +204,8 @@ impl ModelTracker {
         let record = chains.step(&GeometricPath { engine: model.engine.as_ref(), ..path }, &path);
         *model = new;
         // The bound of the previous model does not hold for this one.
-        self.found = Found { restarts: self.found.restarts, ..Found::default() };
+        let Found { restarts, above, .. } = self.found;
+        self.found = Found { restarts, above, ..Found::default() };
         record
     }
 
@@ -232,6 +237,9 @@ impl ModelTracker {
             samples = chains.settle_within(&path, settling);
             self.found.restarts += 1;
         }
+        let second = second.as_ref().map(|second| second.chains.found(false));
+        let now = second.map_or(0.0, |second| above([&chains.found(false), &second]));
+        self.found.above = [now, self.found.above[0]];
         let streams = Streams::new(known.seed, Purpose::KnownShare, known.update);
         let used = |it: &&Samples| options.has(Part::KnownShare) && !it.weights.is_empty();
         let of_both = [&samples, &of_second].map(|it| it.as_ref().filter(used));

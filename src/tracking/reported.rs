@@ -24,7 +24,8 @@ impl ModelTracker {
         let first = held_against(self.chains.found(known), bound);
         let mut found = match &self.second {
             Some(SecondPopulation { chains, .. }) => {
-                together(first, held_against(chains.found(false), bound))
+                let second = held_against(chains.found(false), bound);
+                together(first, second, self.found.above[1])
             }
             None => first,
         };

@@ -147,10 +147,19 @@ impl SecondPopulation {
     }
 }
 
+/// How many errors the second value is above the first; 0 if one is in doubt, or both are exact.
+pub(super) fn above([first, second]: [&LogZ; 2]) -> f64 {
+    let errors = (second.value - first.value) / first.std_error.hypot(second.std_error);
+    let sound = first.trust.is_sound() && second.trust.is_sound();
+    if sound && errors.is_finite() { errors } else { 0.0 }
+}
+
 /// The value of two populations. Chains that miss a part of a model give values that are too low, by more than their error bar. So a sound
 /// value that is far below the other does not count: the other is reported if it is sound, and there is a doubt if not, or if both error
-/// bars together do not explain the difference. Otherwise the second population speaks, which starts nearer to the model.
-pub(super) fn together(first: LogZ, second: LogZ) -> LogZ {
+/// bars together do not explain the difference. Otherwise the second population speaks, which starts nearer to the model. Where one is sound
+/// alone and was the lower one at the evaluation before, its error is multiplied by the number of errors it was lower; `before`: how many
+/// errors the second one was above the first.
+pub(super) fn together(first: LogZ, second: LogZ, before: f64) -> LogZ {
     let second_is_higher = second.value > first.value;
     let (lower, higher) = if second_is_higher { (&first, &second) } else { (&second, &first) };
     let above = higher.value - lower.value;
@@ -163,11 +172,14 @@ pub(super) fn together(first: LogZ, second: LogZ) -> LogZ {
         second_error: second.std_error,
     };
     let doubt = Trust::unless((lower.trust.is_sound() && beyond).then_some(differ));
+    let alone = |it: LogZ, lower: f64| LogZ { std_error: it.std_error * lower.max(1.0), ..it };
     let mut found = match (first.trust.is_sound(), second.trust.is_sound()) {
         (true, true) if far && !second_is_higher => first,
-        (_, true) => second,
+        (true, true) => second,
+        (true, false) => alone(first, before),
+        (false, true) => alone(second, -before),
         (false, false) if far && second_is_higher => second,
-        _ => first,
+        (false, false) => first,
     };
     found.trust = found.trust.and(doubt);
     found
@@ -188,7 +200,7 @@ mod tests {
     #[test]
     fn the_second_population_speaks_or_both_contradict_each_other_or_one_is_alone() {
         let found = |first: (f64, bool), second: (f64, bool)| {
-            let found = together(of(first.0, first.1), of(second.0, second.1));
+            let found = together(of(first.0, first.1), of(second.0, second.1), 0.0);
             ((found.value * 1000.0).round() / 1000.0, found.trust.names())
         };
         let differ = "populations-differ".to_string();
@@ -208,11 +220,27 @@ mod tests {
         assert_eq!(found((5.0, true), (f64::NAN, false)), (5.0, String::new()));
         // A large error bar of either value explains the difference: chains that lag can be high because one of them counts for all.
         let wide = |value, sound| LogZ { std_error: 1.0, ..of(value, sound) };
-        assert_eq!(together(of(5.0, true), wide(6.0, true)), wide(6.0, true));
-        assert_eq!(together(wide(6.0, true), of(5.0, true)), wide(6.0, true));
-        assert_eq!(together(wide(5.2, true), of(5.0, true)), of(5.0, true));
-        assert_eq!(together(of(5.0, true), wide(6.0, false)), of(5.0, true));
-        assert_eq!(together(of(5.0, true), wide(8.1, false)).trust.names(), differ);
+        assert_eq!(together(of(5.0, true), wide(6.0, true), 0.0), wide(6.0, true));
+        assert_eq!(together(wide(6.0, true), of(5.0, true), 0.0), wide(6.0, true));
+        assert_eq!(together(wide(5.2, true), of(5.0, true), 0.0), of(5.0, true));
+        assert_eq!(together(of(5.0, true), wide(6.0, false), 0.0), of(5.0, true));
+        assert_eq!(together(of(5.0, true), wide(8.1, false), 0.0).trust.names(), differ);
+    }
+
+    #[test]
+    fn the_one_that_was_lower_has_a_larger_error_alone() {
+        let error =
+            |first, second, before| together(of(5.0, first), of(5.1, second), before).std_error;
+        for (before, [of_first, of_second]) in
+            [(2.5, [0.25, 0.1]), (-2.5, [0.1, 0.25]), (0.3, [0.1; 2])]
+        {
+            assert_eq!(error(true, false, before), of_first);
+            assert_eq!(error(false, true, before), of_second);
+            assert_eq!(error(true, true, before), 0.1);
+        }
+        let above = |a, b| above([&a, &b]);
+        assert_eq!(above(of(5.0, true), of(5.1, false)), 0.0);
+        assert!((above(of(5.2, true), of(5.0, true)) + 2.0_f64.sqrt()).abs() < 1e-9);
     }
 
     /// Whether a population is kept after a collapse by a model that jumps, `sweeps` sweeps after its start.
