@@ -172,10 +172,7 @@ fn tables_of_grey_levels_are_read() {
     for (text, expected) in [
         ("a,b\n3,red\n", "line 2, column 2 (b): `red` is no number, as grey levels are"),
         ("a,b\n3,400\n", "line 2, column 2 (b): 400 is outside 0..255"),
-        (
-            "a,b\n0.5,3\n",
-            "line 2, column 2 (b): 3 is outside 0..1; divide grey levels by the level of white",
-        ),
+        ("a,b\n0.5,3\n", "line 2, column 2 (b): 3 is outside 0..1: give the number that is white"),
         ("a,b\n3,16\n", "grey levels end at 16, and whole numbers are read as 0 to 255"),
         ("a,b\n3,0.5\n", "line 2, column 2 (b): 0.5 is not whole"),
         ("a,b\n3,\n", "the first in line 2, column 2; by columns 1 in 2 (b)"),

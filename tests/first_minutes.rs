@@ -310,3 +310,32 @@ fn settings_of_the_data_are_written_by_init() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && stderr.contains("add it to the configuration"), "{stderr}");
 }
+
+/// Grey levels that do not end at 255 need one setting, which the rows of other commands follow.
+#[test]
+fn grey_levels_of_any_scale_train_with_one_setting() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let cell = |row: usize, i: usize| {
+        if (i < 4) == row.is_multiple_of(2) { 9 + (row + i) % 8 } else { (row * 3 + i) % 7 }
+    };
+    let line = |row: usize| (0..8).map(|i| cell(row, i).to_string()).collect::<Vec<_>>().join(",");
+    let rows: Vec<_> = (0..60).map(line).collect();
+    fs::write(path.join("grey.csv"), rows.join("\n") + "\n").unwrap();
+    let refused = run(path, &["train", "grey.csv", "--set", "data.binarization=0.5"]);
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(message.contains("data.source.white = 16 (--white 16)"), "{message}");
+    succeed(path, &[&["train", "grey.csv", "--set", "data.source.white=16"][..], &SHORT].concat());
+    let free_energies = |model: &str, out: &str, more: &[&str]| {
+        let given = ["evaluate", model, "--data", "grey.csv", "--per-row", out];
+        succeed(path, &[&given[..], more].concat());
+        let scores = fs::read_to_string(path.join(out)).unwrap();
+        let column = scores.lines().next().unwrap().split(',').position(|it| it == "free_energy");
+        let cells = scores.lines().map(|line| line.split(',').nth(column.unwrap()).unwrap().into());
+        cells.collect::<Vec<String>>()
+    };
+    let of_run = free_energies("runs/grey", "run.csv", &[]);
+    fs::copy(path.join("runs/grey/best.safetensors"), path.join("model.safetensors")).unwrap();
+    let of_model = free_energies("model.safetensors", "model.csv", &["--white", "16"]);
+    assert_eq!((of_run.len(), of_run), (61, of_model));
+}

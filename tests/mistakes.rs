@@ -267,6 +267,8 @@ fn of_names_and_arguments() {
             &["config", "show", "dna-papr"],
             &["did you mean `dna-paper`?", "Known are bars-and-stripes"],
         ),
+        (&["train", "good.toml", "-v"], &["-q shows less", "ztrack --version"]),
+        (&["train", "good.toml", "--white", "16"], &["--set data.source.white=16"]),
         (&["config", "explain", "gradient"], &["did you mean training.gradient?"]),
         (&["config", "explain", "pcd-10"], &["did you mean training.gradient?"]),
         (&["config", "explain", "log"], &["did you mean evaluation.every?"]),

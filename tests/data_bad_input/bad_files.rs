@@ -128,7 +128,7 @@ fn in_npy() -> Vec<Case> {
         ("x.npy", npy(array![[256i64, 0]]), "row 1, column 1: 256 is outside 0..255"),
         ("x.npy", floats(f64::NAN), "row 2, column 2: NaN is outside 0..1"),
         ("x.npy", floats(f64::INFINITY), "inf is outside 0..1"),
-        ("x.npy", floats(17.0), "17 is outside 0..1; divide grey levels by the level of white, such as 255 or 16"),
+        ("x.npy", floats(17.0), "17 is outside 0..1: give the number that is white by data.source.white (--white)"),
         ("x.npy", npy(array![[0u8, 16], [3, 8]]), "grey levels end at 16"),
     ]
 }

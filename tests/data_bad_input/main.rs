@@ -78,6 +78,9 @@ fn choices_that_a_table_does_not_have_are_told() {
         let error = read_bytes(Path::new(name), bytes, &label).unwrap_err().to_string();
         assert!(error.contains("`label` is for text tables such as CSV"), "{error}");
     }
+    let white = FileOptions { white: Some(16.0), ..FileOptions::default() };
+    let bits = read_bytes(Path::new("x.libsvm"), b"1 1:1\n".into(), &white).unwrap_err();
+    assert!(bits.to_string().contains("`white` is for text tables such as CSV"), "{bits}");
 }
 
 #[test]

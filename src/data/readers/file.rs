@@ -111,11 +111,13 @@ pub(super) fn read_as<'a>(
 ) -> Result<Dataset> {
     if !matches!(format, Format::Csv) {
         let table = matches!(format, Format::Parquet);
+        let arrays = matches!(format, Format::Npy | Format::Npz);
         let given = [
             ("`separator`", options.separator.is_some()),
             ("`label`", options.label.is_some() && !table),
             ("`columns`", options.chosen.is_some() && !table),
             ("a column of weights", options.weights.is_some() && !table),
+            ("`white`", options.white.is_some() && !table && !arrays),
         ];
         if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
             let problem = format!("{option} is for text tables such as CSV, which this is not");
