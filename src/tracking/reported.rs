@@ -72,6 +72,7 @@ mod tests {
     use super::*;
     use crate::engine::BitMatrix;
     use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::mixture::MixtureBase;
     use crate::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
     use crate::tracking::{KnownStates, Model, Parts, Settling, Smoothing, Start, TrackerOptions};
     use crate::trust::Trust;
@@ -94,6 +95,35 @@ mod tests {
         };
         let start = Start { model: &model(1), ladder: &ladder, base: &base };
         ModelTracker::start(start, None, 20, 1, options).0
+    }
+
+    /// How far the populations are apart is kept for the next evaluation, and counts where one of them is sound alone.
+    #[test]
+    fn what_a_population_missed_before_is_remembered() {
+        let mut tracker = tracker(24);
+        let mixture = MixtureBase::new(vec![BaseDistribution::uniform(8)], &[1.0]).unwrap();
+        let Model { parameters, .. } = tracker.model();
+        let model = Model::on_host((**parameters).clone());
+        let (ladder, options) = (tracker.ladder().clone(), tracker.chains.options);
+        let second = SecondPopulation::start(&model, &ladder, mixture.into(), 10, 2, options);
+        tracker.second = Some(second);
+        let known =
+            |update| KnownStates { data: None, particles: None, chains: None, seed: 1, update };
+        tracker.settle(known(1));
+        let [first, before] = tracker.found.above;
+        assert!(first != 0.0 && first.is_finite() && before == 0.0);
+        tracker.step(model);
+        tracker.settle(known(2));
+        assert_eq!(tracker.found.above[1], first);
+        // The second drifts: the first is sound alone.
+        tracker.found.known = KnownShare::NONE;
+        let chains = &mut tracker.second.as_mut().unwrap().chains;
+        chains.settled.as_mut().unwrap().drift_in_errors = f64::NAN;
+        let own = tracker.chains.std_error();
+        for (above, expected) in [(2.5, 2.5 * own), (-2.5, own)] {
+            tracker.found.above[1] = above;
+            assert_eq!(tracker.log_z(f64::NEG_INFINITY).std_error, expected);
+        }
     }
 
     /// A bound belongs to one model and raises only the value of that model.
