@@ -160,6 +160,7 @@ def test_messages_name_arguments(model, data, tmp_path):
         (lambda: ztrack.log_partition(*model, budget=-1), "`budget` is -1"),
         (lambda: ztrack.log_partition(*model, method=None), "`method` is None"),
         (lambda: ztrack.sample(*model, 10**25), "`count`"),
+        (lambda: ztrack.sample([[1.0]], [0.0], [0.0], 10**11), "samples need about"),
         (lambda: ztrack.log_likelihood(*model, data, np.nan), "`log_z` is nan"),
         (lambda: ztrack.log_likelihood(*model, data, (1.0, -1.0)), "standard error of at least 0"),
         (lambda: ztrack.log_likelihood(*model, data, 3.0, foo=1), "no option foo"),

@@ -187,12 +187,24 @@ impl<'a> Search<'a> {
             best.scores.is_some(),
             "no trial run has ended with a log Z that can be trusted, see the messages above: give model.hidden, or a lower training.learning_rate.initial"
         );
-        let chosen = KEYS.iter().zip(best.values).filter(|(key, _)| !self.keeps(key));
-        let chosen = chosen.map(|(key, value)| format!("{key}={value}"));
-        let settings: Vec<String> = self.always(&plan).into_iter().chain(chosen).collect();
         let count = count + tried.len();
+        let settings = self.settings(&plan, best.values);
         tell(&format!("chosen after {count} trial runs: {}", settings.join(" ")));
-        Ok(Some(settings))
+        let longer = plan.longer(best.values, &tried, (budget - spent) / best.seconds);
+        if longer != best.values {
+            tell(&format!(
+                "no trial with these was longer, so the run takes the time that is left: {} updates",
+                longer[0]
+            ));
+        }
+        Ok(Some(self.settings(&plan, longer)))
+    }
+
+    /// Settings with values of the keys.
+    fn settings(&self, plan: &Plan, values: Values) -> Vec<String> {
+        let chosen = KEYS.iter().zip(values).filter(|(key, _)| !self.keeps(key));
+        let chosen = chosen.map(|(key, value)| format!("{key}={value}"));
+        self.always(plan).into_iter().chain(chosen).collect()
     }
 
     /// Settings of all trials and the run. A length by itself would switch early stopping off.

@@ -88,6 +88,17 @@ impl Plan {
         }
     }
 
+    /// The values of the run, which may take `times` as long as the trial with these: as many times the updates, unless twice as many were tried
+    /// and were not better.
+    pub fn longer(&self, values: Values, tried: &[Values], times: f64) -> Values {
+        let of = |updates: f64| [updates, values[1], values[2], values[3]];
+        let twice = self.step(0, values[0], true).map(of);
+        if times.is_nan() || twice.is_none_or(|twice| tried.contains(&twice)) {
+            return values;
+        }
+        of((values[0] * times.max(1.0)).round().min(UPDATES[1]))
+    }
+
     /// About how many times as long a trial takes: an update grows with the hidden units, an audit not with the updates.
     pub fn times_as_long(&self, new: &Values, old: &Values) -> f64 {
         let length = new[0] / old[0];
@@ -128,6 +139,21 @@ mod tests {
         let exact = of(Gradient::Exact);
         assert_eq!((exact.step(1, 2.0, false), exact.step(1, 14.0, true)), (None, Some(16.0)));
         assert_eq!(exact.step(1, 16.0, true), None);
+    }
+
+    #[test]
+    fn the_run_takes_the_time_that_is_left_unless_a_longer_trial_was_not_better() {
+        let plan = of(Gradient::Sampled);
+        let [values, twice] = [500.0, 1000.0].map(|updates| [updates, 64.0, 0.0, 0.1]);
+        let wider = [1000.0, 128.0, 0.0, 0.1];
+        let updates = |tried: &[Values], times| plan.longer(values, tried, times)[0];
+        assert_eq!(updates(&[values, wider], 3.0), 1500.0);
+        assert_eq!(updates(&[values, twice], 3.0), 500.0);
+        assert_eq!(
+            [updates(&[], 0.5), updates(&[], f64::NAN), updates(&[], 1e9)],
+            [500.0, 500.0, 1e6]
+        );
+        assert_eq!(plan.longer(values, &[], 3.0)[1..], values[1..]);
     }
 
     #[test]

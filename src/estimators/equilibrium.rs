@@ -55,9 +55,10 @@ impl Equilibrium {
         (count, spacing): (usize, Option<usize>),
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self> {
-        // Bits, and bytes of cells for the caller.
-        check_memory(2.0 * count as f64 * parameters.n_visible as f64, &format!("{count} samples"))
-            .map_err(Error::TooLarge)?;
+        let words = parameters.variables.words(parameters.n_visible);
+        // Its place, its state as drawn and in the table, and bytes of cells for the caller.
+        let bytes = (64 + 2 * 8 * words + parameters.n_visible) as f64;
+        check_memory(bytes * count as f64, &format!("{count} samples")).map_err(Error::TooLarge)?;
         if let Some(exact) = Self::exact(parameters, count, settings.seed)? {
             return Ok(exact);
         }

@@ -157,8 +157,8 @@ pub(super) fn above([first, second]: [&LogZ; 2]) -> f64 {
 /// The value of two populations. Chains that miss a part of a model give values that are too low, by more than their error bar. So a sound
 /// value that is far below the other does not count: the other is reported if it is sound, and there is a doubt if not, or if both error
 /// bars together do not explain the difference. Otherwise the second population speaks, which starts nearer to the model. Where one is sound
-/// alone and was the lower one at the evaluation before, its error is multiplied by the number of errors it was lower; `before`: how many
-/// errors the second one was above the first.
+/// alone, its error is at least the distance to the other if that is higher; and if it was the lower one at the evaluation before, its error
+/// is multiplied by the number of errors it was lower; `before`: how many errors the second one was above the first.
 pub(super) fn together(first: LogZ, second: LogZ, before: f64) -> LogZ {
     let second_is_higher = second.value > first.value;
     let (lower, higher) = if second_is_higher { (&first, &second) } else { (&second, &first) };
@@ -172,12 +172,16 @@ pub(super) fn together(first: LogZ, second: LogZ, before: f64) -> LogZ {
         second_error: second.std_error,
     };
     let doubt = Trust::unless((lower.trust.is_sound() && beyond).then_some(differ));
-    let alone = |it: LogZ, lower: f64| LogZ { std_error: it.std_error * lower.max(1.0), ..it };
+    let missed = if beyond { 0.0 } else { above };
+    let alone = |it: LogZ, is_lower: bool, before: f64| {
+        let std_error = it.std_error * before.max(1.0);
+        LogZ { std_error: if is_lower { std_error.max(missed) } else { std_error }, ..it }
+    };
     let mut found = match (first.trust.is_sound(), second.trust.is_sound()) {
         (true, true) if far && !second_is_higher => first,
         (true, true) => second,
-        (true, false) => alone(first, before),
-        (false, true) => alone(second, -before),
+        (true, false) => alone(first, second_is_higher, before),
+        (false, true) => alone(second, !second_is_higher, -before),
         (false, false) if far && second_is_higher => second,
         (false, false) => first,
     };
@@ -223,7 +227,10 @@ mod tests {
         assert_eq!(together(of(5.0, true), wide(6.0, true), 0.0), wide(6.0, true));
         assert_eq!(together(wide(6.0, true), of(5.0, true), 0.0), wide(6.0, true));
         assert_eq!(together(wide(5.2, true), of(5.0, true), 0.0), of(5.0, true));
-        assert_eq!(together(of(5.0, true), wide(6.0, false), 0.0), of(5.0, true));
+        // A value in doubt is as likely to have found it, and to be wrong: its distance is an error.
+        assert_eq!(together(of(5.0, true), wide(6.0, false), 0.0), wide(5.0, true));
+        assert_eq!(together(wide(6.0, false), of(5.0, true), 0.0), wide(5.0, true));
+        assert_eq!(together(of(5.0, true), wide(4.0, false), 0.0), of(5.0, true));
         assert_eq!(together(of(5.0, true), wide(8.1, false), 0.0).trust.names(), differ);
     }
 
