@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The modules from the lowest to the highest; those of one line do not know each other.
 const FLOORS: [&str; 19] = [
     "error",
-    "nearest memory interrupt progress trust numerics keys",
+    "nearest memory context trust numerics keys",
     "limited",
     "units",
     "collective",

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 use ztrack::Error;
-use ztrack::interrupt::{catch, permit, point, requested};
+use ztrack::context::interrupt::{catch, permit, point, requested};
 
 #[test]
 fn only_permitted_work_is_left_and_only_when_asked() {

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use ztrack::context::interrupt;
 use ztrack::engine::random::{Purpose, Stream, derived_seed};
 use ztrack::engine::{BitMatrix, States, SweepStreams, Walker};
-use ztrack::interrupt;
 use ztrack::tempering::{Ladder, TemperedPath};
 
 use super::long_call::Message;

@@ -1,13 +1,11 @@
 //! Calls that take long: Python's lock is free meanwhile, Ctrl-C ends them, and so does a callback that raises.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use ztrack::interrupt;
-use ztrack::progress::Watch;
+use ztrack::context::Context;
 
 use super::errors::{exception, named};
 
@@ -18,31 +16,31 @@ const LINES: Duration = Duration::from_secs(1);
 /// Longest time the interpreter waits at its exit for calls of other threads to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Flags of the calls at work; `None` once the interpreter is at its exit.
-static CALLS: Mutex<Option<Vec<Arc<AtomicBool>>>> = Mutex::new(Some(Vec::new()));
+/// The calls at work; `None` once the interpreter is at its exit.
+static CALLS: Mutex<Option<Vec<Arc<Context>>>> = Mutex::new(Some(Vec::new()));
 
-fn calls() -> MutexGuard<'static, Option<Vec<Arc<AtomicBool>>>> {
+fn calls() -> MutexGuard<'static, Option<Vec<Arc<Context>>>> {
     CALLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A call at work, which [`end_all`] ends.
-struct AtWork(Arc<AtomicBool>);
+struct AtWork(Arc<Context>);
 
 impl AtWork {
     /// # Errors
     /// The interpreter is at its exit: a thread that waits for Python's lock is ended by it in the midst of a call, and that aborts
     /// the process.
     fn new() -> ztrack::Result<Self> {
-        let flag = Arc::new(AtomicBool::new(false));
-        calls().as_mut().ok_or(ztrack::Error::Interrupted)?.push(Arc::clone(&flag));
-        Ok(Self(flag))
+        let context = Arc::new(Context::default());
+        calls().as_mut().ok_or(ztrack::Error::Interrupted)?.push(Arc::clone(&context));
+        Ok(Self(context))
     }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
         if let Some(calls) = calls().as_mut() {
-            calls.retain(|flag| !Arc::ptr_eq(flag, &self.0));
+            calls.retain(|call| !Arc::ptr_eq(call, &self.0));
         }
     }
 }
@@ -51,10 +49,10 @@ impl Drop for AtWork {
 #[pyfunction]
 pub fn end_all(py: Python<'_>) {
     let left = calls().take().unwrap_or_default();
-    left.iter().for_each(|flag| flag.store(true, Ordering::Relaxed));
+    left.iter().for_each(|call| call.cancel());
     let start = Instant::now();
     py.detach(|| {
-        while left.iter().any(|flag| Arc::strong_count(flag) > 1) && start.elapsed() < PATIENCE {
+        while left.iter().any(|call| Arc::strong_count(call) > 1) && start.elapsed() < PATIENCE {
             std::thread::sleep(LOOK);
         }
     });
@@ -80,15 +78,14 @@ pub fn long<T: Send>(
     work: impl FnOnce(Sender<Message>) -> ztrack::Result<T> + Send,
 ) -> PyResult<T> {
     let at_work = AtWork::new().map_err(|error| exception(py, &error))?;
-    let flag = &at_work.0;
-    let watch = progress.filter(|_| within).map(|_| Watch::start());
+    let context = &at_work.0;
+    let watch = progress.filter(|_| within).map(|_| context.watch());
     let mut told_at = Instant::now();
     let mut raised: Option<PyErr> = None;
     let joined = std::thread::scope(|scope| {
         let (tell, told) = channel();
         let told = Mutex::new(told);
-        let own = Arc::clone(flag);
-        let worker = scope.spawn(move || interrupt::with_flag(own, move || work(tell)));
+        let worker = scope.spawn(move || context.run(move || work(tell)));
         loop {
             let next = py.detach(|| match told.lock() {
                 Ok(told) => told.recv_timeout(LOOK),
@@ -102,7 +99,7 @@ pub fn long<T: Send>(
                         && let Err(error) = call(py)
                     {
                         raised = Some(error);
-                        flag.store(true, Ordering::Relaxed);
+                        context.cancel();
                     }
                     None
                 }
@@ -125,10 +122,10 @@ pub fn long<T: Send>(
             let outcome = outcome.and_then(|go_on| py.check_signals().map(|()| go_on));
             match outcome {
                 Ok(true) => {}
-                Ok(false) => flag.store(true, Ordering::Relaxed),
+                Ok(false) => context.cancel(),
                 Err(error) => {
                     raised.get_or_insert(error);
-                    flag.store(true, Ordering::Relaxed);
+                    context.cancel();
                 }
             }
         }

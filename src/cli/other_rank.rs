@@ -8,8 +8,8 @@ use super::shared_start::{SharedStart, check_rows};
 use super::signals::{self, INTERRUPTED};
 use super::train::Train;
 use crate::collective::{Collective, gather_one};
+use crate::context::interrupt;
 use crate::error::Error;
-use crate::interrupt;
 use crate::record::Tee;
 use crate::training::{NoCheckpoints, StopReason, Trainer, run};
 

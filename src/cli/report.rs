@@ -12,9 +12,10 @@ use super::run_folder::REPORT;
 use super::run_lock::RunLock;
 use super::runs::folders;
 use crate::checkpoint::{StateReader, sorted_files, write_bytes};
+use crate::context::interrupt;
+use crate::error;
 use crate::report::{self, Diagnosis, RunFiles};
 use crate::training::{Changes, Trainer};
-use crate::{error, interrupt};
 
 /// Write a run, or several beside each other, as one HTML page
 #[derive(Args)]

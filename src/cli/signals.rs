@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Result;
 
-use crate::interrupt;
+use crate::context::interrupt;
 use crate::record::ProgressBar;
 
 /// Exit code of a run that was interrupted and can be resumed (128 + SIGINT).

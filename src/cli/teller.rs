@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::output::tell;
 use super::terminal::message;
+use crate::context::progress::{Watch, lock};
 use crate::estimators::Step;
-use crate::progress::{Watch, lock};
 use crate::record::{Screen, redraw, wrap};
 
 /// Time before the first output.
@@ -128,7 +128,7 @@ impl Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::progress::{self, Stage};
+    use crate::context::progress::{self, Stage};
 
     #[test]
     fn a_watched_computation_says_how_far_it_is() {

@@ -18,8 +18,8 @@ use ::mpi::traits::{Communicator, CommunicatorCollectives, Root};
 use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::{Collective, Gathered, Traffic, Values, install};
+use crate::context::interrupt;
 use crate::error::{Error, Result};
-use crate::interrupt;
 
 /// Exit code of a job that a panic ended, as of any Rust program.
 const PANICKED: i32 = 101;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Collective, Gathered, Solo, Values};
-use crate::interrupt;
+use crate::context::interrupt;
 
 /// Fewest rows whose moments are divided: for fewer, gathering takes longer than the time saved.
 const FEWEST_ROWS: usize = 512;

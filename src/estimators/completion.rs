@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::Equilibrium;
+use crate::context::progress;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::engine::{BitMatrix, Draw, Engine, Host, Layer};
 use crate::error::{Error, Result};
 use crate::model::{Conditional, Parameters, exact};
-use crate::progress;
 use crate::tempering::BaseDistribution;
 use crate::trust::Trust;
 use crate::units::Variables;

@@ -6,8 +6,8 @@
 
 use super::stochastic_approximation::Recursion;
 use super::{Estimate, Method, at_least_one_sweep};
+use crate::context::progress;
 use crate::error::{Error, Result};
-use crate::progress;
 use crate::tempering::SimulatedTempering;
 use crate::trust::Trust;
 

@@ -14,9 +14,9 @@ use super::plain::Plain;
 use super::repeated::{Line, Repeated};
 use super::screen::{Screen, redraw};
 use super::{Notice, Progress, Record, Recorder, StandardStream};
+use crate::context::interrupt;
+use crate::context::progress::{Watch, lock};
 use crate::error::Result;
-use crate::interrupt;
-use crate::progress::{Watch, lock};
 
 /// Seconds of training between two plain lines; an evaluation prints one in any case.
 const LINE_INTERVAL: f64 = 5.0;

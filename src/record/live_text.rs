@@ -1,7 +1,7 @@
 //! The text of the live display: values with their errors, times, patience, and their layout at a given width.
 
 use super::{Patience, Progress};
-use crate::progress::Task;
+use crate::context::progress::Task;
 
 /// Shortest duration of a task that is shown, seconds.
 const SHORT: f64 = 0.5;
@@ -183,7 +183,7 @@ fn duration(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::progress::Stage;
+    use crate::context::progress::Stage;
     use std::time::{Duration, Instant};
 
     use super::*;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::live_text::task;
 use super::screen::redraw;
-use crate::progress::{Task, Watch, lock};
+use crate::context::progress::{Task, Watch, lock};
 
 /// Time without a line after which a long task is told.
 const SILENCE: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use console::Term;
 
 use super::StandardStream;
-use crate::progress::lock;
+use crate::context::progress::lock;
 
 /// Draws what is shown at intervals, on a thread of its own, until `draw` says that it has ended. Without a thread, what is shown is drawn
 /// only when it changes.

@@ -44,7 +44,7 @@ impl StandardStream {
                 -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
                 _ => return Ok(()),
             }
-            if crate::interrupt::is_requested()
+            if crate::context::interrupt::is_requested()
                 && WAITED.fetch_add(LOOK, Ordering::Relaxed) >= PATIENCE
             {
                 return Err(io::ErrorKind::WouldBlock.into());

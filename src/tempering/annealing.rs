@@ -12,12 +12,12 @@ use rayon::prelude::*;
 use super::MeanWeight;
 use super::path::TemperedPath;
 use crate::collective::Parts;
+use crate::context::interrupt;
+use crate::context::progress;
 use crate::engine::{
     BitMatrix, Matrix, States, SweepStreams, Walker, rows_per_task, rows_per_thread,
 };
-use crate::interrupt;
 use crate::numerics::Table;
-use crate::progress;
 
 /// Which log weights an annealing pass returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

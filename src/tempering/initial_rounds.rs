@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Ladder, Measurement, PseudoPrior, SimulatedTempering};
+use crate::context::progress;
 use crate::keys::section;
 use crate::numerics::Table;
-use crate::progress;
 
 /// |log(c_k/r_k)| beyond which a round only shows the sign of the error of zeta_k: the chains crowd at one end of the ladder. No step of
 /// log(c_k/r_k) is larger, and temperatures are redrawn before the next round; otherwise all chains would crowd at the other end, and so on

@@ -4,10 +4,10 @@ use super::BetaUpdate;
 use super::path::TemperedPath;
 use super::round_trips::{RoundTrips, Traveller};
 use crate::collective::Parts;
+use crate::context::interrupt;
 use crate::engine::host::{add_scaled, choose, softmax, softmax_of_line};
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{States, SweepStreams, Walker};
-use crate::interrupt;
 
 /// Common inputs of all tasks.
 pub(super) struct Sweeper<'a> {

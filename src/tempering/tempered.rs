@@ -4,10 +4,10 @@ use super::{
     BetaUpdate, Evaluated, Keep, Ladder, SimulatedTempering, Slopes, SweepRecord, Swept,
     TemperedChains, TemperedPath, anneal,
 };
+use crate::context::progress;
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::numerics::{Table, betting_lower_bound};
-use crate::progress;
 
 /// Factor on the expected time after which the search for states at beta = 1 ends,
 const PATIENCE: f64 = 20.0;

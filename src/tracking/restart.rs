@@ -3,8 +3,8 @@
 use super::bound::HiddenStates;
 use super::filter::AnyFilter;
 use super::{ChainTracker, TrackerOptions};
+use crate::context::interrupt;
 use crate::engine::random::{Purpose, Streams};
-use crate::interrupt;
 use crate::numerics::{index_at, log_sum_exp};
 use crate::tempering::{GeometricPath, RoundsRecord, TemperedPath, Tempering, systematic};
 

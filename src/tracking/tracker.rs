@@ -9,10 +9,10 @@ use super::settling::{Settled, Settling};
 use super::shift::Shift;
 use super::verdict::{Evidence, followed, verdict};
 use super::{Part, Parts};
+use crate::context::interrupt;
 use crate::engine::BitMatrix;
 use crate::engine::host::choose;
 use crate::engine::random::Streams;
-use crate::interrupt;
 use crate::numerics::{Influence, Table};
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, PseudoPrior, RoundsRecord, TemperedChains,

@@ -4,10 +4,10 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use super::{Density, PSEUDO_COUNT, log_likelihoods};
+use crate::context::progress;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, for_each_set_bit};
 use crate::numerics::statistics::mean;
-use crate::progress;
 use crate::units::Variables;
 
 /// Most components; powers of two up to this are tried, until twice as many are no better.

@@ -11,8 +11,8 @@ use ureq::tls::TlsConfig;
 use super::sums::Sums;
 use super::{REMOTE_SETS, RemoteFile, RemoteSet};
 use crate::checkpoint::write_bytes;
+use crate::context::progress;
 use crate::error::{Error, Result};
-use crate::progress;
 
 /// Longest wait for a sign of life, and time limit of a file: 10 minutes.
 const TIMES: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(600)];

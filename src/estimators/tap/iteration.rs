@@ -6,12 +6,12 @@ use faer::Mat;
 use serde::Serialize;
 
 use super::expansion::{Expansion, TapOrder};
+use crate::context::interrupt;
+use crate::context::progress;
 use crate::engine::random::{Purpose, Stream, Streams};
 use crate::error::{Error, Result};
 use crate::estimators::{Bias, Estimate, Method};
-use crate::interrupt;
 use crate::model::Parameters;
-use crate::progress;
 use crate::trust::{Doubt, Trust};
 
 /// Settings of the mean-field iteration.

@@ -8,9 +8,9 @@ use std::time::Instant;
 use super::super::estimate::with_rounding;
 use super::super::{Estimate, Method, at_least_two_chains};
 use super::verdict::verdict;
+use crate::context::progress;
 use crate::error::Result;
 use crate::numerics::Table;
-use crate::progress;
 use crate::tempering::{
     InitialRounds, Ladder, Measurement, Occupancy, PseudoPrior, RoundsEnd, SimulatedTempering,
     Swept,

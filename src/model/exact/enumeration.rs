@@ -11,10 +11,10 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::interrupt;
+use crate::context::interrupt;
+use crate::context::progress;
 use crate::model::Parameters;
 use crate::numerics::softplus;
-use crate::progress;
 use crate::units::{Variable, Variables};
 
 /// States between two fresh starts.

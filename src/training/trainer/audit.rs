@@ -1,14 +1,14 @@
 //! Audits: log Z computed independently of the tracker.
 
 use super::Trainer;
+use crate::context::interrupt;
+use crate::context::progress;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::estimators::{Ais, Estimate, F32_ROUNDING, Method, ais, exact};
-use crate::interrupt;
 use crate::model::Parameters;
 use crate::model::exact::QUICK_UNITS;
 use crate::numerics::{MOST_ERRORS, joined};
-use crate::progress;
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::Model;

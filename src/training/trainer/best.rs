@@ -4,14 +4,14 @@ use super::audit::higher;
 use super::model::model;
 use super::rows::RowSets;
 use super::{Candidate, Trainer};
+use crate::context::interrupt;
+use crate::context::progress;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::estimators::{Automatic, Estimate, Known, Method};
-use crate::interrupt;
 use crate::model::Parameters;
 use crate::numerics::{MOST_ERRORS, pooled};
-use crate::progress;
 use crate::tracking::{LogLikelihood, MeanLogF, Model, mean_log_f};
 use crate::trust::Doubt;
 

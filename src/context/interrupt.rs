@@ -6,10 +6,9 @@
 //!
 //! Nothing is interrupted outside of a [`permit`]: an ordinary update is short and is completed.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
@@ -50,26 +49,6 @@ impl Drop for Permit {
     }
 }
 
-thread_local! {
-    /// The flag of the computation of this thread, if it has one of its own.
-    static OWN: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
-}
-
-/// Runs `work` on threads of its own, where setting `flag` ends it with [`Error::Interrupted`] and ends nothing else: for programs that run
-/// several computations at a time. It needs no [`permit`].
-///
-/// # Errors
-/// Those of `work`, the interruption, and a system without threads.
-pub fn with_flag<T: Send>(
-    flag: Arc<AtomicBool>,
-    work: impl FnOnce() -> Result<T> + Send,
-) -> Result<T> {
-    let own = move |_| OWN.with(|own| *own.borrow_mut() = Some(Arc::clone(&flag)));
-    let pool = rayon::ThreadPoolBuilder::new().start_handler(own).build();
-    let pool = pool.map_err(|error| Error::Invalid(format!("cannot start threads: {error}")))?;
-    catch(|| pool.install(work))
-}
-
 /// After this call a signal ends only work inside of [`locally`], because other processes wait for this one.
 #[cfg(feature = "mpi")]
 pub(crate) fn is_one_of_several() {
@@ -106,8 +85,7 @@ pub(crate) fn locally<T>(work: impl FnOnce() -> T) -> Option<T> {
 
 /// A point at which a permitted computation can be left: called between sweeps. Costs two loads outside of permits.
 pub fn point() {
-    let raised = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
-    if OWN.with(|own| own.borrow().as_ref().is_some_and(raised)) {
+    if super::is_own_cancelled() {
         leave();
     }
     if is_requested() && PERMITS.load(Ordering::Relaxed) > 0 {

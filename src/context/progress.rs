@@ -4,14 +4,43 @@
 //! from another thread. Without a display nothing is stored and almost nothing computed.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-static WATCHES: AtomicUsize = AtomicUsize::new(0);
-/// Values of [`Alone`].
-static ALONE: AtomicUsize = AtomicUsize::new(0);
-static NOW: Mutex<Option<(Instant, Stage)>> = Mutex::new(None);
+use super::owner;
+
+/// The progress of all work that is not a computation of its own.
+static OF_PROCESS: Progress = Progress::new();
+
+/// What a computation reports.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Values of [`Watch`].
+    watches: AtomicUsize,
+    /// Values of [`Alone`].
+    alone: AtomicUsize,
+    now: Mutex<Option<(Instant, Stage)>>,
+    task: Mutex<Option<(String, Instant)>>,
+}
+
+/// Whose progress it is.
+pub(super) enum Owner {
+    Process,
+    Computation(Arc<Progress>),
+}
+
+impl Deref for Owner {
+    type Target = Progress;
+
+    fn deref(&self) -> &Progress {
+        match self {
+            Self::Process => &OF_PROCESS,
+            Self::Computation(progress) => progress,
+        }
+    }
+}
 
 /// Shortest time between two updates of the same stage, because values cost time.
 const BETWEEN: Duration = Duration::from_millis(100);
@@ -39,6 +68,35 @@ impl fmt::Display for Stage {
     }
 }
 
+impl Progress {
+    const fn new() -> Self {
+        Self {
+            watches: AtomicUsize::new(0),
+            alone: AtomicUsize::new(0),
+            now: Mutex::new(None),
+            task: Mutex::new(None),
+        }
+    }
+
+    fn show(
+        &self,
+        what: &'static str,
+        done: usize,
+        of: usize,
+        log_z: impl FnOnce() -> Option<f64>,
+    ) {
+        if self.watches.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut now = lock(&self.now);
+        let fresh =
+            |(since, stage): &(Instant, Stage)| stage.what == what && since.elapsed() < BETWEEN;
+        if !now.as_ref().is_some_and(fresh) {
+            *now = Some((Instant::now(), Stage { what, done, of, log_z: log_z() }));
+        }
+    }
+}
+
 /// Reports the number of completed steps.
 pub fn at(what: &'static str, done: usize, of: usize) {
     set(what, done, of, || None);
@@ -49,42 +107,33 @@ pub fn at_log_z(what: &'static str, done: usize, of: usize, log_z: impl FnOnce()
     set(what, done, of, || Some(log_z()));
 }
 
+fn set(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> Option<f64>) {
+    let progress = owner();
+    if progress.alone.load(Ordering::Relaxed) == 0 {
+        progress.show(what, done, of, log_z);
+    }
+}
+
 /// While it exists, only its own progress is shown: of work whose parts run at the same time, and would report theirs.
-pub struct Alone(());
+pub struct Alone(Owner);
 
 impl Alone {
     /// Hides the progress of parts.
     pub fn start() -> Self {
-        ALONE.fetch_add(1, Ordering::Relaxed);
-        Self(())
+        let owner = owner();
+        owner.alone.fetch_add(1, Ordering::Relaxed);
+        Self(owner)
     }
 
     /// Reports the number of completed parts.
     pub fn at(&self, what: &'static str, done: usize, of: usize) {
-        show(what, done, of, || None);
+        self.0.show(what, done, of, || None);
     }
 }
 
 impl Drop for Alone {
     fn drop(&mut self) {
-        ALONE.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-fn set(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> Option<f64>) {
-    if ALONE.load(Ordering::Relaxed) == 0 {
-        show(what, done, of, log_z);
-    }
-}
-
-fn show(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> Option<f64>) {
-    if WATCHES.load(Ordering::Relaxed) == 0 {
-        return;
-    }
-    let mut now = lock(&NOW);
-    let fresh = |(since, stage): &(Instant, Stage)| stage.what == what && since.elapsed() < BETWEEN;
-    if !now.as_ref().is_some_and(fresh) {
-        *now = Some((Instant::now(), Stage { what, done, of, log_z: log_z() }));
+        self.0.alone.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -104,62 +153,66 @@ pub struct Task {
     pub stage: Option<Stage>,
 }
 
-static TASK: Mutex<Option<(String, Instant)>> = Mutex::new(None);
-
 /// While it exists, its task is running.
 pub struct AtWork {
-    outermost: bool,
+    outermost: Option<Owner>,
 }
 
 /// Names the following work for the display, until the value is dropped. Within another task it is a part of that one.
 pub fn task(name: impl Into<String>) -> AtWork {
-    let mut current = lock(&TASK);
-    let outermost = current.is_none();
-    if outermost {
-        *lock(&NOW) = None;
-        *current = Some((name.into(), Instant::now()));
+    let owner = owner();
+    let mut current = lock(&owner.task);
+    if current.is_some() {
+        return AtWork { outermost: None };
     }
-    AtWork { outermost }
+    *lock(&owner.now) = None;
+    *current = Some((name.into(), Instant::now()));
+    drop(current);
+    AtWork { outermost: Some(owner) }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        if self.outermost {
-            *lock(&TASK) = None;
+        if let Some(owner) = &self.outermost {
+            *lock(&owner.task) = None;
         }
     }
 }
 
 /// While it exists, computations report their progress.
-pub struct Watch(());
+pub struct Watch(Owner);
 
 impl Watch {
-    /// Starts watching.
+    /// Starts watching the work of this thread's context.
     pub fn start() -> Self {
-        WATCHES.fetch_add(1, Ordering::Relaxed);
-        Self(())
+        Self::of(owner())
+    }
+
+    pub(super) fn of(owner: Owner) -> Self {
+        owner.watches.fetch_add(1, Ordering::Relaxed);
+        Self(owner)
     }
 
     /// The last stage reported since the last call of [`Watch::forget`].
     pub fn now(&self) -> Option<Stage> {
-        lock(&NOW).map(|(_, stage)| stage)
+        lock(&self.0.now).map(|(_, stage)| stage)
     }
 
     /// The running task, if there is one.
     pub fn task(&self) -> Option<Task> {
-        let (name, since) = lock(&TASK).clone()?;
+        let (name, since) = lock(&self.0.task).clone()?;
         Some(Task { name, since, stage: self.now() })
     }
 
     /// Forgets the stage, when another computation begins.
     pub fn forget(&self) {
-        *lock(&NOW) = None;
+        *lock(&self.0.now) = None;
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
         self.forget();
-        WATCHES.fetch_sub(1, Ordering::Relaxed);
+        self.0.watches.fetch_sub(1, Ordering::Relaxed);
     }
 }
