@@ -60,6 +60,17 @@ struct Best {
     seconds: f64,
 }
 
+impl Best {
+    /// Whether it differs from another one by its length alone, and has at least its likelihood.
+    fn is_longer_and_not_below(&self, other: &Self) -> bool {
+        let [scores, of_other] =
+            [&self.scores, &other.scores].map(|it| it.as_ref().map(Scores::mean));
+        self.values[0] > other.values[0]
+            && self.values[1..] == other.values[1..]
+            && scores.is_some_and(|mean| of_other.is_none_or(|other| mean >= other))
+    }
+}
+
 impl<'a> Search<'a> {
     /// If it is asked for: the preset by its name, for a data file, without `model.hidden`.
     pub fn of(
@@ -110,6 +121,8 @@ impl<'a> Search<'a> {
             anyhow::bail!("the first trial run failed, see the messages above");
         };
         spent += best.seconds;
+        // A longer trial than the best one, and not worse.
+        let mut as_good: Option<Best> = None;
         for (round, (longest, end)) in ROUNDS.into_iter().enumerate() {
             if round + 1 == ROUNDS.len()
                 && self.may_enumerate()
@@ -177,6 +190,8 @@ impl<'a> Search<'a> {
                         if scores.is_some_and(|it| it.clearly_above(best.scores.as_ref())) {
                             ways = vec![trial.values[key] > from];
                             best = trial;
+                        } else if trial.is_longer_and_not_below(&best) {
+                            as_good = Some(trial);
                         }
                     }
                 }
@@ -190,10 +205,13 @@ impl<'a> Search<'a> {
         let count = count + tried.len();
         let settings = self.settings(&plan, best.values);
         tell(&format!("chosen after {count} trial runs: {}", settings.join(" ")));
-        let longer = plan.longer(best.values, &tried, (budget - spent) / best.seconds);
+        let left = budget - spent;
+        let last = as_good.filter(|it| it.is_longer_and_not_below(&best) && it.seconds <= left);
+        let Best { values, seconds, .. } = last.as_ref().unwrap_or(&best);
+        let longer = plan.longer(*values, &tried, left / seconds);
         if longer != best.values {
             tell(&format!(
-                "no trial with these was longer, so the run takes the time that is left: {} updates",
+                "no longer trial was worse, so the run takes the time that is left: {} updates",
                 longer[0]
             ));
         }

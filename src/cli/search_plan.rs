@@ -89,7 +89,7 @@ impl Plan {
     }
 
     /// The values of the run, which may take `times` as long as the trial with these: as many times the updates, unless twice as many were tried
-    /// and were not better.
+    /// and were worse.
     pub fn longer(&self, values: Values, tried: &[Values], times: f64) -> Values {
         let of = |updates: f64| [updates, values[1], values[2], values[3]];
         let twice = self.step(0, values[0], true).map(of);

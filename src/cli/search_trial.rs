@@ -60,6 +60,11 @@ impl Scores {
         Some(Self { of_rows, log_z_std_error: best.log_z_std_error })
     }
 
+    /// The mean over the rows, nats.
+    pub(super) fn mean(&self) -> f64 {
+        mean(&self.of_rows)
+    }
+
     /// Whether the mean is higher than another one by more than the standard error of the difference: from the scatter of the differences over
     /// the rows, and from both log Z. On few rows a difference of two good settings is mostly the former.
     pub(super) fn clearly_above(&self, other: Option<&Self>) -> bool {
