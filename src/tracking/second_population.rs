@@ -158,7 +158,9 @@ pub(super) fn above([first, second]: [&LogZ; 2]) -> f64 {
 /// value that is far below the other does not count: the other is reported if it is sound, and there is a doubt if not, or if both error
 /// bars together do not explain the difference. Otherwise the second population speaks, which starts nearer to the model. Where one is sound
 /// alone, its error is at least the distance to the other if that is higher; and if it was the lower one at the evaluation before, its error
-/// is multiplied by the number of errors it was lower; `before`: how many errors the second one was above the first.
+/// is multiplied by the number of errors it was lower. Where both are sound and contradicted each other at the evaluation before, they have not
+/// yet shown that both have found what one of them missed: the error is multiplied by the number of errors they differed. `before`: how many
+/// errors the second one was above the first.
 pub(super) fn together(first: LogZ, second: LogZ, before: f64) -> LogZ {
     let second_is_higher = second.value > first.value;
     let (lower, higher) = if second_is_higher { (&first, &second) } else { (&second, &first) };
@@ -177,9 +179,11 @@ pub(super) fn together(first: LogZ, second: LogZ, before: f64) -> LogZ {
         let std_error = it.std_error * before.max(1.0);
         LogZ { std_error: if is_lower { std_error.max(missed) } else { std_error }, ..it }
     };
+    let again = if before.abs() > CONSISTENT { before.abs() } else { 1.0 };
+    let both = |it: LogZ| LogZ { std_error: it.std_error * again, ..it };
     let mut found = match (first.trust.is_sound(), second.trust.is_sound()) {
-        (true, true) if far && !second_is_higher => first,
-        (true, true) => second,
+        (true, true) if far && !second_is_higher => both(first),
+        (true, true) => both(second),
         (true, false) => alone(first, second_is_higher, before),
         (false, true) => alone(second, !second_is_higher, -before),
         (false, false) if far && second_is_higher => second,
@@ -245,6 +249,8 @@ mod tests {
             assert_eq!(error(false, true, before), of_second);
             assert_eq!(error(true, true, before), 0.1);
         }
+        // Both are sound again after they contradicted each other.
+        assert_eq!([error(true, true, 4.0), error(true, true, -4.0)], [0.4, 0.4]);
         let above = |a, b| above([&a, &b]);
         assert_eq!(above(of(5.0, true), of(5.1, false)), 0.0);
         assert!((above(of(5.2, true), of(5.0, true)) + 2.0_f64.sqrt()).abs() < 1e-9);
