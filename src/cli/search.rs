@@ -9,7 +9,7 @@ use super::dry_run::seconds_per_update;
 use super::output::tell;
 use super::recipe::Recipe;
 use super::run_folder::refuse_if_used;
-use super::search_plan::{Gradient, KEYS, Plan, Values};
+use super::search_plan::{Gradient, KEYS, Plan, RATE, SLOWER, Values};
 use super::search_trial::{HeldOut, Scores, seconds};
 use super::sweep::{Sweep, Trained};
 use super::sweep_axis::Axis;
@@ -25,7 +25,7 @@ use crate::training::Trainer;
 pub const MINUTES: f64 = 10.0;
 /// The order in which they are varied: twice the rate reaches what twice the length does, in half the time, and a model that was trained too
 /// short shows nothing of the others.
-const ORDER: [usize; KEYS.len()] = [3, 0, 1, 2];
+const ORDER: [usize; KEYS.len() + 1] = [3, 0, SLOWER, 1, 2];
 /// Share of the time that the updates of the first trial take, and of the first one with the exact gradient.
 const FIRST: f64 = 1.0 / 80.0;
 const FIRST_EXACT: f64 = 1.0 / 20.0;
@@ -153,15 +153,17 @@ impl<'a> Search<'a> {
             // A round of all keys without a change is the end.
             let mut unchanged = 0;
             for key in ORDER.into_iter().cycle() {
-                if unchanged == KEYS.len() {
+                if unchanged == ORDER.len() {
                     break;
                 }
-                let mut ways = vec![false, true];
+                let slower = key == SLOWER;
+                let mut ways = if slower { vec![true] } else { vec![false, true] };
+                let axis = if slower { 0 } else { key };
+                let given = self.keeps(KEYS[axis]) || slower && self.keeps(KEYS[RATE]);
                 let before = best.values;
-                while !ways.is_empty() && !self.keeps(KEYS[key]) {
+                while !ways.is_empty() && !given {
                     let next = |up: &bool| {
-                        let mut values = best.values;
-                        values[key] = plan.step(key, values[key], *up)?;
+                        let values = plan.next(key, best.values, *up)?;
                         let seconds = best.seconds * plan.times_as_long(&values, &best.values);
                         let fits = seconds <= longest * budget
                             && spent + seconds <= end * budget
@@ -172,23 +174,20 @@ impl<'a> Search<'a> {
                     if candidates.is_empty() {
                         break;
                     }
-                    let Some(trials) = self.trials(
-                        (&plan, &rows),
-                        &[&[best.values], &candidates[..]].concat(),
-                        key,
-                        &mut tried,
-                    )?
-                    else {
+                    // Values of a sweep differ in one key.
+                    let known: &[Values] = if slower { &[] } else { &[best.values] };
+                    let all = [known, &candidates].concat();
+                    let Some(trials) = self.trials((&plan, &rows), &all, axis, &mut tried)? else {
                         return Ok(None);
                     };
-                    let from = best.values[key];
+                    let from = best.values[axis];
                     ways.clear();
                     for trial in trials.into_iter().filter(|it| candidates.contains(&it.values)) {
                         // Those of one key share the threads.
                         spent += trial.seconds / candidates.len() as f64;
                         let scores = trial.scores.as_ref();
                         if scores.is_some_and(|it| it.clearly_above(best.scores.as_ref())) {
-                            ways = vec![trial.values[key] > from];
+                            ways = vec![trial.values[axis] > from];
                             best = trial;
                         } else if trial.is_longer_and_not_below(&best) {
                             as_good = Some(trial);

@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 /// The keys that are chosen.
 pub(super) const KEYS: [&str; 4] =
     ["training.updates", "model.hidden", "training.weight_decay", "training.learning_rate.initial"];
+/// The last of them.
+pub(super) const RATE: usize = 3;
+/// A step of two keys at once: longer with a lower rate, where a longer run alone has too much noise, and a lower rate alone too little time.
+pub(super) const SLOWER: usize = KEYS.len();
 /// A value for each of [`KEYS`].
 pub(super) type Values = [f64; 4];
 
@@ -72,8 +76,17 @@ impl Plan {
         self.every > 0 && self.first.iter().all(|value| value.is_finite() && *value >= 0.0)
     }
 
+    /// Values with the next one of a key, or of the two keys of [`SLOWER`]; `None` at the end.
+    pub fn next(&self, key: usize, mut values: Values, up: bool) -> Option<Values> {
+        let steps = if key == SLOWER { vec![(0, true), (RATE, false)] } else { vec![(key, up)] };
+        for (key, up) in steps {
+            values[key] = self.step(key, values[key], up)?;
+        }
+        Some(values)
+    }
+
     /// The next value of a key, up or down; `None` at the end.
-    pub fn step(&self, key: usize, value: f64, up: bool) -> Option<f64> {
+    fn step(&self, key: usize, value: f64, up: bool) -> Option<f64> {
         let by = if up { 2.0 } else { 0.5 };
         let within =
             |[least, most]: [f64; 2], next: f64| (least..=most).contains(&next).then_some(next);
@@ -91,12 +104,12 @@ impl Plan {
     /// The values of the run, which may take `times` as long as the trial with these: as many times the updates, unless twice as many were tried
     /// and were worse.
     pub fn longer(&self, values: Values, tried: &[Values], times: f64) -> Values {
-        let of = |updates: f64| [updates, values[1], values[2], values[3]];
-        let twice = self.step(0, values[0], true).map(of);
+        let twice = self.next(0, values, true);
         if times.is_nan() || twice.is_none_or(|twice| tried.contains(&twice)) {
             return values;
         }
-        of((values[0] * times.max(1.0)).round().min(UPDATES[1]))
+        let updates = (values[0] * times.max(1.0)).round().min(UPDATES[1]);
+        [updates, values[1], values[2], values[3]]
     }
 
     /// About how many times as long a trial takes: an update grows with the hidden units, an audit not with the updates.
@@ -136,6 +149,9 @@ mod tests {
         assert_eq!((step(1, 48.0, false), step(1, 592.0, true)), (Some(32.0), Some(1024.0)));
         assert_eq!((step(2, 0.0, false), step(2, 0.1, true)), (None, None));
         assert_eq!((step(0, 300.0, false), step(0, 9e5, true)), (None, None));
+        assert_eq!(plan.next(1, plan.first, true), Some([500.0, 128.0, 1e-3, 0.1]));
+        assert_eq!(plan.next(SLOWER, plan.first, true), Some([1000.0, 64.0, 1e-3, 0.05]));
+        assert_eq!(plan.next(SLOWER, [9e5, 64.0, 1e-3, 0.1], true), None);
         let exact = of(Gradient::Exact);
         assert_eq!((exact.step(1, 2.0, false), exact.step(1, 14.0, true)), (None, Some(16.0)));
         assert_eq!(exact.step(1, 16.0, true), None);
