@@ -45,6 +45,11 @@ impl Audit {
         self.in_errors.is_nan() || self.in_errors.abs() > MOST_ERRORS
     }
 
+    /// Whether it says that the tracked value is right.
+    pub(crate) fn confirms(&self) -> bool {
+        !self.disagrees() && self.estimate.trust.is_sound()
+    }
+
     /// Whether it is exact, by enumeration.
     pub(crate) fn is_exact(&self) -> bool {
         self.estimate.method == Method::Exact

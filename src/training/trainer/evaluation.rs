@@ -75,9 +75,7 @@ impl Trainer {
         let bound = of_rows.fold(reported.found.bound, |bound, rows| bound.max(rows.log_z_bound));
         let mut log_z = reported.log_z_beside_rows(bound, train_f.log_z_bound);
         let audit = self.audit_if_due(model, &log_z, bound)?;
-        if audit.is_none() {
-            self.judge.standing.lasting_doubts().for_each(|doubt| log_z.trust.doubt(doubt));
-        }
+        remember(&mut log_z, self.judge.standing.lasting_doubts(), audit.as_ref());
         let mut notices = Vec::new();
         let judged = judged(&mut log_z, audit.as_ref(), &mut notices);
         let likelihood =
@@ -164,6 +162,20 @@ impl Trainer {
     }
 }
 
+/// Adds doubts of earlier evaluations, unless an audit confirms the value: then it is as certain as the audit. One that disagrees has a doubt of
+/// its own.
+fn remember(tracked: &mut LogZ, doubts: impl Iterator<Item = Doubt>, audit: Option<&Audit>) {
+    for doubt in doubts {
+        match audit {
+            Some(audit) if audit.confirms() => {
+                tracked.std_error = tracked.std_error.max(audit.estimate.std_error);
+            }
+            Some(audit) if audit.disagrees() => {}
+            _ => tracked.trust.doubt(doubt),
+        }
+    }
+}
+
 /// The tracked value, unless an audit overrides it: an exact value replaces it; a sampled one replaces a value in doubt, and a value that
 /// it contradicts if the audit is higher.
 fn judged(tracked: &mut LogZ, audit: Option<&Audit>, notices: &mut Vec<Notice>) -> Judged {
@@ -195,4 +207,30 @@ fn judged(tracked: &mut LogZ, audit: Option<&Audit>, notices: &mut Vec<Notice>) 
     let source = if exact { Source::Exact } else { Source::Audited };
     let Estimate { value, std_error, trust, .. } = estimate.clone();
     Judged { log_z: LogZ { value, std_error, trust }, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimators::Method;
+    use crate::trust::Trust;
+
+    /// A value that may miss a part of the model is as certain as the audit that confirms it; an audit in doubt confirms nothing.
+    #[test]
+    fn an_audit_confirms_within_its_own_error() {
+        let doubt = || Doubt::other("part", "missing");
+        let found = |doubts: usize, std_error: f64, in_errors: f64, sound: bool| {
+            let trust = Trust::unless((!sound).then(doubt));
+            let estimate = Estimate { trust, ..Estimate::new(Method::Ais, 5.0, std_error) };
+            let audit = Audit { estimate, difference: 0.0, difference_std_error: 1.0, in_errors };
+            let mut tracked = LogZ { value: 5.0, std_error: 0.1, trust: Trust::sound() };
+            remember(&mut tracked, (0..doubts).map(|_| doubt()), Some(&audit));
+            (tracked.std_error, tracked.trust.is_sound())
+        };
+        assert_eq!(found(1, 0.5, 1.0, true), (0.5, true));
+        assert_eq!(found(1, 0.05, 1.0, true), (0.1, true));
+        assert_eq!(found(0, 0.5, 1.0, true), (0.1, true));
+        assert_eq!(found(1, 0.5, 1.0, false), (0.1, false));
+        assert_eq!(found(1, 0.5, 9.0, true), (0.1, true));
+    }
 }

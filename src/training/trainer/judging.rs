@@ -215,7 +215,7 @@ impl Trainer {
             // An audit in doubt may find more, but its agreement says little.
             if audit.disagrees() && audit.difference < 0.0 {
                 standing.contradicted_at = Some(self.updates);
-            } else if !audit.disagrees() && audit.estimate.trust.is_sound() {
+            } else if audit.confirms() {
                 (standing.contradicted_at, standing.missed) = (None, 0);
             }
         }
