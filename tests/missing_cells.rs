@@ -138,7 +138,7 @@ fn impute_fills_the_table_and_leaves_the_rest() {
     // Other words for bits, which are written as they stand there.
     let words = TABLE.replace('1', "True").replace(",0", ",False").replace("\n0", "\nFalse");
     let named = write("words.csv", &words);
-    succeed(&["impute", &path, &named, "--out", &out, "--force"]);
+    succeed(&["impute", &path, "--data", &named, "--out", &out, "--force"]);
     let filled = fs::read_to_string(&out).unwrap();
     assert_eq!(filled.replace("False", "0").replace("True", "1"), expected);
     // Draws differ by seed, and only in the missing cells.

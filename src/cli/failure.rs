@@ -108,8 +108,12 @@ fn command_meant(word: &str) -> Option<&'static str> {
     })
 }
 
-/// How to set a key whose name was typed as an option, as in `--epochs 5`; `typed`: all that was typed.
+/// Commands that take `--set`.
+const WITH_KEYS: [&str; 4] = ["train", "sweep", "init", "data"];
+
+/// How to set a key whose name was typed as an option, as in `--epochs 5`; `typed`: all that was typed, from the command on.
 fn setting_meant(option: &str, mut typed: impl Iterator<Item = String>) -> Option<String> {
+    typed.next().filter(|command| WITH_KEYS.contains(&command.as_str()))?;
     let name = option.trim_start_matches('-').split('=').next()?;
     let word = name.replace('-', "_");
     let key = called_elsewhere(&word).or_else(|| all_keys().find(|key| key.last() == word))?;
@@ -158,6 +162,7 @@ mod tests {
             assert_eq!(meant(typed).as_deref(), Some(expected));
         }
         assert_eq!(meant(&["train", "--nonsense", "5"]), None);
+        assert_eq!(meant(&["estimate", "model.safetensors", "--batch", "5"]), None);
     }
 
     #[test]

@@ -29,8 +29,11 @@ pub struct Impute {
     #[command(flatten)]
     model: ModelOptions,
     /// Table with missing cells (CSV and its relatives)
-    #[arg(value_name = "FILE")]
-    file: String,
+    #[arg(value_name = "FILE", required_unless_present = "data")]
+    file: Option<String>,
+    /// The same, as the other commands name it
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "file")]
+    data: Option<String>,
     /// File to write: .csv is the table with its missing cells filled in, .npy zeros and ones, uint8, [rows, visible units]
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -62,6 +65,10 @@ enum Fill {
 }
 
 impl Impute {
+    fn table(&self) -> &str {
+        self.file.as_ref().or(self.data.as_ref()).map_or("", String::as_str)
+    }
+
     /// Writes the files.
     pub fn run(self) -> Result<ExitCode> {
         let files = std::iter::once(&self.out).chain(&self.probabilities);
@@ -70,7 +77,7 @@ impl Impute {
         let draws = usize::from(self.fill == Fill::Draw);
         let means = draws == 0 || self.probabilities.is_some();
         let asked = Completing { means, draws, seed: self.seed, base: None };
-        let done = Completed::of(&model, &self.file, &self.options, asked)?;
+        let done = Completed::of(&model, self.table(), &self.options, asked)?;
         let rows = self.filled(&model, &done.found);
         let (bytes, cells) = match self.out.extension().is_some_and(|end| end == "npy") {
             true => {
@@ -116,7 +123,7 @@ impl Impute {
 
     /// The table with its cells, and how many were missing.
     fn table(&self, model: &Model, rows: &BitMatrix) -> Result<(Vec<u8>, usize)> {
-        let (path, options) = self.options.table(&self.file, model)?;
+        let (path, options) = self.options.table(self.table(), model)?;
         let names = model.file.trained_on.as_ref().and_then(|it| it.categories.as_deref());
         let variables = &model.file.parameters.variables;
         let mut cells = 0;
