@@ -65,7 +65,7 @@ enum Fill {
 }
 
 impl Impute {
-    fn table(&self) -> &str {
+    fn given(&self) -> &str {
         self.file.as_ref().or(self.data.as_ref()).map_or("", String::as_str)
     }
 
@@ -77,7 +77,7 @@ impl Impute {
         let draws = usize::from(self.fill == Fill::Draw);
         let means = draws == 0 || self.probabilities.is_some();
         let asked = Completing { means, draws, seed: self.seed, base: None };
-        let done = Completed::of(&model, self.table(), &self.options, asked)?;
+        let done = Completed::of(&model, self.given(), &self.options, asked)?;
         let rows = self.filled(&model, &done.found);
         let (bytes, cells) = match self.out.extension().is_some_and(|end| end == "npy") {
             true => {
@@ -123,7 +123,7 @@ impl Impute {
 
     /// The table with its cells, and how many were missing.
     fn table(&self, model: &Model, rows: &BitMatrix) -> Result<(Vec<u8>, usize)> {
-        let (path, options) = self.options.table(self.table(), model)?;
+        let (path, options) = self.options.table(self.given(), model)?;
         let names = model.file.trained_on.as_ref().and_then(|it| it.categories.as_deref());
         let variables = &model.file.parameters.variables;
         let mut cells = 0;
