@@ -58,5 +58,5 @@ use panels::Panels;
 pub(crate) use selected_sum::selected_sum;
 pub use shape::{Product, Shape};
 pub use softmax::softmax;
-pub(crate) use softmax::{reweigh, softmax_of_line};
+pub(crate) use softmax::{exponentials, reweigh, softmax_of_line};
 pub use tuning::Tuning;

@@ -23,6 +23,15 @@ pub(crate) fn reweigh(q: &[f64], from: &[f64], to: &[f64], out: &mut [f64]) {
     reweigh_with(InstructionSet::detect(), q, from, to, out);
 }
 
+/// Replaces x by exp(x), exponents cut at +-700.
+pub(crate) fn exponentials(x: &mut [f64]) {
+    exponentials_with(InstructionSet::detect(), x);
+}
+
+for_every_instruction_set! {
+    fn exponentials_with(x: &mut [f64]) = exponentials_body
+}
+
 for_every_instruction_set! {
     fn softmax_with(log_f: &[f64], tilt: &[f64], q: &mut [f64]) = softmax_body
 }
@@ -33,6 +42,13 @@ for_every_instruction_set! {
 
 for_every_instruction_set! {
     fn reweigh_with(q: &[f64], from: &[f64], to: &[f64], out: &mut [f64]) = reweigh_body
+}
+
+#[inline(always)]
+fn exponentials_body(x: &mut [f64]) {
+    for x in x {
+        *x = exp_f64(*x);
+    }
 }
 
 #[inline(always)]

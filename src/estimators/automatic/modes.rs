@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use crate::engine::host::exponentials;
 use crate::engine::host::math::exp_f64;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, Layer, words_per_row};
@@ -184,7 +185,7 @@ impl ModeSearch {
     /// A(x) of the other layer.
     fn other_part(&self, x: impl ExactSizeIterator<Item = f64>) -> f64 {
         match self.other.is_bits() {
-            true => softplus_sum(x),
+            true => softplus_sum(x.collect()),
             false => log_partition_sum(&self.other, x.collect()),
         }
     }
@@ -289,18 +290,12 @@ fn moves(variables: &Variables, units: usize, state: &[u64]) -> Vec<Move> {
 }
 
 /// sum_i log(1 + exp x_i) = sum max(x, 0) + log prod (1 + exp(-|x|)): one logarithm for 512 factors of at most 2.
-fn softplus_sum(x: impl Iterator<Item = f64>) -> f64 {
-    let (mut linear, mut logarithms, mut product, mut factors) = (0.0, 0.0, 1.0f64, 0);
-    for x in x {
-        linear += x.max(0.0);
-        product *= 1.0 + exp_f64(-x.abs());
-        factors += 1;
-        if factors == 512 {
-            logarithms += product.ln();
-            (product, factors) = (1.0, 0);
-        }
-    }
-    linear + logarithms + product.ln()
+fn softplus_sum(mut x: Vec<f64>) -> f64 {
+    let linear: f64 = x.iter().map(|x| x.max(0.0)).sum();
+    x.iter_mut().for_each(|x| *x = -x.abs());
+    exponentials(&mut x);
+    let factors = x.chunks(512).map(|x| x.iter().map(|x| 1.0 + x).product::<f64>());
+    linear + factors.map(f64::ln).sum::<f64>()
 }
 
 /// [`Variables::log_partition`] with one logarithm for many categorical variables, as in [`softplus_sum`]: it is most of a search.
@@ -318,7 +313,7 @@ fn log_partition_sum(variables: &Variables, mut x: Vec<f64>) -> f64 {
         odds.push((variable.range(), if variable.implicit { exp_f64(-largest) } else { 0.0 }));
         linear += largest;
     }
-    x.iter_mut().for_each(|x| *x = exp_f64(*x));
+    exponentials(&mut x);
     let (mut logarithms, mut product) = (0.0, 1.0f64);
     for (range, odds) in odds {
         product *= odds + x[range].iter().sum::<f64>();
