@@ -61,6 +61,16 @@ struct Best {
 }
 
 impl Best {
+    /// Whether it has a higher likelihood than another one: `clearly`, which a longer trial has to, or at all.
+    fn is_above(&self, other: &Self, clearly: bool) -> bool {
+        let Some(scores) = &self.scores else { return false };
+        let of_other = other.scores.as_ref();
+        match clearly {
+            true => scores.clearly_above(of_other),
+            false => of_other.is_none_or(|other| scores.mean() > other.mean()),
+        }
+    }
+
     /// Whether it differs from another one by its length alone, and has at least its likelihood.
     fn is_longer_and_not_below(&self, other: &Self) -> bool {
         let [scores, of_other] =
@@ -140,11 +150,7 @@ impl<'a> Search<'a> {
                 };
                 for trial in trials {
                     spent += trial.seconds;
-                    if trial
-                        .scores
-                        .as_ref()
-                        .is_some_and(|it| it.clearly_above(best.scores.as_ref()))
-                    {
+                    if trial.is_above(&best, true) {
                         count += tried.len();
                         (best, tried, plan) = (trial, of_exact.clone(), exact.clone());
                     }
@@ -185,8 +191,8 @@ impl<'a> Search<'a> {
                     for trial in trials.into_iter().filter(|it| candidates.contains(&it.values)) {
                         // Those of one key share the threads.
                         spent += trial.seconds / candidates.len() as f64;
-                        let scores = trial.scores.as_ref();
-                        if scores.is_some_and(|it| it.clearly_above(best.scores.as_ref())) {
+                        let costs_more = plan.times_as_long(&trial.values, &best.values) > 1.0;
+                        if trial.is_above(&best, costs_more) {
                             ways = vec![trial.values[axis] > from];
                             best = trial;
                         } else if trial.is_longer_and_not_below(&best) {
