@@ -174,21 +174,24 @@ pub(super) fn together(first: LogZ, second: LogZ, before: f64) -> LogZ {
         second_error: second.std_error,
     };
     let doubt = Trust::unless((lower.trust.is_sound() && beyond).then_some(differ));
-    let missed = if beyond { 0.0 } else { above };
-    let alone = |it: LogZ, is_lower: bool, before: f64| {
-        let std_error = it.std_error * before.max(1.0);
-        LogZ { std_error: if is_lower { std_error.max(missed) } else { std_error }, ..it }
+    let sound = [&first, &second].map(|it| it.trust.is_sound());
+    let takes_first = match sound {
+        [true, true] => far && !second_is_higher,
+        [false, false] => !(far && second_is_higher),
+        [first, _] => first,
     };
-    let again = if before.abs() > CONSISTENT { before.abs() } else { 1.0 };
-    let both = |it: LogZ| LogZ { std_error: it.std_error * again, ..it };
-    let mut found = match (first.trust.is_sound(), second.trust.is_sound()) {
-        (true, true) if far && !second_is_higher => both(first),
-        (true, true) => both(second),
-        (true, false) => alone(first, second_is_higher, before),
-        (false, true) => alone(second, !second_is_higher, -before),
-        (false, false) if far && second_is_higher => second,
-        (false, false) => first,
+    let (mut found, other, was_lower) =
+        if takes_first { (first, second, before) } else { (second, first, -before) };
+    let alone = sound[0] != sound[1];
+    let contradicted = sound == [true; 2] && before.abs() > CONSISTENT;
+    found.std_error *= match contradicted {
+        true => before.abs(),
+        false if alone => was_lower.max(1.0),
+        false => 1.0,
     };
+    if alone && !beyond {
+        found.std_error = found.std_error.max(other.value - found.value);
+    }
     found.trust = found.trust.and(doubt);
     found
 }
