@@ -63,7 +63,7 @@
 //! Data flows in one direction: [`data`] -> [`training`] (gradient, update rule) -> [`model`] -> [`tempering`] (chains, RTS statistics) ->
 //! [`tracking`] (log Z, log-likelihoods) -> early stopping -> [`record`] -> [`report`]. [`live`] and [`mod@fit`] are for custom loops and
 //! for arrays. Algorithms are written in the operations of [`engine`]; [`estimators`] are for fixed models; [`config`], [`checkpoint`] and
-//! [`cli`] are input and output. [`interrupt`] ends long computations at a signal, [`progress`] reports how far they are.
+//! [`cli`] are input and output. [`context`] ends long computations, at a signal or alone, and reports how far they are.
 
 pub mod checkpoint;
 #[cfg(feature = "cli")]
