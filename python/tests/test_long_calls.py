@@ -87,30 +87,6 @@ def test_ending_one_call_ends_no_other(model):
     assert results["other"] == ztrack.log_partition(*model, method="rts", sweeps=3000, seed=1).value
 
 
-def test_lines_of_one_call_are_not_those_of_another():
-    # Both would take hours, and say how far their step is.
-    lines = {"ais": [], "rts": []}
-
-    def call(method, **long):
-        def progress(line):
-            lines[method].append(line)
-            return not all(len(of_one) > 3 for of_one in lines.values())
-
-        with pytest.raises(ztrack.Interrupted):
-            ztrack.log_partition(*big(), method=method, progress=progress, **long)
-
-    threads = [
-        threading.Thread(target=call, args=["ais"], kwargs={"chains": 5000}),
-        threading.Thread(target=call, args=["rts"], kwargs={"sweeps": 10**7}),
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not any("sweeps" in line for line in lines["ais"]), lines
-    assert any("sweeps" in line for line in lines["rts"]) and not any("annealing" in line for line in lines["rts"]), lines
-
-
 def test_other_threads_of_python_run_meanwhile():
     # The call would take hours: only what another thread does meanwhile ends it.
     code = f"""{LONG}{MODEL}import _thread, threading
