@@ -68,6 +68,38 @@ fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
     assert_eq!(doubts, [false, false, true, true, false]);
 }
 
+/// Two evaluations whose chains missed a part put the next ones in doubt. An audit ends that if it is as certain as the tracked value.
+#[test]
+fn an_uncertain_audit_does_not_end_the_doubt_about_missing_parts() {
+    for (error_of_audit, lasts) in [(0.5f64, true), (0.05, false)] {
+        let settings = ["training.updates=60", "evaluation.every=10", "evaluation.exact=false"];
+        let mut trainer = trainer(&settings);
+        let mut doubts = Vec::new();
+        while trainer.updates() < 60 {
+            trainer.step().unwrap();
+            if trainer.updates() == 0 || !trainer.evaluation_due(trainer.updates()) {
+                continue;
+            }
+            let mut evaluation = trainer.evaluate(None).unwrap().unwrap();
+            doubts.push(evaluation.log_z.trust.names().contains("missed-before"));
+            // As certain as the audit that confirms it.
+            evaluation.log_z.std_error = error_of_audit.max(0.1);
+            if trainer.updates() < 30 {
+                evaluation.log_z.trust = Trust::unless(Some(Doubt::other("bound", "reason")));
+            }
+            match &mut evaluation.audit {
+                Some(audit) => audit.estimate.std_error = error_of_audit,
+                None => {}
+            }
+            if trainer.updates() < 40 {
+                evaluation.audit = None;
+            }
+            trainer.judge(&mut evaluation);
+        }
+        assert_eq!(doubts, [false, false, true, false, lasts, false]);
+    }
+}
+
 /// Training rows a thousand nats below the best evaluation are a reason to go back, but not by a log Z in doubt.
 #[test]
 fn a_value_in_doubt_is_no_reason_to_go_back() {

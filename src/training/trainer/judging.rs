@@ -216,7 +216,11 @@ impl Trainer {
             if audit.disagrees() && audit.difference < 0.0 {
                 standing.contradicted_at = Some(self.updates);
             } else if audit.confirms() {
-                (standing.contradicted_at, standing.missed) = (None, 0);
+                standing.contradicted_at = None;
+                // A less certain audit confirms its own evaluation alone.
+                if audit.estimate.std_error < evaluation.log_z.std_error {
+                    standing.missed = 0;
+                }
             }
         }
         if self.updates == 0 {
