@@ -82,7 +82,7 @@ impl Variable {
     }
 
     /// The largest natural parameter, and exp(-largest) where the implicit state counts, else 0.
-    fn largest(&self, eta: &[f64]) -> (f64, f64) {
+    pub(crate) fn largest(&self, eta: &[f64]) -> (f64, f64) {
         let start = if self.implicit { 0.0 } else { f64::NEG_INFINITY };
         let largest = eta.iter().copied().fold(start, f64::max);
         (largest, if self.implicit { (-largest).exp() } else { 0.0 })

@@ -14,6 +14,7 @@ mod choice;
 mod exploration;
 mod judgement;
 mod known;
+mod layer_sum;
 mod modes;
 mod results;
 mod run;

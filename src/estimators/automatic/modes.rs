@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use crate::engine::host::exponentials;
+use super::layer_sum::log_partition;
 use crate::engine::host::math::exp_f64;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, Layer, words_per_row};
@@ -184,10 +184,7 @@ impl ModeSearch {
 
     /// A(x) of the other layer.
     fn other_part(&self, x: impl ExactSizeIterator<Item = f64>) -> f64 {
-        match self.other.is_bits() {
-            true => softplus_sum(x.collect()),
-            false => log_partition_sum(&self.other, x.collect()),
-        }
+        log_partition(&self.other, x.collect())
     }
 
     fn inputs(&self, state: &[u64]) -> Vec<f64> {
@@ -289,62 +286,11 @@ fn moves(variables: &Variables, units: usize, state: &[u64]) -> Vec<Move> {
     variables.of(units).flat_map(of).collect()
 }
 
-/// sum_i log(1 + exp x_i) = sum max(x, 0) + log prod (1 + exp(-|x|)): one logarithm for 512 factors of at most 2.
-fn softplus_sum(mut x: Vec<f64>) -> f64 {
-    let linear: f64 = x.iter().map(|x| x.max(0.0)).sum();
-    x.iter_mut().for_each(|x| *x = -x.abs());
-    exponentials(&mut x);
-    let factors = x.chunks(512).map(|x| x.iter().map(|x| 1.0 + x).product::<f64>());
-    linear + factors.map(f64::ln).sum::<f64>()
-}
-
-/// [`Variables::log_partition`] with one logarithm for many categorical variables, as in [`softplus_sum`]: it is most of a search.
-fn log_partition_sum(variables: &Variables, mut x: Vec<f64>) -> f64 {
-    let (mut linear, mut odds) = (0.0, Vec::new());
-    for variable in variables.of(x.len()) {
-        let own = &mut x[variable.range()];
-        if variable.real.is_some() {
-            linear += variable.log_partition(own);
-            continue;
-        }
-        let least = if variable.implicit { 0.0 } else { f64::NEG_INFINITY };
-        let largest = own.iter().copied().fold(least, f64::max);
-        own.iter_mut().for_each(|x| *x -= largest);
-        odds.push((variable.range(), if variable.implicit { exp_f64(-largest) } else { 0.0 }));
-        linear += largest;
-    }
-    exponentials(&mut x);
-    let (mut logarithms, mut product) = (0.0, 1.0f64);
-    for (range, odds) in odds {
-        product *= odds + x[range].iter().sum::<f64>();
-        if product > 1e200 {
-            logarithms += product.ln();
-            product = 1.0;
-        }
-    }
-    linear + logarithms + product.ln()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::exact::log_partition;
+    use crate::model::exact;
     use crate::model::test_systems::gaussian_parameters;
-
-    #[test]
-    fn many_logarithms_in_one_are_their_sum() {
-        let mut variables: Variables = "3+,4,2*1+".parse().unwrap();
-        let x: Vec<f64> = (0..9).map(|i| f64::from(i * i % 7) * 40.0 - 120.0).collect();
-        for scale in [0.0, 0.1, 5.0] {
-            let x: Vec<f64> = x.iter().map(|x| scale * x).collect();
-            let exact = variables.log_partition(x.iter().copied());
-            assert!((log_partition_sum(&variables, x) - exact).abs() < 1e-10 * (1.0 + exact.abs()));
-        }
-        variables = "real,200*5".parse().unwrap();
-        let x: Vec<f64> = (0..1002).map(|i| f64::from(i * 37 % 101) * 0.05 - 3.0).collect();
-        let exact = variables.log_partition(x.iter().copied());
-        assert!((log_partition_sum(&variables, x) - exact).abs() < 1e-10 * (1.0 + exact.abs()));
-    }
 
     /// Once every state of a small layer was evaluated the bound is log Z, and it never exceeds log Z.
     #[test]
@@ -354,7 +300,7 @@ mod tests {
             // Every other model has categorical variables.
             let variables = if seed % 2 == 0 { "3+,4,2*1+" } else { "" };
             let p = p.of(variables.parse().unwrap()).unwrap();
-            let exact = log_partition(&p).unwrap();
+            let exact = exact::log_partition(&p).unwrap();
             for (layer, units) in [(Layer::Visible, 9), (Layer::Hidden, 6)] {
                 let mut search = ModeSearch::new(&p, layer);
                 search.climb_random(10, 1);
