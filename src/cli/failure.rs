@@ -111,9 +111,9 @@ fn command_meant(word: &str) -> Option<&'static str> {
 /// Commands that take `--set`.
 const WITH_KEYS: [&str; 4] = ["train", "sweep", "init", "data"];
 
-/// How to set a key whose name was typed as an option, as in `--epochs 5`; `typed`: all that was typed, from the command on.
+/// How to set a key whose name was typed as an option, as in `--epochs 5`; `typed`: all that was typed.
 fn setting_meant(option: &str, mut typed: impl Iterator<Item = String>) -> Option<String> {
-    typed.next().filter(|command| WITH_KEYS.contains(&command.as_str()))?;
+    typed.find(|word| WITH_KEYS.contains(&word.as_str()))?;
     let name = option.trim_start_matches('-').split('=').next()?;
     let word = name.replace('-', "_");
     let key = called_elsewhere(&word).or_else(|| all_keys().find(|key| key.last() == word))?;

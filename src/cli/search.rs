@@ -61,14 +61,10 @@ struct Best {
 }
 
 impl Best {
-    /// Whether it has a higher likelihood than another one: `clearly`, which a longer trial has to, or at all.
-    fn is_above(&self, other: &Self, clearly: bool) -> bool {
-        let Some(scores) = &self.scores else { return false };
-        let of_other = other.scores.as_ref();
-        match clearly {
-            true => scores.clearly_above(of_other),
-            false => of_other.is_none_or(|other| scores.mean() > other.mean()),
-        }
+    /// Whether it has a higher likelihood than another one. A trial that takes longer has to have it beyond the scatter of the rows too.
+    fn is_above(&self, other: &Self, takes_longer: bool) -> bool {
+        let scores = self.scores.as_ref();
+        scores.is_some_and(|it| it.above(other.scores.as_ref(), takes_longer))
     }
 
     /// Whether it differs from another one by its length alone, and has at least its likelihood.
@@ -191,8 +187,8 @@ impl<'a> Search<'a> {
                     for trial in trials.into_iter().filter(|it| candidates.contains(&it.values)) {
                         // Those of one key share the threads.
                         spent += trial.seconds / candidates.len() as f64;
-                        let costs_more = plan.times_as_long(&trial.values, &best.values) > 1.0;
-                        if trial.is_above(&best, costs_more) {
+                        let longer = plan.times_as_long(&trial.values, &best.values) > 1.0;
+                        if trial.is_above(&best, longer) {
                             ways = vec![trial.values[axis] > from];
                             best = trial;
                         } else if trial.is_longer_and_not_below(&best) {

@@ -36,7 +36,7 @@ impl HeldOut {
         let scores = simple.into_iter().filter_map(|it| it.parts.into_iter().nth(1));
         let best = scores.max_by(|a, b| a.mean.total_cmp(&b.mean));
         let best = best.map(|it| Scores { of_rows: it.values, log_z_std_error: 0.0 });
-        Ok(best.is_some_and(|best| best.clearly_above(trial)))
+        Ok(best.is_some_and(|best| best.above(trial, true)))
     }
 }
 
@@ -65,15 +65,15 @@ impl Scores {
         mean(&self.of_rows)
     }
 
-    /// Whether the mean is higher than another one by more than the standard error of the difference: from the scatter of the differences over
-    /// the rows, and from both log Z. On few rows a difference of two good settings is mostly the former.
-    pub(super) fn clearly_above(&self, other: Option<&Self>) -> bool {
+    /// Whether the mean is higher than another one by more than the error of the difference: that of both log Z, and for a trial that takes
+    /// longer also from the scatter of the differences over the rows. On few rows a difference of two good settings is mostly the latter.
+    pub(super) fn above(&self, other: Option<&Self>, takes_longer: bool) -> bool {
         let Some(other) = other else { return true };
         let pairs = self.of_rows.iter().zip(&other.of_rows);
         let differences: Vec<f64> = pairs.map(|(new, old)| new - old).collect();
-        let of_rows = variance(&differences) / differences.len() as f64;
         let of_log_z = self.log_z_std_error.hypot(other.log_z_std_error);
-        mean(&differences) > of_rows.sqrt().hypot(of_log_z)
+        let of_rows = (variance(&differences) / differences.len() as f64).sqrt();
+        mean(&differences) > if takes_longer { of_log_z.hypot(of_rows) } else { of_log_z }
     }
 }
 
@@ -94,13 +94,16 @@ mod tests {
         let of =
             |of_rows: &[f64], log_z_std_error| Scores { of_rows: of_rows.into(), log_z_std_error };
         let old = of(&[-9.0, -3.0, -12.0, -5.0], 0.1);
+        let above = |rows: &[f64], error| {
+            [true, false].map(|takes_longer| of(rows, error).above(Some(&old), takes_longer))
+        };
         // The same for all rows: the error is that of both log Z.
-        assert!(of(&[-8.8, -2.8, -11.8, -4.8], 0.1).clearly_above(Some(&old)));
-        assert!(!of(&[-8.9, -2.9, -11.9, -4.9], 0.1).clearly_above(Some(&old)));
-        assert!(!of(&[-8.8, -2.8, -11.8, -4.8], 0.3).clearly_above(Some(&old)));
+        assert_eq!(above(&[-8.8, -2.8, -11.8, -4.8], 0.1), [true; 2]);
+        assert_eq!(above(&[-8.9, -2.9, -11.9, -4.9], 0.1), [false; 2]);
+        assert_eq!(above(&[-8.8, -2.8, -11.8, -4.8], 0.3), [false; 2]);
         // The same mean, from one row that gains 1.2 and three that lose .13 each.
-        assert!(!of(&[-7.8, -3.13, -12.13, -5.13], 0.1).clearly_above(Some(&old)));
-        assert!(!of(&[f64::NAN, -2.8, -11.8, -4.8], 0.1).clearly_above(Some(&old)));
-        assert!(old.clearly_above(None));
+        assert_eq!(above(&[-7.8, -3.13, -12.13, -5.13], 0.1), [false, true]);
+        assert_eq!(above(&[f64::NAN, -2.8, -11.8, -4.8], 0.1), [false; 2]);
+        assert!(old.above(None, true));
     }
 }
