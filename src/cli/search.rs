@@ -344,3 +344,24 @@ fn given<'a>(overrides: &'a [String], key: &str) -> Option<&'a str> {
     let mut values = pairs.filter(|(name, _)| name.trim() == key);
     values.next().map(|(_, value)| value.trim().trim_matches('"'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A longer trial of the same settings that is not worse, within any error, and no other one.
+    #[test]
+    fn a_longer_trial_that_is_not_below_is_as_good() {
+        let of = |updates: f64, rate: f64, mean: Option<f64>| Best {
+            values: [updates, 64.0, 0.0, rate],
+            scores: mean
+                .map(|mean| Scores { of_rows: vec![mean, mean - 1.0], log_z_std_error: 0.5 }),
+            seconds: 1.0,
+        };
+        let best = of(500.0, 0.1, Some(-9.0));
+        let as_good = |it: Best| it.is_longer_and_not_below(&best);
+        assert!(as_good(of(1000.0, 0.1, Some(-8.9))) && as_good(of(1000.0, 0.1, Some(-9.0))));
+        assert!(!as_good(of(1000.0, 0.1, Some(-9.1))) && !as_good(of(1000.0, 0.1, None)));
+        assert!(!as_good(of(1000.0, 0.2, Some(-8.9))) && !as_good(of(250.0, 0.1, Some(-8.9))));
+    }
+}

@@ -43,8 +43,8 @@ impl HeldOut {
 /// Log-likelihoods of the validation rows by the audited model of a trial.
 #[derive(Clone)]
 pub(super) struct Scores {
-    of_rows: Vec<f64>,
-    log_z_std_error: f64,
+    pub of_rows: Vec<f64>,
+    pub log_z_std_error: f64,
 }
 
 impl Scores {
