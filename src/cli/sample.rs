@@ -211,7 +211,7 @@ impl Sample {
         let bytes = tempering_bytes(self.chains, self.temperatures, m, j);
         check_sizes(self.chains, self.temperatures, bytes)?;
         // Bits, bytes of pixels, and the encoded file.
-        check_memory(3.0 * self.count as f64 * m as f64, &format!("--count {}", self.count))
+        check_memory(3.0 * self.count as f64 * m as f64, &format!("{} samples", self.count))
             .map_err(anyhow::Error::msg)?;
         Ok((model, format))
     }
