@@ -87,9 +87,8 @@ fn an_uncertain_audit_does_not_end_the_doubt_about_missing_parts() {
             if trainer.updates() < 30 {
                 evaluation.log_z.trust = Trust::unless(Some(Doubt::other("bound", "reason")));
             }
-            match &mut evaluation.audit {
-                Some(audit) => audit.estimate.std_error = error_of_audit,
-                None => {}
+            if let Some(audit) = &mut evaluation.audit {
+                audit.estimate.std_error = error_of_audit;
             }
             if trainer.updates() < 40 {
                 evaluation.audit = None;
