@@ -48,7 +48,8 @@ impl ChainTracker {
     /// modes that the model is about to leave or to grow.
     ///
     /// Where the chains lag behind the model, the equilibrated value replaces the tracked one: the lag of the latter is no part of the spread
-    /// over chains by which both would be weighed.
+    /// over chains by which both would be weighed. Otherwise, if the two contradict each other, the higher one counts alone, because chains that
+    /// miss a part of the model give values that are too low. If that is the tracked one, the distance is a part of its error.
     ///
     /// Returns the states of the copy; `None` if equilibration is switched off.
     pub fn settle(&mut self, path: &dyn TemperedPath) -> Option<Samples> {
@@ -131,10 +132,15 @@ impl ChainTracker {
             memory: rest.memory,
         });
         let best = filter.influence().best_gain(&rest.measurement.influence);
-        let wrong = in_errors(step, noise).abs() > CONSISTENT;
-        let gain = if lags || wrong { 1.0 } else { best };
+        let above = in_errors(step, noise);
+        let (gain, distance) = match above {
+            _ if lags => (1.0, 0.0),
+            _ if above > CONSISTENT => (1.0, 0.0),
+            _ if above < -CONSISTENT => (0.0, step),
+            _ => (best, 0.0),
+        };
         filter.approach(&rest.measurement, gain);
-        self.memory = gain * gain * rest.memory;
+        self.memory = gain * gain * rest.memory + distance * distance;
         Some(samples)
     }
 
@@ -158,9 +164,9 @@ mod tests {
     use crate::tracking::filter::AnyFilter;
     use crate::tracking::{Parts, Smoothing};
 
-    /// A filter's value far beyond its error bar from the equilibrated one has no part in the result, another one has.
+    /// Of a tracked and an equilibrated value that contradict each other the lower one has no part in the result.
     #[test]
-    fn a_value_that_the_equilibration_contradicts_is_replaced() {
+    fn of_two_values_that_contradict_each_other_the_higher_one_counts() {
         let engine = Host::new(&gaussian_parameters(8, 4, 0.5, 1));
         let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
         let base = BaseDistribution::uniform(8);
@@ -174,15 +180,21 @@ mod tests {
             beta_update: BetaUpdate::Collapsed,
             initial_rounds: InitialRounds::default(),
         };
-        for (shift, replaced) in [(0.0, false), (1.0, true), (-1.0, true)] {
+        for shift in [0.0, 1.0, -1.0] {
             let chains = TemperedChains::new(base.sample(40, 1, 0), ladder.len(), 1);
             let (mut chains, mut rounds) = ChainTracker::start(&path, chains, options);
             rounds.measurement.log_z[ladder.len() - 1] += shift;
+            let tracked = rounds.measurement.log_z[ladder.len() - 1];
             chains.filter = AnyFilter::new(Smoothing::Kalman, &rounds.measurement);
             chains.settle(&path);
             let settled = chains.settled().unwrap();
             let far = settled.innovation_in_errors.abs() > CONSISTENT;
-            assert_eq!([far, chains.log_z() == settled.log_z], [replaced; 2], "{settled:?}");
+            assert_eq!(far, shift != 0.0, "{settled:?}");
+            let is = [settled.log_z, tracked].map(|value| chains.log_z() == value);
+            assert_eq!(is, [shift < 0.0, shift > 0.0], "{settled:?}");
+            let distance = (tracked - settled.log_z).abs();
+            let errors_as_far = chains.std_error() / distance;
+            assert!(shift == 0.0 || (errors_as_far >= 1.0) == (shift > 0.0), "{settled:?}");
         }
     }
 }
