@@ -3,19 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 /// The keys that are chosen.
-pub(super) const KEYS: [&str; 5] = [
-    "training.updates",
-    "model.hidden",
-    "training.weight_decay",
-    "training.learning_rate.initial",
-    "averaging.window",
-];
-/// The learning rate among them.
+pub(super) const KEYS: [&str; 4] =
+    ["training.updates", "model.hidden", "training.weight_decay", "training.learning_rate.initial"];
+/// The last of them.
 pub(super) const RATE: usize = 3;
 /// A step of two keys at once: longer with a lower rate, where a longer run alone has too much noise, and a lower rate alone too little time.
 pub(super) const SLOWER: usize = KEYS.len();
 /// A value for each of [`KEYS`].
-pub(super) type Values = [f64; KEYS.len()];
+pub(super) type Values = [f64; 4];
 
 /// Fewest and most updates of a run.
 pub(super) const UPDATES: [f64; 2] = [250.0, 1e6];
@@ -27,9 +22,6 @@ const ENUMERATED: [f64; 2] = [2.0, 16.0];
 const FIRST_ENUMERATED: [f64; 2] = [12.0, 0.05];
 const WEIGHT_DECAYS: [f64; 8] = [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1];
 const FIRST_WEIGHT_DECAY: f64 = 1e-3;
-/// Shares of the history: a longer average is smoother, which helps where a model overfits, and lags behind, which costs in short runs.
-const WINDOWS: [f64; 4] = [0.03, 0.1, 0.3, 1.0];
-const FIRST_WINDOW: f64 = 0.1;
 
 /// How trials compute the gradient.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,12 +68,7 @@ impl Plan {
         };
         let updates = updates.round().clamp(2.0 * UPDATES[0], 20_000.0);
         let decay = if gradient == Gradient::Exact { 0.0 } else { FIRST_WEIGHT_DECAY };
-        Self {
-            gradient,
-            minutes: 0.0,
-            first: [updates, hidden, decay, rate, FIRST_WINDOW],
-            every: 0,
-        }
+        Self { gradient, minutes: 0.0, first: [updates, hidden, decay, rate], every: 0 }
     }
 
     /// Whether it can be used: a file may hold anything.
@@ -108,9 +95,9 @@ impl Plan {
             (1, Gradient::Exact) => within(ENUMERATED, if up { value + 2.0 } else { value - 2.0 }),
             (1, _) => within(HIDDEN, ((by * value / HIDDEN[0]).ceil() * HIDDEN[0]).min(HIDDEN[1]))
                 .filter(|next| *next != value),
-            (2, _) => neighbour(&WEIGHT_DECAYS, value, up),
-            (RATE, _) => Some(rounded(by * value)),
-            _ => neighbour(&WINDOWS, value, up),
+            (2, _) if up => WEIGHT_DECAYS.into_iter().find(|next| *next > value),
+            (2, _) => WEIGHT_DECAYS.into_iter().rev().find(|next| *next < value),
+            _ => Some(rounded(by * value)),
         }
     }
 
@@ -121,9 +108,8 @@ impl Plan {
         if times.is_nan() || twice.is_none_or(|twice| tried.contains(&twice)) {
             return values;
         }
-        let mut longer = values;
-        longer[0] = (values[0] * times.max(1.0)).round().min(UPDATES[1]);
-        longer
+        let updates = (values[0] * times.max(1.0)).round().min(UPDATES[1]);
+        [updates, values[1], values[2], values[3]]
     }
 
     /// About how many times as long a trial takes: an update grows with the hidden units, an audit not with the updates.
@@ -135,12 +121,6 @@ impl Plan {
         };
         (length * width).max(length).max(1.0)
     }
-}
-
-/// The next of values in rising order; `None` at the end.
-fn neighbour(values: &[f64], value: f64, up: bool) -> Option<f64> {
-    let mut values = values.iter().copied();
-    if up { values.find(|next| *next > value) } else { values.rfind(|next| *next < value) }
 }
 
 /// Three digits of a number.
@@ -160,9 +140,7 @@ mod tests {
     fn steps_stay_within_the_ends_and_lead_back() {
         let plan = of(Gradient::Sampled);
         let step = |key, value, up| plan.step(key, value, up);
-        for (key, value) in
-            [(0, 777.0), (1, 112.0), (2, FIRST_WEIGHT_DECAY), (RATE, 0.1), (4, FIRST_WINDOW)]
-        {
+        for (key, value) in [(0, 777.0), (1, 112.0), (2, FIRST_WEIGHT_DECAY), (3, 0.1)] {
             let up = step(key, value, true).unwrap();
             assert!(up > value && step(key, value, false).unwrap() < value);
             assert_eq!(step(key, up, false), Some(value));
@@ -170,11 +148,10 @@ mod tests {
         assert_eq!((step(1, 16.0, false), step(1, 1024.0, true)), (None, None));
         assert_eq!((step(1, 48.0, false), step(1, 592.0, true)), (Some(32.0), Some(1024.0)));
         assert_eq!((step(2, 0.0, false), step(2, 0.1, true)), (None, None));
-        assert_eq!((step(4, 0.03, false), step(4, 1.0, true)), (None, None));
         assert_eq!((step(0, 300.0, false), step(0, 9e5, true)), (None, None));
-        assert_eq!(plan.next(1, plan.first, true), Some([500.0, 128.0, 1e-3, 0.1, 0.1]));
-        assert_eq!(plan.next(SLOWER, plan.first, true), Some([1000.0, 64.0, 1e-3, 0.05, 0.1]));
-        assert_eq!(plan.next(SLOWER, [9e5, 64.0, 1e-3, 0.1, 0.1], true), None);
+        assert_eq!(plan.next(1, plan.first, true), Some([500.0, 128.0, 1e-3, 0.1]));
+        assert_eq!(plan.next(SLOWER, plan.first, true), Some([1000.0, 64.0, 1e-3, 0.05]));
+        assert_eq!(plan.next(SLOWER, [9e5, 64.0, 1e-3, 0.1], true), None);
         let exact = of(Gradient::Exact);
         assert_eq!((exact.step(1, 2.0, false), exact.step(1, 14.0, true)), (None, Some(16.0)));
         assert_eq!(exact.step(1, 16.0, true), None);
@@ -183,8 +160,8 @@ mod tests {
     #[test]
     fn the_run_takes_the_time_that_is_left_unless_a_longer_trial_was_not_better() {
         let plan = of(Gradient::Sampled);
-        let [values, twice] = [500.0, 1000.0].map(|updates| [updates, 64.0, 0.0, 0.1, 0.1]);
-        let wider = [1000.0, 128.0, 0.0, 0.1, 0.1];
+        let [values, twice] = [500.0, 1000.0].map(|updates| [updates, 64.0, 0.0, 0.1]);
+        let wider = [1000.0, 128.0, 0.0, 0.1];
         let updates = |tried: &[Values], times| plan.longer(values, tried, times)[0];
         assert_eq!(updates(&[values, wider], 3.0), 1500.0);
         assert_eq!(updates(&[values, twice], 3.0), 500.0);
@@ -198,19 +175,19 @@ mod tests {
     #[test]
     fn an_enumerated_unit_more_takes_twice_as_long() {
         let exact = of(Gradient::Exact);
-        let wider = [500.0, 14.0, 0.0, 0.05, 0.1];
+        let wider = [500.0, 14.0, 0.0, 0.05];
         assert_eq!(exact.times_as_long(&wider, &exact.first), 4.0);
         assert_eq!(exact.times_as_long(&exact.first, &wider), 1.0);
         let sampled = of(Gradient::Sampled);
-        assert_eq!(sampled.times_as_long(&[1000.0, 128.0, 0.0, 0.1, 0.1], &sampled.first), 4.0);
+        assert_eq!(sampled.times_as_long(&[1000.0, 128.0, 0.0, 0.1], &sampled.first), 4.0);
     }
 
     #[test]
     fn a_plan_of_a_file_is_read_only_if_its_numbers_can_be_used() {
         let plan = |first, every| Plan { first, every, ..of(Gradient::Sampled) };
-        assert!(plan([500.0, 16.0, 0.0, 0.1, 0.1], 100).is_valid());
-        assert!(!plan([500.0, f64::NAN, 0.0, 0.1, 0.1], 100).is_valid());
-        assert!(!plan([500.0, 16.0, -1.0, 0.1, 0.1], 100).is_valid());
-        assert!(!plan([500.0, 16.0, 0.0, 0.1, 0.1], 0).is_valid());
+        assert!(plan([500.0, 16.0, 0.0, 0.1], 100).is_valid());
+        assert!(!plan([500.0, f64::NAN, 0.0, 0.1], 100).is_valid());
+        assert!(!plan([500.0, 16.0, -1.0, 0.1], 100).is_valid());
+        assert!(!plan([500.0, 16.0, 0.0, 0.1], 0).is_valid());
     }
 }
