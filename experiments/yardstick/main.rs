@@ -112,7 +112,7 @@ fn report(options: &Options) -> Result<bool> {
 /// The rows as a table in Markdown.
 fn text(rows: &[Row]) -> String {
     let mut lines = vec![
-        "| table | rows | columns (categorical) | hidden | updates, weight decay, rate, averaging window | trials, processor seconds | **test log-likelihood** | error of rows, of log Z | by reverse AIS, by AIS | independent | Chow-Liu | mixture | best published |".to_string(),
+        "| table | rows | columns (categorical) | hidden | updates, weight decay, rate | trials, processor seconds | **test log-likelihood** | error of rows, of log Z | by reverse AIS, by AIS | independent | Chow-Liu | mixture | best published |".to_string(),
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|".into(),
     ];
     for row in rows {
@@ -128,7 +128,7 @@ fn text(rows: &[Row]) -> String {
         let published =
             published.map_or("-".into(), |it| format!("{:.2} ({})", it.value, it.model));
         lines.push(format!(
-            "| {}{} | {}, {}, {} | {} ({}) | {} | {}, {}, {}, {} | {}, {:.0} | **{:.3}**{} | {:.3}, {:.3} | {bounds} | {} | {} | {} | {published} |",
+            "| {}{} | {}, {}, {} | {} ({}) | {} | {}, {}, {} | {}, {:.0} | **{:.3}**{} | {:.3}, {:.3} | {bounds} | {} | {} | {} | {published} |",
             row.name,
             if row.on_validation { " (validation rows)" } else { "" },
             row.rows[0],
@@ -140,7 +140,6 @@ fn text(rows: &[Row]) -> String {
             row.updates,
             row.weight_decay,
             row.rate,
-            row.averaging_window.map_or("auto".into(), |it| it.to_string()),
             row.trials,
             row.processor_seconds,
             row.test.value,

@@ -40,8 +40,6 @@ pub struct Row {
     pub updates: u64,
     pub weight_decay: f64,
     pub rate: f64,
-    /// None if it was not chosen by trials.
-    pub averaging_window: Option<f64>,
     /// Number of trial runs.
     pub trials: usize,
     /// Seconds by the clock and of processors: search and run.
@@ -170,7 +168,6 @@ fn measure(table: &Table, run: &Path) -> Result<Row> {
         updates: summary.updates,
         weight_decay: config.training.weight_decay,
         rate: config.training.learning_rate.initial,
-        averaging_window: config.averaging.window.given(),
         trials: trials.len(),
         seconds: all().map(clock).sum(),
         processor_seconds: all().map(processor).sum(),
