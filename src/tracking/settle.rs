@@ -133,11 +133,12 @@ impl ChainTracker {
         });
         let best = filter.influence().best_gain(&rest.measurement.influence);
         let above = in_errors(step, noise);
-        let (gain, distance) = match above {
-            _ if lags => (1.0, 0.0),
-            _ if above > CONSISTENT => (1.0, 0.0),
-            _ if above < -CONSISTENT => (0.0, step),
-            _ => (best, 0.0),
+        let (gain, distance) = if lags || above > CONSISTENT {
+            (1.0, 0.0)
+        } else if above < -CONSISTENT {
+            (0.0, step)
+        } else {
+            (best, 0.0)
         };
         filter.approach(&rest.measurement, gain);
         self.memory = gain * gain * rest.memory + distance * distance;
