@@ -114,18 +114,24 @@ pub enum Notice {
 pub struct Remedy {
     /// The particles exchange states with tempered chains from then on.
     pub exchange: bool,
-    /// The training went back to the state of the best evaluation.
+    /// The training went back to the state of the best evaluation, or to that of the next field.
     pub rewound: bool,
+    /// The training starts anew from this many hidden units that were trained with the exact gradient, as they are better.
+    pub small: Option<usize>,
     /// The learning rate was halved.
     pub halved: bool,
 }
 
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.rewound {
-            true => "It goes back to the state of that update (training.rewind)",
-            false => "It goes on from here",
-        })?;
+        match (self.small, self.rewound) {
+            (Some(units), _) => write!(
+                f,
+                "It starts anew from {units} hidden units that were trained with the exact gradient, as they are better than that update, with the others as at the beginning (training.rewind)"
+            ),
+            (None, true) => write!(f, "It goes back to the state of that update (training.rewind)"),
+            (None, false) => write!(f, "It goes on from here"),
+        }?;
         if self.halved {
             f.write_str(", with half the learning rate")?;
         }

@@ -94,11 +94,17 @@ impl Health {
         self.state == TrainingState::Failing && (fall > COLLAPSE || persistent)
     }
 
-    /// Decides on a remedy: the way back if `rewinds`, where the negative phase `mends` what it can do, and where that did not help half the
-    /// learning rate. `None` if there is none.
-    pub fn remedy(&mut self, update: u64, mends: bool, rewinds: bool) -> Option<Remedy> {
+    /// Decides on a remedy: the way back if `rewinds`, or to a start with `small` hidden units, where the negative phase `mends` what it can do,
+    /// and where that did not help half the learning rate. `None` if there is none.
+    pub fn remedy(
+        &mut self,
+        update: u64,
+        mends: bool,
+        rewinds: bool,
+        small: Option<usize>,
+    ) -> Option<Remedy> {
         let exchange = mends && self.mended_at.is_none();
-        let halved = rewinds && !exchange;
+        let halved = rewinds && !exchange && small.is_none();
         if !rewinds && !exchange {
             return None;
         }
@@ -109,7 +115,7 @@ impl Health {
             self.mended_at = Some(update);
         }
         (self.failing_in_a_row, self.recovering) = (0, 0);
-        Some(Remedy { exchange, rewound: rewinds, halved })
+        Some(Remedy { exchange, rewound: rewinds, small, halved })
     }
 
     /// Adds an evaluation whose log Z can be trusted, finite values.

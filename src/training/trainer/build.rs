@@ -188,7 +188,8 @@ fn negative_phase(
 /// Smallest probability of a state in the initial visible bias, which is finite by it where a column is always 0 or 1.
 pub const LEAST_MARGINAL: f64 = 0.001;
 
-fn initial_parameters(
+/// The model that a run starts from.
+pub(super) fn initial_parameters(
     config: &Config,
     marginals: &[f64],
     variables: &Variables,

@@ -28,14 +28,16 @@ impl Trainer {
         // A value in doubt is no reason to go back.
         let train = evaluation.train.value;
         let counts = evaluation.is_sound() && train.is_finite();
-        let needed = failing && counts && health.needs_remedy(train);
-        let remedy = (needed && self.updates < self.total)
-            .then(|| health.remedy(self.updates, self.negative_phase.mends(), rewinds))
-            .flatten();
+        let needed = failing && counts && health.needs_remedy(train) && self.updates < self.total;
+        let first = rewinds && health.rewinds == 0;
+        let mends = self.negative_phase.mends();
+        // An error of another model is none of this run.
+        let small =
+            if needed && first { self.keep_small_start(best.train).ok().flatten() } else { None };
+        let health = &mut self.judge.standing.training;
+        let remedy = if needed { health.remedy(self.updates, mends, rewinds, small) } else { None };
         if best.update == self.updates && keeps {
-            let mut state = StateWriter::new();
-            self.save_model(&mut state, 0.0);
-            self.judge.best = Some(state);
+            self.keep_state();
         }
         let changed = before != self.judge.standing.training.state;
         if self.judge.standing.training.state == TrainingState::Overfitting && changed {
@@ -45,6 +47,13 @@ impl Trainer {
             let fallen = best.train - train;
             evaluation.notices.push(Notice::TrainingFails { update: best.update, fallen, remedy });
         }
+    }
+
+    /// Keeps the present state as the one to go back to.
+    pub(super) fn keep_state(&mut self) {
+        let mut state = StateWriter::new();
+        self.save_model(&mut state, 0.0);
+        self.judge.best = Some(state);
     }
 
     /// Before an update: does what the last evaluation has decided.

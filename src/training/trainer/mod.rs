@@ -21,6 +21,7 @@ mod records;
 mod rows;
 mod run;
 mod shortlist;
+mod small_start;
 mod state;
 mod step;
 mod step_limit;

@@ -1,0 +1,106 @@
+//! A start for a training that fails: a few hidden units that were trained with the exact gradient, which has no chains that could lose a
+//! mode (algorithms.md, section 4).
+
+use super::Trainer;
+use super::build::initial_parameters;
+use super::model::model;
+use crate::context::{interrupt, progress};
+use crate::engine::random::{Purpose, derived_seed};
+use crate::error::Result;
+use crate::model::{Parameters, exact};
+use crate::training::averaging::Averaged;
+use crate::training::gradient::{Centering, Exact, NegativePhase, Now, gradient};
+use crate::training::update::{Adam, AdamConfig, UpdateRule};
+
+/// Number of hidden units: their 1024 states are enumerated.
+pub(super) const UNITS: usize = 10;
+/// Updates by Adam, their step size, and the rows in a batch, as noise of the batches is all the noise that is left.
+const UPDATES: u64 = 500;
+const RATE: f64 = 0.1;
+const BATCH: usize = 2000;
+
+impl Trainer {
+    /// If a small model of the first hidden units gives the training rows more than `least` nats per row: keeps the state at the initial model
+    /// with these units trained as the one to go back to, and returns their number.
+    pub(super) fn keep_small_start(&mut self, least: f64) -> Result<Option<usize>> {
+        if self.sizes.hidden <= UNITS {
+            return Ok(None);
+        }
+        let (_task, _permit) = (
+            progress::task(format!("training {UNITS} hidden units with the exact gradient")),
+            interrupt::permit(),
+        );
+        let start = initial_parameters(&self.config, &self.rows.marginals, &self.rows.variables)?;
+        let small = self.trained(first_hidden(&start, UNITS))?;
+        let engine = model(small.clone(), &self.device).engine;
+        let likelihood =
+            self.rows.train_log_f(engine.as_ref()).mean - exact::log_partition(&small)?;
+        // Not where it is NaN.
+        if likelihood.is_nan() || likelihood <= least {
+            return Ok(None);
+        }
+        let grown = with_hidden_of(start, &small);
+        let training = &self.config.training;
+        let averaged =
+            self.averaged.as_ref().map(|_| Averaged::new(self.plan.window, grown.clone()));
+        let rule = training.update.build(
+            self.sizes.visible,
+            self.sizes.hidden,
+            training.learning_rate.initial,
+        );
+        let current = std::mem::replace(&mut self.current, model(grown, &self.device));
+        let averaged = std::mem::replace(&mut self.averaged, averaged);
+        let rule = std::mem::replace(&mut self.rule, rule);
+        self.keep_state();
+        (self.current, self.averaged, self.rule) = (current, averaged, rule);
+        Ok(Some(UNITS))
+    }
+
+    /// The parameters after all updates with the exact gradient.
+    fn trained(&mut self, parameters: Parameters) -> Result<Parameters> {
+        let (m, j) = (parameters.n_visible, parameters.n_hidden);
+        let plus_minus = parameters.variables.is_plus_minus();
+        let centering = plus_minus.then(|| Centering::plus_minus(m, j).of_nonlinear_rules());
+        let mut rule = Adam::new(AdamConfig::default(), m, j);
+        // Other batches than those of the first updates.
+        let seed = derived_seed(self.config.seed, Purpose::Pretraining, 0);
+        let mut current = model(parameters, &self.device);
+        for updates in 0..UPDATES {
+            interrupt::point();
+            let batch = self.rows.batch(seed, updates, BATCH)?;
+            let data = current.engine.moments(&batch, None);
+            let of_model = Exact.moments(Now { model: &current, batch, updates, tracker: None })?;
+            let gradient = gradient(&data, &of_model, centering.as_ref());
+            let mut parameters = current.parameters.as_ref().clone();
+            Centering::step(centering.as_ref(), &mut parameters, |parameters| {
+                rule.step(parameters, &gradient, RATE);
+            });
+            parameters.confine();
+            current = model(parameters, &self.device);
+        }
+        Ok(current.parameters.as_ref().clone())
+    }
+}
+
+/// The model of the first hidden units alone.
+fn first_hidden(parameters: &Parameters, count: usize) -> Parameters {
+    let Parameters { n_hidden, weights, hidden_bias, .. } = parameters;
+    Parameters {
+        n_hidden: count,
+        weights: weights.chunks_exact(*n_hidden).flat_map(|row| &row[..count]).copied().collect(),
+        hidden_bias: hidden_bias[..count].to_vec(),
+        ..parameters.clone()
+    }
+}
+
+/// The model whose first hidden units, and visible bias, are those of a small one.
+fn with_hidden_of(mut parameters: Parameters, small: &Parameters) -> Parameters {
+    let count = small.n_hidden;
+    let rows = parameters.weights.chunks_exact_mut(parameters.n_hidden);
+    for (row, of_small) in rows.zip(small.weights.chunks_exact(count)) {
+        row[..count].copy_from_slice(of_small);
+    }
+    parameters.hidden_bias[..count].copy_from_slice(&small.hidden_bias);
+    parameters.visible_bias.clone_from(&small.visible_bias);
+    parameters
+}
