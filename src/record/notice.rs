@@ -114,24 +114,21 @@ pub enum Notice {
 pub struct Remedy {
     /// The particles exchange states with tempered chains from then on.
     pub exchange: bool,
-    /// The training went back to the state of the best evaluation, or to that of the next field.
+    /// The training went back to its best state.
     pub rewound: bool,
-    /// The training starts anew from this many hidden units that were trained with the exact gradient, as they are better.
-    pub small: Option<usize>,
+    /// That state is a model of few hidden units that was trained with the exact gradient.
+    pub small: bool,
     /// The learning rate was halved.
     pub halved: bool,
 }
 
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.small, self.rewound) {
-            (Some(units), _) => write!(
-                f,
-                "It starts anew from {units} hidden units that were trained with the exact gradient, as they are better than that update, with the others as at the beginning (training.rewind)"
-            ),
-            (None, true) => write!(f, "It goes back to the state of that update (training.rewind)"),
-            (None, false) => write!(f, "It goes on from here"),
-        }?;
+        f.write_str(match (self.rewound, self.small) {
+            (true, true) => "It starts anew from a few hidden units that were trained with the exact gradient and are better than that update, and from the others as at the beginning (training.rewind)",
+            (true, false) => "It goes back to the state of that update (training.rewind)",
+            (false, _) => "It goes on from here",
+        })?;
         if self.halved {
             f.write_str(", with half the learning rate")?;
         }

@@ -75,6 +75,12 @@ impl NegativePhase for Exchange {
         self.chains = Some(Chains { population, model: model.clone(), ladder: ladder.clone() });
     }
 
+    fn restart(&mut self, start: Start<'_>, rows: &BitMatrix) {
+        self.particles.restart(start, rows);
+        self.chains = None;
+        self.mend(start);
+    }
+
     /// A step of the chains, and swaps where they travel: chains that lost the ladder or make no round trips do not know the model
     /// better than the particles do.
     fn follow(&mut self, new: &Model) {

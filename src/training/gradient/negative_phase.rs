@@ -53,6 +53,11 @@ pub trait NegativePhase: Send {
     /// The training fails: this phase no longer represents the model, and does what it can about that.
     fn mend(&mut self, _start: Start<'_>) {}
 
+    /// Begins anew at a model that is near the distribution of these training rows, shape [N, M].
+    fn restart(&mut self, start: Start<'_>, _rows: &BitMatrix) {
+        self.start(start);
+    }
+
     /// States that follow the model at beta = 1, shape [particles, M]: the tracker compares its chains with them.
     fn particles(&self) -> Option<&BitMatrix> {
         None

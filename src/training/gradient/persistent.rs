@@ -22,6 +22,11 @@ impl NegativePhase for PersistentDivergence {
         Ok(engine.moments(&self.particles.visible, None))
     }
 
+    fn restart(&mut self, _start: Start<'_>, rows: &BitMatrix) {
+        let (n, count) = (rows.rows(), self.particles.visible.rows());
+        self.particles.visible = rows.select((0..count).map(|i| i * n / count));
+    }
+
     fn particles(&self) -> Option<&BitMatrix> {
         Some(&self.particles.visible)
     }

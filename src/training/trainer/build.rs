@@ -111,7 +111,8 @@ fn preconditioner(config: &Config, rows: &RowSets) -> Preconditioner {
     Preconditioner::new(&rows.train_evaluated, &rows.variables, weights, rate, config.seed)
 }
 
-fn centering(config: &Config, rows: &RowSets, sizes: Sizes) -> Option<Centering> {
+/// Offsets of the gradient at the start.
+pub(super) fn centering(config: &Config, rows: &RowSets, sizes: Sizes) -> Option<Centering> {
     let offsets = match config.training.centering {
         true => Centering::new(rows.marginals.clone(), sizes.hidden),
         false if rows.variables.is_plus_minus() => {

@@ -29,13 +29,14 @@ impl Trainer {
         let train = evaluation.train.value;
         let counts = evaluation.is_sound() && train.is_finite();
         let needed = failing && counts && health.needs_remedy(train) && self.updates < self.total;
-        let first = rewinds && health.rewinds == 0;
+        if needed && rewinds && health.rewinds == 0 {
+            // An error of another model is none of this run.
+            let small = self.keep_small_start(best.train).ok().flatten();
+            small.into_iter().for_each(|it| self.judge.standing.training.take_small(it));
+        }
         let mends = self.negative_phase.mends();
-        // An error of another model is none of this run.
-        let small =
-            if needed && first { self.keep_small_start(best.train).ok().flatten() } else { None };
         let health = &mut self.judge.standing.training;
-        let remedy = if needed { health.remedy(self.updates, mends, rewinds, small) } else { None };
+        let remedy = if needed { health.remedy(self.updates, mends, rewinds) } else { None };
         if best.update == self.updates && keeps {
             self.keep_state();
         }
@@ -74,7 +75,12 @@ impl Trainer {
             }
         }
         let (ladder, base) = (&self.plan.ladder, &self.base);
-        self.negative_phase.mend(Start { model: &self.current, ladder, base });
+        let start = Start { model: &self.current, ladder, base };
+        if rewound && self.judge.standing.training.small {
+            self.negative_phase.restart(start, &self.rows.train_evaluated);
+            return Ok(());
+        }
+        self.negative_phase.mend(start);
         if rewound {
             (0..REFRESH).for_each(|_| self.negative_phase.follow(&self.current));
         }

@@ -2,12 +2,14 @@
 //! mode (algorithms.md, section 4).
 
 use super::Trainer;
-use super::build::initial_parameters;
+use super::build::{centering, initial_parameters};
 use super::model::model;
 use crate::context::{interrupt, progress};
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::model::{Parameters, exact};
+use crate::tracking::mean_log_f;
+use crate::training::Likelihoods;
 use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Exact, NegativePhase, Now, gradient};
 use crate::training::update::{Adam, AdamConfig, UpdateRule};
@@ -21,8 +23,8 @@ const BATCH: usize = 2000;
 
 impl Trainer {
     /// If a small model of the first hidden units gives the training rows more than `least` nats per row: keeps the state at the initial model
-    /// with these units trained as the one to go back to, and returns their number.
-    pub(super) fn keep_small_start(&mut self, least: f64) -> Result<Option<usize>> {
+    /// with these units trained as the one to go back to, and returns its likelihoods.
+    pub(super) fn keep_small_start(&mut self, least: f64) -> Result<Option<Likelihoods>> {
         if self.sizes.hidden <= UNITS {
             return Ok(None);
         }
@@ -33,10 +35,16 @@ impl Trainer {
         let start = initial_parameters(&self.config, &self.rows.marginals, &self.rows.variables)?;
         let small = self.trained(first_hidden(&start, UNITS))?;
         let engine = model(small.clone(), &self.device).engine;
-        let likelihood =
-            self.rows.train_log_f(engine.as_ref()).mean - exact::log_partition(&small)?;
+        let log_z = exact::log_partition(&small)?;
+        let of_rows = |rows| mean_log_f(engine.as_ref(), rows).mean - log_z;
+        let likelihoods = Likelihoods {
+            update: self.updates,
+            train: self.rows.train_log_f(engine.as_ref()).mean - log_z,
+            validation: self.rows.validation.as_ref().map(of_rows),
+            log_z_std_error: 0.0,
+        };
         // Not where it is NaN.
-        if likelihood.is_nan() || likelihood <= least {
+        if likelihoods.train.is_nan() || likelihoods.train <= least {
             return Ok(None);
         }
         let grown = with_hidden_of(start, &small);
@@ -48,12 +56,15 @@ impl Trainer {
             self.sizes.hidden,
             training.learning_rate.initial,
         );
+        let offsets = centering(&self.config, &self.rows, self.sizes);
         let current = std::mem::replace(&mut self.current, model(grown, &self.device));
         let averaged = std::mem::replace(&mut self.averaged, averaged);
         let rule = std::mem::replace(&mut self.rule, rule);
+        let offsets = std::mem::replace(&mut self.centering, offsets);
         self.keep_state();
-        (self.current, self.averaged, self.rule) = (current, averaged, rule);
-        Ok(Some(UNITS))
+        (self.current, self.averaged, self.rule, self.centering) =
+            (current, averaged, rule, offsets);
+        Ok(Some(likelihoods))
     }
 
     /// The parameters after all updates with the exact gradient.
