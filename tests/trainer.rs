@@ -161,10 +161,8 @@ fn without_exchange_pcd_is_plain() {
     assert_ne!(trained(trainer(&with("training.exchange=true"))), plain);
 }
 
-/// Two modes of unequal size that the particles leave: the fall of the likelihood is found, the training goes back and recovers by
-/// exchange, and a run that is resumed afterwards has the same parameters.
-#[test]
-fn a_training_that_fails_is_mended() {
+/// Rows near two states of 30 bits, in unequal numbers, and settings with which PCD loses one of the modes.
+fn two_modes(hidden: &str) -> (Config, Splits) {
     let streams = Streams::new(3, Purpose::TestSystem, 0);
     let rows = |first: u32, n: usize| {
         let rows: Vec<Vec<bool>> = (0..n)
@@ -185,11 +183,18 @@ fn a_training_that_fails_is_mended() {
         "training.learning_rate={ initial = 1.0, schedule = \"linear-to-zero\" }",
         "training.early_stopping={ patience = 1, patience_factor = 1.0 }",
         "evaluation.every=50",
-        "model.hidden=8",
         "data.groups=false",
         "training.preconditioning=false",
+        hidden,
     ];
-    let config = Config::parse(common::TINY, &settings.map(String::from)).unwrap();
+    (Config::parse(common::TINY, &settings.map(String::from)).unwrap(), splits)
+}
+
+/// Two modes of unequal size that the particles leave: the fall of the likelihood is found, the training goes back and recovers by
+/// exchange, and a run that is resumed afterwards has the same parameters.
+#[test]
+fn a_training_that_fails_is_mended() {
+    let (config, splits) = two_modes("model.hidden=8");
     let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
     let (mut states, mut mended, mut saved) = (Vec::new(), None, None);
     let (mut models, mut rate, mut rewinds) = (HashMap::new(), f64::INFINITY, 0);
@@ -239,6 +244,49 @@ fn a_training_that_fails_is_mended() {
     resumed.save(&mut state);
     let again = StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap();
     assert_eq!(kept(&again), kept(&saved));
+    while resumed.next_evaluation().unwrap().is_some() {}
+    assert_eq!(resumed.parameters(), trainer.parameters());
+    assert_eq!(resumed.standing(), trainer.standing());
+}
+
+/// The same with more hidden units than are enumerated: the training starts anew from a few that were trained with the exact gradient, with
+/// particles at training rows, and is better for it. A resume has the same parameters.
+#[test]
+fn a_training_that_fails_starts_anew_from_few_hidden_units() {
+    let (config, splits) = two_modes("model.hidden=16");
+    let Values::Binary(rows) = splits.train.values.clone() else { unreachable!() };
+    let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
+    let likelihood =
+        |trainer: &Trainer| mean_log_likelihood(trainer.current_parameters(), &rows).unwrap();
+    let (mut best, mut remedies, mut saved) = (f64::NEG_INFINITY, Vec::new(), None);
+    while let Some(evaluation) = trainer.next_evaluation().unwrap() {
+        if remedies.is_empty() {
+            best = best.max(evaluation.train.value);
+        }
+        for notice in &evaluation.notices {
+            let &Notice::TrainingFails { remedy: Some(remedy), .. } = notice else { continue };
+            remedies.push(remedy);
+            if remedies.len() > 1 {
+                continue;
+            }
+            let mut state = StateWriter::new();
+            trainer.save(&mut state);
+            saved = Some(StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap());
+            let failed = likelihood(&trainer);
+            trainer.step().unwrap();
+            let anew = likelihood(&trainer);
+            assert!(anew > failed, "{anew} {failed}");
+            // The small model, which is exact, is what later evaluations are held against.
+            let reference = trainer.standing().training.best.unwrap();
+            assert!(reference.train > best && reference.log_z_std_error == 0.0, "{reference:?}");
+        }
+    }
+    let first = remedies[0];
+    assert!(first.small && first.rewound && first.exchange && !first.halved, "{first:?}");
+    assert_eq!(trainer.standing().training.state, TrainingState::Healthy);
+    let saved = saved.unwrap();
+    let mut resumed =
+        Trainer::resume(&config, splits, &Device::default(), &saved, Changes::Refused).unwrap();
     while resumed.next_evaluation().unwrap().is_some() {}
     assert_eq!(resumed.parameters(), trainer.parameters());
     assert_eq!(resumed.standing(), trainer.standing());

@@ -66,6 +66,7 @@ impl Trainer {
         let kept = kept.map(StateWriter::to_bytes).transpose()?;
         let rewound = kept.is_some();
         if let Some(bytes) = kept {
+            self.judge.standing.training.state = TrainingState::Healthy;
             let state = StateReader::from_bytes("the state of the best evaluation", bytes)?;
             self.load_model(&state)?;
             (self.tracked_at, self.view) = (self.updates, None);

@@ -16,8 +16,8 @@ use crate::training::update::{Adam, AdamConfig, UpdateRule};
 
 /// Number of hidden units: their 1024 states are enumerated.
 pub(super) const UNITS: usize = 10;
-/// Updates by Adam, their step size, and the rows in a batch, as noise of the batches is all the noise that is left.
-const UPDATES: u64 = 500;
+/// Updates by Adam, their step size, which falls to zero, and the rows in a batch, as noise of the batches is all the noise that is left.
+const UPDATES: u64 = 1000;
 const RATE: f64 = 0.1;
 const BATCH: usize = 2000;
 
@@ -61,9 +61,10 @@ impl Trainer {
         let averaged = std::mem::replace(&mut self.averaged, averaged);
         let rule = std::mem::replace(&mut self.rule, rule);
         let offsets = std::mem::replace(&mut self.centering, offsets);
+        let steps = std::mem::take(&mut self.steps);
         self.keep_state();
-        (self.current, self.averaged, self.rule, self.centering) =
-            (current, averaged, rule, offsets);
+        (self.current, self.averaged, self.rule) = (current, averaged, rule);
+        (self.centering, self.steps) = (offsets, steps);
         Ok(Some(likelihoods))
     }
 
@@ -82,9 +83,10 @@ impl Trainer {
             let data = current.engine.moments(&batch, None);
             let of_model = Exact.moments(Now { model: &current, batch, updates, tracker: None })?;
             let gradient = gradient(&data, &of_model, centering.as_ref());
+            let rate = RATE * (1.0 - updates as f64 / UPDATES as f64);
             let mut parameters = current.parameters.as_ref().clone();
             Centering::step(centering.as_ref(), &mut parameters, |parameters| {
-                rule.step(parameters, &gradient, RATE);
+                rule.step(parameters, &gradient, rate);
             });
             parameters.confine();
             current = model(parameters, &self.device);
@@ -114,4 +116,45 @@ fn with_hidden_of(mut parameters: Parameters, small: &Parameters) -> Parameters 
     parameters.hidden_bias[..count].copy_from_slice(&small.hidden_bias);
     parameters.visible_bias.clone_from(&small.visible_bias);
     parameters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::plus_minus::Couplings;
+    use crate::model::test_systems::gaussian_parameters;
+
+    /// What the first hidden units are replaced by is the model, but for the others and what is in the visible bias for them.
+    #[test]
+    fn a_small_model_takes_the_place_of_the_first_hidden_units() {
+        let large = gaussian_parameters(6, 5, 0.5, 1);
+        let small = first_hidden(&large, 2);
+        assert_eq!(
+            (small.n_hidden, small.weights[2..4].to_vec()),
+            (2, large.weights[5..7].to_vec())
+        );
+        assert_eq!(with_hidden_of(large.clone(), &small), large);
+        // Of others without weights log Z has log 2 each.
+        let other = gaussian_parameters(6, 2, 0.5, 2);
+        let grown = with_hidden_of(Parameters::zeros(6, 5), &other);
+        let [of_grown, of_other] = [&grown, &other].map(|it| exact::log_partition(it).unwrap());
+        assert!((of_grown - of_other - 3.0 * 2f64.ln()).abs() < 1e-6, "{of_grown} {of_other}");
+    }
+
+    /// Of units -1 and +1 the visible bias holds a part of all couplings, and the others keep theirs.
+    #[test]
+    fn couplings_of_other_units_stay_as_they_are() {
+        let large = Couplings::of_arrays(&gaussian_parameters(6, 5, 0.5, 1)).model().unwrap();
+        let mut small = first_hidden(&large, 2);
+        small.weights.iter_mut().for_each(|w| *w *= 2.0);
+        let rows = small.weights.chunks_exact(2);
+        let moved = rows.map(|row| row.iter().sum::<f32>() / 4.0);
+        small.visible_bias.iter_mut().zip(moved).for_each(|(c, moved)| *c -= moved);
+        let grown = with_hidden_of(large.clone(), &small);
+        let [before, after] = [&large, &grown].map(|it| it.couplings());
+        for i in 0..6 {
+            assert!((before.visible_bias[i] - after.visible_bias[i]).abs() < 1e-6);
+            assert_eq!(before.weights[5 * i + 2..5 * i + 5], after.weights[5 * i + 2..5 * i + 5]);
+        }
+    }
 }
