@@ -9,7 +9,7 @@ use super::dry_run::seconds_per_update;
 use super::output::tell;
 use super::recipe::Recipe;
 use super::run_folder::refuse_if_used;
-use super::search_plan::{Gradient, KEYS, Plan, RATE, SLOWER, Values};
+use super::search_plan::{KEYS, Plan, RATE, SLOWER, Values};
 use super::search_trial::{HeldOut, Scores, seconds};
 use super::sweep::{Sweep, Trained};
 use super::sweep_axis::Axis;
@@ -26,9 +26,10 @@ pub const MINUTES: f64 = 10.0;
 /// The order in which they are varied: twice the rate reaches what twice the length does, in half the time, and a model that was trained too
 /// short shows nothing of the others.
 const ORDER: [usize; KEYS.len() + 1] = [3, 0, SLOWER, 1, 2];
-/// Share of the time that the updates of the first trial take, and of the first one with the exact gradient.
+/// Share of the time that the updates of the first trial take.
 const FIRST: f64 = 1.0 / 80.0;
-const FIRST_EXACT: f64 = 1.0 / 20.0;
+/// The setting of trials whose particles would miss modes from random weights.
+const EXACT_START: [&str; 2] = ["model.start", "\"exact\""];
 /// All keys are varied in short trials, then again in longer ones: the most that one trial may take, audit included, and the time at which such
 /// trials end, as shares of the whole time.
 const ROUNDS: [(f64, f64); 3] = [(1.0 / 40.0, 0.3), (1.0 / 10.0, 0.6), (1.0 / 4.0, 1.0)];
@@ -112,7 +113,8 @@ impl<'a> Search<'a> {
         }
         refuse_if_used(self.out)?;
         let rows = self.held_out()?;
-        let mut plan = self.plan(Gradient::Sampled, FIRST)?;
+        let plan = self.plan()?;
+        let mut exact = false;
         tell(&format!(
             "preset \"best\": trial runs in {} choose length, number of hidden units, weight decay and learning rate by the log-likelihood of validation rows, then one run with these follows: {} minutes together (--minutes)",
             self.out.join(SEARCH).display(),
@@ -120,7 +122,7 @@ impl<'a> Search<'a> {
         ));
         let budget = 60.0 * self.minutes;
         let (mut spent, mut tried, mut count) = (0.0, Vec::new(), 0);
-        let Some(first) = self.trials((&plan, &rows), &[plan.first], 0, &mut tried)? else {
+        let Some(first) = self.trials((&plan, exact, &rows), &[plan.first], 0, &mut tried)? else {
             return Ok(None);
         };
         let Some(mut best) = first.into_iter().next() else {
@@ -131,16 +133,15 @@ impl<'a> Search<'a> {
         let mut as_good: Option<Best> = None;
         for (round, (longest, end)) in ROUNDS.into_iter().enumerate() {
             if round + 1 == ROUNDS.len()
-                && self.may_enumerate()
+                && !self.keeps(EXACT_START[0])
                 && rows.better_than(best.scores.as_ref())?
             {
                 tell(
-                    "the best trial is below a simple model of the same rows: the next one enumerates a few hidden units, as the exact gradient has no chains that could fail",
+                    "the best trial is below a simple model of the same rows: the next one trains a few hidden units with the exact gradient first, as it has no chains that could miss a mode",
                 );
-                let exact = self.plan(Gradient::Exact, FIRST_EXACT)?;
                 let mut of_exact = Vec::new();
                 let Some(trials) =
-                    self.trials((&exact, &rows), &[exact.first], 0, &mut of_exact)?
+                    self.trials((&plan, true, &rows), &[best.values], 0, &mut of_exact)?
                 else {
                     return Ok(None);
                 };
@@ -148,7 +149,7 @@ impl<'a> Search<'a> {
                     spent += trial.seconds;
                     if trial.is_above(&best, true) {
                         count += tried.len();
-                        (best, tried, plan) = (trial, of_exact.clone(), exact.clone());
+                        (best, tried, exact) = (trial, of_exact.clone(), true);
                     }
                 }
             }
@@ -179,7 +180,9 @@ impl<'a> Search<'a> {
                     // Values of a sweep differ in one key.
                     let known: &[Values] = if slower { &[] } else { &[best.values] };
                     let all = [known, &candidates].concat();
-                    let Some(trials) = self.trials((&plan, &rows), &all, axis, &mut tried)? else {
+                    let Some(trials) =
+                        self.trials((&plan, exact, &rows), &all, axis, &mut tried)?
+                    else {
                         return Ok(None);
                     };
                     let from = best.values[axis];
@@ -204,7 +207,7 @@ impl<'a> Search<'a> {
             "no trial run has ended with a log Z that can be trusted, see the messages above: give model.hidden, or a lower training.learning_rate.initial"
         );
         let count = count + tried.len();
-        let settings = self.settings(&plan, best.values);
+        let settings = self.settings((&plan, exact), best.values);
         tell(&format!("chosen after {count} trial runs: {}", settings.join(" ")));
         let left = budget - spent;
         let last = as_good.filter(|it| it.is_longer_and_not_below(&best) && it.seconds <= left);
@@ -216,14 +219,15 @@ impl<'a> Search<'a> {
                 longer[0]
             ));
         }
-        Ok(Some(self.settings(&plan, longer)))
+        Ok(Some(self.settings((&plan, exact), longer)))
     }
 
     /// Settings with values of the keys.
-    fn settings(&self, plan: &Plan, values: Values) -> Vec<String> {
+    fn settings(&self, (plan, exact): (&Plan, bool), values: Values) -> Vec<String> {
         let chosen = KEYS.iter().zip(values).filter(|(key, _)| !self.keeps(key));
         let chosen = chosen.map(|(key, value)| format!("{key}={value}"));
-        self.always(plan).into_iter().chain(chosen).collect()
+        let start = exact.then(|| EXACT_START.join("="));
+        self.always(plan).into_iter().chain(chosen).chain(start).collect()
     }
 
     /// Settings of all trials and the run. A length by itself would switch early stopping off.
@@ -233,20 +237,13 @@ impl<'a> Search<'a> {
             ("evaluation.every", plan.every.to_string()),
         ];
         let left = all.into_iter().filter(|(key, _)| !self.keeps(key));
-        let left = left.map(|(key, value)| format!("{key}={value}"));
-        left.chain(plan.gradient.settings().iter().map(|it| (*it).into())).collect()
-    }
-
-    /// Whether trials may have the exact gradient: nothing that goes with it is given.
-    fn may_enumerate(&self) -> bool {
-        let keys = Gradient::Exact.settings().iter().filter_map(|it| it.split_once('='));
-        keys.into_iter().all(|(key, _)| !self.keeps(key))
+        left.map(|(key, value)| format!("{key}={value}")).collect()
     }
 
     /// Trains with values that differ in one key, those that are already tried first; what has ended, and what was stopped.
     fn trials(
         &self,
-        (plan, rows): (&Plan, &HeldOut),
+        (plan, exact, rows): (&Plan, bool, &HeldOut),
         all: &[Values],
         varied: usize,
         tried: &mut Vec<Values>,
@@ -258,9 +255,8 @@ impl<'a> Search<'a> {
         let new: Vec<Values> = all.iter().filter(|it| !tried.contains(it)).copied().collect();
         tried.extend(&new);
         let keys = KEYS.iter().enumerate().filter(|(_, key)| !self.keeps(key));
-        // Its own name for each of them.
-        let exact = (plan.gradient == Gradient::Exact)
-            .then(|| Axis::of("training.gradient", ["\"exact\""].into_iter()));
+        // A part of the names, as the others have the same values.
+        let exact = exact.then(|| Axis::of(EXACT_START[0], [EXACT_START[1]].into_iter()));
         let settings = [self.always(plan), CHEAP.map(String::from).to_vec()].concat();
         let sweep = Sweep {
             what: self.what.into(),
@@ -305,31 +301,22 @@ impl<'a> Search<'a> {
     }
 
     /// The plan of an interrupted search, or a new one from a few updates of each size, with a first trial whose updates take a `share` of the time.
-    fn plan(&self, gradient: Gradient, share: f64) -> Result<Plan> {
-        let name = match gradient {
-            Gradient::Sampled => "plan.json",
-            Gradient::Exact => "plan-exact.json",
-        };
-        let path = self.out.join(SEARCH).join(name);
+    fn plan(&self) -> Result<Plan> {
+        let path = self.out.join(SEARCH).join("plan.json");
         let kept = read_text_of_run(&path, LONGEST, "the plan of a search")?;
         let kept = kept.and_then(|text| serde_json::from_str::<Plan>(&text).ok());
         if let Some(plan) = kept.filter(|plan| plan.is_valid() && plan.minutes == self.minutes) {
             return Ok(plan);
         }
-        let of = |config: &Config| (config.model.hidden, config.training.learning_rate.initial);
         let (config, _) = self.config(&[])?;
-        let mut plan = Plan::new(gradient, 0.0, of(&config));
-        let mut settings: Vec<String> = gradient.settings().iter().map(|it| (*it).into()).collect();
-        settings.push(format!("model.hidden={}", plan.first[1]));
-        let (config, _) = self.config(&settings)?;
         let splits = config.data.load(self.data_folder)?;
         let rows = splits.train.rows();
         let mut trainer = Trainer::new(&config, splits, &Device::Host)?;
-        let updates = share * 60.0 * self.minutes / seconds_per_update(&mut trainer, &config)?;
-        plan = Plan {
+        let updates = FIRST * 60.0 * self.minutes / seconds_per_update(&mut trainer, &config)?;
+        let plan = Plan {
             minutes: self.minutes,
             every: config.evaluation.every * rows.div_ceil(MANY_ROWS) as u64,
-            ..Plan::new(gradient, updates, of(&config))
+            ..Plan::new(updates, (config.model.hidden, config.training.learning_rate.initial))
         };
         std::fs::create_dir_all(self.out.join(SEARCH))
             .with_context(|| format!("cannot create {}", self.out.join(SEARCH).display()))?;

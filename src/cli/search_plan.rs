@@ -16,26 +16,12 @@ pub(super) type Values = [f64; 4];
 pub(super) const UPDATES: [f64; 2] = [250.0, 1e6];
 /// Fewest and most hidden units; their number is a multiple of the former.
 const HIDDEN: [f64; 2] = [16.0, 1024.0];
-/// The same where the hidden layer is enumerated.
-const ENUMERATED: [f64; 2] = [2.0, 16.0];
-/// Hidden units of the first trial whose hidden layer is enumerated, and its learning rate.
-const FIRST_ENUMERATED: [f64; 2] = [12.0, 0.05];
 const WEIGHT_DECAYS: [f64; 8] = [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1];
 const FIRST_WEIGHT_DECAY: f64 = 1e-3;
-
-/// How trials compute the gradient.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Gradient {
-    /// As configured.
-    Sampled,
-    /// By enumeration of a small hidden layer, with large batches, as noise of the batches is all the noise that is left.
-    Exact,
-}
 
 /// The first trial, kept so that an interrupted search goes on with the same trials.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Plan {
-    pub gradient: Gradient,
     pub minutes: f64,
     /// A value for each key.
     pub first: Values,
@@ -43,32 +29,11 @@ pub(super) struct Plan {
     pub every: u64,
 }
 
-impl Gradient {
-    /// Settings that go with it.
-    pub fn settings(self) -> &'static [&'static str] {
-        match self {
-            Self::Sampled => &[],
-            Self::Exact => &[
-                "training.gradient=\"exact\"",
-                "training.update=\"adam\"",
-                "training.batch=2000",
-                "training.centering=false",
-                "training.largest_step=1e6",
-            ],
-        }
-    }
-}
-
 impl Plan {
-    /// `updates`: of the first trial; `hidden` units and learning `rate`: those of the configuration, which the exact gradient does not take.
-    pub fn new(gradient: Gradient, updates: f64, (hidden, rate): (usize, f64)) -> Self {
-        let [hidden, rate] = match gradient {
-            Gradient::Sampled => [hidden as f64, rate],
-            Gradient::Exact => FIRST_ENUMERATED,
-        };
+    /// `updates`: of the first trial; `hidden` units and learning `rate`: those of the configuration.
+    pub fn new(updates: f64, (hidden, rate): (usize, f64)) -> Self {
         let updates = updates.round().clamp(2.0 * UPDATES[0], 20_000.0);
-        let decay = if gradient == Gradient::Exact { 0.0 } else { FIRST_WEIGHT_DECAY };
-        Self { gradient, minutes: 0.0, first: [updates, hidden, decay, rate], every: 0 }
+        Self { minutes: 0.0, first: [updates, hidden as f64, FIRST_WEIGHT_DECAY, rate], every: 0 }
     }
 
     /// Whether it can be used: a file may hold anything.
@@ -90,13 +55,12 @@ impl Plan {
         let by = if up { 2.0 } else { 0.5 };
         let within =
             |[least, most]: [f64; 2], next: f64| (least..=most).contains(&next).then_some(next);
-        match (key, self.gradient) {
-            (0, _) => within(UPDATES, (by * value).round()),
-            (1, Gradient::Exact) => within(ENUMERATED, if up { value + 2.0 } else { value - 2.0 }),
-            (1, _) => within(HIDDEN, ((by * value / HIDDEN[0]).ceil() * HIDDEN[0]).min(HIDDEN[1]))
+        match key {
+            0 => within(UPDATES, (by * value).round()),
+            1 => within(HIDDEN, ((by * value / HIDDEN[0]).ceil() * HIDDEN[0]).min(HIDDEN[1]))
                 .filter(|next| *next != value),
-            (2, _) if up => WEIGHT_DECAYS.into_iter().find(|next| *next > value),
-            (2, _) => WEIGHT_DECAYS.into_iter().rev().find(|next| *next < value),
+            2 if up => WEIGHT_DECAYS.into_iter().find(|next| *next > value),
+            2 => WEIGHT_DECAYS.into_iter().rev().find(|next| *next < value),
             _ => Some(rounded(by * value)),
         }
     }
@@ -115,11 +79,7 @@ impl Plan {
     /// About how many times as long a trial takes: an update grows with the hidden units, an audit not with the updates.
     pub fn times_as_long(&self, new: &Values, old: &Values) -> f64 {
         let length = new[0] / old[0];
-        let width = match self.gradient {
-            Gradient::Sampled => new[1] / old[1],
-            Gradient::Exact => (new[1] - old[1]).exp2(),
-        };
-        (length * width).max(length).max(1.0)
+        (length * new[1] / old[1]).max(length).max(1.0)
     }
 }
 
@@ -132,13 +92,13 @@ fn rounded(number: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn of(gradient: Gradient) -> Plan {
-        Plan { minutes: 1.0, every: 100, ..Plan::new(gradient, 500.0, (64, 0.1)) }
+    fn plan() -> Plan {
+        Plan { minutes: 1.0, every: 100, ..Plan::new(500.0, (64, 0.1)) }
     }
 
     #[test]
     fn steps_stay_within_the_ends_and_lead_back() {
-        let plan = of(Gradient::Sampled);
+        let plan = plan();
         let step = |key, value, up| plan.step(key, value, up);
         for (key, value) in [(0, 777.0), (1, 112.0), (2, FIRST_WEIGHT_DECAY), (3, 0.1)] {
             let up = step(key, value, true).unwrap();
@@ -152,14 +112,11 @@ mod tests {
         assert_eq!(plan.next(1, plan.first, true), Some([500.0, 128.0, 1e-3, 0.1]));
         assert_eq!(plan.next(SLOWER, plan.first, true), Some([1000.0, 64.0, 1e-3, 0.05]));
         assert_eq!(plan.next(SLOWER, [9e5, 64.0, 1e-3, 0.1], true), None);
-        let exact = of(Gradient::Exact);
-        assert_eq!((exact.step(1, 2.0, false), exact.step(1, 14.0, true)), (None, Some(16.0)));
-        assert_eq!(exact.step(1, 16.0, true), None);
     }
 
     #[test]
     fn the_run_takes_the_time_that_is_left_unless_a_longer_trial_was_not_better() {
-        let plan = of(Gradient::Sampled);
+        let plan = plan();
         let [values, twice] = [500.0, 1000.0].map(|updates| [updates, 64.0, 0.0, 0.1]);
         let wider = [1000.0, 128.0, 0.0, 0.1];
         let updates = |tried: &[Values], times| plan.longer(values, tried, times)[0];
@@ -173,21 +130,18 @@ mod tests {
     }
 
     #[test]
-    fn an_enumerated_unit_more_takes_twice_as_long() {
-        let exact = of(Gradient::Exact);
-        let wider = [500.0, 14.0, 0.0, 0.05];
-        assert_eq!(exact.times_as_long(&wider, &exact.first), 4.0);
-        assert_eq!(exact.times_as_long(&exact.first, &wider), 1.0);
-        let sampled = of(Gradient::Sampled);
-        assert_eq!(sampled.times_as_long(&[1000.0, 128.0, 0.0, 0.1], &sampled.first), 4.0);
+    fn time_grows_with_length_and_hidden_units_and_does_not_fall() {
+        let plan = plan();
+        assert_eq!(plan.times_as_long(&[1000.0, 128.0, 0.0, 0.1], &plan.first), 4.0);
+        assert_eq!(plan.times_as_long(&[500.0, 32.0, 0.0, 0.1], &plan.first), 1.0);
     }
 
     #[test]
     fn a_plan_of_a_file_is_read_only_if_its_numbers_can_be_used() {
-        let plan = |first, every| Plan { first, every, ..of(Gradient::Sampled) };
-        assert!(plan([500.0, 16.0, 0.0, 0.1], 100).is_valid());
-        assert!(!plan([500.0, f64::NAN, 0.0, 0.1], 100).is_valid());
-        assert!(!plan([500.0, 16.0, -1.0, 0.1], 100).is_valid());
-        assert!(!plan([500.0, 16.0, 0.0, 0.1], 0).is_valid());
+        let of = |first, every| Plan { first, every, ..plan() };
+        assert!(of([500.0, 16.0, 0.0, 0.1], 100).is_valid());
+        assert!(!of([500.0, f64::NAN, 0.0, 0.1], 100).is_valid());
+        assert!(!of([500.0, 16.0, -1.0, 0.1], 100).is_valid());
+        assert!(!of([500.0, 16.0, 0.0, 0.1], 0).is_valid());
     }
 }

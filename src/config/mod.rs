@@ -27,7 +27,7 @@ pub(crate) use recipe::RATE;
 pub use schema::{SCHEMA_FILE, schema};
 pub use sections::{
     AuditConfig, AveragingConfig, Base, CheckpointConfig, Config, DataConfig, EvaluationConfig,
-    ModelConfig, SettlingConfig, TemperingConfig, TrainingConfig, VisibleBias,
+    ModelConfig, SettlingConfig, TemperingConfig, TrainingConfig, VisibleBias, WeightStart,
 };
 pub use shipped::{SHIPPED, Shipped, shipped};
 pub use suggestion::{Suggestion, as_toml};

@@ -112,6 +112,20 @@ section! {
         weight_scale: f64 = 0.01 => range(0.0..);
         /// Start of the visible bias: logits of the training marginals (Hinton 2012), or zero.
         visible_bias: VisibleBias = VisibleBias::Marginals => example("\"zero\"");
+        /// Start of the weights: random, or exact: ten hidden units are trained with the exact gradient first, which has no chains that could
+        /// miss a mode, and the others start with random weights.
+        start: WeightStart = WeightStart::Random => example("\"exact\"");
+    }
+}
+
+choice! {
+    /// Start of the weights.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum WeightStart {
+        /// Random weights.
+        Random = "random",
+        /// Ten hidden units trained with the exact gradient, random weights of the others.
+        Exact = "exact",
     }
 }
 

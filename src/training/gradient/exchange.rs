@@ -77,8 +77,9 @@ impl NegativePhase for Exchange {
 
     fn restart(&mut self, start: Start<'_>, rows: &BitMatrix) {
         self.particles.restart(start, rows);
-        self.chains = None;
-        self.mend(start);
+        if self.chains.take().is_some() {
+            self.mend(start);
+        }
     }
 
     /// A step of the chains, and swaps where they travel: chains that lost the ladder or make no round trips do not know the model

@@ -9,9 +9,12 @@ use super::judging::Judge;
 use super::model::model;
 use super::plan::Plan;
 use super::rows::RowSets;
+use super::small_start::UNITS;
 use super::step_limit::Steps;
 use super::times::Times;
-use crate::config::{AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias};
+use crate::config::{
+    AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias, WeightStart,
+};
 use crate::data::Splits;
 use crate::error::{Error, Result};
 use crate::model::plus_minus::Couplings;
@@ -41,6 +44,7 @@ impl Trainer {
         let identity = Identity::new(config, &splits, device)?;
         let rows = RowSets::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
         check_stopping(config, &rows)?;
+        check_start(config)?;
         let training = &config.training;
         let batch = training.batch.min(rows.len());
         let sizes = sizes(config, &rows, batch);
@@ -134,6 +138,21 @@ fn check_stopping(config: &Config, rows: &RowSets) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+fn check_start(config: &Config) -> Result<()> {
+    let problem = match config.model.start {
+        WeightStart::Random => return Ok(()),
+        WeightStart::Exact if config.model.hidden <= UNITS => format!(
+            "\"exact\" trains {UNITS} hidden units first, and model.hidden is {}: set training.gradient = \"exact\" instead",
+            config.model.hidden
+        ),
+        WeightStart::Exact if config.training.pretraining.is_some() => {
+            "\"exact\" takes the place of training.pretraining: leave out one of them".into()
+        }
+        WeightStart::Exact => return Ok(()),
+    };
+    Err(Error::config("model.start", problem))
 }
 
 fn sizes(config: &Config, rows: &RowSets, batch: usize) -> Sizes {

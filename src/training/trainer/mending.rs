@@ -79,7 +79,6 @@ impl Trainer {
         let start = Start { model: &self.current, ladder, base };
         if rewound && self.judge.standing.training.small {
             self.negative_phase.restart(start, &self.rows.train_evaluated);
-            return Ok(());
         }
         self.negative_phase.mend(start);
         if rewound {

@@ -1,8 +1,9 @@
-//! A start for a training that fails: a few hidden units that were trained with the exact gradient, which has no chains that could lose a
-//! mode (algorithms.md, section 4).
+//! A start from a few hidden units that were trained with the exact gradient, which has no chains that could miss a mode: where it is asked
+//! for (`model.start`), and where a training fails (algorithms.md, section 4).
 
 use super::Trainer;
 use super::build::{centering, initial_parameters};
+use super::cost::Sizes;
 use super::model::model;
 use crate::context::{interrupt, progress};
 use crate::engine::random::{Purpose, derived_seed};
@@ -22,9 +23,8 @@ const RATE: f64 = 0.1;
 const BATCH: usize = 2000;
 
 impl Trainer {
-    /// If a small model of the first hidden units gives the training rows more than `least` nats per row: keeps the state at the initial model
-    /// with these units trained as the one to go back to, and returns its likelihoods.
-    pub(super) fn keep_small_start(&mut self, least: f64) -> Result<Option<Likelihoods>> {
+    /// The initial model with its first hidden units trained, and the likelihoods by these units alone. `None` if it has no others.
+    pub(super) fn small_start(&mut self) -> Result<Option<(Parameters, Likelihoods)>> {
         if self.sizes.hidden <= UNITS {
             return Ok(None);
         }
@@ -43,19 +43,20 @@ impl Trainer {
             validation: self.rows.validation.as_ref().map(of_rows),
             log_z_std_error: 0.0,
         };
+        Ok(Some((with_hidden_of(start, &small), likelihoods)))
+    }
+
+    /// If a small start gives the training rows more than `least` nats per row: keeps it as the state to go back to, and returns its
+    /// likelihoods.
+    pub(super) fn keep_small_start(&mut self, least: f64) -> Result<Option<Likelihoods>> {
         // Not where it is NaN.
-        if likelihoods.train.is_nan() || likelihoods.train <= least {
-            return Ok(None);
-        }
-        let grown = with_hidden_of(start, &small);
+        let found = self.small_start()?.filter(|(_, likelihoods)| likelihoods.train > least);
+        let Some((grown, likelihoods)) = found else { return Ok(None) };
+        let Sizes { visible, hidden, .. } = self.sizes;
         let training = &self.config.training;
         let averaged =
             self.averaged.as_ref().map(|_| Averaged::new(self.plan.window, grown.clone()));
-        let rule = training.update.build(
-            self.sizes.visible,
-            self.sizes.hidden,
-            training.learning_rate.initial,
-        );
+        let rule = training.update.build(visible, hidden, training.learning_rate.initial);
         let offsets = centering(&self.config, &self.rows, self.sizes);
         let current = std::mem::replace(&mut self.current, model(grown, &self.device));
         let averaged = std::mem::replace(&mut self.averaged, averaged);

@@ -44,7 +44,7 @@ impl Trainer {
         }
         let clock = Instant::now();
         if self.updates == 0 && self.tracker.is_none() {
-            self.begin();
+            self.begin()?;
         }
         if self.tracking_comes_next() {
             let rounds = self.start_tracking();

@@ -8,9 +8,11 @@ use std::time::Instant;
 use super::Trainer;
 use super::model::model;
 use super::times::timed;
+use crate::config::WeightStart;
 use crate::context::interrupt;
 use crate::context::progress;
 use crate::engine::random::{Purpose, derived_seed};
+use crate::error::Result;
 use crate::tempering::RoundsRecord;
 use crate::tracking::{KnownStates, Model, ModelTracker, Part, Start, TrackRecord};
 use crate::training::averaging::Averaged;
@@ -44,7 +46,15 @@ impl Trainer {
     }
 
     /// Before the first update: the running average, and the chains of the negative phase.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin(&mut self) -> Result<()> {
+        let small = match self.config.model.start {
+            WeightStart::Exact => self.small_start()?,
+            WeightStart::Random => None,
+        };
+        let anew = small.is_some();
+        if let Some((grown, _)) = small {
+            self.current = model(grown, &self.device);
+        }
         if self.plan.window > 0.0 {
             let parameters = self.current.parameters.as_ref().clone();
             self.averaged = Some(Averaged::new(self.plan.window, parameters));
@@ -52,7 +62,12 @@ impl Trainer {
         let (ladder, base) = (&self.plan.ladder, &self.base);
         let (_task, _permit) =
             (progress::task("starting the chains of the gradient"), interrupt::permit());
-        self.negative_phase.start(Start { model: &self.current, ladder, base });
+        let start = Start { model: &self.current, ladder, base };
+        self.negative_phase.start(start);
+        if anew {
+            self.negative_phase.restart(start, &self.rows.train_evaluated);
+        }
+        Ok(())
     }
 
     pub(super) fn start_tracking(&mut self) -> RoundsRecord {
