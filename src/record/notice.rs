@@ -125,7 +125,7 @@ pub struct Remedy {
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.rewound, self.small) {
-            (true, true) => "It starts anew from a few hidden units that were trained with the exact gradient and are better than that update, and from the others as at the beginning (training.rewind)",
+            (true, true) => "It starts anew (training.rewind): a few hidden units were trained with the exact gradient and are better than that update, the others are as at the beginning",
             (true, false) => "It goes back to the state of that update (training.rewind)",
             (false, _) => "It goes on from here",
         })?;
