@@ -19,7 +19,7 @@ use crate::training::update::{Adam, AdamConfig, UpdateRule};
 pub(super) const UNITS: usize = 10;
 /// Updates by Adam, their step size, which falls to zero, and the rows in a batch, as noise of the batches is all the noise that is left.
 const UPDATES: u64 = 1000;
-const RATE: f64 = 0.1;
+const ADAM_RATE: f64 = 0.1;
 const BATCH: usize = 2000;
 
 impl Trainer {
@@ -84,7 +84,7 @@ impl Trainer {
             let data = current.engine.moments(&batch, None);
             let of_model = Exact.moments(Now { model: &current, batch, updates, tracker: None })?;
             let gradient = gradient(&data, &of_model, centering.as_ref());
-            let rate = RATE * (1.0 - updates as f64 / UPDATES as f64);
+            let rate = ADAM_RATE * (1.0 - updates as f64 / UPDATES as f64);
             let mut parameters = current.parameters.as_ref().clone();
             Centering::step(centering.as_ref(), &mut parameters, |parameters| {
                 rule.step(parameters, &gradient, rate);
