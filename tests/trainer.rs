@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use ztrack::checkpoint::{StateReader, StateWriter};
-use ztrack::config::Config;
+use ztrack::config::{Config, WeightStart};
 use ztrack::data::{Dataset, SplitOptions, Splits, Values, load};
 use ztrack::engine::random::{Purpose, Streams};
 use ztrack::engine::{BitMatrix, Engine, Host};
@@ -290,6 +290,42 @@ fn a_training_that_fails_starts_anew_from_few_hidden_units() {
     while resumed.next_evaluation().unwrap().is_some() {}
     assert_eq!(resumed.parameters(), trainer.parameters());
     assert_eq!(resumed.standing(), trainer.standing());
+}
+
+/// The exact start is better than the marginals before the first update, and a resume goes on from it; settings that it has no use for are
+/// refused.
+#[test]
+fn a_run_can_start_from_few_hidden_units_that_were_trained_exactly() {
+    let (mut config, splits) = two_modes("model.hidden=16");
+    let Values::Binary(rows) = splits.train.values.clone() else { unreachable!() };
+    let mut starts = [WeightStart::Random, WeightStart::Exact].map(|start| {
+        config.model.start = start;
+        let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
+        trainer.step().unwrap();
+        assert_eq!(trainer.updates(), 0);
+        let value = mean_log_likelihood(trainer.current_parameters(), &rows).unwrap();
+        (value, trainer)
+    });
+    // The entropy of two modes with the shares .7 and .3 and the bits that are flipped is 2.3 nats.
+    let [(random, _), (exact, trainer)] = &mut starts;
+    assert!(*random < -5.0 && *exact > -3.5, "{random} {exact}");
+    let mut state = StateWriter::new();
+    trainer.save(&mut state);
+    let state = StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap();
+    let mut resumed =
+        Trainer::resume(&config, splits.clone(), &Device::default(), &state, Changes::Refused)
+            .unwrap();
+    for trainer in [&mut *trainer, &mut resumed] {
+        trainer.next_evaluation().unwrap();
+    }
+    assert_eq!(resumed.current_parameters(), trainer.current_parameters());
+    for setting in ["model.hidden=10", "training.pretraining=true"] {
+        let (mut config, splits) = two_modes(setting);
+        config.model.hidden = if setting.starts_with("model") { 10 } else { 16 };
+        config.model.start = WeightStart::Exact;
+        let error = Trainer::new(&config, splits, &Device::default()).err().unwrap();
+        assert!(error.to_string().contains("model.start"), "{error}");
+    }
 }
 
 /// The same rule, batch and rate: with the batches and streams of CD-1's first update pre-training would give its parameters.
