@@ -73,6 +73,32 @@ fn a_grid_is_trained_once_and_sorted() {
     assert!(!output.status.success() && told.contains("was made with other settings"), "{told}");
 }
 
+/// Steps that are too short for anything but the marginals: a mixture of products is better than all trials, the exact start is better than
+/// them, and the run has it. Not where the start is given.
+#[test]
+fn the_best_preset_takes_the_exact_start_where_a_mixture_is_better() {
+    let folder = TempDir::new().unwrap();
+    let cell = |row: usize, column: usize| {
+        if column.is_multiple_of(4) { row % 2 } else { (row + column) % 2 }
+    };
+    let line = |row| (0..16).map(|column| cell(row, column).to_string()).collect::<Vec<_>>();
+    let rows: Vec<String> = (0..200).map(|row| line(row * 7 % 61).join(",")).collect();
+    fs::write(folder.path().join("rows.csv"), rows.join("\n")).unwrap();
+    let rate = "training.learning_rate.initial=1e-6";
+    let best = ["train", "rows.csv", "--set", "training.preset=best", "--minutes", "0.2"];
+    let with = |more: &[&str]| {
+        let (_, told) = said(&run(folder.path(), &[&best[..], &["--set", rate], more].concat()));
+        let chosen = told.lines().find(|line| line.contains("chosen after "));
+        chosen.unwrap_or_else(|| panic!("{told}")).to_string()
+    };
+    let chosen = with(&["--out", "free"]);
+    assert!(chosen.contains("model.start=\"exact\""), "{chosen}");
+    let config = fs::read_to_string(folder.path().join("free/config.toml")).unwrap();
+    assert!(config.contains("start = \"exact\""), "{config}");
+    let chosen = with(&["--out", "given", "--set", "model.start=random"]);
+    assert!(!chosen.contains("exact"), "{chosen}");
+}
+
 /// The preset "best" without a size tries several, continues after an interruption, and trains with the best.
 #[cfg(unix)]
 #[test]

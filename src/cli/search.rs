@@ -10,7 +10,7 @@ use super::output::tell;
 use super::recipe::Recipe;
 use super::run_folder::refuse_if_used;
 use super::search_plan::{KEYS, Plan, RATE, SLOWER, Values};
-use super::search_trial::{HeldOut, Scores, seconds};
+use super::search_trial::{HeldOut, Scores, Trial, seconds};
 use super::sweep::{Sweep, Trained};
 use super::sweep_axis::Axis;
 use crate::Device;
@@ -30,6 +30,8 @@ const ORDER: [usize; KEYS.len() + 1] = [3, 0, SLOWER, 1, 2];
 const FIRST: f64 = 1.0 / 80.0;
 /// The setting of trials whose particles would miss modes from random weights.
 const EXACT_START: [&str; 2] = ["model.start", "\"exact\""];
+/// It is not tried where one of these is given.
+const START_KEYS: [&str; 2] = [EXACT_START[0], "training.pretraining"];
 /// All keys are varied in short trials, then again in longer ones: the most that one trial may take, audit included, and the time at which such
 /// trials end, as shares of the whole time.
 const ROUNDS: [(f64, f64); 3] = [(1.0 / 40.0, 0.3), (1.0 / 10.0, 0.6), (1.0 / 4.0, 1.0)];
@@ -50,32 +52,6 @@ pub struct Search<'a> {
     overrides: &'a [String],
     data_folder: Option<&'a Path>,
     minutes: f64,
-}
-
-/// The best trial so far.
-#[derive(Clone)]
-struct Best {
-    values: Values,
-    /// None where log Z is in doubt.
-    scores: Option<Scores>,
-    seconds: f64,
-}
-
-impl Best {
-    /// Whether it has a higher likelihood than another one. A trial that takes longer has to have it beyond the scatter of the rows too.
-    fn is_above(&self, other: &Self, takes_longer: bool) -> bool {
-        let scores = self.scores.as_ref();
-        scores.is_some_and(|it| it.above(other.scores.as_ref(), takes_longer))
-    }
-
-    /// Whether it differs from another one by its length alone, and has at least its likelihood.
-    fn is_longer_and_not_below(&self, other: &Self) -> bool {
-        let [scores, of_other] =
-            [&self.scores, &other.scores].map(|it| it.as_ref().map(Scores::mean));
-        self.values[0] > other.values[0]
-            && self.values[1..] == other.values[1..]
-            && scores.is_some_and(|mean| of_other.is_none_or(|other| mean >= other))
-    }
 }
 
 impl<'a> Search<'a> {
@@ -113,8 +89,7 @@ impl<'a> Search<'a> {
         }
         refuse_if_used(self.out)?;
         let rows = self.held_out()?;
-        let plan = self.plan()?;
-        let mut exact = false;
+        let mut plan = self.plan()?;
         tell(&format!(
             "preset \"best\": trial runs in {} choose length, number of hidden units, weight decay and learning rate by the log-likelihood of validation rows, then one run with these follows: {} minutes together (--minutes)",
             self.out.join(SEARCH).display(),
@@ -122,7 +97,7 @@ impl<'a> Search<'a> {
         ));
         let budget = 60.0 * self.minutes;
         let (mut spent, mut tried, mut count) = (0.0, Vec::new(), 0);
-        let Some(first) = self.trials((&plan, exact, &rows), &[plan.first], 0, &mut tried)? else {
+        let Some(first) = self.trials((&plan, &rows), &[plan.first], 0, &mut tried)? else {
             return Ok(None);
         };
         let Some(mut best) = first.into_iter().next() else {
@@ -130,18 +105,20 @@ impl<'a> Search<'a> {
         };
         spent += best.seconds;
         // A longer trial than the best one, and not worse.
-        let mut as_good: Option<Best> = None;
+        let mut as_good: Option<Trial> = None;
         for (round, (longest, end)) in ROUNDS.into_iter().enumerate() {
             if round + 1 == ROUNDS.len()
-                && !self.keeps(EXACT_START[0])
+                && START_KEYS.iter().all(|key| !self.keeps(key))
+                && spent + 2.0 * best.seconds <= budget
                 && rows.better_than(best.scores.as_ref())?
             {
                 tell(
                     "the best trial is below a simple model of the same rows: the next one trains a few hidden units with the exact gradient first, as it has no chains that could miss a mode",
                 );
+                let exact = Plan { exact_start: true, ..plan.clone() };
                 let mut of_exact = Vec::new();
                 let Some(trials) =
-                    self.trials((&plan, true, &rows), &[best.values], 0, &mut of_exact)?
+                    self.trials((&exact, &rows), &[best.values], 0, &mut of_exact)?
                 else {
                     return Ok(None);
                 };
@@ -149,7 +126,8 @@ impl<'a> Search<'a> {
                     spent += trial.seconds;
                     if trial.is_above(&best, true) {
                         count += tried.len();
-                        (best, tried, exact) = (trial, of_exact.clone(), true);
+                        (best, tried, plan) = (trial, of_exact.clone(), exact.clone());
+                        as_good = None;
                     }
                 }
             }
@@ -180,9 +158,7 @@ impl<'a> Search<'a> {
                     // Values of a sweep differ in one key.
                     let known: &[Values] = if slower { &[] } else { &[best.values] };
                     let all = [known, &candidates].concat();
-                    let Some(trials) =
-                        self.trials((&plan, exact, &rows), &all, axis, &mut tried)?
-                    else {
+                    let Some(trials) = self.trials((&plan, &rows), &all, axis, &mut tried)? else {
                         return Ok(None);
                     };
                     let from = best.values[axis];
@@ -207,11 +183,11 @@ impl<'a> Search<'a> {
             "no trial run has ended with a log Z that can be trusted, see the messages above: give model.hidden, or a lower training.learning_rate.initial"
         );
         let count = count + tried.len();
-        let settings = self.settings((&plan, exact), best.values);
+        let settings = self.settings(&plan, best.values);
         tell(&format!("chosen after {count} trial runs: {}", settings.join(" ")));
         let left = budget - spent;
         let last = as_good.filter(|it| it.is_longer_and_not_below(&best) && it.seconds <= left);
-        let Best { values, seconds, .. } = last.as_ref().unwrap_or(&best);
+        let Trial { values, seconds, .. } = last.as_ref().unwrap_or(&best);
         let longer = plan.longer(*values, &tried, left / seconds);
         if longer != best.values {
             tell(&format!(
@@ -219,14 +195,14 @@ impl<'a> Search<'a> {
                 longer[0]
             ));
         }
-        Ok(Some(self.settings((&plan, exact), longer)))
+        Ok(Some(self.settings(&plan, longer)))
     }
 
     /// Settings with values of the keys.
-    fn settings(&self, (plan, exact): (&Plan, bool), values: Values) -> Vec<String> {
+    fn settings(&self, plan: &Plan, values: Values) -> Vec<String> {
         let chosen = KEYS.iter().zip(values).filter(|(key, _)| !self.keeps(key));
         let chosen = chosen.map(|(key, value)| format!("{key}={value}"));
-        let start = exact.then(|| EXACT_START.join("="));
+        let start = plan.exact_start.then(|| EXACT_START.join("="));
         self.always(plan).into_iter().chain(chosen).chain(start).collect()
     }
 
@@ -243,11 +219,11 @@ impl<'a> Search<'a> {
     /// Trains with values that differ in one key, those that are already tried first; what has ended, and what was stopped.
     fn trials(
         &self,
-        (plan, exact, rows): (&Plan, bool, &HeldOut),
+        (plan, rows): (&Plan, &HeldOut),
         all: &[Values],
         varied: usize,
         tried: &mut Vec<Values>,
-    ) -> Result<Option<Vec<Best>>> {
+    ) -> Result<Option<Vec<Trial>>> {
         let axis = |(key, name): (usize, &&str)| {
             let count = if key == varied { all.len() } else { 1 };
             Axis::of(name, all.iter().take(count).map(|values| values[key]))
@@ -256,7 +232,8 @@ impl<'a> Search<'a> {
         tried.extend(&new);
         let keys = KEYS.iter().enumerate().filter(|(_, key)| !self.keeps(key));
         // A part of the names, as the others have the same values.
-        let exact = exact.then(|| Axis::of(EXACT_START[0], [EXACT_START[1]].into_iter()));
+        let exact =
+            plan.exact_start.then(|| Axis::of(EXACT_START[0], [EXACT_START[1]].into_iter()));
         let settings = [self.always(plan), CHEAP.map(String::from).to_vec()].concat();
         let sweep = Sweep {
             what: self.what.into(),
@@ -277,7 +254,7 @@ impl<'a> Search<'a> {
                 let own = given(&settings, key).and_then(|text| text.parse().ok());
                 *value = own.unwrap_or(*value);
             }
-            Best { values, scores: Scores::of(&run, &rows.validation), seconds: seconds(&run) }
+            Trial { values, scores: Scores::of(&run, &rows.validation), seconds: seconds(&run) }
         };
         Ok(Some(runs.into_iter().map(of).collect()))
     }
@@ -300,7 +277,7 @@ impl<'a> Search<'a> {
         HeldOut::new(&config, &splits.train, &rows)
     }
 
-    /// The plan of an interrupted search, or a new one from a few updates of each size, with a first trial whose updates take a `share` of the time.
+    /// The plan of an interrupted search, or a new one, whose first trial has as many updates as a few of them say.
     fn plan(&self) -> Result<Plan> {
         let path = self.out.join(SEARCH).join("plan.json");
         let kept = read_text_of_run(&path, LONGEST, "the plan of a search")?;
@@ -330,25 +307,4 @@ fn given<'a>(overrides: &'a [String], key: &str) -> Option<&'a str> {
     let pairs = overrides.iter().rev().filter_map(|setting| setting.split_once('='));
     let mut values = pairs.filter(|(name, _)| name.trim() == key);
     values.next().map(|(_, value)| value.trim().trim_matches('"'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A longer trial of the same settings that is not worse, within any error, and no other one.
-    #[test]
-    fn a_longer_trial_that_is_not_below_is_as_good() {
-        let of = |updates: f64, rate: f64, mean: Option<f64>| Best {
-            values: [updates, 64.0, 0.0, rate],
-            scores: mean
-                .map(|mean| Scores { of_rows: vec![mean, mean - 1.0], log_z_std_error: 0.5 }),
-            seconds: 1.0,
-        };
-        let best = of(500.0, 0.1, Some(-9.0));
-        let as_good = |it: Best| it.is_longer_and_not_below(&best);
-        assert!(as_good(of(1000.0, 0.1, Some(-8.9))) && as_good(of(1000.0, 0.1, Some(-9.0))));
-        assert!(!as_good(of(1000.0, 0.1, Some(-9.1))) && !as_good(of(1000.0, 0.1, None)));
-        assert!(!as_good(of(1000.0, 0.2, Some(-8.9))) && !as_good(of(250.0, 0.1, Some(-8.9))));
-    }
 }

@@ -27,13 +27,17 @@ pub(super) struct Plan {
     pub first: Values,
     /// Updates between evaluations.
     pub every: u64,
+    /// Whether trials have the exact start.
+    #[serde(skip)]
+    pub exact_start: bool,
 }
 
 impl Plan {
     /// `updates`: of the first trial; `hidden` units and learning `rate`: those of the configuration.
     pub fn new(updates: f64, (hidden, rate): (usize, f64)) -> Self {
         let updates = updates.round().clamp(2.0 * UPDATES[0], 20_000.0);
-        Self { minutes: 0.0, first: [updates, hidden as f64, FIRST_WEIGHT_DECAY, rate], every: 0 }
+        let first = [updates, hidden as f64, FIRST_WEIGHT_DECAY, rate];
+        Self { minutes: 0.0, first, every: 0, exact_start: false }
     }
 
     /// Whether it can be used: a file may hold anything.

@@ -81,9 +81,6 @@ pub struct Health {
     /// The training fails, and what is to be done about it is done before the next update.
     #[serde(default)]
     pub remedy_due: bool,
-    /// The best one is no evaluation but a model of few hidden units that was trained with the exact gradient.
-    #[serde(default)]
-    pub small: bool,
     /// Evaluations without failing since it changed.
     #[serde(default)]
     pub recovering: u64,
@@ -97,16 +94,17 @@ impl Health {
         self.state == TrainingState::Failing && (fall > COLLAPSE || persistent)
     }
 
-    /// From here on a model of few hidden units that was trained with the exact gradient is the best one.
-    pub fn take_small(&mut self, likelihoods: Likelihoods) {
-        (self.best, self.small) = (Some(likelihoods), true);
-    }
-
-    /// Decides on a remedy: the way back if `rewinds`, where the negative phase `mends` what it can do, and where that did not help half the
-    /// learning rate. `None` if there is none.
-    pub fn remedy(&mut self, update: u64, mends: bool, rewinds: bool) -> Option<Remedy> {
+    /// Decides on a remedy: the way back if `rewinds`, to a `small` start or the state of the best evaluation; where the negative phase `mends`
+    /// what it can do; and where that did not help half the learning rate. `None` if there is none.
+    pub fn remedy(
+        &mut self,
+        update: u64,
+        mends: bool,
+        rewinds: bool,
+        small: bool,
+    ) -> Option<Remedy> {
         let exchange = mends && self.mended_at.is_none();
-        let anew = self.small && self.rewinds == 0;
+        let anew = small && self.rewinds == 0;
         let halved = rewinds && !exchange && !anew;
         if !rewinds && !exchange {
             return None;
@@ -118,7 +116,7 @@ impl Health {
             self.mended_at = Some(update);
         }
         (self.failing_in_a_row, self.recovering) = (0, 0);
-        Some(Remedy { exchange, rewound: rewinds, small: self.small, halved })
+        Some(Remedy { exchange, rewound: rewinds, small, halved })
     }
 
     /// Adds an evaluation whose log Z can be trusted, finite values.
@@ -134,7 +132,7 @@ impl Health {
     fn state_of(&mut self, new: Likelihoods) -> TrainingState {
         let height = |it: &Likelihoods| it.validation.unwrap_or(it.train);
         let Some(best) = self.best.filter(|best| height(best) >= height(&new)) else {
-            (self.best, self.small, self.state) = (Some(new), false, TrainingState::Healthy);
+            (self.best, self.state) = (Some(new), TrainingState::Healthy);
             self.failing_in_a_row = 0;
             return self.state;
         };

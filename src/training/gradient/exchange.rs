@@ -77,9 +77,8 @@ impl NegativePhase for Exchange {
 
     fn restart(&mut self, start: Start<'_>, rows: &BitMatrix) {
         self.particles.restart(start, rows);
-        if self.chains.take().is_some() {
-            self.mend(start);
-        }
+        self.chains = None;
+        self.start(start);
     }
 
     /// A step of the chains, and swaps where they travel: chains that lost the ladder or make no round trips do not know the model

@@ -34,6 +34,8 @@ pub(super) struct Judge {
     pub doubtful: Shortlist,
     /// The state at the best evaluation, for a training that fails.
     pub best: Option<StateWriter>,
+    /// The start with few hidden units that takes its place, until an evaluation is better.
+    pub small: Option<Parameters>,
     pub standing: Standing,
 }
 

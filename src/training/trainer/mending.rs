@@ -30,15 +30,21 @@ impl Trainer {
         let counts = evaluation.is_sound() && train.is_finite();
         let needed = failing && counts && health.needs_remedy(train) && self.updates < self.total;
         if needed && rewinds && health.rewinds == 0 {
-            // An error of another model is none of this run.
-            let small = self.keep_small_start(best.train).ok().flatten();
-            small.into_iter().for_each(|it| self.judge.standing.training.take_small(it));
+            // An error of another model is none of this run, and a likelihood that is NaN is not higher.
+            let small = self.small_start().ok().flatten();
+            if let Some((parameters, likelihoods)) = small.filter(|it| it.1.train > best.train) {
+                self.judge.standing.training.best = Some(likelihoods);
+                self.judge.small = Some(parameters);
+            }
         }
         let mends = self.negative_phase.mends();
         let health = &mut self.judge.standing.training;
-        let remedy = if needed { health.remedy(self.updates, mends, rewinds) } else { None };
+        let small = self.judge.small.is_some();
+        let remedy = needed.then(|| health.remedy(self.updates, mends, rewinds, small)).flatten();
         if best.update == self.updates && keeps {
-            self.keep_state();
+            let mut state = StateWriter::new();
+            self.save_model(&mut state, 0.0);
+            (self.judge.best, self.judge.small) = (Some(state), None);
         }
         let changed = before != self.judge.standing.training.state;
         if self.judge.standing.training.state == TrainingState::Overfitting && changed {
@@ -50,39 +56,37 @@ impl Trainer {
         }
     }
 
-    /// Keeps the present state as the one to go back to.
-    pub(super) fn keep_state(&mut self) {
-        let mut state = StateWriter::new();
-        self.save_model(&mut state, 0.0);
-        self.judge.best = Some(state);
-    }
-
     /// Before an update: does what the last evaluation has decided.
     pub(super) fn mend(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.judge.standing.training.remedy_due) {
             return Ok(());
         }
-        let kept = self.judge.best.as_ref().filter(|_| self.config.training.rewind);
-        let kept = kept.map(StateWriter::to_bytes).transpose()?;
-        let rewound = kept.is_some();
-        if let Some(bytes) = kept {
-            self.judge.standing.training.state = TrainingState::Healthy;
-            let state = StateReader::from_bytes("the state of the best evaluation", bytes)?;
-            self.load_model(&state)?;
-            (self.tracked_at, self.view) = (self.updates, None);
-            // What was best is the averaged model; the parameters may have left it already.
-            if let Some(averaged) = &self.averaged {
-                self.current = model(averaged.parameters().clone(), &self.device);
+        let rewinds = self.config.training.rewind && self.judge.best.is_some();
+        if rewinds {
+            match self.judge.small.clone() {
+                Some(parameters) => self.begin_anew(parameters),
+                None => self.go_back()?,
             }
+            (self.tracked_at, self.view) = (self.updates, None);
+            self.judge.standing.training.state = TrainingState::Healthy;
         }
         let (ladder, base) = (&self.plan.ladder, &self.base);
         let start = Start { model: &self.current, ladder, base };
-        if rewound && self.judge.standing.training.small {
-            self.negative_phase.restart(start, &self.rows.train_evaluated);
-        }
         self.negative_phase.mend(start);
-        if rewound {
+        if rewinds {
             (0..REFRESH).for_each(|_| self.negative_phase.follow(&self.current));
+        }
+        Ok(())
+    }
+
+    /// To the state of the best evaluation.
+    fn go_back(&mut self) -> Result<()> {
+        let Some(best) = &self.judge.best else { return Ok(()) };
+        let state = StateReader::from_bytes("the state of the best evaluation", best.to_bytes()?)?;
+        self.load_model(&state)?;
+        // What was best is the averaged model; the parameters may have left it already.
+        if let Some(averaged) = &self.averaged {
+            self.current = model(averaged.parameters().clone(), &self.device);
         }
         Ok(())
     }

@@ -121,6 +121,13 @@ impl RowSets {
         self.binarizer.binarize(&self.train, EVALUATION_EPOCH, seed)
     }
 
+    /// That many training rows, as often as their weights say, at equal distances in the order of the file.
+    pub fn representatives(&self, count: usize) -> BitMatrix {
+        let rows = &self.train_evaluated;
+        let equal = vec![1.0; rows.rows()];
+        rows.select(drawn(self.evaluated_weights().unwrap_or(&equal), count, 0.0).into_iter())
+    }
+
     /// Number of training rows.
     pub fn len(&self) -> usize {
         self.train.rows()
@@ -145,7 +152,7 @@ impl RowSets {
             let mut stream = Streams::new(seed, Purpose::Shuffle, epoch).row(0);
             let mut order = match &self.weights {
                 None => (0..self.len()).collect(),
-                Some((weights, _)) => drawn(weights, stream.uniform()),
+                Some((weights, _)) => drawn(weights, weights.len(), stream.uniform()),
             };
             order.shuffle(&mut stream);
             self.order = Some(([seed, epoch], order));
@@ -159,19 +166,19 @@ impl RowSets {
     }
 }
 
-/// As many rows as there are, each about as often as in proportion to its weight: one of the two whole numbers around it, and in the mean
-/// over `uniform` in [0, 1) exactly.
-fn drawn(weights: &[f64], uniform: f64) -> Vec<usize> {
-    let step = weights.iter().sum::<f64>() / weights.len() as f64;
-    let (mut rows, mut sum) = (Vec::with_capacity(weights.len()), 0.0);
+/// `count` rows, each about as often as in proportion to its weight: one of the two whole numbers around it, and in the mean over `uniform`
+/// in [0, 1) exactly.
+fn drawn(weights: &[f64], count: usize, uniform: f64) -> Vec<usize> {
+    let step = weights.iter().sum::<f64>() / count as f64;
+    let (mut rows, mut sum) = (Vec::with_capacity(count), 0.0);
     for (row, weight) in weights.iter().enumerate() {
         sum += weight;
-        while rows.len() < weights.len() && (rows.len() as f64 + uniform) * step < sum {
+        while rows.len() < count && (rows.len() as f64 + uniform) * step < sum {
             rows.push(row);
         }
     }
     // Rounding of the sums can leave the last one out.
-    rows.resize(weights.len(), weights.len() - 1);
+    rows.resize(count, weights.len() - 1);
     rows
 }
 
@@ -184,7 +191,7 @@ mod tests {
         let weights = [0.5, 1.0, 0.25, 1.0, 0.25, 1.0];
         let (steps, mut counts) = (1000, [0usize; 6]);
         for step in 0..steps {
-            let rows = drawn(&weights, (step as f64 + 0.5) / steps as f64);
+            let rows = drawn(&weights, 6, (step as f64 + 0.5) / steps as f64);
             assert_eq!(rows.len(), 6);
             for (row, count) in counts.iter_mut().enumerate() {
                 let times = rows.iter().filter(|drawn| **drawn == row).count();
@@ -197,6 +204,9 @@ mod tests {
             let expected = 6.0 * weight / 4.0;
             assert!((*count as f64 / steps as f64 - expected).abs() < 2.0 / steps as f64);
         }
-        assert_eq!(drawn(&[1.0; 5], 0.3), [0, 1, 2, 3, 4]);
+        assert_eq!(drawn(&[1.0; 5], 5, 0.3), [0, 1, 2, 3, 4]);
+        // Fewer and more than there are.
+        assert_eq!(drawn(&[1.0; 5], 2, 0.0), [0, 2]);
+        assert_eq!(drawn(&[1.0, 2.0], 6, 0.0), [0, 0, 1, 1, 1, 1]);
     }
 }

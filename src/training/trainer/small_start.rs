@@ -5,13 +5,13 @@ use super::Trainer;
 use super::build::{centering, initial_parameters};
 use super::cost::Sizes;
 use super::model::model;
+use super::step_limit::Steps;
 use crate::context::{interrupt, progress};
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::model::{Parameters, exact};
-use crate::tracking::mean_log_f;
+use crate::tracking::{Start, mean_log_f};
 use crate::training::Likelihoods;
-use crate::training::averaging::Averaged;
 use crate::training::gradient::{Centering, Exact, NegativePhase, Now, gradient};
 use crate::training::update::{Adam, AdamConfig, UpdateRule};
 
@@ -46,27 +46,19 @@ impl Trainer {
         Ok(Some((with_hidden_of(start, &small), likelihoods)))
     }
 
-    /// If a small start gives the training rows more than `least` nats per row: keeps it as the state to go back to, and returns its
-    /// likelihoods.
-    pub(super) fn keep_small_start(&mut self, least: f64) -> Result<Option<Likelihoods>> {
-        // Not where it is NaN.
-        let found = self.small_start()?.filter(|(_, likelihoods)| likelihoods.train > least);
-        let Some((grown, likelihoods)) = found else { return Ok(None) };
-        let Sizes { visible, hidden, .. } = self.sizes;
+    /// Begins at this model, with nothing that is remembered of another one: the running average, the update rule, the offsets, and the particles
+    /// at training rows.
+    pub(super) fn begin_anew(&mut self, parameters: Parameters) {
+        let Sizes { visible, hidden, particles, .. } = self.sizes;
         let training = &self.config.training;
-        let averaged =
-            self.averaged.as_ref().map(|_| Averaged::new(self.plan.window, grown.clone()));
-        let rule = training.update.build(visible, hidden, training.learning_rate.initial);
-        let offsets = centering(&self.config, &self.rows, self.sizes);
-        let current = std::mem::replace(&mut self.current, model(grown, &self.device));
-        let averaged = std::mem::replace(&mut self.averaged, averaged);
-        let rule = std::mem::replace(&mut self.rule, rule);
-        let offsets = std::mem::replace(&mut self.centering, offsets);
-        let steps = std::mem::take(&mut self.steps);
-        self.keep_state();
-        (self.current, self.averaged, self.rule) = (current, averaged, rule);
-        (self.centering, self.steps) = (offsets, steps);
-        Ok(Some(likelihoods))
+        self.rule = training.update.build(visible, hidden, training.learning_rate.initial);
+        self.centering = centering(&self.config, &self.rows, self.sizes);
+        self.steps = Steps::default();
+        self.current = model(parameters, &self.device);
+        self.average_from_here();
+        let rows = self.rows.representatives(particles.max(1));
+        let (ladder, base) = (&self.plan.ladder, &self.base);
+        self.negative_phase.restart(Start { model: &self.current, ladder, base }, &rows);
     }
 
     /// The parameters after all updates with the exact gradient.
@@ -121,7 +113,13 @@ fn with_hidden_of(mut parameters: Parameters, small: &Parameters) -> Parameters 
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::Device;
+    use crate::checkpoint::StateWriter;
+    use crate::config::Config;
+    use crate::data::{Source, SplitOptions, load};
     use crate::model::plus_minus::Couplings;
     use crate::model::test_systems::gaussian_parameters;
 
@@ -157,5 +155,40 @@ mod tests {
             assert!((before.visible_bias[i] - after.visible_bias[i]).abs() < 1e-6);
             assert_eq!(before.weights[5 * i + 2..5 * i + 5], after.weights[5 * i + 2..5 * i + 5]);
         }
+    }
+
+    /// Nothing of another model is left: neither what the rule and the offsets remember, nor the particles, nor the lengths of steps.
+    #[test]
+    fn a_training_begins_anew_without_a_memory() {
+        let text = "[data]\nsource = \"bars-and-stripes\"\n[model]\nhidden = 16";
+        let settings = [
+            "training.gradient={ kind = \"pcd\", particles = 12 }",
+            "training.update={ rule = \"sgd\", momentum = 0.9 }",
+            "training.centering=true",
+            "training.exchange=true",
+            "training.updates=40",
+            "tempering.chains=10",
+        ];
+        let config = Config::parse(text, &settings.map(String::from)).unwrap();
+        let Source::BarsAndStripes(source) = &config.data.source else { unreachable!() };
+        let source = Source::BarsAndStripes(source.clone());
+        let splits = load(&source, &SplitOptions::default(), Path::new("")).unwrap();
+        let begun = |updates: u64| {
+            let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
+            while trainer.updates < updates {
+                trainer.step().unwrap();
+            }
+            trainer.steps.ladders_lost = updates as u32;
+            trainer.begin_anew(gaussian_parameters(16, 16, 0.5, 1));
+            let representatives = trainer.rows.representatives(12);
+            assert_eq!(trainer.negative_phase.particles(), Some(&representatives));
+            assert_eq!(trainer.steps, Steps::default());
+            let mut state = StateWriter::new();
+            trainer.rule.save(&mut state);
+            trainer.negative_phase.save(&mut state);
+            (trainer.parameters(), trainer.centering.clone(), state.to_bytes().unwrap())
+        };
+        let [at_once, later] = [0, 20].map(begun);
+        assert_eq!(at_once, later);
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Position {
 const AVERAGED: &str = "averaged.";
 /// The same of the state of the best evaluation.
 const BEST: &str = "best.";
+/// The same of the start with few hidden units.
+const SMALL: &str = "small.";
 
 impl Trainer {
     /// Configuration and rows at the start of the run.
@@ -213,6 +215,9 @@ impl Judge {
         if let Some(best) = &self.best {
             state.part(BEST, best);
         }
+        if let Some(small) = &self.small {
+            state.parameters(SMALL, small);
+        }
     }
 
     fn load(state: &StateReader, n_visible: usize, n_hidden: usize) -> Result<Self> {
@@ -222,6 +227,9 @@ impl Judge {
             candidates: Shortlist::load("candidates", state, n_visible, n_hidden)?,
             doubtful: Shortlist::load("doubtful", state, n_visible, n_hidden)?,
             best: state.part(BEST),
+            small: (state.has(&format!("{SMALL}weights")))
+                .then(|| state.parameters(SMALL, n_visible, n_hidden))
+                .transpose()?,
         })
     }
 }

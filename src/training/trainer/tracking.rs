@@ -51,23 +51,24 @@ impl Trainer {
             WeightStart::Exact => self.small_start()?,
             WeightStart::Random => None,
         };
-        let anew = small.is_some();
-        if let Some((grown, _)) = small {
-            self.current = model(grown, &self.device);
+        let (_task, _permit) =
+            (progress::task("starting the chains of the gradient"), interrupt::permit());
+        if let Some((parameters, _)) = small {
+            self.begin_anew(parameters);
+            return Ok(());
         }
+        self.average_from_here();
+        let (ladder, base) = (&self.plan.ladder, &self.base);
+        self.negative_phase.start(Start { model: &self.current, ladder, base });
+        Ok(())
+    }
+
+    /// The running average begins at the present parameters.
+    pub(super) fn average_from_here(&mut self) {
         if self.plan.window > 0.0 {
             let parameters = self.current.parameters.as_ref().clone();
             self.averaged = Some(Averaged::new(self.plan.window, parameters));
         }
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        let (_task, _permit) =
-            (progress::task("starting the chains of the gradient"), interrupt::permit());
-        let start = Start { model: &self.current, ladder, base };
-        self.negative_phase.start(start);
-        if anew {
-            self.negative_phase.restart(start, &self.rows.train_evaluated);
-        }
-        Ok(())
     }
 
     pub(super) fn start_tracking(&mut self) -> RoundsRecord {
