@@ -185,10 +185,10 @@ mod tests {
             assert_eq!(trainer.steps, Steps::default());
             let mut state = StateWriter::new();
             trainer.rule.save(&mut state);
-            trainer.negative_phase.save(&mut state);
-            (trainer.parameters(), trainer.centering.clone(), state.to_bytes().unwrap())
+            let offsets = trainer.centering.clone().unwrap();
+            (trainer.parameters(), (offsets.visible, offsets.hidden), state.to_bytes().unwrap())
         };
         let [at_once, later] = [0, 20].map(begun);
-        assert_eq!(at_once, later);
+        assert!(at_once == later, "{:?} {:?}", at_once.1, later.1);
     }
 }
