@@ -125,7 +125,7 @@ impl RowSets {
     pub fn representatives(&self, count: usize) -> BitMatrix {
         let rows = &self.train_evaluated;
         let equal = vec![1.0; rows.rows()];
-        rows.select(drawn(self.evaluated_weights().unwrap_or(&equal), count, 0.0).into_iter())
+        rows.select(drawn(self.evaluated_weights().unwrap_or(&equal), count, 0.0))
     }
 
     /// Number of training rows.

@@ -171,7 +171,7 @@ mod tests {
         ];
         let config = Config::parse(text, &settings.map(String::from)).unwrap();
         let Source::BarsAndStripes(source) = &config.data.source else { unreachable!() };
-        let source = Source::BarsAndStripes(source.clone());
+        let source = Source::BarsAndStripes(*source);
         let splits = load(&source, &SplitOptions::default(), Path::new("")).unwrap();
         let begun = |updates: u64| {
             let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
