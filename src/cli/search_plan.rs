@@ -71,8 +71,8 @@ impl Plan {
         }
     }
 
-    /// The values of the run, which may take `times` as long as the trial with these: as many times the updates and, by [`SLOWER`], a rate as many
-    /// times lower, so that the parameters go as far with less noise. The same values if a trial with twice the updates was not better.
+    /// The values of the run, which may take `times` as long as the trial with these: as many times the updates and, by [`SLOWER`], a rate that is
+    /// lower by the root of it, so that the parameters go further with less noise. The same values if a trial with twice the updates was not better.
     pub fn longer(&self, values: Values, (key, tried): (usize, &[Values]), times: f64) -> Values {
         let twice = self.next(key, values, true);
         if twice.is_none_or(|twice| tried.contains(&twice)) {
@@ -81,7 +81,7 @@ impl Plan {
         let [updates, hidden, weight_decay, rate] = values;
         // NaN becomes 1.
         let times = times.max(1.0).min(UPDATES[1] / updates);
-        let rate = if key == SLOWER { rounded(rate / times) } else { rate };
+        let rate = if key == SLOWER { rounded(rate / times.sqrt()) } else { rate };
         [(updates * times).round(), hidden, weight_decay, rate]
     }
 
@@ -135,7 +135,7 @@ mod tests {
             (updates, rate)
         };
         assert_eq!(longer(0, &[values, wider], 3.0), (1500.0, 0.1));
-        assert_eq!(longer(SLOWER, &[values, wider], 3.0), (1500.0, 0.0333));
+        assert_eq!(longer(SLOWER, &[values, wider], 4.0), (2000.0, 0.05));
         for (key, longer_trial) in [(0, twice), (SLOWER, slower)] {
             assert_eq!(longer(key, &[longer_trial], 3.0), (500.0, 0.1));
             assert_ne!(longer(SLOWER - key, &[longer_trial], 3.0), (500.0, 0.1));
