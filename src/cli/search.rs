@@ -33,8 +33,8 @@ const EXACT_START: [&str; 2] = ["model.start", "\"exact\""];
 /// It is not tried where one of these is given.
 const START_KEYS: [&str; 2] = [EXACT_START[0], "training.pretraining"];
 /// All keys are varied in short trials, then again in longer ones: the most that one trial may take, audit included, and the time at which such
-/// trials end, as shares of the whole time. The last of them only where a longer run is known to be no better.
-const ROUNDS: [(f64, f64); 3] = [(1.0 / 40.0, 0.25), (1.0 / 10.0, 0.5), (1.0 / 4.0, 1.0)];
+/// trials end, as shares of the whole time.
+const ROUNDS: [(f64, f64); 3] = [(1.0 / 40.0, 0.3), (1.0 / 10.0, 0.6), (1.0 / 4.0, 1.0)];
 /// An evaluation of more training rows than this costs more than the updates between two of them, unless these are more.
 const MANY_ROWS: usize = 50_000;
 /// Settings of trials alone: at so few updates most of the time would go into audits.
@@ -106,11 +106,8 @@ impl<'a> Search<'a> {
         spent += best.seconds;
         // A longer trial than the best one, and not worse.
         let mut as_good: Option<Trial> = None;
-        // What makes the run longer than the trials.
-        let lengthened = if self.keeps(KEYS[RATE]) { 0 } else { SLOWER };
         for (round, (longest, end)) in ROUNDS.into_iter().enumerate() {
-            let is_last = round + 1 == ROUNDS.len();
-            if is_last
+            if round + 1 == ROUNDS.len()
                 && START_KEYS.iter().all(|key| !self.keeps(key))
                 && spent + 2.0 * best.seconds <= budget
                 && rows.better_than(best.scores.as_ref())?
@@ -133,10 +130,6 @@ impl<'a> Search<'a> {
                         as_good = None;
                     }
                 }
-            }
-            let twice = plan.longer(best.values, (lengthened, &tried), 2.0);
-            if is_last && !plan.exact_start && (as_good.is_some() || twice != best.values) {
-                break;
             }
             // A round of all keys without a change is the end.
             let mut unchanged = 0;
@@ -177,7 +170,6 @@ impl<'a> Search<'a> {
                         if trial.is_above(&best, longer) {
                             ways = vec![trial.values[axis] > from];
                             best = trial;
-                            as_good = None;
                         } else if trial.is_longer_and_not_below(&best) {
                             as_good = Some(trial);
                         }
@@ -194,13 +186,13 @@ impl<'a> Search<'a> {
         let settings = self.settings(&plan, best.values);
         tell(&format!("chosen after {count} trial runs: {}", settings.join(" ")));
         let left = budget - spent;
-        let last = as_good.filter(|it| it.seconds <= left);
+        let last = as_good.filter(|it| it.is_longer_and_not_below(&best) && it.seconds <= left);
         let Trial { values, seconds, .. } = last.as_ref().unwrap_or(&best);
-        let longer = plan.longer(*values, (lengthened, &tried), left / seconds);
+        let longer = plan.longer(*values, &tried, left / seconds);
         if longer != best.values {
             tell(&format!(
-                "the run takes the time that is left: {} updates, learning rate {}",
-                longer[0], longer[RATE]
+                "no longer trial was worse, so the run takes the time that is left: {} updates",
+                longer[0]
             ));
         }
         Ok(Some(self.settings(&plan, longer)))
@@ -301,7 +293,7 @@ impl<'a> Search<'a> {
         let plan = Plan {
             minutes: self.minutes,
             every: config.evaluation.every * rows.div_ceil(MANY_ROWS) as u64,
-            ..Plan::new(updates, (config.model.hidden, config.training.learning_rate.initial), rows)
+            ..Plan::new(updates, (config.model.hidden, config.training.learning_rate.initial))
         };
         std::fs::create_dir_all(self.out.join(SEARCH))
             .with_context(|| format!("cannot create {}", self.out.join(SEARCH).display()))?;
