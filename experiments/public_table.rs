@@ -1,6 +1,7 @@
 //! Are the numbers of a run right on a public table? Runs on pumsb_star (163 columns, ../shared/datasets/starai), or on another table of
 //! that folder. Some thirty evaluations of each run and its best model, as reported, are compared with a reference: the automatic estimate of
-//! the same model with the training rows, and from the weights alone. If these two differ, there is no reference.
+//! the same model with the training rows, and from the weights alone. If these two differ, there is no reference. The best models are kept as
+//! results/public_table/HIDDEN-PRESET-SEED.safetensors.
 //!
 //!     cargo run --release --example public_table [-- --quick | --table bbc --hidden 300 --presets best --seeds 3]
 //!
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use ztrack::Device;
+use ztrack::checkpoint::ModelFile;
 use ztrack::config::Config;
 use ztrack::data::{SplitOptions, load};
 use ztrack::engine::BitMatrix;
@@ -116,6 +118,9 @@ fn report(options: &Options) -> Result<bool> {
                     .sqrt();
                 let far = judged.len() - count(4.0);
                 let best = run.best_judge.map(|judge| errors(run.best, judge));
+                let file = format!("{hidden}-{preset}-{seed}.safetensors");
+                ModelFile::from(Parameters::clone(&run.parameters))
+                    .save(options.common.folder()?.join(file))?;
                 println!(
                     "{hidden:>6} {preset:<6} {seed:>4} {:>6.0}% {:>7} {:>9} {:>9} {rms:>6.2}   {:>9.3} +- {:.3}  {}  {}  {:.3}",
                     100.0 * run.sound,
@@ -182,6 +187,8 @@ struct Run {
     sound: f64,
     best: Value,
     best_judge: Option<Value>,
+    /// Of the best model.
+    parameters: Arc<Parameters>,
     /// Mean log-likelihood of the test rows.
     test: f64,
 }
@@ -238,6 +245,7 @@ fn run(config: &Config, folder: &Path, most: usize) -> Result<Run> {
         sound: sound as f64 / f64::from(count.max(1) as u32),
         best,
         best_judge: judge(&parameters, rows, 1)?,
+        parameters,
         test,
     })
 }
