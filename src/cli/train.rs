@@ -73,8 +73,8 @@ pub struct Train {
     /// On several ranks (mpirun, srun): who reads the data
     #[arg(long, value_enum, default_value_t, hide = cfg!(not(feature = "mpi")), value_name = "WHO")]
     read_data: ReadData,
-    /// With `training.preset=best` for a data file and without `model.hidden`: minutes for the trial runs that choose settings and for
-    /// the run [default: 10]
+    /// With `training.preset=best` for a data file and without `model.hidden`: minutes for the trial runs that choose settings, of which
+    /// the best becomes the run [default: 10]
     #[arg(long, value_name = "MINUTES", conflicts_with = "resume")]
     minutes: Option<f64>,
     /// No progress: only warnings and errors, and the result at the end

@@ -17,8 +17,10 @@ const FALLS: (f64, f64) = (1.0, 0.2);
 const COLLAPSE: f64 = 10.0;
 /// Number of successive failing evaluations after which smaller falls do.
 const PERSISTENT: u64 = 5;
-/// Number of evaluations without failing after which a halved learning rate is doubled again.
+/// Number of evaluations without failing after which a halved learning rate is doubled again; twice as many for every time the training went
+/// back, because what has failed at a rate fails at it again.
 const RECOVERED: u64 = 10;
+const MOST_DOUBLINGS: u32 = 20;
 
 /// What the log-likelihoods say about the training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,7 +125,8 @@ impl Health {
     pub fn observe(&mut self, new: Likelihoods) -> TrainingState {
         let state = self.state_of(new);
         self.recovering = if state == TrainingState::Failing { 0 } else { self.recovering + 1 };
-        if self.halvings > 0 && self.recovering == RECOVERED {
+        let wait = RECOVERED << self.rewinds.saturating_sub(1).min(MOST_DOUBLINGS);
+        if self.halvings > 0 && self.recovering == wait {
             (self.halvings, self.recovering) = (self.halvings - 1, 0);
         }
         state
