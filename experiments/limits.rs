@@ -18,21 +18,18 @@ use std::time::Instant;
 
 use clap::Parser;
 use kaufman::square_ising_log_partition;
+use support::lattice;
 use support::potts::Potts;
 use ztrack::Device;
 use ztrack::Result;
 use ztrack::config::Config;
 use ztrack::data::{Dataset, Splits, Values};
 use ztrack::engine::BitMatrix;
-use ztrack::engine::random::{Purpose, Stream, Streams};
 use ztrack::record::{Record, Recorder, Run};
 use ztrack::training::{NoCheckpoints, Trainer, run};
 
 /// Rows for training, and as many for validation.
 const ROWS: usize = 2000;
-/// Cluster updates before the first row and between rows.
-const FIRST: usize = 500;
-const BETWEEN: usize = 10;
 /// Standard errors by which the mean energy of the rows may differ from the exact one.
 const AGREES: f64 = 5.0;
 /// Most states of a row of a Potts model.
@@ -232,16 +229,8 @@ impl Source {
             2 => square_ising_log_partition(side, side, coupling),
             _ => Ok(Potts { width: side, length: side, states, coupling }.log_partition()),
         };
-        let mut spins = Lattice { side, states, state: vec![0; side * side] };
-        let mut stream =
-            Streams::new(1, Purpose::Generator, side as u64).row(coupling.to_bits() as u32);
-        (0..FIRST).for_each(|_| spins.cluster_update(coupling, &mut stream));
-        let (mut rows, mut sums) = (Vec::new(), Vec::new());
-        for _ in 0..2 * ROWS {
-            (0..BETWEEN).for_each(|_| spins.cluster_update(coupling, &mut stream));
-            rows.push(spins.state.clone());
-            sums.push(spins.aligned());
-        }
+        let (rows, sums): (Vec<_>, Vec<_>) =
+            lattice::sampled(side, states, coupling, 2 * ROWS).into_iter().unzip();
         let step = 1e-4;
         let exact = (log_z(coupling + step)? - log_z(coupling - step)?) / (2.0 * step);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -266,52 +255,4 @@ impl Source {
             difference_in_errors: (all - exact) / (variance / n).sqrt(),
         })
     }
-}
-
-struct Lattice {
-    side: usize,
-    states: usize,
-    state: Vec<usize>,
-}
-
-impl Lattice {
-    /// The neighbours to the right of a site and below it.
-    fn neighbours(&self, i: usize) -> [usize; 2] {
-        let (row, column, n) = (i / self.side, i % self.side, self.side);
-        [row * n + (column + 1) % n, (row + 1) % n * n + column]
-    }
-
-    /// What the coupling multiplies: the number of neighbours in the same state; of spins the sum of their products.
-    fn aligned(&self) -> f64 {
-        let other = if self.states == 2 { -1.0 } else { 0.0 };
-        let pairs = (0..self.state.len()).flat_map(|i| self.neighbours(i).map(|j| (i, j)));
-        pairs.map(|(i, j)| if self.state[i] == self.state[j] { 1.0 } else { other }).sum()
-    }
-
-    /// Bonds between equal sites with probability 1 - exp(-K), of spins 1 - exp(-2K); every cluster gets a new state.
-    fn cluster_update(&mut self, coupling: f64, stream: &mut Stream) {
-        let bond = -(if self.states == 2 { -2.0 * coupling } else { -coupling }).exp_m1();
-        let mut cluster: Vec<usize> = (0..self.state.len()).collect();
-        for i in 0..self.state.len() {
-            for j in self.neighbours(i) {
-                if stream.uniform() < bond && self.state[i] == self.state[j] {
-                    let (a, b) = (root(&cluster, i), root(&cluster, j));
-                    cluster[a.max(b)] = a.min(b);
-                }
-            }
-        }
-        let mut draw = || match self.states {
-            2 => usize::from(stream.uniform() < 0.5),
-            states => (stream.uniform() * states as f64) as usize,
-        };
-        let drawn: Vec<usize> = self.state.iter().map(|_| draw()).collect();
-        (0..self.state.len()).for_each(|i| self.state[i] = drawn[root(&cluster, i)]);
-    }
-}
-
-fn root(cluster: &[usize], mut i: usize) -> usize {
-    while cluster[i] != i {
-        i = cluster[i];
-    }
-    i
 }

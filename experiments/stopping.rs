@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use rayon::prelude::*;
-use support::training_sets::{TrainingSet, all, binary, chosen, few, validation};
+use support::training_sets::{TrainingSet, all, binary, chosen, few, ising, validation};
 use ztrack::Device;
 use ztrack::Result;
 use ztrack::config::Config;
@@ -94,7 +94,7 @@ fn report(options: Options) -> Result<bool> {
     let quick = options.common.quick;
     let updates = if quick { 1000 } else { options.updates };
     // Few rows, so that every run overfits.
-    let sets = all()?.into_iter().map(|set| few(set, 300)).collect();
+    let sets = all()?.into_iter().chain([ising()]).map(|set| few(set, 300)).collect();
     let mut sets = chosen(sets, &options.sets);
     if quick {
         sets.truncate(1);

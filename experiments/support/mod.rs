@@ -6,6 +6,7 @@
 pub mod bootstrap;
 pub mod continuous;
 pub mod glyphs;
+pub mod lattice;
 pub mod mnist;
 pub mod potts;
 pub mod training_sets;

@@ -102,6 +102,13 @@ pub fn multimodal() -> [TrainingSet; 2] {
     ]
 }
 
+/// The 2-D Ising model, 8x8, coupling .5: states up and down, which particles must cross between.
+pub fn ising() -> TrainingSet {
+    let states = super::lattice::sampled(8, 2, 0.5, 2000);
+    let cell = |_, row: usize| states[row].0.iter().map(|spin| *spin == 1).collect();
+    TrainingSet { name: "ising", splits: made(64, 2000, cell) }
+}
+
 /// Sets of at most 18 columns, so that models of hundreds of hidden units are enumerated over their visible states.
 pub fn narrow() -> Result<Vec<TrainingSet>> {
     let options =
