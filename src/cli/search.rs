@@ -34,7 +34,7 @@ const EXACT_START: [&str; 2] = ["model.start", "\"exact\""];
 const START_KEYS: [&str; 2] = [EXACT_START[0], "training.pretraining"];
 /// All keys are varied in short trials, then again in longer ones: the most that one trial may take, audit included, and the time at which such
 /// trials end, as shares of the whole time. The rest is for the audits of the run, which are longer than those of a trial.
-const ROUNDS: [(f64, f64); 3] = [(1.0 / 40.0, 0.15), (1.0 / 10.0, 0.35), (1.0 / 2.0, 0.9)];
+const ROUNDS: [(f64, f64); 3] = [(1.0 / 40.0, 0.3), (1.0 / 10.0, 0.6), (1.0 / 2.0, 0.9)];
 /// An evaluation of more training rows than this costs more than the updates between two of them, unless these are more.
 const MANY_ROWS: usize = 50_000;
 /// Settings of trials alone: at so few updates most of the time would go into audits.

@@ -205,20 +205,24 @@ mod tests {
     }
 
     #[test]
-    fn a_halved_rate_recovers() {
-        let mut health = Health { halvings: 2, ..Health::default() };
-        let mut after = |train: f64, updates: u64| {
-            for update in 0..updates {
-                health.observe(Likelihoods {
-                    update,
-                    train,
-                    validation: None,
-                    log_z_std_error: 0.1,
-                });
-            }
+    fn a_halved_rate_recovers_more_slowly_after_each_time() {
+        let observe = |health: &mut Health, train: f64, updates: u64| {
+            let of = |update| Likelihoods { update, train, validation: None, log_z_std_error: 0.1 };
+            (0..updates).for_each(|update| {
+                health.observe(of(update));
+            });
             health.halvings
         };
+        let halved = |rewinds| Health { halvings: 2, rewinds, ..Health::default() };
+        let mut health = halved(1);
+        let mut after = |train, updates| observe(&mut health, train, updates);
         assert_eq!((after(-9.0, 9), after(-20.0, 1), after(-9.0, 9)), (2, 2, 2));
         assert_eq!((after(-9.0, 1), after(-9.0, 9), after(-9.0, 1), after(-9.0, 30)), (1, 1, 0, 0));
+        for (rewinds, wait) in [(2, 20), (4, 80), (u32::MAX, 1 << 10)] {
+            let mut health = halved(rewinds);
+            let long = observe(&mut health, -9.0, wait - 1);
+            let then = observe(&mut health, -9.0, 1);
+            assert_eq!((long, then), (2, if rewinds == u32::MAX { 2 } else { 1 }), "{rewinds}");
+        }
     }
 }

@@ -59,7 +59,8 @@ impl Variable {
             None if self.is_bit() => return softplus(eta[0]),
             None => {}
         }
-        let (largest, odds) = self.largest(eta);
+        let largest = self.largest(eta);
+        let odds = self.odds(largest);
         largest + (odds + eta.iter().map(|x| (x - largest).exp()).sum::<f64>()).ln()
     }
 
@@ -75,17 +76,22 @@ impl Variable {
             eta[0] = sigmoid(eta[0]);
             return;
         }
-        let (largest, odds) = self.largest(eta);
+        let largest = self.largest(eta);
+        let odds = self.odds(largest);
         eta.iter_mut().for_each(|x| *x = (*x - largest).exp());
         let total = odds + eta.iter().sum::<f64>();
         eta.iter_mut().for_each(|x| *x /= total);
     }
 
-    /// The largest natural parameter, and exp(-largest) where the implicit state counts, else 0.
-    pub(crate) fn largest(&self, eta: &[f64]) -> (f64, f64) {
+    /// The largest natural parameter; of the implicit state, if it has one, it is 0.
+    pub(crate) fn largest(&self, eta: &[f64]) -> f64 {
         let start = if self.implicit { 0.0 } else { f64::NEG_INFINITY };
-        let largest = eta.iter().copied().fold(start, f64::max);
-        (largest, if self.implicit { (-largest).exp() } else { 0.0 })
+        eta.iter().copied().fold(start, f64::max)
+    }
+
+    /// exp(-largest) where there is an implicit state, else 0.
+    fn odds(&self, largest: f64) -> f64 {
+        if self.implicit { (-largest).exp() } else { 0.0 }
     }
 
     /// Raises probabilities below `least` to it, those of the implicit state too, and makes their sum 1 again; so a variance below

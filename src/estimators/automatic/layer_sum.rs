@@ -22,22 +22,26 @@ fn softplus(mut x: Vec<f64>) -> f64 {
 
 /// The same with a factor for each categorical variable.
 fn of_variables(variables: &Variables, mut x: Vec<f64>) -> f64 {
-    let (mut linear, mut odds) = (0.0, Vec::new());
-    for variable in variables.of(x.len()) {
+    let columns = x.len();
+    let (mut linear, mut ranges) = (0.0, Vec::new());
+    for variable in variables.of(columns) {
         let own = &mut x[variable.range()];
         if variable.real.is_some() {
             linear += variable.log_partition(own);
             continue;
         }
-        let (largest, of_implicit) = variable.largest(own);
+        let largest = variable.largest(own);
         own.iter_mut().for_each(|x| *x -= largest);
-        odds.push((variable.range(), of_implicit));
+        // The exponential of an implicit state, or none.
+        x.push(if variable.implicit { -largest } else { f64::NEG_INFINITY });
+        ranges.push(variable.range());
         linear += largest;
     }
     exponentials(&mut x);
+    let (own, implicit) = x.split_at(columns);
     let (mut logarithms, mut product) = (0.0, 1.0f64);
-    for (range, odds) in odds {
-        product *= odds + x[range].iter().sum::<f64>();
+    for (range, implicit) in ranges.into_iter().zip(implicit) {
+        product *= implicit + own[range].iter().sum::<f64>();
         if product > 1e200 {
             logarithms += product.ln();
             product = 1.0;

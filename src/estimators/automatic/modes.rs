@@ -182,9 +182,17 @@ impl ModeSearch {
         self.other.means(self.inputs(state))
     }
 
-    /// A(x) of the other layer.
-    fn other_part(&self, x: impl ExactSizeIterator<Item = f64>) -> f64 {
-        log_partition(&self.other, x.collect())
+    /// x after a move. Each case is a loop of its own: this is most of a search.
+    fn moved(&self, x: &[f64], change: Move) -> Vec<f64> {
+        let row = |unit: Option<usize>| unit.map(|unit| x.iter().zip(&self.weights[unit]));
+        match (row(change.cleared), row(change.set)) {
+            (Some(cleared), Some(set)) => {
+                cleared.zip(set).map(|((x, cleared), (_, set))| x + (set - cleared)).collect()
+            }
+            (Some(cleared), None) => cleared.map(|(x, cleared)| x - cleared).collect(),
+            (None, Some(set)) => set.map(|(x, set)| x + set).collect(),
+            (None, None) => x.to_vec(),
+        }
     }
 
     fn inputs(&self, state: &[u64]) -> Vec<f64> {
@@ -203,7 +211,7 @@ impl ModeSearch {
         }
         let on = |unit: &usize| state[unit / 64] >> (unit % 64) & 1 == 1;
         let linear: f64 = (0..self.bias.len()).filter(on).map(|unit| self.bias[unit]).sum();
-        let value = self.offset + linear + self.other_part(x.iter().copied());
+        let value = self.offset + linear + log_partition(&self.other, x.to_vec());
         if self.seen.len() < MOST_STATES {
             self.seen.insert(state.to_vec(), value);
         }
@@ -230,15 +238,11 @@ impl ModeSearch {
         if self.bias.len() * self.other_bias.len() > LARGEST_SCAN {
             return None;
         }
-        let linear = value - self.other_part(x.iter().copied());
+        let linear = value - log_partition(&self.other, x.to_vec());
         let mut best: Option<(Move, f64)> = None;
         for change in moves(&self.own, self.bias.len(), state) {
             let bias: f64 = change.units().map(|(unit, sign)| sign * self.bias[unit]).sum();
-            let weight = |i: usize| -> f64 {
-                change.units().map(|(unit, sign)| sign * self.weights[unit][i]).sum()
-            };
-            let sum = self.other_part(x.iter().enumerate().map(|(i, x)| x + weight(i)));
-            let there = linear + bias + sum;
+            let there = linear + bias + log_partition(&self.other, self.moved(x, change));
             if self.seen.len() < MOST_STATES {
                 let mut neighbour = state.to_vec();
                 change.make(&mut neighbour);
