@@ -1,7 +1,7 @@
 //! `training.preset = "best"` where the number of hidden units is left out: trial runs choose it, and the length, the weight decay and the
-//! learning rate, by the log-likelihood of validation rows; the best of them becomes the run.
+//! learning rate, by the log-likelihood of validation rows; one run with these settings follows.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
@@ -21,7 +21,7 @@ use crate::limited::read_text_of_run;
 use crate::report::SEARCH;
 use crate::training::Trainer;
 
-/// Minutes of all trials together.
+/// Minutes of trials and run together.
 pub const MINUTES: f64 = 10.0;
 /// The order in which they are varied: twice the rate reaches what twice the length does, in half the time, and a model that was trained too
 /// short shows nothing of the others.
@@ -33,15 +33,13 @@ const EXACT_START: [&str; 2] = ["model.start", "\"exact\""];
 /// It is not tried where one of these is given.
 const START_KEYS: [&str; 2] = [EXACT_START[0], "training.pretraining"];
 /// All keys are varied in short trials, then again in longer ones: the most that one trial may take, audit included, and the time at which such
-/// trials end, as shares of the whole time. The rest is for the audits of the run, which are longer than those of a trial.
-const ROUNDS: [(f64, f64); 3] = [(1.0 / 40.0, 0.3), (1.0 / 10.0, 0.6), (1.0 / 2.0, 0.9)];
+/// trials end, as shares of the whole time.
+const ROUNDS: [(f64, f64); 3] = [(1.0 / 40.0, 0.3), (1.0 / 10.0, 0.6), (1.0 / 4.0, 1.0)];
 /// An evaluation of more training rows than this costs more than the updates between two of them, unless these are more.
 const MANY_ROWS: usize = 50_000;
 /// Settings of trials alone: at so few updates most of the time would go into audits.
 const CHEAP: [&str; 2] = ["audit.models=1", "audit.temperatures=1000"];
-/// File with the name of the best trial.
-const CHOSEN: &str = "chosen";
-/// Longest of these files that is read, in bytes.
+/// Longest plan that is read, in bytes.
 const LONGEST: u64 = 1 << 16;
 
 /// A search before a run.
@@ -77,8 +75,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The settings of the best trial, as for `--set`; `None` if interrupted. The run that is made with them goes on where the trial ended
-    /// ([`chosen`]).
+    /// The settings of the best trial and the length of the run, as for `--set`; `None` if interrupted.
     pub fn run(&self) -> Result<Option<Vec<String>>> {
         ensure!(
             self.minutes > 0.0 && self.minutes.is_finite(),
@@ -94,7 +91,7 @@ impl<'a> Search<'a> {
         let rows = self.held_out()?;
         let mut plan = self.plan()?;
         tell(&format!(
-            "preset \"best\": trial runs in {} choose length, number of hidden units, weight decay and learning rate by the log-likelihood of validation rows, and the best of them becomes the run: {} minutes (--minutes)",
+            "preset \"best\": trial runs in {} choose length, number of hidden units, weight decay and learning rate by the log-likelihood of validation rows, then one run with these follows: {} minutes together (--minutes)",
             self.out.join(SEARCH).display(),
             self.minutes
         ));
@@ -112,7 +109,7 @@ impl<'a> Search<'a> {
         for (round, (longest, end)) in ROUNDS.into_iter().enumerate() {
             if round + 1 == ROUNDS.len()
                 && START_KEYS.iter().all(|key| !self.keeps(key))
-                && spent + best.seconds <= end * budget
+                && spent + 2.0 * best.seconds <= budget
                 && rows.better_than(best.scores.as_ref())?
             {
                 tell(
@@ -149,7 +146,9 @@ impl<'a> Search<'a> {
                     let next = |up: &bool| {
                         let values = plan.next(key, best.values, *up)?;
                         let seconds = best.seconds * plan.times_as_long(&values, &best.values);
-                        let fits = seconds <= longest * budget && spent + seconds <= end * budget;
+                        let fits = seconds <= longest * budget
+                            && spent + seconds <= end * budget
+                            && spent + 2.0 * seconds <= budget;
                         (fits && !tried.contains(&values)).then_some(values)
                     };
                     let candidates: Vec<Values> = ways.iter().filter_map(next).collect();
@@ -183,11 +182,19 @@ impl<'a> Search<'a> {
             "no trial run has ended with a log Z that can be trusted, see the messages above: give model.hidden, or a lower training.learning_rate.initial"
         );
         let count = count + tried.len();
-        let chosen = as_good.filter(|it| it.is_longer_and_not_below(&best)).unwrap_or(best);
-        let settings = self.settings(&plan, chosen.values);
+        let settings = self.settings(&plan, best.values);
         tell(&format!("chosen after {count} trial runs: {}", settings.join(" ")));
-        write_bytes(self.out.join(SEARCH).join(CHOSEN), chosen.name.as_bytes())?;
-        Ok(Some(settings))
+        let left = budget - spent;
+        let last = as_good.filter(|it| it.is_longer_and_not_below(&best) && it.seconds <= left);
+        let Trial { values, seconds, .. } = last.as_ref().unwrap_or(&best);
+        let longer = plan.longer(*values, &tried, left / seconds);
+        if longer != best.values {
+            tell(&format!(
+                "no longer trial was worse, so the run takes the time that is left: {} updates",
+                longer[0]
+            ));
+        }
+        Ok(Some(self.settings(&plan, longer)))
     }
 
     /// Settings with values of the keys.
@@ -246,8 +253,7 @@ impl<'a> Search<'a> {
                 let own = given(&settings, key).and_then(|text| text.parse().ok());
                 *value = own.unwrap_or(*value);
             }
-            let (scores, seconds) = (Scores::of(&run, &rows.validation), seconds(&run));
-            Trial { values, scores, seconds, name: run.name }
+            Trial { values, scores: Scores::of(&run, &rows.validation), seconds: seconds(&run) }
         };
         Ok(Some(runs.into_iter().map(of).collect()))
     }
@@ -286,7 +292,7 @@ impl<'a> Search<'a> {
         let plan = Plan {
             minutes: self.minutes,
             every: config.evaluation.every * rows.div_ceil(MANY_ROWS) as u64,
-            ..Plan::new(updates, (config.model.hidden, config.training.learning_rate.initial), rows)
+            ..Plan::new(updates, (config.model.hidden, config.training.learning_rate.initial))
         };
         std::fs::create_dir_all(self.out.join(SEARCH))
             .with_context(|| format!("cannot create {}", self.out.join(SEARCH).display()))?;
@@ -298,13 +304,6 @@ impl<'a> Search<'a> {
 /// How many trials of one key share the threads.
 fn at_once(trials: usize) -> usize {
     rayon::current_num_threads().min(trials.clamp(1, 2))
-}
-
-/// The folder of the trial that becomes the run of a folder, if a search has chosen one.
-pub fn chosen(out: &Path) -> Result<Option<PathBuf>> {
-    let search = out.join(SEARCH);
-    let name = read_text_of_run(&search.join(CHOSEN), LONGEST, "the trial that was chosen")?;
-    Ok(name.map(|name| search.join(name)))
 }
 
 /// The value of a key in overrides, of which the last counts.

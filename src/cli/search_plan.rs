@@ -17,6 +17,7 @@ pub(super) const UPDATES: [f64; 2] = [250.0, 1e6];
 /// Fewest and most hidden units; their number is a multiple of the former.
 const HIDDEN: [f64; 2] = [16.0, 1024.0];
 const WEIGHT_DECAYS: [f64; 8] = [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1];
+const FIRST_WEIGHT_DECAY: f64 = 1e-3;
 
 /// The first trial, kept so that an interrupted search goes on with the same trials.
 #[derive(Clone, Serialize, Deserialize)]
@@ -32,13 +33,10 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// `updates`: of the first trial; `hidden` units and learning `rate`: those of the configuration. The first weight decay is that of a standard
-    /// normal prior of the weights, 1 / `rows`, or the next one above it.
-    pub fn new(updates: f64, (hidden, rate): (usize, f64), rows: usize) -> Self {
+    /// `updates`: of the first trial; `hidden` units and learning `rate`: those of the configuration.
+    pub fn new(updates: f64, (hidden, rate): (usize, f64)) -> Self {
         let updates = updates.round().clamp(2.0 * UPDATES[0], 20_000.0);
-        let [.., most] = WEIGHT_DECAYS;
-        let decay = WEIGHT_DECAYS.into_iter().find(|decay| decay * rows as f64 >= 1.0);
-        let first = [updates, hidden as f64, decay.unwrap_or(most), rate];
+        let first = [updates, hidden as f64, FIRST_WEIGHT_DECAY, rate];
         Self { minutes: 0.0, first, every: 0, exact_start: false }
     }
 
@@ -71,6 +69,17 @@ impl Plan {
         }
     }
 
+    /// The values of the run, which may take `times` as long as the trial with these: as many times the updates, unless twice as many were tried
+    /// and were worse.
+    pub fn longer(&self, values: Values, tried: &[Values], times: f64) -> Values {
+        let twice = self.next(0, values, true);
+        if times.is_nan() || twice.is_none_or(|twice| tried.contains(&twice)) {
+            return values;
+        }
+        let updates = (values[0] * times.max(1.0)).round().min(UPDATES[1]);
+        [updates, values[1], values[2], values[3]]
+    }
+
     /// About how many times as long a trial takes: an update grows with the hidden units, an audit not with the updates.
     pub fn times_as_long(&self, new: &Values, old: &Values) -> f64 {
         let length = new[0] / old[0];
@@ -88,14 +97,14 @@ mod tests {
     use super::*;
 
     fn plan() -> Plan {
-        Plan { minutes: 1.0, every: 100, ..Plan::new(500.0, (64, 0.1), 1000) }
+        Plan { minutes: 1.0, every: 100, ..Plan::new(500.0, (64, 0.1)) }
     }
 
     #[test]
     fn steps_stay_within_the_ends_and_lead_back() {
         let plan = plan();
         let step = |key, value, up| plan.step(key, value, up);
-        for (key, value) in [(0, 777.0), (1, 112.0), (2, 1e-3), (3, 0.1)] {
+        for (key, value) in [(0, 777.0), (1, 112.0), (2, FIRST_WEIGHT_DECAY), (3, 0.1)] {
             let up = step(key, value, true).unwrap();
             assert!(up > value && step(key, value, false).unwrap() < value);
             assert_eq!(step(key, up, false), Some(value));
@@ -110,9 +119,18 @@ mod tests {
     }
 
     #[test]
-    fn the_first_weight_decay_is_that_of_a_normal_prior() {
-        let of = |rows| Plan::new(500.0, (64, 0.1), rows).first[2];
-        assert_eq!([1, 400, 1001, 12_262, 1_000_000].map(of), [0.1, 3e-3, 1e-3, 1e-4, 1e-4]);
+    fn the_run_takes_the_time_that_is_left_unless_a_longer_trial_was_not_better() {
+        let plan = plan();
+        let [values, twice] = [500.0, 1000.0].map(|updates| [updates, 64.0, 0.0, 0.1]);
+        let wider = [1000.0, 128.0, 0.0, 0.1];
+        let updates = |tried: &[Values], times| plan.longer(values, tried, times)[0];
+        assert_eq!(updates(&[values, wider], 3.0), 1500.0);
+        assert_eq!(updates(&[values, twice], 3.0), 500.0);
+        assert_eq!(
+            [updates(&[], 0.5), updates(&[], f64::NAN), updates(&[], 1e9)],
+            [500.0, 500.0, 1e6]
+        );
+        assert_eq!(plan.longer(values, &[], 3.0)[1..], values[1..]);
     }
 
     #[test]

@@ -85,8 +85,6 @@ pub(super) struct Trial {
     /// None where log Z is in doubt.
     pub scores: Option<Scores>,
     pub seconds: f64,
-    /// Its folder among those of the search.
-    pub name: String,
 }
 
 impl Trial {
@@ -144,7 +142,6 @@ mod tests {
             scores: mean
                 .map(|mean| Scores { of_rows: vec![mean, mean - 1.0], log_z_std_error: 0.5 }),
             seconds: 1.0,
-            name: String::new(),
         };
         let best = of(500.0, 0.1, Some(-9.0));
         let as_good = |it: Trial| it.is_longer_and_not_below(&best);
