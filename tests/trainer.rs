@@ -18,9 +18,13 @@ use ztrack::training::{Changes, StepRecord, Trainer, TrainingData, TrainingState
 use ztrack::{Device, Doubt, Error, Trust};
 
 fn trainer(settings: &[&str]) -> Trainer {
+    trainer_with(settings, &SplitOptions::default())
+}
+
+fn trainer_with(settings: &[&str], options: &SplitOptions) -> Trainer {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     let config = Config::parse(common::TINY, &settings).unwrap();
-    let splits = load(&config.data.source, &SplitOptions::default(), Path::new("")).unwrap();
+    let splits = load(&config.data.source, options, Path::new("")).unwrap();
     Trainer::new(&config, splits, &Device::default()).unwrap()
 }
 
@@ -125,6 +129,33 @@ fn a_value_in_doubt_is_no_reason_to_go_back() {
     }
     use TrainingState::{Failing, Healthy};
     assert_eq!(found, [(Healthy, false), (Failing, false), (Failing, false), (Failing, true)]);
+}
+
+/// Patience of three evaluations would be used up by the first one after the training has failed; it counts from there.
+#[test]
+fn patience_counts_anew_where_the_training_fails() {
+    let stopping = "training.early_stopping={ patience = 3, patience_factor = 1.0 }";
+    let settings = ["training.updates=200", "evaluation.every=10", "evaluation.exact=false"];
+    let settings = [&settings[..], &["audit.every=0", stopping]].concat();
+    let options = SplitOptions { validation_fraction: 0.2, ..SplitOptions::default() };
+    let mut trainer = trainer_with(&settings, &options);
+    let (mut best, mut stops) = (None, Vec::new());
+    for fall in [0.0, 0.5, 0.5, 1000.0, 0.5, 0.5, 0.5] {
+        while {
+            trainer.step().unwrap();
+            trainer.updates() == 0 || !trainer.evaluation_due(trainer.updates())
+        } {}
+        let mut evaluation = trainer.evaluate(None).unwrap().unwrap();
+        let (train, validation) = *best.get_or_insert((evaluation.train, evaluation.validation));
+        (evaluation.train, evaluation.validation) = (train, validation);
+        evaluation.train.value -= fall;
+        evaluation.validation.iter_mut().for_each(|it| it.value -= fall);
+        evaluation.judged.log_z.trust = Trust::unless(None);
+        trainer.judge(&mut evaluation);
+        stops.push(evaluation.decision.map(|decision| decision.stop));
+    }
+    let [no, yes] = [Some(false), Some(true)];
+    assert_eq!(stops, [no, no, no, None, no, no, yes]);
 }
 
 /// Parameters after some updates, with one particle a row of the batch.

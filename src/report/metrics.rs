@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::error::Result;
 use crate::limited::read_text_of_run;
 use crate::record::tags;
+use crate::training::TrainingState;
 
 /// Longest file that is shown, in bytes: some million evaluations.
 const LONGEST: u64 = 1 << 30;
@@ -16,6 +17,8 @@ pub struct Metrics {
     rows: usize,
     numbers: BTreeMap<String, Vec<f64>>,
     doubts: Vec<String>,
+    /// Whether the training fails.
+    failing: Vec<bool>,
     /// Lines that are no rows, or hold what is no number.
     damaged: Vec<u64>,
 }
@@ -49,11 +52,15 @@ impl Metrics {
                 metrics.damaged.push(line);
             }
             for (name, cell) in names.iter().zip(&row) {
-                if name == "doubts" {
-                    metrics.doubts.push(cell.into());
-                } else {
-                    let value = cell.parse().unwrap_or(f64::NAN);
-                    metrics.numbers.entry(name.clone()).or_default().push(value);
+                match name.as_str() {
+                    "doubts" => metrics.doubts.push(cell.into()),
+                    "training" => {
+                        metrics.failing.push(cell == TrainingState::Failing.name());
+                    }
+                    _ => {
+                        let value = cell.parse().unwrap_or(f64::NAN);
+                        metrics.numbers.entry(name.clone()).or_default().push(value);
+                    }
                 }
             }
         }
@@ -92,6 +99,11 @@ impl Metrics {
     /// Evaluations that have a value.
     pub(crate) fn rows_with<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {
         (0..self.rows).filter(move |&row| self.value(name, row).is_some())
+    }
+
+    /// Whether the training fails at an evaluation.
+    pub(crate) fn is_failing(&self, row: usize) -> bool {
+        self.failing.get(row).copied().unwrap_or(false)
     }
 
     /// The value of an evaluation, or NaN.

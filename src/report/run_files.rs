@@ -177,7 +177,12 @@ impl RunFiles {
                     sound: metrics.value("decides", row).or(metrics.value("sound", row))
                         == Some(1.0),
                 };
-                stopping.observe(&settings.unwrap_or_default(), observed);
+                match metrics.is_failing(row) {
+                    true => stopping.count_anew(),
+                    false => {
+                        stopping.observe(&settings.unwrap_or_default(), observed);
+                    }
+                }
                 waits.push((update as f64, stopping.without_improvement as f64));
             }
         }

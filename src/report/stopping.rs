@@ -17,7 +17,7 @@ pub fn chart(stopping: &Stopping) -> Chart {
         x_range: Some((0.0, 1.02 * end)),
         y_range: Some((0.0, 1.1 * most)),
         guides: patience.into_iter().collect(),
-        ..Chart::of(UPDATES, "evaluations since the last improvement", vec![waits])
+        ..Chart::of(UPDATES, "evaluations that count against patience", vec![waits])
     }
 }
 
@@ -26,7 +26,7 @@ pub fn words(run: &RunFiles, stopping: &Stopping) -> String {
     let improved = match stopping.state.improved_at() {
         0 => "no evaluation could be decided on yet".into(),
         update => format!(
-            "the last improvement beyond the error bar was at update {update}, {} evaluations ago",
+            "the last improvement beyond the error bar was at update {update}, {} evaluations count against patience",
             stopping.state.without_improvement
         ),
     };

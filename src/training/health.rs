@@ -20,6 +20,7 @@ const PERSISTENT: u64 = 5;
 /// Number of evaluations without failing after which a halved learning rate is doubled again; twice as many for every time the training went
 /// back, because what has failed at a rate fails at it again.
 const RECOVERED: u64 = 10;
+/// Most times that this number is doubled: longer than any run.
 const MOST_DOUBLINGS: u32 = 20;
 
 /// What the log-likelihoods say about the training.

@@ -297,7 +297,11 @@ fn the_stopping_decision_is_followed_from_the_metrics() {
     assert!(succeed(&["runs", &text(&out), "--json"]).contains("stopped early"));
     contains(
         &page(&out.join("report.html")),
-        &["Early stopping ended the run", "patience 3", ", 3 evaluations ago; early stopping"],
+        &[
+            "Early stopping ended the run",
+            "patience 3",
+            ", 3 evaluations count against patience; early stopping",
+        ],
     );
 }
 

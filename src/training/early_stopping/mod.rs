@@ -70,7 +70,7 @@ pub struct EarlyStopping {
     recent: Vec<Level>,
     reference: Option<Level>,
     best: Option<Level>,
-    /// Evaluations since the last improvement.
+    /// Evaluations since the last improvement, or since the training failed.
     pub(crate) without_improvement: u64,
     /// Update of the latest evaluation.
     update: u64,
@@ -93,6 +93,12 @@ impl EarlyStopping {
     /// Update of the last improvement, 0 before the first.
     pub(crate) fn improved_at(&self) -> u64 {
         self.reference.map_or(0, |reference| reference.update)
+    }
+
+    /// In place of an evaluation at which the training fails: it recovers, or goes on from an earlier model with other settings, so evaluations
+    /// so far say nothing about whether it improves, and patience counts anew.
+    pub(crate) fn count_anew(&mut self) {
+        self.without_improvement = 0;
     }
 
     /// Whether the evaluations so far end the run under these settings.

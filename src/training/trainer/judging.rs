@@ -157,6 +157,7 @@ impl Trainer {
         }
         // A run whose training fails is not at its end.
         if evaluation.training == TrainingState::Failing {
+            self.judge.stopping.count_anew();
             return;
         }
         let mut decision = self.judge.stopping.observe(&settings.unwrap_or_default(), observed);

@@ -41,10 +41,6 @@ impl Trainer {
         let health = &mut self.judge.standing.training;
         let small = self.judge.small.is_some();
         let remedy = needed.then(|| health.remedy(self.updates, mends, rewinds, small)).flatten();
-        if remedy.is_some() {
-            // What follows is another training: evaluations before say nothing about whether it improves.
-            self.judge.stopping.without_improvement = 0;
-        }
         if best.update == self.updates && keeps {
             let mut state = StateWriter::new();
             self.save_model(&mut state, 0.0);
