@@ -41,3 +41,34 @@ pub fn words(run: &RunFiles, stopping: &Stopping) -> String {
     };
     improved + &end
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the training decides: nothing counts from before an evaluation at which it fails.
+    #[test]
+    fn patience_counts_anew_where_the_training_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "config.toml",
+            "[data]\nsource = \"bars-and-stripes\"\n[model]\nhidden = 4\n[training]\nupdates = 9\nearly_stopping = {}\n",
+        );
+        let mut metrics = "update,validation_log_likelihood,validation_log_likelihood_std_error,validation_log_likelihood_data_std_error,decides,training\n".to_string();
+        let rows = [
+            (-9.0, "healthy"),
+            (-9.5, "overfitting"),
+            (-9.5, "healthy"),
+            (-99.0, "failing"),
+            (-9.5, "healthy"),
+        ];
+        for (i, (value, training)) in rows.iter().enumerate() {
+            metrics += &format!("{},{value},0.1,0.1,1,{training}\n", i + 1);
+        }
+        write("metrics.csv", &metrics);
+        let stopping = RunFiles::read(folder.path(), false).unwrap().stopping().unwrap();
+        assert_eq!(stopping.waits, [(1.0, 0.0), (2.0, 1.0), (3.0, 2.0), (4.0, 0.0), (5.0, 1.0)]);
+    }
+}
