@@ -14,7 +14,7 @@ use ztrack::model::Parameters;
 use ztrack::model::exact::mean_log_likelihood;
 use ztrack::record::Notice;
 use ztrack::training::gradient::{Particles, PersistentDivergence};
-use ztrack::training::{Changes, StepRecord, Trainer, TrainingData, TrainingState};
+use ztrack::training::{Changes, StepRecord, StopReason, Trainer, TrainingData, TrainingState};
 use ztrack::{Device, Doubt, Error, Trust};
 
 fn trainer(settings: &[&str]) -> Trainer {
@@ -136,7 +136,7 @@ fn a_value_in_doubt_is_no_reason_to_go_back() {
 fn patience_counts_anew_where_the_training_fails() {
     let stopping = "training.early_stopping={ patience = 3, patience_factor = 1.0 }";
     let settings = ["training.updates=200", "evaluation.every=10", "evaluation.exact=false"];
-    let settings = [&settings[..], &["audit.every=0", stopping]].concat();
+    let settings = [&settings[..], &["training.cooldown=0", "audit.every=0", stopping]].concat();
     let options = SplitOptions { validation_fraction: 0.2, ..SplitOptions::default() };
     let mut trainer = trainer_with(&settings, &options);
     let (mut best, mut stops) = (None, Vec::new());
@@ -156,6 +156,65 @@ fn patience_counts_anew_where_the_training_fails() {
     }
     let [no, yes] = [Some(false), Some(true)];
     assert_eq!(stops, [no, no, no, None, no, no, yes]);
+}
+
+/// Where early stopping would end the run, the training goes back to the best model, and the learning rate falls to zero from there. A
+/// resume in the middle has the same parameters; without a cooldown the run ends at once.
+#[test]
+fn a_cooldown_starts_from_the_best_model() {
+    let options = SplitOptions { validation_fraction: 0.2, ..SplitOptions::default() };
+    let settings = |cooldown: &'static str| {
+        [
+            "training.updates=5000",
+            "training.learning_rate={ initial = 0.5 }",
+            "training.early_stopping={ patience = 3, patience_factor = 1.0 }",
+            "evaluation.every=20",
+            cooldown,
+        ]
+    };
+    let stops = |trainer: &mut Trainer, models: &mut HashMap<u64, Parameters>| loop {
+        let evaluation = trainer.next_evaluation().unwrap().unwrap();
+        models.insert(trainer.updates(), trainer.parameters().clone());
+        for notice in evaluation.notices {
+            if let Notice::EarlyStopping { cooldown, .. } = notice {
+                assert_eq!(evaluation.decision.unwrap().stop, cooldown.is_none());
+                return cooldown;
+            }
+        }
+    };
+    let mut models = HashMap::new();
+    let mut trainer = trainer_with(&settings("training.cooldown=0"), &options);
+    assert_eq!(stops(&mut trainer, &mut models), None);
+    let from = trainer.updates();
+    assert_eq!(trainer.over(), Some(StopReason::EarlyStopping));
+
+    let mut trainer = trainer_with(&settings("training.cooldown=0.5"), &options);
+    let (best, until) = stops(&mut trainer, &mut models).unwrap();
+    assert_eq!((trainer.updates(), trainer.over()), (from, None));
+    assert_eq!(until - from, best.div_ceil(2).next_multiple_of(20));
+    let mut rates = Vec::new();
+    while trainer.over().is_none() {
+        let rate = trainer.learning_rate();
+        trainer.step().unwrap();
+        if rates.is_empty() {
+            let distance = |from: &Parameters| {
+                let both = trainer.current_parameters().weights.iter().zip(&from.weights);
+                both.map(|(x, y)| f64::from(x - y).powi(2)).sum::<f64>()
+            };
+            let [back, on] = [best, from].map(|update| distance(&models[&update]));
+            assert!(back < 0.5 * on, "{back} {on}");
+        }
+        rates.push(rate);
+        if trainer.evaluation_due(trainer.updates()) {
+            let mut evaluation = trainer.evaluate(None).unwrap().unwrap();
+            trainer.judge(&mut evaluation);
+            assert_eq!(evaluation.decision.unwrap().stop, trainer.updates() == until);
+        }
+    }
+    assert_eq!((trainer.updates(), trainer.over()), (until, Some(StopReason::EarlyStopping)));
+    let n = (until - from) as usize;
+    let falling: Vec<f64> = (0..n).map(|i| 0.5 * (n - i) as f64 / n as f64).collect();
+    assert_eq!(rates, falling);
 }
 
 /// Parameters after some updates, with one particle a row of the batch.
@@ -213,6 +272,7 @@ fn two_modes(hidden: &str) -> (Config, Splits) {
         "training.gradient={ kind = \"pcd\", particles = 20 }",
         "training.learning_rate={ initial = 1.0, schedule = \"linear-to-zero\" }",
         "training.early_stopping={ patience = 1, patience_factor = 1.0 }",
+        "training.cooldown=0",
         "evaluation.every=50",
         "data.groups=false",
         "training.preconditioning=false",

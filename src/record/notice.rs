@@ -106,6 +106,8 @@ pub enum Notice {
         evaluations: u64,
         /// Update of the last improvement.
         improved: u64,
+        /// The cooldown that follows: the update of the best model, and the last update.
+        cooldown: Option<(u64, u64)>,
     },
 }
 
@@ -305,10 +307,10 @@ impl Notice {
                 format!("the model overfits: validation rows are below their value at update {update}, training rows are not"),
                 "the best model is kept; weight decay (training.weight_decay) or fewer hidden units may give a better one",
             ),
-            Self::EarlyStopping { evaluations, improved } => (
+            Self::EarlyStopping { evaluations, improved, cooldown } => (
                 "early-stopping",
                 Info,
-                format!("early stopping: no improvement since update {improved} ({evaluations} evaluations)"),
+                format!("early stopping: no improvement since update {improved} ({evaluations} evaluations){}", cooldown.map_or_else(String::new, |(best, until)| format!(". The run goes back to the model of update {best}, from which the learning rate falls to zero until update {until} (training.cooldown)"))),
                 "to continue, raise training.early_stopping.patience and resume",
             ),
         };
@@ -347,7 +349,7 @@ pub(super) mod tests {
             Notice::TrainingFails { update: 300, fallen: 41.3, remedy: None },
             Notice::StepsShortened { measured: 10, shortened: 7 },
             Notice::Overfits { update: 2000 },
-            Notice::EarlyStopping { evaluations: 30, improved: 5400 },
+            Notice::EarlyStopping { evaluations: 30, improved: 5400, cooldown: Some((5300, 15300)) },
         ]
     }
 

@@ -178,6 +178,8 @@ impl RunFiles {
                         == Some(1.0),
                 };
                 match metrics.is_failing(row) {
+                    // Evaluations of the cooldown decide nothing.
+                    _ if settings.is_some_and(|settings| stopping.stopped(&settings)) => {}
                     true => stopping.count_anew(),
                     false => {
                         stopping.observe(&settings.unwrap_or_default(), observed);

@@ -61,6 +61,8 @@ pub enum Reason {
     NotSound,
     /// NaN or infinity: counts as no improvement.
     NotFinite,
+    /// In the cooldown, which early stopping does not end.
+    Cooldown,
 }
 
 /// The state, serialisable; settings are given separately so that a resumed run may change them.

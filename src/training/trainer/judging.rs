@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::cooldown::Cooldown;
 use super::shortlist::{Candidate, Shortlist};
 use super::{EvaluationRecord, Source, StepRecord, Trainer};
 use crate::checkpoint::StateWriter;
@@ -11,7 +12,9 @@ use crate::error::Result;
 use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
-use crate::training::{EarlyStopping, Evaluation, Health, Likelihoods, TrainingState};
+use crate::training::{
+    Decision, EarlyStopping, Evaluation, Health, Likelihoods, Reason, TrainingState,
+};
 use crate::trust::{Doubt, Interface};
 
 /// Number of successive evaluations that are not sound after which a notice says that audits decide.
@@ -60,6 +63,9 @@ pub struct Standing {
     /// Whether the training works.
     #[serde(default)]
     pub training: Health,
+    /// The latest cooldown.
+    #[serde(default)]
+    pub cooldown: Option<Cooldown>,
     /// The last evaluation.
     pub last: Option<LastEvaluation>,
 }
@@ -85,6 +91,11 @@ impl Standing {
     /// Whether the chains missed a part of the model at the last evaluation.
     fn remember(&mut self, missed: bool) {
         self.missed = (self.missed << 1 | u8::from(missed)) & ((1 << REMEMBERED) - 1);
+    }
+
+    /// Whether an evaluation after this update is one of a cooldown.
+    pub(super) fn cools(&self, update: u64) -> bool {
+        self.cooldown.is_some_and(|cooldown| cooldown.covers(update))
     }
 
     /// What earlier evaluations say of the next one, if no audit is made there.
@@ -155,6 +166,15 @@ impl Trainer {
             true => self.judge.candidates.propose(candidate),
             false => self.judge.doubtful.propose(candidate),
         }
+        let first = self.judge.candidates.candidates().first();
+        let best = first.is_some_and(|first| first.update == self.updates);
+        // Early stopping has decided already.
+        if self.judge.standing.cools(self.updates) {
+            let stop = self.updates >= self.end();
+            let reason = Reason::Cooldown;
+            evaluation.decision = Some(Decision { improved: false, best, stop, reason });
+            return;
+        }
         // A run whose training fails is not at its end.
         if evaluation.training == TrainingState::Failing {
             self.judge.stopping.count_anew();
@@ -164,11 +184,15 @@ impl Trainer {
         // Without early stopping the best model is still kept, but nothing ends the run.
         decision.stop &= settings.is_some();
         if decision.stop {
+            let cooldown = self.plan_cooldown();
             let stopping = &self.judge.stopping;
             evaluation.notices.push(Notice::EarlyStopping {
                 evaluations: stopping.without_improvement,
                 improved: stopping.improved_at(),
+                cooldown: cooldown.map(|it| (it.best, it.until)),
             });
+            decision.stop = cooldown.is_none();
+            self.judge.standing.cooldown = cooldown;
         }
         evaluation.decision = Some(decision);
     }

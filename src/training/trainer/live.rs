@@ -75,7 +75,7 @@ impl Live {
 
     /// `doing`: the next long task.
     pub fn progress(&self, trainer: &Trainer, doing: Option<&str>) -> Progress {
-        let (updates, total) = (trainer.updates, trainer.total);
+        let (updates, total) = (trainer.updates, trainer.end());
         let seconds = trainer.seconds();
         let audits_left = trainer.sampled_audits_between(updates, total);
         let mut progress = Progress {
@@ -110,7 +110,8 @@ impl Live {
 }
 
 fn patience(trainer: &Trainer) -> Option<Patience> {
-    let settings = trainer.config.training.early_stopping?;
+    let cools = trainer.judge.standing.cooldown.is_some();
+    let settings = trainer.config.training.early_stopping.filter(|_| !cools)?;
     let stopping = &trainer.judge.stopping;
     Some(Patience {
         without_improvement: stopping.without_improvement,

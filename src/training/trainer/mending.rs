@@ -1,4 +1,4 @@
-//! A training that fails goes back to the state of its best evaluation (algorithms.md, section 4).
+//! A training that fails, or that early stopping would end, goes back to the state of its best evaluation (algorithms.md, section 4).
 
 use super::model::model;
 use super::{EvaluationRecord, Trainer};
@@ -19,16 +19,20 @@ impl Trainer {
         before: TrainingState,
         evaluation: &mut EvaluationRecord,
     ) {
-        let keeps = self.config.training.rewind;
+        let training = &self.config.training;
+        let cooldown = training.early_stopping.is_some() && training.cooldown > 0.0;
+        let keeps = training.rewind || cooldown;
         // A run that an earlier version of the program began has kept no state yet.
-        let rewinds = keeps && self.judge.best.is_some();
+        let rewinds = training.rewind && self.judge.best.is_some();
+        let cools = self.judge.standing.cools(self.updates);
         let health = &mut self.judge.standing.training;
         let Some(best) = health.best else { return };
         let failing = health.state == TrainingState::Failing;
         // A value in doubt is no reason to go back.
         let train = evaluation.train.value;
         let counts = evaluation.is_sound() && train.is_finite();
-        let needed = failing && counts && health.needs_remedy(train) && self.updates < self.total;
+        let needs = failing && counts && health.needs_remedy(train);
+        let needed = needs && self.updates < self.total && !cools;
         if needed && rewinds && health.rewinds == 0 {
             // An error of another model is none of this run, and a likelihood that is NaN is not higher.
             let small = self.small_start().ok().flatten();
@@ -58,10 +62,13 @@ impl Trainer {
 
     /// Before an update: does what the last evaluation has decided.
     pub(super) fn mend(&mut self) -> Result<()> {
-        if !std::mem::take(&mut self.judge.standing.training.remedy_due) {
+        let standing = &mut self.judge.standing;
+        let fails = std::mem::take(&mut standing.training.remedy_due);
+        let cools = standing.cooldown.is_some_and(|cooldown| cooldown.from == self.updates);
+        if !fails && !cools {
             return Ok(());
         }
-        let rewinds = self.config.training.rewind && self.judge.best.is_some();
+        let rewinds = cools || self.config.training.rewind && self.judge.best.is_some();
         if rewinds {
             match self.judge.small.clone() {
                 Some(parameters) => self.begin_anew(parameters),
@@ -70,9 +77,10 @@ impl Trainer {
             (self.tracked_at, self.view) = (self.updates, None);
             self.judge.standing.training.state = TrainingState::Healthy;
         }
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        let start = Start { model: &self.current, ladder, base };
-        self.negative_phase.mend(start);
+        if fails || self.judge.standing.training.mended_at.is_some() {
+            let (ladder, base) = (&self.plan.ladder, &self.base);
+            self.negative_phase.mend(Start { model: &self.current, ladder, base });
+        }
         if rewinds {
             (0..REFRESH).for_each(|_| self.negative_phase.follow(&self.current));
         }

@@ -6,6 +6,7 @@ mod best;
 mod build;
 mod builder;
 mod comparison;
+mod cooldown;
 mod cost;
 mod evaluation;
 mod forecast;

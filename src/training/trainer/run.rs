@@ -78,7 +78,9 @@ impl Trainer {
     /// Why the run is over, if it is. It depends on the state, not on the last evaluation, because a resumed run may already be at its end.
     pub fn over(&self) -> Option<StopReason> {
         let stopping = self.config.training.early_stopping;
-        if stopping.is_some_and(|settings| self.judge.stopping.stopped(&settings)) {
+        let stopped = stopping.is_some_and(|settings| self.judge.stopping.stopped(&settings));
+        let cooldown = self.judge.standing.cooldown;
+        if stopped && cooldown.is_none_or(|cooldown| self.updates >= cooldown.until) {
             return Some(StopReason::EarlyStopping);
         }
         let last = self.updates >= self.total && !self.tracking_comes_next();

@@ -69,18 +69,12 @@ impl Trainer {
         self.take_moved()?;
         before.map_or(Ok(()), |before| self.shorten_step(before))?;
         self.updates += 1;
+        let behind = self.updates_behind();
         if let Some(averaged) = &mut self.averaged {
-            averaged.follow(&self.current.parameters, self.updates);
+            averaged.follow(&self.current.parameters, behind);
         }
         self.times.updates += clock.elapsed().as_secs_f64();
         Ok(StepRecord::Updated(self.track()))
-    }
-
-    /// The step size of the next update.
-    pub fn learning_rate(&self) -> f64 {
-        let halvings = self.judge.standing.training.halvings;
-        self.config.training.learning_rate.at(self.updates, self.total)
-            * 0.5f64.powi(halvings as i32)
     }
 
     /// Whether updates of the pre-training phase are left.

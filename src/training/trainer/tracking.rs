@@ -31,7 +31,7 @@ impl Trainer {
 
     /// Whether records are due after this update.
     pub fn evaluation_due(&self, updates: u64) -> bool {
-        updates.is_multiple_of(self.config.evaluation.every) || updates == self.total
+        updates.is_multiple_of(self.config.evaluation.every) || updates == self.end()
     }
 
     /// Whether the next step starts the tracker: before the first update, and after the last where nothing is tracked.
