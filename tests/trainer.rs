@@ -12,7 +12,7 @@ use ztrack::engine::random::{Purpose, Streams};
 use ztrack::engine::{BitMatrix, Engine, Host};
 use ztrack::model::Parameters;
 use ztrack::model::exact::mean_log_likelihood;
-use ztrack::record::Notice;
+use ztrack::record::{Notice, Remedy};
 use ztrack::training::gradient::{Particles, PersistentDivergence};
 use ztrack::training::{Changes, StepRecord, StopReason, Trainer, TrainingData, TrainingState};
 use ztrack::{Device, Doubt, Error, Trust};
@@ -131,16 +131,17 @@ fn a_value_in_doubt_is_no_reason_to_go_back() {
     assert_eq!(found, [(Healthy, false), (Failing, false), (Failing, false), (Failing, true)]);
 }
 
-/// Patience of three evaluations would be used up by the first one after the training has failed; it counts from there.
-#[test]
-fn patience_counts_anew_where_the_training_fails() {
+/// Evaluations below the first one by these falls, nats, of the training and of the validation rows, with patience for three: whether each
+/// ends the run, `None` where the training fails; and the remedies.
+fn stops(falls: &[(f64, f64)], settings: &[&str]) -> (Vec<Option<bool>>, Vec<Remedy>) {
     let stopping = "training.early_stopping={ patience = 3, patience_factor = 1.0 }";
-    let settings = ["training.updates=200", "evaluation.every=10", "evaluation.exact=false"];
-    let settings = [&settings[..], &["training.cooldown=0", "audit.every=0", stopping]].concat();
+    let fixed = ["training.updates=200", "evaluation.every=10", "evaluation.exact=false"];
+    let off = ["training.cooldown=0", "audit.every=0", stopping];
+    let settings = [&off[..], &fixed, settings].concat();
     let options = SplitOptions { validation_fraction: 0.2, ..SplitOptions::default() };
     let mut trainer = trainer_with(&settings, &options);
-    let (mut best, mut stops) = (None, Vec::new());
-    for fall in [0.0, 0.5, 0.5, 1000.0, 0.5, 0.5, 0.5] {
+    let (mut best, mut stops, mut remedies) = (None, Vec::new(), Vec::new());
+    for (of_train, of_validation) in falls {
         while {
             trainer.step().unwrap();
             trainer.updates() == 0 || !trainer.evaluation_due(trainer.updates())
@@ -148,14 +149,60 @@ fn patience_counts_anew_where_the_training_fails() {
         let mut evaluation = trainer.evaluate(None).unwrap().unwrap();
         let (train, validation) = *best.get_or_insert((evaluation.train, evaluation.validation));
         (evaluation.train, evaluation.validation) = (train, validation);
-        evaluation.train.value -= fall;
-        evaluation.validation.iter_mut().for_each(|it| it.value -= fall);
+        evaluation.train.value -= of_train;
+        evaluation.validation.iter_mut().for_each(|it| it.value -= of_validation);
         evaluation.judged.log_z.trust = Trust::unless(None);
+        evaluation.judged.log_z.std_error = 0.01;
         trainer.judge(&mut evaluation);
         stops.push(evaluation.decision.map(|decision| decision.stop));
+        remedies.extend(evaluation.notices.iter().filter_map(|notice| match notice {
+            Notice::TrainingFails { remedy, .. } => *remedy,
+            _ => None,
+        }));
     }
+    (stops, remedies)
+}
+
+/// Patience of three evaluations would be used up by the first one after the training has failed; it counts from there.
+#[test]
+fn patience_counts_anew_where_the_training_fails() {
+    let falls = [0.0, 0.5, 0.5, 1000.0, 0.5, 0.5, 0.5].map(|fall| (fall, fall));
+    let (stops, _) = stops(&falls, &[]);
     let [no, yes] = [Some(false), Some(true)];
     assert_eq!(stops, [no, no, no, None, no, no, yes]);
+}
+
+/// Where the training rows too are below the best evaluation, exchange is tried once before the run ends; not where they are above it, or
+/// by less than log Z explains, or where nothing can be exchanged.
+#[test]
+fn a_training_that_has_fallen_is_mended_before_it_ends() {
+    let [no, yes] = [Some(false), Some(true)];
+    let run = |of_train: f64, settings: &[&str]| {
+        let mut falls = [(of_train, 0.5); 7];
+        falls[0] = (0.0, 0.0);
+        let (stops, remedies) = stops(&falls, settings);
+        let ended = stops.iter().position(|&stop| stop == yes);
+        (stops[..ended.map_or(7, |at| at + 1)].to_vec(), remedies)
+    };
+    let remedy = Remedy { exchange: true, rewound: true, small: false, halved: false };
+    let (stops, remedies) = run(0.5, &[]);
+    assert_eq!(stops, [no, no, no, None, no, no, yes]);
+    assert!(remedies.len() == 1 && Remedy { small: false, ..remedies[0] } == remedy);
+    let (stops, remedies) = run(0.5, &["training.rewind=false"]);
+    assert_eq!(stops, [no, no, no, None, no, no, yes]);
+    assert_eq!(remedies, [Remedy { rewound: false, ..remedy }]);
+    for (of_train, settings) in [
+        (-0.5, &[][..]),
+        (0.03, &[]),
+        (0.5, &["training.exchange=false"]),
+        (0.5, &["training.gradient=tempered"]),
+    ] {
+        assert_eq!(
+            run(of_train, settings),
+            (vec![no, no, no, yes], Vec::new()),
+            "{of_train} {settings:?}"
+        );
+    }
 }
 
 /// Where early stopping would end the run, the training goes back to the best model, and the learning rate falls to zero from there. A
@@ -271,8 +318,7 @@ fn two_modes(hidden: &str) -> (Config, Splits) {
         "training.batch=20",
         "training.gradient={ kind = \"pcd\", particles = 20 }",
         "training.learning_rate={ initial = 1.0, schedule = \"linear-to-zero\" }",
-        "training.early_stopping={ patience = 1, patience_factor = 1.0 }",
-        "training.cooldown=0",
+        "training.early_stopping={ patience = 100 }",
         "evaluation.every=50",
         "data.groups=false",
         "training.preconditioning=false",

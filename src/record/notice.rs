@@ -349,7 +349,11 @@ pub(super) mod tests {
             Notice::TrainingFails { update: 300, fallen: 41.3, remedy: None },
             Notice::StepsShortened { measured: 10, shortened: 7 },
             Notice::Overfits { update: 2000 },
-            Notice::EarlyStopping { evaluations: 30, improved: 5400, cooldown: Some((5300, 15300)) },
+            Notice::EarlyStopping {
+                evaluations: 30,
+                improved: 5400,
+                cooldown: Some((5300, 15300)),
+            },
         ]
     }
 

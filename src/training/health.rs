@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::numerics::MOST_ERRORS;
 use crate::record::Remedy;
 
-/// Smallest falls that count, in nats per row: of the training rows, and of the validation rows alone. Both also exceed [`MOST_ERRORS`]
-/// of the difference of the two log Z.
+/// Smallest falls that count, in nats per row: of the training rows; and of the validation rows alone, or of the training rows where early
+/// stopping would end the run. All also exceed [`MOST_ERRORS`] of the difference of the two log Z.
 const FALLS: (f64, f64) = (1.0, 0.2);
 /// Fall of the training rows, nats per row, that calls for a remedy at once; smaller ones often pass by themselves.
 const COLLAPSE: f64 = 10.0;
@@ -131,6 +131,17 @@ impl Health {
             (self.halvings, self.recovering) = (self.halvings - 1, 0);
         }
         state
+    }
+
+    /// Early stopping is about to end the run, with this log-likelihood of the training rows: the training fails, for so long that something
+    /// must be done, if they are below the best evaluation too, by less than usual.
+    pub fn fail_if_fallen(&mut self, train: f64, log_z_std_error: f64) {
+        let Some(best) = self.best else { return };
+        let error = MOST_ERRORS * log_z_std_error.hypot(best.log_z_std_error);
+        if best.train - train > FALLS.1.max(error) {
+            self.failing += u64::from(self.state != TrainingState::Failing);
+            (self.state, self.failing_in_a_row) = (TrainingState::Failing, PERSISTENT);
+        }
     }
 
     fn state_of(&mut self, new: Likelihoods) -> TrainingState {

@@ -45,10 +45,14 @@ impl Trainer {
         (from < until).then_some(Cooldown { best, from, until, rate })
     }
 
+    /// The cooldown that this update is in, or ends.
+    pub(super) fn cooldown(&self) -> Option<Cooldown> {
+        self.judge.standing.cooldown.filter(|cooldown| self.updates <= cooldown.until)
+    }
+
     /// The step size of the next update.
     pub fn learning_rate(&self) -> f64 {
-        let cooldown = self.judge.standing.cooldown;
-        let rate = cooldown.and_then(|it| it.rate(self.updates));
+        let rate = self.cooldown().and_then(|cooldown| cooldown.rate(self.updates));
         rate.unwrap_or_else(|| self.scheduled_rate(self.updates))
     }
 
@@ -60,17 +64,12 @@ impl Trainer {
 
     /// The updates that have led to the present parameters: those after the best model, which a cooldown discards, are left out.
     pub(super) fn updates_behind(&self) -> u64 {
-        match self.judge.standing.cooldown {
-            Some(Cooldown { best, from, until, .. }) if self.updates <= until => {
-                best + self.updates - from
-            }
-            _ => self.updates,
-        }
+        let behind = |Cooldown { best, from, .. }| best + self.updates - from;
+        self.cooldown().map_or(self.updates, behind)
     }
 
     /// The last update that is planned.
     pub(super) fn end(&self) -> u64 {
-        let cooldown = self.judge.standing.cooldown;
-        cooldown.map(|it| it.until).filter(|&until| self.updates <= until).unwrap_or(self.total)
+        self.cooldown().map_or(self.total, |cooldown| cooldown.until)
     }
 }

@@ -131,6 +131,7 @@ impl Trainer {
     pub fn judge(&mut self, evaluation: &mut EvaluationRecord) {
         let before = self.judge.standing.training.state;
         self.decide(evaluation);
+        self.record_verdict(evaluation);
         self.examine_training(before, evaluation);
         self.report_steps(&mut evaluation.notices);
     }
@@ -145,6 +146,7 @@ impl Trainer {
         if self.updates == 0 {
             return;
         }
+        self.propose(evaluation, validation);
         let settings = self.config.training.early_stopping;
         let observed = Evaluation {
             update: self.updates,
@@ -152,37 +154,23 @@ impl Trainer {
             log_z_std_error: validation.log_z_std_error,
             sound: evaluation.is_sound(),
         };
-        let candidate = Candidate {
-            update: observed.update,
-            value: observed.value,
-            log_z_error: observed.log_z_std_error,
-            log_z: (evaluation.log_z.value, evaluation.log_z.std_error),
-            parameters: self.evaluated_parameters(),
-            states: self.known_states(),
-        };
-        // A tracked value in doubt that an audit replaced needs a second audit at the end, as all values in doubt do.
-        let exact = evaluation.judged.source == Source::Exact;
-        match evaluation.log_z.trust.is_sound() || exact {
-            true => self.judge.candidates.propose(candidate),
-            false => self.judge.doubtful.propose(candidate),
-        }
-        let first = self.judge.candidates.candidates().first();
-        let best = first.is_some_and(|first| first.update == self.updates);
         // Early stopping has decided already.
         if self.judge.standing.cools(self.updates) {
-            let stop = self.updates >= self.end();
-            let reason = Reason::Cooldown;
+            let (stop, reason) = (self.updates == self.end(), Reason::Cooldown);
+            let best = self.candidates().first().is_some_and(|it| it.update == self.updates);
             evaluation.decision = Some(Decision { improved: false, best, stop, reason });
             return;
         }
         // A run whose training fails is not at its end.
-        if evaluation.training == TrainingState::Failing {
+        let mut stopping = self.judge.stopping.clone();
+        let mut decision = stopping.observe(&settings.unwrap_or_default(), observed);
+        // Without early stopping the best model is still kept, but nothing ends the run.
+        decision.stop &= settings.is_some();
+        if self.fails(decision.stop, evaluation) {
             self.judge.stopping.count_anew();
             return;
         }
-        let mut decision = self.judge.stopping.observe(&settings.unwrap_or_default(), observed);
-        // Without early stopping the best model is still kept, but nothing ends the run.
-        decision.stop &= settings.is_some();
+        self.judge.stopping = stopping;
         if decision.stop {
             let cooldown = self.plan_cooldown();
             let stopping = &self.judge.stopping;
@@ -197,8 +185,44 @@ impl Trainer {
         evaluation.decision = Some(decision);
     }
 
+    /// The model may be the best of the run.
+    fn propose(&mut self, evaluation: &EvaluationRecord, validation: LogLikelihood) {
+        let candidate = Candidate {
+            update: self.updates,
+            value: validation.value,
+            log_z_error: validation.log_z_std_error,
+            log_z: (evaluation.log_z.value, evaluation.log_z.std_error),
+            parameters: self.evaluated_parameters(),
+            states: self.known_states(),
+        };
+        // A tracked value in doubt that an audit replaced needs a second audit at the end, as all values in doubt do.
+        let exact = evaluation.judged.source == Source::Exact;
+        match evaluation.log_z.trust.is_sound() || exact {
+            true => self.judge.candidates.propose(candidate),
+            false => self.judge.doubtful.propose(candidate),
+        }
+    }
+
+    /// Whether the training fails. At a `stop` smaller falls count than before, where the negative phase can still do something about them.
+    fn fails(&mut self, stop: bool, evaluation: &EvaluationRecord) -> bool {
+        let health = &mut self.judge.standing.training;
+        let mends = self.negative_phase.mends() && self.updates < self.total;
+        if stop && mends && health.mended_at.is_none() {
+            health.fail_if_fallen(evaluation.train.value, evaluation.judged.log_z.std_error);
+        }
+        health.state == TrainingState::Failing
+    }
+
+    fn record_verdict(&self, evaluation: &mut EvaluationRecord) {
+        let state = self.judge.standing.training.state;
+        let failing = f64::from(u8::from(state == TrainingState::Failing));
+        evaluation.training = state;
+        evaluation.record.text(Run::Train, "training", state.name().into());
+        evaluation.record.scalar(Run::Train, "training_failing", failing);
+    }
+
     /// The verdict on the training.
-    fn examine(&mut self, evaluation: &mut EvaluationRecord) {
+    fn examine(&mut self, evaluation: &EvaluationRecord) {
         let health = &mut self.judge.standing.training;
         let (train, validation) = (evaluation.train.value, evaluation.validation);
         let finite = train.is_finite() && validation.is_none_or(|it| it.value.is_finite());
@@ -210,10 +234,6 @@ impl Trainer {
                 log_z_std_error: evaluation.judged.log_z.std_error,
             });
         }
-        let failing = health.state == TrainingState::Failing;
-        evaluation.training = health.state;
-        evaluation.record.text(Run::Train, "training", health.state.name().into());
-        evaluation.record.scalar(Run::Train, "training_failing", f64::from(u8::from(failing)));
     }
 
     /// Candidates of sound evaluations, highest tracked likelihood first.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::cooldown::Cooldown;
 use super::{EvaluationRecord, Trainer};
 use crate::record::{AuditedLogZ, Patience, Progress};
 
@@ -93,7 +94,8 @@ impl Live {
             progress.note = Some(format!("pre-training, {} updates", trainer.pretrained));
         }
         if let Some(evaluation) = &self.evaluation {
-            progress.note = evaluation.warning();
+            let from = |it: Cooldown| format!("cooldown from the model of update {}", it.best);
+            progress.note = evaluation.warning().or_else(|| trainer.cooldown().map(from));
             // Between evaluations tracked log Z lags, and its error bar does not include this.
             progress.log_z = Some((evaluation.log_z.value, evaluation.log_z.std_error));
             progress.evaluated_at = evaluation.record.update;
@@ -110,8 +112,8 @@ impl Live {
 }
 
 fn patience(trainer: &Trainer) -> Option<Patience> {
-    let cools = trainer.judge.standing.cooldown.is_some();
-    let settings = trainer.config.training.early_stopping.filter(|_| !cools)?;
+    let decides = trainer.cooldown().is_none();
+    let settings = trainer.config.training.early_stopping.filter(|_| decides)?;
     let stopping = &trainer.judge.stopping;
     Some(Patience {
         without_improvement: stopping.without_improvement,

@@ -79,8 +79,7 @@ impl Trainer {
     pub fn over(&self) -> Option<StopReason> {
         let stopping = self.config.training.early_stopping;
         let stopped = stopping.is_some_and(|settings| self.judge.stopping.stopped(&settings));
-        let cooldown = self.judge.standing.cooldown;
-        if stopped && cooldown.is_none_or(|cooldown| self.updates >= cooldown.until) {
+        if stopped && self.cooldown().is_none_or(|cooldown| self.updates == cooldown.until) {
             return Some(StopReason::EarlyStopping);
         }
         let last = self.updates >= self.total && !self.tracking_comes_next();
