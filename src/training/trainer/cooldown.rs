@@ -24,10 +24,9 @@ impl Cooldown {
         self.from < update && update <= self.until
     }
 
-    /// The learning rate of the update that follows this one; `None` outside.
-    fn rate(&self, update: u64) -> Option<f64> {
-        let left = self.until.checked_sub(update).filter(|&left| left > 0)?;
-        Some(self.rate * left as f64 / (self.until - self.from) as f64)
+    /// The learning rate of the update that follows this one, up to the last.
+    fn rate(&self, update: u64) -> f64 {
+        self.rate * (self.until - update) as f64 / (self.until - self.from) as f64
     }
 }
 
@@ -52,7 +51,7 @@ impl Trainer {
 
     /// The step size of the next update.
     pub fn learning_rate(&self) -> f64 {
-        let rate = self.cooldown().and_then(|cooldown| cooldown.rate(self.updates));
+        let rate = self.cooldown().map(|cooldown| cooldown.rate(self.updates));
         rate.unwrap_or_else(|| self.scheduled_rate(self.updates))
     }
 
@@ -70,6 +69,6 @@ impl Trainer {
 
     /// The last update that is planned.
     pub(super) fn end(&self) -> u64 {
-        self.cooldown().map_or(self.total, |cooldown| cooldown.until)
+        self.cooldown().map_or(self.total, |cooldown| cooldown.until.min(self.total))
     }
 }
