@@ -62,7 +62,7 @@ struct Options {
     #[arg(long, default_value_t = 3000)]
     temperatures: usize,
     /// Fraction of the updates up to the best model that the cooldown takes; 0 for none
-    #[arg(long, default_value_t = 0.25)]
+    #[arg(long, default_value_t = 0.5)]
     cooldown: f64,
     /// Every so many evaluations are compared with the model that was kept
     #[arg(long, default_value_t = 1)]

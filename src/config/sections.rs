@@ -192,7 +192,7 @@ section! {
             => otherwise("none; with the defaults of its keys where neither length is given").example("false");
         /// Before early stopping ends the run, the training goes back to its best model and continues from there, with the learning rate
         /// falling to zero, for this fraction of the number of updates up to that model. The better model is kept. 0 for none.
-        cooldown: f64 = 0.25 => range(0.0..=1.0);
+        cooldown: f64 = 0.5 => range(0.0..=1.0);
     }
 }
 
