@@ -46,17 +46,28 @@ pub fn words(run: &RunFiles, stopping: &Stopping) -> String {
 mod tests {
     use super::*;
 
-    /// As the training decides: nothing counts from before an evaluation at which it fails.
-    #[test]
-    fn patience_counts_anew_where_the_training_failed() {
+    /// Updates and evaluations that count against patience in a run of five evaluations.
+    fn waits(early_stopping: &str, rows: [(f64, &str); 5]) -> Vec<(f64, f64)> {
         let folder = tempfile::tempdir().unwrap();
         let write =
             |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         write(
             "config.toml",
-            "[data]\nsource = \"bars-and-stripes\"\n[model]\nhidden = 4\n[training]\nupdates = 9\nearly_stopping = {}\n",
+            &format!(
+                "[data]\nsource = \"bars-and-stripes\"\n[model]\nhidden = 4\n[training]\nupdates = 9\nearly_stopping = {early_stopping}\n"
+            ),
         );
         let mut metrics = "update,validation_log_likelihood,validation_log_likelihood_std_error,validation_log_likelihood_data_std_error,decides,training\n".to_string();
+        for (i, (value, training)) in rows.iter().enumerate() {
+            metrics += &format!("{},{value},0.1,0.1,1,{training}\n", i + 1);
+        }
+        write("metrics.csv", &metrics);
+        RunFiles::read(folder.path(), false).unwrap().stopping().unwrap().waits
+    }
+
+    /// As the training decides: nothing counts from before an evaluation at which it fails.
+    #[test]
+    fn patience_counts_anew_where_the_training_failed() {
         let rows = [
             (-9.0, "healthy"),
             (-9.5, "overfitting"),
@@ -64,11 +75,15 @@ mod tests {
             (-99.0, "failing"),
             (-9.5, "healthy"),
         ];
-        for (i, (value, training)) in rows.iter().enumerate() {
-            metrics += &format!("{},{value},0.1,0.1,1,{training}\n", i + 1);
-        }
-        write("metrics.csv", &metrics);
-        let stopping = RunFiles::read(folder.path(), false).unwrap().stopping().unwrap();
-        assert_eq!(stopping.waits, [(1.0, 0.0), (2.0, 1.0), (3.0, 2.0), (4.0, 0.0), (5.0, 1.0)]);
+        let expected = [(1.0, 0.0), (2.0, 1.0), (3.0, 2.0), (4.0, 0.0), (5.0, 1.0)];
+        assert_eq!(waits("{}", rows), expected);
+    }
+
+    /// Evaluations after the decision are those of the cooldown, and count neither for nor against it.
+    #[test]
+    fn a_cooldown_decides_nothing() {
+        let rows = [-9.0, -9.5, -9.5, -1.0, -9.5].map(|value| (value, "healthy"));
+        let expected = [(1.0, 0.0), (2.0, 1.0), (3.0, 2.0), (4.0, 2.0), (5.0, 2.0)];
+        assert_eq!(waits("{ patience = 2, patience_factor = 1.0 }", rows), expected);
     }
 }
