@@ -215,6 +215,7 @@ fn a_cooldown_starts_from_the_best_model() {
             "training.updates=5000",
             "training.learning_rate={ initial = 0.5 }",
             "training.early_stopping={ patience = 3, patience_factor = 1.0 }",
+            "averaging.window=0.1",
             "evaluation.every=20",
             cooldown,
         ]
@@ -240,9 +241,15 @@ fn a_cooldown_starts_from_the_best_model() {
     assert_eq!((trainer.updates(), trainer.over()), (from, None));
     assert_eq!(until - from, best.div_ceil(2).next_multiple_of(20));
     let mut rates = Vec::new();
+    // A tenth of the updates up to the best model and after it, as if those in between had not been.
+    let mut average: Vec<f64> = models[&best].weights.iter().map(|&x| x.into()).collect();
     while trainer.over().is_none() {
         let rate = trainer.learning_rate();
         trainer.step().unwrap();
+        let share = 1.0 / (0.1 * (best + trainer.updates() - from) as f64).max(1.0);
+        for (old, new) in average.iter_mut().zip(&trainer.current_parameters().weights) {
+            *old += share * (f64::from(*new) - *old);
+        }
         if rates.is_empty() {
             let distance = |from: &Parameters| {
                 let both = trainer.current_parameters().weights.iter().zip(&from.weights);
@@ -259,6 +266,10 @@ fn a_cooldown_starts_from_the_best_model() {
         }
     }
     assert_eq!((trainer.updates(), trainer.over()), (until, Some(StopReason::EarlyStopping)));
+    let averaged = trainer.parameters();
+    let pairs = average.iter().zip(&averaged.weights);
+    let distance = pairs.map(|(x, y)| (x - f64::from(*y)).abs()).fold(0.0, f64::max);
+    assert!(distance < 1e-4, "{distance}");
     let n = (until - from) as usize;
     let falling: Vec<f64> = (0..n).map(|i| 0.5 * (n - i) as f64 / n as f64).collect();
     assert_eq!(rates, falling);

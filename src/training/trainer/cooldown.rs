@@ -19,11 +19,6 @@ pub struct Cooldown {
 }
 
 impl Cooldown {
-    /// Whether an evaluation after this update is one of it.
-    pub fn covers(&self, update: u64) -> bool {
-        self.from < update && update <= self.until
-    }
-
     /// The learning rate of the update that follows this one, up to the last.
     fn rate(&self, update: u64) -> f64 {
         self.rate * (self.until - update) as f64 / (self.until - self.from) as f64
@@ -44,7 +39,7 @@ impl Trainer {
         (from < until).then_some(Cooldown { best, from, until, rate })
     }
 
-    /// The cooldown that this update is in, or ends.
+    /// The cooldown that this update begins, is in, or ends.
     pub(super) fn cooldown(&self) -> Option<Cooldown> {
         self.judge.standing.cooldown.filter(|cooldown| self.updates <= cooldown.until)
     }

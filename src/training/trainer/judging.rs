@@ -93,11 +93,6 @@ impl Standing {
         self.missed = (self.missed << 1 | u8::from(missed)) & ((1 << REMEMBERED) - 1);
     }
 
-    /// Whether an evaluation after this update is one of a cooldown.
-    pub(super) fn cools(&self, update: u64) -> bool {
-        self.cooldown.is_some_and(|cooldown| cooldown.covers(update))
-    }
-
     /// What earlier evaluations say of the next one, if no audit is made there.
     pub(super) fn lasting_doubts(&self) -> impl Iterator<Item = Doubt> {
         let contradicted = self.contradicted_at.map(|update| Doubt::AuditFoundMore { update });
@@ -155,7 +150,7 @@ impl Trainer {
             sound: evaluation.is_sound(),
         };
         // Early stopping has decided already.
-        if self.judge.standing.cools(self.updates) {
+        if self.cooldown().is_some() {
             let (stop, reason) = (self.updates == self.end(), Reason::Cooldown);
             let best = self.candidates().first().is_some_and(|it| it.update == self.updates);
             evaluation.decision = Some(Decision { improved: false, best, stop, reason });

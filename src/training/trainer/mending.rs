@@ -24,7 +24,7 @@ impl Trainer {
         let keeps = training.rewind || cooldown;
         // A run that an earlier version of the program began has kept no state yet.
         let rewinds = training.rewind && self.judge.best.is_some();
-        let cools = self.judge.standing.cools(self.updates);
+        let cools = self.cooldown().is_some();
         let health = &mut self.judge.standing.training;
         let Some(best) = health.best else { return };
         let failing = health.state == TrainingState::Failing;
