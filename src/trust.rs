@@ -69,6 +69,12 @@ impl Trust {
         &self.doubts
     }
 
+    /// Whether chains from the marginals of the data contradict those from a mixture by a higher log Z.
+    pub fn marginals_find_more(&self) -> bool {
+        let more = |doubt: &Doubt| matches!(doubt, Doubt::TrackersDiffer { first, second, .. } if first > second);
+        self.doubts.iter().any(more)
+    }
+
     /// The short names of the doubts, joined by spaces; empty if sound.
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.doubts.iter().map(Doubt::name).collect();
@@ -106,6 +112,11 @@ mod tests {
         assert!(trust.is_sound() && trust.to_string() == "sound" && trust.names().is_empty());
         trust.doubt(Doubt::FewTravelled { travelled: 3, chains: 100 });
         trust.doubt(Doubt::other("movement", "the model runs away"));
+        for (first, more) in [(5.0, false), (7.0, true)] {
+            let (second, [first_error, second_error]) = (6.0, [0.1; 2]);
+            let differ = Doubt::TrackersDiffer { first, first_error, second, second_error };
+            assert_eq!(trust.clone().and(Trust::unless(Some(differ))).marginals_find_more(), more);
+        }
         let again = Trust::unless(Some(Doubt::other("movement", "again")));
         let trust = trust.and(again);
         assert!(!trust.is_sound());

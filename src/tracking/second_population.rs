@@ -33,7 +33,7 @@ pub struct SecondPopulation {
 
 impl SecondPopulation {
     /// Number of chains beside a first population of `chains` chains: half of it.
-    pub(super) fn size(chains: usize) -> usize {
+    pub(crate) fn size(chains: usize) -> usize {
         (chains / 2).max(2)
     }
 

@@ -14,14 +14,14 @@ use crate::tempering::Ladder;
 use crate::tempering::mixture::MixtureBase;
 use crate::tracking::{Model, SecondPopulation, TrackerOptions};
 
-/// Where checkpoints keep the chains.
-const PREFIX: &str = "exchange.";
+/// Where checkpoints keep the chains from the mixture, and those from the marginals.
+const PREFIXES: [&str; 2] = ["exchange.", "exchange.marginals."];
 
 /// Persistent contrastive divergence with exchange.
 pub struct Exchange {
     particles: PersistentDivergence,
-    /// What the chains start from at beta = 0.
-    base: Arc<MixtureBase>,
+    /// What the chains start from at beta = 0: a mixture, and the marginals.
+    bases: [Arc<MixtureBase>; 2],
     count: usize,
     options: TrackerOptions,
     from_start: bool,
@@ -30,21 +30,34 @@ pub struct Exchange {
 
 /// Tempered chains and what they were last swept at.
 struct Chains {
-    population: SecondPopulation,
+    /// From the mixture; and from the marginals, if these have found more.
+    populations: Vec<SecondPopulation>,
     model: Model,
     ladder: Ladder,
 }
 
 impl Exchange {
-    /// With `count` chains without weights, from the start or when the training fails; their seed is derived from that of the particles.
+    /// With `count` chains without weights from the first base, from the start or when the training fails; their seed is derived from that of
+    /// the particles.
     pub fn new(
         particles: PersistentDivergence,
-        base: Arc<MixtureBase>,
+        bases: [Arc<MixtureBase>; 2],
         count: usize,
         options: TrackerOptions,
         from_start: bool,
     ) -> Self {
-        Self { particles, base, count, options, from_start, chains: None }
+        Self { particles, bases, count, options, from_start, chains: None }
+    }
+
+    /// Number of chains of each population.
+    fn counts(&self) -> [usize; 2] {
+        [self.count, SecondPopulation::size(self.count)]
+    }
+
+    fn population(&self, which: usize, Start { model, ladder, .. }: Start<'_>) -> SecondPopulation {
+        let (base, count) = (Arc::clone(&self.bases[which]), self.counts()[which]);
+        let seed = derived_seed(self.particles.particles.seed, Purpose::Exchange, which as u64);
+        SecondPopulation::start(model, ladder, base, count, seed, self.options)
     }
 }
 
@@ -64,15 +77,23 @@ impl NegativePhase for Exchange {
     }
 
     /// Starts the chains.
-    fn mend(&mut self, Start { model, ladder, .. }: Start<'_>) {
-        if self.chains.is_some() {
+    fn mend(&mut self, start: Start<'_>) {
+        if self.chains.is_none() {
+            let populations = vec![self.population(0, start)];
+            let (model, ladder) = (start.model.clone(), start.ladder.clone());
+            self.chains = Some(Chains { populations, model, ladder });
+        }
+    }
+
+    /// Adds chains from the marginals, half as many.
+    fn widen(&mut self, start: Start<'_>) {
+        if self.chains.as_ref().is_none_or(|chains| chains.populations.len() > 1) {
             return;
         }
-        let seed = derived_seed(self.particles.particles.seed, Purpose::Exchange, 0);
-        let base = Arc::clone(&self.base);
-        let population =
-            SecondPopulation::start(model, ladder, base, self.count, seed, self.options);
-        self.chains = Some(Chains { population, model: model.clone(), ladder: ladder.clone() });
+        let population = self.population(1, start);
+        if let Some(chains) = &mut self.chains {
+            chains.populations.push(population);
+        }
     }
 
     fn restart(&mut self, start: Start<'_>, rows: &BitMatrix) {
@@ -84,19 +105,25 @@ impl NegativePhase for Exchange {
     /// A step of the chains, and swaps where they travel: chains that lost the ladder or make no round trips do not know the model
     /// better than the particles do.
     fn follow(&mut self, new: &Model) {
-        let Some(Chains { population, model, ladder }) = &mut self.chains else { return };
-        let (record, _) = population.step(ladder, model, new);
-        *model = new.clone();
-        let state = &population.chains().chains;
-        if record.rounds.is_some() || !state.round_trips.mixed() {
-            return;
-        }
+        let Some(Chains { populations, model, ladder }) = &mut self.chains else { return };
         let particles = &mut self.particles.particles;
-        let streams = Streams::new(particles.seed, Purpose::Exchange, state.sweeps);
-        // The rows below are the chains'.
-        let place = streams.row(u32::MAX).uniform();
-        let first = (place * particles.visible.rows() as f64) as usize;
-        population.swap(ladder, model, &mut particles.visible, first, streams);
+        for (which, population) in (0..).zip(populations) {
+            let (record, _) = population.step(ladder, model, new);
+            let state = &population.chains().chains;
+            if record.rounds.is_some() || !state.round_trips.mixed() {
+                continue;
+            }
+            let seed = match which {
+                0 => particles.seed,
+                _ => derived_seed(particles.seed, Purpose::Exchange, which),
+            };
+            let streams = Streams::new(seed, Purpose::Exchange, state.sweeps);
+            // The rows below are the chains'.
+            let place = streams.row(u32::MAX).uniform();
+            let first = (place * particles.visible.rows() as f64) as usize;
+            population.swap(ladder, new, &mut particles.visible, first, streams);
+        }
+        *model = new.clone();
     }
 
     fn particles(&self) -> Option<&BitMatrix> {
@@ -106,7 +133,9 @@ impl NegativePhase for Exchange {
     fn save(&self, state: &mut StateWriter) {
         self.particles.save(state);
         if let Some(chains) = &self.chains {
-            chains.population.write(PREFIX, state);
+            for (prefix, population) in PREFIXES.into_iter().zip(&chains.populations) {
+                population.write(prefix, state);
+            }
         }
     }
 
@@ -114,12 +143,16 @@ impl NegativePhase for Exchange {
         self.particles.load(state, start)?;
         self.chains = None;
         let Some(start) = start else { return Ok(()) };
-        let (count, options) = (self.count, self.options);
-        let population = SecondPopulation::read(PREFIX, state, start, count, options)?;
+        let read = |(prefix, count)| {
+            SecondPopulation::read(prefix, state, start, count, self.options).transpose()
+        };
+        let populations: Vec<_> =
+            PREFIXES.into_iter().zip(self.counts()).filter_map(read).collect::<Result<_>>()?;
         let (model, ladder) = (start.model.clone(), start.ladder.clone());
-        self.chains = population.map(|population| Chains { population, model, ladder });
+        let any = !populations.is_empty();
+        self.chains = any.then_some(Chains { populations, model, ladder });
         // Chains of an earlier version, which had another base, begin anew.
-        if self.from_start || state.has(&format!("{PREFIX}chains.visible")) {
+        if self.from_start || state.has(&format!("{}chains.visible", PREFIXES[0])) {
             self.mend(start);
         }
         Ok(())
@@ -155,7 +188,8 @@ mod tests {
         };
         let particles = Particles { visible: base.sample(30, 3, 1), seed: 3, sweeps: 0 };
         let particles = PersistentDivergence { sweeps: 1, particles };
-        let mut exchange = Exchange::new(particles, mixture(&base), 20, tracker, true);
+        let mut exchange =
+            Exchange::new(particles, [mixture(&base), mixture(&base)], 20, tracker, true);
         exchange.start(Start { model, ladder: &ladder, base: &base });
         exchange
     }
@@ -167,7 +201,7 @@ mod tests {
         let rounds = InitialRounds { sweeps: 1, most: 1, annealed_start: false };
         let mut exchange = exchange(&model, rounds);
         let mixed = |exchange: &Exchange| {
-            let chains = exchange.chains.as_ref().unwrap().population.chains();
+            let chains = exchange.chains.as_ref().unwrap().populations[0].chains();
             chains.chains.round_trips.mixed()
         };
         let (mut without, mut with) = (0, 0);
@@ -190,7 +224,8 @@ mod tests {
     fn swaps_keep_every_state() {
         let model = Model::on_host(gaussian_parameters(12, 6, 0.5, 2));
         let mut exchange = exchange(&model, InitialRounds::default());
-        let Chains { population, ladder, .. } = exchange.chains.as_mut().unwrap();
+        let Chains { populations, ladder, .. } = exchange.chains.as_mut().unwrap();
+        let population = &mut populations[0];
         let particles = &mut exchange.particles.particles.visible;
         let states = |chains: &SecondPopulation, particles: &BitMatrix| {
             let all = chains.chains().chains.visible.followed_by(particles);
@@ -207,6 +242,42 @@ mod tests {
         let base = mixture(&BaseDistribution::uniform(12));
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base: &base };
         assert_eq!(evaluated, path.evaluate(&population.chains().chains.visible).cached);
+    }
+
+    /// Chains from the marginals are added once, swap states as the others do, with other random numbers, and are part of a checkpoint.
+    #[test]
+    fn chains_from_the_marginals_join() {
+        let model = Model::on_host(gaussian_parameters(12, 6, 0.5, 4));
+        let (base, ladder) =
+            (BaseDistribution::uniform(12), Ladder::linear(4, &Prior::Uniform).unwrap());
+        let start = Start { model: &model, ladder: &ladder, base: &base };
+        let mut exchange = exchange(&model, InitialRounds::default());
+        for _ in 0..2 {
+            exchange.widen(start);
+            assert_eq!(exchange.chains.as_ref().unwrap().populations.len(), 2);
+        }
+        let mut state = StateWriter::new();
+        exchange.save(&mut state);
+        let state = StateReader::from_bytes("a state", state.to_bytes().unwrap()).unwrap();
+        let mut again = self::exchange(&model, InitialRounds::default());
+        again.load(&state, Some(start)).unwrap();
+        let states = |exchange: &Exchange| {
+            let populations = &exchange.chains.as_ref().unwrap().populations;
+            let chains = populations.iter().map(|it| it.chains().chains.visible.clone());
+            chains.chain([exchange.particles.particles.visible.clone()]).collect::<Vec<_>>()
+        };
+        let first = states(&exchange);
+        assert_eq!(first.iter().map(BitMatrix::rows).collect::<Vec<_>>(), [20, 10, 30]);
+        assert_eq!(states(&again), first);
+        for exchange in [&mut exchange, &mut again] {
+            (0..300).for_each(|_| exchange.follow(&model));
+        }
+        assert_eq!(states(&again), states(&exchange));
+        // Without the chains from the mixture particles change too.
+        exchange.chains.as_mut().unwrap().populations.remove(0);
+        let before = states(&exchange).pop();
+        exchange.follow(&model);
+        assert_ne!(states(&exchange).pop(), before);
     }
 
     /// A state with chains but without their mixture is of an earlier version: the exchange goes on with new chains.

@@ -53,6 +53,10 @@ pub trait NegativePhase: Send {
     /// The training fails: this phase no longer represents the model, and does what it can about that.
     fn mend(&mut self, _start: Start<'_>) {}
 
+    /// Chains from the marginals of the data have found a part of the model that those from a mixture miss: what relies on the latter takes
+    /// such chains too.
+    fn widen(&mut self, _start: Start<'_>) {}
+
     /// Begins anew at a model that is near the distribution of the training rows, of which these are representative, shape [N, M]. Called in
     /// place of [`Self::start`], or later.
     fn restart(&mut self, start: Start<'_>, _rows: &BitMatrix) {

@@ -181,21 +181,13 @@ fn negative_phase(
         Gradient::Cd { sweeps } => Box::new(ContrastiveDivergence { sweeps, seed }),
         Gradient::Pcd { sweeps, .. } => {
             let visible = base.sample(particles, seed, 1);
-            let mixture = match mixture {
-                Some(mixture) => Arc::clone(mixture),
-                None => Arc::new(MixtureBase::new(vec![base.clone()], &[1.0])?),
-            };
+            let marginals = Arc::new(MixtureBase::new(vec![base.clone()], &[1.0])?);
+            let bases = [Arc::clone(mixture.unwrap_or(&marginals)), marginals];
             let particles = Particles { visible, seed, sweeps: 0 };
             let particles = PersistentDivergence { sweeps, particles };
             let Some(exchange) = plan.exchange else { return Ok(Box::new(particles)) };
             let from_start = config.training.exchange.or(false);
-            Box::new(Exchange::new(
-                particles,
-                mixture,
-                config.tempering.chains,
-                exchange,
-                from_start,
-            ))
+            Box::new(Exchange::new(particles, bases, config.tempering.chains, exchange, from_start))
         }
         Gradient::Tempered {} if plan.gradient_chains => {
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))

@@ -65,6 +65,10 @@ impl Trainer {
         let standing = &mut self.judge.standing;
         let fails = std::mem::take(&mut standing.training.remedy_due);
         let cools = standing.cooldown.is_some_and(|cooldown| cooldown.from == self.updates);
+        if standing.last.as_ref().is_some_and(|last| last.trust.marginals_find_more()) {
+            let (ladder, base) = (&self.plan.ladder, &self.base);
+            self.negative_phase.widen(Start { model: &self.current, ladder, base });
+        }
         if !fails && !cools {
             return Ok(());
         }
