@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(evaluated, path.evaluate(&population.chains().chains.visible).cached);
     }
 
-    /// Chains from the marginals are added once, swap states as the others do, with other random numbers, and are part of a checkpoint.
+    /// Chains from the marginals are added once, swap states as the others do, and are part of a checkpoint.
     #[test]
     fn chains_from_the_marginals_join() {
         let model = Model::on_host(gaussian_parameters(12, 6, 0.5, 4));

@@ -103,3 +103,43 @@ impl Trainer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Device;
+    use crate::config::Config;
+    use crate::data::{Source, SplitOptions, load};
+    use crate::trust::{Doubt, Trust};
+
+    /// Exchange takes chains from the marginals after an evaluation at which these find more than those from the mixture, and not without.
+    #[test]
+    fn chains_that_find_more_join_the_exchange() {
+        let text = "[data]\nsource = \"bars-and-stripes\"\n[model]\nhidden = 16";
+        let settings = [
+            "training.exchange=true",
+            "training.updates=40",
+            "evaluation.every=10",
+            "tempering.chains=10",
+        ];
+        let config = Config::parse(text, &settings.map(String::from)).unwrap();
+        let Source::BarsAndStripes(source) = &config.data.source else { unreachable!() };
+        let source = Source::BarsAndStripes(*source);
+        let splits = load(&source, &SplitOptions::default(), "".as_ref()).unwrap();
+        let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        trainer.next_evaluation().unwrap().unwrap();
+        let mut joined_after = |first| {
+            let (second, [first_error, second_error]) = (6.0, [0.1; 2]);
+            let differ = Doubt::TrackersDiffer { first, first_error, second, second_error };
+            let last = trainer.judge.standing.last.as_mut().unwrap();
+            last.trust = Trust::unless(Some(differ));
+            trainer.step().unwrap();
+            let mut state = StateWriter::new();
+            trainer.negative_phase.save(&mut state);
+            let state = StateReader::from_bytes("a state", state.to_bytes().unwrap()).unwrap();
+            state.has("exchange.marginals.chains.visible")
+        };
+        assert!(!joined_after(5.0));
+        assert!(joined_after(7.0));
+    }
+}
