@@ -99,7 +99,7 @@ fn the_best_preset_takes_the_exact_start_where_a_mixture_is_better() {
     assert!(!chosen.contains("exact"), "{chosen}");
 }
 
-/// The preset "best" without a size tries several, continues after an interruption, and trains with the best.
+/// The preset "best" without a size tries several, continues after an interruption, and the best becomes the run.
 #[cfg(unix)]
 #[test]
 fn the_best_preset_chooses_a_size() {
@@ -138,6 +138,10 @@ fn the_best_preset_chooses_a_size() {
         tried.iter().find(|it| it.ends_with(&name)).unwrap_or_else(|| panic!("{name}: {tried:?}"));
     let config = fs::read_to_string(out.join("config.toml")).unwrap();
     assert!(config.contains(&format!("hidden = {}\n", of("model.hidden"))), "{chosen}: {config}");
+    // The trial goes on as the run, with the audits of a run.
+    let metrics = |folder: &Path| fs::read_to_string(folder.join("metrics.csv")).unwrap();
+    assert_eq!(metrics(&out), metrics(winner));
+    assert!(config.contains("models = 8\n"), "{config}");
     // No other trial is better by more than the scatter of the rows; log Z is exact for 16 columns.
     let summary = common::summary(winner);
     let error = common::number(&summary["best"]["validation_log_likelihood"]["std_error"]);
@@ -146,7 +150,7 @@ fn the_best_preset_chooses_a_size() {
     let most = most.fold(f64::NEG_INFINITY, f64::max);
     assert!(tried.len() > 2 && score > most - error, "{score} of {most}, {tried:?}");
     let report = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(report.contains("Settings tried") && report.contains("weight_decay=0.001"));
+    assert!(report.contains("Settings tried") && report.contains("weight_decay=0.01"));
     // Nothing is overwritten, and the minutes need a search.
     let (_, told) = said(&run(folder.path(), &best));
     assert!(told.contains("exists: continue it with --resume"), "{told}");

@@ -42,8 +42,7 @@ pub struct Row {
     pub rate: f64,
     /// Number of trial runs.
     pub trials: usize,
-    /// Seconds by the clock and of processors: search and run.
-    pub seconds: f64,
+    /// Processor seconds of all trials and the run.
     pub processor_seconds: f64,
     /// Of the test rows, log Z exact or audited.
     pub test: LogLikelihood,
@@ -169,7 +168,6 @@ fn measure(table: &Table, run: &Path) -> Result<Row> {
         weight_decay: config.training.weight_decay,
         rate: config.training.learning_rate.initial,
         trials: trials.len(),
-        seconds: all().map(clock).sum(),
         processor_seconds: all().map(processor).sum(),
         test: test_value,
         method: summary.best.audit_method.clone(),

@@ -38,6 +38,7 @@ mod schedule_options;
 mod search;
 mod search_plan;
 mod search_trial;
+mod search_walk;
 mod shared_start;
 mod signals;
 mod start_options;

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use super::about::about;
 use super::output::tell;
 use super::run_folder::{RunFolder, remove_if_there};
+use super::search::chosen;
 use super::shared_start::Waiting;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
@@ -46,6 +47,11 @@ pub fn resume(
     let cannot = || format!("cannot resume {}", out.display());
     let about = about(config, &splits)?;
     let known = |trainer: &Trainer| trainer.identity().forced().len();
+    if folder.newest_state()?.is_none()
+        && let Some(trial) = chosen(out)?
+    {
+        folder.take_over(&trial)?;
+    }
     let (mut trainer, before) = match folder.newest_state()? {
         Some(state) => {
             others.send(&splits, Some(&state), changes)?;

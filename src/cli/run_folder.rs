@@ -14,7 +14,7 @@ use crate::checkpoint::{
 use crate::config::Config;
 use crate::engine::BitMatrix;
 use crate::model::Parameters;
-use crate::record::HeldFile;
+use crate::record::{HeldFile, Run};
 use crate::report::summary::Summary;
 use crate::report::{self, Diagnosis, FAILURE, RunFiles, SEARCH};
 use crate::training::{Best, Checkpoints, EvaluationRecord, Trainer};
@@ -22,6 +22,7 @@ use crate::training::{Best, Checkpoints, EvaluationRecord, Trainer};
 const CONFIG: &str = "config.toml";
 const METRICS: &str = "metrics.csv";
 const NOTICES: &str = "notices.jsonl";
+const CHECKPOINTS: &str = "checkpoints";
 const SUMMARY: &str = "summary.json";
 const BEST: &str = "best.safetensors";
 const LAST: &str = "last.safetensors";
@@ -70,6 +71,15 @@ impl RunFolder {
             remove_leftovers(&sub)?;
         }
         Ok(folder)
+    }
+
+    /// Takes over the records and the state of another run, which was trained with the same settings but those of audits. Interrupted, it can
+    /// be repeated: the state comes last.
+    pub fn take_over(&self, other: &Path) -> Result<()> {
+        let [train, validation] = [Run::Train, Run::Validation].map(Run::folder);
+        let parts = [METRICS, NOTICES, BEST, train, validation, CHECKPOINTS];
+        let mut there = parts.into_iter().filter(|part| other.join(part).exists());
+        there.try_for_each(|part| copy(&other.join(part), &self.path.join(part)))
     }
 
     fn create_subfolders(&mut self) -> Result<()> {
@@ -172,11 +182,11 @@ impl RunFolder {
     }
 
     fn models(&self) -> PathBuf {
-        self.path.join("checkpoints")
+        self.path.join(CHECKPOINTS)
     }
 
     fn states(&self) -> PathBuf {
-        self.path.join("checkpoints").join("state")
+        self.models().join("state")
     }
 
     /// The newest full state; `None` if the run was killed before its first checkpoint.
@@ -288,6 +298,19 @@ pub fn refuse_if_used(path: &Path) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Copies a file, or a folder with all that is in it, files before folders.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let cannot = || format!("cannot read {}", from.display());
+    if !from.is_dir() {
+        return Ok(write_bytes(to, &fs::read(from).with_context(cannot)?)?);
+    }
+    let entries = fs::read_dir(from).with_context(cannot)?;
+    let mut paths = entries.map(|it| Ok(it?.path())).collect::<io::Result<Vec<_>>>()?;
+    paths.sort_by_key(|path| path.is_dir());
+    let mut named = paths.iter().filter_map(|path| Some((path, path.file_name()?)));
+    named.try_for_each(|(path, name)| copy(path, &to.join(name)))
 }
 
 fn remove_oldest(folder: &Path, keep: usize) -> crate::Result<()> {

@@ -5,19 +5,20 @@ use serde::{Deserialize, Serialize};
 /// The keys that are chosen.
 pub(super) const KEYS: [&str; 4] =
     ["training.updates", "model.hidden", "training.weight_decay", "training.learning_rate.initial"];
-/// The last of them.
+/// Places of the last three in it.
+pub(super) const HIDDEN: usize = 1;
+pub(super) const WEIGHT_DECAY: usize = 2;
 pub(super) const RATE: usize = 3;
-/// A step of two keys at once: longer with a lower rate, where a longer run alone has too much noise, and a lower rate alone too little time.
-pub(super) const SLOWER: usize = KEYS.len();
 /// A value for each of [`KEYS`].
 pub(super) type Values = [f64; 4];
 
 /// Fewest and most updates of a run.
 pub(super) const UPDATES: [f64; 2] = [250.0, 1e6];
 /// Fewest and most hidden units; their number is a multiple of the former.
-const HIDDEN: [f64; 2] = [16.0, 1024.0];
+const UNITS: [f64; 2] = [16.0, 1024.0];
+/// More evaluations than this tell no more.
+const EVALUATIONS: f64 = 200.0;
 const WEIGHT_DECAYS: [f64; 8] = [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1];
-const FIRST_WEIGHT_DECAY: f64 = 1e-3;
 
 /// The first trial, kept so that an interrupted search goes on with the same trials.
 #[derive(Clone, Serialize, Deserialize)]
@@ -25,7 +26,7 @@ pub(super) struct Plan {
     pub minutes: f64,
     /// A value for each key.
     pub first: Values,
-    /// Updates between evaluations.
+    /// Updates between evaluations of a short trial.
     pub every: u64,
     /// Whether trials have the exact start.
     #[serde(skip)]
@@ -33,10 +34,13 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// `updates`: of the first trial; `hidden` units and learning `rate`: those of the configuration.
-    pub fn new(updates: f64, (hidden, rate): (usize, f64)) -> Self {
+    /// `updates`: of the first trial; `hidden` units and learning `rate`: those of the configuration. The first weight decay is that of a standard
+    /// normal prior of the weights, 1 / `rows`, or the next one above it.
+    pub fn new(updates: f64, (hidden, rate): (usize, f64), rows: usize) -> Self {
         let updates = updates.round().clamp(2.0 * UPDATES[0], 20_000.0);
-        let first = [updates, hidden as f64, FIRST_WEIGHT_DECAY, rate];
+        let [.., most] = WEIGHT_DECAYS;
+        let decay = WEIGHT_DECAYS.into_iter().find(|decay| decay * rows as f64 >= 1.0);
+        let first = [updates, hidden as f64, decay.unwrap_or(most), rate];
         Self { minutes: 0.0, first, every: 0, exact_start: false }
     }
 
@@ -45,46 +49,56 @@ impl Plan {
         self.every > 0 && self.first.iter().all(|value| value.is_finite() && *value >= 0.0)
     }
 
-    /// Values with the next one of a key, or of the two keys of [`SLOWER`]; `None` at the end.
+    /// Updates between evaluations.
+    pub fn every(&self, values: Values) -> u64 {
+        let usual = self.every as f64;
+        (usual * (values[0] / (EVALUATIONS * usual)).ceil()) as u64
+    }
+
+    /// Values with the next one of a key, up or down; `None` at the end. Another number of hidden units comes with a length that takes about the same
+    /// time (measured: time grows with the root of it), as it is time that limits a run.
     pub fn next(&self, key: usize, mut values: Values, up: bool) -> Option<Values> {
-        let steps = if key == SLOWER { vec![(0, true), (RATE, false)] } else { vec![(key, up)] };
-        for (key, up) in steps {
-            values[key] = self.step(key, values[key], up)?;
-        }
+        let value = values[key];
+        let by = if up { 2.0 } else { 0.5 };
+        values[key] = match key {
+            HIDDEN => {
+                let [least, most] = UNITS;
+                let next = ((by * value / least).ceil() * least).min(most);
+                let next = Some(next).filter(|next| *next >= least && *next != value)?;
+                values = of_length(values, (value / next).sqrt());
+                next
+            }
+            WEIGHT_DECAY if up => WEIGHT_DECAYS.into_iter().find(|next| *next > value)?,
+            WEIGHT_DECAY => WEIGHT_DECAYS.into_iter().rev().find(|next| *next < value)?,
+            _ => rounded(by * value),
+        };
         Some(values)
     }
 
-    /// The next value of a key, up or down; `None` at the end.
-    fn step(&self, key: usize, value: f64, up: bool) -> Option<f64> {
-        let by = if up { 2.0 } else { 0.5 };
-        let within =
-            |[least, most]: [f64; 2], next: f64| (least..=most).contains(&next).then_some(next);
-        match key {
-            0 => within(UPDATES, (by * value).round()),
-            1 => within(HIDDEN, ((by * value / HIDDEN[0]).ceil() * HIDDEN[0]).min(HIDDEN[1]))
-                .filter(|next| *next != value),
-            2 if up => WEIGHT_DECAYS.into_iter().find(|next| *next > value),
-            2 => WEIGHT_DECAYS.into_iter().rev().find(|next| *next < value),
-            _ => Some(rounded(by * value)),
+    /// The values of a trial that may take `times` as long as one with these; `None` if that is not longer. Where that one overfits, it is not the
+    /// noise of the steps that limits it: the weight decay is larger and the rate the same.
+    pub fn longer(&self, values: Values, times: f64, overfits: bool) -> Option<Values> {
+        let mut longer = of_length(values, times);
+        if overfits && let Some(decays) = self.next(WEIGHT_DECAY, longer, true) {
+            longer = [decays[0], decays[HIDDEN], decays[WEIGHT_DECAY], values[RATE]];
         }
+        Some(longer).filter(|longer| longer[0] > values[0])
     }
 
-    /// The values of the run, which may take `times` as long as the trial with these: as many times the updates, unless twice as many were tried
-    /// and were worse.
-    pub fn longer(&self, values: Values, tried: &[Values], times: f64) -> Values {
-        let twice = self.next(0, values, true);
-        if times.is_nan() || twice.is_none_or(|twice| tried.contains(&twice)) {
-            return values;
-        }
-        let updates = (values[0] * times.max(1.0)).round().min(UPDATES[1]);
-        [updates, values[1], values[2], values[3]]
+    /// Whether values were tried, up to rounding.
+    pub fn are_among(values: &Values, tried: &[Values]) -> bool {
+        let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 0.01 * b;
+        tried.iter().any(|it| values.iter().zip(it).all(close))
     }
+}
 
-    /// About how many times as long a trial takes: an update grows with the hidden units, an audit not with the updates.
-    pub fn times_as_long(&self, new: &Values, old: &Values) -> f64 {
-        let length = new[0] / old[0];
-        (length * new[1] / old[1]).max(length).max(1.0)
-    }
+/// As many `times` the updates, with a rate that is lower by the root of it: what a longer run can gain is divided between more distance and less
+/// noise.
+fn of_length(mut values: Values, times: f64) -> Values {
+    let updates = (values[0] * times).round().clamp(UPDATES[0], UPDATES[1]);
+    values[RATE] = rounded(values[RATE] * (values[0] / updates).sqrt());
+    values[0] = updates;
+    values
 }
 
 /// Three digits of a number.
@@ -97,47 +111,56 @@ mod tests {
     use super::*;
 
     fn plan() -> Plan {
-        Plan { minutes: 1.0, every: 100, ..Plan::new(500.0, (64, 0.1)) }
+        Plan { minutes: 1.0, every: 100, ..Plan::new(500.0, (64, 0.1), 1000) }
     }
 
     #[test]
     fn steps_stay_within_the_ends_and_lead_back() {
         let plan = plan();
-        let step = |key, value, up| plan.step(key, value, up);
-        for (key, value) in [(0, 777.0), (1, 112.0), (2, FIRST_WEIGHT_DECAY), (3, 0.1)] {
+        let step = |key, value, up| {
+            let mut values = plan.first;
+            values[key] = value;
+            plan.next(key, values, up).map(|next| next[key])
+        };
+        for (key, value) in [(HIDDEN, 112.0), (WEIGHT_DECAY, 1e-3), (RATE, 0.1)] {
             let up = step(key, value, true).unwrap();
             assert!(up > value && step(key, value, false).unwrap() < value);
             assert_eq!(step(key, up, false), Some(value));
         }
-        assert_eq!((step(1, 16.0, false), step(1, 1024.0, true)), (None, None));
-        assert_eq!((step(1, 48.0, false), step(1, 592.0, true)), (Some(32.0), Some(1024.0)));
-        assert_eq!((step(2, 0.0, false), step(2, 0.1, true)), (None, None));
-        assert_eq!((step(0, 300.0, false), step(0, 9e5, true)), (None, None));
-        assert_eq!(plan.next(1, plan.first, true), Some([500.0, 128.0, 1e-3, 0.1]));
-        assert_eq!(plan.next(SLOWER, plan.first, true), Some([1000.0, 64.0, 1e-3, 0.05]));
-        assert_eq!(plan.next(SLOWER, [9e5, 64.0, 1e-3, 0.1], true), None);
+        assert_eq!((step(HIDDEN, 16.0, false), step(HIDDEN, 1024.0, true)), (None, None));
+        assert_eq!(step(HIDDEN, 48.0, false), Some(32.0));
+        assert_eq!(step(HIDDEN, 592.0, true), Some(1024.0));
+        assert_eq!((step(WEIGHT_DECAY, 0.0, false), step(WEIGHT_DECAY, 0.1, true)), (None, None));
+        // The same time.
+        let wider = plan.next(HIDDEN, [1000.0, 64.0, 1e-3, 0.1], true).unwrap();
+        assert_eq!(wider, [707.0, 128.0, 1e-3, 0.119]);
+        assert_eq!(plan.next(HIDDEN, wider, false), Some([1000.0, 64.0, 1e-3, 0.1]));
     }
 
     #[test]
-    fn the_run_takes_the_time_that_is_left_unless_a_longer_trial_was_not_better() {
-        let plan = plan();
-        let [values, twice] = [500.0, 1000.0].map(|updates| [updates, 64.0, 0.0, 0.1]);
-        let wider = [1000.0, 128.0, 0.0, 0.1];
-        let updates = |tried: &[Values], times| plan.longer(values, tried, times)[0];
-        assert_eq!(updates(&[values, wider], 3.0), 1500.0);
-        assert_eq!(updates(&[values, twice], 3.0), 500.0);
-        assert_eq!(
-            [updates(&[], 0.5), updates(&[], f64::NAN), updates(&[], 1e9)],
-            [500.0, 500.0, 1e6]
-        );
-        assert_eq!(plan.longer(values, &[], 3.0)[1..], values[1..]);
+    fn values_are_the_same_up_to_rounding() {
+        let tried = [[707.0, 128.0, 1e-3, 0.119], [1000.0, 64.0, 0.0, 0.1]];
+        assert!(Plan::are_among(&[1001.0, 64.0, 0.0, 0.0999], &tried));
+        assert!(!Plan::are_among(&[1001.0, 64.0, 1e-4, 0.1], &tried));
+        assert!(!Plan::are_among(&[1020.0, 64.0, 0.0, 0.1], &tried));
     }
 
     #[test]
-    fn time_grows_with_length_and_hidden_units_and_does_not_fall() {
+    fn the_first_weight_decay_is_that_of_a_normal_prior() {
+        let of = |rows| Plan::new(500.0, (64, 0.1), rows).first[2];
+        assert_eq!([1, 400, 1001, 12_262, 1_000_000].map(of), [0.1, 3e-3, 1e-3, 1e-4, 1e-4]);
+    }
+
+    #[test]
+    fn a_longer_trial_has_a_lower_rate_or_a_larger_weight_decay() {
         let plan = plan();
-        assert_eq!(plan.times_as_long(&[1000.0, 128.0, 0.0, 0.1], &plan.first), 4.0);
-        assert_eq!(plan.times_as_long(&[500.0, 32.0, 0.0, 0.1], &plan.first), 1.0);
+        let longer = |times| plan.longer(plan.first, times, false);
+        assert_eq!(plan.longer(plan.first, 4.0, true), Some([2000.0, 64.0, 3e-3, 0.1]));
+        assert_eq!(longer(4.0), Some([2000.0, 64.0, 1e-3, 0.05]));
+        assert_eq!(longer(1e9), Some([1e6, 64.0, 1e-3, 0.00224]));
+        assert_eq!([longer(1.0), longer(0.5), longer(f64::NAN)], [None; 3]);
+        let every = |updates| plan.every([updates, 64.0, 0.0, 0.1]);
+        assert_eq!([500.0, 20_000.0, 20_001.0, 60_000.0].map(every), [100, 100, 200, 300]);
     }
 
     #[test]

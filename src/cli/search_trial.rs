@@ -61,11 +61,6 @@ impl Scores {
         Some(Self { of_rows, log_z_std_error: best.log_z_std_error })
     }
 
-    /// The mean over the rows, nats.
-    pub(super) fn mean(&self) -> f64 {
-        mean(&self.of_rows)
-    }
-
     /// Whether the mean is higher than another one by more than the error of the difference: that of both log Z, and for a trial that takes
     /// longer also from the scatter of the differences over the rows. On few rows a difference of two good settings is mostly the latter.
     pub(super) fn above(&self, other: Option<&Self>, takes_longer: bool) -> bool {
@@ -85,6 +80,12 @@ pub(super) struct Trial {
     /// None where log Z is in doubt.
     pub scores: Option<Scores>,
     pub seconds: f64,
+    /// Those of them without audits, which are not longer after a longer training.
+    pub trained: f64,
+    /// Whether validation rows have fallen while training rows have not.
+    pub overfits: bool,
+    /// Its folder among those of the search.
+    pub name: String,
 }
 
 impl Trial {
@@ -93,23 +94,16 @@ impl Trial {
         let scores = self.scores.as_ref();
         scores.is_some_and(|it| it.above(other.scores.as_ref(), takes_longer))
     }
-
-    /// Whether it differs from another one by its length alone, and has at least its likelihood.
-    pub(super) fn is_longer_and_not_below(&self, other: &Self) -> bool {
-        let [scores, of_other] =
-            [&self.scores, &other.scores].map(|it| it.as_ref().map(Scores::mean));
-        self.values[0] > other.values[0]
-            && self.values[1..] == other.values[1..]
-            && scores.is_some_and(|mean| of_other.is_none_or(|other| mean >= other))
-    }
 }
 
-/// Seconds of a run on idle processors, audits included, so that other work on the machine does not shorten the search; as the clock says where
-/// the system does not tell, and for a run that was stopped.
-pub(super) fn seconds(run: &RunFiles) -> f64 {
-    let Some(summary) = &run.summary else { return run.metrics.last("seconds").unwrap_or(0.0) };
+/// Seconds of a run on idle processors, audits included, and those of its training, so that other work on the machine does not shorten the
+/// search; as the clock says where the system does not tell, and for a run that was stopped.
+pub(super) fn seconds(run: &RunFiles) -> (f64, f64) {
+    let trained = run.metrics.last("seconds").unwrap_or(0.0);
+    let Some(summary) = &run.summary else { return (trained, trained) };
     let processor = summary.processor_seconds.map(|all| all / summary.threads.max(1) as f64);
-    processor.unwrap_or(summary.seconds)
+    let all = processor.unwrap_or(summary.seconds);
+    (all, all * (trained / summary.seconds).min(1.0))
 }
 
 #[cfg(test)]
@@ -132,21 +126,5 @@ mod tests {
         assert_eq!(above(&[-7.8, -3.13, -12.13, -5.13], 0.1), [false, true]);
         assert_eq!(above(&[f64::NAN, -2.8, -11.8, -4.8], 0.1), [false; 2]);
         assert!(old.above(None, true));
-    }
-
-    /// A longer trial of the same settings that is not worse, within any error, and no other one.
-    #[test]
-    fn a_longer_trial_that_is_not_below_is_as_good() {
-        let of = |updates: f64, rate: f64, mean: Option<f64>| Trial {
-            values: [updates, 64.0, 0.0, rate],
-            scores: mean
-                .map(|mean| Scores { of_rows: vec![mean, mean - 1.0], log_z_std_error: 0.5 }),
-            seconds: 1.0,
-        };
-        let best = of(500.0, 0.1, Some(-9.0));
-        let as_good = |it: Trial| it.is_longer_and_not_below(&best);
-        assert!(as_good(of(1000.0, 0.1, Some(-8.9))) && as_good(of(1000.0, 0.1, Some(-9.0))));
-        assert!(!as_good(of(1000.0, 0.1, Some(-9.1))) && !as_good(of(1000.0, 0.1, None)));
-        assert!(!as_good(of(1000.0, 0.2, Some(-8.9))) && !as_good(of(250.0, 0.1, Some(-8.9))));
     }
 }

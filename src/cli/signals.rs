@@ -36,8 +36,8 @@ pub fn listen() -> Result<&'static AtomicBool> {
                 if again && signal == SIGINT {
                     std::process::exit(i32::from(INTERRUPTED));
                 }
-                // A live display shows it itself.
-                if !again && !ProgressBar::on_screen() {
+                // A live display shows it itself, and other processes that send a signal know what they do.
+                if !again && signal == SIGINT && !ProgressBar::on_screen() {
                     super::output::tell(
                         "\nending the run and keeping its state; Ctrl-C once more quits at once",
                     );

@@ -73,8 +73,8 @@ pub struct Train {
     /// On several ranks (mpirun, srun): who reads the data
     #[arg(long, value_enum, default_value_t, hide = cfg!(not(feature = "mpi")), value_name = "WHO")]
     read_data: ReadData,
-    /// With `training.preset=best` for a data file and without `model.hidden`: minutes for the trial runs that choose settings and for
-    /// the run [default: 10]
+    /// With `training.preset=best` for a data file and without `model.hidden`: minutes for the trial runs, of which the best
+    /// becomes the run [default: 10]
     #[arg(long, value_name = "MINUTES", conflicts_with = "resume")]
     minutes: Option<f64>,
     /// No progress: only warnings and errors, and the result at the end
@@ -105,7 +105,12 @@ impl Train {
                     "preset \"best\": trial runs choose the size first, in one process and not in a dry run; here it is what fits the columns",
                 ),
                 Some(search) => match search.run()? {
-                    Some(settings) => self.overrides.extend(settings),
+                    Some(settings) => {
+                        self.overrides.extend(settings);
+                        let (config, _) = self.config(Some(recipe), &out)?;
+                        RunFolder::create(&out, &config.to_toml()?, config.checkpoint.keep)?;
+                        self.resume = true;
+                    }
                     None => return Ok(ExitCode::from(INTERRUPTED)),
                 },
                 None if self.minutes.is_some() => bail!(
@@ -187,16 +192,14 @@ impl Train {
         }
         let ended = match trainer.over() {
             None => folder.remove_end().map(|()| None)?,
-            Some(_) => {
-                tell(
-                    "this run has ended, and nothing is trained: a larger training.updates, or --set training.early_stopping=false, lets it go on",
-                );
-                RunFolder::ended_summary(out, trainer.config())?
-            }
+            Some(_) => RunFolder::ended_summary(out, trainer.config())?,
         };
         // The other ranks end with this one.
         gather_one(ranks, u64::from(ended.is_some()));
         if let Some(summary) = ended {
+            tell(
+                "this run has ended, and nothing is trained: a larger training.updates, or --set training.early_stopping=false, lets it go on",
+            );
             return print(&summary.text(out)).map(|()| ExitCode::SUCCESS);
         }
         recorders.push(Box::new(self.progress()));
