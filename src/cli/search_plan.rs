@@ -75,14 +75,9 @@ impl Plan {
         Some(values)
     }
 
-    /// The values of a trial that may take `times` as long as one with these; `None` if that is not longer. Where that one overfits, it is not the
-    /// noise of the steps that limits it: the weight decay is larger and the rate the same.
-    pub fn longer(&self, values: Values, times: f64, overfits: bool) -> Option<Values> {
-        let mut longer = of_length(values, times);
-        if overfits && let Some(decays) = self.next(WEIGHT_DECAY, longer, true) {
-            longer = [decays[0], decays[HIDDEN], decays[WEIGHT_DECAY], values[RATE]];
-        }
-        Some(longer).filter(|longer| longer[0] > values[0])
+    /// The values of a trial that may take `times` as long as one with these; `None` if that is not longer.
+    pub fn longer(&self, values: Values, times: f64) -> Option<Values> {
+        Some(of_length(values, times)).filter(|longer| longer[0] > values[0])
     }
 
     /// Whether values were tried, up to rounding.
@@ -152,10 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_trial_has_a_lower_rate_or_a_larger_weight_decay() {
+    fn a_longer_trial_has_a_lower_rate() {
         let plan = plan();
-        let longer = |times| plan.longer(plan.first, times, false);
-        assert_eq!(plan.longer(plan.first, 4.0, true), Some([2000.0, 64.0, 3e-3, 0.1]));
+        let longer = |times| plan.longer(plan.first, times);
         assert_eq!(longer(4.0), Some([2000.0, 64.0, 1e-3, 0.05]));
         assert_eq!(longer(1e9), Some([1e6, 64.0, 1e-3, 0.00224]));
         assert_eq!([longer(1.0), longer(0.5), longer(f64::NAN)], [None; 3]);

@@ -80,12 +80,11 @@ impl<'a> Walk<'a> {
     }
 
     /// A longer trial with the settings of the best, which takes about so many seconds. It replaces the best unless that is better by more than the
-    /// errors, as the best of many trials seems better than it is. Where one overfits, the next has a larger weight decay, as long as that helps.
+    /// errors, as the best of many trials seems better than it is. If it overfits, trials with a larger weight decay follow, as long as that helps.
     fn lengthen(&mut self, seconds: f64, end: f64) -> Result<()> {
-        let Trial { values, seconds: all, trained, overfits, .. } = self.best;
-        let times = (seconds - (all - trained)) / trained;
+        let Trial { values, seconds: all, trained, .. } = self.best;
         let decays = !self.search.keeps(KEYS[WEIGHT_DECAY]);
-        let mut next = self.plan.longer(values, times, overfits && decays);
+        let mut next = self.plan.longer(values, (seconds - (all - trained)) / trained);
         let mut last = None::<Trial>;
         while let Some(values) = next {
             tell(&format!("a longer trial: {} updates", values[0]));
