@@ -138,6 +138,16 @@ fn the_best_preset_chooses_a_size() {
         tried.iter().find(|it| it.ends_with(&name)).unwrap_or_else(|| panic!("{name}: {tried:?}"));
     let config = fs::read_to_string(out.join("config.toml")).unwrap();
     assert!(config.contains(&format!("hidden = {}\n", of("model.hidden"))), "{chosen}: {config}");
+    // From short trials to longer ones.
+    let plan = fs::read_to_string(out.join("search/plan.json")).unwrap();
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    let updates = |it: &PathBuf| {
+        let name = it.file_name().unwrap().to_string_lossy().into_owned();
+        let number = name.strip_prefix("updates=").unwrap().split(',').next().unwrap();
+        number.parse::<f64>().unwrap()
+    };
+    let longest = tried.iter().map(updates).fold(0.0, f64::max);
+    assert!(longest > common::number(&plan["first"][0]), "{tried:?}");
     // The trial goes on as the run, with the audits of a run.
     let metrics = |folder: &Path| fs::read_to_string(folder.join("metrics.csv")).unwrap();
     assert_eq!(metrics(&out), metrics(winner));
