@@ -151,6 +151,14 @@ fn the_best_preset_chooses_a_size() {
     // The trial goes on as the run, with the audits of a run.
     let metrics = |folder: &Path| fs::read_to_string(folder.join("metrics.csv")).unwrap();
     assert_eq!(metrics(&out), metrics(winner));
+    // Also where the command was killed before it had copied the records and the state.
+    fs::remove_dir_all(out.join("checkpoints")).unwrap();
+    for file in ["metrics.csv", "summary.json"] {
+        fs::remove_file(out.join(file)).unwrap();
+    }
+    let (_, told) = said(&run(folder.path(), &["train", "--resume", "--out", "runs/rows"]));
+    assert!(out.join("summary.json").is_file(), "{told}");
+    assert_eq!(metrics(&out), metrics(winner));
     assert!(config.contains("models = 8\n"), "{config}");
     // No other trial is better by more than the scatter of the rows; log Z is exact for 16 columns.
     let summary = common::summary(winner);
