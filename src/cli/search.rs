@@ -9,9 +9,9 @@ use super::dry_run::seconds_per_update;
 use super::output::tell;
 use super::recipe::Recipe;
 use super::run_folder::refuse_if_used;
-use super::search_plan::{KEYS, Plan, Values};
+use super::search_plan::{EXACT_START, KEYS, Plan, Values};
 use super::search_trial::{HeldOut, Scores, Trial, seconds};
-use super::search_walk::Walk;
+use super::search_walk::{Trains, Walk};
 use super::sweep::{Sweep, Trained};
 use super::sweep_axis::Axis;
 use crate::checkpoint::write_bytes;
@@ -26,8 +26,6 @@ use crate::{Device, Error};
 pub const MINUTES: f64 = 10.0;
 /// Share of the time that the updates of the first trial take.
 const FIRST: f64 = 1.0 / 80.0;
-/// The setting of trials whose particles would miss modes from random weights.
-pub(super) const EXACT_START: [&str; 2] = ["model.start", "\"exact\""];
 /// An evaluation of more training rows than this costs more than the updates between two of them, unless these are more.
 const MANY_ROWS: usize = 50_000;
 /// Settings of trials alone: at so few updates most of the time would go into audits.
@@ -46,7 +44,7 @@ pub struct Search<'a> {
     out: &'a Path,
     overrides: &'a [String],
     data_folder: Option<&'a Path>,
-    pub minutes: f64,
+    minutes: f64,
 }
 
 impl<'a> Search<'a> {
@@ -89,7 +87,8 @@ impl<'a> Search<'a> {
             self.out.join(SEARCH).display(),
             self.minutes
         ));
-        let walk = match Walk::to_the_end(self, plan, rows) {
+        let trials = Trials { search: self, rows };
+        let walk = match Walk::to_the_end(&trials, plan) {
             Err(error) if matches!(error.downcast_ref(), Some(Error::Interrupted)) => {
                 return Ok(None);
             }
@@ -119,51 +118,8 @@ impl<'a> Search<'a> {
         left.map(|(key, value)| format!("{key}={value}")).collect()
     }
 
-    /// Trains with values that differ in one key, so many at once, what has not ended; what has ended, and what was stopped.
-    pub(super) fn trials(
-        &self,
-        (plan, rows): (&Plan, &HeldOut),
-        all: &[Values],
-        varied: usize,
-        jobs: usize,
-    ) -> Result<Vec<Trial>> {
-        let axis = |(key, name): (usize, &&str)| {
-            let count = if key == varied { all.len() } else { 1 };
-            Axis::of(name, all.iter().take(count).map(|values| values[key]))
-        };
-        let keys = KEYS.iter().enumerate().filter(|(_, key)| !self.keeps(key));
-        // A part of the names, as the others have the same values.
-        let exact =
-            plan.exact_start.then(|| Axis::of(EXACT_START[0], [EXACT_START[1]].into_iter()));
-        let settings = [self.always(plan, all[0]), CHEAP.map(String::from).to_vec()].concat();
-        let sweep = Sweep {
-            what: self.what.into(),
-            over: keys.map(axis).chain(exact).collect(),
-            out: None,
-            jobs,
-            keep_all: false,
-            overrides: [&settings[..], self.overrides].concat(),
-            data_folder: self.data_folder.map(Path::to_path_buf),
-        };
-        let Some((runs, _)) = sweep.trained(&self.out.join(SEARCH))? else {
-            return Err(Error::Interrupted.into());
-        };
-        let of = |Trained { settings, run }: Trained| {
-            let mut values = all[0];
-            for (value, key) in values.iter_mut().zip(KEYS) {
-                let own = given(&settings, key).and_then(|text| text.parse().ok());
-                *value = own.unwrap_or(*value);
-            }
-            let scores = Scores::of(&run, &rows.validation);
-            let (seconds, trained) = seconds(&run);
-            let overfits = run.summary.is_some_and(|it| it.notices.contains_key("overfits"));
-            Trial { values, scores, seconds, trained, overfits, name: run.name }
-        };
-        Ok(runs.into_iter().map(of).collect())
-    }
-
     /// Whether a key has a value that is given, which stays.
-    pub(super) fn keeps(&self, key: &str) -> bool {
+    fn keeps(&self, key: &str) -> bool {
         let section = key.rsplit_once('.').map_or(key, |(section, _)| section);
         [key, section].iter().any(|key| given(self.overrides, key).is_some())
     }
@@ -202,6 +158,65 @@ impl<'a> Search<'a> {
             .with_context(|| format!("cannot create {}", self.out.join(SEARCH).display()))?;
         write_bytes(&path, serde_json::to_string(&plan)?.as_bytes())?;
         Ok(plan)
+    }
+}
+
+/// Trials as runs of a sweep, in processes of their own.
+struct Trials<'a> {
+    search: &'a Search<'a>,
+    rows: HeldOut,
+}
+
+impl Trains for Trials<'_> {
+    fn trials(
+        &self,
+        plan: &Plan,
+        all: &[Values],
+        varied: usize,
+        jobs: usize,
+    ) -> Result<Vec<Trial>> {
+        let search = self.search;
+        let axis = |(key, name): (usize, &&str)| {
+            let count = if key == varied { all.len() } else { 1 };
+            Axis::of(name, all.iter().take(count).map(|values| values[key]))
+        };
+        let keys = KEYS.iter().enumerate().filter(|(_, key)| !search.keeps(key));
+        // A part of the names, as the others have the same values.
+        let exact =
+            plan.exact_start.then(|| Axis::of(EXACT_START[0], [EXACT_START[1]].into_iter()));
+        let settings = [search.always(plan, all[0]), CHEAP.map(String::from).to_vec()].concat();
+        let sweep = Sweep {
+            what: search.what.into(),
+            over: keys.map(axis).chain(exact).collect(),
+            out: None,
+            jobs,
+            keep_all: false,
+            overrides: [&settings[..], search.overrides].concat(),
+            data_folder: search.data_folder.map(Path::to_path_buf),
+        };
+        let Some((runs, _)) = sweep.trained(&search.out.join(SEARCH))? else {
+            return Err(Error::Interrupted.into());
+        };
+        let of = |Trained { settings, run }: Trained| {
+            let mut values = all[0];
+            for (value, key) in values.iter_mut().zip(KEYS) {
+                let own = given(&settings, key).and_then(|text| text.parse().ok());
+                *value = own.unwrap_or(*value);
+            }
+            let scores = Scores::of(&run, &self.rows.validation);
+            let (seconds, trained) = seconds(&run);
+            let overfits = run.summary.is_some_and(|it| it.notices.contains_key("overfits"));
+            Trial { values, scores, seconds, trained, overfits, name: run.name }
+        };
+        Ok(runs.into_iter().map(of).collect())
+    }
+
+    fn keeps(&self, key: &str) -> bool {
+        self.search.keeps(key)
+    }
+
+    fn is_below_simple(&self, trial: &Trial) -> Result<bool> {
+        self.rows.better_than(trial.scores.as_ref())
     }
 }
 

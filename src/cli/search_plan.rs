@@ -9,6 +9,8 @@ pub(super) const KEYS: [&str; 4] =
 pub(super) const HIDDEN: usize = 1;
 pub(super) const WEIGHT_DECAY: usize = 2;
 pub(super) const RATE: usize = 3;
+/// The setting of trials whose particles would miss modes from random weights.
+pub(super) const EXACT_START: [&str; 2] = ["model.start", "\"exact\""];
 /// A value for each of [`KEYS`].
 pub(super) type Values = [f64; 4];
 
@@ -75,9 +77,11 @@ impl Plan {
         Some(values)
     }
 
-    /// The values of a trial that may take `times` as long as one with these; `None` if that is not longer.
+    /// The values of a trial that may take `times` as long as one with these; `None` if that is not longer, or not known because that one has failed
+    /// at once.
     pub fn longer(&self, values: Values, times: f64) -> Option<Values> {
-        Some(of_length(values, times)).filter(|longer| longer[0] > values[0])
+        let known = times.is_finite().then(|| of_length(values, times));
+        known.filter(|longer| longer[0] > values[0])
     }
 
     /// Whether values were tried, up to rounding.
@@ -152,7 +156,7 @@ mod tests {
         let longer = |times| plan.longer(plan.first, times);
         assert_eq!(longer(4.0), Some([2000.0, 64.0, 1e-3, 0.05]));
         assert_eq!(longer(1e9), Some([1e6, 64.0, 1e-3, 0.00224]));
-        assert_eq!([longer(1.0), longer(0.5), longer(f64::NAN)], [None; 3]);
+        assert_eq!([1.0, 0.5, f64::NAN, f64::INFINITY].map(longer), [None; 4]);
         let every = |updates| plan.every([updates, 64.0, 0.0, 0.1]);
         assert_eq!([500.0, 20_000.0, 20_001.0, 60_000.0].map(every), [100, 100, 200, 300]);
     }

@@ -3,9 +3,8 @@
 use anyhow::{Result, ensure};
 
 use super::output::tell;
-use super::search::{EXACT_START, Search};
-use super::search_plan::{HIDDEN, KEYS, Plan, RATE, Values, WEIGHT_DECAY};
-use super::search_trial::{HeldOut, Trial};
+use super::search_plan::{EXACT_START, HIDDEN, KEYS, Plan, RATE, Values, WEIGHT_DECAY};
+use super::search_trial::Trial;
 
 /// All keys are varied in short trials, then in longer ones; then the trials get longer step by step. The time of one trial, and that at which the
 /// round ends, as shares of the whole time.
@@ -18,10 +17,20 @@ const ORDER: [usize; 3] = [RATE, HIDDEN, WEIGHT_DECAY];
 /// The exact start is not tried where one of these is given.
 const START_KEYS: [&str; 2] = [EXACT_START[0], "training.pretraining"];
 
+/// What makes the trials.
+pub(super) trait Trains {
+    /// Trains with values that differ in one key, so many at once, what has not ended; what has ended, and what was stopped.
+    fn trials(&self, plan: &Plan, all: &[Values], varied: usize, jobs: usize)
+    -> Result<Vec<Trial>>;
+    /// Whether a key has a value that is given, which stays.
+    fn keeps(&self, key: &str) -> bool;
+    /// Whether a simple model of the same rows is clearly above a trial.
+    fn is_below_simple(&self, trial: &Trial) -> Result<bool>;
+}
+
 /// Trials so far.
 pub(super) struct Walk<'a> {
-    search: &'a Search<'a>,
-    rows: HeldOut,
+    trains: &'a dyn Trains,
     pub plan: Plan,
     /// Values that were tried with this plan.
     tried: Vec<Values>,
@@ -36,14 +45,14 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`], and where no trial has ended with a log Z that can be trusted.
-    pub fn to_the_end(search: &'a Search<'a>, plan: Plan, rows: HeldOut) -> Result<Self> {
-        let first = search.trials((&plan, &rows), &[plan.first], RATE, 1)?.into_iter().next();
+    pub fn to_the_end(trains: &'a dyn Trains, plan: Plan) -> Result<Self> {
+        let first = trains.trials(&plan, &[plan.first], RATE, 1)?.into_iter().next();
         let Some(best) = first else {
             anyhow::bail!("the first trial run failed, see the messages above");
         };
         let (tried, spent) = (vec![plan.first], best.seconds);
-        let mut walk = Self { search, rows, plan, tried, best, count: 1, spent };
-        let budget = 60.0 * search.minutes;
+        let budget = 60.0 * plan.minutes;
+        let mut walk = Self { trains, plan, tried, best, count: 1, spent };
         for (round, (share, end)) in ROUNDS.into_iter().enumerate() {
             if round == VARIED && walk.spent + 2.0 * walk.best.seconds <= budget {
                 walk.try_exact_start()?;
@@ -69,7 +78,7 @@ impl<'a> Walk<'a> {
         for new in new.chunks(together) {
             let at_once = rayon::current_num_threads().min(new.len());
             let all = [beside, new].concat();
-            let mut trials = self.search.trials((&self.plan, &self.rows), &all, key, at_once)?;
+            let mut trials = self.trains.trials(&self.plan, &all, key, at_once)?;
             trials.retain(|it| new.contains(&it.values));
             self.spent += trials.iter().map(|it| it.seconds).sum::<f64>() / at_once as f64;
             ended.append(&mut trials);
@@ -83,7 +92,7 @@ impl<'a> Walk<'a> {
     /// errors, as the best of many trials seems better than it is. If it overfits, trials with a larger weight decay follow, as long as that helps.
     fn lengthen(&mut self, seconds: f64, end: f64) -> Result<()> {
         let Trial { values, seconds: all, trained, .. } = self.best;
-        let decays = !self.search.keeps(KEYS[WEIGHT_DECAY]);
+        let decays = !self.trains.keeps(KEYS[WEIGHT_DECAY]);
         let mut next = self.plan.longer(values, (seconds - (all - trained)) / trained);
         let mut last = None::<Trial>;
         while let Some(values) = next {
@@ -110,7 +119,7 @@ impl<'a> Walk<'a> {
                 break;
             }
             let before = self.best.values;
-            if !self.search.keeps(KEYS[key]) {
+            if !self.trains.keeps(KEYS[key]) {
                 self.vary_one(key, end)?;
             }
             unchanged = if self.best.values == before { unchanged + 1 } else { 1 };
@@ -142,8 +151,8 @@ impl<'a> Walk<'a> {
 
     /// Where the best trial is below a simple model of the same rows, its settings with the exact start; the trials go on with it if it is better.
     fn try_exact_start(&mut self) -> Result<()> {
-        let given = START_KEYS.iter().any(|key| self.search.keeps(key));
-        if given || !self.rows.better_than(self.best.scores.as_ref())? {
+        let given = START_KEYS.iter().any(|key| self.trains.keeps(key));
+        if given || !self.trains.is_below_simple(&self.best)? {
             return Ok(());
         }
         tell(
@@ -157,5 +166,84 @@ impl<'a> Walk<'a> {
             None => (self.plan.exact_start, self.tried) = (false, others),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::super::search_trial::Scores;
+    use super::*;
+
+    /// Trials whose likelihood is a function of their values, one millisecond an update of 64 hidden units.
+    struct Known<F> {
+        value: F,
+        seen: RefCell<Vec<Values>>,
+    }
+
+    impl<F: Fn(&Values) -> (f64, bool)> Trains for Known<F> {
+        fn trials(&self, _: &Plan, all: &[Values], _: usize, _: usize) -> Result<Vec<Trial>> {
+            let of = |values: &Values| {
+                let (value, overfits) = (self.value)(values);
+                let scores = Some(Scores { of_rows: vec![value; 4], log_z_std_error: 0.01 });
+                let seconds = 1e-3 * values[0] * (values[HIDDEN] / 64.0).sqrt();
+                let name = format!("{values:?}");
+                Trial { values: *values, scores, seconds, trained: seconds, overfits, name }
+            };
+            self.seen.borrow_mut().extend(all);
+            Ok(all.iter().map(of).collect())
+        }
+
+        fn keeps(&self, _: &str) -> bool {
+            false
+        }
+
+        fn is_below_simple(&self, _: &Trial) -> Result<bool> {
+            Ok(false)
+        }
+    }
+
+    /// The best values, and all that were tried, within 30 seconds.
+    fn walk(value: impl Fn(&Values) -> (f64, bool)) -> (Values, Vec<Values>, f64) {
+        let plan = Plan { minutes: 0.5, every: 100, ..Plan::new(500.0, (64, 0.1), 1000) };
+        let known = Known { value, seen: RefCell::default() };
+        let walk = Walk::to_the_end(&known, plan).unwrap();
+        let (best, spent) = (walk.best.values, walk.spent);
+        (best, known.seen.into_inner(), spent)
+    }
+
+    #[test]
+    fn longer_trials_replace_shorter_ones_unless_they_are_worse() {
+        // The rate matters, and length helps: the best is the last trial, which takes the time that is left.
+        let rate = |it: &Values| -(it[RATE] * it[0].sqrt() / 9.0).ln().powi(2);
+        let (best, seen, spent) = walk(|it| (rate(it) - 1000.0 / it[0], false));
+        assert!(best[0] >= 9000.0 && Some(&best) == seen.last(), "{best:?}");
+        assert!((best[RATE] * best[0].sqrt() / 9.0).ln().abs() < 0.5, "{best:?}");
+        assert!((28.0..31.0).contains(&spent), "{spent}");
+        // Trials of more than 2000 updates fail: they are tried, and not taken.
+        let fails = |it: &Values| if it[0] > 2000.0 { -50.0 } else { -1000.0 / it[0] };
+        let (best, seen, _) = walk(|it| (rate(it) + fails(it), false));
+        assert!(best[0] <= 2000.0 && seen.iter().any(|it| it[0] > 2000.0), "{best:?}");
+        // No difference: the benefit of the doubt.
+        let (best, ..) = walk(|_| (-1.0, false));
+        assert!(best[0] >= 9000.0, "{best:?}");
+    }
+
+    #[test]
+    fn what_overfits_is_tried_with_a_larger_weight_decay() {
+        // More than 1000 updates need a weight decay of .03.
+        let value = |it: &Values| match it[0] > 1000.0 {
+            true => -1.0 - (0.03 - it[WEIGHT_DECAY]).max(0.0),
+            false => -1.005 - it[WEIGHT_DECAY],
+        };
+        let overfits = |it: &Values| it[0] > 1000.0 && it[WEIGHT_DECAY] < 0.03;
+        let long = |seen: &[Values]| {
+            let decays = seen.iter().filter(|it| it[0] > 1000.0).map(|it| it[WEIGHT_DECAY]);
+            decays.fold(0.0, f64::max)
+        };
+        let scaled = |it: &Values| 10.0 * value(it);
+        assert!(long(&walk(|it| (scaled(it), overfits(it))).1) >= 0.03);
+        assert!(long(&walk(|it| (scaled(it), false)).1) < 0.03);
     }
 }
