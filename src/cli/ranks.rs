@@ -93,11 +93,15 @@ mod parallel {
             output::be_silent(job.rank() > 0);
             match job.check(launched, work) {
                 Ok(()) => Ok(job),
+                // The first rank finds the same error: it prints it and ends the others, however long that takes.
+                Err(_) if job.rank() > 0 => loop {
+                    std::thread::park();
+                },
                 Err(error) => Err(job.fail(&error)),
             }
         }
 
-        /// An error here must end all ranks.
+        /// An error here is one of all ranks, and must end them.
         fn check(&self, launched: Launched, work: Work) -> Result<()> {
             let size = self.0.as_ref().map_or(1, |session| session.ranks().size());
             anyhow::ensure!(size > 1, "{}", launched.not_connected());
