@@ -103,6 +103,8 @@ pub enum Purpose {
     Completion = 46,
     /// Starting vectors of the principal components of data.
     PrincipalComponents = 47,
+    /// Hidden units whose preferred states are reference states, and the seed of the sweeps from there.
+    PreferredStates = 48,
 }
 
 /// The seed of the `n`-th computation of a kind inside of one with seed `seed`: different ones, also of other seeds, share random numbers

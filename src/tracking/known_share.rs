@@ -155,6 +155,11 @@ impl KnownShare {
         })
     }
 
+    /// Whether the tracked value is contradicted because the samples miss some of the states.
+    pub(super) fn misses(&self, tracked: &LogZ) -> bool {
+        self.share < self.implied(tracked.value) && self.contradicts(tracked)
+    }
+
     /// What [`Self::contradicts`] found.
     pub(super) fn contradiction(&self, tracked: &LogZ) -> Doubt {
         let LogZ { value, std_error, .. } = *tracked;

@@ -11,6 +11,7 @@ mod likelihood;
 mod model_tracker;
 mod part;
 mod prediction;
+mod preferred;
 mod reported;
 mod restart;
 mod second_population;

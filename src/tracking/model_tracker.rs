@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Settling;
 use super::budget::{Pace, divided};
+use super::preferred::Preferred;
 use super::second_population::{PREFIX as SECOND, above};
 use super::settle::Samples;
 use super::{
@@ -21,6 +22,7 @@ use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
+use crate::trust::LogZ;
 
 /// Rows of data from which hidden states are drawn for a bound of log Z.
 pub(crate) const BOUND_ROWS: usize = 2000;
@@ -53,7 +55,7 @@ pub struct ModelTracker {
     pub(super) second: Option<SecondPopulation>,
     /// What the evaluations found.
     pub found: Found,
-    /// Whether the chains were re-initialised at the last evaluation.
+    /// Whether chains of a population were re-initialised at the last evaluation, because they had missed reference states.
     pub restarted: bool,
 }
 
@@ -65,6 +67,12 @@ pub struct Found {
     pub bound: f64,
     /// log Z of this model from reference states.
     pub known: KnownShare,
+    /// The fraction of both populations' samples that are among states which hidden units prefer.
+    #[serde(default)]
+    pub preferred: [KnownShare; 2],
+    /// Whether the second population missed reference states and was replaced by one from a mixture fitted to these too.
+    #[serde(default)]
+    pub renewed: bool,
     /// The fraction of both populations' samples that are rows of the data; their sum is not among these values.
     #[serde(default)]
     pub rows: [KnownShare; 2],
@@ -80,6 +88,8 @@ impl Default for Found {
         Self {
             bound: f64::NEG_INFINITY,
             known: KnownShare::NONE,
+            preferred: [KnownShare::NONE; 2],
+            renewed: false,
             rows: [KnownShare::NONE; 2],
             restarts: 0,
             above: [0.0; 2],
@@ -181,6 +191,11 @@ impl ModelTracker {
         std::iter::once(&self.chains).chain(self.second.iter().map(|second| &second.chains))
     }
 
+    /// The chains on the ladder from a mixture, if there are any.
+    pub(crate) fn second(&self) -> Option<&SecondPopulation> {
+        self.second.as_ref()
+    }
+
     /// The tracker of the chains from the marginals.
     pub fn chains(&self) -> &ChainTracker {
         &self.chains
@@ -210,43 +225,66 @@ impl ModelTracker {
     }
 
     /// Sweeps of a copy of the chains at fixed parameters for an evaluation. If the sum over reference states is larger than the resulting
-    /// log Z, the chains are re-initialised with these states among theirs.
+    /// log Z, the chains are re-initialised with these states among theirs. If the second population misses some of them, one from a mixture
+    /// that is fitted to them too takes its place.
     pub fn settle(&mut self, known: KnownStates<'_>) {
+        let KnownStates { seed, update, .. } = known;
         let options = self.chains.options;
-        let rows = known.rows(&self.chains.chains.visible);
+        let mut rows = known.rows(&self.chains.chains.visible);
         let Self { chains, model, ladder, base, second, .. } = self;
-        let mut settling = options.settling;
-        let mut of_second = None;
+        let mut parts = [options.settling; 2];
         if let Some(second) = second {
-            let [own, other] =
-                divided(settling, [Pace::from(&*chains), Pace::from(&second.chains)]);
-            of_second = second.settle(ladder, model, other);
-            settling = own;
+            parts = divided(options.settling, [Pace::from(&*chains), Pace::from(&second.chains)]);
         }
+        let mut of_second = second.as_mut().and_then(|it| it.settle(ladder, model, parts[1]));
         let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
-        let streams = Streams::new(known.seed, Purpose::BoundHidden, known.update);
+        let mut of_first = chains.settle_within(&path, parts[0]);
+        let used = |it: &&Samples| options.has(Part::KnownShare) && !it.weights.is_empty();
+        let tracked = second.as_ref().map_or(&*chains, |second| &second.chains).found(false);
+        let samples = [&of_first, &of_second].map(|it| it.as_ref().filter(used));
+        let preferred = options
+            .has(Part::PreferredStates)
+            .then(|| Preferred::of(model, &tracked, samples, seed, update));
+        let others = rows.clone();
+        rows = preferred.iter().fold(rows, |rows, more| rows.followed_by(&more.visible));
+        let streams = Streams::new(seed, Purpose::BoundHidden, update);
         let states = HiddenStates::of(&model.parameters, path.engine, &rows, streams);
         self.found.bound = states.bound();
-        let mut samples = chains.settle_within(&path, settling);
-        let missing = self.found.bound - chains.log_z();
-        self.restarted = options.has(Part::Restart)
-            && missing > MISSED.0
-            && missing > MISSED.1 * chains.std_error();
+        let bound = self.found.bound;
+        let is_below = |found: LogZ| {
+            bound - found.value > MISSED.0 && bound - found.value > MISSED.1 * found.std_error
+        };
+        self.restarted = options.has(Part::Restart) && is_below(chains.found(false));
         if self.restarted {
             chains.start_from(path, &states);
-            samples = chains.settle_within(&path, settling);
-            self.found.restarts += 1;
+            of_first = chains.settle_within(&path, parts[0]);
         }
+        if let (Some(missed), Some(second)) = (&preferred, second.as_mut())
+            && (missed.are_missed || is_below(tracked))
+            && let Some(new) =
+                second.renewed(ladder, model, [&others, &missed.visible], seed, update)
+        {
+            *second = new;
+            of_second = second.settle(ladder, model, parts[1]);
+            (self.restarted, self.found.renewed) = (true, true);
+        }
+        self.found.restarts += u64::from(self.restarted);
+        let samples = [&of_first, &of_second].map(|it| it.as_ref().filter(used));
+        if let Some(preferred) = preferred {
+            let share = |it| preferred.share(model, it);
+            self.found.preferred = match self.restarted {
+                true => samples.map(|it| it.map_or(KnownShare::NONE, share)),
+                false => preferred.shares,
+            };
+        }
+        let streams = Streams::new(seed, Purpose::KnownShare, update);
+        let share = |samples| states.share(path.engine, samples, streams);
+        self.found.known = samples[0].map_or(KnownShare::NONE, share);
+        let visits = |samples: &Samples| known.data.map(|rows| KnownShare::of_rows(rows, samples));
+        self.found.rows = samples.map(|it| it.and_then(visits).unwrap_or(KnownShare::NONE));
         let second = second.as_ref().map(|second| second.chains.found(false));
         let now = second.map_or(0.0, |second| above([&chains.found(false), &second]));
         self.found.above = [now, self.found.above[0]];
-        let streams = Streams::new(known.seed, Purpose::KnownShare, known.update);
-        let used = |it: &&Samples| options.has(Part::KnownShare) && !it.weights.is_empty();
-        let of_both = [&samples, &of_second].map(|it| it.as_ref().filter(used));
-        let share = |samples| states.share(path.engine, samples, streams);
-        self.found.known = of_both[0].map_or(KnownShare::NONE, share);
-        let visits = |samples: &Samples| known.data.map(|rows| KnownShare::of_rows(rows, samples));
-        self.found.rows = of_both.map(|it| it.and_then(visits).unwrap_or(KnownShare::NONE));
     }
 }
 

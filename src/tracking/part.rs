@@ -17,6 +17,8 @@ pub enum Part {
     Bound,
     /// log Z from the coverage of the reference states by the chains.
     KnownShare,
+    /// States that single hidden units prefer, and what Gibbs sweeps reach from these, are reference states too.
+    PreferredStates,
     /// Chains that missed reference states are re-initialised from these.
     Restart,
 }
@@ -40,7 +42,7 @@ impl Parts {
 
 impl Part {
     /// All of them with their names.
-    pub const LIST: [(&str, Self); 8] = [
+    pub const LIST: [(&str, Self); 9] = [
         ("backward shift", Self::BackwardShift),
         ("lineages", Self::Lineages),
         ("shared weights", Self::SharedWeights),
@@ -48,6 +50,7 @@ impl Part {
         ("memory", Self::Memory),
         ("bound", Self::Bound),
         ("known share", Self::KnownShare),
+        ("preferred states", Self::PreferredStates),
         ("restart", Self::Restart),
     ];
 }

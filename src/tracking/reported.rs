@@ -3,7 +3,7 @@
 
 use super::known_share::CONSISTENT;
 use super::second_population::together;
-use super::{KnownShare, ModelTracker, Part, SecondPopulation};
+use super::{Found, KnownShare, ModelTracker, Part, SecondPopulation};
 use crate::trust::{Doubt, LogZ};
 
 /// Standard errors below a lower bound of log Z at which the tracked value is wrong.
@@ -20,33 +20,44 @@ impl ModelTracker {
             true => bound.max(self.found.bound),
             false => f64::NEG_INFINITY,
         };
-        let known = self.found.known.beside(self.chains.log_z()).is_some();
-        let first = held_against(self.chains.found(known), bound);
+        let Found { known, preferred, above, .. } = &self.found;
+        let is_known = known.beside(self.chains.log_z()).is_some();
+        let first = held_against(self.chains.found(is_known), bound);
         let mut found = match &self.second {
             Some(SecondPopulation { chains, .. }) => {
-                let second = held_against(chains.found(false), bound);
-                together(first, second, self.found.above[1])
+                together(first, held_against(chains.found(false), bound), above[1])
             }
             None => first,
         };
-        hold_against_share(&mut found, &self.found.known);
-        let found = self.found.known.join(found);
+        if !self.first_is_lower(&found) {
+            hold_against_share(&mut found, known);
+        }
+        self.hold_against_samples(&mut found, *preferred);
+        let found = known.join(found);
         LogZ { value: found.value.max(bound), ..found }
     }
 
     /// The same as [`Self::log_z`], and in doubt if the chains are at rows of the data more rarely or more often than it implies; `rows`:
-    /// logarithm of the sum over the distinct ones. Chains that miss a mode near the rows see few of them. The samples of both populations
-    /// count, unless the first is known to miss something because its value is lower.
+    /// logarithm of the sum over the distinct ones. Chains that miss a mode near the rows see few of them.
     pub fn log_z_beside_rows(&self, bound: f64, rows: f64) -> LogZ {
         let mut found = self.log_z(bound);
-        let [first, second] = self.found.rows;
-        let below = found.value - self.chains.log_z();
-        let low = below > CONSISTENT * found.std_error.hypot(self.chains.std_error());
-        let visits = if low && self.second.is_some() { second } else { first.with(second) };
-        if visits.samples() > 0.0 && !found.trust.names().contains("known-share") {
-            hold_against_share(&mut found, &visits.of_bound(rows));
-        }
+        self.hold_against_samples(&mut found, self.found.rows.map(|visits| visits.of_bound(rows)));
         found
+    }
+
+    /// Whether the first population misses something, because its value is far below log Z as it was found.
+    fn first_is_lower(&self, found: &LogZ) -> bool {
+        let below = found.value - self.chains.log_z();
+        self.second.is_some() && below > CONSISTENT * found.std_error.hypot(self.chains.std_error())
+    }
+
+    /// In doubt if the fractions of both populations' samples that are among some states contradict it. Those of the first do not count where
+    /// it is known to miss something.
+    fn hold_against_samples(&self, found: &mut LogZ, [first, second]: [KnownShare; 2]) {
+        let visits = if self.first_is_lower(found) { second } else { first.with(second) };
+        if visits.samples() > 0.0 && !found.trust.names().contains("known-share") {
+            hold_against_share(found, &visits);
+        }
     }
 }
 

@@ -13,16 +13,23 @@ use super::settle::Samples;
 use super::{ChainTracker, Model, Settling, Start, TrackRecord, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
-use crate::engine::random::Streams;
+use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::{Error, Result};
-use crate::tempering::mixture::{MixtureBase, MixturePath};
+use crate::tempering::mixture::{BROAD_COMPONENTS, MixtureBase, MixturePath, WeightedRows, fit};
 use crate::tempering::{
-    BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath, WINDOW,
+    BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath, WINDOW, systematic,
 };
 use crate::trust::{Doubt, LogZ, Trust};
 
 /// Prefix of the names of the tracker's arrays in a state file.
 pub(super) const PREFIX: &str = "mixture.";
+
+/// Fraction of the weight that missed states have in the fit of a mixture, and the power of their probabilities there.
+const SHARE_OF_MISSED: f64 = 0.2;
+const TEMPER: f64 = 0.5;
+/// Most other rows in it, and number of missed states.
+const MOST_ROWS: usize = 400;
+const MOST_MISSED: usize = 100;
 
 /// Chains on the ladder from a mixture.
 #[derive(Clone)]
@@ -51,6 +58,34 @@ impl SecondPopulation {
         let chains = TemperedChains::new(start, ladder.len(), seed);
         let (chains, _) = ChainTracker::start(&path, chains, options);
         Self { chains, base }
+    }
+
+    /// Another population in place of one that misses states of the model, [N, M], at beta = 1: from a mixture fitted to `rows` and to these, the
+    /// more probable ones more often. `None` if its chains do not travel. `seed` and `update` number the draws.
+    pub(super) fn renewed(
+        &self,
+        ladder: &Ladder,
+        model: &Model,
+        [rows, missed]: [&BitMatrix; 2],
+        seed: u64,
+        update: u64,
+    ) -> Option<Self> {
+        let seed = derived_seed(seed, Purpose::PreferredStates, update);
+        let log_f = model.engine.log_f(missed);
+        let largest = log_f.iter().copied().fold(f64::MIN, f64::max);
+        let weights: Vec<f64> = log_f.iter().map(|f| (TEMPER * (f - largest)).exp()).collect();
+        let missed = missed.select(systematic(&weights, MOST_MISSED, 0.5));
+        let rows = WeightedRows::alike(rows.spread(MOST_ROWS)).with(&missed, SHARE_OF_MISSED);
+        let components = self.base.components().len().saturating_sub(BROAD_COMPONENTS).max(1);
+        let base = fit(&model.parameters, &rows, components, seed).ok()?;
+        let count = self.chains.chains.len();
+        let new = Self::start(model, ladder, Arc::new(base), count, seed, self.chains.options);
+        new.chains.chains.round_trips.travel().then_some(new)
+    }
+
+    /// The mixture at beta = 0.
+    pub(crate) fn base(&self) -> &Arc<MixtureBase> {
+        &self.base
     }
 
     /// One step from a model to the next; and whether the population travels. The tracker's is dropped if its chains do not travel: in their

@@ -22,7 +22,9 @@ const SMALLEST_SHARE: f64 = 0.2;
 /// Smallest mean of a unit, and 1 - the largest.
 const SMALLEST_MEAN: f64 = 0.002;
 /// Weights of the two broad components: the rows' marginals, and the uniform distribution.
-const BROAD: [f64; 2] = [0.1, 0.05];
+const BROAD: [f64; BROAD_COMPONENTS] = [0.1, 0.05];
+/// Number of these.
+pub(crate) const BROAD_COMPONENTS: usize = 2;
 
 /// States of a model to fit a mixture to.
 pub struct WeightedRows {

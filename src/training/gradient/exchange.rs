@@ -54,8 +54,17 @@ impl Exchange {
         [self.count, SecondPopulation::size(self.count)]
     }
 
-    fn population(&self, which: usize, Start { model, ladder, .. }: Start<'_>) -> SecondPopulation {
-        let (base, count) = (Arc::clone(&self.bases[which]), self.counts()[which]);
+    fn population(&self, which: usize, start: Start<'_>) -> SecondPopulation {
+        self.population_from(&self.bases[which], which, start)
+    }
+
+    fn population_from(
+        &self,
+        base: &Arc<MixtureBase>,
+        which: usize,
+        Start { model, ladder, .. }: Start<'_>,
+    ) -> SecondPopulation {
+        let (base, count) = (Arc::clone(base), self.counts()[which]);
         let seed = derived_seed(self.particles.particles.seed, Purpose::Exchange, which as u64);
         SecondPopulation::start(model, ladder, base, count, seed, self.options)
     }
@@ -94,6 +103,15 @@ impl NegativePhase for Exchange {
         if let Some(chains) = &mut self.chains {
             chains.populations.push(population);
         }
+    }
+
+    /// Replaces the chains from the mixture.
+    fn renew(&mut self, start: Start<'_>, base: &Arc<MixtureBase>) {
+        let population = self.population_from(base, 0, start);
+        let (model, ladder) = (start.model.clone(), start.ladder.clone());
+        let chains = Chains { populations: Vec::new(), model, ladder };
+        let populations = &mut self.chains.get_or_insert(chains).populations;
+        populations.splice(..populations.len().min(1), [population]);
     }
 
     fn restart(&mut self, start: Start<'_>, rows: &BitMatrix) {
@@ -278,6 +296,27 @@ mod tests {
         let before = states(&exchange).pop();
         exchange.follow(&model);
         assert_ne!(states(&exchange).pop(), before);
+    }
+
+    /// Chains from another mixture take the place of those from the first, or begin the exchange; others stay.
+    #[test]
+    fn chains_from_another_mixture_replace_the_first() {
+        let model = Model::on_host(gaussian_parameters(12, 6, 0.5, 5));
+        let (base, ladder) =
+            (BaseDistribution::uniform(12), Ladder::linear(4, &Prior::Uniform).unwrap());
+        let start = Start { model: &model, ladder: &ladder, base: &base };
+        let other = mixture(&BaseDistribution::from_logits(&[0.5; 12]).unwrap());
+        let mut exchange = exchange(&model, InitialRounds::default());
+        exchange.widen(start);
+        let bases = |exchange: &Exchange| -> Vec<bool> {
+            let populations = &exchange.chains.as_ref().unwrap().populations;
+            populations.iter().map(|it| Arc::ptr_eq(it.base(), &other)).collect()
+        };
+        exchange.renew(start, &other);
+        assert_eq!(bases(&exchange), [true, false]);
+        exchange.chains = None;
+        exchange.renew(start, &other);
+        assert_eq!(bases(&exchange), [true]);
     }
 
     /// A state with chains but without their mixture is of an earlier version: the exchange goes on with new chains.

@@ -1,9 +1,12 @@
 //! The interface of negative phases: the model's moments in the gradient of the log-likelihood.
 
+use std::sync::Arc;
+
 use super::Moments;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
 use crate::error::Result;
+use crate::tempering::mixture::MixtureBase;
 use crate::tracking::{ChainTracker, Model, Start};
 
 /// The state of a run when a gradient is due.
@@ -56,6 +59,10 @@ pub trait NegativePhase: Send {
     /// Chains from the marginals of the data have found a part of the model that those from a mixture miss: what relies on the latter takes
     /// such chains too.
     fn widen(&mut self, _start: Start<'_>) {}
+
+    /// Chains from the mixture have missed a part of the model that those from another mixture, `base`, reach: what relies on the former takes the
+    /// latter.
+    fn renew(&mut self, _start: Start<'_>, _base: &Arc<MixtureBase>) {}
 
     /// Begins anew at a model that is near the distribution of the training rows, of which these are representative, shape [N, M]. Called in
     /// place of [`Self::start`], or later.

@@ -11,7 +11,7 @@ use crate::model::exact::QUICK_UNITS;
 use crate::numerics::{MOST_ERRORS, joined};
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::{BetaUpdate, Ladder, Prior};
-use crate::tracking::Model;
+use crate::tracking::{Model, SecondPopulation};
 use crate::trust::{Doubt, LogZ};
 
 /// Smallest number of inverse temperatures of an audit, and of one that chooses among models.
@@ -141,8 +141,8 @@ impl Trainer {
         exact(parameters)
     }
 
-    /// Annealed importance sampling, half of the temperatures from the marginals of the training rows and half from the mixture fitted to
-    /// them, if there is one: annealing from one start can miss a mode without any sign of it, and is then too low.
+    /// Annealed importance sampling, half of the temperatures from the marginals of the training rows and half from the mixture of the
+    /// second population, if there is one: annealing from one start can miss a mode without any sign of it, and is then too low.
     pub(super) fn sampled_audit(
         &self,
         model: &Model,
@@ -154,7 +154,9 @@ impl Trainer {
         let (_task, _permit) = (progress::task(name), interrupt::permit());
         let seed = derived_seed(self.config.seed, Purpose::Audit, pass);
         let engine = model.engine.as_ref();
-        let Some(mixture) = &self.mixture else {
+        // A mixture that was fitted anew reaches what the first one misses.
+        let renewed = self.tracker.as_ref().and_then(|tracker| tracker.second());
+        let Some(mixture) = renewed.map(SecondPopulation::base).or(self.mixture.as_ref()) else {
             let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
             return Ais { chains, ladder, seed }.run(engine, &self.base);
         };

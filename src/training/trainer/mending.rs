@@ -69,6 +69,13 @@ impl Trainer {
             let (ladder, base) = (&self.plan.ladder, &self.base);
             self.negative_phase.widen(Start { model: &self.current, ladder, base });
         }
+        if let Some(tracker) = self.tracker.as_mut().filter(|tracker| tracker.found.renewed) {
+            tracker.found.renewed = false;
+            let (ladder, base) = (&self.plan.ladder, &self.base);
+            let start = Start { model: &self.current, ladder, base };
+            let mixture = tracker.second().map(|second| second.base());
+            mixture.into_iter().for_each(|mixture| self.negative_phase.renew(start, mixture));
+        }
         if !fails && !cools {
             return Ok(());
         }
@@ -112,9 +119,8 @@ mod tests {
     use crate::data::{Source, SplitOptions, load};
     use crate::trust::{Doubt, Trust};
 
-    /// Exchange takes chains from the marginals after an evaluation at which these find more than those from the mixture, and not without.
-    #[test]
-    fn chains_that_find_more_join_the_exchange() {
+    /// After the first evaluation.
+    fn trainer() -> Trainer {
         let text = "[data]\nsource = \"bars-and-stripes\"\n[model]\nhidden = 16";
         let settings = [
             "training.exchange=true",
@@ -128,18 +134,42 @@ mod tests {
         let splits = load(&source, &SplitOptions::default(), "".as_ref()).unwrap();
         let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
         trainer.next_evaluation().unwrap().unwrap();
+        trainer
+    }
+
+    /// What the negative phase would write to a checkpoint after the next update.
+    fn state_after_a_step(trainer: &mut Trainer) -> StateReader {
+        trainer.step().unwrap();
+        let mut state = StateWriter::new();
+        trainer.negative_phase.save(&mut state);
+        StateReader::from_bytes("a state", state.to_bytes().unwrap()).unwrap()
+    }
+
+    /// Exchange takes chains from the marginals after an evaluation at which these find more than those from the mixture, and not without.
+    #[test]
+    fn chains_that_find_more_join_the_exchange() {
+        let mut trainer = trainer();
         let mut joined_after = |first| {
             let (second, [first_error, second_error]) = (6.0, [0.1; 2]);
             let differ = Doubt::TrackersDiffer { first, first_error, second, second_error };
             let last = trainer.judge.standing.last.as_mut().unwrap();
             last.trust = Trust::unless(Some(differ));
-            trainer.step().unwrap();
-            let mut state = StateWriter::new();
-            trainer.negative_phase.save(&mut state);
-            let state = StateReader::from_bytes("a state", state.to_bytes().unwrap()).unwrap();
-            state.has("exchange.marginals.chains.visible")
+            state_after_a_step(&mut trainer).has("exchange.marginals.chains.visible")
         };
         assert!(!joined_after(5.0));
         assert!(joined_after(7.0));
+    }
+
+    /// The exchange starts anew after an evaluation at which the second population has, and not without.
+    #[test]
+    fn the_exchange_follows_the_mixture_of_the_tracker() {
+        let chains = |renewed| {
+            let mut trainer = trainer();
+            trainer.tracker.as_mut().unwrap().found.renewed = renewed;
+            let state = state_after_a_step(&mut trainer);
+            state.bits("exchange.chains.visible", 10, trainer.rows.columns()).unwrap()
+        };
+        assert_eq!(chains(false), chains(false));
+        assert!(chains(true) != chains(false));
     }
 }
