@@ -127,7 +127,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Both neighbours of a value, then further in a direction in which it gets better.
+    /// Both neighbours of a value, then further in a direction in which it gets better. Of rates that are equally good the higher one is taken,
+    /// because longer trials have a lower one.
     fn vary_one(&mut self, key: usize, end: f64) -> Result<()> {
         let mut ways = vec![false, true];
         while self.spent + self.best.seconds <= end {
@@ -137,7 +138,9 @@ impl<'a> Walk<'a> {
             let new: Vec<_> = new.filter(|it| !Plan::are_among(it, &self.tried)).collect();
             ways.clear();
             for trial in self.trials(&new, key, &[from])? {
-                if trial.is_above(&self.best, false) {
+                let faster = key == RATE && trial.values[key] > self.best.values[key];
+                let ties = faster && trial.scores.is_some() && !self.best.is_above(&trial, false);
+                if ties || trial.is_above(&self.best, false) {
                     ways = vec![trial.values[key] > from[key]];
                     self.best = trial;
                 }
@@ -187,7 +190,7 @@ mod tests {
             let of = |values: &Values| {
                 let (value, overfits) = (self.value)(values);
                 let scores = Some(Scores { of_rows: vec![value; 4], log_z_std_error: 0.01 });
-                let seconds = 1e-3 * values[0] * (values[HIDDEN] / 64.0).sqrt();
+                let seconds = 1e-3 * values[0] * values[HIDDEN] / 64.0;
                 let name = format!("{values:?}");
                 Trial { values: *values, scores, seconds, trained: seconds, overfits, name }
             };

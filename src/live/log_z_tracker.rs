@@ -278,7 +278,7 @@ impl LogZTracker {
         self.settings.tempering.chains
     }
 
-    /// Number of times the chains had missed a mode of the data or particles and were re-initialised from it.
+    /// Number of evaluations at which the chains had missed a mode of the model, and some of them started anew from its states.
     pub fn restarts(&self) -> u64 {
         self.tracker.as_ref().map_or(0, |tracker| tracker.found.restarts)
     }

@@ -33,7 +33,7 @@ pub enum Notice {
         /// Whether they converged.
         converged: bool,
     },
-    /// Chains had missed a mode of the data or particles.
+    /// Chains had missed a mode of the model.
     ModeMissed,
     /// The model changed faster than chains can follow.
     ModelMoved {
@@ -227,7 +227,7 @@ impl Notice {
             Self::ModeMissed => (
                 "mode-missed",
                 Info,
-                "the tracker's chains had missed a mode of the data or particles and were re-initialised from it".into(),
+                "the tracker's chains had missed a mode of the model, and some of them start anew from its states".into(),
                 "if this continues, raise tempering.chains",
             ),
             Self::ModelMoved { nats } => (

@@ -76,7 +76,7 @@ pub struct Found {
     /// The fraction of both populations' samples that are rows of the data; their sum is not among these values.
     #[serde(default)]
     pub rows: [KnownShare; 2],
-    /// Number of times the chains were re-initialised from reference states.
+    /// Number of evaluations at which chains were re-initialised from reference states.
     pub restarts: u64,
     /// How many errors the second population was above the first at this evaluation and at the one before; 0 where one was in doubt.
     #[serde(default)]
