@@ -133,7 +133,7 @@ fn report(options: &Options) -> Result<bool> {
                 ModelFile::from(Parameters::clone(&run.parameters))
                     .save(options.common.folder()?.join(file))?;
                 println!(
-                    "{hidden:>6} {preset:<6} {seed:>4} {:>6.0}% {:>7} {:>9} {:>9} {rms:>6.2}   {:>9.3} +- {:.3}  {}  {}  {:.3}",
+                    "{hidden:>6} {preset:<6} {seed:>4} {:>6.0}% {:>7} {:>9} {:>9} {rms:>6.2}   {:>9.3} +- {:.3}  {}  {}  {}",
                     100.0 * run.sound,
                     judged.len(),
                     count(2.0),
@@ -142,7 +142,7 @@ fn report(options: &Options) -> Result<bool> {
                     run.best.1,
                     run.best_judge.map_or("-".into(), |(z, e)| format!("{z:.3} +- {e:.3}")),
                     best.map_or("-".into(), |z| format!("{z:+.1}")),
-                    run.test
+                    run.test.map_or("-".into(), |test| format!("{test:.3}"))
                 );
                 for e in &run.evaluations {
                     let judge = e.judge.map_or([f64::NAN; 2], |(z, error)| [z, error]);
@@ -200,8 +200,8 @@ struct Run {
     best_judge: Option<Value>,
     /// Of the best model.
     parameters: Arc<Parameters>,
-    /// Mean log-likelihood of the test rows.
-    test: f64,
+    /// Mean log-likelihood of the test rows, if there are any.
+    test: Option<f64>,
 }
 
 /// The files of a table, without those that are not there; `None` if there are no training rows.
@@ -250,12 +250,12 @@ fn run(config: &Config, folder: &Path, most: usize, without: Option<Part>) -> Re
     let rows = trainer.train_rows();
     let (best, parameters, test) = match trainer.last_audits()? {
         LastAudits::Best(best) => {
-            let test = best.likelihood.test.map_or(f64::NAN, |test| test.value);
+            let test = best.likelihood.test.map(|test| test.value);
             let log_z = &best.likelihood.log_z;
             ((log_z.value, log_z.std_error), best.candidate.parameters, test)
         }
         LastAudits::Last(last) => {
-            let test = last.test.map_or(f64::NAN, |test| test.value);
+            let test = last.test.map(|test| test.value);
             ((last.log_z.value, last.log_z.std_error), Arc::new(trainer.parameters()), test)
         }
     };

@@ -15,7 +15,9 @@ use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::{Error, Result};
-use crate::tempering::mixture::{BROAD_COMPONENTS, MixtureBase, MixturePath, WeightedRows, fit};
+use crate::tempering::mixture::{
+    BROAD_COMPONENTS, MixtureBase, MixturePath, TEMPER, WeightedRows, fit,
+};
 use crate::tempering::{
     BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath, WINDOW, systematic,
 };
@@ -24,9 +26,8 @@ use crate::trust::{Doubt, LogZ, Trust};
 /// Prefix of the names of the tracker's arrays in a state file.
 pub(super) const PREFIX: &str = "mixture.";
 
-/// Fraction of the weight that missed states have in the fit of a mixture, and the power of their probabilities there.
+/// Fraction of the weight that missed states have in the fit of a mixture.
 const SHARE_OF_MISSED: f64 = 0.2;
-const TEMPER: f64 = 0.5;
 /// Most other rows in it, and number of missed states.
 const MOST_ROWS: usize = 400;
 const MOST_MISSED: usize = 100;

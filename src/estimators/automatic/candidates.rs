@@ -15,7 +15,7 @@ use crate::estimators::{FAILURE, Start};
 use crate::model::Parameters;
 use crate::model::plus_minus::Units;
 use crate::numerics::betting_lower_bound;
-use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
+use crate::tempering::mixture::{MixtureBase, MixturePath, TEMPER, WeightedRows, fit};
 use crate::tempering::{BaseDistribution, Keep, Ladder, Prior, TemperedPath, anneal};
 
 /// Chains and temperatures of a short annealing run.
@@ -23,8 +23,6 @@ const CHAINS: usize = 50;
 const TEMPERATURES: usize = 150;
 /// States whose weight is this many nats below the largest have negligible mass and are not fitted.
 const FAR_BELOW: f64 = 15.0;
-/// Power of the weights in the fit.
-const TEMPER: f64 = 0.5;
 /// Fraction of the states drawn at the modes in the fit.
 const SHARE_OF_MODES: f64 = 0.3;
 /// Components fitted to the modes alone, or to known states.
@@ -130,7 +128,6 @@ impl<'a> Candidates<'a> {
             for (row, log_weight) in log_weights.iter().enumerate() {
                 if *log_weight > largest - FAR_BELOW {
                     words.extend_from_slice(visible.row(row));
-                    // The largest few weights of a small sample are mostly chance.
                     weights.push((TEMPER * (log_weight - largest)).exp());
                 }
             }

@@ -21,6 +21,8 @@ const PRIOR_ROWS: f64 = 0.2;
 const SMALLEST_SHARE: f64 = 0.2;
 /// Smallest mean of a unit, and 1 - the largest.
 const SMALLEST_MEAN: f64 = 0.002;
+/// Power of their probabilities by which states count in a fit: the largest few weights of a small sample are mostly chance.
+pub(crate) const TEMPER: f64 = 0.5;
 /// Weights of the two broad components: the rows' marginals, and the uniform distribution.
 const BROAD: [f64; BROAD_COMPONENTS] = [0.1, 0.05];
 /// Number of these.

@@ -5,7 +5,7 @@ use super::{EvaluationRecord, Trainer};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
 use crate::record::Notice;
-use crate::tracking::Start;
+use crate::tracking::{SecondPopulation, Start};
 use crate::training::TrainingState;
 
 /// Steps of the tempered chains, each with swaps, that bring the particles to the parameters the training goes back to.
@@ -69,13 +69,7 @@ impl Trainer {
             let (ladder, base) = (&self.plan.ladder, &self.base);
             self.negative_phase.widen(Start { model: &self.current, ladder, base });
         }
-        if let Some(tracker) = self.tracker.as_mut().filter(|tracker| tracker.found.renewed) {
-            tracker.found.renewed = false;
-            let (ladder, base) = (&self.plan.ladder, &self.base);
-            let start = Start { model: &self.current, ladder, base };
-            let mixture = tracker.second().map(|second| second.base());
-            mixture.into_iter().for_each(|mixture| self.negative_phase.renew(start, mixture));
-        }
+        self.renew_exchange();
         if !fails && !cools {
             return Ok(());
         }
@@ -85,6 +79,7 @@ impl Trainer {
                 Some(parameters) => self.begin_anew(parameters),
                 None => self.go_back()?,
             }
+            self.renew_exchange();
             (self.tracked_at, self.view) = (self.updates, None);
             self.judge.standing.training.state = TrainingState::Healthy;
         }
@@ -96,6 +91,17 @@ impl Trainer {
             (0..REFRESH).for_each(|_| self.negative_phase.follow(&self.current));
         }
         Ok(())
+    }
+
+    /// Where the tracker's second population started anew, the chains that exchange states with particles do so too, from its mixture.
+    fn renew_exchange(&mut self) {
+        let renewed = self.tracker.as_mut().filter(|tracker| tracker.found.renewed);
+        let Some(tracker) = renewed else { return };
+        tracker.found.renewed = false;
+        let (ladder, base) = (&self.plan.ladder, &self.base);
+        let start = Start { model: &self.current, ladder, base };
+        let mixture = tracker.second().map(SecondPopulation::base);
+        mixture.into_iter().for_each(|mixture| self.negative_phase.renew(start, mixture));
     }
 
     /// To the state of the best evaluation.
@@ -160,16 +166,24 @@ mod tests {
         assert!(joined_after(7.0));
     }
 
-    /// The exchange starts anew after an evaluation at which the second population has, and not without.
+    /// The exchange starts anew after an evaluation at which the second population has, in a run that is resumed there too, and not without.
     #[test]
     fn the_exchange_follows_the_mixture_of_the_tracker() {
-        let chains = |renewed| {
+        let chains = |renewed, resumed| {
             let mut trainer = trainer();
             trainer.tracker.as_mut().unwrap().found.renewed = renewed;
+            if resumed {
+                let mut state = StateWriter::new();
+                trainer.save_model(&mut state, 0.0);
+                let state = StateReader::from_bytes("a state", state.to_bytes().unwrap()).unwrap();
+                trainer.tracker = None;
+                trainer.load_model(&state).unwrap();
+            }
             let state = state_after_a_step(&mut trainer);
             state.bits("exchange.chains.visible", 10, trainer.rows.columns()).unwrap()
         };
-        assert_eq!(chains(false), chains(false));
-        assert!(chains(true) != chains(false));
+        assert_eq!(chains(false, true), chains(false, false));
+        assert_eq!(chains(true, true), chains(true, false));
+        assert!(chains(true, false) != chains(false, false));
     }
 }
