@@ -238,13 +238,13 @@ fn a_run_goes_on_with_the_weights_it_started_with() {
 /// A tracker of weighted rows has the base of their weighted marginals, and weights the likelihood.
 #[test]
 fn trackers_take_weights() {
-    let (rows, model) = (distinct(), gaussian_parameters(COLUMNS, 5, 0.7, 2));
+    let (rows, model) = (distinct(), gaussian_parameters(COLUMNS, 12, 0.7, 2));
     let weights: Vec<f64> =
         (0..rows.rows()).map(|row| if rows.get(row, 0) { 9.0 } else { 1.0 }).collect();
-    let builder = || LogZTracker::builder(&rows).hidden(5).chains(50).averaging(0.0).seed(1);
+    let builder = || LogZTracker::builder(&rows).hidden(12).chains(50).averaging(0.0).seed(1);
     let mut tracker = builder().weights(&weights).build().unwrap();
     let data = splits(rows.clone()).train.weighted(weights.clone()).unwrap();
-    let same = LogZTracker::builder(&data).hidden(5).chains(50).averaging(0.0).seed(1);
+    let same = LogZTracker::builder(&data).hidden(12).chains(50).averaging(0.0).seed(1);
     let mut same = same.build().unwrap();
     let mut plain = builder().build().unwrap();
     for tracker in [&mut tracker, &mut same, &mut plain] {

@@ -16,8 +16,8 @@ const MOST: usize = 64;
 /// Gibbs sweeps from these states, and so many more after each of which states are taken: a mode has many states of similar mass.
 const SWEEPS: usize = 10;
 const TAKEN: usize = 10;
-/// Fraction of the model's mass beyond which so many states could be a mode that the chains miss, and the number of times that the states
-/// taken are doubled to tell.
+/// Fraction of the model's mass beyond which these states could be a mode that the chains miss, and how many times the number of states
+/// is doubled to tell.
 const NOTICEABLE: f64 = 0.002;
 const DOUBLINGS: usize = 4;
 
@@ -62,7 +62,7 @@ impl Preferred {
             let mut found =
                 Self { visible, hidden, shares: [KnownShare::NONE; 2], are_missed: false, streams };
             let implied = (found.hidden.bound() - tracked.value).exp();
-            if !(implied > NOTICEABLE) {
+            if implied.is_nan() || implied <= NOTICEABLE {
                 return found;
             }
             found.shares =
