@@ -233,6 +233,14 @@ mod tests {
         assert!(best[0] >= 9000.0, "{best:?}");
     }
 
+    /// Rates up to 1 are equally good: the highest of them is taken, and a lower one only with the length.
+    #[test]
+    fn of_equal_rates_the_higher_one_is_taken() {
+        let fails = |it: &Values| if it[RATE] > 1.0 { -50.0 } else { 0.0 };
+        let (best, ..) = walk(|it| (fails(it) - 1000.0 / it[0], false));
+        assert!((0.1..=1.0).contains(&best[RATE]), "{best:?}");
+    }
+
     #[test]
     fn what_overfits_is_tried_with_a_larger_weight_decay() {
         // More than 1000 updates need a weight decay of .03.

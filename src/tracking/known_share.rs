@@ -160,6 +160,11 @@ impl KnownShare {
         self.share < self.implied(tracked.value) && self.contradicts(tracked)
     }
 
+    /// Whether the samples have found most of what the tracked value implies of the states.
+    pub(super) fn sees(&self, tracked: &LogZ) -> bool {
+        self.share > 0.5 * self.implied(tracked.value)
+    }
+
     /// What [`Self::contradicts`] found.
     pub(super) fn contradiction(&self, tracked: &LogZ) -> Doubt {
         let LogZ { value, std_error, .. } = *tracked;

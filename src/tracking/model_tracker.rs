@@ -230,7 +230,7 @@ impl ModelTracker {
     pub fn settle(&mut self, known: KnownStates<'_>) {
         let KnownStates { seed, update, .. } = known;
         let options = self.chains.options;
-        let mut rows = known.rows(&self.chains.chains.visible);
+        let rows = known.rows(&self.chains.chains.visible);
         let Self { chains, model, ladder, base, second, .. } = self;
         let mut parts = [options.settling; 2];
         if let Some(second) = second {
@@ -245,10 +245,9 @@ impl ModelTracker {
         let preferred = options
             .has(Part::PreferredStates)
             .then(|| Preferred::of(model, &tracked, samples, seed, update));
-        let others = rows.clone();
-        rows = preferred.iter().fold(rows, |rows, more| rows.followed_by(&more.visible));
+        let all = preferred.iter().fold(rows.clone(), |all, more| all.followed_by(&more.visible));
         let streams = Streams::new(seed, Purpose::BoundHidden, update);
-        let states = HiddenStates::of(&model.parameters, path.engine, &rows, streams);
+        let states = HiddenStates::of(&model.parameters, path.engine, &all, streams);
         self.found.bound = states.bound();
         let bound = self.found.bound;
         let is_below = |found: LogZ| {
@@ -261,8 +260,7 @@ impl ModelTracker {
         }
         if let (Some(missed), Some(second)) = (&preferred, second.as_mut())
             && (missed.are_missed || is_below(tracked))
-            && let Some(new) =
-                second.renewed(ladder, model, [&others, &missed.visible], seed, update)
+            && let Some(new) = second.renewed(ladder, model, [&rows, &missed.visible], seed, update)
         {
             *second = new;
             of_second = second.settle(ladder, model, parts[1]);

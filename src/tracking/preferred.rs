@@ -68,9 +68,10 @@ impl Preferred {
             found.shares =
                 samples.map(|it| it.map_or(KnownShare::NONE, |it| found.share(model, it)));
             let [first, second] = found.shares;
-            found.are_missed = first.with(second).misses(tracked);
+            let visits = first.with(second);
+            found.are_missed = visits.misses(tracked);
             doublings += 1;
-            if found.are_missed || doublings > DOUBLINGS {
+            if found.are_missed || visits.sees(tracked) || doublings > DOUBLINGS {
                 return found;
             }
             visible = found.visible;

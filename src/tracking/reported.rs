@@ -172,6 +172,15 @@ mod tests {
         tracker.found.known = known(own.0 - 5.0 * own.1 - 0.1);
         assert_eq!(reported(&tracker), own);
         assert!(tracker.log_z(f64::NEG_INFINITY).trust.names().contains("known-share"));
+        // States that hidden units prefer only contradict: the samples of both populations together see none of a third of the mass.
+        tracker.found.known = KnownShare::NONE;
+        let missed = |n| KnownShare::new(own.0 - 1.1, (0..n).map(|i| (false, 1.0, i)), 0.0);
+        for (samples, contradicted) in [(2, false), (1000, true)] {
+            tracker.found.preferred = [missed(samples); 2];
+            assert_eq!(reported(&tracker), own);
+            let names = tracker.log_z(f64::NEG_INFINITY).trust.names();
+            assert_eq!(names.contains("known-share"), contradicted, "{names}");
+        }
         tracker.step(model(2));
         assert_eq!(tracker.found.known, KnownShare::NONE);
     }
