@@ -124,6 +124,7 @@ fn the_best_preset_chooses_a_size() {
         .lines()
         .find(|line| line.contains("chosen after "))
         .unwrap_or_else(|| panic!("{told}"));
+    assert!(told.contains("trial 1, ") && !told.contains(" of them done"), "{told}");
     let of =
         |key: &str| chosen.split(&format!("{key}=")).nth(1).unwrap().split(' ').next().unwrap();
     let tried = trials(&out);
@@ -229,6 +230,25 @@ fn mistakes_are_told_before_the_first_run() {
         assert!(!output.status.success() && told.contains(expected), "{over}: {told}");
     }
     assert!(!folder.path().join("runs").exists());
+}
+
+/// What a run prints is shown where it fails, and the others are trained.
+#[test]
+fn a_run_that_fails_says_why() {
+    let folder = TempDir::new().unwrap();
+    tiny(folder.path());
+    let runs = folder.path().join("runs/tiny-sweep");
+    fs::create_dir_all(&runs).unwrap();
+    fs::write(runs.join("seed=1"), "not a folder").unwrap();
+    let output = run(folder.path(), &["sweep", "tiny.toml", "--over", "seed=1,2"]);
+    let (table, told) = said(&output);
+    let failed = told.split_once("1 of 2: seed=1 failed (exit status: 1)\n");
+    assert!(failed.is_some_and(|(_, why)| why.starts_with("error: ")), "{told}");
+    assert!(
+        told.contains("2 of 2: seed=2: validation ") && told.contains("1 runs failed"),
+        "{told}"
+    );
+    assert!(!output.status.success() && table.lines().count() == 2, "{table}");
 }
 
 #[cfg(unix)]

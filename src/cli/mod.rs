@@ -46,6 +46,7 @@ mod state_files;
 mod summary;
 mod sweep;
 mod sweep_axis;
+mod sweep_processes;
 mod sweep_stop;
 mod sweep_table;
 mod table;

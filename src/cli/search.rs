@@ -14,6 +14,7 @@ use super::search_trial::{HeldOut, Scores, Trial, seconds};
 use super::search_walk::{Trains, Walk};
 use super::sweep::{Sweep, Trained};
 use super::sweep_axis::Axis;
+use super::sweep_processes::outcome;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
 use crate::data::find_folder;
@@ -193,11 +194,12 @@ impl Trains for Trials<'_> {
             keep_all: false,
             overrides: [&settings[..], search.overrides].concat(),
             data_folder: search.data_folder.map(Path::to_path_buf),
+            quiet: true,
         };
         let Some((runs, _)) = sweep.trained(&search.out.join(SEARCH))? else {
             return Err(Error::Interrupted.into());
         };
-        let of = |Trained { settings, run }: Trained| {
+        let of = |Trained { settings, run, stopped }: Trained| {
             let mut values = all[0];
             for (value, key) in values.iter_mut().zip(KEYS) {
                 let own = given(&settings, key).and_then(|text| text.parse().ok());
@@ -205,8 +207,14 @@ impl Trains for Trials<'_> {
             }
             let scores = Scores::of(&run, &self.rows.validation);
             let (seconds, trained) = seconds(&run);
-            let overfits = run.summary.is_some_and(|it| it.notices.contains_key("overfits"));
-            Trial { values, scores, seconds, trained, overfits, name: run.name }
+            let overfits =
+                run.summary.as_ref().is_some_and(|it| it.notices.contains_key("overfits"));
+            let outcome = match (&run.summary, stopped) {
+                (Some(summary), _) => outcome(summary),
+                (None, Some(_)) => "stopped, as it would not reach an earlier one".into(),
+                (None, None) => "failed".into(),
+            };
+            Trial { values, scores, seconds, trained, overfits, outcome, name: run.name }
         };
         Ok(runs.into_iter().map(of).collect())
     }

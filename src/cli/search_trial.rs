@@ -84,6 +84,8 @@ pub(super) struct Trial {
     pub trained: f64,
     /// Whether validation rows have fallen while training rows have not.
     pub overfits: bool,
+    /// What it has reached, in words.
+    pub outcome: String,
     /// Its folder among those of the search.
     pub name: String,
 }

@@ -53,6 +53,7 @@ impl<'a> Walk<'a> {
         let (tried, spent) = (vec![plan.first], best.seconds);
         let budget = 60.0 * plan.minutes;
         let mut walk = Self { trains, plan, tried, best, count: 1, spent };
+        walk.say(&walk.best);
         for (round, (share, end)) in ROUNDS.into_iter().enumerate() {
             if round == VARIED && walk.spent + 2.0 * walk.best.seconds <= budget {
                 walk.try_exact_start()?;
@@ -81,11 +82,30 @@ impl<'a> Walk<'a> {
             let mut trials = self.trains.trials(&self.plan, &all, key, at_once)?;
             trials.retain(|it| new.contains(&it.values));
             self.spent += trials.iter().map(|it| it.seconds).sum::<f64>() / at_once as f64;
-            ended.append(&mut trials);
+            for trial in trials {
+                self.count += 1;
+                self.say(&trial);
+                ended.push(trial);
+            }
         }
         self.tried.extend(new);
-        self.count += new.len();
         Ok(ended)
+    }
+
+    /// Prints what the last trial has reached.
+    fn say(&self, trial: &Trial) {
+        let names = ["updates", "hidden units", "weight decay", "learning rate"];
+        let chosen = (0..KEYS.len()).filter(|&key| !self.trains.keeps(KEYS[key]));
+        let value = |key: usize| match key {
+            WEIGHT_DECAY | RATE => format!("{} {}", names[key], trial.values[key]),
+            _ => format!("{} {}", trial.values[key], names[key]),
+        };
+        let (values, all) =
+            (chosen.map(value).collect::<Vec<_>>().join(", "), 60.0 * self.plan.minutes);
+        tell(&format!(
+            "trial {}, {:.0} of {all:.0} s: {values}: {}",
+            self.count, self.spent, trial.outcome
+        ));
     }
 
     /// A longer trial with the settings of the best, which takes about so many seconds. It replaces the best unless that is better by more than the
@@ -191,8 +211,16 @@ mod tests {
                 let (value, overfits) = (self.value)(values);
                 let scores = Some(Scores { of_rows: vec![value; 4], log_z_std_error: 0.01 });
                 let seconds = 1e-3 * values[0] * values[HIDDEN] / 64.0;
-                let name = format!("{values:?}");
-                Trial { values: *values, scores, seconds, trained: seconds, overfits, name }
+                let (name, outcome) = (format!("{values:?}"), String::new());
+                Trial {
+                    values: *values,
+                    scores,
+                    seconds,
+                    trained: seconds,
+                    overfits,
+                    outcome,
+                    name,
+                }
             };
             self.seen.borrow_mut().extend(all);
             Ok(all.iter().map(of).collect())

@@ -1,31 +1,24 @@
 //! `ztrack sweep`: a run for every combination of settings, each in a process of its own, and one table of their results.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 
 use super::output::{print, tell};
 use super::recipe::Recipe;
 use super::report::read;
 use super::run_folder::{REPORT, RunFolder};
-use super::signals::{self, INTERRUPTED};
+use super::signals::INTERRUPTED;
 use super::sweep_axis::{Axis, MOST_RUNS, axis};
-use super::sweep_stop::Curve;
+use super::sweep_processes::Shown;
 use super::sweep_table::table;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
 use crate::data::find_folder;
 use crate::report::{self, RunFiles};
 
-/// Time between two looks at running processes.
-const LOOK: Duration = Duration::from_millis(50);
-/// Looks between two comparisons of their curves.
-const COMPARED: usize = 10;
 /// Train with every combination of some settings, and compare the results
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
@@ -54,13 +47,16 @@ pub struct Sweep {
     /// Data folder [default: the environment variable ZTRACK_DATA, else `datasets`]
     #[arg(long, value_name = "DIR")]
     pub(super) data_folder: Option<PathBuf>,
+    /// Whether only failures are printed.
+    #[arg(skip)]
+    pub(super) quiet: bool,
 }
 
 /// One combination of settings.
-struct Point {
+pub(super) struct Point {
     /// The settings, as for `--set`.
-    settings: Vec<String>,
-    folder: PathBuf,
+    pub(super) settings: Vec<String>,
+    pub(super) folder: PathBuf,
 }
 
 /// A run of a sweep.
@@ -69,10 +65,12 @@ pub struct Trained {
     pub settings: Vec<String>,
     /// Its folder.
     pub run: RunFiles,
+    /// Why it was stopped, if it was.
+    pub stopped: Option<String>,
 }
 
 impl Point {
-    fn name(&self) -> std::borrow::Cow<'_, str> {
+    pub(super) fn name(&self) -> std::borrow::Cow<'_, str> {
         self.folder.file_name().unwrap_or_default().to_string_lossy()
     }
 }
@@ -124,18 +122,17 @@ impl Sweep {
                 left.push((point, settings));
             }
         }
-        tell(&format!(
-            "{} runs in {}, {} of them done",
-            points.len(),
-            out.display(),
-            points.len() - left.len()
-        ));
-        let Some(failed) = self.train(left, &points)? else {
+        let (all, done) = (points.len(), points.len() - left.len());
+        Shown::new(self.quiet)
+            .say(&format!("{all} runs in {}, {done} of them done", out.display()));
+        let Some((failed, mut stopped)) = self.train(left, &points)? else {
             tell("interrupted; the same command continues");
             return Ok(None);
         };
         let ended = points.into_iter().filter(|it| RunFolder::config_path(&it.folder).is_file());
-        let runs = ended.map(|it| Ok(Trained { run: read(&it.folder)?, settings: it.settings }));
+        let runs = ended.map(|Point { settings, folder }| {
+            Ok(Trained { settings, run: read(&folder)?, stopped: stopped.remove(&folder) })
+        });
         Ok(Some((runs.collect::<Result<_>>()?, failed)))
     }
 
@@ -169,117 +166,4 @@ impl Sweep {
         }
         Ok(points)
     }
-
-    /// The curves of all runs so far; none where all are kept.
-    fn curves(&self, points: &[Point]) -> Vec<Curve> {
-        let read = |point: &Point| RunFiles::read(&point.folder, true).ok();
-        let points = points.iter().filter(|_| !self.keep_all);
-        points.filter_map(read).map(|run| Curve::of(&run)).collect()
-    }
-
-    /// Trains what is left, and counts what failed; `None` if interrupted.
-    fn train(&self, left: Vec<(&Point, Vec<String>)>, points: &[Point]) -> Result<Option<usize>> {
-        let interrupted = signals::listen()?;
-        let (count, mut failed, mut done) = (left.len(), 0, 0);
-        let (mut left, mut running) = (left.into_iter(), Vec::<(&Point, Child)>::new());
-        let mut told = false;
-        let mut beaten = BTreeMap::<PathBuf, String>::new();
-        let beaten_now = |point: &Point| {
-            let run = RunFiles::read(&point.folder, true).ok().filter(|_| !self.keep_all)?;
-            Curve::of(&run).beaten_by(&self.curves(points))
-        };
-        for look in 1.. {
-            let stopping = interrupted.load(Ordering::Relaxed);
-            while !stopping && running.len() < self.jobs.min(count - done) {
-                let Some((point, settings)) = left.next() else { break };
-                if let Some(why) = beaten_now(point) {
-                    done += 1;
-                    tell(&format!("{done} of {count}: {} stays stopped: {why}", point.name()));
-                    continue;
-                }
-                running.push((point, self.start(point, &settings)?));
-            }
-            if running.is_empty() {
-                return Ok((!stopping).then_some(failed));
-            }
-            std::thread::sleep(LOOK);
-            if stopping && !std::mem::replace(&mut told, true) {
-                running.iter().for_each(|(_, child)| interrupt(child));
-            }
-            if look % COMPARED == 0 && !stopping {
-                for (point, child) in &running {
-                    if !beaten.contains_key(&point.folder)
-                        && let Some(why) = beaten_now(point)
-                    {
-                        interrupt(child);
-                        beaten.insert(point.folder.clone(), why);
-                    }
-                }
-            }
-            let mut still = Vec::new();
-            for (point, mut child) in running {
-                let Some(status) = child.try_wait().context("cannot wait for a run")? else {
-                    still.push((point, child));
-                    continue;
-                };
-                let name = point.name();
-                match RunFolder::summary(&point.folder) {
-                    Some(summary) => {
-                        done += 1;
-                        let held = summary.best.validation_log_likelihood;
-                        let (part, value) = match held {
-                            Some(held) => ("validation", held),
-                            None => ("train", summary.best.train_log_likelihood),
-                        };
-                        let value = report::with_error(value.value, value.std_error);
-                        let time = summary.time();
-                        tell(&format!("{done} of {count}: {name}: {part} {value}, {time}"));
-                    }
-                    None if stopping => {}
-                    None => {
-                        done += 1;
-                        let how = match beaten.get(&point.folder) {
-                            Some(why) => format!("stopped: {why}"),
-                            None => format!("failed ({status})"),
-                        };
-                        failed += usize::from(!beaten.contains_key(&point.folder));
-                        tell(&format!("{done} of {count}: {name} {how}"));
-                    }
-                }
-            }
-            running = still;
-        }
-        Ok(Some(failed))
-    }
-
-    /// Starts or resumes a run, away from the Ctrl-C of this terminal: only this process ends it.
-    fn start(&self, point: &Point, settings: &[String]) -> Result<Child> {
-        let program = std::env::current_exe().context("cannot find this program")?;
-        let mut command = Command::new(program);
-        let threads = (rayon::current_num_threads() / self.jobs).max(1);
-        command.arg("train").arg(&self.what).args(["--quiet", "--threads", &threads.to_string()]);
-        command.arg("--out").arg(&point.folder);
-        settings.iter().for_each(|setting| {
-            command.args(["--set", setting]);
-        });
-        if let Some(folder) = &self.data_folder {
-            command.arg("--data-folder").arg(folder);
-        }
-        if RunFolder::config_path(&point.folder).is_file() {
-            command.arg("--resume");
-        }
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().context("cannot start a run")
-    }
 }
-
-/// Asks a run to keep its state and end.
-#[cfg(unix)]
-fn interrupt(child: &Child) {
-    // SAFETY: a signal to a child that has not been waited for.
-    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
-}
-
-#[cfg(not(unix))]
-fn interrupt(_: &Child) {}

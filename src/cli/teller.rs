@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Time between two lines without a terminal, on which a line could be overwritten.
 const LINES: Duration = Duration::from_secs(10);
 /// Spaces before the second line of a long progress line.
-const INDENT: usize = 4;
+pub(super) const INDENT: usize = 4;
 
 /// Shows the steps of a computation.
 pub struct Teller {
