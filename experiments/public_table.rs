@@ -1,5 +1,5 @@
 //! Are the numbers of a run right on a public table? Runs on pumsb_star (163 columns), or on another table of the folders starai and nade
-//! in ../shared/datasets. Some thirty evaluations of each run and its best model, as reported, are compared with a reference: the automatic estimate of
+//! of the data folder (ZTRACK_DATA, else ../shared/datasets). Some thirty evaluations of each run and its best model, as reported, are compared with a reference: the automatic estimate of
 //! the same model with the training rows, and from the weights alone. If these two differ, there is no reference. That of a best model is the
 //! mean of four. The best models are kept as results/public_table/HIDDEN-PRESET-SEED.safetensors.
 //!
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
 }
 
 fn report(options: &Options) -> Result<bool> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/datasets");
+    let folder = support::training_sets::folder();
     let quick = options.common.quick;
     let source = if quick {
         Some("\"bars-and-stripes\"".to_string())
@@ -90,7 +90,7 @@ fn report(options: &Options) -> Result<bool> {
         ["starai", "nade"].into_iter().find_map(|of| source(&folder, of, &options.table))
     };
     let Some(source) = source else {
-        println!("skipped: {}.train.csv.gz is not in ../shared/datasets", options.table);
+        println!("skipped: {}.train.csv.gz is not in {}", options.table, folder.display());
         return Ok(true);
     };
     let known = |name: &String| Part::LIST.iter().find(|(part, _)| part == name);
