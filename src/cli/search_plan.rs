@@ -57,22 +57,22 @@ impl Plan {
         (usual * (values[0] / (EVALUATIONS * usual)).ceil()) as u64
     }
 
-    /// Values with the next one of a key, up or down, a learning rate `by` a factor; `None` at the end. Another number of hidden units comes with a length that takes about the same
+    /// Values with the next one of a key, up or down; `None` at the end. Another number of hidden units comes with a length that takes about the same
     /// time, in proportion to it, as it is time that limits a run.
-    pub fn next(&self, key: usize, mut values: Values, up: bool, by: f64) -> Option<Values> {
+    pub fn next(&self, key: usize, mut values: Values, up: bool) -> Option<Values> {
         let value = values[key];
-        let direction = if up { 1.0 } else { -1.0 };
+        let by = if up { 2.0 } else { 0.5 };
         values[key] = match key {
             HIDDEN => {
                 let [least, most] = UNITS;
-                let next = ((2f64.powf(direction) * value / least).ceil() * least).min(most);
+                let next = ((by * value / least).ceil() * least).min(most);
                 let next = Some(next).filter(|next| *next >= least && *next != value)?;
                 values = of_length(values, value / next);
                 next
             }
             WEIGHT_DECAY if up => WEIGHT_DECAYS.into_iter().find(|next| *next > value)?,
             WEIGHT_DECAY => WEIGHT_DECAYS.into_iter().rev().find(|next| *next < value)?,
-            _ => rounded(by.powf(direction) * value),
+            _ => rounded(by * value),
         };
         Some(values)
     }
@@ -119,7 +119,7 @@ mod tests {
         let step = |key, value, up| {
             let mut values = plan.first;
             values[key] = value;
-            plan.next(key, values, up, 2.0).map(|next| next[key])
+            plan.next(key, values, up).map(|next| next[key])
         };
         for (key, value) in [(HIDDEN, 112.0), (WEIGHT_DECAY, 1e-3), (RATE, 0.1)] {
             let up = step(key, value, true).unwrap();
@@ -131,9 +131,9 @@ mod tests {
         assert_eq!(step(HIDDEN, 592.0, true), Some(1024.0));
         assert_eq!((step(WEIGHT_DECAY, 0.0, false), step(WEIGHT_DECAY, 0.1, true)), (None, None));
         // The same time.
-        let wider = plan.next(HIDDEN, [1000.0, 64.0, 1e-3, 0.1], true, 2.0).unwrap();
+        let wider = plan.next(HIDDEN, [1000.0, 64.0, 1e-3, 0.1], true).unwrap();
         assert_eq!(wider, [500.0, 128.0, 1e-3, 0.141]);
-        let back = plan.next(HIDDEN, wider, false, 2.0).unwrap();
+        let back = plan.next(HIDDEN, wider, false).unwrap();
         assert!(Plan::are_among(&back, &[[1000.0, 64.0, 1e-3, 0.1]]), "{back:?}");
     }
 
