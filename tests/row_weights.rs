@@ -250,9 +250,11 @@ fn trackers_take_weights() {
     for tracker in [&mut tracker, &mut same, &mut plain] {
         tracker.update(&model).unwrap();
     }
+    // The chains start at other states; an evaluation may be exact here for both.
+    assert_eq!(tracker.running().unwrap(), same.running().unwrap());
+    assert_ne!(tracker.running().unwrap(), plain.running().unwrap());
     let value = |tracker: &mut LogZTracker| tracker.evaluate().unwrap().value;
     assert_eq!(value(&mut tracker), value(&mut same));
-    assert_ne!(value(&mut tracker), value(&mut plain));
     let found = tracker.weighted_log_likelihood(&rows, Some(&weights)).unwrap();
     let all = tracker.log_likelihood(&repeated()).unwrap();
     assert!((found.value - all.value).abs() < 1e-9, "{} {}", found.value, all.value);
