@@ -37,12 +37,13 @@ pub(super) struct Plan {
 
 impl Plan {
     /// `updates`: of the first trial; `hidden` units and learning `rate`: those of the configuration. The first weight decay is that of a standard
-    /// normal prior of the weights, 1 / `rows`, or the next one above it.
+    /// normal prior of the weights, the nearest one to 1 / `rows`.
     pub fn new(updates: f64, (hidden, rate): (usize, f64), rows: usize) -> Self {
         let updates = updates.round().clamp(2.0 * UPDATES[0], 20_000.0);
-        let [.., most] = WEIGHT_DECAYS;
-        let decay = WEIGHT_DECAYS.into_iter().find(|decay| decay * rows as f64 >= 1.0);
-        let first = [updates, hidden as f64, decay.unwrap_or(most), rate];
+        let distance = |decay: &f64| (decay * rows as f64).ln().abs();
+        let nearest = |a: &f64, b: &f64| distance(a).total_cmp(&distance(b));
+        let decay = WEIGHT_DECAYS.into_iter().min_by(nearest);
+        let first = [updates, hidden as f64, decay.unwrap_or_default(), rate];
         Self { minutes: 0.0, first, every: 0, exact_start: false }
     }
 
@@ -148,7 +149,8 @@ mod tests {
     #[test]
     fn the_first_weight_decay_is_that_of_a_normal_prior() {
         let of = |rows| Plan::new(500.0, (64, 0.1), rows).first[2];
-        assert_eq!([1, 400, 1001, 12_262, 1_000_000].map(of), [0.1, 3e-3, 1e-3, 1e-4, 1e-4]);
+        assert_eq!([1, 400, 1001, 2000, 12_262].map(of), [0.1, 3e-3, 1e-3, 3e-4, 1e-4]);
+        assert_eq!(of(1_000_000), 1e-4);
     }
 
     #[test]
