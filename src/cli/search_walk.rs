@@ -102,8 +102,9 @@ impl<'a> Walk<'a> {
         };
         let (values, all) =
             (chosen.map(value).collect::<Vec<_>>().join(", "), 60.0 * self.plan.minutes);
+        let start = if self.plan.exact_start { ", exact start" } else { "" };
         tell(&format!(
-            "trial {}, {:.0} of {all:.0} s: {values}: {}",
+            "trial {}, {:.0} of {all:.0} s: {values}{start}: {}",
             self.count, self.spent, trial.outcome
         ));
     }
