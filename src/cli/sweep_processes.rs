@@ -31,7 +31,7 @@ const COMPARED: usize = 10;
 struct Running<'a> {
     point: &'a Point,
     child: Child,
-    /// What it prints, which is shown if it fails: several at once would mix their lines.
+    /// What it prints, of which warnings are shown when it has ended, and all if it fails: several at once would mix their lines.
     messages: File,
 }
 
@@ -155,6 +155,10 @@ impl Sweep {
                 let place = format!("{done} of {count}: {name}");
                 if let Some(summary) = summary {
                     shown.say(&format!("{place}: {}", outcome(&summary)));
+                    let text = text_of(run.messages)?;
+                    for line in text.lines().filter(|line| line.starts_with("warning:")) {
+                        shown.say(&format!("{line} ({name})"));
+                    }
                 } else if let Some(why) = beaten.get(folder) {
                     shown.say(&format!("{place} stopped: {why}"));
                 } else {
